@@ -1,0 +1,30 @@
+# Every target builds .venv when it is missing or older than pyproject.toml.
+PYTHON ?= python3
+BIN := .venv/bin
+WORKERS ?= 2
+
+.PHONY: demo test check format bench clean
+
+demo: .venv/ready        ## train a classifier and write report.html
+	$(BIN)/covector demo
+
+test: .venv/ready        ## every test, warnings are errors
+	$(BIN)/pytest -q -n $(WORKERS)
+
+check: .venv/ready       ## format, lint, types, imports
+	$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/pyright && $(BIN)/lint-imports
+
+format: .venv/ready      ## rewrite the code in the house format
+	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+bench: .venv/ready-bench ## covector beside its peers; writes benchmarks/results.md
+	$(BIN)/python -m benchmarks
+
+clean:                   ## forget everything that was built
+	rm -rf .venv dist report.html .pytest_cache .ruff_cache .import_linter_cache
+
+.venv/ready: pyproject.toml
+	$(PYTHON) -m venv .venv && $(BIN)/pip install -q -e '.[dev,demo]' && touch $@
+
+.venv/ready-%: .venv/ready
+	$(BIN)/pip install -q -e '.[$*]' && touch $@
