@@ -1,0 +1,1 @@
+"""The command line: ``covector demo`` and ``covector doctor``."""

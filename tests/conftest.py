@@ -1,0 +1,37 @@
+"""What every test has: golden files, and the checks of programs switched on."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write the golden files instead of comparing with them",
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """``golden("grad/sin.txt", text)``: the text is what that golden file holds.
+
+    A difference is a change of a printed program. Where it is meant,
+    ``pytest --update-golden`` writes the file, and the change is read in review.
+    """
+    update = request.config.getoption("--update-golden")
+
+    def check(name: str, text: str) -> None:
+        path = GOLDEN / name
+        text = text.rstrip() + "\n"
+        if update:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.exists(), f"{name} is missing; pytest --update-golden writes it"
+        assert text == path.read_text(encoding="utf-8")
+
+    return check
