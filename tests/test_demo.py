@@ -24,7 +24,7 @@ def params():
 
 def test_a_few_epochs_reach_a_good_accuracy_and_a_report(tmp_path, capsys):
     path = tmp_path / "report.html"
-    assert main(["demo", "--epochs=6", f"--output={path}"]) == 0
+    assert main(["demo", "--epochs=8", f"--output={path}"]) == 0
     out = capsys.readouterr().out
     accuracy = float(re.search(r"test accuracy\s+([\d.]+)%", out)[1])
     assert accuracy > 94

@@ -12,7 +12,6 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
 
-
 # What matplotlib would write into each picture about its making.
 UNSAID = ("Creator", "Date", "Format", "Type")
 
