@@ -1,0 +1,126 @@
+"""What numbers a dtype can hold: limits, widths, and which casts lose nothing."""
+
+from functools import lru_cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.dtypes import as_dtype, short_name
+from covector.errors import DTypeKindError
+
+
+def finfo(dtype: Any) -> np.finfo:
+    """Limits of a floating dtype; of its parts, for a complex one.
+
+    The result has the fields of ``numpy.finfo``: ``bits``, ``eps``, ``max``, ``min``,
+    ``tiny``, ``nmant``, ….
+
+    Raises:
+      DTypeKindError: the dtype is not inexact.
+
+    >>> float(finfo("bfloat16").eps), finfo("complex64").dtype
+    (0.0078125, dtype('float32'))
+    """
+    dtype = as_dtype(dtype)
+    if not dtypes.is_inexact(dtype):
+        way_out = "iinfo describes integers." if dtypes.is_integer(dtype) else ""
+        raise DTypeKindError(
+            "finfo needs a floating or complex dtype, "
+            f"but got {short_name(dtype)}. {way_out}".rstrip()
+        )
+    return _float_info(dtypes.real_part(dtype))
+
+
+def iinfo(dtype: Any) -> ml_dtypes.iinfo:
+    """Limits of an integer dtype: ``bits``, ``min``, ``max``, as Python integers.
+
+    Raises:
+      DTypeKindError: the dtype is not an integer one.
+
+    >>> iinfo("int4").max, iinfo("uint8").bits
+    (7, 8)
+    """
+    dtype = as_dtype(dtype)
+    if not dtypes.is_integer(dtype):
+        inexact = dtypes.is_inexact(dtype)
+        way_out = "finfo describes floats." if inexact else ""
+        raise DTypeKindError(
+            f"iinfo needs an integer dtype, but got {short_name(dtype)}. "
+            f"{way_out}".rstrip()
+        )
+    return _integer_info(dtype)
+
+
+@lru_cache
+def _float_info(dtype: np.dtype) -> np.finfo:
+    return ml_dtypes.finfo(dtype)
+
+
+@lru_cache
+def _integer_info(dtype: np.dtype) -> ml_dtypes.iinfo:
+    return ml_dtypes.iinfo(dtype)
+
+
+def bit_width(dtype: Any) -> int:
+    """Bits per element: 4 for ``i4`` although NumPy stores it in a byte; bool has 8."""
+    if dtypes.is_integer(dtype):
+        return _integer_info(dtype).bits
+    if dtypes.is_floating(dtype):
+        return _float_info(dtype).bits
+    return 8 * dtype.itemsize
+
+
+@lru_cache(maxsize=1024)
+def can_cast_losslessly(source: Any, target: Any) -> bool:
+    """Whether ``target`` holds every value of ``source``, infinities and NaN included.
+
+    A dtype that holds the extreme values holds the others: the largest asks for the
+    widest mantissa and exponent, the smallest for the finest spacing.
+    """
+    if source is target:
+        return True
+    if source not in dtypes.NUMBERS or target not in dtypes.NUMBERS:
+        return False
+    if _generality(source) > _generality(target):
+        return False
+    target = dtypes.real_part(target)
+    if dtypes.is_integer(target):
+        limits = _integer_info(target)
+        return all(limits.min <= x <= limits.max for x in _extremes(source))
+    source = dtypes.real_part(source)
+    extremes = _extremes(source)
+    with np.errstate(all="ignore"):
+        cast = np.array(extremes, source).astype(target).astype(np.float64)
+    # Python compares integers with floats exactly, where NumPy would round them first.
+    return all(
+        x == y or (np.isnan(x) and np.isnan(y))
+        for x, y in zip(extremes, cast.tolist(), strict=True)
+    )
+
+
+def _generality(dtype: np.dtype) -> int:
+    """Position in bool, integer, floating, complex: casts only lead upwards."""
+    return (bool, int, float, complex).index(dtypes.python_type(dtype))
+
+
+def _extremes(dtype: np.dtype) -> list:
+    """The values of a real dtype that are hardest to hold, as Python numbers."""
+    if dtypes.is_bool(dtype):
+        return [0, 1]
+    if dtypes.is_integer(dtype):
+        return [_integer_info(dtype).min, _integer_info(dtype).max]
+    info = _float_info(dtype)
+    values = [
+        info.max,
+        info.min,
+        info.smallest_subnormal,
+        1 + info.eps,
+        0,
+        np.inf,
+        np.nan,
+    ]
+    # What the dtype lacks (zero, say, or infinity) becomes some value that it has.
+    with np.errstate(all="ignore"):
+        return np.array(values, np.float64).astype(dtype).astype(np.float64).tolist()

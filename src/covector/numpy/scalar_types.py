@@ -1,0 +1,97 @@
+"""The names of element types in the NumPy namespace: ``float32``, ``int8``, ``bool_``.
+
+Each name is a class with a ``dtype``. It equals that dtype, hashes like it, and is
+accepted wherever a dtype is; called, it makes an array of that dtype out of a value, as
+the classes of NumPy make scalars. How arrays are made is not known here: the array
+constructor is handed over once, when the namespace is put together.
+"""
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+
+
+class ScalarType(type):
+    """The class of ``float32`` and its like: a dtype that makes arrays when called."""
+
+    dtype: np.dtype
+    _constructor: Callable[..., Any] | None = None
+
+    def __new__(mcs, name: str, dtype: Any) -> "ScalarType":
+        doc = f"The element type {name}. Called, it makes an array of it from a value."
+        return super().__new__(
+            mcs, name, (), {"__doc__": doc, "__module__": __name__, "dtype": dtype}
+        )
+
+    def __init__(cls, name: str, dtype: Any) -> None:
+        super().__init__(name, (), {})
+
+    def __call__(cls, x: Any) -> Any:
+        """``x`` as an array of this dtype."""
+        assert ScalarType._constructor is not None, "covector.numpy installs it"
+        return ScalarType._constructor(x, dtype=cls.dtype)
+
+    def __eq__(cls, other: Any) -> builtins.bool:
+        return cls is other or cls.dtype == other
+
+    def __hash__(cls) -> int:
+        return hash(cls.dtype)
+
+    def __repr__(cls) -> str:
+        return f"covector.numpy.{cls.__name__}"
+
+
+def install_constructor(constructor: Callable[..., Any]) -> None:
+    """Say how a value becomes an array: ``constructor(x, dtype=…)``. Done once."""
+    assert ScalarType._constructor in (None, constructor), "there is one constructor"
+    ScalarType._constructor = staticmethod(constructor)
+
+
+bool_ = bool = ScalarType("bool", dtypes.bool_)
+int2 = ScalarType("int2", dtypes.int2)
+int4 = ScalarType("int4", dtypes.int4)
+int8 = ScalarType("int8", dtypes.int8)
+int16 = ScalarType("int16", dtypes.int16)
+int32 = ScalarType("int32", dtypes.int32)
+int64 = int_ = ScalarType("int64", dtypes.int64)
+uint2 = ScalarType("uint2", dtypes.uint2)
+uint4 = ScalarType("uint4", dtypes.uint4)
+uint8 = ScalarType("uint8", dtypes.uint8)
+uint16 = ScalarType("uint16", dtypes.uint16)
+uint32 = ScalarType("uint32", dtypes.uint32)
+uint64 = uint = ScalarType("uint64", dtypes.uint64)
+float4_e2m1fn = ScalarType("float4_e2m1fn", dtypes.float4_e2m1fn)
+float6_e2m3fn = ScalarType("float6_e2m3fn", dtypes.float6_e2m3fn)
+float6_e3m2fn = ScalarType("float6_e3m2fn", dtypes.float6_e3m2fn)
+float8_e3m4 = ScalarType("float8_e3m4", dtypes.float8_e3m4)
+float8_e4m3 = ScalarType("float8_e4m3", dtypes.float8_e4m3)
+float8_e4m3b11fnuz = ScalarType("float8_e4m3b11fnuz", dtypes.float8_e4m3b11fnuz)
+float8_e4m3fn = ScalarType("float8_e4m3fn", dtypes.float8_e4m3fn)
+float8_e4m3fnuz = ScalarType("float8_e4m3fnuz", dtypes.float8_e4m3fnuz)
+float8_e5m2 = ScalarType("float8_e5m2", dtypes.float8_e5m2)
+float8_e5m2fnuz = ScalarType("float8_e5m2fnuz", dtypes.float8_e5m2fnuz)
+float8_e8m0fnu = ScalarType("float8_e8m0fnu", dtypes.float8_e8m0fnu)
+bfloat16 = ScalarType("bfloat16", dtypes.bfloat16)
+float16 = ScalarType("float16", dtypes.float16)
+float32 = single = ScalarType("float32", dtypes.float32)
+float64 = double = float_ = ScalarType("float64", dtypes.float64)
+complex64 = csingle = ScalarType("complex64", dtypes.complex64)
+complex128 = cdouble = complex_ = ScalarType("complex128", dtypes.complex128)
+
+# The abstract classes, and NumPy's names for what is not an array of numbers.
+generic = np.generic
+number = np.number
+integer = np.integer
+signedinteger = np.signedinteger
+unsignedinteger = np.unsignedinteger
+inexact = np.inexact
+floating = np.floating
+complexfloating = np.complexfloating
+flexible = np.flexible
+character = np.character
+object_ = np.object_
+dtype = np.dtype
