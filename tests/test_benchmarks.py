@@ -1,0 +1,163 @@
+"""The benchmark harness: every program runs, and no failing program ends a run."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.measure import COVECTOR, JAX, Goal, Measure
+from benchmarks.report import duration, report, verdict
+from benchmarks.session import TINY, Effort, Row, run_subject
+from benchmarks.worker import Binding, Failure, Sample
+
+ROOT = Path(__file__).parent.parent
+
+SUBJECT = """
+import os
+from time import perf_counter
+from benchmarks.measure import Goal, Measure
+
+TITLE = "Made up"
+
+def measures(tiny):
+    return [
+        Measure("runs", lambda module: lambda: module.sqrt(4.0), goals=(Goal(9.0),)),
+        Measure("raises", lambda module: lambda: module.sqrt(-4.0)),
+        Measure("crashes", lambda module: lambda: os._exit(3)),
+        Measure("clocks itself", lambda module: lambda: 6e-3, clocked=True, per=2),
+    ]
+"""
+
+BINDINGS = (Binding(COVECTOR, "math"), Binding(JAX, "cmath"))
+
+
+@pytest.fixture
+def rows(tmp_path, monkeypatch):
+    (tmp_path / "made_up_subject.py").write_text(SUBJECT)
+    monkeypatch.syspath_prepend(tmp_path)
+    rows = run_subject("made_up_subject", BINDINGS, Effort(rounds=2, budget=0.001))
+    return {row.measure.name: row for row in rows}
+
+
+def row_of(covector, jax, *goals, **options):
+    """A row with one sample per given time."""
+    row = Row("Subject", Measure("name", program=None, goals=goals, **options))
+    for peer, times in ((COVECTOR, covector), (JAX, jax)):
+        for seconds in times:
+            row.add(peer, Sample(seconds))
+    return row
+
+
+def benchmarks(*arguments):
+    command = [sys.executable, "-m", "benchmarks", "--tiny", *arguments]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_program_runs_in_covector():
+    text = benchmarks("--peers", COVECTOR)
+    assert "does not run" not in text
+    assert "Compile" in text
+
+
+def test_the_peers_that_are_installed_compute_what_covector_computes():
+    text = benchmarks("--only", "derivatives")
+    assert "does not run" not in text
+    assert "not the same" not in text
+    assert "eager vmap" in text
+
+
+def test_only_rows_that_were_asked_for_are_run():
+    text = benchmarks("--only", "dispatch", "--peers", COVECTOR)
+    assert "jit call, 1 leaf" in text
+    assert "import" not in text.partition("goals met")[2]
+
+
+def test_a_report_is_written_where_it_was_asked_for(tmp_path):
+    output = tmp_path / "report.md"
+    text = benchmarks("--only", "dispatch", "--peers", COVECTOR, "--output", output)
+    assert output.read_text() == text
+
+
+def test_a_round_of_every_measure_gives_a_sample(rows):
+    assert len(rows["runs"].answers[COVECTOR]) == 2
+    assert rows["runs"].seconds(COVECTOR) < 1e-3
+    assert rows["clocks itself"].seconds(COVECTOR) == pytest.approx(3e-3)
+
+
+def test_a_program_that_raises_is_told_with_its_error(rows):
+    assert rows["raises"].failures == {COVECTOR: "ValueError: math domain error"}
+    assert rows["raises"].seconds(JAX) is not None
+
+
+def test_a_program_that_kills_its_process_does_not_end_the_run(rows):
+    error = "the process ended (exit code 3)"
+    assert rows["crashes"].failures == {COVECTOR: error, JAX: error}
+    assert len(rows["runs"].answers[JAX]) == 2
+
+
+def test_errors_stand_below_the_table(rows):
+    text = report(rows.values(), [COVECTOR, JAX], {"date": "today"}, rounds=2)
+    assert "| raises | does not run | " in text
+    assert "- raises: covector does not run: ValueError: math domain error" in text
+
+
+def test_a_peer_with_another_result_is_told(rows):
+    row = rows["runs"]
+    row.answers[JAX][0] = Sample(1.0, digest="", sums=(3.0, 3.0))
+    assert verdict(row, Goal(9.0)) == "missed: not the same value as jax"
+
+
+def test_not_a_number_is_another_result():
+    row = Row("Subject", Measure("name", program=None))
+    row.add(COVECTOR, Sample(1.0, digest="a", sums=(float("nan"), 1.0)))
+    row.add(JAX, Sample(1.0, digest="b", sums=(1.0, 1.0)))
+    assert row.differs(JAX)
+
+
+def test_bits_are_compared_exactly():
+    row = Row("Subject", Measure("name", program=None, same="bits"))
+    row.add(COVECTOR, Sample(1.0, digest="a", sums=(1.0, 1.0)))
+    row.add(JAX, Sample(1.0, digest="b", sums=(1.0, 1.0)))
+    assert row.differs(JAX)
+
+
+@pytest.mark.parametrize(
+    ("covector", "goal", "words"),
+    [
+        ([1.0, 1.0, 1.0], Goal(0.5), "met: 0.2 of the goal"),
+        ([6.0, 6.0, 6.0], Goal(0.5), "missed: 1.2 times the goal"),
+        ([6.0, 4.0, 6.0], Goal(0.5), "missed: 1.2 times the goal (within the noise)"),
+        ([2.0, 2.0, 2.0], Goal(1.0, peer=None), "missed: 2 times the goal"),
+        ([2.0, 2.0, 2.0], Goal(1.0, peer="autograd"), "not measured"),
+    ],
+)
+def test_a_verdict_says_by_how_much(covector, goal, words):
+    assert verdict(row_of(covector, [10.0, 10.0, 10.0], goal), goal) == words
+
+
+def test_a_program_that_does_not_run_misses_its_goal():
+    row = row_of([], [1.0], Goal(1.0))
+    row.add(COVECTOR, Failure("ImportError"))
+    assert verdict(row, Goal(1.0)) == "missed: does not run"
+
+
+def test_a_missed_goal_comes_with_its_reason():
+    missed = row_of([9.0], [1.0], Goal(1.0), reason="the moon is full")
+    met = row_of([0.1], [1.0], Goal(1.0), reason="the sun shines")
+    text = report([missed, met], [COVECTOR, JAX], {}, rounds=TINY.rounds)
+    assert "- name: the moon is full" in text
+    assert "the sun shines" not in text
+    assert "**1 of 2 goals met.**" in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(2.0, "2.00 s"), (0.0123, "12.3 ms"), (4.5e-6, "4.50 µs"), (2.5e-7, "250 ns")],
+)
+def test_a_duration_has_three_digits_and_a_unit(seconds, words):
+    assert duration(seconds) == words
