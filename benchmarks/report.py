@@ -19,9 +19,9 @@ of a round, waiting for the result included. The ratio is covector's time over J
 (smaller is better), with its range over the rounds. A few tens of nanoseconds per call
 are the loop of the benchmark itself.
 
-Everyone runs with their defaults, except that caches on disk are off. covector's default
-is to keep freed memory for later results (`COVECTOR_KEEP_MEMORY=0` changes it), and the
-rows about large arrays and steps show that too.
+Everyone runs with their defaults, except that caches on disk are off. covector's
+default is to keep freed memory for later results (`COVECTOR_KEEP_MEMORY=0` changes it),
+and the rows about large arrays and steps show that too.
 """
 
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
