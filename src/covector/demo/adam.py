@@ -32,7 +32,7 @@ def start(params: Params) -> State:
     return State(params, zeros, zeros, cnp.zeros((), int))
 
 
-def update(state: State, gradients: Params, rate: Array) -> State:
+def update(state: State, gradients: Params, rate: float | Array) -> State:
     """One step down the gradient, of at most about ``rate`` in every parameter."""
     step = state.step + 1
     mean = cv.tree.map(

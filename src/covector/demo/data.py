@@ -19,9 +19,9 @@ class Digits(NamedTuple):
 
 def load(seed: int) -> tuple[Digits, Digits]:
     """Four fifths to learn from and one fifth to test with, digits in proportion."""
-    digits = load_digits()
-    images = (digits.images / digits.images.max()).astype(np.float32)
-    labels = digits.target.astype(np.int32)
+    pixels, targets = load_digits(return_X_y=True)
+    images = np.asarray(pixels / 16, np.float32).reshape(-1, 8, 8)
+    labels = np.asarray(targets, np.int32)
     rows = train_test_split(
         np.arange(len(labels)), test_size=0.2, stratify=labels, random_state=seed
     )

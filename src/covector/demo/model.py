@@ -89,5 +89,7 @@ def gradient_norms(params: Params, images: Array, labels: Array) -> Array:
     The gradient of one example is ``grad``; of every example at once, ``vmap`` of it.
     """
     gradients = cv.vmap(cv.grad(surprise), in_axes=(None, 0, 0))(params, images, labels)
-    squares = [cnp.sum(g**2, axis=range(1, g.ndim)) for g in cv.tree.leaves(gradients)]
+    squares = [
+        cnp.sum(g**2, axis=tuple(range(1, g.ndim))) for g in cv.tree.leaves(gradients)
+    ]
     return cnp.sqrt(sum(squares))
