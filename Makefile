@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test check format bench docs clean
 
 demo: .venv/ready        ## train a classifier and write report.html
 	$(BIN)/covector demo
@@ -19,6 +19,9 @@ format: .venv/ready      ## rewrite the code in the house format
 
 bench: .venv/ready-bench ## covector beside its peers; writes benchmarks/results.md
 	$(BIN)/python -m benchmarks
+
+docs: .venv/ready-docs   ## the documentation as a site in dist/site
+	$(BIN)/mkdocs build --strict -q
 
 clean:                   ## forget everything that was built
 	rm -rf .venv dist report.html .pytest_cache .ruff_cache .import_linter_cache
