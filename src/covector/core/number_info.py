@@ -89,10 +89,10 @@ def can_cast_losslessly(source: Any, target: Any) -> bool:
     if dtypes.is_integer(target):
         limits = _integer_info(target)
         return all(limits.min <= x <= limits.max for x in _extremes(source))
-    source = dtypes.real_part(source)
-    extremes = _extremes(source)
+    extremes = _extremes(dtypes.real_part(source))
+    # float64 holds what any floating target holds, and it casts to every one of them.
     with np.errstate(all="ignore"):
-        cast = np.array(extremes, source).astype(target).astype(np.float64)
+        cast = np.array(extremes, np.float64).astype(target).astype(np.float64)
     # Python compares integers with floats exactly, where NumPy would round them first.
     return all(
         x == y or (np.isnan(x) and np.isnan(y))

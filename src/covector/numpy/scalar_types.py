@@ -36,7 +36,8 @@ class ScalarType(type):
         return ScalarType._constructor(x, dtype=cls.dtype)
 
     def __eq__(cls, other: Any) -> builtins.bool:
-        return cls is other or cls.dtype == other
+        # NumPy reads None as float64, and would find the two equal.
+        return cls is other or (other is not None and cls.dtype == other)
 
     def __hash__(cls) -> int:
         return hash(cls.dtype)
@@ -48,7 +49,7 @@ class ScalarType(type):
 def install_constructor(constructor: Callable[..., Any]) -> None:
     """Say how a value becomes an array: ``constructor(x, dtype=…)``. Done once."""
     assert ScalarType._constructor in (None, constructor), "there is one constructor"
-    ScalarType._constructor = staticmethod(constructor)
+    ScalarType._constructor = constructor
 
 
 bool_ = bool = ScalarType("bool", dtypes.bool_)

@@ -1,6 +1,6 @@
-"""What covector asks of jaxlib: clients, buffers, executables. No covector concept enters here.
+"""What covector asks of jaxlib: clients, buffers and executables.
 
-This package speaks NumPy arrays, PJRT devices and buffers, StableHLO modules and executables. It
-is the only place, with ``lowering/hlo.py`` and ``tree.py``, where jaxlib is imported, and it
-absorbs the differences between jaxlib versions.
+This package speaks NumPy arrays, PJRT devices and buffers, StableHLO modules and
+executables; no covector concept enters it. With ``lowering/hlo.py`` and ``tree`` it is the
+only place that imports jaxlib, and it absorbs the differences between jaxlib versions.
 """

@@ -1,36 +1,36 @@
-"""Buffers: values that live on a device, and their way to and from NumPy.
+"""Buffers: values on a device, and their way to and from NumPy.
 
-A buffer is a jaxlib ``ArrayImpl`` on one device. It is immutable; it can be *deleted* (by hand, or
-because a program was given it to reuse), and it can be *poisoned*: the program that was to fill it
-failed after it was started. Both are noticed here, whenever a value is asked for.
+A buffer is a jaxlib ``ArrayImpl``. It is immutable, but it can be *deleted* (by hand, or
+because it was donated to a program, which reuses its memory) and it can be *poisoned*: the
+program that was to fill it failed after it was started. Both are reported here, in words,
+wherever a value is asked for; jaxlib itself may crash or return nonsense.
 
-jaxlib imports ``jax`` by itself in some calls; those stand inside ``no_jax_import``.
+jaxlib imports ``jax`` by itself in some of its calls. They stand in ``no_jax_import``.
 """
 
 import functools
 import sys
 import threading
-from collections.abc import Iterable
-from types import TracebackType
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 from jaxlib import _jax
 from jaxlib import xla_client as xc
 
-from covector.errors import DeletedArrayError
-from covector.runtime import client
+from covector.errors import DeletedArrayError, DeviceError, DLPackError, DTypeError
+from covector.runtime import client, dlpack
 
 Buffer = xc.ArrayImpl
 JaxlibError = _jax.JaxRuntimeError
 
 _COPY = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _SHARE = xc.HostBufferSemantics.ZERO_COPY
-_CPU, _CUDA = 1, 2  # device types of DLPack
+_ABBREVIATIONS = (("float", "f"), ("uint", "u"), ("int", "i"), ("complex", "c"))
 
 
 class Description:
-    """Shape and dtype in the form in which jaxlib asks for them."""
+    """Shape and dtype, under the names by which jaxlib asks for them."""
 
     __slots__ = ("dtype", "shape", "weak_type")
 
@@ -41,12 +41,7 @@ class Description:
 
     def __repr__(self) -> str:
         name = self.dtype.name
-        for word, letter in (
-            ("float", "f"),
-            ("uint", "u"),
-            ("int", "i"),
-            ("complex", "c"),
-        ):
+        for word, letter in _ABBREVIATIONS:
             name = name.replace(word, letter)
         return f"{name}[{','.join(map(str, self.shape))}]"
 
@@ -56,16 +51,16 @@ describe = functools.lru_cache(maxsize=8192)(Description)
 
 @functools.cache
 def placement(device: client.Device) -> tuple[xc.GSPMDSharding, list[client.Device]]:
-    """A device in the two forms in which jaxlib asks where a buffer goes."""
+    """One device, in the two forms in which jaxlib wants to hear where a buffer goes."""
     on_device = xc.DeviceList((device,))
     return xc.GSPMDSharding(on_device, xc.HloSharding.replicate()), [device]
 
 
 class _NoJaxImport:
-    """Make jaxlib's own attempts to import jax fail at once, while inside.
+    """A block in which jaxlib's own attempts to import jax fail at once.
 
-    Threads may overlap inside: the first one in sets the guard, the last one out removes it.
-    Where the user has imported jax there is nothing to prevent.
+    Blocks of several threads may overlap: the first one in sets the guard, the last one out
+    lifts it. Where the user has imported jax there is nothing to prevent.
     """
 
     modules = ("jax.core", "jax._src.sharding_impls")
@@ -80,14 +75,10 @@ class _NoJaxImport:
             self.inside += 1
             if self.inside == 1 and "jax" not in sys.modules:
                 self.blocked = [m for m in self.modules if m not in sys.modules]
-                sys.modules.update(dict.fromkeys(self.blocked))  # type: ignore[arg-type]
+                for module in self.blocked:
+                    sys.modules[module] = None  # type: ignore[assignment]
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with self.lock:
             self.inside -= 1
             if self.inside == 0:
@@ -100,197 +91,212 @@ no_jax_import = _NoJaxImport()
 
 
 def put(array: np.ndarray, device: client.Device, copy: bool = True) -> Buffer:
-    """A buffer on `device` with the value of a NumPy array.
+    """A buffer on a device with the values of a NumPy array.
 
-    With ``copy=False`` a CPU buffer may share the array's memory (it does when that is row-major
-    and 64-byte aligned); the caller then promises that nobody writes to it any more.
+    With ``copy=False`` a buffer on the CPU may share the array's memory, and does if that
+    is row-major and 64-byte aligned; nobody may then write to the array any more.
     """
-    dtype = array.dtype
-    if not dtype.isnative:
-        array = array.astype(dtype.newbyteorder("="))
-        dtype = array.dtype
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     sharding, devices = placement(device)
+    semantics = _COPY if copy else _SHARE
     try:
         return xc.batched_device_put(
-            describe(array.shape, dtype),
+            describe(array.shape, array.dtype),
             sharding,
             [array],
             devices,
             True,
             False,
-            _COPY if copy else _SHARE,
+            semantics,
             True,
         )
     except JaxlibError as error:
-        if "Unknown NumPy dtype" in str(error):
-            raise TypeError(
-                f"a device cannot hold an array of dtype {dtype}; convert it to a numeric or "
-                "bool dtype first."
-            ) from None
-        raise
+        if "Unknown NumPy dtype" not in str(error):
+            report(error)
+        raise DTypeError(
+            f"no device holds elements of dtype {array.dtype}; convert the array to bool "
+            "or to a numeric dtype first."
+        ) from None
 
 
 def to_host(buffer: Buffer) -> np.ndarray:
-    """The value as a read-only NumPy array; without a copy where the device is the CPU.
+    """The values as a read-only NumPy array, on the CPU without a copy.
 
-    Waits for the program that computes it. Raises DeletedArrayError if the buffer is gone, and
-    RuntimeError if that program failed.
+    Waits for the program that computes them. Raises DeletedArrayError if the buffer is
+    gone, DeviceError if that program failed.
     """
     try:
         return np.asarray(memoryview(buffer))
     except BufferError:
-        return _to_host_without_buffer_protocol(buffer)
-
-
-def _to_host_without_buffer_protocol(buffer: Buffer) -> np.ndarray:
-    """For dtypes that the buffer protocol does not know, other devices, and failures."""
-    check_alive(buffer)
-    try:
-        # Waiting is done outside the guard, which should stand as briefly as possible.
-        buffer.block_until_ready()
-        with no_jax_import:
-            value = _fetch(buffer)
-    except JaxlibError as error:
-        fail(error)
-    value.flags.writeable = False
-    return value
+        return _fetch(buffer)
 
 
 def _fetch(buffer: Buffer) -> np.ndarray:
-    if hasattr(buffer, "_to_np_array_did_copy"):  # jaxlib 0.11
-        return buffer._to_np_array_did_copy()[0]
-    return buffer._single_device_array_to_np_array_did_copy()[0]
+    """``to_host`` for what has no Python buffer: ml_dtypes, other devices, failures."""
+    check_alive(buffer)
+    try:
+        # The guard should stand only for a moment, so the waiting is done before it.
+        buffer.block_until_ready()
+        with no_jax_import:
+            if hasattr(buffer, "_to_np_array_did_copy"):  # from jaxlib 0.11
+                values = buffer._to_np_array_did_copy()[0]
+            else:
+                values = buffer._single_device_array_to_np_array_did_copy()[0]
+    except JaxlibError as error:
+        report(error)
+    values.flags.writeable = False
+    return values
 
 
 def check_alive(buffer: Buffer) -> None:
     """Raise DeletedArrayError if the buffer has been deleted or donated."""
     if buffer.is_deleted():
         raise DeletedArrayError(
-            f"Array has been deleted or donated: its {buffer.aval} is no longer there. A donated "
-            "argument is given up to the function it is passed to; use that function's result, or "
-            "do not donate."
+            f"Array has been deleted or donated: its {buffer.aval} is gone. A donated "
+            "argument is given up to the function that it is passed to. Use what the "
+            "function returned, or do not donate."
         )
 
 
-def fail(error: JaxlibError) -> NoReturn:
+def report(error: JaxlibError) -> NoReturn:
     """Raise what an error of the runtime means to a user."""
     words = str(error)
     if "donated in the same call" in words:
         raise DeletedArrayError(
-            "Array has been deleted or donated: one call was given the same array as a donated "
-            "argument and as another argument. Pass a copy of it, or do not donate."
+            "Array has been deleted or donated: one call got the same array as a donated "
+            "argument and as another argument. Pass a copy, or do not donate."
         ) from None
     if "deleted or donated" in words:
-        raise DeletedArrayError(f"Array has been deleted or donated. {words}") from None
-    raise RuntimeError(f"the device reported an error: {words}") from error
+        raise DeletedArrayError(f"Array has been deleted or donated: {words}") from None
+    raise DeviceError(f"a program failed on its device: {words}") from error
 
 
-def block_until_ready(buffers: Iterable[Buffer]) -> None:
-    """Wait until every buffer has its value; RuntimeError if a computation failed."""
-    buffers = list(buffers)
+def block_until_ready(buffers: Sequence[Buffer]) -> None:
+    """Wait until every buffer has its values.
+
+    Raises DeletedArrayError and DeviceError as ``to_host`` does.
+    """
     for buffer in buffers:
         check_alive(buffer)
     try:
-        xc.batched_block_until_ready(buffers)
+        xc.batched_block_until_ready(list(buffers))
     except JaxlibError as error:
-        fail(error)
+        report(error)
 
 
 def is_ready(buffer: Buffer) -> bool:
-    """Whether the value is there, or known to have failed."""
-    check_alive(buffer)  # asking a deleted buffer ends the process
+    """Whether the values are there, or known never to come."""
+    check_alive(buffer)  # jaxlib crashes when it is asked about a deleted buffer
     return buffer.is_ready()
 
 
 def is_deleted(buffer: Buffer) -> bool:
+    """Whether the buffer has been deleted, or donated to a program."""
     return buffer.is_deleted()
 
 
 def delete(buffer: Buffer) -> None:
-    """Give up the buffer's memory; NumPy views of it stay valid."""
+    """Give up the memory of a buffer; NumPy views of it keep what they see."""
     buffer.delete()
 
 
 def device_of(buffer: Buffer) -> client.Device:
+    """The device that holds the buffer; of several, the first."""
     return buffer._sharding._internal_device_list[0]
 
 
-def copy_to_device(buffer: Buffer, device: client.Device) -> Buffer:
-    """The same value on another device; the buffer itself when it is there already."""
+def copy_to_device(
+    buffer: Buffer, device: client.Device, *, always: bool = False
+) -> Buffer:
+    """The same values on a device.
+
+    A buffer that is there already is returned as it is, unless ``always`` asks for memory
+    of its own.
+    """
     check_alive(buffer)
     source = device_of(buffer)
-    if source == device:
+    if source is device and not always:
         return buffer
     if source.client is not device.client:
-        return put(to_host(buffer), device, copy=False)
-    sharding, devices = placement(device)
+        return put(to_host(buffer), device, copy=always)
+    sharding, _ = placement(device)
+    semantics = xc.ArrayCopySemantics.ALWAYS_COPY
     try:
         (copy,) = xc.batched_copy_array_to_devices_with_sharding(
-            [buffer],
-            [sharding._internal_device_list],
-            [sharding],
-            [xc.ArrayCopySemantics.REUSE_INPUT],
+            [buffer], [sharding._internal_device_list], [sharding], [semantics]
         )
     except JaxlibError as error:
-        fail(error)
+        report(error)
     return copy
 
 
-def dlpack_device(buffer: Buffer) -> tuple[int, int]:
-    """The device of a buffer in DLPack's numbering."""
-    device = device_of(buffer)
-    if client.device_platform(device) == "cpu":
-        return _CPU, 0
-    return _CUDA, device.local_hardware_id
+def to_dlpack(
+    buffer: Buffer,
+    *,
+    stream: int | None = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """A DLPack capsule with the values, sharing memory; arguments as in ``__dlpack__``.
 
+    The capsule is of the unversioned kind, which every consumer accepts. It is made from a
+    clone: deleting a buffer while its own capsule is in use would end the process.
 
-def to_dlpack(buffer: Buffer, stream: int | None = None) -> Any:
-    """A DLPack capsule that shares the buffer's memory; BufferError if its dtype has none.
-
-    It is taken from a clone: deleting a buffer whose own capsule is in use ends the process.
+    Raises DLPackError for a dtype that DLPack does not have, or another device.
     """
+    here = device_of(buffer)
+    if dl_device is not None and tuple(dl_device) != dlpack.device_number(here):
+        raise DLPackError(
+            f"{buffer.aval} is on {here} and cannot be exported to another device; move "
+            "it there first."
+        )
     check_alive(buffer)
+    if copy:
+        buffer = copy_to_device(buffer, here, always=True)
     try:
         return _jax.buffer_to_dlpack_managed_tensor(buffer.clone(), stream)
     except JaxlibError as error:
-        if "no DLPack equivalent" in str(error):
-            raise BufferError(f"DLPack has no dtype for {buffer.aval}.") from None
-        fail(error)
+        if "no DLPack equivalent" not in str(error):
+            report(error)
+        raise DLPackError(f"DLPack has no dtype for {buffer.aval}.") from None
 
 
 def from_dlpack(tensor: Any) -> np.ndarray | Buffer:
-    """The value of any object with ``__dlpack__``, sharing its memory where possible.
+    """The values of any object with ``__dlpack__``, sharing its memory where possible.
 
-    A tensor on the CPU comes back as a NumPy array, one on a GPU as a buffer. Whoever writes to
-    the tensor later changes the result.
+    A tensor on the CPU becomes a NumPy array, one on a GPU a buffer. Whoever writes to the
+    tensor afterwards changes them.
     """
-    kind, number = tensor.__dlpack_device__()
-    if kind == _CPU:
-        return _from_cpu_dlpack(tensor)
-    if kind != _CUDA:
-        raise BufferError(
-            f"from_dlpack takes tensors on the CPU or on a CUDA device, but this one is on a "
-            f"device of DLPack type {int(kind)}; copy it to the CPU first."
+    kind, number = map(int, tensor.__dlpack_device__())
+    if kind == dlpack.CPU:
+        try:
+            return np.from_dlpack(tensor)
+        except RuntimeError:
+            # NumPy does not read the dtypes of ml_dtypes, jaxlib does.
+            return to_host(_import_dlpack(tensor, client.cpu_device()))
+    if kind != dlpack.CUDA:
+        raise DLPackError(
+            "from_dlpack takes tensors on the CPU or a CUDA device, but this one is on a "
+            f"device of DLPack type {kind}; copy it to the CPU first."
         )
     for device in client.local_devices("gpu"):
         if device.local_hardware_id == number:
             return _import_dlpack(tensor, device)
-    raise BufferError(f"from_dlpack: there is no GPU with number {number} here.")
-
-
-def _from_cpu_dlpack(tensor: Any) -> np.ndarray:
-    try:
-        return np.from_dlpack(tensor)
-    except RuntimeError:
-        # NumPy knows no dtypes of ml_dtypes; jaxlib does.
-        return to_host(_import_dlpack(tensor, client.cpu_device()))
+    raise DLPackError(f"from_dlpack: this process does not use GPU number {number}.")
 
 
 def _import_dlpack(tensor: Any, device: client.Device) -> Buffer:
+    capsule = tensor.__dlpack__()
+    shape, dtype = dlpack.shape_and_dtype(capsule)
+    sharding, _ = placement(device)
     try:
         with no_jax_import:
-            return _jax.dlpack_managed_tensor_to_buffer(
-                tensor.__dlpack__(), device, None
-            )
+            found = _jax.dlpack_managed_tensor_to_buffer(capsule, device, None)
     except JaxlibError as error:
-        raise BufferError(f"from_dlpack cannot share this tensor: {error}") from None
+        raise DLPackError(
+            f"from_dlpack cannot share a tensor of type {describe(shape, dtype)} in this "
+            f"layout; make it contiguous first. ({error})"
+        ) from None
+    return found._rewrap_with_aval_and_sharding(describe(shape, dtype), sharding)

@@ -1,12 +1,20 @@
 """Clients: one PJRT client per platform, made when it is first needed.
 
-A platform is "cpu", or "gpu" when a plugin offers one. Importing this module creates nothing; the
-first question about a platform creates its client, under a lock, and the answer stays for the
-life of the process.
+A platform is "cpu", or "gpu" where a plugin offers one. Importing this module creates
+nothing; the first question about a platform makes its client, under a lock, and the answer
+holds for the life of the process.
 
-``COVECTOR_PLATFORMS`` (or ``JAX_PLATFORMS``), such as ``"cpu"`` or ``"gpu,cpu"``, chooses the
-platforms and puts the default first; a platform named there must work. Without it the default is
-the GPU when there is one. ``COVECTOR_NUM_CPU_DEVICES`` splits the host into several CPU devices.
+==============================  =========================================================
+``COVECTOR_PLATFORMS``          as ``cpu`` or ``gpu,cpu``: which platforms, the default
+                                first; each must work. ``JAX_PLATFORMS`` stands in for it.
+                                Without either: the GPU if there is one, then the CPU.
+``COVECTOR_NUM_CPU_DEVICES``    how many devices the host's CPU appears as
+``COVECTOR_ASYNC_CPU=1``        run every CPU program on a thread of its own
+==============================  =========================================================
+
+CPU programs run on the thread that calls them: handing a small one (a 64×64 dot, a sort of
+1,000, three layers of 32) to another thread takes four times as long as running it, and
+large ones, which use all cores either way, gain nothing.
 """
 
 import functools
@@ -16,6 +24,7 @@ import threading
 from jaxlib import _jax, utils
 from jaxlib import xla_client as xc
 
+from covector.errors import DeviceError, SettingError
 from covector.runtime import memory, plugins
 
 Client = xc.Client
@@ -25,7 +34,7 @@ _SYNONYMS = {"cuda": "gpu", "host": "cpu"}
 
 
 class _Clients:
-    """The clients of this process and what was asked of them before they existed."""
+    """The clients of this process, and what was asked of them before they existed."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -43,94 +52,104 @@ def _canonical(platform: str) -> str:
 
 
 def _chosen_platforms() -> tuple[str, ...]:
-    """The platforms named in the environment, default first; empty when none is."""
+    """The platforms named in the environment, the default first; empty if none is."""
     for variable in ("COVECTOR_PLATFORMS", "JAX_PLATFORMS"):
-        words = os.environ.get(variable, "").split(",")
-        if any(words):
-            return tuple(dict.fromkeys(_canonical(w) for w in words if w.strip()))
+        value = os.environ.get(variable, "")
+        chosen = [_canonical(word) for word in value.split(",") if word.strip()]
+        for platform in chosen:
+            if platform not in _MAKERS:
+                raise SettingError(
+                    f"{variable}={value} names the platform {platform!r}, but there are "
+                    f"only {' and '.join(_MAKERS)}. COVECTOR_PLATFORMS goes before "
+                    "JAX_PLATFORMS."
+                )
+        if chosen:
+            return tuple(dict.fromkeys(chosen))
     return ()
 
 
-def _prepare_process() -> None:
-    """What has to hold in a process before its first client."""
-    # XLA writes to stderr what it also raises, and a line per device. jaxlib read the variable
-    # when it was imported; plugins are libraries of their own and read it when loaded.
-    if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
-        os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-        utils.absl_set_min_log_level(3)
-    # Recording the Python stack costs up to a third of a dispatch, and nothing here reads it.
-    _jax.set_tracebacks_enabled(False)
-
-
 def _cpu_devices_wanted() -> int | None:
-    """None leaves the number to ``XLA_FLAGS``, which defaults to one."""
+    """None leaves the number to ``XLA_FLAGS``, and so to one."""
     if _clients.cpu_devices is not None:
         return _clients.cpu_devices
-    text = os.environ.get("COVECTOR_NUM_CPU_DEVICES", "").strip()
-    if not text:
+    value = os.environ.get("COVECTOR_NUM_CPU_DEVICES", "").strip()
+    if not value:
         return None
-    if not text.isdigit() or int(text) < 1:
-        raise ValueError(
-            f"COVECTOR_NUM_CPU_DEVICES needs a positive whole number, but is {text!r}."
+    if not value.isdecimal() or int(value) < 1:
+        raise SettingError(
+            f"COVECTOR_NUM_CPU_DEVICES needs a positive whole number, but is {value!r}."
         )
-    return int(text)
+    return int(value)
 
 
 def _make_cpu_client() -> Client:
     memory.keep_memory()
-    return xc.make_cpu_client(num_devices=_cpu_devices_wanted())
+    return xc.make_cpu_client(
+        asynchronous=os.environ.get("COVECTOR_ASYNC_CPU", "0") == "1",
+        num_devices=_cpu_devices_wanted(),
+    )
 
 
 def _make_gpu_client() -> Client:
-    usable = [p for p in plugins.found_plugins() if p.platform == "gpu" and p.library]
-    if not usable:
-        raise RuntimeError(
-            "no GPU plugin is installed; install one with pip install covector[cuda13]"
-        )
-    return plugins.make_gpu_client(usable[0])
+    for plugin in plugins.found_plugins():
+        if plugin.platform == "gpu" and plugin.library is not None:
+            return plugins.make_gpu_client(plugin.library)
+    raise DeviceError(
+        "no plugin for it is installed; for an NVIDIA GPU, "
+        "pip install 'covector[cuda13]'."
+    )
 
 
 _MAKERS = {"cpu": _make_cpu_client, "gpu": _make_gpu_client}
 
 
-def client(platform: str | None = None) -> Client:
-    """The client of a platform, or of the default one, made on first use.
+def _prepare_process() -> None:
+    """What has to hold in a process before its first client."""
+    # XLA writes to stderr what it also raises, and a line for every device.
+    if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
+        utils.absl_set_min_log_level(3)
+    # Recording the Python stack takes up to a third of a call, and nothing reads it.
+    _jax.set_tracebacks_enabled(False)
 
-    Raises ValueError for a platform that does not exist, RuntimeError for one that does not work
-    on this machine.
+
+def _make(platform: str) -> Client:
+    """The client of a platform, made if need be; the caller holds the lock."""
+    if platform in _clients.made:
+        return _clients.made[platform]
+    if platform not in _clients.problems:
+        _prepare_process()
+        try:
+            made = _clients.made[platform] = _MAKERS[platform]()
+        except (RuntimeError, OSError, ImportError) as error:
+            _clients.problems[platform] = str(error)
+        else:
+            return made
+    raise DeviceError(
+        f"the platform {platform!r} does not work here: {_clients.problems[platform]}"
+    )
+
+
+def client(platform: str | None = None) -> Client:
+    """The client of a platform, or of the default one.
+
+    Raises DeviceError for a platform that does not exist or does not work here.
     """
     name = default_platform() if platform is None else _canonical(platform)
+    if name not in _MAKERS:
+        raise DeviceError(
+            f"there is no platform {platform!r}, only {' and '.join(_MAKERS)}."
+        )
     made = _clients.made.get(name)
     if made is not None:
         return made
-    if name not in _MAKERS:
-        raise ValueError(
-            f"there is no platform {platform!r}; covector knows {', '.join(_MAKERS)}."
-        )
     with _clients.lock:
         return _make(name)
-
-
-def _make(name: str) -> Client:
-    if name in _clients.made:
-        return _clients.made[name]
-    if name in _clients.problems:
-        raise RuntimeError(_clients.problems[name])
-    _prepare_process()
-    try:
-        made = _MAKERS[name]()
-    except (RuntimeError, OSError) as error:
-        problem = f"the platform {name!r} does not work on this machine: {error}"
-        _clients.problems[name] = problem
-        raise RuntimeError(problem) from error
-    _clients.made[name] = made
-    return made
 
 
 def _works(platform: str) -> bool:
     try:
         client(platform)
-    except RuntimeError:
+    except DeviceError:
         return False
     return True
 
@@ -138,17 +157,15 @@ def _works(platform: str) -> bool:
 def backends() -> dict[str, Client]:
     """Every platform in use and its client, the default platform first.
 
-    The CPU is always among them: values on their way to and from other devices pass through it.
+    The CPU is always among them: values pass through it on their way between devices.
     """
-    chosen = _chosen_platforms()
-    if not chosen:
-        chosen = tuple(p for p in ("gpu", "cpu") if _works(p))
+    chosen = _chosen_platforms() or tuple(p for p in ("gpu",) if _works(p))
     return {p: client(p) for p in dict.fromkeys((*chosen, "cpu"))}
 
 
 @functools.cache
 def default_platform() -> str:
-    """The first platform of ``COVECTOR_PLATFORMS``; else "gpu" where one works, else "cpu"."""
+    """The first platform chosen in the environment; else "gpu" if it works, or "cpu"."""
     chosen = _chosen_platforms()
     if chosen:
         return chosen[0]
@@ -161,20 +178,22 @@ def devices(platform: str | None = None) -> list[Device]:
 
 
 def local_devices(platform: str | None = None) -> list[Device]:
-    """The devices of a platform that this process can use."""
+    """The devices of a platform that belong to this process."""
     return client(platform).local_devices()
 
 
 def device_count(platform: str | None = None) -> int:
+    """How many devices a platform has, in all processes together."""
     return client(platform).device_count()
 
 
 def local_device_count(platform: str | None = None) -> int:
+    """How many devices of a platform belong to this process."""
     return client(platform).local_device_count()
 
 
 def process_index(platform: str | None = None) -> int:
-    """Which of the processes that share the devices this is, from 0."""
+    """Which of the processes that share the devices this one is, from 0."""
     return client(platform).process_index()
 
 
@@ -196,20 +215,26 @@ def default_device() -> Device:
 
 
 def device_platform(device: Device) -> str:
-    """ "cpu" or "gpu": CUDA devices call their own platform "cuda" or "gpu"."""
+    """The platform of a device: "cpu", or "gpu", also where it calls itself "cuda"."""
     return _canonical(device.platform)
 
 
 def set_cpu_devices(number: int) -> None:
-    """Split the host into this many CPU devices; RuntimeError once the CPU client exists."""
+    """Make the CPU appear as this many devices, before the first array is made.
+
+    Raises DeviceError if the CPU client already exists with another number.
+    """
     if number < 1:
-        raise ValueError(f"set_cpu_devices needs a positive number, but got {number}.")
+        raise SettingError(
+            f"set_cpu_devices needs a positive whole number, but got {number}."
+        )
     with _clients.lock:
         cpu = _clients.made.get("cpu")
         if cpu is not None and cpu.local_device_count() != number:
-            raise RuntimeError(
-                f"set_cpu_devices({number}) comes too late: the CPU client already exists, with "
-                f"{cpu.local_device_count()} device(s). Call it before the first array is made, "
-                f"or set COVECTOR_NUM_CPU_DEVICES={number} in the environment."
+            raise DeviceError(
+                f"set_cpu_devices({number}) comes too late: the CPU is already in use "
+                f"as {cpu.local_device_count()} device(s). Call it before the first "
+                f"array is made, or set COVECTOR_NUM_CPU_DEVICES={number} in the "
+                "environment."
             )
         _clients.cpu_devices = number

@@ -1,12 +1,14 @@
 """Executables by content, so that no program is compiled twice.
 
-The key is a digest of everything that can change the machine code: the StableHLO module without its
-source locations, the compile options, the device, jaxlib's version, ``XLA_FLAGS`` and the CPU's
-instruction sets. Executables are kept in memory (the most recently used of them), and, when
-``COVECTOR_CACHE_DIR`` names a directory, in one file each, where other processes find them.
+The key is a digest of everything that can change the machine code: the StableHLO module
+without its source locations, the compile options, the device, jaxlib's version,
+``XLA_FLAGS`` and the CPU's instruction sets. Executables are kept in memory (the most
+recently used of them), and, when ``COVECTOR_CACHE_DIR`` names a directory, in one file
+each, where other processes find them.
 
-A file holds a magic word, a digest of the rest, and the serialized executable: jaxlib itself does
-not notice damaged machine code. A file that does not check out is ignored and written anew.
+A file holds a magic word, a digest of the rest, and the serialized executable: jaxlib
+itself does not notice damaged machine code. A file that does not check out is ignored
+and written anew.
 """
 
 import functools

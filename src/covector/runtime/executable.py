@@ -1,8 +1,11 @@
 """Executables: StableHLO compiled for a device, and run.
 
-An ``Executable`` is built once and called many times, so everything that a call needs is prepared
-beforehand: one result handler per output, and the two jaxlib calls in one closure. A call checks
-nothing: jaxlib compares sizes in bytes only, so the caller answers for shapes and dtypes.
+An ``Executable`` is built once and called many times, so everything that a call needs
+is prepared
+beforehand: one result handler per output, and the two jaxlib calls in one closure. A
+call checks
+nothing: jaxlib compares sizes in bytes only, so the caller answers for shapes and
+dtypes.
 """
 
 import io
@@ -128,10 +131,11 @@ def compile_module(
       device: where it will run.
       outputs: shape and dtype of each result of ``@main``.
       options: fields of XLA's DebugOptions by name; they go before our own defaults.
-      donated: positions of arguments whose buffers the program may reuse; they are deleted by a
-        call.
-      host_callbacks: Python functions that the module's custom calls refer to by index. A program
-        with callbacks is not cached, for its content does not say which functions they are.
+      donated: positions of arguments whose buffers the program may reuse; they are
+        deleted by a call.
+      host_callbacks: Python functions that the module's custom calls refer to by index.
+        A program with callbacks is not cached, for its content does not say which
+        functions they are.
 
     Raises RuntimeError with XLA's words where the module cannot be compiled.
     """

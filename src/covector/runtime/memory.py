@@ -1,9 +1,11 @@
-"""How this process gives memory back: glibc is told to keep large blocks.
+"""What this process does with freed memory: glibc is told to keep large blocks.
 
-By default glibc maps every block above a threshold (at most 32 MiB) from the kernel and unmaps it
-when freed, so each large result of a program page-faults through fresh zero pages. Keeping the
-blocks in the heap makes such a program several times faster; the price is that the process
-retains its largest footprint. ``COVECTOR_KEEP_MEMORY=0`` in the environment keeps glibc's policy.
+By default glibc maps every block above a threshold (at most 32 MiB) from the kernel and
+unmaps it when it is freed, so each large result of a program faults in fresh zero pages.
+Kept in the heap, blocks are reused, and such a program runs several times faster; the
+price is that the process holds on to its largest footprint.
+
+``COVECTOR_KEEP_MEMORY=0`` in the environment leaves glibc's own policy in place.
 """
 
 import ctypes
@@ -11,21 +13,21 @@ import functools
 import os
 import sys
 
-# The parameter numbers of mallopt(3), from glibc's malloc.h.
+# The parameters of mallopt(3), numbered as in glibc's malloc.h.
 _TRIM_THRESHOLD = -1
 _MMAP_MAX = -4
 _ARENA_MAX = -8
 
-# mallopt takes a C int, so this is the largest trim threshold there is.
+# mallopt takes a C int, so no trim threshold is larger.
 _NEVER_TRIM = 2**31 - 1
 
 
 @functools.cache
 def keep_memory() -> bool:
-    """Apply the policy once; says whether the C library accepted it.
+    """Apply the policy, once; False where it is switched off or there is no glibc.
 
-    It concerns the whole process and only blocks allocated later, so the CPU client calls it
-    before it is created. Nothing happens on a C library other than glibc.
+    It holds for the whole process, for blocks allocated from now on: the CPU client calls
+    this before it is made.
     """
     if os.environ.get("COVECTOR_KEEP_MEMORY", "1") == "0" or sys.platform != "linux":
         return False

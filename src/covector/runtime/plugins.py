@@ -1,10 +1,12 @@
-"""PJRT plugins: where compilers for other devices come from, loaded without importing jax.
+"""PJRT plugins: compilers for other devices, loaded without importing jax.
 
-A plugin is a package that names itself under the entry-point group ``jax_plugins`` or lies in the
-namespace package ``jax_plugins``. Its Python module imports jax, so it is only located, never
-imported; the shared library beside it is loaded directly. Today that is done for NVIDIA's plugin.
+A plugin is a package that names itself under the entry-point group ``jax_plugins`` or lies
+in the namespace package ``jax_plugins``. Its Python module imports jax, so it is only
+located, never imported; the shared library beside it is loaded directly. covector does
+this for NVIDIA's plugin.
 """
 
+import contextlib
 import ctypes
 import functools
 import importlib
@@ -17,9 +19,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from jaxlib import _jax
 from jaxlib import xla_client as xc
 
-# The NVIDIA libraries of the wheels `nvidia-*`, in an order in which each finds what it needs.
+_CUDA_LIBRARY = "xla_cuda_plugin.so"
+_CUDA_EXTENSIONS = ("jax_cuda13_plugin", "jax_cuda12_plugin")
+_CUDA_KERNELS = ("gpu_solver", "gpu_linalg", "gpu_prng", "gpu_sparse")
+_CUDA_KERNELS_REGISTERED_BY_IMPORT = ("gpu_rnn", "gpu_triton")
+
+# Packages of the `nvidia-*` wheels and their libraries, each after those that it needs.
 _NVIDIA_LIBRARIES = (
     ("cu13", "libcudart.so.13"),
     ("cu13", "libnvrtc.so.13"),
@@ -41,16 +49,14 @@ _NVIDIA_LIBRARIES = (
     ("cusolver", "libcusolver.so.11"),
     ("cufft", "libcufft.so.11"),
 )
-_CUDA_EXTENSIONS = ("jax_cuda13_plugin", "jax_cuda12_plugin")
-_CUDA_KERNELS = ("gpu_solver", "gpu_linalg", "gpu_prng", "gpu_sparse")
-_CUDA_KERNELS_ON_IMPORT = ("gpu_rnn", "gpu_triton")
 
 
 @dataclass(frozen=True)
 class Plugin:
     """A plugin package that is installed here.
 
-    ``platform`` is None, and ``problem`` says why, when covector cannot load it.
+    ``problem`` says why it cannot be loaded, and is None where it can be tried; whether the
+    machine then has such a device only ``client.client(plugin.platform)`` can tell.
     """
 
     name: str
@@ -60,59 +66,70 @@ class Plugin:
     problem: str | None = None
 
 
-def _locate(name: str, module: str) -> Plugin:
-    """Describe the plugin package `module`, without importing it."""
-    try:
-        spec = importlib.util.find_spec(module)
-    except (ImportError, ValueError) as error:
-        return Plugin(name, module, None, None, f"cannot be located: {error}")
-    if spec is None or spec.origin is None:
-        return Plugin(name, module, None, None, "the package has no files")
-    if "cuda" not in name:
-        problem = "covector loads NVIDIA's plugin only"
-        return Plugin(name, module, None, None, problem)
-    library = Path(spec.origin).parent / "xla_cuda_plugin.so"
-    if not library.exists():
-        return Plugin(name, module, "gpu", None, f"{library.name} is missing in it")
-    return Plugin(name, module, "gpu", library)
-
-
 @functools.cache
 def found_plugins() -> tuple[Plugin, ...]:
-    """Every installed PJRT plugin, usable or not; finding them loads nothing."""
-    modules: dict[str, str] = {}
+    """Every installed PJRT plugin, of use or not; nothing is loaded to find them."""
+    names: dict[str, str] = {}
     for entry in importlib.metadata.entry_points(group="jax_plugins"):
-        modules[entry.module] = entry.name
+        names[entry.module] = entry.name
     namespace = importlib.util.find_spec("jax_plugins")
     if namespace is not None and namespace.submodule_search_locations:
         for found in pkgutil.iter_modules(namespace.submodule_search_locations):
-            modules.setdefault(f"jax_plugins.{found.name}", found.name)
-    return tuple(_locate(name, module) for module, name in sorted(modules.items()))
+            names.setdefault(f"jax_plugins.{found.name}", found.name)
+    return tuple(_located(name, module) for module, name in sorted(names.items()))
+
+
+def _located(name: str, module: str) -> Plugin:
+    """The plugin of a package that is installed, or was once."""
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError) as error:
+        return Plugin(name, module, None, None, f"it cannot be found: {error}")
+    if spec is None or spec.origin is None:
+        return Plugin(name, module, None, None, "its package has no files")
+    if "cuda" not in module:
+        return Plugin(name, module, None, None, "covector loads only NVIDIA's plugin")
+    library = Path(spec.origin).parent / _CUDA_LIBRARY
+    if not library.exists():
+        return Plugin(name, module, "gpu", None, f"its {_CUDA_LIBRARY} is missing")
+    return Plugin(name, module, "gpu", library)
+
+
+def make_gpu_client(library: Path) -> xc.Client:
+    """A client for the NVIDIA GPUs of this machine; jaxlib's error when there is none."""
+    # XLA writes to stderr what it also raises. The plugin is a library of its own, with
+    # its own logger, which reads this variable when it is loaded.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    if not _jax.pjrt_plugin_loaded("cuda"):
+        _preload_nvidia_libraries()
+        c_api = xc.load_pjrt_plugin_dynamically("cuda", str(library))
+        xc.initialize_pjrt_plugin("cuda")
+        _register_cuda_kernels(c_api)
+    options = xc.generate_pjrt_gpu_plugin_options()
+    # XLA's default takes most of the device's memory at once, from other programs too.
+    if "XLA_PYTHON_CLIENT_PREALLOCATE" not in os.environ:
+        options["preallocate"] = False
+    return xc.make_c_api_client("cuda", options, None)
 
 
 def _preload_nvidia_libraries() -> None:
-    """Load NVIDIA's libraries from their wheels, where the dynamic loader does not look."""
+    """Load NVIDIA's libraries from their wheels, where the dynamic loader does not look.
+
+    One that cannot be loaded may not be needed; if it is, the plugin says so.
+    """
     for package, library in _NVIDIA_LIBRARIES:
         try:
             spec = importlib.util.find_spec(f"nvidia.{package}")
         except ModuleNotFoundError:
             continue
         for root in (spec.submodule_search_locations or ()) if spec else ():
-            path = Path(root) / "lib" / library
-            if path.exists():
-                ctypes.CDLL(str(path))
-
-
-def _import_cuda_extension() -> ModuleType | None:
-    for package in _CUDA_EXTENSIONS:
-        if importlib.util.find_spec(package) is not None:
-            return importlib.import_module(f"{package}.cuda_plugin_extension")
-    return None
+            with contextlib.suppress(OSError):
+                ctypes.CDLL(str(Path(root) / "lib" / library))
 
 
 def _register_cuda_kernels(c_api: Any) -> None:
-    """Make the custom calls of the kernel wheel known to the plugin's registry."""
-    extension = _import_cuda_extension()
+    """Make the custom calls of the kernel wheel known to the plugin."""
+    extension = _cuda_extension()
     if extension is None:
         return
     target = functools.partial(extension.register_custom_call_target, c_api)
@@ -131,23 +148,12 @@ def _register_cuda_kernels(c_api: Any) -> None:
             )
         for name in getattr(kernels, "batch_partitionable_targets", list)():
             xc.register_custom_call_as_batch_partitionable(name, c_api)
-    for room in _CUDA_KERNELS_ON_IMPORT:
+    for room in _CUDA_KERNELS_REGISTERED_BY_IMPORT:
         importlib.import_module(f"jaxlib.{room}")
 
 
-def _load_cuda(library: Path) -> None:
-    """Load NVIDIA's plugin into this process; a second call does nothing."""
-    if xc.pjrt_plugin_initialized("cuda"):
-        return
-    _preload_nvidia_libraries()
-    c_api = xc.load_pjrt_plugin_dynamically("cuda", str(library))
-    xc.initialize_pjrt_plugin("cuda")
-    _register_cuda_kernels(c_api)
-
-
-def make_gpu_client(plugin: Plugin) -> xc.Client:
-    """A client for the GPUs of this machine; RuntimeError when there is none."""
-    _load_cuda(plugin.library)
-    # Taking most of the device's memory at the start is a surprise to other programs.
-    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-    return xc.make_c_api_client("cuda", xc.generate_pjrt_gpu_plugin_options(), None)
+def _cuda_extension() -> ModuleType | None:
+    for package in _CUDA_EXTENSIONS:
+        if importlib.util.find_spec(package) is not None:
+            return importlib.import_module(f"{package}.cuda_plugin_extension")
+    return None

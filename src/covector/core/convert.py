@@ -1,0 +1,167 @@
+"""Python and NumPy values become arrays here, and nowhere else.
+
+Python scalars are weak: they give way to the element type of what they meet. 64-bit values
+narrow to 32 bits unless ``enable_x64`` is on.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from covector import options
+from covector.core import dtypes
+from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
+from covector.core.types import ArrayType
+from covector.core.number_info import iinfo
+from covector.errors import DTypeError, IntegerOverflow, TypeMismatch
+
+
+@lru_cache(4096)
+def _scalar(kind: type, text: str, value: Any, dtype: Any, weak: bool) -> ConcreteArray:
+    if kind is int and dtypes.is_integer(dtype):
+        limits = iinfo(dtype)
+        if not limits.min <= value <= limits.max:
+            raise IntegerOverflow(
+                f"the Python integer {value} does not fit {dtypes.short_name(dtype)}, which "
+                f"holds {limits.min} to {limits.max}. Convert the array it meets to a wider "
+                "dtype, or the number to an array of its own."
+            )
+    values = np.asarray(value).astype(dtype)
+    values.flags.writeable = False
+    return ConcreteArray(ArrayType((), dtype, weak), values)
+
+
+def scalar(value: Any, dtype: Any, weak: bool = False) -> ConcreteArray:
+    """A Python number as a scalar array of the given dtype; the same one each time."""
+    # 0.0 and -0.0 are equal keys and different numbers: the text tells them apart.
+    text = "" if value else repr(value)
+    return _scalar(type(value), text, value, dtype, weak)
+
+
+def python_scalar(value: bool | int | float | complex) -> ConcreteArray:
+    """A Python number as a weak scalar array of its default dtype."""
+    dtype, weak = dtypes.python_scalar_type(value, options.current().enable_x64)
+    return scalar(value, dtype, weak)
+
+
+def from_numpy(values: np.ndarray | np.generic) -> ConcreteArray:
+    """A copy of a NumPy array, narrowed to 32 bits unless x64 is on."""
+    dtype = dtypes.canonical(
+        dtypes.as_dtype(values.dtype), options.current().enable_x64
+    )
+    host = np.array(values, dtype=dtype, order="C")
+    host.flags.writeable = False
+    return ConcreteArray(ArrayType(host.shape, dtype), host)
+
+
+def as_array(x: Any, who: str = "this operation") -> Array:
+    """``x`` as an array or tracer; arrays and tracers as they are."""
+    if isinstance(x, Array):
+        return x
+    if isinstance(x, bool | int | float | complex):
+        if isinstance(x, np.generic):  # np.float64 is a Python float as well
+            return from_numpy(x)
+        return python_scalar(x)
+    if isinstance(x, np.ndarray | np.generic):
+        return from_numpy(x)
+    if hasattr(x, "__jax_array__"):
+        return as_array(x.__jax_array__(), who)
+    if hasattr(x, "__dlpack__") or hasattr(x, "__array__"):
+        return from_numpy(np.asarray(x))
+    if isinstance(x, list | tuple):
+        raise DTypeError(
+            f"{who} needs an array, but got a {type(x).__name__}. Python sequences are "
+            "not converted silently, since that is slow for long ones: use "
+            "covector.numpy.array(...)."
+        )
+    raise DTypeError(
+        f"{who} needs an array or a number, but got {x!r} of type {type(x).__name__}."
+    )
+
+
+def type_of(x: Any) -> ArrayType:
+    """The type that ``x`` has, or would have as an array, without making one."""
+    if isinstance(x, Array | ShapeDtypeStruct):
+        return x.type
+    if isinstance(x, ArrayType):
+        return x
+    if isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic):
+        dtype, weak = dtypes.python_scalar_type(x, options.current().enable_x64)
+        return ArrayType((), dtype, weak)
+    if hasattr(x, "shape") and hasattr(x, "dtype"):
+        dtype = dtypes.canonical(dtypes.as_dtype(x.dtype), options.current().enable_x64)
+        return ArrayType(tuple(x.shape), dtype, bool(getattr(x, "weak_type", False)))
+    return as_array(x).type
+
+
+class ShapeDtypeStruct:
+    """A shape and dtype standing for an array, where only its type matters.
+
+    >>> ShapeDtypeStruct((2, 3), "float32")
+    ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+    """
+
+    __slots__ = ("sharding", "type")
+
+    def __init__(
+        self,
+        shape: Any,
+        dtype: Any,
+        *,
+        sharding: Any = None,
+        weak_type: bool = False,
+        **_: Any,
+    ) -> None:
+        if dtype is None:
+            raise TypeMismatch("ShapeDtypeStruct needs a dtype, but got None")
+        self.type = ArrayType(tuple(shape), dtypes.as_dtype(dtype), weak_type)
+        self.sharding = sharding
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.type.ndim
+
+    @property
+    def size(self) -> int:
+        return self.type.size
+
+    @property
+    def weak_type(self) -> bool:
+        return self.type.weak
+
+    def update(self, **changes: Any) -> "ShapeDtypeStruct":
+        """The same, with other ``shape``, ``dtype``, ``sharding`` or ``weak_type``."""
+        now = {
+            "shape": self.shape,
+            "dtype": self.dtype,
+            "sharding": self.sharding,
+            "weak_type": self.weak_type,
+        }
+        return ShapeDtypeStruct(**(now | changes))
+
+    def __len__(self) -> int:
+        return len(self.type)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and (self.type, self.sharding) == (
+            other.type,
+            other.sharding,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.sharding))
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        name = getattr(self.dtype, "name", self.dtype)
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={name}{weak})"

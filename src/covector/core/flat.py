@@ -1,0 +1,79 @@
+"""Between trees and flat lists: the one place where a user's function meets the engine.
+
+Public functions flatten what they are given, hand the engine a ``FlatFunction``, and
+unflatten what comes back. Inside the engine everything is flat.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from covector import tree
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.core.source import function_line
+from covector.errors import CovectorError, TypeMismatch
+
+
+class FlatFunction:
+    """A function of flat leaves, which remembers the tree of its last result."""
+
+    __slots__ = ("aux", "aux_tree", "fun", "has_aux", "in_tree", "out_tree", "who")
+
+    def __init__(
+        self, fun: Callable[..., Any], in_tree: Any, who: str, has_aux: bool = False
+    ) -> None:
+        self.fun = fun
+        self.in_tree = in_tree
+        self.who = who
+        self.has_aux = has_aux
+        self.out_tree: Any = None
+        self.aux: Any = None
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        args, kwargs = self.in_tree.unflatten(leaves)
+        out = self.fun(*args, **kwargs)
+        if self.has_aux:
+            out, self.aux = split_aux(out, self.who)
+        outs, self.out_tree = tree.flatten(out)
+        return [x if isinstance(x, Array) else self._output(x, out) for x in outs]
+
+    def _output(self, x: Any, out: Any) -> Any:
+        try:
+            return as_array(x)
+        except CovectorError:
+            paths = [p for p, leaf in tree.leaves_with_path(out) if leaf is x]
+            where = f" at {tree.keystr(paths[0])}" if paths and paths[0] else ""
+            raise TypeMismatch(
+                f"{self.who} must return arrays and numbers, but its result{where} is "
+                f"{x!r} of type {type(x).__name__}. Return it as static data beside the "
+                "function, or not at all."
+            ) from None
+
+
+def split_aux(out: Any, who: str) -> tuple[Any, Any]:
+    """``(result, aux)`` of a function with ``has_aux``."""
+    if not isinstance(out, tuple | list) or len(out) != 2:
+        raise TypeMismatch(
+            f"{who} with has_aux=True needs a function that returns a pair (result, aux), "
+            f"but it returned {describe(out)}."
+        )
+    return out[0], out[1]
+
+
+def describe(x: Any) -> str:
+    """A value in the words of messages: its type if it is an array."""
+    if isinstance(x, Array):
+        return str(x.type)
+    if isinstance(x, tuple | list):
+        return f"a {type(x).__name__} of {len(x)}"
+    return f"{x!r}"
+
+
+def who_of(transform: str, fun: Any) -> str:
+    """``grad of loss (train.py:31)``: the subject of messages."""
+    return f"{transform} of {function_line(fun)}"
+
+
+def arrays(leaves: Sequence[Any], who: str) -> list[Any]:
+    """Leaves as arrays and tracers."""
+    return [x if isinstance(x, Array) else as_array(x, who) for x in leaves]

@@ -1,0 +1,218 @@
+"""``Jaxpr``: a program written down as operations in order.
+
+    { loss  a:f32[3] b:f32[3] .
+        c:f32[3] = sin a
+        d:f32[3] = mul c b
+        e:f32[] = sum[axes=(0,)] d
+        return e }
+
+Inputs, the results of equations, and nothing else are variables (``Var``). Any other
+operand is a concrete array, a *literal*. A Jaxpr is closed: what its function captured from
+outside is either a literal or has become a leading input.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from covector.core.primitive import Linear, Primitive
+from covector.core.source import Line
+from covector.core.trace import current
+from covector.core.types import ArrayType
+
+
+class Var:
+    """A variable of a program: an identity and a type."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type: ArrayType) -> None:
+        self.type = type
+
+    @property
+    def aval(self) -> ArrayType:
+        return self.type
+
+
+#: a Var or a concrete array
+Atom = Any
+
+
+class Equation:
+    """``outputs = op inputs``, and the line of the user's program that asked for it."""
+
+    __slots__ = ("inputs", "line", "op", "outputs")
+
+    def __init__(
+        self,
+        op: Primitive,
+        inputs: Sequence[Atom],
+        outputs: Sequence[Var],
+        line: Line | None,
+    ) -> None:
+        self.op = op
+        self.inputs = inputs
+        self.outputs = outputs
+        self.line = line
+
+    # The names by which the ecosystem knows these parts.
+    @property
+    def primitive(self) -> Primitive:
+        return self.op
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return self.op.parameters
+
+    @property
+    def invars(self) -> Sequence[Atom]:
+        return self.inputs
+
+    @property
+    def outvars(self) -> Sequence[Var]:
+        return self.outputs
+
+
+class Jaxpr:
+    """A closed program: inputs, equations in order, outputs."""
+
+    __slots__ = ("__weakref__", "_memo", "equations", "inputs", "name", "outputs")
+
+    def __init__(
+        self,
+        inputs: Sequence[Var],
+        equations: Sequence[Equation],
+        outputs: Sequence[Atom],
+        name: str = "",
+    ) -> None:
+        self.inputs = tuple(inputs)
+        self.equations = tuple(equations)
+        self.outputs = tuple(outputs)
+        self.name = name
+        self._memo: dict[tuple, Any] = {}
+
+    @property
+    def in_types(self) -> tuple[ArrayType, ...]:
+        return tuple([v.type for v in self.inputs])
+
+    @property
+    def out_types(self) -> tuple[ArrayType, ...]:
+        return tuple([v.type for v in self.outputs])
+
+    def memo(self, make: Callable[..., Any], *key: Any) -> Any:
+        """``make(self, *key)``, worked out once and kept for as long as this program."""
+        found = self._memo.get((make, *key))
+        if found is None:
+            found = self._memo.setdefault((make, *key), make(self, *key))
+        return found
+
+    # The names by which the ecosystem knows these parts.
+    @property
+    def eqns(self) -> tuple[Equation, ...]:
+        return self.equations
+
+    @property
+    def invars(self) -> tuple[Var, ...]:
+        return self.inputs
+
+    @property
+    def outvars(self) -> tuple[Atom, ...]:
+        return self.outputs
+
+    @property
+    def constvars(self) -> tuple[Var, ...]:
+        return ()
+
+    @property
+    def consts(self) -> tuple[Any, ...]:
+        return ()
+
+    @property
+    def jaxpr(self) -> "Jaxpr":
+        return self
+
+    @property
+    def in_avals(self) -> tuple[ArrayType, ...]:
+        return self.in_types
+
+    @property
+    def out_avals(self) -> tuple[ArrayType, ...]:
+        return self.out_types
+
+    @property
+    def effects(self) -> frozenset:
+        return frozenset()
+
+    def __call__(self, *args: Any) -> list[Any]:
+        return run(self, args)
+
+    def __repr__(self) -> str:
+        from covector.core.show import show_jaxpr  # noqa: PLC0415  printing is one layer up
+
+        return show_jaxpr(self)
+
+
+def run(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
+    """The outputs of a program, in the meaning of the current trace."""
+    env: dict[Var, Any] = dict(zip(jaxpr.inputs, args, strict=True))
+    process = current.trace.process
+    for equation in jaxpr.equations:
+        operands = [env[a] if type(a) is Var else a for a in equation.inputs]
+        outs = process(equation.op, operands)
+        for var, out in zip(equation.outputs, outs, strict=True):
+            env[var] = out
+    return [env[a] if type(a) is Var else a for a in jaxpr.outputs]
+
+
+def read(env: dict[Var, Any], atoms: Iterable[Atom]) -> list[Any]:
+    """The values of atoms: variables from ``env``, literals as they are."""
+    return [env[a] if type(a) is Var else a for a in atoms]
+
+
+def prune(jaxpr: Jaxpr, keep: Sequence[bool], known: Sequence[Var] = ()) -> Jaxpr:
+    """Only the chosen outputs, and the equations they need; ``known`` become inputs.
+
+    Inputs stay as they are (with ``known`` after them), so callers need not renumber.
+    """
+    outputs = [a for a, k in zip(jaxpr.outputs, keep, strict=True) if k]
+    return Jaxpr(
+        (*jaxpr.inputs, *known),
+        needed_equations(jaxpr.equations, outputs, known),
+        outputs,
+        jaxpr.name,
+    )
+
+
+def needed_equations(
+    equations: Sequence[Equation], outputs: Iterable[Atom], known: Iterable[Var] = ()
+) -> list[Equation]:
+    """The equations that the outputs depend on, given the known variables."""
+    given = set(known)
+    wanted = {a for a in outputs if type(a) is Var} - given
+    kept = []
+    for equation in reversed(equations):
+        if equation.op.pure and wanted.isdisjoint(equation.outputs):
+            continue
+        kept.append(equation)
+        wanted.update([a for a in equation.inputs if type(a) is Var and a not in given])
+    return kept[::-1]
+
+
+def used_inputs(jaxpr: Jaxpr) -> list[bool]:
+    """Which inputs any equation or output reads."""
+    read_vars = {a for e in jaxpr.equations for a in e.inputs if type(a) is Var}
+    read_vars.update([a for a in jaxpr.outputs if type(a) is Var])
+    return [v in read_vars for v in jaxpr.inputs]
+
+
+__all__ = [
+    "Atom",
+    "Equation",
+    "Jaxpr",
+    "Linear",
+    "Var",
+    "needed_equations",
+    "prune",
+    "read",
+    "run",
+    "used_inputs",
+]

@@ -1,0 +1,190 @@
+"""``Primitive``: an operation as a value that carries its own rules.
+
+The fields of an operation are its parameters, its methods are its rules. Each trace asks
+one rule:
+
+    type_rule      staging      what types come out?
+    on_host        evaluation   the value, by NumPy: the reference meaning
+    evaluate       evaluation   the values, for operations that know better than to be
+                                compiled alone: those that carry programs or functions
+    differential   derivatives  one linear map per operand, and the value is given
+    linearize      derivatives  values and how they move; by default from the differential
+    transpose      derivatives  the adjoint of a linear operation
+    batch          vmap         the operation over a batch
+    lower          compilation  which StableHLO?
+
+Operations are interned: ``Sum((0,))`` is the same object each time, so an operation can be
+compared by identity and keep what was worked out about it (its types, its executables).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from covector.core.trace import Trace, current
+from covector.core.types import ArrayType, show_types
+from covector.errors import MissingRule
+
+Linearized = tuple[Sequence[Any], Callable[..., Sequence[Any]]]
+
+
+class Interned(type):
+    """Makes equal constructions of an operation one object, unless it opts out."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if not cls.interned:
+            return super().__call__(*args, **kwargs)
+        if not kwargs and args in cls.instances:
+            return cls.instances[args]
+        made = super().__call__(*args, **kwargs)
+        made = cls.instances.setdefault(tuple(made.parameters.values()), made)
+        return made if kwargs else cls.instances.setdefault(args, made)
+
+
+class Primitive(metaclass=Interned):
+    """An operation: frozen fields for parameters, methods for rules."""
+
+    interned = True
+    multiple_results = False
+    #: False for what must be kept, or run each time, even where operands are known
+    pure = True
+    #: names of the mesh or vmap axes that this operation communicates over
+    axis_names: tuple[Any, ...] = ()
+    #: elements (operands and results together) up to which NumPy beats a compiled call
+    host_limit = 32768
+
+    on_host: Any = None
+    evaluate: Any = None
+    instances: dict[tuple, "Primitive"]
+
+    def __init_subclass__(cls) -> None:
+        cls.instances = {}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    @property
+    def name(self) -> str:
+        """The name under which programs show this operation."""
+        return snake_case(type(self).__name__)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The fields by name."""
+        names = getattr(type(self), "__dataclass_fields__", ())
+        return {name: getattr(self, name) for name in names}
+
+    def __call__(self, *args: Any) -> Any:
+        outs = current.trace.process(self, args)
+        return outs if self.multiple_results else outs[0]
+
+    # -- types -------------------------------------------------------------------------
+
+    def plan(self, types: tuple[ArrayType, ...]) -> "Plan":
+        """What comes out for operands of these types, and whether NumPy is quicker."""
+        plans = self.__dict__.get("plans")
+        if plans is None:
+            plans = self.__dict__.setdefault("plans", {})
+        plan = plans.get(types)
+        if plan is None:
+            outs = tuple(self.type_rule(*types))
+            small = self.on_host is not None and self.small(types, outs)
+            plan = plans[types] = Plan(outs, small)
+        return plan
+
+    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
+        """Whether running on the host is cheaper than a compiled call."""
+        return sum([t.size for t in types]) + sum([t.size for t in outs]) <= (
+            self.host_limit
+        )
+
+    # -- rules -------------------------------------------------------------------------
+
+    def type_rule(self, *types: Any, **_: Any) -> Sequence[ArrayType]:
+        raise self._missing("type_rule", "staging", types)
+
+    def stage(self, trace: Any, args: Sequence[Any]) -> Sequence[Any] | None:
+        """A chance to become another operation when written down; None: as it is."""
+        return None
+
+    def differential(self, out: Any, *primals: Any) -> Sequence[Callable[..., Any] | None]:
+        """One linear map per operand (None: it does not move the result)."""
+        raise self._missing("differential", "differentiation", [p.type for p in primals])
+
+    def linearize(self, active: Sequence[bool], *primals: Any) -> Linearized:
+        """The values, and a linear function from tangents (None where inactive) to tangents."""
+        out = self(*primals)
+        maps = self.differential(out, *primals)
+
+        def push(*tangents: Any) -> Sequence[Any]:
+            total = None
+            for tangent, linear in zip(tangents, maps, strict=True):
+                if tangent is None or linear is None:
+                    continue
+                moved = linear(tangent)
+                total = moved if total is None else total + moved
+            return (total,)
+
+        return (out,), push
+
+    def differentiate(
+        self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Values computed in ``parent`` and tangents computed in ``tangent_trace``."""
+        current.trace = parent
+        outs, push = self.linearize([t is not None for t in tangents], *primals)
+        current.trace = tangent_trace
+        return outs, push(*tangents)
+
+    def transpose(self, cotangents: Sequence[Any], *args: Any) -> Sequence[Any]:
+        """Cotangents of the ``Linear`` entries of ``args``; None elsewhere, or for zero."""
+        raise self._missing("transpose", "reverse-mode differentiation", args)
+
+    def batch(self, size: int, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+        """``(outs, dims)`` for operands of which some have a batch axis at ``dims``."""
+        raise self._missing("batch", "vmap", [a.type for a in args])
+
+    def batch_named(
+        self, axis: Any, size: int, args: Sequence[Any], dims: Sequence[int | None]
+    ) -> Any:
+        """``batch`` where the batched axis is one that this operation names."""
+        raise self._missing("batch_named", f"vmap over axis {axis!r}", args)
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        raise self._missing("lower", "compilation", ctx.in_types)
+
+    def _missing(self, rule: str, wanted: str, types: Sequence[Any]) -> MissingRule:
+        shown = show_types(getattr(t, "type", t) for t in types)
+        return MissingRule(
+            f"{self.name} has no `{rule}` rule, which {wanted} needs; its operands are "
+            f"{shown}. Give the class {type(self).__name__} that method."
+        )
+
+
+class Plan:
+    """What is known of an operation on operands of given types."""
+
+    __slots__ = ("executable", "outs", "small")
+
+    def __init__(self, outs: tuple[ArrayType, ...], small: bool) -> None:
+        self.outs = outs
+        self.small = small
+        self.executable: Any = None
+
+
+class Linear:
+    """Marks, among the operands of a transpose rule, the one it is linear in."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type: ArrayType) -> None:
+        self.type = type
+
+    def __repr__(self) -> str:
+        return f"Linear({self.type})"
+
+
+def snake_case(name: str) -> str:
+    """``ReduceMax`` becomes ``reduce_max``."""
+    return "".join(
+        "_" + c.lower() if c.isupper() and i else c.lower() for i, c in enumerate(name)
+    )

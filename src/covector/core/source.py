@@ -1,0 +1,74 @@
+"""Where in the user's program a value was made.
+
+While tracing, one frame is remembered per operation as (code, instruction offset), which
+costs a few attribute reads; it becomes a file and a line only when something is printed
+or lowered.
+"""
+
+import os
+import sys
+from types import CodeType
+from typing import NamedTuple
+
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+# A frame of these folders is the library's own, except the demo's: that is a user.
+_USER = os.path.join(_HERE, "demo") + os.sep
+
+_is_internal: dict[CodeType, bool] = {}
+
+
+class Line(NamedTuple):
+    """One place in the user's program."""
+
+    code: CodeType
+    offset: int
+
+    @property
+    def file(self) -> str:
+        return self.code.co_filename
+
+    @property
+    def function(self) -> str:
+        return self.code.co_qualname
+
+    @property
+    def number(self) -> int:
+        for start, end, line in self.code.co_lines():
+            if start <= self.offset < end and line is not None:
+                return line
+        return self.code.co_firstlineno
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.number} ({self.function})"
+
+
+def _internal(code: CodeType) -> bool:
+    file = code.co_filename
+    inside = file.startswith(_HERE) and not file.startswith(_USER)
+    _is_internal[code] = inside
+    return inside
+
+
+def user_line() -> Line | None:
+    """The innermost frame that is not the library's own."""
+    frame = sys._getframe(1)  # noqa: SLF001  there is no cheaper public way
+    while frame is not None:
+        code = frame.f_code
+        known = _is_internal.get(code)
+        if known is False or (known is None and not _internal(code)):
+            return Line(code, frame.f_lasti)
+        frame = frame.f_back
+    return None
+
+
+def function_line(fun: object) -> str:
+    """``loss (train.py:31)`` for a function; its bare name where it has no code."""
+    name = getattr(fun, "__qualname__", None) or getattr(fun, "__name__", repr(fun))
+    inner = fun
+    while not hasattr(inner, "__code__") and hasattr(inner, "__wrapped__"):
+        inner = inner.__wrapped__
+    code = getattr(inner, "__code__", None)
+    if code is None:
+        return str(name)
+    file = os.path.basename(code.co_filename)
+    return f"{name} ({file}:{code.co_firstlineno})"

@@ -1,0 +1,138 @@
+"""Staging: run a function on tracers and write down what it does.
+
+What is known stays known: a pure operation whose operands are all concrete and small is
+evaluated at once, so shape arithmetic on Python numbers can still be used as a shape. What
+touches a tracer is written down. Tracers of outer traces, and large concrete arrays, become
+*captured* inputs, which stand before the function's own.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from covector.core.array import ConcreteArray
+from covector.core.convert import as_array
+from covector.core.jaxpr import Equation, Jaxpr, Var
+from covector.core.primitive import Primitive
+from covector.core.source import user_line
+from covector.core.trace import Trace, Tracer, check_alive, current
+from covector.core.types import ArrayType
+
+#: elements up to which concrete values are worked out while tracing
+KNOWN_LIMIT = 128
+#: elements from which a concrete array is passed to a program and not written into it
+LITERAL_LIMIT = 1024
+
+
+class StagedTracer(Tracer):
+    """A value of the program that is being written down."""
+
+    __slots__ = ("line", "type", "var")
+
+    def __init__(self, trace: Trace, var: Var, line: Any = None) -> None:
+        self.trace = trace
+        self.var = var
+        self.type = var.type
+        self.line = line
+
+    def origin(self) -> str:
+        if self.line is None:
+            return f"It is an argument of {self.trace.name}."
+        return f"It was made at {self.line} while tracing {self.trace.name}."
+
+
+class StagingTrace(Trace):
+    """Writes operations down instead of running them."""
+
+    def __init__(
+        self, parent: Trace | None, name: str = "", literal_limit: float = LITERAL_LIMIT
+    ) -> None:
+        self.parent = parent
+        self.axes = parent.axes if parent is not None else {}
+        self.name = name
+        self.literal_limit = literal_limit
+        self.equations: list[Equation] = []
+        #: captured values by identity: the value (kept alive) and its variable
+        self.captured: dict[int, tuple[Any, Var]] = {}
+
+    def input(self, type: ArrayType) -> StagedTracer:
+        return StagedTracer(self, Var(type))
+
+    def atom(self, x: Any) -> Any:
+        """What stands for ``x`` in this program: a variable or a literal."""
+        if type(x) is StagedTracer and x.trace is self:
+            return x.var
+        if type(x) is ConcreteArray:
+            return x if x.type.size < self.literal_limit else self._capture(x)
+        if isinstance(x, Tracer):
+            check_alive(x)
+            return self._capture(x)
+        return self.atom(as_array(x))
+
+    def _capture(self, x: Any) -> Var:
+        found = self.captured.get(id(x))
+        if found is None:
+            found = self.captured[id(x)] = (x, Var(x.type))
+        return found[1]
+
+    def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
+        atoms = [
+            a.var if type(a) is StagedTracer and a.trace is self else self.atom(a)
+            for a in args
+        ]
+        types = tuple([a.type for a in atoms])
+        if not self.alive:
+            check_alive(next(a for a in args if isinstance(a, Tracer)))
+        outs = op.plan(types).outs
+        if Var not in map(type, atoms) and op.pure and _is_small(types, outs):
+            return _evaluate(op, atoms)
+        replaced = op.stage(self, args)
+        if replaced is not None:
+            return replaced
+        line = user_line()
+        results = [Var(t) for t in outs]
+        self.equations.append(Equation(op, atoms, results, line))
+        return [StagedTracer(self, v, line) for v in results]
+
+    def finish(self, inputs: Sequence[StagedTracer], outs: Sequence[Any]) -> "Staged":
+        """The program with these inputs and outputs, and what it captured."""
+        atoms = [self.atom(o) for o in outs]
+        captured = list(self.captured.values())
+        variables = [v for _, v in captured] + [t.var for t in inputs]
+        jaxpr = Jaxpr(variables, self.equations, atoms, self.name)
+        return Staged(jaxpr, [x for x, _ in captured])
+
+
+class Staged(NamedTuple):
+    """A program, and the values for its leading, captured inputs."""
+
+    jaxpr: Jaxpr
+    captured: list[Any]
+
+
+def _is_small(types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
+    return all([t.size <= KNOWN_LIMIT for t in types]) and all(
+        [t.size <= KNOWN_LIMIT for t in outs]
+    )
+
+
+def _evaluate(op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
+    """``op`` on known values, in the meaning of the base trace."""
+    before, current.trace = current.trace, type(current).trace
+    try:
+        return current.trace.process(op, args)
+    finally:
+        current.trace = before
+
+
+def stage(fun: Callable[..., Sequence[Any]], types: Sequence[ArrayType], name: str = "") -> Staged:
+    """Write down ``fun``, a function of flat arguments of these types."""
+    parent = current.trace
+    trace = StagingTrace(parent, name)
+    current.trace = trace
+    try:
+        inputs = [trace.input(t) for t in types]
+        outs = fun(*inputs)
+        return trace.finish(inputs, outs)
+    finally:
+        current.trace = parent
+        trace.alive = False

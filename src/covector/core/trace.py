@@ -1,0 +1,136 @@
+"""Traces give operations a meaning; exactly one of them is watching at any moment.
+
+    current.trace.process(op, args)      every operation, always, goes through this line
+
+The base trace runs operations. A transformation puts its own trace in the cell for as long
+as it runs the user's function, and hands that function *tracers*: stand-ins for arrays that
+know what the trace needs. A trace handles its own tracers and passes everything else to the
+trace below, its ``parent``.
+"""
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from covector.core.array_like import Array
+from covector.errors import (
+    ConcretizationTypeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    UnexpectedTracerError,
+)
+
+if TYPE_CHECKING:
+    from covector.core.primitive import Primitive
+    from covector.core.types import ArrayType
+
+
+class Trace:
+    """A meaning for operations."""
+
+    parent: "Trace | None" = None
+    alive: bool = True
+    #: the named axes that collectives may name here, with their sizes
+    axes: dict[Any, int] = {}  # noqa: RUF012  never changed, only replaced
+    #: what the user called to start this trace, for messages
+    name: str = ""
+
+    def process(self, op: "Primitive", args: Sequence[Any]) -> Sequence[Any]:
+        """The results of ``op`` on ``args``, in the meaning of this trace."""
+        raise NotImplementedError
+
+
+class _Cell(threading.local):
+    """The one trace that is watching, on each thread.
+
+    ``base`` is installed once, when the package is imported.
+    """
+
+    trace: Trace
+
+
+current = _Cell()
+
+
+def install_base(trace: Trace) -> None:
+    """Make ``trace`` the meaning of operations where no transformation is running."""
+    _Cell.trace = trace
+
+
+class Tracer(Array):
+    """A stand-in for an array while a transformation runs the user's function."""
+
+    __slots__ = ("trace",)
+
+    trace: Trace
+    type: "ArrayType"
+
+    def origin(self) -> str:
+        """Where this tracer came from, for messages."""
+        return f"It was made by {self.trace.name}."
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.type})"
+
+    def _unknown(self, use: str) -> str:
+        return (
+            f"{use}, but here it is a traced value of type {self.type}, which stands for "
+            f"every value of that type. {self.origin()} "
+        )
+
+    def __bool__(self) -> bool:
+        raise TracerBoolConversionError(
+            self._unknown("Python `if`, `while`, `and`, `or` and `not` need a known bool")
+            + "To choose between values use covector.numpy.where; between computations, "
+            "covector.lax.cond; or make the argument static (static_argnums of jit)."
+        )
+
+    def _integer(self, use: str) -> int:
+        raise TracerIntegerConversionError(
+            self._unknown(f"{use} needs a known integer")
+            + "To index, use an array or covector.lax.dynamic_index_in_dim; for a shape or "
+            "a range, make the argument static (static_argnums of jit) or compute it from "
+            "shapes and Python numbers."
+        )
+
+    def __index__(self) -> int:
+        return self._integer("A shape, a Python index or range()")
+
+    def __int__(self) -> int:
+        return self._integer("int()")
+
+    def __float__(self) -> float:
+        raise ConcretizationTypeError(
+            self._unknown("float() needs a known number")
+            + "Keep it an array: x.astype(float) works under every transformation."
+        )
+
+    def __complex__(self) -> complex:
+        raise ConcretizationTypeError(
+            self._unknown("complex() needs a known number")
+            + "Keep it an array: x.astype(complex) works under every transformation."
+        )
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise TracerArrayConversionError(
+            self._unknown("NumPy needs the values of an array")
+            + "Use covector.numpy instead of numpy in functions that are transformed, or "
+            "covector.pure_callback to run NumPy code inside them."
+        )
+
+    def tolist(self) -> Any:
+        return self.__array__()
+
+    def item(self, *_: int) -> Any:
+        return self.__float__()
+
+
+def check_alive(tracer: Tracer) -> None:
+    """Raise when the trace of ``tracer`` has ended: the value leaked out of it."""
+    if not tracer.trace.alive:
+        raise UnexpectedTracerError(
+            f"A traced value of type {tracer.type} was used after the transformation that "
+            f"made it had ended. {tracer.origin()} It probably escaped through a global, an "
+            "attribute or a list. Return it from the transformed function instead."
+        )

@@ -1,0 +1,125 @@
+"""Every exception that covector raises on purpose.
+
+    CovectorError
+    ├── TypeMismatch            operands whose shapes or dtypes do not go together
+    │   └── TypePromotionError  … whose dtypes have no common one
+    ├── DTypeError              an element type that is unknown or not allowed here
+    │   └── DTypeKindError      … because it is of another kind: an integer, say
+    ├── IntegerOverflow         a Python integer that its dtype cannot hold
+    ├── TreeMismatch            pytrees whose structures do not agree
+    ├── AxisError               an axis that the array, or the trace, does not have
+    ├── NotScalar               a derivative of something that is not a real scalar
+    ├── NotDifferentiable       a derivative with respect to, or of, what has none
+    ├── MissingRule             an operation without the rule a transformation asked for
+    ├── ConcretizationTypeError a traced value used where a known one is needed
+    │   ├── TracerBoolConversionError
+    │   ├── TracerIntegerConversionError
+    │   ├── TracerArrayConversionError
+    │   └── NonConcreteBooleanIndexError
+    ├── UnexpectedTracerError   a traced value used after its trace has ended
+    ├── DeletedArrayError       an array whose buffer was deleted or donated
+    ├── DeviceError             a device that is not there, or a program that failed on it
+    ├── DLPackError             a tensor that cannot be exchanged with another library
+    ├── SettingError            a setting or environment variable with an impossible value
+    ├── StaticArgumentError     a static argument that cannot be one
+    └── KeyReuseError           a random key consumed twice
+
+Each class also derives from the builtin exception that a caller would expect. Messages say
+who, what was wanted, what came (types written like ``f32[4]``), and the way out.
+"""
+
+
+class CovectorError(Exception):
+    """Base of every error that covector raises on purpose."""
+
+
+class TypeMismatch(CovectorError, TypeError, ValueError):
+    """Operands whose shapes or dtypes do not go together.
+
+    Both a TypeError and a ValueError: callers who know NumPy expect the second for
+    shapes, and callers who know the field's other libraries the first.
+    """
+
+
+class TypePromotionError(TypeMismatch):
+    """Operands whose dtypes have no common dtype."""
+
+
+class DTypeError(CovectorError, TypeError):
+    """An element type that is unknown, or not allowed for this operation."""
+
+
+class DTypeKindError(DTypeError, ValueError):
+    """An element type of another kind than was asked for: an integer, say."""
+
+
+class IntegerOverflow(CovectorError, OverflowError):
+    """A Python integer that its dtype cannot hold."""
+
+
+class TreeMismatch(CovectorError, ValueError, TypeError):
+    """Pytrees whose structures do not agree."""
+
+
+class AxisError(CovectorError, ValueError, IndexError, NameError):
+    """An axis that the array, or the surrounding trace, does not have."""
+
+
+class NotScalar(CovectorError, TypeError):
+    """A gradient of something that is not a real scalar."""
+
+
+class NotDifferentiable(CovectorError, TypeError):
+    """A derivative with respect to, or of, a value that has none."""
+
+
+class MissingRule(CovectorError, NotImplementedError):
+    """An operation lacks the rule that a transformation asked for."""
+
+
+class ConcretizationTypeError(CovectorError, TypeError):
+    """A traced value was used where a known value is needed."""
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """A traced value was used as a Python bool."""
+
+
+class TracerIntegerConversionError(ConcretizationTypeError):
+    """A traced value was used as a Python integer, an index or a shape."""
+
+
+class TracerArrayConversionError(ConcretizationTypeError):
+    """A traced value was handed to NumPy."""
+
+
+class NonConcreteBooleanIndexError(ConcretizationTypeError, IndexError):
+    """A traced boolean mask was used as an index."""
+
+
+class UnexpectedTracerError(CovectorError, TypeError):
+    """A traced value was used after the trace that made it had ended."""
+
+
+class DeletedArrayError(CovectorError, RuntimeError, ValueError):
+    """An array whose buffer was deleted or donated was used again."""
+
+
+class DeviceError(CovectorError, RuntimeError):
+    """A platform or device is not there, or failed to compile or run a program."""
+
+
+class DLPackError(CovectorError, BufferError):
+    """A tensor cannot be exchanged with another library through DLPack."""
+
+
+class SettingError(CovectorError, ValueError):
+    """A setting or an environment variable has a value that it cannot have."""
+
+
+class StaticArgumentError(CovectorError, TypeError, ValueError):
+    """A static argument that cannot be one."""
+
+
+class KeyReuseError(CovectorError, RuntimeError):
+    """A random key was consumed twice."""

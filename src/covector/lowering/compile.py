@@ -1,0 +1,101 @@
+"""From a program to something that runs: lower, compile, and call with arrays.
+
+``Compiled`` is the end of every path to XLA: of ``jit``, and of eager operations that are
+too large for NumPy.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from covector.core.array import ConcreteArray
+from covector.core.jaxpr import Equation, Jaxpr, Var, used_inputs
+from covector.core.primitive import Primitive
+from covector.core.types import ArrayType
+from covector.lowering import hlo, module
+from covector.runtime import client, executable
+
+
+class Lowered:
+    """A StableHLO module, and what one needs to know to compile and to call it."""
+
+    def __init__(self, jaxpr: Jaxpr, name: str, device: Any, donated: Sequence[bool]) -> None:
+        self.jaxpr = jaxpr
+        self.device = device
+        self.used = used_inputs(jaxpr)
+        self.donated = [
+            i for i, (d, u) in enumerate(zip(donated, self.used, strict=False)) if d and u
+        ]
+        kept = [v for v, u in zip(jaxpr.inputs, self.used, strict=True) if u]
+        positions = [i for i, u in enumerate(self.used) if u]
+        program = Jaxpr(kept, jaxpr.equations, jaxpr.outputs, jaxpr.name)
+        with hlo.building():
+            self.module = module.lower_module(
+                program,
+                name,
+                client.device_platform(device),
+                [i in self.donated for i in positions],
+            )
+
+    def compile(self, options: dict[str, Any] | None = None) -> "Compiled":
+        outputs = [(t.shape, t.storage) for t in self.jaxpr.out_types]
+        made = executable.compile_module(
+            self.module.module, self.device, options=options, outputs=outputs
+        )
+        return Compiled(self, made)
+
+    def text(self, debug_info: bool = False) -> str:
+        with hlo.building():
+            return self.module.text(debug_info)
+
+
+class Compiled:
+    """A program that runs on one device: arrays in, arrays out."""
+
+    __slots__ = ("_all_used", "_positions", "device", "executable", "lowered", "run", "types")
+
+    run: Callable[[Sequence[Any]], list[Any]]
+
+    def __init__(self, lowered: Lowered, made: Any) -> None:
+        self.lowered = lowered
+        self.executable = made
+        self.run = made.execute
+        self.device = lowered.device
+        self.types = [t for t in lowered.jaxpr.out_types]
+        self._all_used = all(lowered.used)
+        self._positions = [i for i, u in enumerate(lowered.used) if u]
+
+    def __call__(self, args: Sequence[ConcreteArray], committed: Any = None) -> list[Any]:
+        """Run on arrays of the right types; results are pending until read."""
+        if not self._all_used:
+            args = [args[i] for i in self._positions]
+        device = self.device
+        outs = self.run(
+            [a._buffer if a._buffer is not None else a.buffer(device) for a in args]
+        )
+        return [
+            ConcreteArray(t, None, b, committed)
+            for t, b in zip(self.types, outs, strict=True)
+        ]
+
+
+def lower_program(
+    jaxpr: Jaxpr, name: str, device: Any, donated: Sequence[bool] = ()
+) -> Lowered:
+    return Lowered(jaxpr, name, device, donated)
+
+
+def compile_program(jaxpr: Jaxpr, device: Any) -> Compiled:
+    """The compiled form of a program on a device, made once."""
+    return jaxpr.memo(_compile, device)
+
+
+def _compile(jaxpr: Jaxpr, device: Any) -> Compiled:
+    return lower_program(jaxpr, f"jit_{jaxpr.name or 'program'}", device).compile()
+
+
+def compile_operation(op: Primitive, types: Sequence[ArrayType], device: Any) -> Compiled:
+    """One operation as a program of its own."""
+    inputs = [Var(t) for t in types]
+    outputs = [Var(t) for t in op.plan(tuple(types)).outs]
+    jaxpr = Jaxpr(inputs, [Equation(op, inputs, outputs, None)], outputs, op.name)
+    return lower_program(jaxpr, f"eager_{op.name}", device).compile()

@@ -1,0 +1,234 @@
+"""The one window on ``jaxlib.mlir``: types, attributes, operations, modules.
+
+Everything belongs to one MLIR context, which is not thread-safe: building a module happens
+under ``building()``, which holds the lock. Types and attributes are cached for the life of
+the process, since making them costs as much as making an operation.
+"""
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
+
+from covector.core.source import Line
+from covector.core.types import ArrayType
+
+Value = Any  # an MLIR value
+
+
+def _make_context() -> ir.Context:
+    registry = ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
+    context = ir.Context()
+    context.append_dialect_registry(registry)
+    context.load_all_available_dialects()
+    context.enable_multithreading(False)
+    for dialect in (_stablehlo, _chlo, _sdy):
+        dialect.register_dialect(context)
+    return context
+
+
+_context = _make_context()
+_lock = threading.RLock()
+
+
+@contextlib.contextmanager
+def building() -> Iterator[None]:
+    """While modules are built: the lock, the context, and a default location."""
+    with _lock, _context, _unknown:
+        yield
+
+
+with _context:
+    _unknown = ir.Location.unknown()
+
+_ELEMENTS = {
+    "bool": "i1",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "float32": "f32",
+    "float64": "f64",
+    "complex64": "complex<f32>",
+    "complex128": "complex<f64>",
+    "float8_e4m3fn": "f8E4M3FN",
+    "float8_e5m2": "f8E5M2",
+    "float8_e4m3": "f8E4M3",
+    "float8_e3m4": "f8E3M4",
+    "float8_e4m3b11fnuz": "f8E4M3B11FNUZ",
+    "float8_e4m3fnuz": "f8E4M3FNUZ",
+    "float8_e5m2fnuz": "f8E5M2FNUZ",
+    "float8_e8m0fnu": "f8E8M0FNU",
+    "float4_e2m1fn": "f4E2M1FN",
+}
+
+
+def element_name(dtype: np.dtype) -> str:
+    """The MLIR spelling of a NumPy dtype: ``ui32`` for uint32."""
+    name = dtype.name
+    if name in _ELEMENTS:
+        return _ELEMENTS[name]
+    return name.replace("uint", "ui").replace("int", "i")
+
+
+@functools.cache
+def tensor_type(type: ArrayType) -> ir.Type:
+    """The MLIR type of an array type."""
+    dims = "".join(f"{n}x" for n in type.shape)
+    return ir.Type.parse(f"tensor<{dims}{element_name(type.storage)}>", _context)
+
+
+@functools.cache
+def attribute(text: str) -> ir.Attribute:
+    """An attribute from its MLIR spelling."""
+    return ir.Attribute.parse(text, _context)
+
+
+@functools.cache
+def dims(values: tuple[int, ...]) -> ir.Attribute:
+    """``array<i64: 0, 1>``: axes, sizes and strides."""
+    return ir.DenseI64ArrayAttr.get(list(values), _context)
+
+
+def constant(values: np.ndarray, type: ArrayType) -> ir.Attribute:
+    """The values of a constant operation."""
+    result = tensor_type(type)
+    values = np.ascontiguousarray(values)
+    if type.size == 0:
+        return ir.DenseElementsAttr.get(
+            values.view(np.uint8) if values.dtype.kind == "V" else values, type=result
+        ) if values.dtype.kind in "fiu" else attribute(f"dense<> : {result}")
+    kind = values.dtype.kind
+    if values.dtype == np.bool_:
+        packed = values.astype(np.uint8) if type.size > 1 else values.astype(np.uint8)
+        bits = np.packbits(packed.ravel(), bitorder="little")
+        if type.size == 1:
+            bits = np.array([255 if packed.ravel()[0] else 0], np.uint8)
+        return ir.DenseElementsAttr.get(
+            bits, type=ir.IntegerType.get_signless(1), shape=list(type.shape)
+        )
+    if kind in "fi" and values.dtype.itemsize >= 1 and values.dtype.isbuiltin:
+        return ir.DenseElementsAttr.get(values, type=_element(type), shape=list(type.shape))
+    if kind == "V" or not values.dtype.isbuiltin:
+        if values.dtype.name in ("int4", "uint4", "int2", "uint2"):
+            values = values.astype(np.int8 if values.dtype.name[0] == "i" else np.uint8)
+        else:
+            values = values.view(f"u{values.dtype.itemsize}")
+    return ir.DenseElementsAttr.get(values, type=_element(type), shape=list(type.shape))
+
+
+@functools.cache
+def _element(type: ArrayType) -> ir.Type:
+    return ir.Type.parse(element_name(type.storage), _context)
+
+
+def operation(
+    name: str,
+    results: Sequence[ir.Type],
+    operands: Sequence[Value],
+    attributes: dict[str, ir.Attribute] | None,
+    location: ir.Location,
+    point: ir.InsertionPoint,
+    regions: int = 0,
+) -> ir.Operation:
+    """One operation, without inference or verification: the module is verified once."""
+    return ir.Operation.create(
+        name, results, operands, attributes, None, regions, location, point
+    )
+
+
+def results(made: Any) -> list[Value]:
+    """The results of what a lowering rule returned: a value, several, or an operation."""
+    if isinstance(made, ir.Value):
+        return [made]
+    return list(getattr(made, "results", made))
+
+
+@functools.lru_cache(65536)
+def location(name: str, line: Line | None) -> ir.Location:
+    """Where an operation came from: its name, and the user's function, file and line."""
+    with _context:
+        if line is None:
+            return ir.Location.name(name)
+        place = ir.Location.file(line.file, line.number, 0)
+        return ir.Location.name(name, ir.Location.name(line.function, place))
+
+
+class Module:
+    """A module under construction: functions by name, ``main`` among them."""
+
+    def __init__(self, name: str) -> None:
+        self.module = ir.Module.create()
+        self.module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
+        self._names: set[str] = set()
+
+    def function(
+        self,
+        name: str,
+        ins: Sequence[ArrayType],
+        outs: Sequence[ArrayType],
+        public: bool = False,
+    ) -> "Function":
+        """A function with an empty body and a name made unique."""
+        unique, n = name, 0
+        while unique in self._names:
+            n += 1
+            unique = f"{name}_{n}"
+        self._names.add(unique)
+        in_types = [tensor_type(t) for t in ins]
+        function_type = ir.FunctionType.get(in_types, [tensor_type(t) for t in outs])
+        op = ir.Operation.create(
+            "func.func",
+            attributes={
+                "sym_name": ir.StringAttr.get(unique),
+                "function_type": ir.TypeAttr.get(function_type),
+                "sym_visibility": ir.StringAttr.get("public" if public else "private"),
+            },
+            regions=1,
+            loc=_unknown,
+            ip=ir.InsertionPoint(self.module.body),
+        )
+        block = op.regions[0].blocks.append(*in_types, arg_locs=[_unknown] * len(ins))
+        return Function(unique, op, block)
+
+    def verify(self) -> None:
+        """Raise what MLIR finds wrong with the module; that is a bug of covector."""
+        self.module.operation.verify()
+
+    def text(self, debug_info: bool = False) -> str:
+        return self.module.operation.get_asm(
+            enable_debug_info=debug_info, large_elements_limit=64
+        )
+
+
+class Function:
+    """A function under construction."""
+
+    def __init__(self, name: str, op: ir.Operation, block: ir.Block) -> None:
+        self.name = name
+        self.op = op
+        self.block = block
+        self.arguments = list(block.arguments)
+        self.point = ir.InsertionPoint(block)
+
+    def argument_attributes(self, attributes: Sequence[dict[str, str]]) -> None:
+        """Attributes of the arguments, such as donation, in their MLIR spelling."""
+        self.op.attributes["arg_attrs"] = ir.ArrayAttr.get(
+            [ir.DictAttr.get({k: attribute(v) for k, v in a.items()}) for a in attributes]
+        )
+
+
+def fill_region(
+    op: ir.Operation,
+    index: int,
+    types: Sequence[ArrayType],
+    body: Callable[[ir.InsertionPoint, list[Value]], None],
+) -> None:
+    """Build the one block of a region: ``body`` gets its insertion point and arguments."""
+    tensors = [tensor_type(t) for t in types]
+    block = op.regions[index].blocks.append(*tensors, arg_locs=[_unknown] * len(tensors))
+    body(ir.InsertionPoint(block), list(block.arguments))

@@ -1,0 +1,213 @@
+"""From a Jaxpr to a StableHLO module.
+
+Each equation asks its operation to ``lower``; the ``Lowering`` it is handed knows the types
+of the equation and where to put operations. A program that is called becomes a function,
+one per program however often it is called, so repeated layers stay repeated calls.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from covector.core.array import ConcreteArray
+from covector.core.jaxpr import Equation, Jaxpr, Var
+from covector.core.staging import stage
+from covector.core.types import ArrayType
+from covector.lowering import hlo
+from covector.lowering.hlo import Value
+
+#: equations from which a function that is called more than once is compiled by itself
+SEPARATE_FROM = 8
+
+
+class Lowering:
+    """Where equations of one function are lowered: the context handed to ``lower``."""
+
+    def __init__(self, module: "ModuleLowering", point: Any) -> None:
+        self.module = module
+        self.point = point
+        self.equation: Equation = None  # type: ignore[assignment]  set for each equation
+        self.location: Any = None
+        #: by identity: the array (kept alive, so the identity stays its own) and its value
+        self._literals: dict[int, tuple[ConcreteArray, Value]] = {}
+
+    # -- the equation at hand ----------------------------------------------------------
+
+    @property
+    def in_types(self) -> list[ArrayType]:
+        return [a.type for a in self.equation.inputs]
+
+    @property
+    def out_types(self) -> list[ArrayType]:
+        return [v.type for v in self.equation.outputs]
+
+    @property
+    def platform(self) -> str:
+        return self.module.platform
+
+    # -- operations --------------------------------------------------------------------
+
+    def op(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        types: Sequence[ArrayType] | None = None,
+        regions: int = 0,
+        **attributes: Any,
+    ) -> Any:
+        """Add one operation; attributes are MLIR spellings, tuples of ints, or attributes.
+
+        The result types are those of the equation unless given. Returns the one result, or
+        the operation when it has several results or regions still to be filled.
+        """
+        types = self.out_types if types is None else types
+        made = hlo.operation(
+            name,
+            [hlo.tensor_type(t) for t in types],
+            operands,
+            {k: _attribute(v) for k, v in attributes.items()} if attributes else None,
+            self.location,
+            self.point,
+            regions,
+        )
+        return made if regions or len(types) != 1 else made.result
+
+    def constant(self, values: Any, type: ArrayType) -> Value:
+        """A constant; a scalar is spread over the shape of ``type``."""
+        values = np.asarray(values).astype(type.storage, copy=False)
+        if not values.ndim and type.ndim:
+            scalar = self.constant(values, type.with_shape(()))
+            return self.broadcast(scalar, type)
+        value = hlo.constant(values, type)
+        return self.op("stablehlo.constant", (), [type], value=value)
+
+    def broadcast(self, x: Value, type: ArrayType, axes: tuple[int, ...] = ()) -> Value:
+        """``x`` spread over ``type``, its axis k becoming ``axes[k]``."""
+        return self.op(
+            "stablehlo.broadcast_in_dim", [x], [type], broadcast_dimensions=axes
+        )
+
+    def spread(self, x: Value, operand: ArrayType, shape: tuple[int, ...]) -> Value:
+        """A scalar operand brought to the shape of the others."""
+        if operand.shape == shape:
+            return x
+        return self.broadcast(x, operand.with_shape(shape))
+
+    def region(
+        self,
+        op: Any,
+        index: int,
+        types: Sequence[ArrayType],
+        body: Callable[..., Sequence[Value]],
+        terminator: str = "stablehlo.return",
+    ) -> None:
+        """Fill a region: ``body(lowering, *arguments)`` gives what it returns."""
+
+        def fill(point: Any, arguments: list[Value]) -> None:
+            inner = Lowering(self.module, point)
+            inner.equation, inner.location = self.equation, self.location
+            outs = body(inner, *arguments)
+            hlo.operation(terminator, [], list(outs), None, self.location, point)
+
+        hlo.fill_region(op, index, types, fill)
+
+    def through(self, fun: Callable[..., Any], *operands: Value) -> Sequence[Value]:
+        """Lower as ``fun`` does, a function of other operations on the same operands."""
+        return self.inline(stage(fun, self.in_types).jaxpr, operands)
+
+    # -- programs ----------------------------------------------------------------------
+
+    def inline(self, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Value]:
+        """The equations of a program, written here; the values of its outputs."""
+        env: dict[Var, Value] = dict(zip(jaxpr.inputs, operands, strict=True))
+        outer = self.equation, self.location
+        for equation in jaxpr.equations:
+            values = [
+                env[a] if type(a) is Var else self._literal(a) for a in equation.inputs
+            ]
+            self.equation = equation
+            self.location = hlo.location(equation.op.name, equation.line)
+            outs = hlo.results(equation.op.lower(self, *values))
+            for var, out in zip(equation.outputs, outs, strict=True):
+                env[var] = out
+        self.equation, self.location = outer
+        return [env[a] if type(a) is Var else self._literal(a) for a in jaxpr.outputs]
+
+    def call(self, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Value]:
+        """A call of the function that holds the program."""
+        return self.module.call(self, jaxpr, operands)
+
+    def _literal(self, array: ConcreteArray) -> Value:
+        found = self._literals.get(id(array))
+        if found is None:
+            value = self.constant(array.host(), array.type.strong())
+            found = self._literals[id(array)] = (array, value)
+        return found[1]
+
+
+def _attribute(value: Any) -> Any:
+    if isinstance(value, str):
+        return hlo.attribute(value)
+    if isinstance(value, tuple):
+        return hlo.dims(value)
+    return value
+
+
+class ModuleLowering:
+    """A module under construction, and the functions it has so far."""
+
+    def __init__(self, name: str, platform: str) -> None:
+        self.platform = platform
+        self.module = hlo.Module(name)
+        #: functions by program (kept, so that its identity stays its own), with their calls
+        self._functions: dict[int, tuple[Jaxpr, str, list[Any]]] = {}
+
+    def function(self, jaxpr: Jaxpr, name: str, public: bool = False) -> hlo.Function:
+        function = self.module.function(name, jaxpr.in_types, jaxpr.out_types, public)
+        lowering = Lowering(self, function.point)
+        lowering.location = hlo.location(name, None)
+        outs = lowering.inline(jaxpr, function.arguments)
+        hlo.operation("func.return", [], outs, None, lowering.location, function.point)
+        return function
+
+    def call(
+        self, lowering: Lowering, jaxpr: Jaxpr, operands: Sequence[Value]
+    ) -> list[Value]:
+        known = self._functions.get(id(jaxpr))
+        if known is None:
+            name = self.function(jaxpr, jaxpr.name or "call").name
+            known = self._functions[id(jaxpr)] = (jaxpr, name, [])
+        made = hlo.operation(
+            "func.call",
+            [hlo.tensor_type(t) for t in jaxpr.out_types],
+            operands,
+            {"callee": hlo.attribute(f'@"{known[1]}"')},
+            lowering.location,
+            lowering.point,
+        )
+        known[2].append(made)
+        return list(made.results)
+
+    def separate_repeated_calls(self) -> None:
+        """Ask XLA to compile what is called repeatedly once, and not to paste it."""
+        kept = hlo.attribute('{inlineable = "false"}')
+        for jaxpr, _, calls in self._functions.values():
+            if len(calls) > 1 and len(jaxpr.equations) >= SEPARATE_FROM:
+                for call in calls:
+                    call.attributes["mhlo.frontend_attributes"] = kept
+
+
+def lower_module(
+    jaxpr: Jaxpr, name: str, platform: str, donated: Sequence[bool] = ()
+) -> hlo.Module:
+    """The StableHLO module of a program, verified."""
+    lowering = ModuleLowering(name, platform)
+    main = lowering.function(jaxpr, "main", public=True)
+    if any(donated):
+        main.argument_attributes(
+            [{"jax.buffer_donor": "true"} if d else {} for d in donated]
+        )
+    lowering.separate_repeated_calls()
+    lowering.module.verify()
+    return lowering.module

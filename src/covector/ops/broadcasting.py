@@ -1,0 +1,221 @@
+"""Spreading an array over new axes, and its adjoint, summing axes away.
+
+``BroadcastInDim`` ⇄ ``ReduceSum``. Also here: what every rule needs to bring operands to
+one shape (``unbroadcast``, ``spread_like``) or one batch axis (``move_axis``, ``align``).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.convert import scalar
+from covector.core.primitive import Primitive
+from covector.core.types import ArrayType, Shape
+from covector.errors import DTypeError, TypeMismatch
+from covector.ops.transposing import Transpose
+
+Dims = Sequence[int | None]
+
+
+@dataclass(frozen=True, eq=False)
+class BroadcastInDim(Primitive):
+    """The operand spread over ``shape``, its axis k becoming axis ``axes[k]``.
+
+    An axis of length 1 is repeated; axes not named are new.
+    """
+
+    shape: Shape
+    axes: tuple[int, ...]
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        fits = len(self.axes) == x.ndim and all(
+            0 <= a < len(self.shape) and n in (1, self.shape[a])
+            for n, a in zip(x.shape, self.axes, strict=False)
+        )
+        if not fits or list(self.axes) != sorted(set(self.axes)):
+            raise TypeMismatch(
+                f"broadcast_in_dim cannot spread {x} over the shape {self.shape} with its "
+                f"axes at {self.axes}: each axis needs its own increasing place, and there "
+                "its length or 1."
+            )
+        return (x.with_shape(self.shape),)
+
+    def on_host(self, x: Any) -> Any:
+        lengths = [1] * len(self.shape)
+        for a, n in zip(self.axes, np.shape(x), strict=True):
+            lengths[a] = n
+        out = np.empty(self.shape, x.dtype)
+        out[...] = x.reshape(lengths)
+        return out
+
+    def differential(self, out: Any, x: Any) -> Any:
+        return [self]
+
+    def transpose(self, cotangents: Any, x: Any) -> Any:
+        (ct,) = cotangents
+        new = tuple([a for a in range(len(self.shape)) if a not in self.axes])
+        ct = ReduceSum(new)(ct) if new else ct
+        repeated = tuple(
+            [
+                k
+                for k, n in enumerate(x.type.shape)
+                if n == 1 and self.shape[self.axes[k]] != 1
+            ]
+        )
+        if repeated:
+            kept = tuple([k for k in range(x.type.ndim) if k not in repeated])
+            ct = BroadcastInDim(x.type.shape, kept)(ReduceSum(repeated)(ct))
+        return [ct]
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        (x,), (dim,) = args, dims
+        x = move_axis(x, dim, 0)
+        axes = (0, *[a + 1 for a in self.axes])
+        return (BroadcastInDim((size, *self.shape), axes)(x),), (0,)
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        return ctx.broadcast(x, ctx.out_types[0], self.axes)
+
+
+@dataclass(frozen=True, eq=False)
+class ReduceSum(Primitive):
+    """The sum over ``axes``, which disappear; integers wrap around."""
+
+    axes: tuple[int, ...]
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        if not dtypes.is_numeric(x.dtype):
+            raise DTypeError(f"reduce_sum needs numbers, but got {x}; count_nonzero counts")
+        return (reduced_type("reduce_sum", x, self.axes),)
+
+    def on_host(self, x: Any) -> Any:
+        if x.dtype.itemsize <= 2 and dtypes.is_floating(x.dtype):
+            return np.add.reduce(x, self.axes, np.float32).astype(x.dtype)
+        return np.add.reduce(x, self.axes, x.dtype)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        return [self]
+
+    def transpose(self, cotangents: Any, x: Any) -> Any:
+        (ct,) = cotangents
+        kept = tuple([k for k in range(x.type.ndim) if k not in self.axes])
+        return [BroadcastInDim(x.type.shape, kept)(ct)]
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        return batch_reduction(type(self), self.axes, args, dims)
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        return lower_reduction(ctx, x, "stablehlo.add", 0, self.axes)
+
+
+def reduced_type(who: str, x: ArrayType, axes: tuple[int, ...]) -> ArrayType:
+    """``x`` without ``axes``, which must be different axes of it."""
+    if any(not 0 <= a < x.ndim for a in axes) or len(set(axes)) < len(axes):
+        raise TypeMismatch(
+            f"{who} over axes {axes} of {x}: they must be different axes, from 0 to "
+            f"{x.ndim - 1}."
+        )
+    return x.with_shape(tuple([n for k, n in enumerate(x.shape) if k not in axes]))
+
+
+def batch_reduction(reduce: Any, axes: tuple[int, ...], args: Any, dims: Any) -> Any:
+    """A reduction of a batch: the same axes, counted past the batch axis."""
+    (x,), (dim,) = args, dims
+    moved = tuple([a + (a >= dim) for a in axes])
+    return (reduce(moved)(x),), (dim - sum([a < dim for a in moved]),)
+
+
+def lower_reduction(
+    ctx: Any, x: Any, combine: str, start: Any, axes: tuple[int, ...]
+) -> Any:
+    """``stablehlo.reduce`` with one operation as its body."""
+    (type,) = ctx.out_types
+    element = ArrayType((), type.dtype)
+    initial = ctx.constant(start, element)
+    op = ctx.op("stablehlo.reduce", [x, initial], [type], regions=1, dimensions=axes)
+    ctx.region(
+        op, 0, [element, element], lambda c, a, b: [c.op(combine, [a, b], [element])]
+    )
+    return op.results
+
+
+# -- bringing operands together --------------------------------------------------------
+
+
+def unbroadcast(cotangent: Any, type: ArrayType) -> Any:
+    """The cotangent of an operand that may have been a scalar spread over the others."""
+    if cotangent.type.shape == type.shape:
+        return cotangent
+    return ReduceSum(tuple(range(cotangent.type.ndim)))(cotangent)
+
+
+def spread_like(x: Any, out: Any) -> Any:
+    """A scalar brought to the shape of ``out``; anything else has it already."""
+    if x.type.shape == out.type.shape:
+        return x
+    return BroadcastInDim(out.type.shape, ())(x)
+
+
+def filled(value: Any, type: ArrayType) -> Any:
+    """An array of ``type`` with one value everywhere."""
+    x = scalar(value, type.dtype)
+    return BroadcastInDim(type.shape, ())(x) if type.ndim else x
+
+
+def zeros(type: ArrayType) -> Any:
+    """Zeros: what an absent tangent or cotangent stands for."""
+    return filled(0, type)
+
+
+def move_axis(x: Any, source: int, destination: int) -> Any:
+    """``x`` with one axis moved."""
+    if source == destination:
+        return x
+    order = [k for k in range(x.type.ndim) if k != source]
+    order.insert(destination, source)
+    return Transpose(tuple(order))(x)
+
+
+def batched(size: int, x: Any, dim: int | None, to: int = 0) -> Any:
+    """``x`` with a batch axis at ``to``: moved there, or made by repetition."""
+    if dim is not None:
+        return move_axis(x, dim, to)
+    shape = (*x.type.shape[:to], size, *x.type.shape[to:])
+    return BroadcastInDim(shape, tuple([k + (k >= to) for k in range(x.type.ndim)]))(x)
+
+
+def align(size: int, args: Sequence[Any], dims: Dims) -> list[Any]:
+    """All operands with a batch axis in front."""
+    return [batched(size, x, d) for x, d in zip(args, dims, strict=True)]
+
+
+def align_elementwise(size: int, args: Sequence[Any], dims: Dims) -> tuple[list[Any], int]:
+    """Operands of an elementwise operation over a batch, and where the batch axis is.
+
+    Scalars that are not batched stay scalars; everything else comes to one shape.
+    """
+    places = {d for d in dims if d is not None}
+    ranks = [x.type.ndim - (d is not None) for x, d in zip(args, dims, strict=True)]
+    rank = max(ranks)
+    simple = all(
+        (r == rank) if d is not None else r == 0 for r, d in zip(ranks, dims, strict=True)
+    )
+    if simple and len(places) == 1:
+        return list(args), places.pop()
+    aligned = []
+    for x, d, r in zip(args, dims, ranks, strict=True):
+        if d is None and r == 0:
+            aligned.append(x)
+        elif r == rank:
+            aligned.append(batched(size, x, d))
+        else:
+            full = next(
+                a.type.shape[:d_] + a.type.shape[d_ + 1 :] if d_ is not None else a.type.shape
+                for a, d_, r_ in zip(args, dims, ranks, strict=True)
+                if r_ == rank
+            )
+            aligned.append(BroadcastInDim((size, *full), (0,))(x))
+    return aligned, 0

@@ -1,0 +1,67 @@
+"""Families of operations: what many have in common is said once, here.
+
+    Elementwise     each element of the result depends on that element of each operand;
+                    operands have one shape, or are scalars that spread to it
+
+A member names its StableHLO operation and its NumPy function, and gives its differential.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from covector.core import dtypes
+from covector.core.primitive import Primitive
+from covector.core.types import ArrayType, show_types
+from covector.errors import DTypeError, TypeMismatch
+from covector.ops.broadcasting import align_elementwise
+
+
+class Elementwise(Primitive):
+    """Each element of the result depends on that element of each operand."""
+
+    #: the StableHLO or CHLO operation
+    hlo: str = ""
+    #: which element types are meant: a test from ``dtypes``, and its name in messages
+    accepts: Callable[[Any], bool] = staticmethod(dtypes.is_numeric)
+    accepted: str = "numbers"
+
+    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        first = types[0]
+        shape, dtype, weak = first.shape, first.dtype, first.weak
+        for t in types[1:]:
+            if t.dtype is not dtype and t.dtype != dtype:
+                raise self._mismatch(types)
+            if t.shape != shape:
+                if shape == ():
+                    shape = t.shape
+                elif t.shape != ():
+                    raise self._mismatch(types)
+            weak = weak and t.weak
+        if not type(self).accepts(dtype):
+            raise DTypeError(
+                f"{self.name} needs {self.accepted}, but got {show_types(types)}."
+            )
+        return (ArrayType(shape, self.out_dtype(dtype), weak),)
+
+    def out_dtype(self, dtype: Any) -> Any:
+        """The element type of the result."""
+        return dtype
+
+    def _mismatch(self, types: Sequence[ArrayType]) -> TypeMismatch:
+        return TypeMismatch(
+            f"{self.name} needs operands of one shape and dtype (or scalars), but got "
+            f"{show_types(types)}. The function of covector.numpy broadcasts and promotes."
+        )
+
+    def batch(self, size: int, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+        aligned, dim = align_elementwise(size, args, dims)
+        return (self(*aligned),), (dim,)
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        return ctx.op(self.hlo, spread_operands(ctx, operands))
+
+
+def spread_operands(ctx: Any, operands: Sequence[Any]) -> list[Any]:
+    """While lowering: scalar operands brought to the shape of the result."""
+    shape = ctx.out_types[0].shape
+    return [ctx.spread(x, t, shape) for x, t in zip(operands, ctx.in_types, strict=True)]

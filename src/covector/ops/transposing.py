@@ -1,0 +1,80 @@
+"""Reordering and regrouping axes: ``Transpose``, ``Reshape``. Both are their own kind of
+adjoint: the way back is another of the same."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from covector.core.primitive import Primitive
+from covector.core.types import ArrayType, Shape
+from covector.errors import TypeMismatch
+
+
+@dataclass(frozen=True, eq=False)
+class Transpose(Primitive):
+    """Axis k of the result is axis ``permutation[k]`` of the operand."""
+
+    permutation: tuple[int, ...]
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        if sorted(self.permutation) != list(range(x.ndim)):
+            raise TypeMismatch(
+                f"transpose of {x} needs a permutation of its {x.ndim} axes, but got "
+                f"{self.permutation}."
+            )
+        return (x.with_shape(tuple([x.shape[p] for p in self.permutation])),)
+
+    def on_host(self, x: Any) -> Any:
+        return np.transpose(x, self.permutation)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        return [self]
+
+    def transpose(self, cotangents: Any, x: Any) -> Any:
+        back = sorted(range(len(self.permutation)), key=self.permutation.__getitem__)
+        return [Transpose(tuple(back))(cotangents[0])]
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        (x,), (dim,) = args, dims
+        rest = [p + (p >= dim) for p in self.permutation]
+        return (Transpose((dim, *rest))(x),), (0,)
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        return ctx.op("stablehlo.transpose", [x], permutation=self.permutation)
+
+
+@dataclass(frozen=True, eq=False)
+class Reshape(Primitive):
+    """The same elements in row-major order, in another shape."""
+
+    shape: Shape
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        out = x.with_shape(self.shape)
+        if out.size != x.size:
+            raise TypeMismatch(
+                f"reshape of {x} ({x.size} elements) to the shape {self.shape} "
+                f"({out.size} elements): the numbers of elements differ."
+            )
+        return (out,)
+
+    def on_host(self, x: Any) -> Any:
+        return x.reshape(self.shape)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        return [self]
+
+    def transpose(self, cotangents: Any, x: Any) -> Any:
+        return [Reshape(x.type.shape)(cotangents[0])]
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        (x,), (dim,) = args, dims
+        if dim:
+            order = (dim, *[k for k in range(x.type.ndim) if k != dim])
+            x = Transpose(order)(x)
+        return (Reshape((size, *self.shape))(x),), (0,)
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        return ctx.op("stablehlo.reshape", [x])

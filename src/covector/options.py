@@ -1,0 +1,81 @@
+"""All that can change a program, as one frozen value; and the few settings that cannot.
+
+``Options`` is wholly in every cache key, so a program compiled under other options is
+never used by mistake. ``Settings`` (checks, logging) never enters a key. Both have a
+process-wide value; a ``with options(...)`` block overrides it for the thread that runs it.
+"""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """What can change the program that a function is traced and compiled to.
+
+    Equal options are one object (``_changed`` sees to it), so they hash by identity.
+    """
+
+    enable_x64: bool = False
+    default_matmul_precision: str | None = None
+    numpy_dtype_promotion: str = "standard"
+    numpy_rank_promotion: str = "allow"
+    default_device: Any = None
+    threefry_partitionable: bool = True
+
+
+@dataclass
+class Settings:
+    """What a user can switch without changing any program."""
+
+    disable_jit: bool = False
+    check_programs: bool = False
+
+
+class _Cell(threading.local):
+    """The thread's override of the process-wide options; None where it has none."""
+
+    override: Options | None = None
+
+
+_cell = _Cell()
+_interned: dict[tuple, Options] = {}
+settings = Settings()
+
+
+def current() -> Options:
+    """The options in force on this thread."""
+    return _cell.override or _process["options"]
+
+
+def _changed(options: Options, changes: dict[str, Any]) -> Options:
+    made = replace(options, **changes)
+    key = tuple([getattr(made, name) for name in names()])
+    return _interned.setdefault(key, made)
+
+
+def update(**changes: Any) -> None:
+    """Change process-wide options, for every thread without an override of its own."""
+    _process["options"] = _changed(_process["options"], changes)
+
+
+@contextlib.contextmanager
+def override(**changes: Any) -> Iterator[None]:
+    """Options changed for the calling thread, until the block ends."""
+    before = _cell.override
+    _cell.override = _changed(current(), changes)
+    try:
+        yield
+    finally:
+        _cell.override = before
+
+
+def names() -> tuple[str, ...]:
+    """The names of all options."""
+    return tuple(field.name for field in fields(Options))
+
+
+_process = {"options": _changed(Options(), {})}

@@ -1,0 +1,88 @@
+"""``Call``: a program as one operation. It is what ``jit`` leaves in a program.
+
+Every rule says: transform the program, remembered on the program, then call that. So a
+layer called twelve times is transformed once, and stays twelve calls.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from covector.core.jaxpr import Jaxpr
+from covector.core.primitive import Linear, Primitive
+from covector.core.types import ArrayType
+from covector.lowering.compile import compile_program
+from covector.lowering.evaluate import common_device
+from covector.transforms.batch import batch_jaxpr
+from covector.transforms.linearize import linearize_jaxpr
+from covector.transforms.transpose import transpose_jaxpr
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Call(Primitive):
+    """Run ``jaxpr`` on the operands."""
+
+    interned = False
+    multiple_results = True
+    name = "jit"
+
+    jaxpr: Jaxpr
+
+    def __repr__(self) -> str:
+        return f"Call({self.jaxpr.name})"
+
+    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        return self.jaxpr.out_types
+
+    def evaluate(self, *args: Any) -> Sequence[Any]:
+        device, committed = common_device(args, self.jaxpr.name or "a program")
+        return compile_program(self.jaxpr, device)(args, committed)
+
+    def linearize(self, active: Any, *primals: Any) -> Any:
+        split = self.jaxpr.memo(linearize_jaxpr, tuple(active))
+        outs = call(split.primal)(*primals)
+        residuals = split.residuals(primals, outs)
+
+        def push(*tangents: Any) -> Any:
+            given = [t for t in tangents if t is not None]
+            moved = iter(call(split.linear)(*residuals, *given))
+            return [next(moved) if m else None for m in split.moving]
+
+        return outs[: len(split.moving)], push
+
+    def transpose(self, cotangents: Any, *args: Any) -> Any:
+        linear = tuple([type(a) is Linear for a in args])
+        given = tuple([ct is not None for ct in cotangents])
+        program, nonzero = self.jaxpr.memo(transpose_jaxpr, linear, given)
+        known = [a for a, m in zip(args, linear, strict=True) if not m]
+        leaving = iter(
+            call(program)(*known, *[ct for ct in cotangents if ct is not None])
+        )
+        return [next(leaving) if z else None for z in nonzero]
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        program, out_dims = self.jaxpr.memo(batch_jaxpr, size, tuple(dims))
+        return call(program)(*args), out_dims
+
+    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+        program, out_dims = self.jaxpr.memo(
+            batch_jaxpr, size, tuple(dims), None, axis
+        )
+        return call(program)(*args), out_dims
+
+    @property
+    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
+        return self.jaxpr.memo(named_axes)
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        return ctx.call(self.jaxpr, operands)
+
+
+def call(jaxpr: Jaxpr) -> Call:
+    """The operation that runs a program; the same one each time."""
+    return jaxpr.memo(Call)
+
+
+def named_axes(jaxpr: Jaxpr) -> tuple[Any, ...]:
+    """The named axes over which the operations of a program communicate."""
+    return tuple(dict.fromkeys([n for e in jaxpr.equations for n in e.op.axis_names]))

@@ -1,0 +1,355 @@
+"""``jit``: trace a function once per signature, compile it, and call that.
+
+    jit(f)(x)   eager          one dictionary look-up, one call of the executable
+                while tracing  the operation ``Call`` on the program of f
+
+The signature is the tree of the arguments, the types of the leaves, the static arguments by
+value, and the options in force. Programs live on the jitted function they belong to.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from covector import options, tree
+from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.core.flat import FlatFunction, who_of
+from covector.core.jaxpr import Jaxpr, run
+from covector.core.staging import stage
+from covector.core.trace import Tracer, check_alive, current
+from covector.errors import StaticArgumentError
+from covector.lowering.compile import Compiled, lower_program
+from covector.lowering.evaluate import common_device
+from covector.programs.call import call
+
+
+class Program(NamedTuple):
+    """A traced function for one signature."""
+
+    jaxpr: Jaxpr
+    captured: list[Any]
+    out_tree: Any
+    donated: tuple[bool, ...]
+
+
+class Ready(NamedTuple):
+    """A compiled function for one signature."""
+
+    compiled: Compiled
+    captured: list[Any]
+    out_tree: Any
+    donated: list[int]
+
+
+class Signature(NamedTuple):
+    """Flat arguments of one call, and what the program depends on besides their types."""
+
+    leaves: list[Any]
+    in_tree: Any
+    statics: tuple[Any, ...]
+
+    def key(self) -> tuple:
+        return (
+            self.in_tree,
+            tuple([x.type for x in self.leaves]),
+            self.statics,
+            options.current(),
+            tuple(current.trace.axes.items()),
+        )
+
+
+class Jitted:
+    """A function that compiles itself; what ``jit`` returns."""
+
+    def __init__(self, fun: Callable[..., Any], spec: "JitSpec") -> None:
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.spec = spec
+        self.who = who_of("jit", fun)
+        self.__name__ = getattr(fun, "__name__", type(fun).__name__)
+        self._simple = not (spec.static_argnums or spec.static_argnames)
+        self._programs: dict[tuple, Program] = {}
+        self._ready: dict[tuple, Ready] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if current.trace is not type(current).trace or options.settings.disable_jit:
+            return self._call_inside(args, kwargs)
+        if not self._simple:
+            return self._call_first(args, kwargs)
+        leaves, in_tree = tree.flatten((args, kwargs))
+        try:
+            types = tuple([x.type for x in leaves])
+            ready = self._ready[in_tree, types, options.current()]
+            outs = ready.compiled(ready.captured + leaves)
+        except Exception:  # noqa: BLE001  whatever it was, the slow way explains it
+            ready = None
+        if ready is None:
+            return self._call_first(args, kwargs)
+        if ready.donated:
+            _forget(leaves, ready.donated)
+        return ready.out_tree.unflatten(outs)
+
+    def _call_first(self, args: Any, kwargs: Any) -> Any:
+        """A call that was not seen before, or needs a closer look."""
+        signature = self.signature(args, kwargs)
+        for leaf in signature.leaves:
+            if isinstance(leaf, Tracer):
+                check_alive(leaf)
+        program = self.program(signature)
+        everything = program.captured + signature.leaves
+        device, committed = common_device(everything, self.who)
+        key = (*signature.key(), device)
+        ready = self._ready.get(key)
+        if ready is None:
+            ready = self._ready[key] = self._compile(program, device)
+        outs = ready.compiled(everything, committed)
+        if self._simple and committed is None:
+            fast = (signature.in_tree, key[1], options.current())
+            self._ready[fast] = ready
+        if ready.donated:
+            _forget(signature.leaves, ready.donated)
+        return program.out_tree.unflatten(outs)
+
+    def _call_inside(self, args: Any, kwargs: Any) -> Any:
+        """A call under another transformation, or with jit switched off."""
+        if options.settings.disable_jit:
+            return self.fun(*args, **kwargs)
+        signature = self.signature(args, kwargs)
+        program = self.program(signature)
+        operands = [*program.captured, *signature.leaves]
+        if self.spec.inline:
+            outs: Sequence[Any] = run(program.jaxpr, operands)
+        else:
+            outs = call(program.jaxpr)(*operands)
+        return program.out_tree.unflatten(outs)
+
+    # -- from arguments to programs ----------------------------------------------------
+
+    def signature(self, args: Any, kwargs: Any) -> Signature:
+        """The flat arguments of a call, and its static ones apart."""
+        statics: tuple[Any, ...] = ()
+        if not self._simple:
+            args, kwargs, statics = self.spec.split_static(self.fun, args, kwargs, self.who)
+        leaves, in_tree = tree.flatten((args, kwargs))
+        for i, leaf in enumerate(leaves):
+            if not isinstance(leaf, Array):
+                leaves[i] = self._argument(leaf, i, in_tree)
+        return Signature(leaves, in_tree, statics)
+
+    def _argument(self, leaf: Any, i: int, in_tree: Any) -> Any:
+        try:
+            return as_array(leaf)
+        except TypeError as error:
+            names = in_tree.unflatten(range(in_tree.num_leaves))
+            path = next(p for p, k in tree.leaves_with_path(names) if k == i)
+            where = f"args{tree.keystr(path[1:])}" if path[0].idx == 0 else (
+                f"keyword argument {tree.keystr(path[1:])}"
+            )
+            raise StaticArgumentError(
+                f"{self.who} needs arrays and numbers, but {where} is {leaf!r} of type "
+                f"{type(leaf).__name__}. Mark the argument static (static_argnums or "
+                "static_argnames), or keep it out of the jitted function with "
+                "functools.partial."
+            ) from error
+
+    def program(self, signature: Signature) -> Program:
+        """The traced function for a signature, remembered."""
+        key = signature.key()
+        program = self._programs.get(key)
+        if program is not None:
+            return program
+        fun = self.spec.with_statics(self.fun, signature.statics)
+        flat = FlatFunction(fun, signature.in_tree, self.who)
+        staged = stage(flat, [x.type for x in signature.leaves], self.__name__)
+        donated = self.spec.donated_leaves(self.fun, signature)
+        program = Program(staged.jaxpr, staged.captured, flat.out_tree, donated)
+        if not any([isinstance(x, Tracer) for x in staged.captured]):
+            self._programs[key] = program
+        return program
+
+    def _compile(self, program: Program, device: Any) -> Ready:
+        donated = (*[False] * len(program.captured), *program.donated)
+        lowered = lower_program(
+            program.jaxpr, f"jit_{self.__name__}", device, donated
+        )
+        places = [i for i, d in enumerate(program.donated) if d]
+        return Ready(lowered.compile(), program.captured, program.out_tree, places)
+
+    def clear_cache(self) -> None:
+        """Forget all programs: the next call traces and compiles again."""
+        self._programs.clear()
+        self._ready.clear()
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<{self.who}>"
+
+
+def _forget(leaves: Sequence[Any], donated: Sequence[int]) -> None:
+    for i in donated:
+        if type(leaves[i]) is ConcreteArray:
+            leaves[i].forget()
+
+
+class JitSpec(NamedTuple):
+    """What was asked of ``jit`` besides the function."""
+
+    static_argnums: tuple[int, ...] = ()
+    static_argnames: tuple[str, ...] = ()
+    donate_argnums: tuple[int, ...] = ()
+    donate_argnames: tuple[str, ...] = ()
+    inline: bool = False
+
+    def split_static(
+        self, fun: Any, args: Sequence[Any], kwargs: dict[str, Any], who: str
+    ) -> tuple[tuple, dict[str, Any], tuple]:
+        """Arguments without the static ones, and the static ones by place or name."""
+        places = {n % len(args) for n in self.static_argnums if -len(args) <= n < len(args)}
+        statics = [(i, args[i]) for i in sorted(places)]
+        statics += [(k, kwargs[k]) for k in sorted(kwargs) if k in self.static_argnames]
+        for place, value in statics:
+            try:
+                hash(value)
+            except TypeError:
+                raise StaticArgumentError(
+                    f"{who}: the static argument {place!r} must be hashable, since the "
+                    f"compiled program is found by its value, but got {value!r} of type "
+                    f"{type(value).__name__}. Use a tuple for a list, a frozen dataclass "
+                    "for a mapping; or do not make it static."
+                ) from None
+            if isinstance(value, Tracer):
+                raise StaticArgumentError(
+                    f"{who}: the static argument {place!r} must be known, but got the "
+                    f"traced value {value!r}."
+                )
+        dynamic = tuple([a for i, a in enumerate(args) if i not in places])
+        named = {k: v for k, v in kwargs.items() if k not in self.static_argnames}
+        keyed = tuple([(place, type(value), value) for place, value in statics])
+        return dynamic, named, keyed
+
+    def with_statics(self, fun: Callable[..., Any], statics: tuple) -> Callable[..., Any]:
+        """``fun`` with its static arguments filled in."""
+        if not statics:
+            return fun
+        placed = [(k, v) for k, _, v in statics if isinstance(k, int)]
+        named = {k: v for k, _, v in statics if not isinstance(k, int)}
+
+        def filled(*args: Any, **kwargs: Any) -> Any:
+            everything = list(args)
+            for place, value in placed:
+                everything.insert(place, value)
+            return fun(*everything, **kwargs, **named)
+
+        return filled
+
+    def donated_leaves(self, fun: Any, signature: Signature) -> tuple[bool, ...]:
+        """For each leaf, whether its buffer may be reused for a result."""
+        if not (self.donate_argnums or self.donate_argnames):
+            return (False,) * len(signature.leaves)
+        static = {k for k, _, _ in signature.statics}
+        args, kwargs = signature.in_tree.unflatten(signature.leaves)
+        count = len(args) + sum(isinstance(k, int) for k in static)
+        donated = {n % count for n in self.donate_argnums if -count <= n < count}
+        places = [i for i in range(count) if i not in static]
+        marks = [
+            [place in donated] * len(tree.leaves(arg))
+            for place, arg in zip(places, args, strict=True)
+        ]
+        marks += [
+            [k in self.donate_argnames] * len(tree.leaves(kwargs[k])) for k in sorted(kwargs)
+        ]
+        return tuple([m for ms in marks for m in ms])
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    /,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    inline: bool = False,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+) -> Any:
+    """``fun`` compiled: traced once for each signature of its arguments, then run by XLA.
+
+    Args:
+      fun: a function of arrays, or trees of arrays; without it, a decorator is returned.
+      static_argnums, static_argnames: arguments that are part of the program. They must be
+        hashable; a new value means a new program.
+      donate_argnums, donate_argnames: arguments whose memory the results may take. They
+        cannot be used afterwards.
+      inline: write the operations into the surrounding program instead of a call.
+
+    Raises:
+      StaticArgumentError: an argument is neither an array nor static, or a static one
+        is not hashable.
+
+    >>> import covector as cv
+    >>> float(cv.jit(lambda x: x * 2)(3.0))
+    6.0
+    """
+    if fun is None:
+        return functools.partial(
+            jit,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+            inline=inline,
+            keep_unused=keep_unused,
+            device=device,
+            backend=backend,
+            in_shardings=in_shardings,
+            out_shardings=out_shardings,
+        )
+    nums, names = _static_places(fun, _ints(static_argnums), _names(static_argnames))
+    donated, donated_names = _static_places(
+        fun, _ints(donate_argnums), _names(donate_argnames)
+    )
+    return Jitted(fun, JitSpec(nums, names, donated, donated_names, inline))
+
+
+def _ints(x: int | Sequence[int] | None) -> tuple[int, ...]:
+    return () if x is None else (x,) if isinstance(x, int) else tuple(x)
+
+
+def _names(x: str | Iterable[str] | None) -> tuple[str, ...]:
+    return () if x is None else (x,) if isinstance(x, str) else tuple(x)
+
+
+def _static_places(
+    fun: Any, nums: tuple[int, ...], names: tuple[str, ...]
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Numbers and names of the same arguments, each completed from the other."""
+    if not nums and not names:
+        return nums, names
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return nums, names
+    by_place = [
+        p.name
+        for p in parameters
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    if not any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        for n in nums:
+            if not -len(by_place) <= n < len(by_place):
+                raise StaticArgumentError(
+                    f"jit of {getattr(fun, '__name__', fun)}: argument number {n} was "
+                    f"named, but it takes {len(by_place)} positional arguments."
+                )
+    all_nums = set(nums) | {i for i, name in enumerate(by_place) if name in names}
+    all_names = set(names) | {by_place[n] for n in nums if -len(by_place) <= n < len(by_place)}
+    return tuple(sorted(all_nums)), tuple(sorted(all_names))

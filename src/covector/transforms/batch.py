@@ -1,0 +1,135 @@
+"""Batching: run a function once for a whole batch of values.
+
+A ``BatchTracer`` is an array with one axis, at ``dim``, that the function does not see. Each
+operation is asked for its ``batch`` rule, which says the same over the whole batch. An
+operation that names the axis (a collective) is asked for ``batch_named``.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from covector.core.jaxpr import Jaxpr, run
+from covector.core.primitive import Primitive
+from covector.core.staging import stage
+from covector.core.trace import Trace, Tracer, current
+from covector.ops.broadcasting import batched
+
+
+class BatchTracer(Tracer):
+    """One of a batch of values."""
+
+    __slots__ = ("dim", "type", "value")
+
+    def __init__(self, trace: Trace, value: Any, dim: int) -> None:
+        self.trace = trace
+        self.value = value
+        self.dim = dim
+        shape = value.type.shape
+        self.type = value.type.with_shape(shape[:dim] + shape[dim + 1 :])
+
+
+class BatchTrace(Trace):
+    """Gives operations their meaning over a batch of ``size`` values."""
+
+    def __init__(self, parent: Trace, size: int, axis: Any = None, name: str = "") -> None:
+        self.parent = parent
+        self.size = size
+        self.axis = axis
+        self.axes = parent.axes if axis is None else {**parent.axes, axis: size}
+        self.name = name
+
+    def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
+        values: list[Any] = []
+        dims: list[int | None] = []
+        seen = False
+        for a in args:
+            if type(a) is BatchTracer and a.trace is self:
+                values.append(a.value)
+                dims.append(a.dim)
+                seen = True
+            else:
+                values.append(a)
+                dims.append(None)
+        named = self.axis is not None and self.axis in op.axis_names
+        if not seen and not named:
+            return self.parent.process(op, args)
+        current.trace = self.parent
+        try:
+            if named:
+                outs, out_dims = op.batch_named(self.axis, self.size, values, dims)
+            else:
+                outs, out_dims = op.batch(self.size, values, dims)
+        finally:
+            current.trace = self
+        return [
+            out if d is None else BatchTracer(self, out, d)
+            for out, d in zip(outs, out_dims, strict=True)
+        ]
+
+    def split(self, x: Any) -> tuple[Any, int | None]:
+        """The value, and the batch axis, of what a function returned."""
+        if type(x) is BatchTracer and x.trace is self:
+            return x.value, x.dim
+        return x, None
+
+
+def batch_flat(
+    fun: Callable[..., Sequence[Any]],
+    size: int,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+    axis: Any = None,
+    name: str = "",
+) -> tuple[list[Any], list[int | None]]:
+    """The results of a flat function over a batch, and their batch axes."""
+    parent = current.trace
+    trace = BatchTrace(parent, size, axis, name)
+    inputs = [
+        x if d is None else BatchTracer(trace, x, d) for x, d in zip(args, dims, strict=True)
+    ]
+    current.trace = trace
+    try:
+        pairs = [trace.split(out) for out in fun(*inputs)]
+    finally:
+        current.trace = parent
+        trace.alive = False
+    return [x for x, _ in pairs], [d for _, d in pairs]
+
+
+def batch_jaxpr(
+    jaxpr: Jaxpr,
+    size: int,
+    dims: tuple[int | None, ...],
+    force: tuple[bool, ...] | None = None,
+    axis: Any = None,
+) -> tuple[Jaxpr, tuple[int | None, ...]]:
+    """The program over a batch (memoise on the program), and its outputs' batch axes.
+
+    Outputs that ``force`` marks get a batch axis in front in any case; with ``force``
+    given, every batched output has it in front.
+    """
+    out_dims: list[int | None] = []
+
+    def over_batch(*args: Any) -> list[Any]:
+        outs, found = batch_flat(
+            lambda *xs: run(jaxpr, xs), size, args, dims, axis, jaxpr.name
+        )
+        if force is not None:
+            outs = [
+                batched(size, x, d) if d is not None or f else x
+                for x, d, f in zip(outs, found, force, strict=True)
+            ]
+            found = [
+                0 if d is not None or f else None
+                for d, f in zip(found, force, strict=True)
+            ]
+        out_dims[:] = found
+        return outs
+
+    types = [
+        t if d is None else t.with_shape((*t.shape[:d], size, *t.shape[d:]))
+        for t, d in zip(jaxpr.in_types, dims, strict=True)
+    ]
+    staged = stage(over_batch, types, f"{jaxpr.name}_batched")
+    assert not staged.captured, "a jaxpr is closed"
+    return staged.jaxpr, tuple(out_dims)

@@ -1,0 +1,355 @@
+"""``jvp``, ``linearize``, ``vjp``, ``grad``: derivatives as users call them.
+
+Each is thin: check, flatten, call the flat engine, unflatten.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from covector import tree
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar
+from covector.core.flat import FlatFunction, arrays, describe, split_aux, who_of
+from covector.core.jaxpr import run
+from covector.core.primitive import Linear
+from covector.core.types import ArrayType
+from covector.errors import NotDifferentiable, NotScalar, TreeMismatch, TypeMismatch
+from covector.ops.broadcasting import zeros
+from covector.transforms.linearize import (
+    Linearization,
+    jvp_flat,
+    linearize_flat,
+    moves,
+)
+from covector.transforms.transpose import backward
+
+Argnums = int | Sequence[int]
+
+
+def value_and_grad(
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce: Callable[[Any], Any] | None = None,
+) -> Callable[..., Any]:
+    """A function that gives the value of ``fun`` and its gradient.
+
+    Args:
+      fun: returns a real scalar (or, with ``has_aux``, a pair of it and anything).
+      argnums: the positional argument, or arguments, to differentiate with respect to.
+      holomorphic: ``fun`` is complex differentiable; arguments and result are complex.
+      allow_int: accept integer arguments, whose gradient is of dtype float0.
+      reduce: makes a scalar of what ``fun`` returns, such as ``covector.numpy.sum``.
+
+    Raises:
+      NotScalar: the result is not a real scalar.
+      NotDifferentiable: an argument named by ``argnums`` has integer or bool dtype.
+
+    >>> import covector as cv
+    >>> value, gradient = cv.value_and_grad(lambda x: x ** 2)(3.0)
+    >>> float(value), float(gradient)
+    (9.0, 6.0)
+    """
+    who = who_of("grad", fun)
+    wanted = reduce and functools.partial(_reduced, fun, reduce, has_aux, who)
+
+    @functools.wraps(fun)
+    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        chosen, partial = _choose(wanted or fun, argnums, args, kwargs, who)
+        leaves, in_tree = tree.flatten((chosen, {}))
+        primals = arrays(leaves, who)
+        for i, p in enumerate(primals):
+            if not allow_int or holomorphic:
+                _check_input(p.type, holomorphic, who, i, in_tree, argnums)
+        flat = FlatFunction(partial, in_tree, who, has_aux)
+        active = [moves(p.type) for p in primals]
+        outs, linear = linearize_flat(flat, primals, active, who)
+        out = _check_scalar(outs, flat.out_tree, holomorphic, who)
+        one = scalar(1, out.type.dtype)
+        gradients = pull_back(linear, primals, active, [one])
+        (result, _) = in_tree.unflatten(gradients)
+        gradient = result[0] if isinstance(argnums, int) else tuple(result)
+        value = flat.out_tree.unflatten(outs)
+        return ((value, flat.aux) if has_aux else value), gradient
+
+    return value_and_gradient
+
+
+def grad(
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce: Callable[[Any], Any] | None = None,
+) -> Callable[..., Any]:
+    """A function that gives the gradient of ``fun``; arguments as in ``value_and_grad``.
+
+    >>> import covector as cv
+    >>> float(cv.grad(lambda x: x ** 3)(2.0))
+    12.0
+    """
+    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce)
+
+    @functools.wraps(fun)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, result = both(*args, **kwargs)
+        return (result, value[1]) if has_aux else result
+
+    return gradient
+
+
+def _reduced(
+    fun: Any, reduce: Any, has_aux: bool, who: str, *args: Any, **kwargs: Any
+) -> Any:
+    out = fun(*args, **kwargs)
+    if has_aux:
+        out, aux = split_aux(out, who)
+        return reduce(out), aux
+    return reduce(out)
+
+
+def _choose(
+    fun: Any, argnums: Argnums, args: Any, kwargs: Any, who: str
+) -> tuple[tuple, Callable[..., Any]]:
+    """The arguments that ``argnums`` names, and ``fun`` as a function of them alone."""
+    nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    places = []
+    for n in nums:
+        if not -len(args) <= n < len(args):
+            raise TypeMismatch(
+                f"{who}: argnums names argument {n}, but the call has {len(args)} "
+                "positional arguments. Pass the argument by position."
+            )
+        places.append(n % len(args))
+    chosen = tuple([args[p] for p in places])
+    if len(places) == len(args) == 1 and not kwargs:
+        return chosen, fun
+
+    def partial(*given: Any) -> Any:
+        everything = list(args)
+        for place, value in zip(places, given, strict=True):
+            everything[place] = value
+        return fun(*everything, **kwargs)
+
+    return chosen, partial
+
+
+def _check_input(
+    type: ArrayType, holomorphic: bool, who: str, i: int, in_tree: Any, argnums: Argnums
+) -> None:
+    good = dtypes.is_complex(type.dtype) if holomorphic else moves(type)
+    if good:
+        return
+    numbers = in_tree.unflatten(range(in_tree.num_leaves))
+    path = next(p for p, k in tree.leaves_with_path(numbers) if k == i)
+    nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    where = f"argument {nums[path[1].idx]}{tree.keystr(path[2:])}"
+    if holomorphic:
+        raise NotDifferentiable(
+            f"{who} with holomorphic=True needs complex arguments, but {where} is {type}. "
+            "Convert it with .astype(complex), or leave holomorphic out."
+        )
+    raise NotDifferentiable(
+        f"{who} needs floating-point arguments, but {where} is {type}. Convert it with "
+        ".astype(float), differentiate with respect to others (argnums), or pass "
+        "allow_int=True for a gradient of dtype float0."
+    )
+
+
+def _check_scalar(outs: Sequence[Any], out_tree: Any, holomorphic: bool, who: str) -> Any:
+    if len(outs) != 1 or out_tree.num_nodes != 1:
+        shown = describe(out_tree.unflatten(outs))
+        raise NotScalar(
+            f"{who} needs a function that returns one real scalar, but it returned {shown}. "
+            "Return the loss alone, or (loss, others) with has_aux=True."
+        )
+    (out,) = outs
+    if out.type.ndim:
+        raise NotScalar(
+            f"{who} needs a function that returns a real scalar, but it returned "
+            f"{out.type}. To differentiate an array, use jacrev or jacfwd; to sum first, "
+            "grad(f, reduce=covector.numpy.sum)."
+        )
+    wanted = dtypes.is_complex if holomorphic else dtypes.is_floating
+    if not wanted(out.type.dtype):
+        kind = "complex" if holomorphic else "real floating-point"
+        raise NotScalar(
+            f"{who} needs a {kind} result, but it returned {out.type}. "
+            + (
+                "Leave holomorphic out for real functions."
+                if holomorphic
+                else "For complex differentiable functions, pass holomorphic=True; "
+                "an integer result has no gradient."
+            )
+        )
+    return out
+
+
+def pull_back(
+    linear: Linearization,
+    primals: Sequence[Any],
+    active: Sequence[bool],
+    cotangents: Sequence[Any],
+) -> list[Any]:
+    """Cotangents of all primals: zeros where nothing arrives, float0 for integers."""
+    jaxpr, residuals, moving = linear
+    tangent_types = [v.type for v in jaxpr.inputs[len(residuals) :]]
+    args = [*residuals, *[Linear(t) for t in tangent_types]]
+    arriving = [ct for ct, m in zip(cotangents, moving, strict=True) if m]
+    found = iter(backward(jaxpr, args, arriving)[len(residuals) :])
+    result = []
+    for p, a in zip(primals, active, strict=True):
+        ct = next(found) if a else None
+        if ct is None:
+            ct = zeros(p.type.strong()) if a else np.zeros(p.type.shape, dtypes.float0)
+        result.append(ct)
+    return result
+
+
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """The value of ``fun``, and a function from cotangents of it to those of ``primals``.
+
+    Returns:
+      ``(value, pull)``, or ``(value, pull, aux)`` with ``has_aux``. ``pull(cotangent)``
+      takes the tree of the value and gives a tuple with one entry per primal; integers
+      have cotangents of dtype float0.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> value, pull = cv.vjp(cnp.sin, 0.0)
+    >>> [float(ct) for ct in pull(2.0)]
+    [2.0]
+    """
+    who = who_of("vjp", fun)
+    leaves, in_tree = tree.flatten((primals, {}))
+    leaves = arrays(leaves, who)
+    flat = FlatFunction(fun, in_tree, who, has_aux)
+    active = [moves(p.type) for p in leaves]
+    outs, linear = linearize_flat(flat, leaves, active, who)
+    out_tree, out_types = flat.out_tree, [o.type for o in outs]
+
+    def pull(*cotangent: Any) -> Any:
+        if len(cotangent) != 1:
+            raise TypeMismatch(
+                f"the pullback of {who} takes one argument, a cotangent shaped like the "
+                f"value, but got {len(cotangent)}. Put several into one tuple."
+            )
+        cts = _cotangents(cotangent[0], out_tree, out_types, who)
+        (result, _) = in_tree.unflatten(pull_back(linear, leaves, active, cts))
+        return result
+
+    value = out_tree.unflatten(outs)
+    return (value, pull, flat.aux) if has_aux else (value, pull)
+
+
+def _cotangents(cotangent: Any, out_tree: Any, types: Sequence[ArrayType], who: str) -> Any:
+    cts, ct_tree = tree.flatten(cotangent)
+    if ct_tree != out_tree:
+        raise TreeMismatch(
+            f"the pullback of {who} needs a cotangent with the structure of the value, "
+            f"{out_tree}, but got {ct_tree}."
+        )
+    return [_matching(ct, t, f"the pullback of {who}", "cotangent") for ct, t in zip(cts, types, strict=True)]
+
+
+def _matching(x: Any, type: ArrayType, who: str, what: str) -> Any:
+    """A tangent or cotangent of a value of ``type``; None where it is trivial."""
+    if not moves(type):
+        return None
+    if not isinstance(x, Array):
+        x = scalar(x, type.dtype) if isinstance(x, int | float | complex) else as_array(x)
+    if x.type.shape != type.shape or x.type.dtype != type.dtype:
+        raise TypeMismatch(
+            f"{who} needs a {what} of type {type}, but got {x.type}. "
+            f"Convert it with .astype({dtypes.short_name(type.dtype)!r}) or give it that shape."
+        )
+    return x
+
+
+def jvp(
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> Any:
+    """The value of ``fun`` and its derivative in the direction of ``tangents``.
+
+    Args:
+      primals, tangents: tuples or lists of arguments; tangents have the structure, shapes
+        and dtypes of the primals (float0 for integers).
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> value, tangent = cv.jvp(cnp.sin, (0.0,), (2.0,))
+    >>> float(value), float(tangent)
+    (0.0, 2.0)
+    """
+    who = who_of("jvp", fun)
+    for name, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, tuple | list):
+            raise TypeMismatch(
+                f"{who} takes {name} as a tuple or list with one entry per argument, but "
+                f"got {describe(given)}. Write jvp(f, (x,), (dx,))."
+            )
+    leaves, in_tree = tree.flatten((tuple(primals), {}))
+    leaves = arrays(leaves, who)
+    given = _tangents(tangents, in_tree, [p.type for p in leaves], who)
+    flat = FlatFunction(fun, in_tree, who, has_aux)
+    outs, moved = jvp_flat(flat, leaves, given, who)
+    filled = [
+        instantiate_tangent(t, o.type) for t, o in zip(moved, outs, strict=True)
+    ]
+    value, tangent = flat.out_tree.unflatten(outs), flat.out_tree.unflatten(filled)
+    return (value, tangent, flat.aux) if has_aux else (value, tangent)
+
+
+def _tangents(tangents: Any, in_tree: Any, types: Sequence[ArrayType], who: str) -> list[Any]:
+    ts, t_tree = tree.flatten((tuple(tangents), {}))
+    if t_tree != in_tree:
+        raise TreeMismatch(
+            f"{who} needs tangents with the structure of the primals, {in_tree}, but got "
+            f"{t_tree}."
+        )
+    return [_matching(t, type, who, "tangent") for t, type in zip(ts, types, strict=True)]
+
+
+def instantiate_tangent(tangent: Any, type: ArrayType) -> Any:
+    """A tangent as a value: zeros, or float0 for integers, where it is absent."""
+    if tangent is not None:
+        return tangent
+    return zeros(type.strong()) if moves(type) else np.zeros(type.shape, dtypes.float0)
+
+
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """The value of ``fun``, and its derivative at ``primals`` as a linear function.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> value, push = cv.linearize(cnp.sin, 0.0)
+    >>> float(push(2.0))
+    2.0
+    """
+    who = who_of("linearize", fun)
+    leaves, in_tree = tree.flatten((primals, {}))
+    leaves = arrays(leaves, who)
+    flat = FlatFunction(fun, in_tree, who, has_aux)
+    active = [moves(p.type) for p in leaves]
+    outs, linear = linearize_flat(flat, leaves, active, who)
+    types, out_tree, out_types = (
+        [p.type for p in leaves],
+        flat.out_tree,
+        [o.type for o in outs],
+    )
+
+    def push(*tangents: Any) -> Any:
+        given = [t for t in _tangents(tangents, in_tree, types, who) if t is not None]
+        moved = iter(run(linear.jaxpr, [*linear.residuals, *given]))
+        outs = [
+            instantiate_tangent(next(moved) if m else None, t)
+            for m, t in zip(linear.moving, out_types, strict=True)
+        ]
+        return out_tree.unflatten(outs)
+
+    value = out_tree.unflatten(outs)
+    return (value, push, flat.aux) if has_aux else (value, push)

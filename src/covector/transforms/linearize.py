@@ -1,0 +1,195 @@
+"""Forward and reverse derivatives begin alike: values, and how they move.
+
+``LinearTrace`` runs a function on pairs of a primal and a tangent. The primal means
+something to ``parent``, the tangent to ``tangents``:
+
+    jvp         tangents is the parent: both are computed now
+    linearize   tangents is a staging trace: the linear part is written down, and what it
+                needs of the primal part, the residuals, is simply what it captured
+
+An absent tangent, which is zero, is ``None``.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from covector.core import dtypes
+from covector.core.jaxpr import Jaxpr, Var, run, used_inputs
+from covector.core.primitive import Primitive
+from covector.core.staging import StagedTracer, StagingTrace
+from covector.core.trace import Trace, Tracer, current
+
+FlatFunction = Callable[..., Sequence[Any]]
+
+
+class LinearTracer(Tracer):
+    """A value and its tangent."""
+
+    __slots__ = ("primal", "tangent", "type")
+
+    def __init__(self, trace: Trace, primal: Any, tangent: Any) -> None:
+        self.trace = trace
+        self.primal = primal
+        self.tangent = tangent
+        self.type = primal.type
+
+
+class LinearTrace(Trace):
+    """Computes values in ``parent`` and their tangents in ``tangents``."""
+
+    def __init__(self, parent: Trace, tangents: Trace, name: str = "") -> None:
+        self.parent = parent
+        self.tangents = tangents
+        self.axes = parent.axes
+        self.name = name
+
+    def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
+        primals, tangents, moving = [], [], False
+        for a in args:
+            if type(a) is LinearTracer and a.trace is self:
+                primals.append(a.primal)
+                tangents.append(a.tangent)
+                moving = True
+            else:
+                primals.append(a)
+                tangents.append(None)
+        parent = self.parent
+        if not moving:
+            return parent.process(op, args)
+        try:
+            outs, moved = op.differentiate(parent, self.tangents, primals, tangents)
+        finally:
+            current.trace = self
+        return [
+            out if t is None else LinearTracer(self, out, t)
+            for out, t in zip(outs, moved, strict=True)
+        ]
+
+    def pair(self, x: Any) -> tuple[Any, Any]:
+        """The primal and the tangent of what a function returned."""
+        if type(x) is LinearTracer and x.trace is self:
+            return x.primal, x.tangent
+        return x, None
+
+
+def moves(type: Any) -> bool:
+    """Whether a value of this type can have a tangent."""
+    return dtypes.is_inexact(type.dtype)
+
+
+def jvp_flat(
+    fun: FlatFunction, primals: Sequence[Any], tangents: Sequence[Any], name: str = ""
+) -> tuple[list[Any], list[Any]]:
+    """Values and tangents (None where zero) of a flat function."""
+    parent = current.trace
+    trace = LinearTrace(parent, parent, name)
+    inputs = [
+        p if t is None else LinearTracer(trace, p, t)
+        for p, t in zip(primals, tangents, strict=True)
+    ]
+    current.trace = trace
+    try:
+        pairs = [trace.pair(out) for out in fun(*inputs)]
+    finally:
+        current.trace = parent
+        trace.alive = False
+    return [p for p, _ in pairs], [t for _, t in pairs]
+
+
+class Linearization(NamedTuple):
+    """The linear part of a function at a point.
+
+    ``jaxpr`` takes ``residuals`` and then a tangent per active input; it gives a tangent for
+    each output that ``moving`` marks.
+    """
+
+    jaxpr: Jaxpr
+    residuals: list[Any]
+    moving: list[bool]
+
+
+def linearize_flat(
+    fun: FlatFunction, primals: Sequence[Any], active: Sequence[bool], name: str = ""
+) -> tuple[list[Any], Linearization]:
+    """The values of a flat function, and its linear part at this point."""
+    parent = current.trace
+    tangent_trace = StagingTrace(parent, name, literal_limit=float("inf"))
+    trace = LinearTrace(parent, tangent_trace, name)
+    tangents = [
+        tangent_trace.input(p.type.strong()) for p, a in zip(primals, active, strict=True) if a
+    ]
+    given = iter(tangents)
+    inputs = [
+        LinearTracer(trace, p, next(given)) if a else p
+        for p, a in zip(primals, active, strict=True)
+    ]
+    current.trace = trace
+    try:
+        pairs = [trace.pair(out) for out in fun(*inputs)]
+        moving = [t is not None for _, t in pairs]
+        staged = tangent_trace.finish(tangents, [t for _, t in pairs if t is not None])
+    finally:
+        current.trace = parent
+        trace.alive = tangent_trace.alive = False
+    return [p for p, _ in pairs], Linearization(staged.jaxpr, staged.captured, moving)
+
+
+class LinearizedJaxpr(NamedTuple):
+    """A program, split: ``primal`` gives the outputs and then the residuals that are not
+    among its inputs; ``linear`` takes all residuals and the active tangents.
+
+    ``residual_places[k]`` says where residual k is found: an input of ``primal`` (i ≥ 0), or
+    output ``~i`` of it.
+    """
+
+    primal: Jaxpr
+    linear: Jaxpr
+    residual_places: tuple[int, ...]
+    moving: tuple[bool, ...]
+
+    def residuals(self, args: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
+        return [args[i] if i >= 0 else outs[~i] for i in self.residual_places]
+
+
+def linearize_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...]) -> LinearizedJaxpr:
+    """The program as a primal program and a linear one (memoise on the program)."""
+    parent = current.trace
+    staging = StagingTrace(parent, jaxpr.name)
+    inputs = [staging.input(t) for t in jaxpr.in_types]
+    current.trace = staging
+    try:
+        outs, linearization = linearize_flat(
+            lambda *args: run(jaxpr, args), inputs, active, jaxpr.name
+        )
+        places, extra = [], []
+        positions: dict[Var, int] = {t.var: i for i, t in enumerate(inputs)}
+        for i, out in enumerate(outs):
+            if type(out) is StagedTracer:
+                positions.setdefault(out.var, ~i)
+        for residual in linearization.residuals:
+            if residual.var not in positions:
+                positions[residual.var] = ~(len(outs) + len(extra))
+                extra.append(residual)
+            places.append(positions[residual.var])
+        primal = staging.finish(inputs, [*outs, *extra])
+    finally:
+        current.trace = parent
+        staging.alive = False
+    assert not primal.captured, "a jaxpr is closed"
+    return LinearizedJaxpr(
+        primal.jaxpr, linearization.jaxpr, tuple(places), tuple(linearization.moving)
+    )
+
+
+__all__ = [
+    "FlatFunction",
+    "LinearTrace",
+    "LinearTracer",
+    "Linearization",
+    "LinearizedJaxpr",
+    "jvp_flat",
+    "linearize_flat",
+    "linearize_jaxpr",
+    "moves",
+    "used_inputs",
+]

@@ -1,0 +1,91 @@
+"""Transpose: run a linear program backwards, from output to input cotangents.
+
+The program is linear in the inputs marked ``Linear`` and arbitrary in the others. Equations
+that do not depend on a Linear input are simply run, which is also how checkpointing
+recomputes. A cotangent that is ``None`` is zero.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from covector.core.jaxpr import Jaxpr, Var
+from covector.core.primitive import Linear
+from covector.core.staging import stage
+from covector.core.trace import current
+from covector.ops.arithmetic import add
+from covector.ops.broadcasting import zeros
+
+
+def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    """Cotangents of the Linear entries of ``args``, None elsewhere and for zero."""
+    env: dict[Var, Any] = dict(zip(jaxpr.inputs, args, strict=True))
+    linear = _forward(jaxpr, env)
+    totals: dict[Var, Any] = {}
+
+    def accumulate(atom: Any, cotangent: Any) -> None:
+        if cotangent is not None and type(atom) is Var and type(env[atom]) is Linear:
+            known = totals.get(atom)
+            totals[atom] = cotangent if known is None else add(known, cotangent)
+
+    for atom, cotangent in zip(jaxpr.outputs, cotangents, strict=True):
+        accumulate(atom, cotangent)
+    for equation in reversed(linear):
+        arriving = [totals.pop(v, None) for v in equation.outputs]
+        if all([ct is None for ct in arriving]):
+            continue
+        operands = [env[a] if type(a) is Var else a for a in equation.inputs]
+        leaving = equation.op.transpose(arriving, *operands)
+        for atom, cotangent in zip(equation.inputs, leaving, strict=True):
+            accumulate(atom, cotangent)
+    return [totals.get(v) if type(env[v]) is Linear else None for v in jaxpr.inputs]
+
+
+def _forward(jaxpr: Jaxpr, env: dict[Var, Any]) -> list[Any]:
+    """Run what is not linear; the equations that are, with their results marked."""
+    linear = []
+    process = current.trace.process
+    for equation in jaxpr.equations:
+        operands = [env[a] if type(a) is Var else a for a in equation.inputs]
+        if Linear in map(type, operands):
+            linear.append(equation)
+            for v in equation.outputs:
+                env[v] = Linear(v.type)
+        else:
+            outs = process(equation.op, operands)
+            env.update(zip(equation.outputs, outs, strict=True))
+    return linear
+
+
+def transpose_jaxpr(
+    jaxpr: Jaxpr, linear: tuple[bool, ...], given: tuple[bool, ...]
+) -> tuple[Jaxpr, tuple[bool, ...]]:
+    """The transposed program (memoise on the program), and which cotangents it gives.
+
+    It takes the inputs that are not linear, then a cotangent for each output that ``given``
+    marks; it gives the cotangents of those linear inputs that the second result marks.
+    """
+    known_types = [t for t, m in zip(jaxpr.in_types, linear, strict=True) if not m]
+    cotangent_types = [
+        t.strong() for t, g in zip(jaxpr.out_types, given, strict=True) if g
+    ]
+    nonzero: list[bool] = []
+
+    def transposed(*values: Any) -> list[Any]:
+        known = iter(values[: len(known_types)])
+        arriving = iter(values[len(known_types) :])
+        args = [
+            Linear(t) if m else next(known)
+            for t, m in zip(jaxpr.in_types, linear, strict=True)
+        ]
+        leaving = backward(jaxpr, args, [next(arriving) if g else None for g in given])
+        nonzero[:] = [ct is not None for ct in leaving]
+        return [ct for ct in leaving if ct is not None]
+
+    staged = stage(transposed, [*known_types, *cotangent_types], f"{jaxpr.name}_transposed")
+    assert not staged.captured, "a jaxpr is closed"
+    return staged.jaxpr, tuple(nonzero)
+
+
+def instantiate(cotangent: Any, type: Any) -> Any:
+    """A cotangent as a value: zeros where it is absent."""
+    return zeros(type) if cotangent is None else cotangent

@@ -1,0 +1,96 @@
+"""What went wrong while a tree was flattened, in words and with its path.
+
+C++ reports no path, so the tree is walked once more, node by node, up to the place
+where it fails.
+"""
+
+from __future__ import annotations
+
+import enum
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from covector.errors import TreeMismatch
+from covector.tree.difference import name_of, place, short
+from covector.tree.registry import KeyPath, open_node, registry
+
+
+class Reason(enum.Enum):
+    """Why the walk stopped where it did."""
+
+    REPEATS = enum.auto()
+    FAILS = enum.auto()
+    DEEPEST = enum.auto()
+
+
+def explain_flatten(
+    error: Exception, tree: Any, is_leaf: Callable[[KeyPath, Any], bool] | None
+) -> Exception:
+    """The error to raise for one that flattening a tree raised.
+
+    An error of a class's own flatten function, or of ``is_leaf``, stays what it is and
+    gets a note that names the place.
+    """
+    reason, path, node = _stopping_place(tree, is_leaf)
+    # C++ that runs out of depth shows up as a SystemError caused by the RecursionError.
+    if isinstance(error.__cause__ or error, RecursionError):
+        return _too_deep(reason, path, node)
+    if reason is not Reason.FAILS:
+        return error
+    if isinstance(node, dict) and not _sortable(node):
+        types = sorted({type(key).__name__ for key in node})
+        return TreeMismatch(
+            f"flatten takes a dict in the order of its sorted keys, but at "
+            f"{place(path)} the keys {short(', '.join(map(repr, node)))} of type "
+            f"{' and '.join(types)} cannot be sorted. Use keys of one type that can, "
+            "or an OrderedDict, which keeps its own order."
+        )
+    error.add_note(f"while flattening the {name_of(type(node))} at {place(path)}")
+    return error
+
+
+def _too_deep(reason: Reason, path: KeyPath, node: Any) -> RecursionError:
+    if reason is Reason.REPEATS:
+        return RecursionError(
+            f"flatten met the {name_of(type(node))} at {place(path)} inside itself; "
+            "a pytree cannot contain itself."
+        )
+    return RecursionError(
+        f"flatten cannot descend to {place(path)}: the tree is nested deeper than "
+        f"Python's recursion limit of {sys.getrecursionlimit()} allows. Keep a long "
+        "chain in a list, or raise the limit with sys.setrecursionlimit."
+    )
+
+
+def _stopping_place(
+    tree: Any, is_leaf: Callable[[KeyPath, Any], bool] | None
+) -> tuple[Reason, KeyPath, Any]:
+    """First place where the tree cannot be descended, or else the deepest."""
+    deepest: tuple[KeyPath, Any] = ((), tree)
+    stack: list[tuple[KeyPath, Any, frozenset[int]]] = [((), tree, frozenset())]
+    while stack:
+        path, node, around = stack.pop()
+        if id(node) in around:
+            return Reason.REPEATS, path, node
+        if len(path) > len(deepest[0]):
+            deepest = (path, node)
+        if len(path) > sys.getrecursionlimit():
+            break
+        try:
+            if (is_leaf and is_leaf(path, node)) or not registry.is_node(type(node)):
+                continue
+            children = open_node(node)[0]
+        except Exception:  # noqa: BLE001  whatever it is, this is the place
+            return Reason.FAILS, path, node
+        inside = around | {id(node)}
+        stack.extend([((*path, key), x, inside) for key, x in children][::-1])
+    return Reason.DEEPEST, deepest[0], deepest[1]
+
+
+def _sortable(mapping: dict) -> bool:
+    try:
+        sorted(mapping)
+    except Exception:  # noqa: BLE001  a user's __lt__ may raise anything
+        return False
+    return True

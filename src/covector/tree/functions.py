@@ -1,0 +1,239 @@
+"""Functions on whole pytrees: take apart, put together, map, fold.
+
+``flatten`` and ``unflatten`` are one call into C++ each; every other function is
+written with them. ``map`` and ``all`` here are those of trees, not the builtins.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from covector.errors import TreeMismatch
+from covector.tree.difference import describe_difference, first_difference, short
+from covector.tree.failures import explain_flatten
+from covector.tree.registry import IsLeaf, PyTreeDef, registry
+
+
+class Unspecified:
+    """The default of an argument for which None is a value."""
+
+    def __repr__(self) -> str:
+        return "<unspecified>"
+
+
+UNSPECIFIED = Unspecified()
+
+_flatten = registry.flatten
+
+
+def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
+    """Leaves from left to right, and the structure they were in.
+
+    Args:
+      is_leaf: where it returns True, a subtree counts as a leaf.
+
+    Raises:
+      TreeMismatch: the keys of a dict cannot be sorted.
+      RecursionError: the tree contains itself, or is nested too deep.
+
+    >>> flatten({"b": [1, None], "a": (2, 3)})
+    ([2, 3, 1], PyTreeDef({'a': (*, *), 'b': [*, None]}))
+    """
+    try:
+        return _flatten(tree, is_leaf)
+    except Exception as error:
+        failure = explain_flatten(error, tree, is_leaf and (lambda _, x: is_leaf(x)))
+        if failure is error:
+            raise
+        raise failure from error
+
+
+def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+    """The tree of this structure with these leaves.
+
+    Raises:
+      TreeMismatch: there are more or fewer leaves than places for them.
+
+    >>> unflatten(structure((0, [0])), ["left", "right"])
+    ('left', ['right'])
+    """
+    if not isinstance(leaves, list | tuple):
+        leaves = list(leaves)
+    try:
+        return treedef.unflatten(leaves)
+    except ValueError as error:
+        if len(leaves) == treedef.num_leaves:
+            raise
+        raise TreeMismatch(
+            f"unflatten needs {treedef.num_leaves} leaves for {short(str(treedef))}, "
+            f"but got {len(leaves)}."
+        ) from error
+
+
+def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """Leaves of the tree, from left to right.
+
+    >>> leaves([1, (2, {"k": 3}), None])
+    [1, 2, 3]
+    """
+    return flatten(tree, is_leaf)[0]
+
+
+def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
+    """Structure of the tree, without its leaves.
+
+    >>> structure([1, (2, None)])
+    PyTreeDef([*, (*, None)])
+    """
+    return flatten(tree, is_leaf)[1]
+
+
+def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """``f`` of each leaf, in the structure of ``tree``.
+
+    With more trees, ``f`` gets what each has at the place of that leaf: a leaf, or a
+    whole subtree.
+
+    Raises:
+      TreeMismatch: ``tree`` is not a prefix of one of the others.
+
+    >>> map(lambda x, y: x + y, {"a": 1, "b": (2,)}, {"a": 10, "b": (20,)})
+    {'a': 11, 'b': (22,)}
+    """
+    first, treedef = flatten(tree, is_leaf)
+    if not rest:
+        return treedef.unflatten([f(leaf) for leaf in first])
+    columns = flatten_rest("map", treedef, rest)
+    return treedef.unflatten([f(*xs) for xs in zip(first, *columns, strict=True)])
+
+
+def flatten_rest(
+    function: str, treedef: PyTreeDef, rest: Iterable[Any]
+) -> list[list[Any]]:
+    """Per tree, its subtrees at the leaves of ``treedef``."""
+    needs = f"{function} needs every tree to have the structure of the first"
+    return [
+        _subtrees(treedef, tree, needs, ("the first tree", f"tree {position}"))
+        for position, tree in enumerate(rest, 2)
+    ]
+
+
+def _subtrees(
+    treedef: PyTreeDef, tree: Any, needs: str, names: tuple[str, str]
+) -> list[Any]:
+    try:
+        return treedef.flatten_up_to(tree)
+    except Exception as error:
+        flatten(tree)  # if that is what fails, it says so better
+        difference = first_difference(treedef, tree, prefix=True)
+        if difference is None:
+            raise
+        raise TreeMismatch(f"{needs}, but {difference.between(*names)}.") from error
+
+
+def reduce(
+    function: Callable[[Any, Any], Any],
+    tree: Any,
+    initializer: Any = UNSPECIFIED,
+    is_leaf: IsLeaf = None,
+) -> Any:
+    """The leaves folded from left to right: f(f(initializer, leaf 0), leaf 1), ….
+
+    Raises:
+      TreeMismatch: there is no leaf and no initializer.
+
+    >>> reduce(lambda total, leaf: total - leaf, [1, (2, 3)], 10)
+    4
+    """
+    items = leaves(tree, is_leaf)
+    if initializer is not UNSPECIFIED:
+        return functools.reduce(function, items, initializer)
+    if not items:
+        raise TreeMismatch(
+            "reduce of a tree without leaves needs an initializer, but got none."
+        )
+    return functools.reduce(function, items)
+
+
+def reduce_associative(
+    operation: Callable[[Any, Any], Any],
+    tree: Any,
+    *,
+    identity: Any = UNSPECIFIED,
+    is_leaf: IsLeaf = None,
+) -> Any:
+    """The leaves folded pairwise, as a balanced tree of depth log₂ n.
+
+    The order of the leaves is kept; ``identity`` is the result if there are none.
+
+    Raises:
+      TreeMismatch: there is no leaf and no identity.
+
+    >>> reduce_associative(lambda x, y: f"({x}{y})", [1, (2, 3), 4])
+    '((12)(34))'
+    """
+    items = leaves(tree, is_leaf)
+    if items:
+        return _fold_halves(operation, items)
+    if identity is UNSPECIFIED:
+        raise TreeMismatch(
+            "reduce_associative of a tree without leaves needs an identity, but got "
+            "none."
+        )
+    return identity
+
+
+def _fold_halves(operation: Callable[[Any, Any], Any], items: list[Any]) -> Any:
+    if len(items) == 1:
+        return items[0]
+    middle = len(items) // 2
+    return operation(
+        _fold_halves(operation, items[:middle]), _fold_halves(operation, items[middle:])
+    )
+
+
+def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+    """Whether every leaf is true; so True for a tree without leaves.
+
+    >>> all({"a": True, "b": [1, 2]}), all([True, (0,)]), all(None)
+    (True, False, True)
+    """
+    return not any(not leaf for leaf in leaves(tree, is_leaf))
+
+
+def transpose(
+    outer_treedef: PyTreeDef,
+    inner_treedef: PyTreeDef | None,
+    pytree_to_transpose: Any,
+) -> Any:
+    """A tree of structure inner of outer, from one of structure outer of inner.
+
+    Args:
+      inner_treedef: None takes the structure of the first inner tree.
+
+    Raises:
+      TreeMismatch: the tree is not outer of inner.
+
+    >>> transpose(structure([0, 0, 0]), structure((0, 0)), [(1, 2), (3, 4), (5, 6)])
+    ([1, 3, 5], [2, 4, 6])
+    """
+    needs = "transpose needs a tree of structure outer_treedef of inner_treedef"
+    names = ("the structure", "the tree")
+    inner = inner_treedef
+    if inner is None:
+        subtrees = _subtrees(outer_treedef, pytree_to_transpose, needs, names)
+        if not subtrees:
+            raise TreeMismatch(
+                f"transpose cannot take inner_treedef from {outer_treedef}, which has "
+                "no leaves. Give inner_treedef."
+            )
+        inner = structure(subtrees[0])
+    items, treedef = flatten(pytree_to_transpose)
+    expected = outer_treedef.compose(inner)
+    if treedef != expected:
+        words = describe_difference(expected, pytree_to_transpose, names)
+        raise TreeMismatch(f"{needs}, but {words}.")
+    columns = [items[place :: inner.num_leaves] for place in range(inner.num_leaves)]
+    return inner.unflatten([outer_treedef.unflatten(column) for column in columns])

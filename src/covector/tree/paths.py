@@ -1,0 +1,71 @@
+"""The functions that also tell, or take, the path of each leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from covector.tree.failures import explain_flatten
+from covector.tree.functions import flatten_rest
+from covector.tree.registry import KeyPath, PyTreeDef, registry
+
+
+def flatten_with_path(
+    tree: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
+    """Leaves from left to right, each after its path, and the structure.
+
+    Args:
+      is_leaf: where it returns True, a subtree counts as a leaf.
+      is_leaf_takes_path: call ``is_leaf(path, subtree)``, not ``is_leaf(subtree)``.
+
+    >>> flatten_with_path({"w": (3,)})[0]
+    [((DictKey(key='w'), SequenceKey(idx=0)), 3)]
+    """
+    predicate = is_leaf
+    if is_leaf is not None and not is_leaf_takes_path:
+        predicate = lambda _, x: is_leaf(x)  # noqa: E731
+    try:
+        return registry.flatten_with_path(tree, predicate)
+    except Exception as error:
+        failure = explain_flatten(error, tree, predicate)
+        if failure is error:
+            raise
+        raise failure from error
+
+
+def leaves_with_path(
+    tree: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> list[tuple[KeyPath, Any]]:
+    """Leaves from left to right, each after its path.
+
+    >>> leaves_with_path([5, None])
+    [((SequenceKey(idx=0),), 5)]
+    """
+    return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+
+
+def map_with_path(
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
+    """``f(path, leaf, …)`` of each leaf, in the structure of ``tree``; as ``map``.
+
+    Raises:
+      TreeMismatch: ``tree`` is not a prefix of one of the others.
+
+    >>> from covector.tree.keys import keystr
+    >>> map_with_path(lambda path, x: f"{keystr(path)} = {x}", {"a": 1, "b": [2]})
+    {'a': "['a'] = 1", 'b': ["['b'][0] = 2"]}
+    """
+    pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    columns = flatten_rest("map_with_path", treedef, rest)
+    rows = zip(pairs, *columns, strict=True)
+    return treedef.unflatten([f(path, leaf, *xs) for (path, leaf), *xs in rows])
