@@ -13,8 +13,9 @@ from covector import options
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
-from covector.core.types import ArrayType
 from covector.core.number_info import iinfo
+from covector.core.promotion import python_scalar_type
+from covector.core.types import ArrayType
 from covector.errors import DTypeError, IntegerOverflow, TypeMismatch
 
 
@@ -42,7 +43,7 @@ def scalar(value: Any, dtype: Any, weak: bool = False) -> ConcreteArray:
 
 def python_scalar(value: bool | int | float | complex) -> ConcreteArray:
     """A Python number as a weak scalar array of its default dtype."""
-    dtype, weak = dtypes.python_scalar_type(value, options.current().enable_x64)
+    dtype, weak = python_scalar_type(value, options.current().enable_x64)
     return scalar(value, dtype, weak)
 
 
@@ -88,7 +89,7 @@ def type_of(x: Any) -> ArrayType:
     if isinstance(x, ArrayType):
         return x
     if isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic):
-        dtype, weak = dtypes.python_scalar_type(x, options.current().enable_x64)
+        dtype, weak = python_scalar_type(x, options.current().enable_x64)
         return ArrayType((), dtype, weak)
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         dtype = dtypes.canonical(dtypes.as_dtype(x.dtype), options.current().enable_x64)
