@@ -1,9 +1,10 @@
 """Buffers: values on a device, and their way to and from NumPy.
 
-A buffer is a jaxlib ``ArrayImpl``. It is immutable, but it can be *deleted* (by hand, or
-because it was donated to a program, which reuses its memory) and it can be *poisoned*: the
-program that was to fill it failed after it was started. Both are reported here, in words,
-wherever a value is asked for; jaxlib itself may crash or return nonsense.
+A buffer is a jaxlib ``ArrayImpl``. It is immutable, but it can be *deleted* (by hand,
+or because it was donated to a program, which reuses its memory) and it can be
+*poisoned*: the program that was to fill it failed after it was started. Both are
+reported here, in words, wherever a value is asked for; jaxlib itself may crash or
+return nonsense.
 
 jaxlib imports ``jax`` by itself in some of its calls. They stand in ``no_jax_import``.
 """
@@ -51,7 +52,7 @@ describe = functools.lru_cache(maxsize=8192)(Description)
 
 @functools.cache
 def placement(device: client.Device) -> tuple[xc.GSPMDSharding, list[client.Device]]:
-    """One device, in the two forms in which jaxlib wants to hear where a buffer goes."""
+    """One device, in the two forms in which jaxlib is told where a buffer goes."""
     on_device = xc.DeviceList((device,))
     return xc.GSPMDSharding(on_device, xc.HloSharding.replicate()), [device]
 
@@ -59,8 +60,8 @@ def placement(device: client.Device) -> tuple[xc.GSPMDSharding, list[client.Devi
 class _NoJaxImport:
     """A block in which jaxlib's own attempts to import jax fail at once.
 
-    Blocks of several threads may overlap: the first one in sets the guard, the last one out
-    lifts it. Where the user has imported jax there is nothing to prevent.
+    Blocks of several threads may overlap: the first one in sets the guard, the last one
+    out lifts it. Where the user has imported jax there is nothing to prevent.
     """
 
     modules = ("jax.core", "jax._src.sharding_impls")
@@ -93,8 +94,8 @@ no_jax_import = _NoJaxImport()
 def put(array: np.ndarray, device: client.Device, copy: bool = True) -> Buffer:
     """A buffer on a device with the values of a NumPy array.
 
-    With ``copy=False`` a buffer on the CPU may share the array's memory, and does if that
-    is row-major and 64-byte aligned; nobody may then write to the array any more.
+    With ``copy=False`` a buffer on the CPU may share the array's memory, and does if
+    that is row-major and 64-byte aligned; nobody may then write to the array any more.
     """
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
@@ -115,8 +116,8 @@ def put(array: np.ndarray, device: client.Device, copy: bool = True) -> Buffer:
         if "Unknown NumPy dtype" not in str(error):
             report(error)
         raise DTypeError(
-            f"no device holds elements of dtype {array.dtype}; convert the array to bool "
-            "or to a numeric dtype first."
+            f"no device holds elements of dtype {array.dtype}; convert the array to "
+            "bool or to a numeric dtype first."
         ) from None
 
 
@@ -164,8 +165,8 @@ def report(error: JaxlibError) -> NoReturn:
     words = str(error)
     if "donated in the same call" in words:
         raise DeletedArrayError(
-            "Array has been deleted or donated: one call got the same array as a donated "
-            "argument and as another argument. Pass a copy, or do not donate."
+            "Array has been deleted or donated: one call got the same array as a "
+            "donated argument and as another argument. Pass a copy, or do not donate."
         ) from None
     if "deleted or donated" in words:
         raise DeletedArrayError(f"Array has been deleted or donated: {words}") from None
@@ -211,8 +212,8 @@ def copy_to_device(
 ) -> Buffer:
     """The same values on a device.
 
-    A buffer that is there already is returned as it is, unless ``always`` asks for memory
-    of its own.
+    A buffer that is there already is returned as it is, unless ``always`` asks for
+    memory of its own.
     """
     check_alive(buffer)
     source = device_of(buffer)
@@ -231,6 +232,13 @@ def copy_to_device(
     return copy
 
 
+def dlpack_device(device: client.Device) -> tuple[int, int]:
+    """A device as DLPack counts them: (device type, number)."""
+    if client.device_platform(device) == "cpu":
+        return dlpack.CPU, 0
+    return dlpack.CUDA, device.local_hardware_id
+
+
 def to_dlpack(
     buffer: Buffer,
     *,
@@ -241,16 +249,17 @@ def to_dlpack(
 ) -> Any:
     """A DLPack capsule with the values, sharing memory; arguments as in ``__dlpack__``.
 
-    The capsule is of the unversioned kind, which every consumer accepts. It is made from a
+    The capsule is of the unversioned kind, which every consumer accepts. It is made
+    from a
     clone: deleting a buffer while its own capsule is in use would end the process.
 
     Raises DLPackError for a dtype that DLPack does not have, or another device.
     """
     here = device_of(buffer)
-    if dl_device is not None and tuple(dl_device) != dlpack.device_number(here):
+    if dl_device is not None and tuple(dl_device) != dlpack_device(here):
         raise DLPackError(
-            f"{buffer.aval} is on {here} and cannot be exported to another device; move "
-            "it there first."
+            f"{buffer.aval} is on {here} and cannot be exported to another device; "
+            "move it there first."
         )
     check_alive(buffer)
     if copy:
@@ -266,8 +275,8 @@ def to_dlpack(
 def from_dlpack(tensor: Any) -> np.ndarray | Buffer:
     """The values of any object with ``__dlpack__``, sharing its memory where possible.
 
-    A tensor on the CPU becomes a NumPy array, one on a GPU a buffer. Whoever writes to the
-    tensor afterwards changes them.
+    A tensor on the CPU becomes a NumPy array, one on a GPU a buffer. Whoever writes to
+    the tensor afterwards changes them.
     """
     kind, number = map(int, tensor.__dlpack_device__())
     if kind == dlpack.CPU:
@@ -278,12 +287,12 @@ def from_dlpack(tensor: Any) -> np.ndarray | Buffer:
             return to_host(_import_dlpack(tensor, client.cpu_device()))
     if kind != dlpack.CUDA:
         raise DLPackError(
-            "from_dlpack takes tensors on the CPU or a CUDA device, but this one is on a "
-            f"device of DLPack type {kind}; copy it to the CPU first."
+            "from_dlpack takes tensors on the CPU or a CUDA device, but this one is on "
+            f"a device of DLPack type {kind}; copy it to the CPU first."
         )
     for device in client.local_devices("gpu"):
         if device.local_hardware_id == number:
-            return _import_dlpack(tensor, device)
+            return _row_major(_import_dlpack(tensor, device))
     raise DLPackError(f"from_dlpack: this process does not use GPU number {number}.")
 
 
@@ -296,7 +305,15 @@ def _import_dlpack(tensor: Any, device: client.Device) -> Buffer:
             found = _jax.dlpack_managed_tensor_to_buffer(capsule, device, None)
     except JaxlibError as error:
         raise DLPackError(
-            f"from_dlpack cannot share a tensor of type {describe(shape, dtype)} in this "
-            f"layout; make it contiguous first. ({error})"
+            f"from_dlpack cannot share a tensor of type {describe(shape, dtype)} in "
+            f"this layout; make it contiguous first. ({error})"
         ) from None
     return found._rewrap_with_aval_and_sharding(describe(shape, dtype), sharding)
+
+
+def _row_major(buffer: Buffer) -> Buffer:
+    """The same values in the layout that programs take for granted."""
+    order = buffer._pjrt_layout._xla_layout().minor_to_major()
+    if list(order) == sorted(order, reverse=True):
+        return buffer
+    return put(to_host(buffer), device_of(buffer))

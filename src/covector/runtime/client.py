@@ -1,20 +1,20 @@
 """Clients: one PJRT client per platform, made when it is first needed.
 
 A platform is "cpu", or "gpu" where a plugin offers one. Importing this module creates
-nothing; the first question about a platform makes its client, under a lock, and the answer
-holds for the life of the process.
+nothing; the first question about a platform makes its client, under a lock, and the
+answer holds for the life of the process.
 
-==============================  =========================================================
-``COVECTOR_PLATFORMS``          as ``cpu`` or ``gpu,cpu``: which platforms, the default
-                                first; each must work. ``JAX_PLATFORMS`` stands in for it.
-                                Without either: the GPU if there is one, then the CPU.
-``COVECTOR_NUM_CPU_DEVICES``    how many devices the host's CPU appears as
-``COVECTOR_ASYNC_CPU=1``        run every CPU program on a thread of its own
-==============================  =========================================================
+============================  ==========================================================
+``COVECTOR_PLATFORMS``        as ``cpu`` or ``gpu,cpu``: which platforms, the default
+                              first; each must work. ``JAX_PLATFORMS`` stands in for it.
+                              Without either: the GPU if there is one, then the CPU.
+``COVECTOR_NUM_CPU_DEVICES``  how many devices the host's CPU appears as
+``COVECTOR_ASYNC_CPU=1``      run larger CPU programs on threads of the runtime
+============================  ==========================================================
 
-CPU programs run on the thread that calls them: handing a small one (a 64×64 dot, a sort of
-1,000, three layers of 32) to another thread takes four times as long as running it, and
-large ones, which use all cores either way, gain nothing.
+CPU programs run on the thread that calls them: handing a small one (a 64×64 dot, a sort
+of 1,000, three layers of 32) to another thread takes four times as long as running it,
+and large ones, which use all cores either way, gain nothing.
 """
 
 import functools
@@ -59,8 +59,8 @@ def _chosen_platforms() -> tuple[str, ...]:
         for platform in chosen:
             if platform not in _MAKERS:
                 raise SettingError(
-                    f"{variable}={value} names the platform {platform!r}, but there are "
-                    f"only {' and '.join(_MAKERS)}. COVECTOR_PLATFORMS goes before "
+                    f"{variable}={value} names the platform {platform!r}, but there "
+                    f"are only {' and '.join(_MAKERS)}. COVECTOR_PLATFORMS goes before "
                     "JAX_PLATFORMS."
                 )
         if chosen:
@@ -165,7 +165,7 @@ def backends() -> dict[str, Client]:
 
 @functools.cache
 def default_platform() -> str:
-    """The first platform chosen in the environment; else "gpu" if it works, or "cpu"."""
+    """The first platform chosen in the environment, or "gpu" if it works, or "cpu"."""
     chosen = _chosen_platforms()
     if chosen:
         return chosen[0]

@@ -1,7 +1,7 @@
-"""DLPack, as far as jaxlib leaves it to its callers: device numbers, and what a capsule holds.
+"""What a DLPack capsule holds, read from its memory.
 
-A buffer that jaxlib imports does not tell its shape and dtype, so they are read from the
-capsule beforehand. Its layout in memory is fixed by the DLPack specification.
+A buffer that jaxlib makes of a capsule does not tell its shape and dtype, so they are
+read from the capsule beforehand, whose layout the DLPack specification fixes.
 """
 
 import ctypes
@@ -11,7 +11,6 @@ import ml_dtypes
 import numpy as np
 
 from covector.errors import DLPackError
-from covector.runtime import client
 
 # Device types of the specification.
 CPU = 1
@@ -66,10 +65,3 @@ def shape_and_dtype(capsule: Any) -> tuple[tuple[int, ...], np.dtype]:
             f"{tensor.bits} bits, {tensor.lanes} lanes."
         )
     return tuple(tensor.shape[: tensor.ndim]), np.dtype(dtype)
-
-
-def device_number(device: client.Device) -> tuple[int, int]:
-    """A device as DLPack counts them: (device type, number)."""
-    if client.device_platform(device) == "cpu":
-        return CPU, 0
-    return CUDA, device.local_hardware_id

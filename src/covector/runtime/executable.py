@@ -1,16 +1,15 @@
 """Executables: StableHLO compiled for a device, and run.
 
-An ``Executable`` is built once and called many times, so everything that a call needs
-is prepared
-beforehand: one result handler per output, and the two jaxlib calls in one closure. A
-call checks
-nothing: jaxlib compares sizes in bytes only, so the caller answers for shapes and
-dtypes.
+An ``Executable`` is made once and called many times, so all that a call needs is
+prepared
+beforehand: a result handler per output, and the two calls of jaxlib in one closure. A
+call checks nothing. jaxlib compares arguments by their size in bytes only, so whoever
+calls answers for shapes, dtypes and devices.
 """
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxlib import xla_client as xc
@@ -19,30 +18,43 @@ from jaxlib.mlir._mlir_libs import _jax_mlir_ext
 from jaxlib.mlir.dialects import chlo, sdy, stablehlo
 from jaxlib.mlir.passmanager import PassManager
 
-from covector.runtime import client, compilation_cache
+from covector.errors import DeviceError
+from covector.runtime import client
 from covector.runtime.buffers import (
     Buffer,
     Description,
     JaxlibError,
     check_alive,
     describe,
-    fail,
     placement,
+    report,
 )
+from covector.runtime.compilation_cache import Entry
 
-Outputs = Sequence[tuple[tuple[int, ...], np.dtype]]
+Outputs: TypeAlias = Sequence[tuple[tuple[int, ...], Any]]
+Options: TypeAlias = Mapping[str, object]
 
-# jaxlib 0.11 dropped the argument of result handlers that skips their checks.
-_HANDLER_SWITCHES = (True,) if xc._version >= 480 else (True, True)
+# jaxlib 0.11 dropped the last argument, which skips the checks of a result.
+_HANDLER_FLAGS = (True,) if xc._version >= 480 else (True, True)
 
-# Compile options of ours, by platform: any field of XLA's DebugOptions.
-DEFAULT_OPTIONS: Mapping[str, Mapping[str, object]] = {"cpu": {}, "gpu": {}}
+# Fields of XLA's DebugOptions that covector sets, by platform; a caller's go before
+# them.
+DEFAULT_OPTIONS: dict[str, dict[str, object]] = {
+    # Dots and reductions go to the YNNPACK library as XLA would have it, convolutions
+    # do not: XLA's own are parallel. 3×3, 64 channels, 32×56×56: 34 → 21 ms, the
+    # gradient of its kernel 90 → 27 ms. Depthwise ones and those of one channel lose up
+    # to three times.
+    "cpu": {
+        "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,"
+        "LIBRARY_FUSION_TYPE_REDUCE"
+    },
+}
 
 
 class Executable:
-    """A compiled program on a device.
+    """A program compiled for one device.
 
-    ``execute(buffers)`` runs it: a sequence of buffers in, a list of buffers out.
+    ``execute`` runs it: a sequence of buffers in, a list of buffers out.
     """
 
     __slots__ = ("__weakref__", "_loaded", "device", "execute", "outputs")
@@ -54,17 +66,16 @@ class Executable:
     ) -> None:
         self._loaded = loaded
         self.device = device
-        self.outputs = [describe(tuple(s), np.dtype(d)) for s, d in outputs]
-        self.execute = _prepare(loaded, device, self.outputs)
+        self.outputs = [describe(shape, np.dtype(dtype)) for shape, dtype in outputs]
+        self.execute = _prepared_call(loaded, device, self.outputs)
 
     @property
     def fingerprint(self) -> str:
-        """A digest of the compiled program, the same in every process."""
-        mark = self._loaded.fingerprint
-        return mark.hex() if isinstance(mark, bytes) else str(mark)
+        """Equal for equal compiled programs, in every process."""
+        return self._loaded.fingerprint.hex()
 
     def as_text(self) -> str:
-        """The optimised HLO."""
+        """The program as XLA optimised it, in HLO."""
         return self._loaded.get_hlo_text()
 
     def cost_analysis(self) -> dict[str, float]:
@@ -72,22 +83,21 @@ class Executable:
         return self._loaded.cost_analysis()
 
     def memory_analysis(self) -> Any:
-        """Sizes of arguments, outputs, temporaries and code, as ``*_size_in_bytes``."""
+        """Sizes of arguments, outputs and temporaries, as ``…_size_in_bytes``."""
         return self._loaded.get_compiled_memory_stats()
 
     def serialize(self) -> bytes:
-        """Bytes from which ``load_executable`` makes the same executable again."""
+        """Bytes that ``load_executable`` turns back into this executable."""
         return self._loaded.client.serialize_executable(self._loaded)
 
 
-def _prepare(
-    loaded: xc.LoadedExecutable, device: client.Device, outputs: list[Description]
+def _prepared_call(
+    loaded: xc.LoadedExecutable, device: client.Device, outputs: Sequence[Description]
 ) -> Callable[[Sequence[Buffer]], list[Buffer]]:
-    """The call of an executable, with all it needs bound to locals."""
+    """The call of an executable, everything that it needs bound to a local name."""
     sharding, _ = placement(device)
     handlers = [
-        xc.array_result_handler(output, sharding, *_HANDLER_SWITCHES)
-        for output in outputs
+        xc.array_result_handler(output, sharding, *_HANDLER_FLAGS) for output in outputs
     ]
     run = loaded.execute_sharded
 
@@ -97,22 +107,9 @@ def _prepare(
         except JaxlibError as error:
             for buffer in buffers:
                 check_alive(buffer)
-            fail(error)
+            report(error)
 
     return execute
-
-
-def _compile_options(
-    device: client.Device, options: Mapping[str, object] | None
-) -> xc.CompileOptions:
-    ours = DEFAULT_OPTIONS.get(client.device_platform(device), {})
-    wanted = xc.CompileOptions()
-    wanted.num_replicas = wanted.num_partitions = 1
-    wanted.device_assignment = xc.DeviceAssignment.create(
-        np.array([[device.id]], np.int32)
-    )
-    wanted.env_option_overrides = list({**ours, **(options or {})}.items())
-    return wanted
 
 
 def compile_module(
@@ -120,98 +117,128 @@ def compile_module(
     device: client.Device,
     *,
     outputs: Outputs,
-    options: Mapping[str, object] | None = None,
+    options: Options | None = None,
     donated: Sequence[int] = (),
-    host_callbacks: Sequence[Callable[..., Any]] = (),
 ) -> Executable:
-    """Compile a StableHLO module, or take what was compiled from the same content before.
+    """Compile a StableHLO module, or find what was compiled from an equal one before.
 
     Args:
-      module: with a public ``@main``; it is not changed.
+      module: its entry is a public ``@main``; it stays as it is.
       device: where it will run.
-      outputs: shape and dtype of each result of ``@main``.
-      options: fields of XLA's DebugOptions by name; they go before our own defaults.
-      donated: positions of arguments whose buffers the program may reuse; they are
-        deleted by a call.
-      host_callbacks: Python functions that the module's custom calls refer to by index.
-        A program with callbacks is not cached, for its content does not say which
-        functions they are.
+      outputs: shape and dtype of each result.
+      options: fields of XLA's DebugOptions by name, before our own defaults.
+      donated: positions of arguments whose memory the program may use for results of
+        the same size; a call deletes the buffers that it did use.
 
-    Raises RuntimeError with XLA's words where the module cannot be compiled.
+    Raises:
+      DeviceError: XLA cannot compile the module; with XLA's words.
     """
-    if isinstance(module, str):
-        module = ir.Module.parse(module, context=_context())
-    if donated:
-        module = _donating(module, donated)
+    module = _donating(_parsed(module), donated)
     compile_options = _compile_options(device, options)
-    if host_callbacks:
-        loaded = _compile(module, device, compile_options, host_callbacks)
-        return Executable(loaded, device, outputs)
-    key = compilation_cache.key(_content(module), compile_options, [device])
-    loaded = compilation_cache.find(key, compile_options, [device])
+    entry = Entry(_content(module), compile_options, [device])
+    loaded = entry.find()
     if loaded is None:
-        loaded = _compile(module, device, compile_options, ())
-        compilation_cache.keep(key, loaded)
+        loaded = _compile(module, device, compile_options)
+        entry.keep(loaded)
+    return Executable(loaded, device, outputs)
+
+
+def compile_with_callbacks(
+    module: ir.Module | str,
+    device: client.Device,
+    callbacks: Sequence[Callable[..., Any]],
+    *,
+    outputs: Outputs,
+    options: Options | None = None,
+) -> Executable:
+    """Compile a module whose custom calls refer to Python functions by their position.
+
+    It is compiled anew each time: its content does not say which functions those are.
+    """
+    compile_options = _compile_options(device, options)
+    loaded = _compile(_parsed(module), device, compile_options, callbacks)
     return Executable(loaded, device, outputs)
 
 
 def load_executable(
     serialized: bytes, device: client.Device, outputs: Outputs
 ) -> Executable:
-    """The executable that ``Executable.serialize`` made bytes of.
+    """The executable of which ``serialize`` made these bytes.
 
-    The bytes hold machine code for the kind of machine they were made on.
+    They hold machine code for the kind of device that it was compiled for.
     """
-    on_device = xc.DeviceList((device,))
     try:
-        loaded = device.client.deserialize_executable(serialized, on_device, None)
+        loaded = device.client.deserialize_executable(
+            serialized, xc.DeviceList((device,)), None
+        )
     except JaxlibError as error:
-        raise ValueError(f"these bytes are not an executable: {error}") from None
+        raise DeviceError(f"these bytes are not an executable: {error}") from None
     return Executable(loaded, device, outputs)
+
+
+def _compile_options(
+    device: client.Device, options: Options | None
+) -> xc.CompileOptions:
+    ours = DEFAULT_OPTIONS.get(client.device_platform(device), {})
+    made = xc.CompileOptions()
+    made.num_replicas = made.num_partitions = 1
+    made.device_assignment = xc.DeviceAssignment.create(
+        np.array([[device.id]], np.int32)
+    )
+    made.env_option_overrides = list({**ours, **(options or {})}.items())
+    return made
 
 
 def _compile(
     module: ir.Module,
     device: client.Device,
     options: xc.CompileOptions,
-    host_callbacks: Sequence[Callable[..., Any]],
+    callbacks: Sequence[Callable[..., Any]] = (),
 ) -> xc.LoadedExecutable:
     on_device = xc.DeviceList((device,))
-    return device.client.compile_and_load(
-        module, on_device, options, list(host_callbacks)
-    )
+    try:
+        return device.client.compile_and_load(
+            module, on_device, options, list(callbacks)
+        )
+    except JaxlibError as error:
+        raise DeviceError(f"XLA cannot compile this program: {error}") from error
 
 
-def _context() -> ir.Context:
-    """A context that can read StableHLO text."""
+def _parsed(module: ir.Module | str) -> ir.Module:
+    """A module given as text, read in a context of its own."""
+    if not isinstance(module, str):
+        return module
     dialects = ir.DialectRegistry()
     _jax_mlir_ext.register_dialects(dialects)
     context = ir.Context()
     context.append_dialect_registry(dialects)
     context.load_all_available_dialects()
-    # A context otherwise owns a pool of threads.
-    context.enable_multithreading(False)
+    context.enable_multithreading(False)  # it would start a pool of threads
     for dialect in (stablehlo, chlo, sdy):
         dialect.register_dialect(context)
-    return context
+    try:
+        return ir.Module.parse(module, context)
+    except ir.MLIRError as error:
+        raise DeviceError(f"this is not a StableHLO module: {error}") from None
 
 
 def _donating(module: ir.Module, donated: Sequence[int]) -> ir.Module:
-    """A copy of the module whose entry gives up these arguments."""
+    """The module, or a copy of it in which the entry gives up these arguments."""
+    if not donated:
+        return module
     with module.context:
-        module = ir.Module.parse(_bytecode(module.operation))
-        entry = next(
-            op
-            for op in module.body
-            if ir.StringAttr(op.attributes["sym_name"]).value == "main"
-        )
-        attributes = [ir.DictAttr(a) for a in entry.arg_attrs]
+        copy = ir.Module.parse(_bytecode(module.operation))
+        entry = ir.SymbolTable(copy.operation)["main"]
+        count = len(entry.type.inputs)
+        has_attributes = "arg_attrs" in entry.attributes
+        given = entry.arg_attrs if has_attributes else [ir.DictAttr.get({})] * count
+        attributes = [{item.name: item.attr for item in each} for each in given]
         for position in donated:
-            named = {item.name: item.attr for item in attributes[position]}
-            named["jax.buffer_donor"] = ir.BoolAttr.get(True)
-            attributes[position] = ir.DictAttr.get(named)
-        entry.arg_attrs = ir.ArrayAttr.get(attributes)
-    return module
+            attributes[position]["jax.buffer_donor"] = ir.BoolAttr.get(True)
+        entry.arg_attrs = ir.ArrayAttr.get(
+            [ir.DictAttr.get(each) for each in attributes]
+        )
+    return copy
 
 
 def _content(module: ir.Module) -> bytes:
@@ -222,7 +249,7 @@ def _content(module: ir.Module) -> bytes:
         return _bytecode(copy)
 
 
-def _bytecode(operation: ir.Operation) -> bytes:
+def _bytecode(operation: Any) -> bytes:
     stream = io.BytesIO()
     operation.write_bytecode(stream)
     return stream.getvalue()

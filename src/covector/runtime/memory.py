@@ -1,9 +1,9 @@
 """What this process does with freed memory: glibc is told to keep large blocks.
 
 By default glibc maps every block above a threshold (at most 32 MiB) from the kernel and
-unmaps it when it is freed, so each large result of a program faults in fresh zero pages.
-Kept in the heap, blocks are reused, and such a program runs several times faster; the
-price is that the process holds on to its largest footprint.
+unmaps it when it is freed, so each large result of a program faults in fresh zero
+pages. Kept in the heap, blocks are reused, and such a program runs several times
+faster; the price is that the process holds on to its largest footprint.
 
 ``COVECTOR_KEEP_MEMORY=0`` in the environment leaves glibc's own policy in place.
 """
@@ -26,8 +26,8 @@ _NEVER_TRIM = 2**31 - 1
 def keep_memory() -> bool:
     """Apply the policy, once; False where it is switched off or there is no glibc.
 
-    It holds for the whole process, for blocks allocated from now on: the CPU client calls
-    this before it is made.
+    It holds for the whole process, for blocks allocated from now on: the CPU client
+    calls this before it is made.
     """
     if os.environ.get("COVECTOR_KEEP_MEMORY", "1") == "0" or sys.platform != "linux":
         return False

@@ -1,9 +1,9 @@
 """PJRT plugins: compilers for other devices, loaded without importing jax.
 
-A plugin is a package that names itself under the entry-point group ``jax_plugins`` or lies
-in the namespace package ``jax_plugins``. Its Python module imports jax, so it is only
-located, never imported; the shared library beside it is loaded directly. covector does
-this for NVIDIA's plugin.
+A plugin is a package that names itself under the entry-point group ``jax_plugins`` or
+lies in the namespace package ``jax_plugins``. Its Python module imports jax, so it is
+only located, never imported; the shared library beside it is loaded directly. covector
+does this for NVIDIA's plugin.
 """
 
 import contextlib
@@ -55,8 +55,8 @@ _NVIDIA_LIBRARIES = (
 class Plugin:
     """A plugin package that is installed here.
 
-    ``problem`` says why it cannot be loaded, and is None where it can be tried; whether the
-    machine then has such a device only ``client.client(plugin.platform)`` can tell.
+    ``problem`` says why it cannot be loaded, and is None where it can be tried; whether
+    the machine then has such a device only ``client.client(plugin.platform)`` can tell.
     """
 
     name: str
@@ -96,7 +96,7 @@ def _located(name: str, module: str) -> Plugin:
 
 
 def make_gpu_client(library: Path) -> xc.Client:
-    """A client for the NVIDIA GPUs of this machine; jaxlib's error when there is none."""
+    """A client for the NVIDIA GPUs of this machine; jaxlib's error if there is none."""
     # XLA writes to stderr what it also raises. The plugin is a library of its own, with
     # its own logger, which reads this variable when it is loaded.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -113,7 +113,7 @@ def make_gpu_client(library: Path) -> xc.Client:
 
 
 def _preload_nvidia_libraries() -> None:
-    """Load NVIDIA's libraries from their wheels, where the dynamic loader does not look.
+    """Load NVIDIA's libraries from their wheels, where the loader does not look.
 
     One that cannot be loaded may not be needed; if it is, the plugin says so.
     """
