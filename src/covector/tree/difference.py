@@ -230,6 +230,8 @@ def _mapping_keys(node: Node) -> list[Any] | None:
 
 def _keys_in_words(keys: list[Any], other: list[Any] | None) -> str:
     """All the keys, or if they are many, those that the other mapping lacks."""
+    if not keys:
+        return "without keys"
     listed = ", ".join(repr(key) for key in keys)
     if len(listed) <= LONGEST_TEXT:
         return f"with keys ({listed})"

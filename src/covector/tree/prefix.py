@@ -45,7 +45,10 @@ def flatten_prefix(
     treedef = tree if isinstance(tree, PyTreeDef) else flatten(tree)[1]
     if prefix_treedef == LEAF:
         return entries * treedef.num_leaves
-    counts = _leaves_below(prefix_treedef, treedef)
+    try:
+        counts = _leaves_below(prefix_treedef, treedef)
+    except Exception:  # noqa: BLE001  static data that does not compare: worded below
+        counts = None
     if counts is None:
         difference = first_difference(prefix_treedef, tree, prefix=True)
         assert difference, "a prefix that does not fit differs somewhere"
