@@ -59,6 +59,13 @@ def test_paths_lead_to_the_leaves(value):
         assert functools.reduce(follow, path, value) is leaf
 
 
+@given(pytrees)
+def test_a_treedef_knows_the_paths_of_its_leaves(value):
+    pairs, treedef = tree.flatten_with_path(value)
+    paths = [tree.leaf_path(treedef, position) for position in range(len(pairs))]
+    assert paths == [path for path, _ in pairs]
+
+
 @given(pytrees, pytrees)
 def test_a_difference_is_described_exactly_where_there_is_one(one, other):
     same = tree.structure(one) == tree.structure(other)

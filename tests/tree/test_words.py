@@ -330,3 +330,9 @@ def test_build_tree_names_both_sides():
         "build_tree needs iterables nested as PyTreeDef([*, (*, *)])"
     )
     assert "but got [1, 2]" in text
+
+
+@pytest.mark.parametrize("position", [2, -1])
+def test_a_path_is_asked_for_a_leaf_that_exists(position):
+    with pytest.raises(IndexError, match=f"leaf {position} of a tree with 2 leaves"):
+        tree.leaf_path(tree.structure([1, 2]), position)

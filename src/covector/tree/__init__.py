@@ -27,6 +27,7 @@ from covector.tree.functions import (
     transpose,
     unflatten,
 )
+from covector.tree.keys import keystr, leaf_path
 from covector.tree.nodes import static
 from covector.tree.partial import Partial
 from covector.tree.paths import flatten_with_path, leaves_with_path, map_with_path
@@ -43,6 +44,8 @@ __all__ = [
     "flatten",
     "flatten_prefix",
     "flatten_with_path",
+    "keystr",
+    "leaf_path",
     "leaves",
     "leaves_with_path",
     "map",

@@ -15,16 +15,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from covector.errors import StaticArgumentError
-from covector.tree.keys import keystr
-from covector.tree.registry import (
-    LEAF,
-    FlattenedIndexKey,
-    KeyEntry,
-    KeyPath,
-    PyTreeDef,
-    open_node,
-    registry,
-)
+from covector.tree.keys import keys_of, keystr
+from covector.tree.registry import KeyPath, PyTreeDef, open_node, registry
 
 # Longer than this, the text of a value hides the message it stands in.
 LONGEST_TEXT = 100
@@ -45,8 +37,8 @@ class Difference:
         """The sentence, given what to call the two sides."""
         if not self.path:
             return f"{one} is {self.left} where {other} is {self.right}"
-        place = short(keystr(self.path))
-        return f"at {place} {one} has {self.left} where {other} has {self.right}"
+        has = f"{one} has {self.left} where {other} has {self.right}"
+        return f"at {place(self.path)} {has}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +89,7 @@ def first_difference(
             return Difference(path, *_in_words(left, right))
         # A tree knows its keys; only from two treedefs are they found by building.
         keyed = right_tree if isinstance(left_tree, PyTreeDef) else left_tree
-        below = zip(_keys_of(keyed), left.children, right.children, strict=True)
+        below = zip(keys_of(keyed), left.children, right.children, strict=True)
         stack.extend([((*path, key), a, b) for key, a, b in below][::-1])
     return None
 
@@ -109,7 +101,7 @@ def check_static_data(tree: Any, what: str) -> None:
       tree: a tree or a treedef.
       what: begins the error, such as "jit of loss".
     """
-    # Keys are asked for only when there is something to report: see _keys_of.
+    # Keys are asked for only when there is something to report: see keys_of.
     stack: list[tuple[Trail, Any]] = [((), tree)]
     while stack:
         trail, subtree = stack.pop()
@@ -117,7 +109,7 @@ def check_static_data(tree: Any, what: str) -> None:
         try:
             hash(node.data)
         except TypeError as error:
-            path = tuple(_keys_of(parent)[index] for parent, index in trail)
+            path = tuple(keys_of(parent)[index] for parent, index in trail)
             raise StaticArgumentError(
                 f"{what}: the static data of the {name_of(node.kind)} at "
                 f"{place(path)} cannot be hashed ({error}): {short(repr(node.data))}. "
@@ -156,23 +148,6 @@ def _opened(tree: Any) -> Node:
         return Node(None)
     kind, data = treedef.node_data()
     return Node(kind, kind, tuple(data) if kind is dict else data, children)
-
-
-def _keys_of(tree: Any) -> Sequence[KeyEntry]:
-    """Keys of the children; for a treedef, by building its top over placeholders."""
-    if not isinstance(tree, PyTreeDef):
-        return [key for key, _ in open_node(tree)[0]]
-    count = len(tree.children())
-    top = PyTreeDef.from_node_data_and_children(
-        registry, tree.node_data(), [LEAF] * count
-    )
-    try:
-        keys = [key for key, _ in open_node(top.unflatten(range(count)))[0]]
-    except Exception:  # noqa: BLE001  a user's constructor may refuse placeholders
-        keys = []
-    if len(keys) == count:
-        return keys
-    return [FlattenedIndexKey(position) for position in range(count)]
 
 
 def _match(left: Node, right: Node, path: KeyPath) -> bool:

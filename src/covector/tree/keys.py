@@ -8,13 +8,20 @@ own: any hashable whose ``str`` reads well in a path.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from covector.tree.registry import (
+    LEAF,
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,
     KeyEntry,
     KeyPath,
+    PyTreeDef,
     SequenceKey,
+    open_node,
+    registry,
 )
 
 
@@ -40,3 +47,46 @@ def _bare(key: KeyEntry) -> str:
             return key.name
         case _:
             return str(key)
+
+
+def leaf_path(treedef: PyTreeDef, position: int) -> KeyPath:
+    """The path of a leaf, given its position in the order of the leaves.
+
+    Raises:
+      IndexError: there is no such leaf.
+
+    >>> from covector.tree.functions import structure
+    >>> keystr(leaf_path(structure({"b": [0, 0], "a": 0}), 2))
+    "['b'][1]"
+    """
+    if not 0 <= position < treedef.num_leaves:
+        raise IndexError(f"leaf {position} of a tree with {treedef.num_leaves} leaves")
+    path: KeyPath = ()
+    while treedef != LEAF:
+        index, children = 0, treedef.children()
+        while position >= children[index].num_leaves:
+            position -= children[index].num_leaves
+            index += 1
+        path = (*path, keys_of(treedef)[index])
+        treedef = children[index]
+    return path
+
+
+def keys_of(tree: Any) -> Sequence[KeyEntry]:
+    """Keys of a node's children; for a treedef, by building its top over placeholders.
+
+    Where a class refuses placeholders, its children are counted instead.
+    """
+    if not isinstance(tree, PyTreeDef):
+        return [key for key, _ in open_node(tree)[0]]
+    count = len(tree.children())
+    top = PyTreeDef.from_node_data_and_children(
+        registry, tree.node_data(), [LEAF] * count
+    )
+    try:
+        keys = [key for key, _ in open_node(top.unflatten(range(count)))[0]]
+    except Exception:  # noqa: BLE001  a user's constructor may raise anything
+        keys = []
+    if len(keys) == count:
+        return keys
+    return [FlattenedIndexKey(index) for index in range(count)]
