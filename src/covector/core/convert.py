@@ -37,7 +37,7 @@ def _scalar(kind: type, text: str, value: Any, dtype: Any, weak: bool) -> Concre
 def scalar(value: Any, dtype: Any, weak: bool = False) -> ConcreteArray:
     """A Python number as a scalar array of the given dtype; the same one each time."""
     # 0.0 and -0.0 are equal keys and different numbers: the text tells them apart.
-    text = "" if value else repr(value)
+    text = repr(value) if not value or type(value) is complex else ""
     return _scalar(type(value), text, value, dtype, weak)
 
 

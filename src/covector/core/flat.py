@@ -69,6 +69,14 @@ def describe(x: Any) -> str:
     return f"{x!r}"
 
 
+def argument_path(in_tree: Any, i: int) -> str:
+    """Leaf i of ``(args, kwargs)`` in words: ``argument 0['w']``, ``keyword argument x``."""
+    path = tree.leaf_path(in_tree, i)
+    if path[0].idx == 0:
+        return f"argument {path[1].idx}{tree.keystr(path[2:])}"
+    return f"keyword argument {path[1].key}{tree.keystr(path[2:])}"
+
+
 def who_of(transform: str, fun: Any) -> str:
     """``grad of loss (train.py:31)``: the subject of messages."""
     return f"{transform} of {function_line(fun)}"

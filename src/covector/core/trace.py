@@ -10,7 +10,7 @@ trace below, its ``parent``.
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from covector.core.array_like import Array
 from covector.errors import (
@@ -20,10 +20,6 @@ from covector.errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )
-
-if TYPE_CHECKING:
-    from covector.core.primitive import Primitive
-    from covector.core.types import ArrayType
 
 
 class Trace:
@@ -36,8 +32,8 @@ class Trace:
     #: what the user called to start this trace, for messages
     name: str = ""
 
-    def process(self, op: "Primitive", args: Sequence[Any]) -> Sequence[Any]:
-        """The results of ``op`` on ``args``, in the meaning of this trace."""
+    def process(self, op: Any, args: Sequence[Any]) -> Sequence[Any]:
+        """The results of a ``Primitive`` on ``args``, in the meaning of this trace."""
         raise NotImplementedError
 
 
@@ -64,7 +60,6 @@ class Tracer(Array):
     __slots__ = ("trace",)
 
     trace: Trace
-    type: "ArrayType"
 
     def origin(self) -> str:
         """Where this tracer came from, for messages."""

@@ -16,7 +16,7 @@ from covector import options, tree
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.core.flat import FlatFunction, who_of
+from covector.core.flat import FlatFunction, argument_path, who_of
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.staging import stage
 from covector.core.trace import Tracer, check_alive, current
@@ -143,11 +143,7 @@ class Jitted:
         try:
             return as_array(leaf)
         except TypeError as error:
-            names = in_tree.unflatten(range(in_tree.num_leaves))
-            path = next(p for p, k in tree.leaves_with_path(names) if k == i)
-            where = f"args{tree.keystr(path[1:])}" if path[0].idx == 0 else (
-                f"keyword argument {tree.keystr(path[1:])}"
-            )
+            where = argument_path(in_tree, i)
             raise StaticArgumentError(
                 f"{self.who} needs arrays and numbers, but {where} is {leaf!r} of type "
                 f"{type(leaf).__name__}. Mark the argument static (static_argnums or "

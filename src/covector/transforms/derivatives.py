@@ -147,8 +147,7 @@ def _check_input(
     good = dtypes.is_complex(type.dtype) if holomorphic else moves(type)
     if good:
         return
-    numbers = in_tree.unflatten(range(in_tree.num_leaves))
-    path = next(p for p, k in tree.leaves_with_path(numbers) if k == i)
+    path = tree.leaf_path(in_tree, i)
     nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     where = f"argument {nums[path[1].idx]}{tree.keystr(path[2:])}"
     if holomorphic:
