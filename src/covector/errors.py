@@ -11,6 +11,7 @@
     ├── NotScalar               a derivative of something that is not a real scalar
     ├── NotDifferentiable       a derivative with respect to, or of, what has none
     ├── MissingRule             an operation without the rule a transformation asked for
+    ├── MalformedProgram        a pass wrote down a program that is none (a bug of ours)
     ├── ConcretizationTypeError a traced value used where a known one is needed
     │   ├── TracerBoolConversionError
     │   ├── TracerIntegerConversionError
@@ -75,6 +76,10 @@ class NotDifferentiable(CovectorError, TypeError):
 
 class MissingRule(CovectorError, NotImplementedError):
     """An operation lacks the rule that a transformation asked for."""
+
+
+class MalformedProgram(CovectorError, AssertionError):
+    """A pass wrote down a program that is not well formed: a bug of covector."""
 
 
 class ConcretizationTypeError(CovectorError, TypeError):

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from covector.core.primitive import Linear, Primitive
+from covector.core.show import show_jaxpr
 from covector.core.source import Line
 from covector.core.trace import current
 from covector.core.types import ArrayType
@@ -146,8 +147,6 @@ class Jaxpr:
         return run(self, args)
 
     def __repr__(self) -> str:
-        from covector.core.show import show_jaxpr  # noqa: PLC0415  printing is one layer up
-
         return show_jaxpr(self)
 
 

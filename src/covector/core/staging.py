@@ -9,7 +9,9 @@ touches a tracer is written down. Tracers of outer traces, and large concrete ar
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from covector import options
 from covector.core.array import ConcreteArray
+from covector.core.check import check_jaxpr
 from covector.core.convert import as_array
 from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.primitive import Primitive
@@ -99,6 +101,8 @@ class StagingTrace(Trace):
         captured = list(self.captured.values())
         variables = [v for _, v in captured] + [t.var for t in inputs]
         jaxpr = Jaxpr(variables, self.equations, atoms, self.name)
+        if options.settings.check_programs:
+            check_jaxpr(jaxpr)
         return Staged(jaxpr, [x for x, _ in captured])
 
 

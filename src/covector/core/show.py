@@ -1,0 +1,155 @@
+"""Programs as text, to be read by people.
+
+    { loss  a:f32[3] b:f32[3] .
+        c:f32[3] = sin a
+        d:f32[3] = mul c 2.0
+        e:f32[3] = jit[jaxpr=shift] d […]:f32[3]
+            { shift  a:f32[3] b:f32[3] .
+                c:f32[3] = add a b
+                return c }
+        return e }
+
+Parameters of an operation stand in brackets where they differ from their default. Scalar
+literals show their value, others their type. A nested program stands below its operation
+the first time it occurs, with names of its own: it is closed.
+
+Nothing here imports the classes of programs, which print themselves through this module.
+A program is what has ``equations``; a literal is what has values on the ``host``.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from covector.core import dtypes
+from covector.core.key_types import KeyType
+
+_STEP = "    "
+
+
+def show_jaxpr(jaxpr: Any, lines: bool = False) -> str:
+    """The text of a program; with ``lines``, each equation's place in the user's program."""
+    return "\n".join(_Printer(lines).program(jaxpr, ""))
+
+
+def show_operation(op: Any) -> str:
+    """``reduce_sum[axes=(0,)]``: an operation and its parameters."""
+    return _operation(op, _program_name)
+
+
+def nested_programs(op: Any) -> list[Any]:
+    """The programs among the parameters of an operation."""
+    values: list[Any] = []
+    for value in op.parameters.values():
+        values.extend(value if isinstance(value, tuple) else [value])
+    return [value for value in values if _is_program(value)]
+
+
+def _is_program(value: Any) -> bool:
+    return hasattr(value, "equations")
+
+
+def _program_name(program: Any) -> str:
+    return program.name or "program"
+
+
+class _Printer:
+    """What has been named while one text is written."""
+
+    def __init__(self, lines: bool) -> None:
+        self.lines = lines
+        self.names: dict[Any, str] = {}
+        self.shown: set[Any] = set()
+
+    def name(self, program: Any) -> str:
+        """The name of a program, made unique among those of this text."""
+        known = self.names.get(program)
+        if known is None:
+            known, taken, n = _program_name(program), set(self.names.values()), 0
+            while known in taken:
+                n += 1
+                known = f"{_program_name(program)}_{n}"
+            self.names[program] = known
+        return known
+
+    def program(self, jaxpr: Any, indent: str) -> Iterator[str]:
+        self.shown.add(jaxpr)
+        names = _names(jaxpr)
+        inputs = "".join(f" {names[v]}:{v.type}" for v in jaxpr.inputs)
+        title = f" {self.name(jaxpr)} " if jaxpr.name else ""
+        yield f"{indent}{{{title}{inputs} ."
+        inner = indent + _STEP
+        for equation in jaxpr.equations:
+            yield inner + self.equation(equation, names)
+            for nested in nested_programs(equation.op):
+                if nested not in self.shown:
+                    yield from self.program(nested, inner + _STEP)
+        outputs = "".join(" " + _atom(a, names) for a in jaxpr.outputs)
+        yield f"{inner}return{outputs} }}"
+
+    def equation(self, equation: Any, names: dict[Any, str]) -> str:
+        outputs = " ".join([f"{names[v]}:{v.type}" for v in equation.outputs])
+        operands = [_atom(a, names) for a in equation.inputs]
+        operation = _operation(equation.op, self.name)
+        text = " ".join([*([f"{outputs} ="] if outputs else []), operation, *operands])
+        line = equation.line if self.lines else None
+        if line is None:
+            return text
+        return (
+            f"{text}  # {os.path.basename(line.file)}:{line.number} ({line.function})"
+        )
+
+
+def _names(jaxpr: Any) -> dict[Any, str]:
+    """Letters for the variables of a program, in the order in which they are defined."""
+    variables = [*jaxpr.inputs, *[v for e in jaxpr.equations for v in e.outputs]]
+    return {v: _letters(i) for i, v in enumerate(variables)}
+
+
+def _letters(i: int) -> str:
+    """a, b, …, z, aa, ab, …"""
+    text = ""
+    while i >= 0:
+        text = chr(ord("a") + i % 26) + text
+        i = i // 26 - 1
+    return text
+
+
+def _atom(atom: Any, names: dict[Any, str]) -> str:
+    if not hasattr(
+        atom, "host"
+    ):  # a variable; the mark is for one that nothing defines
+        return names.get(atom, f"?:{atom.type}")
+    if atom.type.ndim or dtypes.is_key(atom.type.dtype):
+        return f"[…]:{atom.type}"
+    return str(atom)
+
+
+def _operation(op: Any, name: Any) -> str:
+    shown = [f"{key}={_value(value, name)}" for key, value in _chosen(op)]
+    return f"{op.name}[{', '.join(shown)}]" if shown else op.name
+
+
+def _chosen(op: Any) -> list[tuple[str, Any]]:
+    """The parameters that differ from their default."""
+    defaults = {f.name: f.default for f in fields(op)} if is_dataclass(op) else {}
+    return [
+        (key, value)
+        for key, value in op.parameters.items()
+        if key not in defaults or defaults[key] is not value
+    ]
+
+
+def _value(value: Any, name: Any) -> str:
+    if _is_program(value):
+        return name(value)
+    if isinstance(value, tuple):
+        return _sequence([_value(v, name) for v in value])
+    if isinstance(value, KeyType) or hasattr(value, "itemsize"):
+        return dtypes.short_name(value)
+    return getattr(value, "__name__", None) or str(value)
+
+
+def _sequence(parts: Sequence[str]) -> str:
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
