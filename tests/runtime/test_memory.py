@@ -1,0 +1,35 @@
+"""The memory policy: in force before the first client, and off by its variable."""
+
+import platform
+
+import pytest
+
+from tests.runtime.programs import output_of
+
+# Maps of the kernel that large NumPy blocks come from: with the policy there are none.
+COUNT_LARGE_MAPS = """
+import numpy as np
+from covector.runtime import client, memory
+client.cpu_device()
+blocks = [np.ones(16 << 20, np.uint8) for _ in range(8)]
+sizes = []
+for line in open("/proc/self/maps"):
+    start, end = (int(x, 16) for x in line.split()[0].split("-"))
+    if "[heap]" in line:
+        sizes.append(end - start)
+print(memory.keep_memory(), sum(sizes) > 100 << 20)
+"""
+
+glibc = pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="the policy is one of glibc"
+)
+
+
+@glibc
+def test_large_blocks_come_from_the_heap():
+    assert output_of(COUNT_LARGE_MAPS) == "True True"
+
+
+@glibc
+def test_the_switch_leaves_them_to_the_kernel():
+    assert output_of(COUNT_LARGE_MAPS, COVECTOR_KEEP_MEMORY="0") == "False False"
