@@ -85,7 +85,7 @@ class ConcreteArray(Array):
 
     def is_ready(self) -> bool:
         """Whether the values have been computed."""
-        return self._buffer is None or self._buffer.is_ready()
+        return self._buffer is None or buffers.is_ready(self._buffer)
 
     def block_until_ready(self) -> "ConcreteArray":
         """Wait for the values, and raise what went wrong in computing them."""
