@@ -8,6 +8,9 @@
     ├── IntegerOverflow         a Python integer that its dtype cannot hold
     ├── TreeMismatch            pytrees whose structures do not agree
     ├── AxisError               an axis that the array, or the trace, does not have
+    ├── InvalidIndex            an index that the array cannot be indexed with
+    ├── ArgumentError           an argument with a value that it cannot have here
+    ├── ImmutableArrayError     an attempt to write into an array
     ├── NotScalar               a derivative of something that is not a real scalar
     ├── NotDifferentiable       a derivative with respect to, or of, what has none
     ├── MissingRule             an operation without the rule a transformation asked for
@@ -64,6 +67,18 @@ class TreeMismatch(CovectorError, ValueError, TypeError):
 
 class AxisError(CovectorError, ValueError, IndexError, NameError):
     """An axis that the array, or the surrounding trace, does not have."""
+
+
+class InvalidIndex(CovectorError, IndexError, TypeError):
+    """An array was indexed with what is not an index for it."""
+
+
+class ArgumentError(CovectorError, ValueError, TypeError):
+    """An argument has a value that it cannot have here."""
+
+
+class ImmutableArrayError(CovectorError, TypeError, NotImplementedError):
+    """An array was to be written to; arrays never change."""
 
 
 class NotScalar(CovectorError, TypeError):

@@ -1,0 +1,61 @@
+"""Axes as users name them: by number, from either end, one, several, or all.
+
+``canonical_axis`` and ``canonical_axes`` turn them into numbers from 0 to ndim − 1, or say
+what is wrong with them.
+"""
+
+import operator
+from typing import Any
+
+from covector.errors import (
+    ArgumentError,
+    AxisError,
+    ConcretizationTypeError,
+    ImmutableArrayError,
+)
+
+
+def canonical_axis(who: str, axis: Any, ndim: int, name: str = "axis") -> int:
+    """``axis`` counted from the front; negative ones count from the end."""
+    k = axis if type(axis) is int else _integer(who, axis, name)
+    if -ndim <= k < ndim:
+        return k + ndim if k < 0 else k
+    raise AxisError(
+        f"{who}: {name} {k} is out of bounds for an array with {ndim} axes"
+        + (f", which are {-ndim} to {ndim - 1}." if ndim else "; it is a scalar.")
+    )
+
+
+def canonical_axes(who: str, axes: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
+    """Different axes counted from the front, in the order given; None stands for all."""
+    if axes is None:
+        return tuple(range(ndim))
+    if type(axes) is int or not isinstance(axes, tuple | list):
+        if getattr(axes, "ndim", 0) == 1:
+            return canonical_axes(who, list(axes), ndim, name)
+        return (canonical_axis(who, axes, ndim, name),)
+    found = tuple([canonical_axis(who, a, ndim, name) for a in axes])
+    if len(set(found)) < len(found):
+        raise AxisError(f"{who}: {name} {tuple(axes)} names an axis more than once.")
+    return found
+
+
+def _integer(who: str, axis: Any, name: str) -> int:
+    try:
+        return operator.index(axis)
+    except ConcretizationTypeError:
+        raise
+    except TypeError:
+        raise ArgumentError(
+            f"{who}: {name} must be an integer or a tuple of integers, but got {axis!r} "
+            f"of type {type(axis).__name__}."
+        ) from None
+
+
+def check_no_out(who: str, out: Any) -> None:
+    """Raise when NumPy's ``out`` argument is used: arrays are never written to."""
+    if out is not None:
+        raise ImmutableArrayError(
+            f"{who} has no place to write to: arrays are immutable, so `out` cannot be "
+            f"given. Use what {who} returns."
+        )
