@@ -6,13 +6,14 @@ element type of what they meet, so ``x * 2`` stays one operation.
 """
 
 import warnings
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from covector import options
-from covector.core import promotion
+from covector.core import dtypes, promotion
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.types import ArrayType, Shape, show_types
@@ -24,40 +25,90 @@ from covector.ops.transposing import Reshape
 _PYTHON = frozenset({bool, int, float, complex})
 
 
-def promote(who: str, *args: Any) -> list[Any]:
+def promote(who: str, *args: Any) -> Sequence[Any]:
     """Operands as arrays of one element type and one shape (or scalars)."""
-    arrays = promote_dtypes(who, *args)
-    shapes = {a.type.shape for a in arrays}
-    shapes.discard(())
-    if len(shapes) <= 1:
-        if len(shapes) == 1 and options.current().numpy_rank_promotion != "allow":
-            _check_ranks(who, [a.type for a in arrays])
-        return arrays
-    return broadcast(who, *arrays)
+    if len(args) == 2:
+        x, y = args
+        if isinstance(x, Array) and isinstance(y, Array) and x.type is y.type:
+            return args
+    return _one_shape(who, promote_dtypes(who, *args))
 
 
-def promote_dtypes(who: str, *args: Any) -> list[Any]:
+def promote_inexact(who: str, *args: Any) -> Sequence[Any]:
+    """As ``promote``, integers and bools becoming floating-point numbers."""
+    return _one_shape(who, promote_dtypes_inexact(who, *args))
+
+
+def promote_dtypes(who: str, *args: Any) -> Sequence[Any]:
     """Operands as arrays of one element type."""
     if len(args) == 2:
         x, y = args
-        if isinstance(x, Array) and isinstance(y, Array):
-            if x.type.dtype is y.type.dtype:
-                return [x, y]
-        elif type(y) in _PYTHON and isinstance(x, Array):
-            return list(_with_number(x, y))
+        if isinstance(x, Array):
+            if isinstance(y, Array):
+                if x.type.dtype is y.type.dtype:
+                    return args
+            elif type(y) in _PYTHON:
+                return _with_number(x, y)
         elif type(x) in _PYTHON and isinstance(y, Array):
-            return list(_with_number(y, x))[::-1]
-    opts = options.current()
-    operands = [promotion.operand_type(a, opts.enable_x64) for a in args]
-    dtype, weak = promotion.promote(
-        *operands, x64=opts.enable_x64, mode=opts.numpy_dtype_promotion
-    )
-    return [
-        scalar(a, dtype, weak and w)
-        if type(a) in _PYTHON
-        else convert(as_array(a, who), dtype, weak and w)
-        for a, (_, w) in zip(args, operands, strict=True)
+            return _with_number(y, x)[::-1]
+    dtype, weak, operands = _common(who, args)
+    return [_cast(a, dtype, weak, who) for a in operands]
+
+
+def promote_dtypes_inexact(who: str, *args: Any) -> Sequence[Any]:
+    """Operands as arrays of one floating-point or complex element type."""
+    arrays = promote_dtypes(who, *args)
+    if dtypes.is_inexact(arrays[0].type.dtype):
+        return arrays
+    return [inexact(who, a) for a in arrays]
+
+
+def inexact(who: str, x: Any) -> Any:
+    """``x`` as an array of floating-point or complex numbers."""
+    if not isinstance(x, Array):
+        x = as_array(x, who)
+    if dtypes.is_inexact(x.type.dtype):
+        return x
+    return convert(x, inexact_dtype(x.type.dtype, x.type.weak), x.type.weak)
+
+
+def inexact_dtype(dtype: Any, weak: bool = False) -> Any:
+    """The floating-point dtype in which functions of integers have their values.
+
+    64-bit integers become f64 where there is one, narrower ones and bools f32; what is
+    weak becomes the default. Inexact dtypes stay, and so do keys, which no function takes.
+    """
+    if dtypes.is_inexact(dtype) or dtypes.is_key(dtype):
+        return dtype
+    x64 = options.current().enable_x64
+    return dtypes.default_float(x64 and (weak or dtype.itemsize == 8))
+
+
+def common_dtype(who: str, *args: Any) -> tuple[Any, bool]:
+    """The dtype that operands have in common, and whether it is weak."""
+    dtype, weak, _ = _common(who, args)
+    return dtype, weak
+
+
+def _common(who: str, args: Sequence[Any]) -> tuple[Any, bool, list[Any]]:
+    """The dtype in which operands meet; the operands, Python numbers as they are."""
+    operands = [
+        a if isinstance(a, Array) or type(a) in _PYTHON else as_array(a, who)
+        for a in args
     ]
+    now = options.current()
+    dtype, weak = promotion.promote(
+        *[promotion.operand_type(a, now.enable_x64) for a in operands],
+        x64=now.enable_x64,
+        mode=now.numpy_dtype_promotion,
+    )
+    return dtype, weak, operands
+
+
+def _cast(a: Any, dtype: Any, weak: bool, who: str) -> Any:
+    if type(a) in _PYTHON:
+        return scalar(a, dtype, weak or type(a) is not bool)
+    return convert(a, dtype, weak and a.type.weak)
 
 
 def _with_number(x: Array, number: Any) -> tuple[Any, Any]:
@@ -68,7 +119,9 @@ def _with_number(x: Array, number: Any) -> tuple[Any, Any]:
 
 
 @lru_cache(4096)
-def _meet(dtype: Any, weak: bool, number: type, opts: options.Options) -> tuple[Any, bool]:
+def _meet(
+    dtype: Any, weak: bool, number: type, opts: options.Options
+) -> tuple[Any, bool]:
     return promotion.promote(
         (dtype, weak),
         promotion.python_scalar_type(number(0), opts.enable_x64),
@@ -77,7 +130,20 @@ def _meet(dtype: Any, weak: bool, number: type, opts: options.Options) -> tuple[
     )
 
 
-def broadcast_shapes(who: str, types: list[ArrayType]) -> Shape:
+# -- one shape -------------------------------------------------------------------------
+
+
+def _one_shape(who: str, arrays: Sequence[Any]) -> Sequence[Any]:
+    if len(arrays) == 2:
+        s, t = arrays[0].type.shape, arrays[1].type.shape
+        if s == t or not s or not t:
+            return arrays
+    elif len({a.type.shape for a in arrays} - {()}) <= 1:
+        return arrays
+    return broadcast(who, *arrays)
+
+
+def broadcast_shapes(who: str, types: Sequence[ArrayType]) -> Shape:
     """The shape to which the operands broadcast, by NumPy's rule."""
     try:
         return np.broadcast_shapes(*[t.shape for t in types])
@@ -109,7 +175,7 @@ def broadcast_to(x: Any, shape: Shape) -> Any:
     return BroadcastInDim(shape, tuple([missing + k for k in kept]))(x)
 
 
-def _check_ranks(who: str, types: list[ArrayType]) -> None:
+def _check_ranks(who: str, types: Sequence[ArrayType]) -> None:
     if len({t.ndim for t in types if t.ndim}) > 1:
         message = (
             f"{who} would promote ranks: operands are {show_types(types)}, and the option "
