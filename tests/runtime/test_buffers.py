@@ -270,10 +270,20 @@ def test_the_guard_is_lifted_when_the_last_thread_leaves(monkeypatch):
 
 
 def test_the_guard_leaves_an_imported_jax_alone(monkeypatch):
-    monkeypatch.setitem(sys.modules, "jax", SimpleNamespace())
-    monkeypatch.delitem(sys.modules, "jax.core", raising=False)
+    core = SimpleNamespace()
+    monkeypatch.setitem(sys.modules, "jax._src.lib", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "jax.core", core)
     with buffers.no_jax_import:
-        assert "jax.core" not in sys.modules
+        assert sys.modules["jax.core"] is core
+
+
+def test_the_guard_hides_what_only_goes_by_the_name_of_jax(monkeypatch):
+    stand_in = SimpleNamespace()
+    monkeypatch.delitem(sys.modules, "jax._src.lib", raising=False)
+    monkeypatch.setitem(sys.modules, "jax.core", stand_in)
+    with buffers.no_jax_import:
+        assert sys.modules["jax.core"] is None
+    assert sys.modules["jax.core"] is stand_in
 
 
 def test_threads_may_read_and_write_at_once(device):

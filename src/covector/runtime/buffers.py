@@ -61,31 +61,36 @@ class _NoJaxImport:
     """A block in which jaxlib's own attempts to import jax fail at once.
 
     Blocks of several threads may overlap: the first one in sets the guard, the last one
-    out lifts it. Where the user has imported jax there is nothing to prevent.
+    out lifts it. Where the user has imported jax there is nothing to prevent; a package
+    that only goes by its name is hidden, for jaxlib would take it for jax.
     """
 
     modules = ("jax.core", "jax._src.sharding_impls")
+    in_jax_only = "jax._src.lib"
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.inside = 0
-        self.blocked: list[str] = []
+        self.hidden: dict[str, Any] = {}
 
     def __enter__(self) -> None:
         with self.lock:
             self.inside += 1
-            if self.inside == 1 and "jax" not in sys.modules:
-                self.blocked = [m for m in self.modules if m not in sys.modules]
-                for module in self.blocked:
-                    sys.modules[module] = None  # type: ignore[assignment]
+            if self.inside == 1 and self.in_jax_only not in sys.modules:
+                self.hidden = {name: sys.modules.get(name) for name in self.modules}
+                # Python takes None for a module that cannot be imported.
+                sys.modules.update(dict.fromkeys(self.modules))  # type: ignore[arg-type]
 
     def __exit__(self, *_: object) -> None:
         with self.lock:
             self.inside -= 1
             if self.inside == 0:
-                for module in self.blocked:
-                    sys.modules.pop(module, None)
-                self.blocked = []
+                for name, module in self.hidden.items():
+                    if module is None:
+                        sys.modules.pop(name, None)
+                    else:
+                        sys.modules[name] = module
+                self.hidden = {}
 
 
 no_jax_import = _NoJaxImport()
