@@ -22,14 +22,14 @@
     │   └── NonConcreteBooleanIndexError
     ├── UnexpectedTracerError   a traced value used after its trace has ended
     ├── DeletedArrayError       an array whose buffer was deleted or donated
-    ├── DeviceError             a device that is not there, or a program that failed on it
-    ├── DLPackError             a tensor that cannot be exchanged with another library
-    ├── SettingError            a setting or environment variable with an impossible value
+    ├── DeviceError             a device that is not there, or that fails
+    ├── DLPackError             a tensor that other libraries cannot share
+    ├── SettingError            a setting with a value that it cannot have
     ├── StaticArgumentError     a static argument that cannot be one
     └── KeyReuseError           a random key consumed twice
 
-Each class also derives from the builtin exception that a caller would expect. Messages say
-who, what was wanted, what came (types written like ``f32[4]``), and the way out.
+Each class also derives from the builtin exception that a caller would expect. Messages
+say who, what was wanted, what came (types written like ``f32[4]``), and the way out.
 """
 
 
