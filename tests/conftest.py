@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from covector import options
+
 GOLDEN = Path(__file__).parent / "golden"
 
 
@@ -14,6 +16,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the golden files instead of comparing with them",
     )
+
+
+@pytest.fixture(autouse=True, scope="session")
+def checked_programs() -> None:
+    """Every program that a pass writes down is checked."""
+    options.settings.check_programs = True
 
 
 @pytest.fixture
