@@ -1,7 +1,8 @@
 """Axes as users name them: by number, from either end, one, several, or all.
 
 ``canonical_axis`` and ``canonical_axes`` turn them into numbers from 0 to ndim − 1, or say
-what is wrong with them.
+what is wrong with them; ``canonical_shape`` does the same for lengths. Also here: the words
+for arguments that NumPy has and immutable arrays cannot honour.
 """
 
 import operator
@@ -50,6 +51,18 @@ def _integer(who: str, axis: Any, name: str) -> int:
             f"{who}: {name} must be an integer or a tuple of integers, but got {axis!r} "
             f"of type {type(axis).__name__}."
         ) from None
+
+
+def canonical_shape(who: str, shape: Any, name: str = "shape") -> tuple[int, ...]:
+    """A shape as a tuple of Python integers; one integer is a shape of one axis."""
+    if type(shape) is not tuple and not isinstance(shape, list):
+        if getattr(shape, "ndim", 0) == 0 and hasattr(shape, "__index__"):
+            return (operator.index(shape),)
+        try:
+            shape = tuple(shape)
+        except TypeError:
+            shape = (shape,)
+    return tuple([n if type(n) is int else _integer(who, n, name) for n in shape])
 
 
 def check_no_out(who: str, out: Any) -> None:

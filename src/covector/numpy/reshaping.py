@@ -1,0 +1,228 @@
+"""Shapes: the same elements in another shape, and arrays spread over larger ones.
+
+Everything here is at most a reshape and a broadcast; no element is computed.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.core.types import Shape
+from covector.errors import ArgumentError, AxisError, TypeMismatch
+from covector.numpy import promote
+from covector.numpy.axes import canonical_axes, canonical_shape
+from covector.ops.transposing import Reshape, Transpose
+
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "expand_dims",
+    "ravel",
+    "reshape",
+    "squeeze",
+]
+
+
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Array:
+    """The elements of ``a`` in another shape.
+
+    Args:
+      a: array or number.
+      shape: lengths; one of them may be −1, which stands for what is left.
+      order: ``"C"``: the last axis runs fastest; ``"F"``: the first.
+      copy: accepted for NumPy's sake; arrays are immutable, so it makes no difference.
+
+    Raises:
+      TypeMismatch: the numbers of elements differ.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.reshape(cnp.arange(6), (2, -1)).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    x = as_array(a, "reshape")
+    wanted = _fill_unknown(x.type, canonical_shape("reshape", shape))
+    if order == "C":
+        return x if wanted == x.type.shape else Reshape(wanted)(x)
+    if order == "F":
+        return _reversed(Reshape(wanted[::-1])(_reversed(x)))
+    raise ArgumentError(f"reshape: order must be 'C' or 'F', but got {order!r}.")
+
+
+def _reversed(x: Any) -> Any:
+    """``x`` with its axes in opposite order."""
+    return Transpose(tuple(range(x.type.ndim))[::-1])(x) if x.type.ndim > 1 else x
+
+
+def _fill_unknown(type: Any, shape: Shape) -> Shape:
+    """The shape with −1 replaced by the length that makes the elements fit."""
+    unknown = shape.count(-1)
+    if not unknown:
+        return shape
+    known = math.prod([n for n in shape if n != -1])
+    if unknown > 1 or known == 0 or type.size % known:
+        raise TypeMismatch(
+            f"reshape of {type} ({type.size} elements) to the shape {shape}: "
+            + (
+                "only one length can be left open with -1."
+                if unknown > 1
+                else f"no length in place of -1 fits, for the others make {known}."
+            )
+        )
+    return tuple([type.size // known if n == -1 else n for n in shape])
+
+
+def ravel(a: Any, order: str = "C") -> Array:
+    """The elements of ``a`` along one axis, in row-major order (``"F"``: column-major).
+
+    >>> import covector.numpy as cnp
+    >>> cnp.ravel(cnp.array([[1, 2], [3, 4]]), order="F").tolist()
+    [1, 3, 2, 4]
+    """
+    x = as_array(a, "ravel")
+    return reshape(x, (x.type.size,), "C" if order in ("A", "K") else order)
+
+
+def squeeze(a: Any, axis: Any = None) -> Array:
+    """``a`` without its axes of length 1, or without those of them that ``axis`` names.
+
+    Raises:
+      AxisError: ``axis`` names an axis whose length is not 1.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.squeeze(cnp.ones((1, 3, 1)), axis=0).shape
+    (3, 1)
+    """
+    x = as_array(a, "squeeze")
+    shape = x.type.shape
+    if axis is None:
+        dropped = tuple([k for k, n in enumerate(shape) if n == 1])
+    else:
+        dropped = canonical_axes("squeeze", axis, len(shape))
+        longer = [k for k in dropped if shape[k] != 1]
+        if longer:
+            raise AxisError(
+                f"squeeze can drop axes of length 1 only, but axis {longer[0]} of {x.type} "
+                f"has length {shape[longer[0]]}."
+            )
+    if not dropped:
+        return x
+    return Reshape(tuple([n for k, n in enumerate(shape) if k not in dropped]))(x)
+
+
+def expand_dims(a: Any, axis: Any) -> Array:
+    """``a`` with new axes of length 1, which stand at ``axis`` in the result.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.expand_dims(cnp.ones((2, 3)), (0, -1)).shape
+    (1, 2, 3, 1)
+    """
+    x = as_array(a, "expand_dims")
+    count = len(axis) if isinstance(axis, tuple | list) else 1
+    new = canonical_axes("expand_dims", axis, x.type.ndim + count)
+    lengths = iter(x.type.shape)
+    shape = [1 if k in new else next(lengths) for k in range(x.type.ndim + count)]
+    return Reshape(tuple(shape))(x)
+
+
+def broadcast_shapes(*shapes: Any) -> Shape:
+    """The shape to which arrays of these shapes broadcast together.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.broadcast_shapes((3, 1), (4,), 1)
+    (3, 4)
+    """
+    found = [canonical_shape("broadcast_shapes", s) for s in shapes]
+    try:
+        return np.broadcast_shapes(*found)
+    except ValueError:
+        raise TypeMismatch(
+            f"broadcast_shapes cannot bring the shapes {', '.join(map(str, found))} "
+            "together: seen from the right, each axis needs one length, or 1."
+        ) from None
+
+
+def broadcast_to(array: Any, shape: Any) -> Array:
+    """``array`` repeated along new axes, and along those of length 1, to fill ``shape``.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.broadcast_to(cnp.arange(2), (3, 2)).tolist()
+    [[0, 1], [0, 1], [0, 1]]
+    """
+    x = as_array(array, "broadcast_to")
+    wanted = canonical_shape("broadcast_to", shape)
+    missing = len(wanted) - x.type.ndim
+    fits = missing >= 0 and all(
+        n in (1, m) for n, m in zip(x.type.shape, wanted[missing:], strict=True)
+    )
+    if not fits:
+        raise TypeMismatch(
+            f"broadcast_to cannot spread {x.type} over the shape {wanted}: seen from the "
+            "right, each of its lengths must be 1 or the one wanted."
+        )
+    return promote.broadcast_to(x, wanted)
+
+
+def broadcast_arrays(*args: Any) -> list[Array]:
+    """The arrays, each spread over the shape to which they broadcast together.
+
+    >>> import covector.numpy as cnp
+    >>> [x.shape for x in cnp.broadcast_arrays(cnp.ones((3, 1)), 2.0, cnp.ones(4))]
+    [(3, 4), (3, 4), (3, 4)]
+    """
+    arrays = [as_array(a, "broadcast_arrays") for a in args]
+    shape = promote.broadcast_shapes("broadcast_arrays", [x.type for x in arrays])
+    return [promote.broadcast_to(x, shape) for x in arrays]
+
+
+def atleast_1d(*arys: Any) -> Array | list[Array]:
+    """Each array with at least one axis; a list if there is not exactly one array.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.atleast_1d(3.0).shape
+    (1,)
+    """
+    return _each("atleast_1d", arys, lambda shape: shape or (1,))
+
+
+def atleast_2d(*arys: Any) -> Array | list[Array]:
+    """Each array with at least two axes; new ones stand in front.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.atleast_2d(cnp.ones(3)).shape
+    (1, 3)
+    """
+    return _each("atleast_2d", arys, lambda shape: (1,) * (2 - len(shape)) + shape)
+
+
+def atleast_3d(*arys: Any) -> Array | list[Array]:
+    """Each array with at least three axes: n becomes (1, n, 1), and (m, n) (m, n, 1).
+
+    >>> import covector.numpy as cnp
+    >>> cnp.atleast_3d(cnp.ones(3)).shape
+    (1, 3, 1)
+    """
+    def lift(shape: Shape) -> Shape:
+        match shape:
+            case ():
+                return (1, 1, 1)
+            case (n,):
+                return (1, n, 1)
+            case (m, n):
+                return (m, n, 1)
+        return shape
+
+    return _each("atleast_3d", arys, lift)
+
+
+def _each(who: str, arys: Any, lift: Any) -> Any:
+    """Each array in the shape that ``lift`` makes of its own."""
+    arrays = [as_array(a, who) for a in arys]
+    lifted = [reshape(x, lift(x.type.shape)) for x in arrays]
+    return lifted[0] if len(lifted) == 1 else lifted
