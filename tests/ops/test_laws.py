@@ -328,17 +328,15 @@ def test_every_operation_has_a_case():
 
 
 def operations() -> list[type[Primitive]]:
-    """The operations of ``covector.ops``: families, which others derive from, are none."""
+    """The operations of ``covector.ops``, families, the bases of others, left out."""
     for found in pkgutil.walk_packages(ops.__path__, "covector.ops."):
         importlib.import_module(found.name)
 
     def below(kind: type[Primitive]) -> Iterator[type[Primitive]]:
         for member in kind.__subclasses__():
-            yield member
-            yield from below(member)
+            if member.__module__.startswith("covector.ops."):
+                yield member
+                yield from below(member)
 
-    return [
-        op
-        for op in dict.fromkeys(below(Primitive))
-        if op.__module__.startswith("covector.ops.") and not op.__subclasses__()
-    ]
+    found = dict.fromkeys(below(Primitive))
+    return [op for op in found if not any(other.__base__ is op for other in found)]
