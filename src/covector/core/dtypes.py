@@ -60,6 +60,8 @@ NARROW_FLOATS = (
 )
 FLOATING = (*NARROW_FLOATS, bfloat16, float16, float32, float64)
 COMPLEX = (complex64, complex128)
+#: integers of which a byte holds several
+SUB_BYTE = frozenset({int2, int4, uint2, uint4})
 #: every dtype an array of numbers can have
 NUMBERS = (bool_, *SIGNED, *UNSIGNED, *FLOATING, *COMPLEX)
 
@@ -233,6 +235,11 @@ def is_complex(dtype: DType) -> bool:
 def is_inexact(dtype: DType) -> bool:
     """Whether the elements are real or complex floating-point numbers."""
     return dtype in _INEXACT
+
+
+def is_real(dtype: DType) -> bool:
+    """Whether the elements are real numbers, integers or floats; bool is not."""
+    return dtype in _NUMERIC and dtype not in _COMPLEX
 
 
 def is_numeric(dtype: DType) -> bool:

@@ -4,6 +4,8 @@ Public functions flatten what they are given, hand the engine a ``FlatFunction``
 unflatten what comes back. Inside the engine everything is flat.
 """
 
+import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -75,6 +77,29 @@ def argument_path(in_tree: Any, i: int) -> str:
     if path[0].idx == 0:
         return f"argument {path[1].idx}{tree.keystr(path[2:])}"
     return f"keyword argument {path[1].key}{tree.keystr(path[2:])}"
+
+
+@functools.lru_cache(4096)
+def _signature(fun: Callable[..., Any]) -> inspect.Signature | None:
+    try:
+        return inspect.signature(fun)
+    except (TypeError, ValueError):
+        return None
+
+
+def bind_arguments(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> tuple:
+    """All arguments by position, with keywords in their places and defaults filled in."""
+    signature = _signature(fun)
+    if signature is None or (not kwargs and len(args) >= len(signature.parameters)):
+        return args
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise TypeMismatch(
+            f"{function_line(fun)} has its own derivative rule, which takes arguments by "
+            f"position, but {', '.join(bound.kwargs)} can only be passed by keyword."
+        )
+    return bound.args
 
 
 def who_of(transform: str, fun: Any) -> str:

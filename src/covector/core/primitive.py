@@ -54,6 +54,8 @@ class Primitive(metaclass=Interned):
 
     on_host: Any = None
     evaluate: Any = None
+    #: ``stage(trace, args)``: for operations that are written down in another form
+    stage: Any = None
     instances: dict[tuple, "Primitive"]
 
     def __init_subclass__(cls) -> None:
@@ -101,10 +103,6 @@ class Primitive(metaclass=Interned):
 
     def type_rule(self, *types: Any, **_: Any) -> Sequence[ArrayType]:
         raise self._missing("type_rule", "staging", types)
-
-    def stage(self, trace: Any, args: Sequence[Any]) -> Sequence[Any] | None:
-        """A chance to become another operation when written down; None: as it is."""
-        return None
 
     def differential(self, out: Any, *primals: Any) -> Sequence[Callable[..., Any] | None]:
         """One linear map per operand (None: it does not move the result)."""
@@ -158,6 +156,13 @@ class Primitive(metaclass=Interned):
             f"{self.name} has no `{rule}` rule, which {wanted} needs; its operands are "
             f"{shown}. Give the class {type(self).__name__} that method."
         )
+
+
+class AnyAxis(tuple):
+    """The ``axis_names`` of an operation that carries functions: it may name any axis."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
 
 
 class Plan:

@@ -16,7 +16,7 @@ from covector.core.convert import as_array
 from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.primitive import Primitive
 from covector.core.source import user_line
-from covector.core.trace import Trace, Tracer, check_alive, current
+from covector.core.trace import Trace, Tracer, check_scope, current
 from covector.core.types import ArrayType
 
 #: elements up to which concrete values are worked out while tracing
@@ -46,12 +46,18 @@ class StagingTrace(Trace):
     """Writes operations down instead of running them."""
 
     def __init__(
-        self, parent: Trace | None, name: str = "", literal_limit: float = LITERAL_LIMIT
+        self,
+        parent: Trace | None,
+        name: str = "",
+        *,
+        literal_limit: float = LITERAL_LIMIT,
+        lines: bool = True,
     ) -> None:
         self.parent = parent
         self.axes = parent.axes if parent is not None else {}
         self.name = name
         self.literal_limit = literal_limit
+        self.lines = lines
         self.equations: list[Equation] = []
         #: captured values by identity: the value (kept alive) and its variable
         self.captured: dict[int, tuple[Any, Var]] = {}
@@ -66,7 +72,7 @@ class StagingTrace(Trace):
         if type(x) is ConcreteArray:
             return x if x.type.size < self.literal_limit else self._capture(x)
         if isinstance(x, Tracer):
-            check_alive(x)
+            check_scope(x, self.parent)
             return self._capture(x)
         return self.atom(as_array(x))
 
@@ -81,16 +87,17 @@ class StagingTrace(Trace):
             a.var if type(a) is StagedTracer and a.trace is self else self.atom(a)
             for a in args
         ]
-        types = tuple([a.type for a in atoms])
         if not self.alive:
-            check_alive(next(a for a in args if isinstance(a, Tracer)))
+            check_scope(next(a for a in args if isinstance(a, Tracer)), self)
+        if op.stage is not None:
+            staged = op.stage(self, args)
+            if staged is not None:
+                return staged
+        types = tuple([a.type for a in atoms])
         outs = op.plan(types).outs
         if Var not in map(type, atoms) and op.pure and _is_small(types, outs):
             return _evaluate(op, atoms)
-        replaced = op.stage(self, args)
-        if replaced is not None:
-            return replaced
-        line = user_line()
+        line = user_line() if self.lines else None
         results = [Var(t) for t in outs]
         self.equations.append(Equation(op, atoms, results, line))
         return [StagedTracer(self, v, line) for v in results]

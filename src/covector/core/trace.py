@@ -121,11 +121,26 @@ class Tracer(Array):
         return self.__float__()
 
 
-def check_alive(tracer: Tracer) -> None:
-    """Raise when the trace of ``tracer`` has ended: the value leaked out of it."""
+def within(trace: Trace, running: Trace | None) -> bool:
+    """Whether ``trace`` is ``running`` or lies below it."""
+    while running is not None:
+        if running is trace:
+            return True
+        running = running.parent
+    return False
+
+
+def check_scope(tracer: Tracer, running: Trace | None) -> None:
+    """Raise where ``tracer`` is used outside of the trace that made it."""
     if not tracer.trace.alive:
         raise UnexpectedTracerError(
             f"A traced value of type {tracer.type} was used after the transformation that "
             f"made it had ended. {tracer.origin()} It probably escaped through a global, an "
             "attribute or a list. Return it from the transformed function instead."
+        )
+    if not within(tracer.trace, running):
+        raise UnexpectedTracerError(
+            f"A traced value of type {tracer.type} was used in code that runs outside of "
+            f"{tracer.trace.name}. {tracer.origin()} A custom rule, a callback or another "
+            "thread probably closes over it: pass it as an argument instead."
         )

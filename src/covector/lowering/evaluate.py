@@ -18,7 +18,7 @@ from covector import options
 from covector.core.array import ConcreteArray
 from covector.core.convert import as_array
 from covector.core.primitive import Plan, Primitive
-from covector.core.trace import Trace, Tracer, check_alive
+from covector.core.trace import Trace, Tracer, check_scope
 from covector.lowering.compile import compile_operation
 from covector.runtime import client
 
@@ -49,6 +49,8 @@ class EvalTrace(Trace):
         try:
             plan = op.plans[types]  # type: ignore[attr-defined]  made by op.plan
         except (AttributeError, KeyError):
+            if op.evaluate is not None:
+                return op.evaluate(*args)
             plan = op.plan(types)
         if plan.small:
             hosts = []
@@ -61,8 +63,6 @@ class EvalTrace(Trace):
                 hosts.append(host)
             else:
                 return _on_host(op, plan, hosts)
-        if op.evaluate is not None:
-            return op.evaluate(*args)
         return evaluate_compiled(op, plan, args)
 
 
@@ -102,6 +102,5 @@ def common_device(args: Sequence[ConcreteArray], who: str) -> tuple[Any, Any]:
 
 def _concrete(a: Any, op: Primitive) -> Any:
     if isinstance(a, Tracer):
-        check_alive(a)
-        raise RuntimeError(f"{op.name} met a live tracer outside its trace: {a!r}")
+        check_scope(a, None)
     return as_array(a, op.name)

@@ -19,7 +19,7 @@ from covector.core.convert import as_array
 from covector.core.flat import FlatFunction, argument_path, who_of
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.staging import stage
-from covector.core.trace import Tracer, check_alive, current
+from covector.core.trace import Tracer, check_scope, current
 from covector.errors import StaticArgumentError
 from covector.lowering.compile import Compiled, lower_program
 from covector.lowering.evaluate import common_device
@@ -97,7 +97,7 @@ class Jitted:
         signature = self.signature(args, kwargs)
         for leaf in signature.leaves:
             if isinstance(leaf, Tracer):
-                check_alive(leaf)
+                check_scope(leaf, None)
         program = self.program(signature)
         everything = program.captured + signature.leaves
         device, committed = common_device(everything, self.who)

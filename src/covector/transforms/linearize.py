@@ -72,6 +72,30 @@ class LinearTrace(Trace):
         return x, None
 
 
+class SplitTrace(Trace):
+    """For rules that users write: what touches a tangent is written down in the tangent
+    trace, everything else is computed in the parent."""
+
+    def __init__(self, parent: Trace, tangents: StagingTrace) -> None:
+        self.parent = parent
+        self.tangents = tangents
+        self.axes = parent.axes
+        self.name = tangents.name
+
+    def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
+        for a in args:
+            if type(a) is StagedTracer and a.trace is self.tangents:
+                meaning: Trace = self.tangents
+                break
+        else:
+            meaning = self.parent
+        current.trace = meaning
+        try:
+            return meaning.process(op, args)
+        finally:
+            current.trace = self
+
+
 def moves(type: Any) -> bool:
     """Whether a value of this type can have a tangent."""
     return dtypes.is_inexact(type.dtype)
@@ -113,7 +137,9 @@ def linearize_flat(
 ) -> tuple[list[Any], Linearization]:
     """The values of a flat function, and its linear part at this point."""
     parent = current.trace
-    tangent_trace = StagingTrace(parent, name, literal_limit=float("inf"))
+    tangent_trace = StagingTrace(
+        parent, name, literal_limit=float("inf"), lines=type(parent) is StagingTrace
+    )
     trace = LinearTrace(parent, tangent_trace, name)
     tangents = [
         tangent_trace.input(p.type.strong()) for p, a in zip(primals, active, strict=True) if a

@@ -1,0 +1,368 @@
+"""``custom_jvp``: a function with a derivative rule of its own, for both modes.
+
+``CustomJVP`` is an ordinary operation whose fields are functions; no trace knows it. Its
+rule is run on primals and tangents. In reverse mode the tangents are tracers of the linear
+program, so what the rule computes from primals alone is computed at once.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from covector import tree
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
+from covector.core.jaxpr import Jaxpr, Var
+from covector.core.primitive import AnyAxis, Primitive
+from covector.core.trace import current
+from covector.core.types import ArrayType
+from covector.errors import NotDifferentiable, TreeMismatch, TypeMismatch
+from covector.ops.broadcasting import batched, zeros
+from covector.programs.closures import (
+    Written,
+    being_written,
+    call_custom,
+    holds_tracer,
+    refuse_captured,
+)
+from covector.transforms.batch import batch_flat
+from covector.transforms.linearize import SplitTrace, moves
+from covector.transforms.transpose import backward
+
+#: (primals, tangents) → (values, tangents), flat; absent tangents are None
+FlatRule = Callable[[Sequence[Any], Sequence[Any]], tuple[Sequence[Any], Sequence[Any]]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CustomJVP(Primitive):
+    """Run ``fun``; differentiate by ``rule``. ``jaxpr`` is ``fun`` once written down."""
+
+    interned = False
+    multiple_results = True
+    name = "custom_jvp_call"
+    axis_names = AnyAxis()
+
+    fun: Callable[..., Sequence[Any]]
+    rule: FlatRule
+    who: str
+    jaxpr: Jaxpr | None = None
+    #: how many leading operands are what the functions closed over: they do not move
+    still: int = 0
+
+    def __repr__(self) -> str:
+        return f"CustomJVP({self.who})"
+
+    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        assert self.jaxpr is not None, "written down before it is typed"
+        return self.jaxpr.out_types
+
+    def evaluate(self, *args: Any) -> Sequence[Any]:
+        return self.fun(*args)
+
+    def stage(self, trace: Any, args: Sequence[Any]) -> Sequence[Any] | None:
+        """Once written down, as it is; before, the form that is."""
+        if self.jaxpr is not None:
+            return None
+        op, operands = self.written(args)
+        return trace.process(op, operands)
+
+    def written(self, args: Sequence[Any]) -> tuple[Any, list[Any]]:
+        """This operation with its functions written down, and its operands: what they
+        close over of traced values stands before the arguments."""
+        args = arrays(args, self.who)
+        types = [a.type for a in args]
+        fun = Written(self.fun, types, self.who)
+        rule, captured = self._written_rule(types)
+        n, m = len(fun.captured), len(fun.captured) + len(captured)
+
+        def on_all(*operands: Any) -> list[Any]:
+            return fun(operands[:n], operands[m:])
+
+        def rule_on_all(primals: Any, tangents: Any) -> Any:
+            refuse_captured(tangents[:m], self.who)
+            return rule(primals[n:m], primals[m:], tangents[m:])
+
+        operands = [*fun.captured, *captured, *args]
+        jaxpr = Jaxpr(
+            [*fun.jaxpr.inputs[:n], *unread(captured), *fun.jaxpr.inputs[n:]],
+            fun.jaxpr.equations,
+            fun.jaxpr.outputs,
+            fun.jaxpr.name,
+        )
+        return CustomJVP(on_all, rule_on_all, self.who, jaxpr, m + self.still), operands
+
+    def _written_rule(self, types: Sequence[ArrayType]) -> tuple[Callable, list[Any]]:
+        """The rule as ``rule(captured, primals, tangents)``, and what it captured.
+
+        A rule that closes over no traced value stays a Python function.
+        """
+        name = f"rule of {self.who}"
+        # A rule that calls its own function must not be written down for ever.
+        if being_written(name) or not holds_tracer(self.rule):
+            return lambda _, primals, tangents: self.rule(primals, tangents), []
+        moving = [moves(t) and i >= self.still for i, t in enumerate(types)]
+        marks: list[bool] = []
+
+        def flat(*values: Any) -> list[Any]:
+            primals, given = values[: len(types)], iter(values[len(types) :])
+            outs, moved = self.rule(primals, [next(given) if m else None for m in moving])
+            marks[:] = [t is not None for t in moved]
+            return [*outs, *[t for t in moved if t is not None]]
+
+        tangent_types = [t.strong() for t, m in zip(types, moving, strict=True) if m]
+        written = Written(flat, [*types, *tangent_types], name)
+
+        def rule(captured: Any, primals: Any, tangents: Any) -> Any:
+            given = [
+                zeros(p.type.strong()) if t is None else t
+                for p, t, m in zip(primals, tangents, moving, strict=True)
+                if m
+            ]
+            values = written(captured, [*primals, *given])
+            moved = iter(values[len(marks) :])
+            return values[: len(marks)], [next(moved) if m else None for m in marks]
+
+        return rule, written.captured
+
+    def differentiate(
+        self, parent: Any, tangent_trace: Any, primals: Any, tangents: Any
+    ) -> Any:
+        together = tangent_trace is parent
+        current.trace = parent if together else SplitTrace(parent, tangent_trace)
+        return self.rule(primals, tangents)
+
+    def transpose(self, cotangents: Any, *args: Any) -> Any:
+        assert self.jaxpr is not None, "linear programs are written down"
+        return backward(self.jaxpr, args, cotangents)
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        return self.batch_named(None, size, args, dims)
+
+    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+        over = functools.partial(over_batch, size=size, axis=axis)
+
+        def fun(*values: Any) -> list[Any]:
+            return over(self.fun, values, dims)
+
+        def rule(primals: Any, tangents: Any) -> Any:
+            given = [t is not None for t in tangents]
+            marks: list[bool] = []
+
+            def flat(*values: Any) -> list[Any]:
+                ts = iter(values[len(primals) :])
+                outs, moved = self.rule(
+                    values[: len(primals)], [next(ts) if g else None for g in given]
+                )
+                marks[:] = [t is not None for t in moved]
+                return [*outs, *[t for t in moved if t is not None]]
+
+            present = [t for t in tangents if t is not None]
+            tangent_dims = [d for d, g in zip(dims, given, strict=True) if g]
+            values = over(flat, [*primals, *present], [*dims, *tangent_dims])
+            moved = iter(values[len(marks) :])
+            return values[: len(marks)], [next(moved) if m else None for m in marks]
+
+        outs = CustomJVP(fun, rule, self.who, None, self.still)(*args)
+        return outs, [0] * len(outs)
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        return ctx.inline(self.jaxpr, operands)
+
+
+def over_batch(
+    fun: Callable[..., Any], values: Sequence[Any], dims: Any, *, size: int, axis: Any
+) -> list[Any]:
+    """The results of a flat function over a batch, each with the batch axis in front."""
+    outs, found = batch_flat(fun, size, values, dims, axis)
+    return [batched(size, x, d) for x, d in zip(outs, found, strict=True)]
+
+
+def unread(values: Sequence[Any]) -> list[Var]:
+    """Variables for operands that only the rule reads."""
+    return [Var(x.type) for x in values]
+
+
+class SymbolicZero:
+    """Stands for a tangent or cotangent that is zero, in rules with ``symbolic_zeros``."""
+
+    def __init__(self, type: ArrayType) -> None:
+        self.type = type
+
+    @property
+    def aval(self) -> ArrayType:
+        return self.type
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.type.ndim
+
+    def __repr__(self) -> str:
+        return f"SymbolicZero({self.type})"
+
+
+class custom_jvp:  # noqa: N801  a decorator
+    """A function whose derivative is given by a rule.
+
+    The rule, set with ``defjvp``, takes the primals and the tangents as tuples and returns
+    the value and its tangent, which must be linear in the tangents. It serves forward and
+    reverse mode, and can itself be differentiated.
+
+    Args:
+      nondiff_argnums, nondiff_argnames: arguments that are not differentiated; the rule
+        takes them first.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> @cv.custom_jvp
+    ... def log1pexp(x):
+    ...     return cnp.log(1 + cnp.exp(x))
+    >>> @log1pexp.defjvp
+    ... def rule(primals, tangents):
+    ...     (x,), (dx,) = primals, tangents
+    ...     return log1pexp(x), dx * (1 - 1 / (1 + cnp.exp(x)))
+    >>> float(cv.grad(log1pexp)(100.0))
+    1.0
+    """
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
+    ) -> None:
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = nondiff_places(fun, nondiff_argnums, nondiff_argnames)
+        self.jvp: Callable[..., Any] | None = None
+        self.symbolic_zeros = False
+
+    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Any:
+        """Set the rule: ``jvp(*nondiff, primals, tangents) → (value, tangent)``."""
+        self.jvp = jvp
+        self.symbolic_zeros = symbolic_zeros
+        return jvp
+
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+        """Set one rule per argument: ``jvp(tangent, value, *primals)``; None for zero."""
+
+        def rule(primals: Any, tangents: Any) -> Any:
+            value = self(*primals)
+            parts = [
+                jvp(t, value, *primals)
+                for jvp, t in zip(jvps, tangents, strict=True)
+                if jvp is not None
+            ]
+            total = functools.reduce(lambda a, b: tree.map(lambda x, y: x + y, a, b), parts)
+            return value, total
+
+        self.jvp = rule
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.jvp is None:
+            raise NotDifferentiable(
+                f"{who_of('custom_jvp', self.fun)} has no rule yet. Give it one with "
+                f"@{self.fun.__name__}.defjvp before calling it."
+            )
+        who = who_of("custom_jvp", self.fun)
+        args = bind_arguments(self.fun, args, kwargs)
+        fixed, given, fun = set_apart(self.fun, args, self.nondiff_argnums)
+        leaves, in_tree = tree.flatten((given, {}))
+        flat = FlatFunction(fun, in_tree, who)
+        rule = self._flat_rule(fixed, in_tree, flat, who)
+        outs = call_custom(CustomJVP(flat, rule, who), arrays(leaves, who))
+        return flat.out_tree.unflatten(outs)
+
+    def _flat_rule(self, fixed: Any, in_tree: Any, flat: FlatFunction, who: str) -> FlatRule:
+        def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+            assert self.jvp is not None, "checked by the call"
+            filled = [
+                absent(p.type, self.symbolic_zeros) if t is None else t
+                for p, t in zip(primals, tangents, strict=True)
+            ]
+            given, _ = in_tree.unflatten(primals)
+            moved, _ = in_tree.unflatten(filled)
+            out = self.jvp(*fixed, given, moved)
+            if not isinstance(out, tuple | list) or len(out) != 2:
+                raise TypeMismatch(
+                    f"the rule of {who} must return a pair (value, tangent), but it "
+                    f"returned {describe(out)}."
+                )
+            outs, flat.out_tree = tree.flatten(out[0])
+            outs = arrays(outs, who)
+            ts, t_tree = tree.flatten(out[1])
+            if t_tree != flat.out_tree:
+                raise TreeMismatch(
+                    f"the rule of {who} must return a tangent with the structure of the "
+                    f"value, {flat.out_tree}, but it returned {t_tree}."
+                )
+            return outs, [
+                checked(t, o.type, f"the rule of {who}", "tangent")
+                for t, o in zip(ts, outs, strict=True)
+            ]
+
+        return rule
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+
+def absent(type: ArrayType, symbolic: bool) -> Any:
+    """What a rule is handed for a tangent or cotangent that is zero."""
+    if symbolic:
+        return SymbolicZero(type.tangent())
+    return zeros(type.strong()) if moves(type) else np.zeros(type.shape, dtypes.float0)
+
+
+def checked(t: Any, type: ArrayType, who: str, what: str) -> Any:
+    """A tangent or cotangent that a rule returned; None where it is zero."""
+    if t is None or isinstance(t, SymbolicZero) or not moves(type):
+        return None
+    t = t if isinstance(t, Array) else as_array(t)
+    if t.type.shape != type.shape or t.type.dtype != type.dtype:
+        raise TypeMismatch(
+            f"{who} must return a {what} of type {type.strong()} for that value, but it "
+            f"returned {t.type}."
+        )
+    return t
+
+
+def nondiff_places(
+    fun: Any, nums: Sequence[int], names: Sequence[str]
+) -> tuple[int, ...]:
+    """The places of nondiff arguments, named by number or by name."""
+    if not names:
+        return tuple(sorted(nums))
+    parameters = list(inspect.signature(fun).parameters)
+    return tuple(sorted({*nums, *[parameters.index(n) for n in names]}))
+
+
+def set_apart(
+    fun: Callable[..., Any], args: tuple, places: Sequence[int]
+) -> tuple[tuple, tuple, Callable[..., Any]]:
+    """Nondiff arguments, the others, and ``fun`` as a function of the others."""
+    if not places:
+        return (), args, fun
+    fixed = tuple([args[p] for p in places])
+    given = tuple([a for i, a in enumerate(args) if i not in places])
+
+    def of_given(*values: Any) -> Any:
+        everything = list(values)
+        for place, value in zip(places, fixed, strict=True):
+            everything.insert(place, value)
+        return fun(*everything)
+
+    return fixed, given, of_given
+
