@@ -18,7 +18,7 @@ from covector.errors import CovectorError, MalformedProgram
 
 
 def check_jaxpr(jaxpr: Jaxpr) -> None:
-    """Raise MalformedProgram when ``jaxpr`` is not well formed; each program is checked once."""
+    """Raise MalformedProgram when ``jaxpr`` is not well formed; it is checked once."""
     jaxpr.memo(_checked)
 
 
@@ -51,7 +51,8 @@ def _check_read(atoms: Any, defined: set[Var], who: str) -> None:
     for a in atoms:
         if type(a) is Var and a not in defined:
             raise MalformedProgram(
-                f"{who} reads a variable of type {a.type} that nothing before it defines."
+                f"{who} reads a variable of type {a.type} that nothing before it "
+                "defines."
             )
         if type(a) is not Var and type(a) is not ConcreteArray:
             raise MalformedProgram(
@@ -73,6 +74,6 @@ def _check_types(equation: Equation, who: str) -> None:
     given = tuple([v.type for v in equation.outputs])
     if given != wanted:
         raise MalformedProgram(
-            f"{who} of {show_types(types)} gives {show_types(wanted)}, but its results are "
-            f"recorded as {show_types(given)}."
+            f"{who} of {show_types(types)} gives {show_types(wanted)}, but its results "
+            f"are recorded as {show_types(given)}."
         )

@@ -9,12 +9,13 @@
                 return c }
         return e }
 
-Parameters of an operation stand in brackets where they differ from their default. Scalar
-literals show their value, others their type. A nested program stands below its operation
-the first time it occurs, with names of its own: it is closed.
+Parameters of an operation stand in brackets where they differ from their default.
+Scalar literals show their value, others their type. A nested program stands below its
+operation the first time it occurs, with names of its own: it is closed.
 
-Nothing here imports the classes of programs, which print themselves through this module.
-A program is what has ``equations``; a literal is what has values on the ``host``.
+Nothing here imports the classes of programs, which print themselves through this
+module. A program is what has ``equations``; a literal is what has values on the
+``host``.
 """
 
 import os
@@ -29,7 +30,7 @@ _STEP = "    "
 
 
 def show_jaxpr(jaxpr: Any, lines: bool = False) -> str:
-    """The text of a program; with ``lines``, each equation's place in the user's program."""
+    """The text of a program; with ``lines``, where the user's program asked for what."""
     return "\n".join(_Printer(lines).program(jaxpr, ""))
 
 
@@ -76,7 +77,7 @@ class _Printer:
     def program(self, jaxpr: Any, indent: str) -> Iterator[str]:
         self.shown.add(jaxpr)
         names = _names(jaxpr)
-        inputs = "".join(f" {names[v]}:{v.type}" for v in jaxpr.inputs)
+        inputs = "".join(f" {names[id(v)]}:{v.type}" for v in jaxpr.inputs)
         title = f" {self.name(jaxpr)} " if jaxpr.name else ""
         yield f"{indent}{{{title}{inputs} ."
         inner = indent + _STEP
@@ -88,8 +89,8 @@ class _Printer:
         outputs = "".join(" " + _atom(a, names) for a in jaxpr.outputs)
         yield f"{inner}return{outputs} }}"
 
-    def equation(self, equation: Any, names: dict[Any, str]) -> str:
-        outputs = " ".join([f"{names[v]}:{v.type}" for v in equation.outputs])
+    def equation(self, equation: Any, names: dict[int, str]) -> str:
+        outputs = " ".join([f"{names[id(v)]}:{v.type}" for v in equation.outputs])
         operands = [_atom(a, names) for a in equation.inputs]
         operation = _operation(equation.op, self.name)
         text = " ".join([*([f"{outputs} ="] if outputs else []), operation, *operands])
@@ -101,14 +102,14 @@ class _Printer:
         )
 
 
-def _names(jaxpr: Any) -> dict[Any, str]:
-    """Letters for the variables of a program, in the order in which they are defined."""
+def _names(jaxpr: Any) -> dict[int, str]:
+    """Letters, by identity, for the variables in the order of their definition."""
     variables = [*jaxpr.inputs, *[v for e in jaxpr.equations for v in e.outputs]]
-    return {v: _letters(i) for i, v in enumerate(variables)}
+    return {id(v): _letters(i) for i, v in enumerate(variables)}
 
 
 def _letters(i: int) -> str:
-    """a, b, …, z, aa, ab, …"""
+    """Number 0 is a, 25 is z, 26 is aa."""
     text = ""
     while i >= 0:
         text = chr(ord("a") + i % 26) + text
@@ -116,11 +117,10 @@ def _letters(i: int) -> str:
     return text
 
 
-def _atom(atom: Any, names: dict[Any, str]) -> str:
-    if not hasattr(
-        atom, "host"
-    ):  # a variable; the mark is for one that nothing defines
-        return names.get(atom, f"?:{atom.type}")
+def _atom(atom: Any, names: dict[int, str]) -> str:
+    if not hasattr(atom, "host"):
+        # The mark is for what nothing defines, in a program that is not well formed.
+        return names.get(id(atom)) or f"?:{getattr(atom, 'type', type(atom).__name__)}"
     if atom.type.ndim or dtypes.is_key(atom.type.dtype):
         return f"[…]:{atom.type}"
     return str(atom)
