@@ -1,0 +1,318 @@
+"""Cutting out parts at places known beforehand, and putting them back.
+
+``Slice`` ⇄ ``Pad``: a slice leaves elements out, its adjoint puts zeros in their places; and
+``Rev``, which is its own adjoint. Places that depend on values are in ``dynamic_slicing``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from covector.core.convert import scalar
+from covector.core.primitive import Linear, Primitive
+from covector.core.types import ArrayType, Shape, show_types
+from covector.errors import TypeMismatch
+from covector.ops.broadcasting import zeros
+from covector.ops.transposing import Reshape
+
+#: per axis: how much goes before, after, and between two neighbours
+PaddingConfig = tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Slice(Primitive):
+    """Elements ``start, start + stride, …`` before ``limit`` along each axis.
+
+    ``collapsed`` names axes of which one element is taken, and which disappear: ``x[1]``
+    and ``x[1:3, 0]`` are one operation. ``strides`` None stands for ones.
+    """
+
+    start_indices: tuple[int, ...]
+    limit_indices: tuple[int, ...]
+    strides: tuple[int, ...] | None = None
+    collapsed: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.strides is None:
+            object.__setattr__(self, "strides", (1,) * len(self.start_indices))
+
+    @cached_property
+    def steps(self) -> tuple[int, ...]:
+        """The strides, which are never None once the operation is made."""
+        return self.strides or ()
+
+    @cached_property
+    def lengths(self) -> tuple[int, ...]:
+        """The number of elements taken along each axis."""
+        bounds = zip(self.start_indices, self.limit_indices, self.steps, strict=True)
+        return tuple([-((start - limit) // step) for start, limit, step in bounds])
+
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        """What NumPy is indexed with."""
+        bounds = zip(self.start_indices, self.limit_indices, self.steps, strict=True)
+        return tuple(
+            [
+                start if k in self.collapsed else slice(start, limit, step)
+                for k, (start, limit, step) in enumerate(bounds)
+            ]
+        )
+
+    def small(self, types: Any, outs: Any) -> bool:
+        return True  # at any size: a view costs nothing
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        start, limit, steps = self.start_indices, self.limit_indices, self.steps
+        if not len(start) == len(limit) == len(steps) == x.ndim:
+            raise TypeMismatch(
+                f"slice of {x} needs a start, a limit and a stride for each of its "
+                f"{x.ndim} axes, but got {start}, {limit} and {steps}."
+            )
+        for k, n in enumerate(x.shape):
+            if not 0 <= start[k] <= limit[k] <= n or steps[k] < 1:
+                raise TypeMismatch(
+                    f"slice of {x} along axis {k} from {start[k]} to {limit[k]} in steps "
+                    f"of {steps[k]}: 0 ≤ start ≤ limit ≤ {n} and a positive stride are "
+                    "needed. covector.numpy indexing takes negative and open ends."
+                )
+        shape = collapsed_shape("slice", x, self.lengths, self.collapsed)
+        return (x.with_shape(shape),)
+
+    def on_host(self, x: Any) -> Any:
+        return compact(x[self.key], x)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        return [self]
+
+    def transpose(self, cotangents: Any, x: Any) -> Any:
+        ct = restore(cotangents[0], self.lengths)
+        config = []
+        places = zip(
+            x.type.shape, self.start_indices, self.lengths, self.steps, strict=True
+        )
+        for n, start, length, step in places:
+            end = start + (length - 1) * step + 1 if length else start
+            config.append((start, n - end, step - 1))
+        return [Pad(tuple(config))(ct, scalar(0, ct.type.dtype))]
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        (x,), (dim,) = args, dims
+        over_batch = Slice(
+            insert(self.start_indices, dim, 0),
+            insert(self.limit_indices, dim, size),
+            insert(self.steps, dim, 1),
+            tuple([a + (a >= dim) for a in self.collapsed]),
+        )
+        return (over_batch(x),), (dim - sum([a < dim for a in self.collapsed]),)
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        (source,), (out,) = ctx.in_types, ctx.out_types
+        x = ctx.op(
+            "stablehlo.slice",
+            [x],
+            [source.with_shape(self.lengths)],
+            start_indices=self.start_indices,
+            limit_indices=self.limit_indices,
+            strides=self.steps,
+        )
+        return ctx.op("stablehlo.reshape", [x], [out]) if self.collapsed else x
+
+
+@dataclass(frozen=True, eq=False)
+class Pad(Primitive):
+    """The operand with copies of a scalar around its elements and between them.
+
+    ``padding_config`` gives (low, high, interior) for each axis: that many go before and
+    after, and between each two neighbours. Negative ``low`` and ``high`` cut elements off,
+    after the padding between.
+    """
+
+    padding_config: PaddingConfig
+
+    def type_rule(self, x: ArrayType, value: ArrayType) -> Sequence[ArrayType]:
+        if value.shape != () or value.dtype != x.dtype:
+            raise TypeMismatch(
+                "pad needs an array and a scalar of the same dtype, but got "
+                f"{show_types((x, value))}."
+            )
+        if len(self.padding_config) != x.ndim:
+            raise TypeMismatch(
+                f"pad of {x} needs (low, high, interior) for each of its {x.ndim} axes, "
+                f"but got {self.padding_config}."
+            )
+        lengths = padded_lengths(self.padding_config, x.shape)
+        for k, (n, config) in enumerate(zip(lengths, self.padding_config, strict=True)):
+            if n < 0 or config[2] < 0:
+                raise TypeMismatch(
+                    f"pad of {x} by {config} along axis {k}: the interior padding must "
+                    "not be negative, and low and high must not cut off more than there is."
+                )
+        return (x.with_shape(lengths),)
+
+    def on_host(self, x: Any, value: Any) -> Any:
+        shape, places, kept = _padding(self.padding_config, x.shape)
+        out = np.empty(shape, x.dtype)
+        out[...] = value
+        out[places] = x[kept]
+        return out
+
+    def linearize(self, active: Any, x: Any, value: Any) -> Any:
+        def push(dx: Any, dvalue: Any) -> Any:
+            dx = zeros(x.type) if dx is None else dx
+            dvalue = scalar(0, x.type.dtype) if dvalue is None else dvalue
+            return (self(dx, dvalue),)
+
+        return (self(x, value),), push
+
+    def transpose(self, cotangents: Any, x: Any, value: Any) -> Any:
+        (ct,) = cotangents
+        return [
+            self.cut_out(ct) if type(x) is Linear else None,
+            None,
+        ]
+
+    def cut_out(self, ct: Any) -> Any:
+        """What of ``ct`` stands where the elements of the operand went."""
+        config = self.padding_config
+        steps = tuple([interior + 1 for _, _, interior in config])
+        if any([low < 0 or high < 0 for low, high, _ in config]):
+            around = Pad(tuple([(-low, -high, 0) for low, high, _ in config]))
+            ct = around(ct, scalar(0, ct.type.dtype))
+            return Slice((0,) * len(config), ct.type.shape, steps)(ct)
+        starts = tuple([low for low, _, _ in config])
+        pairs = zip(ct.type.shape, config, strict=True)
+        return Slice(starts, tuple([n - high for n, (_, high, _) in pairs]), steps)(ct)
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        x, value = args
+        if dims[1] is None:
+            over_batch = Pad(insert(self.padding_config, dims[0], (0, 0, 0)))
+            return (over_batch(x, value),), (dims[0],)
+        x = batched(size, x, dims[0])
+        padded = Pad(((0, 0, 0), *self.padding_config))(x, scalar(0, x.type.dtype))
+        return (padded,), (0,)
+
+    def lower(self, ctx: Any, x: Any, value: Any) -> Any:
+        low, high, interior = zip(*self.padding_config, strict=True) or ((), (), ())
+        return ctx.op(
+            "stablehlo.pad",
+            [x, value],
+            edge_padding_low=low,
+            edge_padding_high=high,
+            interior_padding=interior,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Rev(Primitive):
+    """The elements in opposite order along ``dimensions``."""
+
+    dimensions: tuple[int, ...]
+
+    @cached_property
+    def key(self) -> tuple[slice, ...]:
+        """What NumPy is indexed with."""
+        count = max(self.dimensions, default=-1) + 1
+        return tuple(
+            [slice(None, None, -1 if k in self.dimensions else 1) for k in range(count)]
+        )
+
+    def small(self, types: Any, outs: Any) -> bool:
+        return True  # at any size: a view costs nothing
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        if not are_axes(self.dimensions, x.ndim):
+            raise TypeMismatch(
+                f"rev of {x} over axes {self.dimensions}: they must be different axes, "
+                f"from 0 to {x.ndim - 1}."
+            )
+        return (x,)
+
+    def on_host(self, x: Any) -> Any:
+        return x[self.key]
+
+    def differential(self, out: Any, x: Any) -> Any:
+        return [self]
+
+    def transpose(self, cotangents: Any, x: Any) -> Any:
+        return [self(cotangents[0])]
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        (x,), (dim,) = args, dims
+        return (Rev(tuple([a + (a >= dim) for a in self.dimensions]))(x),), (dim,)
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        return ctx.op("stablehlo.reverse", [x], dimensions=self.dimensions)
+
+
+@lru_cache(16384)
+def index_axis(shape: Shape, axis: int, k: int) -> Slice:
+    """The operation that takes element ``k`` of an axis, which disappears."""
+    starts, limits = insert((0,) * (len(shape) - 1), axis, k), list(shape)
+    limits[axis] = k + 1
+    return Slice(starts, tuple(limits), None, (axis,))
+
+
+# -- shapes ----------------------------------------------------------------------------
+
+
+def are_axes(axes: Sequence[int], ndim: int) -> bool:
+    """Whether these are different axes of an array with ``ndim`` of them."""
+    return len(set(axes)) == len(axes) and all([0 <= a < ndim for a in axes])
+
+
+def insert(values: Sequence[Any], place: int, value: Any) -> tuple[Any, ...]:
+    """The values with one more, at ``place``."""
+    return (*values[:place], value, *values[place:])
+
+
+def collapsed_shape(
+    who: str, x: ArrayType, lengths: Shape, collapsed: tuple[int, ...]
+) -> Shape:
+    """The lengths without those of the collapsed axes, along which one is taken."""
+    if not collapsed:
+        return lengths
+    if not are_axes(collapsed, x.ndim) or any([lengths[a] != 1 for a in collapsed]):
+        raise TypeMismatch(
+            f"{who} of {x} takes {lengths} elements along its axes and cannot collapse "
+            f"axes {collapsed}: they must be different axes along which it takes one."
+        )
+    return tuple([n for a, n in enumerate(lengths) if a not in collapsed])
+
+
+def restore(x: Any, lengths: Shape) -> Any:
+    """``x`` with its collapsed axes back, of length one."""
+    return x if x.type.shape == lengths else Reshape(lengths)(x)
+
+
+def compact(part: Any, whole: Any) -> Any:
+    """A part of an array on the host: a view of it, unless that would keep much alive."""
+    return part if whole.size <= 4 * part.size + 64 else part.copy()
+
+
+def padded_lengths(config: PaddingConfig, shape: Shape) -> Shape:
+    """The lengths that padding makes of ``shape``."""
+    return tuple(
+        [
+            low + n + max(n - 1, 0) * interior + high
+            for n, (low, high, interior) in zip(shape, config, strict=True)
+        ]
+    )
+
+
+@lru_cache(4096)
+def _padding(config: PaddingConfig, shape: Shape) -> tuple[Shape, Any, Any]:
+    """The padded shape, the places that elements go to, and which elements do."""
+    lengths = padded_lengths(config, shape)
+    places, kept = [], []
+    for n, out, (low, _, interior) in zip(shape, lengths, config, strict=True):
+        step = interior + 1
+        first = -(min(low, 0) // step)
+        last = max(first, min(n, (out - low + interior) // step))
+        start = low + first * step
+        places.append(slice(start, start + (last - first) * step, step))
+        kept.append(slice(first, last))
+    return lengths, tuple(places), tuple(kept)
