@@ -1,4 +1,4 @@
-"""Arrays made from nothing: ``Iota``. Constant ones are a broadcast scalar (``filled``)."""
+"""Arrays made from nothing: ``Iota``. Constant arrays are broadcast scalars."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,12 +27,13 @@ class Iota(Primitive):
     def type_rule(self) -> Sequence[ArrayType]:
         if not dtypes.is_numeric(self.dtype):
             raise DTypeError(
-                f"iota counts in numbers, but was asked for {dtypes.short_name(self.dtype)}."
+                "iota counts in numbers, but was asked for "
+                f"{dtypes.short_name(self.dtype)}."
             )
         if not 0 <= self.dimension < len(self.shape):
             raise TypeMismatch(
-                f"iota along axis {self.dimension} of the shape {self.shape}: there is no "
-                "such axis."
+                f"iota along axis {self.dimension} of the shape {self.shape}: there is "
+                "no such axis."
             )
         return (ArrayType(self.shape, self.dtype),)
 

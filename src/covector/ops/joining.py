@@ -1,7 +1,7 @@
 """Arrays put side by side, and taken apart again.
 
-``Concatenate`` ⇄ ``Split`` along an axis that is there; ``Stack`` ⇄ ``Unstack`` along a new
-one. Taking apart is one operation, and so is its adjoint, however many the parts are.
+``Concatenate`` ⇄ ``Split`` along an axis that is there; ``Stack`` ⇄ ``Unstack`` along a
+new one. Taking apart is one operation, and so is its adjoint, however many the parts.
 """
 
 from collections.abc import Sequence
@@ -34,8 +34,8 @@ class _Joining(Primitive):
         """A type of this shape with the element type of the operands."""
         if any([t.dtype != types[0].dtype for t in types]):
             raise TypeMismatch(
-                f"{self.name} needs operands of one dtype, but got {show_types(types)}. "
-                f"covector.numpy.{self.name} promotes them."
+                f"{self.name} needs operands of one dtype, but got "
+                f"{show_types(types)}. covector.numpy.{self.name} promotes them."
             )
         return ArrayType(shape, types[0].dtype, all([t.weak for t in types]))
 
@@ -74,16 +74,16 @@ class Concatenate(_Joining):
         axis, first = self.dimension, types[0]
         if not 0 <= axis < first.ndim:
             raise TypeMismatch(
-                f"concatenate along axis {axis} of {show_types(types)}: there is no such "
-                "axis. covector.numpy.stack makes a new one."
+                f"concatenate along axis {axis} of {show_types(types)}: there is no "
+                "such axis. covector.numpy.stack makes a new one."
             )
         before, after = first.shape[:axis], first.shape[axis + 1 :]
         if any(
             [(t.shape[:axis], t.shape[axis + 1 :]) != (before, after) for t in types]
         ):
             raise TypeMismatch(
-                f"concatenate along axis {axis} needs operands that agree in their other "
-                f"axes, but got {show_types(types)}."
+                f"concatenate along axis {axis} needs operands that agree in their "
+                f"other axes, but got {show_types(types)}."
             )
         length = sum([t.shape[axis] for t in types])
         return (self.joined_type(types, (*before, length, *after)),)
@@ -129,8 +129,8 @@ class Split(_Parting):
         fits = 0 <= axis < x.ndim and sum(sizes) == x.shape[axis]
         if not fits or min(sizes, default=-1) < 0:
             raise TypeMismatch(
-                f"split of {x} along axis {axis} into sizes {sizes}: there must be such an "
-                "axis, and the sizes must add up to its length."
+                f"split of {x} along axis {axis} into sizes {sizes}: there must be "
+                "such an axis, and the sizes must add up to its length."
             )
         before, after = x.shape[:axis], x.shape[axis + 1 :]
         return tuple([x.with_shape((*before, n, *after)) for n in sizes])
@@ -172,8 +172,8 @@ class Stack(_Joining):
         shape = types[0].shape
         if any([t.shape != shape for t in types]) or not 0 <= self.axis <= len(shape):
             raise TypeMismatch(
-                f"stack along new axis {self.axis} needs operands of one shape, and an axis "
-                f"from 0 to {len(shape)}, but got {show_types(types)}."
+                f"stack along new axis {self.axis} needs operands of one shape, and an "
+                f"axis from 0 to {len(shape)}, but got {show_types(types)}."
             )
         return (self.joined_type(types, insert(shape, self.axis, len(types))),)
 

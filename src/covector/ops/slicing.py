@@ -1,7 +1,7 @@
 """Cutting out parts at places known beforehand, and putting them back.
 
-``Slice`` ⇄ ``Pad``: a slice leaves elements out, its adjoint puts zeros in their places; and
-``Rev``, which is its own adjoint. Places that depend on values are in ``dynamic_slicing``.
+``Slice`` ⇄ ``Pad``: a slice leaves elements out, its adjoint puts zeros in their
+places; and ``Rev``, its own adjoint. Places that are values: ``dynamic_slicing``.
 """
 
 from collections.abc import Sequence
@@ -26,8 +26,8 @@ PaddingConfig = tuple[tuple[int, int, int], ...]
 class Slice(Primitive):
     """Elements ``start, start + stride, …`` before ``limit`` along each axis.
 
-    ``collapsed`` names axes of which one element is taken, and which disappear: ``x[1]``
-    and ``x[1:3, 0]`` are one operation. ``strides`` None stands for ones.
+    ``collapsed`` names axes of which one element is taken, and which disappear, so that
+    ``x[1:3, 0]`` is one operation. ``strides`` None stands for ones.
     """
 
     start_indices: tuple[int, ...]
@@ -74,9 +74,9 @@ class Slice(Primitive):
         for k, n in enumerate(x.shape):
             if not 0 <= start[k] <= limit[k] <= n or steps[k] < 1:
                 raise TypeMismatch(
-                    f"slice of {x} along axis {k} from {start[k]} to {limit[k]} in steps "
-                    f"of {steps[k]}: 0 ≤ start ≤ limit ≤ {n} and a positive stride are "
-                    "needed. covector.numpy indexing takes negative and open ends."
+                    f"slice of {x} along axis {k} from {start[k]} to {limit[k]} in "
+                    f"steps of {steps[k]}: 0 ≤ start ≤ limit ≤ {n} and a positive "
+                    "stride are needed. x[a:b] takes negative and open ends."
                 )
         shape = collapsed_shape("slice", x, self.lengths, self.collapsed)
         return (x.with_shape(shape),)
@@ -125,9 +125,9 @@ class Slice(Primitive):
 class Pad(Primitive):
     """The operand with copies of a scalar around its elements and between them.
 
-    ``padding_config`` gives (low, high, interior) for each axis: that many go before and
-    after, and between each two neighbours. Negative ``low`` and ``high`` cut elements off,
-    after the padding between.
+    ``padding_config`` gives (low, high, interior) for each axis: that many go before,
+    after, and between each two neighbours. Negative ``low`` and ``high`` cut off, after
+    the padding between has been done.
     """
 
     padding_config: PaddingConfig
@@ -140,15 +140,15 @@ class Pad(Primitive):
             )
         if len(self.padding_config) != x.ndim:
             raise TypeMismatch(
-                f"pad of {x} needs (low, high, interior) for each of its {x.ndim} axes, "
-                f"but got {self.padding_config}."
+                f"pad of {x} needs (low, high, interior) for each of its {x.ndim} "
+                f"axes, but got {self.padding_config}."
             )
         lengths = padded_lengths(self.padding_config, x.shape)
         for k, (n, config) in enumerate(zip(lengths, self.padding_config, strict=True)):
             if n < 0 or config[2] < 0:
                 raise TypeMismatch(
-                    f"pad of {x} by {config} along axis {k}: the interior padding must "
-                    "not be negative, and low and high must not cut off more than there is."
+                    f"pad of {x} by {config} along axis {k}: interior padding cannot "
+                    "be negative, and no more can be cut off than there is."
                 )
         return (x.with_shape(lengths),)
 
@@ -191,12 +191,12 @@ class Pad(Primitive):
         if dims[1] is None:
             over_batch = Pad(insert(self.padding_config, dims[0], (0, 0, 0)))
             return (over_batch(x, value),), (dims[0],)
-        x = batched(size, x, dims[0])
-        padded = Pad(((0, 0, 0), *self.padding_config))(x, scalar(0, x.type.dtype))
-        return (padded,), (0,)
+        raise self._missing("batch", "vmap over the padding value", args)
 
     def lower(self, ctx: Any, x: Any, value: Any) -> Any:
-        low, high, interior = zip(*self.padding_config, strict=True) or ((), (), ())
+        low, high, interior = [
+            tuple([config[k] for config in self.padding_config]) for k in range(3)
+        ]
         return ctx.op(
             "stablehlo.pad",
             [x, value],
@@ -289,7 +289,7 @@ def restore(x: Any, lengths: Shape) -> Any:
 
 
 def compact(part: Any, whole: Any) -> Any:
-    """A part of an array on the host: a view of it, unless that would keep much alive."""
+    """A part of an array on the host: a view, unless that would keep much alive."""
     return part if whole.size <= 4 * part.size + 64 else part.copy()
 
 
