@@ -19,6 +19,7 @@ from covector.lowering.hlo import Value
 
 #: equations from which a function that is called more than once is compiled by itself
 SEPARATE_FROM = 8
+_SEPARATE = '{inlineable = "false"}'
 
 
 class Lowering:
@@ -134,9 +135,11 @@ class Lowering:
         self.equation, self.location = outer
         return [env[a] if type(a) is Var else self._literal(a) for a in jaxpr.outputs]
 
-    def call(self, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Value]:
-        """A call of the function that holds the program."""
-        return self.module.call(self, jaxpr, operands)
+    def call(
+        self, jaxpr: Jaxpr, operands: Sequence[Value], separate: bool = False
+    ) -> list[Value]:
+        """A call of the function that holds the program, compiled apart if so asked."""
+        return self.module.call(self, jaxpr, operands, separate)
 
     def _literal(self, array: ConcreteArray) -> Value:
         found = self._literals.get(id(array))
@@ -172,7 +175,11 @@ class ModuleLowering:
         return function
 
     def call(
-        self, lowering: Lowering, jaxpr: Jaxpr, operands: Sequence[Value]
+        self,
+        lowering: Lowering,
+        jaxpr: Jaxpr,
+        operands: Sequence[Value],
+        separate: bool,
     ) -> list[Value]:
         known = self._functions.get(id(jaxpr))
         if known is None:
@@ -186,12 +193,14 @@ class ModuleLowering:
             lowering.location,
             lowering.point,
         )
+        if separate:
+            made.attributes["mhlo.frontend_attributes"] = hlo.attribute(_SEPARATE)
         known[2].append(made)
         return list(made.results)
 
     def separate_repeated_calls(self) -> None:
         """Ask XLA to compile what is called repeatedly once, and not to paste it."""
-        kept = hlo.attribute('{inlineable = "false"}')
+        kept = hlo.attribute(_SEPARATE)
         for jaxpr, _, calls in self._functions.values():
             if len(calls) > 1 and len(jaxpr.equations) >= SEPARATE_FROM:
                 for call in calls:

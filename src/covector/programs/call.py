@@ -20,13 +20,18 @@ from covector.transforms.transpose import transpose_jaxpr
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Call(Primitive):
-    """Run ``jaxpr`` on the operands."""
+    """Run ``jaxpr`` on the operands.
+
+    A ``separate`` call is compiled by itself, out of sight of the surrounding program, so
+    that what it computes again stays computed again (``checkpoint``).
+    """
 
     interned = False
     multiple_results = True
     name = "jit"
 
     jaxpr: Jaxpr
+    separate: bool = False
 
     def __repr__(self) -> str:
         return f"Call({self.jaxpr.name})"
@@ -40,12 +45,12 @@ class Call(Primitive):
 
     def linearize(self, active: Any, *primals: Any) -> Any:
         split = self.jaxpr.memo(linearize_jaxpr, tuple(active))
-        outs = call(split.primal)(*primals)
+        outs = self._like(split.primal)(*primals)
         residuals = split.residuals(primals, outs)
 
         def push(*tangents: Any) -> Any:
             given = [t for t in tangents if t is not None]
-            moved = iter(call(split.linear)(*residuals, *given))
+            moved = iter(self._like(split.linear)(*residuals, *given))
             return [next(moved) if m else None for m in split.moving]
 
         return outs[: len(split.moving)], push
@@ -56,31 +61,34 @@ class Call(Primitive):
         program, nonzero = self.jaxpr.memo(transpose_jaxpr, linear, given)
         known = [a for a, m in zip(args, linear, strict=True) if not m]
         leaving = iter(
-            call(program)(*known, *[ct for ct in cotangents if ct is not None])
+            self._like(program)(*known, *[ct for ct in cotangents if ct is not None])
         )
         return [next(leaving) if z else None for z in nonzero]
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         program, out_dims = self.jaxpr.memo(batch_jaxpr, size, tuple(dims))
-        return call(program)(*args), out_dims
+        return self._like(program)(*args), out_dims
 
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         program, out_dims = self.jaxpr.memo(
             batch_jaxpr, size, tuple(dims), None, axis
         )
-        return call(program)(*args), out_dims
+        return self._like(program)(*args), out_dims
 
     @property
     def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
         return self.jaxpr.memo(named_axes)
 
+    def _like(self, jaxpr: Jaxpr) -> "Call":
+        return call(jaxpr, self.separate)
+
     def lower(self, ctx: Any, *operands: Any) -> Any:
-        return ctx.call(self.jaxpr, operands)
+        return ctx.call(self.jaxpr, operands, self.separate)
 
 
-def call(jaxpr: Jaxpr) -> Call:
+def call(jaxpr: Jaxpr, separate: bool = False) -> Call:
     """The operation that runs a program; the same one each time."""
-    return jaxpr.memo(Call)
+    return jaxpr.memo(Call, separate)
 
 
 def named_axes(jaxpr: Jaxpr) -> tuple[Any, ...]:

@@ -1,0 +1,93 @@
+"""What the bodies of loops and branches need done to them before they can be carried.
+
+A loop needs a body whose results have exactly the types of its carry, branches need
+results in the same places. These passes add the conversions and the zeros that make it so,
+and say which results of a body depend on which of its inputs.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from covector.core.array import ConcreteArray
+from covector.core.jaxpr import Equation, Jaxpr, Var, run
+from covector.core.staging import stage
+from covector.core.types import ArrayType
+from covector.ops.broadcasting import BroadcastInDim, zeros
+from covector.ops.casting import ConvertElementType
+from covector.transforms.linearize import jvp_flat
+
+
+def converted(jaxpr: Jaxpr, types: Sequence[ArrayType]) -> Jaxpr:
+    """The program with its outputs converted to these types, of the same shapes."""
+    if jaxpr.out_types == tuple(types):
+        return jaxpr
+    equations, outputs = list(jaxpr.equations), []
+    for atom, type_ in zip(jaxpr.outputs, types, strict=True):
+        out = atom
+        if atom.type is not type_:
+            out = Var(type_)
+            convert = ConvertElementType(type_.dtype, type_.weak)
+            equations.append(Equation(convert, [atom], [out], None))
+        outputs.append(out)
+    return Jaxpr(jaxpr.inputs, equations, outputs, jaxpr.name)
+
+
+def with_zeros(jaxpr: Jaxpr, given: Sequence[bool], types: Sequence[ArrayType]) -> Jaxpr:
+    """The program with an output of each type: its own where ``given``, zeros elsewhere.
+
+    The zeros of a random key are a key like any other, of which no use is made.
+    """
+    if all(given):
+        return jaxpr
+    equations, outputs = list(jaxpr.equations), []
+    found = iter(jaxpr.outputs)
+    for is_given, type_ in zip(given, types, strict=True):
+        if is_given:
+            outputs.append(next(found))
+            continue
+        zero = ConcreteArray(type_.with_shape(()), np.zeros((), type_.storage))
+        out = Var(type_)
+        equations.append(Equation(BroadcastInDim(type_.shape, ()), [zero], [out], None))
+        outputs.append(out)
+    return Jaxpr(jaxpr.inputs, equations, outputs, jaxpr.name)
+
+
+def dependent(jaxpr: Jaxpr, marked: Sequence[bool]) -> set[Var]:
+    """The marked inputs, and all variables that are computed from any of them."""
+    found = {v for v, m in zip(jaxpr.inputs, marked, strict=True) if m}
+    for equation in jaxpr.equations:
+        if any([type(a) is Var and a in found for a in equation.inputs]):
+            found.update(equation.outputs)
+    return found
+
+
+def jvp_jaxpr(
+    jaxpr: Jaxpr, active: tuple[bool, ...], force: tuple[bool, ...]
+) -> tuple[Jaxpr, tuple[bool, ...]]:
+    """The program beside its derivative (memoise on the program), and what moves.
+
+    It takes the inputs, then a tangent for each ``active`` one; it gives the outputs, then
+    a tangent for each that the second result marks: those that ``force`` marks among them.
+    """
+    moving: list[bool] = []
+    count = len(jaxpr.inputs)
+
+    def beside(*values: Any) -> list[Any]:
+        given = iter(values[count:])
+        tangents = [next(given) if a else None for a in active]
+        outs, moved = jvp_flat(
+            lambda *xs: run(jaxpr, xs), values[:count], tangents, jaxpr.name
+        )
+        moved = [
+            zeros(t.strong()) if d is None and f else d
+            for d, f, t in zip(moved, force, jaxpr.out_types, strict=True)
+        ]
+        moving[:] = [d is not None for d in moved]
+        return [*outs, *[d for d in moved if d is not None]]
+
+    tangent_types = [t.strong() for t, a in zip(jaxpr.in_types, active, strict=True) if a]
+    staged = stage(beside, [*jaxpr.in_types, *tangent_types], f"{jaxpr.name}_jvp")
+    assert not staged.captured, "a jaxpr is closed"
+    return staged.jaxpr, tuple(moving)

@@ -1,0 +1,299 @@
+"""``Cond``: one of several programs, chosen by a value. It is ``cond`` and ``switch``.
+
+Every rule transforms each branch, and chooses among the results as before. Where the
+branches come to differ in what they give (a tangent here and none there, residuals of
+their own), zeros fill the gaps, so that they stay alike from outside.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from covector.core import dtypes
+from covector.core.array import ConcreteArray
+from covector.core.convert import scalar
+from covector.core.jaxpr import Jaxpr, Var, run
+from covector.core.number_info import iinfo
+from covector.core.primitive import Linear, Primitive
+from covector.core.types import ArrayType, show_types
+from covector.errors import TypeMismatch
+from covector.ops.broadcasting import BroadcastInDim, batched
+from covector.programs.bodies import with_zeros
+from covector.programs.call import call, named_axes
+from covector.transforms.batch import batch_jaxpr
+from covector.transforms.linearize import linearize_flat, linearize_jaxpr
+from covector.transforms.transpose import transpose_jaxpr
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cond(Primitive):
+    """Run the branch with the number ``index`` on the other operands.
+
+    The index is a bool, for two branches, or an integer; one that is out of range stands
+    for the nearest branch. With a batch of indices all branches run, and each member of
+    the batch takes its own result.
+    """
+
+    interned = False
+    multiple_results = True
+    name = "cond"
+
+    branches: tuple[Jaxpr, ...]
+
+    def __repr__(self) -> str:
+        return f"Cond({', '.join([b.name for b in self.branches])})"
+
+    def type_rule(self, index: ArrayType, *types: ArrayType) -> Sequence[ArrayType]:
+        count = len(self.branches)
+        if index.shape or not (dtypes.is_integer(index.dtype) or _is_flag(index, count)):
+            raise TypeMismatch(
+                f"cond chooses among {count} branches by a scalar integer (or by a bool "
+                f"between two), but got {index}."
+            )
+        given = [t.strong() for t in types]
+        for branch in self.branches:
+            if [t.strong() for t in branch.in_types] != given:
+                raise TypeMismatch(
+                    f"cond needs operands of types {show_types(branch.in_types)} for the "
+                    f"branch {branch.name}, but got {show_types(types)}."
+                )
+        columns = zip(*[b.out_types for b in self.branches], strict=True)
+        return [_common(column) for column in columns]
+
+    def chosen(self, index: ConcreteArray) -> Jaxpr:
+        """The branch that a known index stands for."""
+        return self.branches[max(0, min(int(index.host()), len(self.branches) - 1))]
+
+    def stage(self, trace: Any, args: Sequence[Any]) -> Sequence[Any] | None:
+        """Where the index is known, the branch stands in the program alone."""
+        index, *operands = args
+        return run(self.chosen(index), operands) if _is_known(index) else None
+
+    def evaluate(self, index: Any, *operands: Any) -> Sequence[Any]:
+        branch = self.chosen(index)
+        if branch.memo(runs_on_host):
+            return run(branch, operands)
+        return call(branch)(*operands)
+
+    def linearize(self, active: Any, index: Any, *operands: Any) -> Any:
+        if _is_known(index):
+            return _linearize_known(self.chosen(index), active[1:], operands)
+        first, *rest = self.branches
+        split = first.memo(_linearized, tuple(rest), tuple(active[1:]))
+        outs = split.primal(index, *operands)
+        residuals = [operands[i] if i >= 0 else outs[~i] for i in split.residual_places]
+
+        def push(_: None, *tangents: Any) -> Sequence[Any]:
+            given = [t for t in tangents if t is not None]
+            moved = iter(split.linear(index, *residuals, *given))
+            return [next(moved) if m else None for m in split.moving]
+
+        return outs[: len(split.moving)], push
+
+    def transpose(self, cotangents: Sequence[Any], index: Any, *args: Any) -> Sequence[Any]:
+        linear = tuple([type(a) is Linear for a in args])
+        given = tuple([ct is not None for ct in cotangents])
+        first, *rest = self.branches
+        transposed, nonzero = first.memo(_transposed, tuple(rest), linear, given)
+        known = [a for a, m in zip(args, linear, strict=True) if not m]
+        arriving = [ct for ct in cotangents if ct is not None]
+        leaving = iter(transposed(index, *known, *arriving))
+        return [None, *[next(leaving) if z else None for z in nonzero]]
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        return self.batch_named(None, size, args, dims)
+
+    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+        index, *operands = args
+        dim, rest = dims[0], tuple(dims[1:])
+        found = [b.memo(batch_jaxpr, size, rest, None, axis)[1] for b in self.branches]
+        force = tuple([any([d is not None for d in ds]) for ds in zip(*found, strict=True)])
+        branches = [b.memo(batch_jaxpr, size, rest, force, axis)[0] for b in self.branches]
+        if dim is None:
+            return make_cond(branches)(index, *operands), [0 if f else None for f in force]
+        results = [
+            [batched(size, x, 0 if f else None) for x, f in zip(outs, force, strict=True)]
+            for outs in [run(b, operands) for b in branches]
+        ]
+        columns = zip(*results, strict=True)
+        return [_select(index, column) for column in columns], [0] * len(force)
+
+    @property
+    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
+        names = [n for branch in self.branches for n in branch.memo(named_axes)]
+        return tuple(dict.fromkeys(names))
+
+    def lower(self, ctx: Any, index: Any, *operands: Any) -> Any:
+        index = _lower_index(ctx, index, ctx.in_types[0], len(self.branches) - 1)
+        op = ctx.op("stablehlo.case", [index], regions=len(self.branches))
+        for k, branch in enumerate(self.branches):
+            ctx.region(op, k, [], lambda inner, b=branch: inner.inline(b, operands))
+        return op
+
+
+def make_cond(branches: Sequence[Jaxpr]) -> Cond:
+    """The operation that chooses among these programs; the same one each time."""
+    first, *rest = branches
+    return first.memo(_make_cond, tuple(rest))
+
+
+def _make_cond(first: Jaxpr, rest: tuple[Jaxpr, ...]) -> Cond:
+    return Cond((first, *rest))
+
+
+def runs_on_host(jaxpr: Jaxpr) -> bool:
+    """Whether all that a program does is quicker in NumPy (memoise on the program)."""
+    return all(
+        [
+            e.op.plan(tuple([a.type for a in e.inputs])).small
+            if e.op.evaluate is None
+            else isinstance(e.op, Cond) and all(b.memo(runs_on_host) for b in e.op.branches)
+            for e in jaxpr.equations
+        ]
+    )
+
+
+def _is_flag(index: ArrayType, count: int) -> bool:
+    return dtypes.is_bool(index.dtype) and count == 2
+
+
+def _is_known(index: Any) -> bool:
+    return type(index) is ConcreteArray
+
+
+def _common(types: Sequence[ArrayType]) -> ArrayType:
+    first = types[0]
+    if any([t.strong() is not first.strong() for t in types]):
+        raise TypeMismatch(
+            f"the branches of cond must give the same types, but give {show_types(types)}."
+        )
+    return first if all([t.weak for t in types]) else first.strong()
+
+
+def _linearize_known(branch: Jaxpr, active: Sequence[bool], operands: Any) -> Any:
+    """The branch alone, where it is known which one runs."""
+    outs, linear = linearize_flat(
+        lambda *xs: run(branch, xs), operands, active, branch.name
+    )
+
+    def push(_: None, *tangents: Any) -> Sequence[Any]:
+        given = [t for t in tangents if t is not None]
+        moved = iter(run(linear.jaxpr, [*linear.residuals, *given]))
+        return [next(moved) if m else None for m in linear.moving]
+
+    return outs, push
+
+
+class _LinearizedCond(NamedTuple):
+    """As ``LinearizedJaxpr``, with a choice of programs for each program."""
+
+    primal: Cond
+    linear: Cond
+    residual_places: list[int]
+    moving: list[bool]
+
+
+def _linearized(
+    first: Jaxpr, rest: tuple[Jaxpr, ...], active: tuple[bool, ...]
+) -> _LinearizedCond:
+    """The derivative of a choice is the same choice among the derivatives.
+
+    All branches give residuals in the same places: residuals of one type share a place,
+    and a branch that has nothing for it gives zeros.
+    """
+    splits = [b.memo(linearize_jaxpr, active) for b in (first, *rest)]
+    count = len(first.outputs)
+    moving = [any(column) for column in zip(*[s.moving for s in splits], strict=True)]
+    slots: list[ArrayType] = []
+    places: list[int] = []
+    primals, placements = [], []
+    for split in splits:
+        extra = split.primal.out_types[count:]
+        taken = _allocate(extra, slots)
+        primals.append((split.primal, taken))
+        wanted = [
+            p if p >= -count else ~(count + taken[~p - count]) for p in split.residual_places
+        ]
+        placements.append(_allocate(wanted, places))
+    primal = make_cond([_with_slots(p, count, taken, slots) for p, taken in primals])
+    out_types = [*map(_common, zip(*[s.primal.out_types[:count] for s in splits], strict=True))]
+    types = [
+        first.inputs[p].type if p >= 0 else [*out_types, *slots][~p] for p in places
+    ]
+    tangent_types = [t.strong() for t, m in zip(out_types, moving, strict=True) if m]
+    linear = []
+    for split, placement in zip(splits, placements, strict=True):
+        given = [g for g, m in zip(split.moving, moving, strict=True) if m]
+        full = with_zeros(split.linear, given, tangent_types)
+        linear.append(_with_residuals(full, placement, types))
+    return _LinearizedCond(primal, make_cond(linear), places, moving)
+
+
+def _allocate(wanted: Sequence[Any], places: list[Any]) -> list[int]:
+    """A place of its own for each thing wanted, among equals; new places where it needs."""
+    taken: list[int] = []
+    for thing in wanted:
+        free = [i for i, p in enumerate(places) if p == thing and i not in taken]
+        if not free:
+            free = [len(places)]
+            places.append(thing)
+        taken.append(free[0])
+    return taken
+
+
+def _with_slots(
+    primal: Jaxpr, count: int, taken: Sequence[int], slots: Sequence[ArrayType]
+) -> Jaxpr:
+    """A primal program whose residuals lie in these slots, with zeros in the others."""
+    residuals = dict(zip(taken, primal.outputs[count:], strict=True))
+    in_order = [residuals[k] for k in sorted(residuals)]
+    ordered = Jaxpr(
+        primal.inputs, primal.equations, [*primal.outputs[:count], *in_order], primal.name
+    )
+    given = [True] * count + [k in residuals for k in range(len(slots))]
+    return with_zeros(ordered, given, [*primal.out_types[:count], *slots])
+
+
+def _with_residuals(
+    linear: Jaxpr, placement: Sequence[int], types: Sequence[ArrayType]
+) -> Jaxpr:
+    """A linear program that takes the residuals of all branches, and reads its own."""
+    inputs = [Var(t) for t in types]
+    for v, place in zip(linear.inputs, placement, strict=False):
+        inputs[place] = v
+    tangents = linear.inputs[len(placement) :]
+    return Jaxpr([*inputs, *tangents], linear.equations, linear.outputs, linear.name)
+
+
+def _transposed(
+    first: Jaxpr,
+    rest: tuple[Jaxpr, ...],
+    linear: tuple[bool, ...],
+    given: tuple[bool, ...],
+) -> tuple[Cond, list[bool]]:
+    pairs = [b.memo(transpose_jaxpr, linear, given) for b in (first, *rest)]
+    nonzero = [any(column) for column in zip(*[z for _, z in pairs], strict=True)]
+    types = [t.strong() for t, z in zip(first.in_types, nonzero, strict=True) if z]
+    branches = [
+        with_zeros(p, [g for g, n in zip(z, nonzero, strict=True) if n], types)
+        for p, z in pairs
+    ]
+    return make_cond(branches), nonzero
+
+
+def _select(index: Any, values: Sequence[Any]) -> Any:
+    """For each member of a batch, the value of its own branch."""
+    shape = values[0].type.shape
+    ...
+
+
+def _lower_index(ctx: Any, index: Any, type: ArrayType, last: int) -> Any:
+    """The index as ``stablehlo.case`` takes it: an i32, and never out of range."""
+    int32 = ArrayType((), dtypes.int32)
+    if not dtypes.is_bool(type.dtype):
+        low = ctx.constant(0, type)
+        high = ctx.constant(min(last, iinfo(type.dtype).max), type)
+        index = ctx.op("stablehlo.clamp", [low, index, high], [type])
+    if type.dtype == dtypes.int32:
+        return index
+    return ctx.op("stablehlo.convert", [index], [int32])
