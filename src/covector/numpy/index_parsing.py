@@ -1,0 +1,309 @@
+"""What ``x[index]`` selects, worked out from types alone.
+
+An index is read in two steps. ``canonical_index`` brings it to one form: integers, spans
+(slices that can be hashed), None, Ellipsis, and integer arrays, into which masks turn.
+``select`` says what that selects, as a value that is kept for the next index of its kind:
+
+    x[2, 1:9:2, i, None, j]      x: f32[4,9,5,6], i: i32[3,1], j: i32[7]
+      │    │    │         └ taken by arrays, which broadcast together: batch (3, 7)
+      │    └ starts, lengths and steps: the region in which the rest happens
+      └ dropped: one element, and no axis in the result
+
+Where the axes of the batch stand in the result is NumPy's rule: integers and arrays that
+stand side by side leave it in their place; when a slice or None is between, it is in front.
+"""
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
+from covector.core.convert import from_numpy
+from covector.core.trace import Tracer
+from covector.core.types import ArrayType, Shape, show_types
+from covector.errors import (
+    InvalidIndex,
+    NonConcreteBooleanIndexError,
+    TracerIntegerConversionError,
+)
+from covector.ops.transposing import Reshape
+
+
+class Span(NamedTuple):
+    """A slice, as a value that can be hashed."""
+
+    start: int | None
+    stop: int | None
+    step: int | None
+
+
+WHOLE = Span(None, None, None)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What an index selects of an array of one shape."""
+
+    #: the region that slices and integers select, per axis of the array
+    starts: tuple[int, ...]
+    lengths: tuple[int, ...]
+    steps: tuple[int, ...]
+    #: axes indexed by integers, which disappear
+    dropped: tuple[int, ...]
+    #: axes indexed by integer arrays, in the order of the arrays
+    taken: tuple[int, ...]
+    #: the shape to which those broadcast, and its first axis in the result without None
+    batch: Shape
+    batch_at: int
+    #: the shape of the result
+    shape: Shape
+    #: an integer lies outside the array (and ``starts`` has the nearest that does not)
+    outside: bool
+
+    @property
+    def window(self) -> tuple[int, ...]:
+        """The axes of the array that remain axes of the result."""
+        gone = {*self.dropped, *self.taken}
+        return tuple([k for k in range(len(self.starts)) if k not in gone])
+
+
+def canonical_index(x: Any, index: Any) -> tuple[Any, tuple[Any, ...], list[Any]]:
+    """The array, the index in the form that ``select`` takes, and its integer arrays.
+
+    An array among the entries is represented by its type. The array indexed changes only
+    where a scalar mask needs an axis to be an index of.
+    """
+    entries = index if type(index) is tuple else (index,)
+    parts = [_entry(e, k, x.type) for k, e in enumerate(entries)]
+    if any(isinstance(p, Array) and dtypes.is_bool(p.dtype) for p in parts):
+        x, parts = _replace_masks(x, parts)
+    arrays = [p for p in parts if isinstance(p, Array)]
+    return x, tuple([p.type if isinstance(p, Array) else p for p in parts]), arrays
+
+
+def _entry(entry: Any, place: int, type_: ArrayType) -> Any:
+    """One entry of an index as an integer, a Span, None, Ellipsis or an array."""
+    if type(entry) is int or entry is None or entry is Ellipsis:
+        return entry
+    if type(entry) is slice:
+        bounds = (entry.start, entry.stop, entry.step)
+        return Span(*[_bound(b, entry, place, type_) for b in bounds])
+    if isinstance(entry, Array):
+        array = entry
+    elif isinstance(entry, bool | np.ndarray | np.generic):
+        values = np.asarray(entry)
+        if values.ndim == 0 and values.dtype.kind in "iu":
+            return int(values)
+        array = from_numpy(values) if values.dtype.kind in "biu" else values
+    elif hasattr(entry, "__index__"):
+        return operator.index(entry)
+    else:
+        raise InvalidIndex(_not_an_index(entry, place, type_))
+    if not (dtypes.is_integer(array.dtype) or dtypes.is_bool(array.dtype)):
+        raise InvalidIndex(_not_an_index(entry, place, type_))
+    return array
+
+
+def _not_an_index(entry: Any, place: int, type_: ArrayType) -> str:
+    wanted = "integers, slices, None, `...`, and arrays of integers or bools"
+    message = f"{type_} cannot be indexed with {entry!r} at position {place}: "
+    if isinstance(entry, list | tuple):
+        return (
+            f"{message}a {type(entry).__name__} is no index, for converting long ones is "
+            "slow. Write x[covector.numpy.array(...)], or a tuple for one entry per axis."
+        )
+    if hasattr(entry, "dtype"):
+        message = message.replace(repr(entry), f"an array of dtype {entry.dtype}")
+        return f"{message}an index is made of {wanted}. For integers, use .astype(int)."
+    return f"{message}an index is made of {wanted}, not of {type(entry).__name__}."
+
+
+def _bound(bound: Any, entry: slice, place: int, type_: ArrayType) -> int | None:
+    """One bound of a slice, which must be known."""
+    if bound is None or type(bound) is int:
+        return bound
+    try:
+        return operator.index(bound)
+    except TracerIntegerConversionError:
+        raise InvalidIndex(
+            f"the slice at position {place} of an index of {type_} has a traced bound "
+            f"({bound.type}), so its length, which is a shape, is not known. For a slice "
+            "of known length, use covector.lax.dynamic_slice_in_dim(x, start, length); for "
+            "one that varies, covector.numpy.where with a comparison of arange."
+        ) from None
+    except TypeError:
+        raise InvalidIndex(
+            f"the slice at position {place} of an index of {type_} needs integers or None, "
+            f"but got {entry!r}."
+        ) from None
+
+
+# -- masks -----------------------------------------------------------------------------
+
+
+def _replace_masks(x: Any, parts: list[Any]) -> tuple[Any, list[Any]]:
+    """Masks replaced by the integer arrays of the places where they are true."""
+    axis, shape, replaced = 0, list(x.type.shape), []
+    used = sum([_axes_used(p) for p in parts])
+    for place, part in enumerate(parts):
+        if not (isinstance(part, Array) and dtypes.is_bool(part.dtype)):
+            replaced.append(part)
+            axis += x.type.ndim - used if part is Ellipsis else _axes_used(part)
+            continue
+        if isinstance(part, Tracer):
+            raise NonConcreteBooleanIndexError(_traced_mask(part, x.type))
+        mask = np.asarray(part)
+        if not mask.ndim:
+            shape.insert(axis + len(shape) - x.type.ndim, 1)
+            replaced.append(from_numpy(np.zeros(int(mask), np.int32)))
+            continue
+        covered = x.type.shape[axis : axis + mask.ndim]
+        if covered != mask.shape:
+            raise InvalidIndex(
+                f"the mask at position {place} of an index of {x.type} has the shape "
+                f"{mask.shape}, but the axes it stands for have the shape {covered}."
+            )
+        replaced += [from_numpy(i.astype(np.int32)) for i in np.nonzero(mask)]
+        axis += mask.ndim
+    return (Reshape(tuple(shape))(x) if len(shape) > x.type.ndim else x), replaced
+
+
+def _axes_used(part: Any) -> int:
+    """How many axes of the array an entry stands for; Ellipsis takes what is left."""
+    if part is None or part is Ellipsis:
+        return 0
+    if isinstance(part, Array) and dtypes.is_bool(part.dtype):
+        return part.ndim
+    return 1
+
+
+def _traced_mask(mask: Any, type_: ArrayType) -> str:
+    return (
+        f"{type_} was indexed with a traced mask ({mask.type}), so how many elements that "
+        f"selects, which is a shape, is not known. {mask.origin()} To replace elements "
+        "use covector.numpy.where(mask, new, x) or x.at[mask].set(new); to reduce them, "
+        "x.sum(where=mask); to list them, covector.numpy.nonzero(mask, size=...)."
+    )
+
+
+# -- meaning ---------------------------------------------------------------------------
+
+
+@lru_cache(8192)
+def select(type_: ArrayType, index: tuple[Any, ...]) -> Selection:
+    """What a canonical index selects of an array of this type."""
+    items = _one_per_axis(type_, index)
+    starts, lengths, steps = [], [], []
+    dropped, taken = [], []
+    outside = False
+    for item in items:
+        if item is None:
+            continue
+        axis = len(starts)
+        n = type_.shape[axis]
+        start, length, step = 0, n, 1
+        if type(item) is int:
+            start, length = _nearest(item, axis, type_), 1
+            outside = outside or not -n <= item < n
+            dropped.append(axis)
+        elif type(item) is Span:
+            start, length, step = _region(item, axis, type_)
+        else:
+            taken.append(axis)
+        starts.append(start)
+        lengths.append(length)
+        steps.append(step)
+    batch = _batch(type_, [i for i in items if type(i) is ArrayType])
+    shape, batch_at = _result_shape(items, lengths, batch)
+    return Selection(
+        tuple(starts),
+        tuple(lengths),
+        tuple(steps),
+        tuple(dropped),
+        tuple(taken),
+        batch,
+        batch_at,
+        shape,
+        outside,
+    )
+
+
+def _one_per_axis(type_: ArrayType, index: Sequence[Any]) -> list[Any]:
+    """The entries with Ellipsis spelled out: one for each axis, and Nones."""
+    used = sum([_axes_used(i) for i in index])
+    if used > type_.ndim:
+        raise InvalidIndex(
+            f"too many indices: {type_} has {type_.ndim} axes, but the index has {used} "
+            "entries that each stand for one."
+        )
+    dots = [k for k, i in enumerate(index) if i is Ellipsis]
+    if len(dots) > 1:
+        raise InvalidIndex(
+            f"an index of {type_} may contain `...` once, but it is at positions {dots}."
+        )
+    rest = [WHOLE] * (type_.ndim - used)
+    if not dots:
+        return [*index, *rest]
+    return [*index[: dots[0]], *rest, *index[dots[0] + 1 :]]
+
+
+def _nearest(i: int, axis: int, type_: ArrayType) -> int:
+    """An integer counted from the front, or the nearest inside the axis."""
+    n = type_.shape[axis]
+    if n == 0:
+        raise InvalidIndex(f"axis {axis} of {type_} has no element {i}: its length is 0.")
+    return max(0, min(i + n if i < 0 else i, n - 1))
+
+
+def _region(span: Span, axis: int, type_: ArrayType) -> tuple[int, int, int]:
+    """First element, number of elements and step of a slice; step 1 for at most one."""
+    if span.step == 0:
+        raise InvalidIndex(f"the slice along axis {axis} of {type_} has the step 0.")
+    places = range(*slice(*span).indices(type_.shape[axis]))
+    if len(places) < 2:
+        return (places.start if places else 0), len(places), 1
+    return places.start, len(places), places.step
+
+
+def _batch(type_: ArrayType, arrays: list[ArrayType]) -> Shape:
+    """The shape to which the index arrays broadcast."""
+    try:
+        return np.broadcast_shapes(*[a.shape for a in arrays])
+    except ValueError:
+        raise InvalidIndex(
+            f"the arrays in an index of {type_} must broadcast together, but they are "
+            f"{show_types(arrays)}."
+        ) from None
+
+
+def _result_shape(
+    items: list[Any], lengths: list[int], batch: Shape
+) -> tuple[Shape, int]:
+    """The shape of the result, and where among its axes that are not new the batch is."""
+    by_array = any(type(i) is ArrayType for i in items)
+    advanced = [k for k, i in enumerate(items) if type(i) is int or type(i) is ArrayType]
+    together = by_array and advanced == list(range(advanced[0], advanced[-1] + 1))
+    shape: list[int] = []
+    batch_at = new_before = axis = 0
+    for k, item in enumerate(items):
+        if together and k == advanced[0]:
+            batch_at, new_before = len(shape), sum([i is None for i in items[:k]])
+        if item is None:
+            shape.append(1)
+            continue
+        if type(item) is Span:
+            shape.append(lengths[axis])
+        axis += 1
+    shape[batch_at:batch_at] = batch if by_array else ()
+    return tuple(shape), batch_at - new_before
+
+
+def is_concrete(x: Any) -> bool:
+    """Whether the values of an index array can be looked at."""
+    return type(x) is ConcreteArray and x.on_host()

@@ -1,0 +1,242 @@
+"""Arrays put side by side: concatenated along an axis, stacked along a new one, in blocks.
+
+All functions promote to one element type. Where one array is given in place of a list of
+arrays, it counts as the list of its parts along the first axis, and none are taken apart.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.core.types import show_types
+from covector.errors import ArgumentError, TypeMismatch
+from covector.numpy.axes import canonical_axis, check_no_out
+from covector.numpy.promote import promote_dtypes
+from covector.numpy.reshaping import atleast_2d, atleast_3d, ravel, reshape
+from covector.numpy.splitting import unstack
+from covector.numpy.types import asked_dtype
+from covector.ops.broadcasting import move_axis
+from covector.ops.casting import convert
+from covector.ops.joining import Concatenate, Stack
+
+__all__ = [
+    "append",
+    "block",
+    "column_stack",
+    "concat",
+    "concatenate",
+    "dstack",
+    "hstack",
+    "stack",
+    "vstack",
+]
+
+
+def concatenate(arrays: Any, axis: Any = 0, dtype: Any = None) -> Array:
+    """The arrays one after the other along ``axis``, which all of them have.
+
+    Args:
+      arrays: arrays that agree in their other axes.
+      axis: an axis, or None to ravel each array first.
+      dtype: of the result; by default the one that all promote to.
+
+    Raises:
+      TypeMismatch: the shapes do not fit, or there is no array.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.concatenate([cnp.ones((1, 2)), cnp.zeros((2, 2))]).shape
+    (3, 2)
+    """
+    if isinstance(arrays, Array):
+        return _merge(_as_dtype(arrays, dtype), axis)
+    parts = _parts("concatenate", arrays, dtype)
+    if axis is None:
+        parts, axis = [ravel(x) for x in parts], 0
+    ndim = parts[0].type.ndim
+    if ndim == 0 or any(x.type.ndim != ndim for x in parts):
+        raise TypeMismatch(
+            "concatenate needs arrays with the same number of axes, at least one, but got "
+            f"{show_types(x.type for x in parts)}. To join along a new axis, use stack."
+        )
+    k = canonical_axis("concatenate", axis, ndim)
+    return parts[0] if len(parts) == 1 else Concatenate(k)(*parts)
+
+
+def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
+    """``concatenate`` by its standard name.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.concat([cnp.arange(2), cnp.arange(3)]).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    return concatenate(arrays, axis)
+
+
+def _parts(who: str, arrays: Any, dtype: Any = None) -> list[Any]:
+    """The arrays of a list, at least one, in one element type."""
+    if not isinstance(arrays, Sequence):
+        raise ArgumentError(
+            f"{who} needs a list or tuple of arrays, but got {type(arrays).__name__}."
+        )
+    if not arrays:
+        raise ArgumentError(f"{who} needs at least one array, but got none.")
+    if dtype is not None:
+        return [_as_dtype(as_array(a, who), dtype) for a in arrays]
+    return promote_dtypes(who, *arrays)
+
+
+def _as_dtype(x: Any, dtype: Any) -> Any:
+    return x if dtype is None else convert(x, asked_dtype(dtype))
+
+
+def _merge(x: Any, axis: Any) -> Any:
+    """The parts of ``x`` along its first axis, one after the other along ``axis``."""
+    if axis is None:
+        return ravel(x)
+    if x.type.ndim < 2:
+        raise TypeMismatch(
+            f"concatenate needs arrays with at least one axis, but got the scalars in "
+            f"{x.type}, which is such an array already."
+        )
+    k = canonical_axis("concatenate", axis, x.type.ndim - 1)
+    moved = move_axis(x, 0, k)
+    shape = moved.type.shape
+    return reshape(moved, (*shape[:k], shape[k] * shape[k + 1], *shape[k + 2 :]))
+
+
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
+    """The arrays, all of one shape, along a new axis ``axis`` of the result.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.stack([cnp.array([1, 2]), cnp.array([3, 4])], axis=1).tolist()
+    [[1, 3], [2, 4]]
+    """
+    check_no_out("stack", out)
+    if isinstance(arrays, Array):
+        x = _as_dtype(arrays, dtype)
+        return move_axis(x, 0, canonical_axis("stack", axis, x.type.ndim))
+    parts = _parts("stack", arrays, dtype)
+    if len({x.type.shape for x in parts}) > 1:
+        raise TypeMismatch(
+            "stack needs arrays of one shape, but got "
+            f"{show_types(x.type for x in parts)}. To join along an axis that they have, "
+            "use concatenate."
+        )
+    return Stack(canonical_axis("stack", axis, parts[0].type.ndim + 1))(*parts)
+
+
+def vstack(tup: Any, dtype: Any = None) -> Array:
+    """The arrays below one another; those with one axis count as rows.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.vstack([cnp.arange(2), cnp.ones((2, 2))]).shape
+    (3, 2)
+    """
+    if isinstance(tup, Array) and tup.ndim > 2:
+        return concatenate(tup, 0, dtype)
+    rows = [atleast_2d(x) for x in _listed("vstack", tup)]
+    return concatenate(rows, 0, dtype)
+
+
+def hstack(tup: Any, dtype: Any = None) -> Array:
+    """The arrays side by side: along their second axis, or the first if it is the only one.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.hstack([cnp.arange(2), cnp.arange(3)]).shape
+    (5,)
+    """
+    columns = [x if x.ndim else reshape(x, (1,)) for x in _listed("hstack", tup)]
+    axis = 0 if columns and columns[0].ndim == 1 else 1
+    return concatenate(columns, axis, dtype)
+
+
+def dstack(tup: Any, dtype: Any = None) -> Array:
+    """The arrays behind one another, along their third axis.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.dstack([cnp.arange(2), cnp.arange(2)]).shape
+    (1, 2, 2)
+    """
+    return concatenate([atleast_3d(x) for x in _listed("dstack", tup)], 2, dtype)
+
+
+def column_stack(tup: Any) -> Array:
+    """The arrays as columns of a matrix; those with two axes contribute several.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.column_stack([cnp.arange(3), cnp.ones((3, 2))]).shape
+    (3, 3)
+    """
+    arrays = [x if x.ndim > 1 else reshape(x, (-1, 1)) for x in _listed("column_stack", tup)]
+    return concatenate(arrays, 1)
+
+
+def _listed(who: str, arrays: Any) -> list[Any]:
+    """The arrays of a list, or the parts of an array along its first axis."""
+    if isinstance(arrays, Array):
+        return list(unstack(arrays))
+    return [as_array(x, who) for x in arrays]
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Array:
+    """``arr`` with ``values`` after its end along ``axis``; None ravels both first.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.append(cnp.arange(2), 7).tolist()
+    [0, 1, 7]
+    """
+    return concatenate([as_array(arr, "append"), as_array(values, "append")], axis)
+
+
+# -- blocks ----------------------------------------------------------------------------
+
+
+def block(arrays: Any) -> Array:
+    """An array assembled from nested lists of blocks.
+
+    The innermost lists are joined along the last axis, those around them along the one
+    before, and so on. Blocks with fewer axes than needed get new ones in front.
+
+    Raises:
+      ArgumentError: a list is empty, the lists are not equally deep, or a tuple is among
+        them.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.block([[cnp.eye(2), cnp.zeros((2, 1))], [cnp.ones((1, 3))]]).shape
+    (3, 3)
+    """
+    depth = _depth(arrays)
+    ndim = max(depth, *[x.ndim for x in _leaves(arrays)])
+    return _assemble(arrays, depth, ndim)
+
+
+def _depth(arrays: Any) -> int:
+    """How deep the lists are nested, everywhere."""
+    if isinstance(arrays, tuple):
+        raise ArgumentError(
+            "block takes blocks in nested lists, not tuples, but got the tuple "
+            f"{arrays!r}."
+        )
+    if not isinstance(arrays, list):
+        return 0
+    depths = {_depth(a) for a in arrays}
+    if len(depths) != 1:
+        found = f"depths {sorted(depths)}" if depths else "an empty list"
+        raise ArgumentError(
+            f"block needs lists that are nested equally deep and not empty, but got {found}."
+        )
+    return depths.pop() + 1
+
+
+def _leaves(arrays: Any) -> list[Any]:
+    if isinstance(arrays, list):
+        return [leaf for a in arrays for leaf in _leaves(a)]
+    return [as_array(arrays, "block")]
+
+
+def _assemble(arrays: Any, depth: int, ndim: int) -> Any:
+    if isinstance(arrays, list):
+        return concatenate([_assemble(a, depth - 1, ndim) for a in arrays], ndim - depth)
+    x = as_array(arrays, "block")
+    return reshape(x, (1,) * (ndim - x.ndim) + x.shape)
