@@ -1,0 +1,111 @@
+"""Folding and scanning as networks: log₂ n steps, each one operation on whole arrays.
+
+    x0  x1  x2  x3  x4      fold: neighbours are combined until one is left
+    └─┬─┘   └─┬─┘   │       scan: the pairs are scanned, which gives entries 1, 3, 5 …;
+     x01     x23    x4      each other entry is one more combination
+
+The combining operation must be associative. It is given as a function of two arrays
+that returns the combination and how it moves, a linear map of two tangents. So a
+network gives the exact derivative of a product with zeros in it, or of a maximum with
+ties.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from covector.core.primitive import Primitive
+from covector.ops.joining import Concatenate, Stack
+from covector.ops.slicing import Slice
+from covector.ops.transposing import Reshape
+
+Push = Callable[..., Any]
+#: (x, y) → the combination of x and y, and (dx, dy) → how it moves
+Combine = Callable[[Any, Any], tuple[Any, Push]]
+
+
+def moving(op: Primitive) -> Combine:
+    """An operation on two arrays as a combination that moves with both of them."""
+
+    def combine(x: Any, y: Any) -> tuple[Any, Push]:
+        (out,), push = op.linearize((True, True), x, y)
+        return out, lambda dx, dy: push(dx, dy)[0]
+
+    return combine
+
+
+def still(op: Primitive) -> Combine:
+    """An operation on two arrays as a combination of which only the value is asked."""
+    return lambda x, y: (op(x, y), _does_not_move)
+
+
+def _does_not_move(*_: Any) -> Any:
+    raise AssertionError("only the value of this network was asked for")
+
+
+def fold(combine: Combine, x: Any, axis: int) -> tuple[Any, Push]:
+    """All elements along ``axis`` combined, and how that moves; there must be some."""
+    n = x.type.shape[axis]
+    if n == 1:
+        shape = x.type.shape[:axis] + x.type.shape[axis + 1 :]
+        return Reshape(shape)(x), Reshape(shape)
+
+    def halves(x: Any) -> tuple[Any, Any]:
+        return cut(x, axis, 0, n - 1, 2), cut(x, axis, 1, n, 2)
+
+    def with_last(pairs: Any, x: Any) -> Any:
+        return Concatenate(axis)(pairs, cut(x, axis, n - 1, n)) if n % 2 else pairs
+
+    pairs, push_pairs = combine(*halves(x))
+    out, push_rest = fold(combine, with_last(pairs, x), axis)
+
+    def push(dx: Any) -> Any:
+        return push_rest(with_last(push_pairs(*halves(dx)), dx))
+
+    return out, push
+
+
+def scan(combine: Combine, x: Any, axis: int) -> tuple[Any, Push]:
+    """Entry k combines the elements 0 to k along ``axis``; and how all that moves."""
+    n = x.type.shape[axis]
+    if n < 2:
+        return x, lambda dx: dx
+
+    def neighbours(x: Any) -> tuple[Any, Any]:
+        return cut(x, axis, 0, n - 1, 2), cut(x, axis, 1, n, 2)
+
+    def to_even(odd: Any, x: Any) -> tuple[Any, Any]:
+        return cut(odd, axis, 0, (n - 1) // 2), cut(x, axis, 2, n, 2)
+
+    def merged(even: Any, odd: Any, x: Any) -> Any:
+        even = Concatenate(axis)(cut(x, axis, 0, 1), even)
+        return interleave(even, odd, axis)
+
+    pairs, push_pairs = combine(*neighbours(x))
+    odd, push_odd = scan(combine, pairs, axis)
+    even, push_even = combine(*to_even(odd, x))
+
+    def push(dx: Any) -> Any:
+        moved = push_odd(push_pairs(*neighbours(dx)))
+        return merged(push_even(*to_even(moved, dx)), moved, dx)
+
+    return merged(even, odd, x), push
+
+
+def cut(x: Any, axis: int, start: int, limit: int, stride: int = 1) -> Any:
+    """``x[start:limit:stride]`` along one axis."""
+    shape = x.type.shape
+    starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[axis], limits[axis], strides[axis] = start, limit, stride
+    return Slice(tuple(starts), tuple(limits), tuple(strides))(x)
+
+
+def interleave(even: Any, odd: Any, axis: int) -> Any:
+    """Entries of ``even`` and ``odd`` in turn; ``even`` has as many, or one more."""
+    shape = list(even.type.shape)
+    more, both = shape[axis], odd.type.shape[axis]
+    shape[axis] = 2 * both
+    pairs = Stack(axis + 1)(cut(even, axis, 0, both), odd)
+    mixed = Reshape(tuple(shape))(pairs)
+    return (
+        Concatenate(axis)(mixed, cut(even, axis, both, more)) if more > both else mixed
+    )

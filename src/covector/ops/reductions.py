@@ -1,0 +1,204 @@
+"""Reductions: all elements along some axes become one, and the axes disappear.
+
+``ReduceSum`` is in ``broadcasting``, beside its adjoint. The places of extrema are in
+``argmax``. The reduction of no elements is the identity of the combining operation: −∞
+for a maximum, 1 for a product, all ones for ``and``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.number_info import finfo, iinfo
+from covector.core.primitive import Primitive
+from covector.core.staging import stage
+from covector.core.types import ArrayType
+from covector.errors import DTypeError
+from covector.ops.arithmetic import add, div, mul
+from covector.ops.bitwise import and_, or_, xor
+from covector.ops.broadcasting import (
+    BroadcastInDim,
+    ReduceSum,
+    batch_reduction,
+    reduced_type,
+)
+from covector.ops.casting import convert
+from covector.ops.comparison import eq
+from covector.ops.extrema import max_, min_
+from covector.ops.networks import fold, moving
+from covector.ops.transposing import Reshape, Transpose
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction(Primitive):
+    """The elements along ``axes`` combined into one."""
+
+    axes: tuple[int, ...]
+
+    #: the operation on two elements, associative and commutative
+    combine = add
+
+    def identity(self, dtype: Any) -> Any:
+        """What combines with any element to that element."""
+        raise self._missing("identity", "reducing", [])
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        if not self.combine.accepts(x.dtype):
+            raise DTypeError(f"{self.name} needs {self.combine.accepted}, but got {x}.")
+        return (reduced_type(self.name, x, self.axes),)
+
+    def on_host(self, x: Any) -> Any:
+        reduce = self.combine.on_host.reduce
+        if x.size:
+            out = reduce(x, self.axes)
+        else:
+            start = np.asarray(self.identity(x.dtype)).astype(x.dtype)
+            out = reduce(x, self.axes, initial=start)
+        return out if out.dtype is x.dtype else out.astype(x.dtype)
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        return batch_reduction(type(self), self.axes, args, dims)
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        element = ArrayType((), ctx.out_types[0].dtype)
+        start = ctx.constant(self.identity(element.dtype), element)
+        op = ctx.op("stablehlo.reduce", [x, start], regions=1, dimensions=self.axes)
+        combining(ctx, op, self.combine, element)
+        return op.results
+
+
+def combining(ctx: Any, op: Any, combine: Any, element: ArrayType) -> None:
+    """Fill the region of a reduction with an operation on two elements."""
+    pair = [element, element]
+    jaxpr = stage(lambda x, y: [combine(x, y)], pair).jaxpr
+    ctx.region(op, 0, pair, lambda inner, *xy: inner.inline(jaxpr, xy))
+
+
+class _Extremum(Reduction):
+    """What ``ReduceMax`` and ``ReduceMin`` share.
+
+    NaN wins. Complex numbers are ordered by their real parts, then by their imaginary
+    parts. Elements that tie for the extremum share its derivative evenly.
+    """
+
+    def differential(self, out: Any, x: Any) -> Any:
+        kept = tuple([k for k in range(x.type.ndim) if k not in self.axes])
+        hits = convert(eq(x, BroadcastInDim(x.type.shape, kept)(out)), x.type.dtype)
+        total = ReduceSum(self.axes)
+        count = total(hits)
+        return [lambda dx: div(total(mul(dx, hits)), count)]
+
+
+class ReduceMax(_Extremum):
+    """The largest element along ``axes``; −∞ (False, the least integer) of none."""
+
+    combine = max_
+
+    def identity(self, dtype: Any) -> Any:
+        return lowest(dtype)
+
+
+class ReduceMin(_Extremum):
+    """The smallest element along ``axes``; ∞ (True, the largest integer) of none."""
+
+    combine = min_
+
+    def identity(self, dtype: Any) -> Any:
+        return highest(dtype)
+
+
+class ReduceProd(Reduction):
+    """The product of the elements along ``axes``; integers wrap around.
+
+    Its derivative is that of a tree of products, which divides by no element and so is
+    right where some are zero.
+    """
+
+    combine = mul
+
+    def identity(self, dtype: Any) -> Any:
+        return 1
+
+    def on_host(self, x: Any) -> Any:
+        if is_short_float(x.dtype):
+            return np.multiply.reduce(x, self.axes, np.float32).astype(x.dtype)
+        return np.multiply.reduce(x, self.axes, x.dtype)
+
+    def linearize(self, active: Any, x: Any) -> Any:
+        kept = [k for k in range(x.type.ndim) if k not in self.axes]
+        shape = tuple([x.type.shape[k] for k in kept])
+        count = x.type.size // max(np.prod(shape, dtype=int), 1)
+        if not count or not x.type.size:
+            return (self(x),), lambda dx: (None,)
+        reorder, merge = Transpose((*kept, *self.axes)), Reshape((*shape, count))
+        out, push = fold(moving(mul), merge(reorder(x)), len(kept))
+        return (out,), lambda dx: (push(merge(reorder(dx))),)
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        (source,), (out,) = ctx.in_types, ctx.out_types
+        if not is_short_float(out.dtype):
+            return super().lower(ctx, x)
+        # A product rounded to few bits at each step would drift.
+        wide = dtypes.float32
+        return ctx.through(lambda x: [convert(self(convert(x, wide)), source.dtype)], x)
+
+
+class ReduceAnd(Reduction):
+    """The bits that all elements along ``axes`` have set; all bits, of none."""
+
+    combine = and_
+
+    def identity(self, dtype: Any) -> Any:
+        return -1
+
+
+class ReduceOr(Reduction):
+    """The bits that any element along ``axes`` has set."""
+
+    combine = or_
+
+    def identity(self, dtype: Any) -> Any:
+        return 0
+
+
+class ReduceXor(Reduction):
+    """The bits that an odd number of elements along ``axes`` have set."""
+
+    combine = xor
+
+    def identity(self, dtype: Any) -> Any:
+        return 0
+
+
+# -- limits ----------------------------------------------------------------------------
+
+
+def lowest(dtype: Any) -> Any:
+    """What no number of this dtype is below."""
+    return _bound(dtype, -1)
+
+
+def highest(dtype: Any) -> Any:
+    """What no number of this dtype is above."""
+    return _bound(dtype, 1)
+
+
+def _bound(dtype: Any, sign: int) -> Any:
+    if dtypes.is_bool(dtype):
+        return sign > 0
+    if dtypes.is_integer(dtype):
+        return iinfo(dtype).max if sign > 0 else iinfo(dtype).min
+    if dtypes.is_complex(dtype):
+        return complex(sign * np.inf, sign * np.inf)
+    limits = finfo(dtype)
+    # Some narrow floats have no infinity.
+    infinite = np.isinf(np.asarray(np.inf).astype(dtype))
+    return sign * np.inf if infinite else (limits.max if sign > 0 else limits.min)
+
+
+def is_short_float(dtype: Any) -> bool:
+    """Whether numbers of this dtype are added up and multiplied in float32."""
+    return dtype.itemsize <= 2 and dtypes.is_floating(dtype)
