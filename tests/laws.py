@@ -154,6 +154,15 @@ class Case:
             ]
         )
 
+    def types(self, dtype: Any) -> tuple[tuple[ArrayType, ...], tuple[ArrayType, ...]]:
+        """The types of operands and results of a variant."""
+        operands = tuple([a.type for a in self.variants[dtype]])
+        return operands, tuple(self.op.type_rule(*operands))
+
+    def on_host(self, dtype: Any) -> bool:
+        """Whether a variant runs on the host, outside of compiled programs."""
+        return self.op.on_host is not None and self.op.small(*self.types(dtype))
+
     def moves_only(self) -> bool:
         """Whether the operation takes even random keys, so that it computes nothing."""
         return KEYS in self.variants
@@ -212,9 +221,8 @@ def host_results(case: Case, dtype: Any) -> list[np.ndarray]:
 def compiled_results(case: Case) -> dict[Any, list[np.ndarray]]:
     """What XLA gives, for all variants in one program: compiling is what takes time."""
     inputs, equations, given = [], [], []
-    for args in case.variants.values():
-        operands = [Var(a.type) for a in args]
-        outs = [Var(t) for t in case.op.type_rule(*[a.type for a in args])]
+    for dtype, args in case.variants.items():
+        operands, outs = [[Var(t) for t in types] for types in case.types(dtype)]
         inputs.extend(operands)
         given.extend(args)
         equations.append(Equation(case.op, operands, outs, None))
@@ -230,14 +238,14 @@ def compiled_results(case: Case) -> dict[Any, list[np.ndarray]]:
 
 def results(case: Case, dtype: Any) -> list[np.ndarray]:
     """What the operation gives: on the host where it can run there, else compiled."""
-    if case.op.on_host is None:
-        return compiled_results(case)[dtype]
-    return host_results(case, dtype)
+    if case.on_host(dtype):
+        return host_results(case, dtype)
+    return compiled_results(case)[dtype]
 
 
 def reference_results(case: Case, dtype: Any) -> list[np.ndarray]:
     """What the reference gives, rounded to the types of the results."""
-    types = case.op.type_rule(*[a.type for a in case.variants[dtype]])
+    _, types = case.types(dtype)
     hosts = [a.host() for a in case.variants[dtype]]
     if case.upcast:
         hosts = [_widened(x) for x in hosts]

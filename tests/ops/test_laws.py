@@ -104,11 +104,11 @@ def test_the_value_is_that_of_the_reference(case):
 @every_row
 def test_the_type_rule_predicts_what_comes_out(case):
     compiled = compiled_results(case)
-    for dtype, args in case.variants.items():
-        types = case.op.type_rule(*[a.type for a in args])
+    for dtype in case.variants:
+        _, types = case.types(dtype)
         wanted = [(t.shape, t.storage) for t in types]
         assert [(x.shape, x.dtype) for x in compiled[dtype]] == wanted
-        if case.op.on_host is not None:
+        if case.on_host(dtype):
             host = host_results(case, dtype)
             assert [(np.shape(x), x.dtype) for x in host] == wanted
 
@@ -116,7 +116,7 @@ def test_the_type_rule_predicts_what_comes_out(case):
 @rows(lambda case: case.op.on_host is not None)
 def test_the_host_and_the_compiled_program_agree(case):
     compiled = compiled_results(case)
-    for dtype in case.variants:
+    for dtype in filter(case.on_host, case.variants):
         agree_all(case, host_results(case, dtype), compiled[dtype], f"in {dtype}")
 
 
@@ -287,7 +287,10 @@ def choices_of_axes(case: Case) -> list[tuple[int | None, ...]]:
 def varied(x: np.ndarray, i: int) -> np.ndarray:
     """Entry i of a batch of operands like ``x``: scaled numbers, or others in turn."""
     if dtypes.is_inexact(x.dtype):
-        return (x * (1 - 0.05 * i)).astype(x.dtype)
+        parts = np.ascontiguousarray(x).view(dtypes.real_part(x.dtype))
+        return (
+            (parts * (1 - 0.05 * i)).astype(parts.dtype).view(x.dtype).reshape(x.shape)
+        )
     if x.ndim:
         return np.roll(x.ravel(), i).reshape(x.shape)
     return (x + i).astype(x.dtype) if dtypes.is_integer(x.dtype) else x ^ bool(i % 2)
