@@ -1,0 +1,170 @@
+"""What every reduction shares: which axes, where, from what start, and in what shape.
+
+A ``Fold`` says how two elements combine; ``reduce`` brings the operand to what its operation
+takes and the result to what NumPy promises:
+
+    where=      elements that do not take part become the identity (or ``initial``)
+    initial=    combines with the result
+    keepdims=   the axes stay, with length 1
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+from covector import options
+from covector.core import dtypes
+from covector.core.convert import as_array
+from covector.core.types import ArrayType, Shape
+from covector.errors import ArgumentError, DTypeError, TypeMismatch
+from covector.numpy.axes import canonical_axes
+from covector.numpy.promote import broadcast_to
+from covector.ops.broadcasting import BroadcastInDim, filled
+from covector.ops.casting import convert
+from covector.ops.selection import where as select
+from covector.ops.transposing import Reshape
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A way to combine elements: the reduction, what it does to two, and of none."""
+
+    name: str
+    reduction: Any
+    combine: Any
+    #: the result for no elements; None where NumPy asks for ``initial``
+    identity: Any = None
+
+
+def reduce(
+    fold: Fold, x: Any, axis: Any, keepdims: bool, initial: Any, where: Any
+) -> Any:
+    """``x``, in the element type of the result, folded along ``axis`` (None: all)."""
+    axes = canonical_axes(fold.name, axis, x.type.ndim)
+    if initial is not None:
+        start = _start(fold.name, initial, x.type.dtype)
+    else:
+        start = None
+        if fold.identity is None:
+            _check_nonempty(fold.name, x.type, axes, where)
+    if where is not None:
+        neutral = start if fold.identity is None else fold.identity
+        x = masked(fold.name, x, where, neutral)
+    op, reshape = _operations(fold.reduction, x.type, axes, bool(keepdims))
+    out = op(x) if axes else x
+    if start is not None:
+        out = fold.combine(out, start)
+    return reshape(out) if reshape is not None else out
+
+
+@lru_cache(4096)
+def _operations(
+    reduction: Any, type_: ArrayType, axes: tuple[int, ...], keepdims: bool
+) -> tuple[Any, Any]:
+    """The reduction, and what brings its result to the shape with the axes kept."""
+    op = reduction(tuple(sorted(axes)))
+    return op, Reshape(kept_shape(type_.shape, axes)) if keepdims and axes else None
+
+
+def kept_shape(shape: Shape, axes: tuple[int, ...]) -> Shape:
+    """The shape with 1 for the length of each of the axes."""
+    return tuple([1 if k in axes else n for k, n in enumerate(shape)])
+
+
+def keep(x: Any, shape: Shape, axes: tuple[int, ...]) -> Any:
+    """A reduction of an array of ``shape`` over ``axes``, with these kept as length 1."""
+    return Reshape(kept_shape(shape, axes))(x)
+
+
+def along(x: Any, shape: Shape, axes: tuple[int, ...]) -> Any:
+    """A reduction of an array of ``shape`` over ``axes``, repeated to fill the shape."""
+    kept = tuple([k for k in range(len(shape)) if k not in axes])
+    return BroadcastInDim(shape, kept)(x)
+
+
+def count_along(shape: Shape, axes: tuple[int, ...]) -> int:
+    """How many elements the axes make one of."""
+    return prod([shape[a] for a in axes])
+
+
+def masked(who: str, x: Any, where: Any, value: Any) -> Any:
+    """``x`` with ``value`` in the places where the mask does not hold."""
+    mask = mask_for(who, where, x.type)
+    if not isinstance(value, int | float | complex):
+        return select(mask, x, value)
+    return select(mask, x, filled(value, ArrayType((), x.type.dtype)))
+
+
+def mask_for(who: str, where: Any, type_: ArrayType) -> Any:
+    """The argument ``where`` as a mask of this shape, or a scalar."""
+    mask = as_array(where, who)
+    if not dtypes.is_bool(mask.type.dtype):
+        raise DTypeError(
+            f"{who} needs a mask of bools for `where`, but got {mask.type}. For elements "
+            "that are not zero, use where=mask != 0."
+        )
+    if mask.type.shape == () and type_.shape:
+        return mask
+    missing = type_.ndim - mask.type.ndim
+    fits = missing >= 0 and all(
+        n in (1, m) for n, m in zip(mask.type.shape, type_.shape[missing:], strict=True)
+    )
+    if not fits:
+        raise TypeMismatch(
+            f"{who} of {type_} needs a mask `where` that broadcasts to its shape, but got "
+            f"{mask.type}."
+        )
+    return broadcast_to(mask, type_.shape)
+
+
+def _start(who: str, initial: Any, dtype: Any) -> Any:
+    start = as_array(initial, who)
+    if start.type.ndim:
+        raise TypeMismatch(f"{who} needs a scalar for `initial`, but got {start.type}.")
+    return convert(start, dtype)
+
+
+def _check_nonempty(
+    who: str, type_: ArrayType, axes: tuple[int, ...], where: Any
+) -> None:
+    """Raise where there may be nothing to reduce, and NumPy defines no result for that."""
+    if where is not None:
+        raise ArgumentError(
+            f"{who} with `where` may have no element to reduce, and {who} of nothing has no "
+            "value: give `initial`."
+        )
+    if count_along(type_.shape, axes) == 0:
+        raise ArgumentError(
+            f"{who} of {type_} over axes {axes} has no element to reduce, and {who} of "
+            "nothing has no value: give `initial`."
+        )
+
+
+# -- element types ---------------------------------------------------------------------
+
+
+def sum_dtype(dtype: Any) -> Any:
+    """The element type in which sums and products of ``dtype`` do not overflow at once.
+
+    Bools and narrow integers become integers of the default width.
+    """
+    x64 = options.current().enable_x64
+    default = dtypes.default_int(x64)
+    if dtypes.is_bool(dtype):
+        return default
+    if dtypes.is_integer(dtype) and dtype.itemsize <= default.itemsize:
+        return default if dtypes.is_signed(dtype) else dtypes.default_uint(x64)
+    return dtype
+
+
+def mean_dtype(dtype: Any) -> Any:
+    """The element type of an average: floating, for integers and bools the default."""
+    if dtypes.is_inexact(dtype):
+        return dtype
+    return dtypes.default_float(options.current().enable_x64)
+
+
+def working_dtype(dtype: Any) -> Any:
+    """The element type in which averages are computed: at least float32."""
+    return dtypes.float32 if dtypes.is_floating(dtype) and dtype.itemsize < 4 else dtype

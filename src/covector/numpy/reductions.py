@@ -1,0 +1,222 @@
+"""Reductions to a sum, a product, an extremum, or whether any or all hold."""
+
+from typing import Any
+
+from covector import options
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.numpy.axes import check_no_out
+from covector.numpy.reducing import Fold, reduce, sum_dtype
+from covector.numpy.types import asked_dtype
+from covector.ops.arithmetic import add, mul, sub
+from covector.ops.bitwise import and_, or_
+from covector.ops.broadcasting import ReduceSum
+from covector.ops.casting import convert
+from covector.ops.extrema import max_, min_
+from covector.ops.reductions import (
+    ReduceAnd,
+    ReduceMax,
+    ReduceMin,
+    ReduceOr,
+    ReduceProd,
+)
+
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "count_nonzero",
+    "max",
+    "min",
+    "prod",
+    "ptp",
+    "sum",
+]
+
+SUM = Fold("sum", ReduceSum, add, 0)
+PRODUCT = Fold("prod", ReduceProd, mul, 1)
+MAXIMUM = Fold("max", ReduceMax, max_)
+MINIMUM = Fold("min", ReduceMin, min_)
+ALL = Fold("all", ReduceAnd, and_, True)
+ANY = Fold("any", ReduceOr, or_, False)
+
+
+def sum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
+) -> Array:
+    """The sum of the elements along ``axis``.
+
+    Args:
+      axis: an axis, several, or None for all.
+      dtype: of the sum, and of the additions; by default that of ``a``, where bools and
+        narrow integers count as integers of the default width.
+      keepdims: whether the axes stay, with length 1.
+      initial: a scalar that is added.
+      where: which elements take part; broadcasts to the shape of ``a``.
+      promote_integers: False keeps narrow integers narrow.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.sum(cnp.array([[1.0, 2.0], [3.0, 4.0]]), axis=0))
+    [4. 6.]
+    """
+    check_no_out("sum", out)
+    x = _numbers("sum", a, dtype, promote_integers)
+    return reduce(SUM, x, axis, keepdims, initial, where)
+
+
+def prod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
+) -> Array:
+    """The product of the elements along ``axis``; arguments are those of ``sum``.
+
+    >>> import covector.numpy as cnp
+    >>> int(cnp.prod(cnp.array([2, 3, 4])))
+    24
+    """
+    check_no_out("prod", out)
+    x = _numbers("prod", a, dtype, promote_integers)
+    return reduce(PRODUCT, x, axis, keepdims, initial, where)
+
+
+def _numbers(who: str, a: Any, dtype: Any, promote_integers: bool) -> Any:
+    """The operand in the element type in which it is added up or multiplied."""
+    x = as_array(a, who)
+    if dtype is not None:
+        return convert(x, asked_dtype(dtype))
+    if promote_integers or dtypes.is_bool(x.type.dtype):
+        return convert(x, sum_dtype(x.type.dtype))
+    return convert(x, x.type.dtype)
+
+
+def max(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
+    """The largest element along ``axis`` (None: all); NaN if there is one.
+
+    Complex numbers are ordered by their real parts, then by their imaginary parts.
+
+    Args:
+      keepdims: whether the axes stay, with length 1.
+      initial: a scalar that takes part.
+      where: which elements take part; needs ``initial``.
+
+    Raises:
+      ArgumentError: there may be no element, and no ``initial`` is given.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.max(cnp.array([[1, 5], [3, 2]]), axis=1))
+    [5 3]
+    """
+    check_no_out("max", out)
+    x = _strong(as_array(a, "max"))
+    return reduce(MAXIMUM, x, axis, keepdims, initial, where)
+
+
+def min(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
+    """The smallest element along ``axis`` (None: all); otherwise as ``max``.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.min(cnp.array([[1, 5], [3, 2]]), axis=1))
+    [1 2]
+    """
+    check_no_out("min", out)
+    x = _strong(as_array(a, "min"))
+    return reduce(MINIMUM, x, axis, keepdims, initial, where)
+
+
+def _strong(x: Any) -> Any:
+    return convert(x, x.type.dtype)
+
+
+amax, amin = max, min
+
+
+def all(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Array:
+    """Whether all elements along ``axis`` are true, which are those that are not zero.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.all(cnp.array([[1, 0], [2, 3]]), axis=1))
+    [False  True]
+    """
+    check_no_out("all", out)
+    x = convert(as_array(a, "all"), dtypes.bool_)
+    return reduce(ALL, x, axis, keepdims, None, where)
+
+
+def any(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Array:
+    """Whether any element along ``axis`` is true, which is one that is not zero.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.any(cnp.array([[0, 0], [2, 3]]), axis=1))
+    [False  True]
+    """
+    check_no_out("any", out)
+    x = convert(as_array(a, "any"), dtypes.bool_)
+    return reduce(ANY, x, axis, keepdims, None, where)
+
+
+def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
+    """How many elements along ``axis`` are not zero.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.count_nonzero(cnp.array([[0, 4], [2, 3]]), axis=1))
+    [1 2]
+    """
+    x = convert(as_array(a, "count_nonzero"), dtypes.bool_)
+    x = convert(x, dtypes.default_int(options.current().enable_x64))
+    return reduce(SUM, x, axis, keepdims, None, None)
+
+
+def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Array:
+    """The largest element along ``axis`` minus the smallest.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.ptp(cnp.array([[1, 5], [3, 2]]), axis=1))
+    [4 1]
+    """
+    check_no_out("ptp", out)
+    x = _strong(as_array(a, "ptp"))
+    high = reduce(MAXIMUM, x, axis, keepdims, None, None)
+    return sub(high, reduce(MINIMUM, x, axis, keepdims, None, None))
