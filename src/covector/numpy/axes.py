@@ -1,8 +1,8 @@
 """Axes as users name them: by number, from either end, one, several, or all.
 
-``canonical_axis`` and ``canonical_axes`` turn them into numbers from 0 to ndim − 1, or say
-what is wrong with them; ``canonical_shape`` does the same for lengths. Also here: the words
-for arguments that NumPy has and immutable arrays cannot honour.
+``canonical_axis`` and ``canonical_axes`` turn them into numbers from 0 to ndim − 1, or
+say what is wrong with them; ``canonical_shape`` does the same for lengths. Also here:
+the words for arguments that NumPy has and immutable arrays cannot honour.
 """
 
 import operator
@@ -27,8 +27,12 @@ def canonical_axis(who: str, axis: Any, ndim: int, name: str = "axis") -> int:
     )
 
 
-def canonical_axes(who: str, axes: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
-    """Different axes counted from the front, in the order given; None stands for all."""
+def canonical_axes(
+    who: str, axes: Any, ndim: int, name: str = "axis"
+) -> tuple[int, ...]:
+    """Different axes counted from the front, in the order given; None stands for
+    all.
+    """
     if axes is None:
         return tuple(range(ndim))
     if type(axes) is int or not isinstance(axes, tuple | list):
@@ -48,8 +52,8 @@ def _integer(who: str, axis: Any, name: str) -> int:
         raise
     except TypeError:
         raise ArgumentError(
-            f"{who}: {name} must be an integer or a tuple of integers, but got {axis!r} "
-            f"of type {type(axis).__name__}."
+            f"{who}: {name} must be an integer or a tuple of integers, but got "
+            f"{axis!r} of type {type(axis).__name__}."
         ) from None
 
 

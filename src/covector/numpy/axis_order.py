@@ -4,7 +4,7 @@ from typing import Any
 
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.errors import ArgumentError, AxisError
+from covector.errors import AxisError
 from covector.numpy.axes import canonical_axes, canonical_axis
 from covector.ops.broadcasting import move_axis
 from covector.ops.transposing import Transpose
@@ -20,7 +20,8 @@ __all__ = [
 
 
 def transpose(a: Any, axes: Any = None) -> Array:
-    """``a`` with its axes in another order: axis k of the result is ``axes[k]`` of ``a``.
+    """``a`` with its axes in another order: axis k of the result is ``axes[k]`` of
+    ``a``.
 
     By default the order is reversed.
 
@@ -36,7 +37,8 @@ def transpose(a: Any, axes: Any = None) -> Array:
         order = canonical_axes("transpose", axes, ndim, "axes")
         if len(order) != ndim:
             raise AxisError(
-                f"transpose of {x.type} needs each of its {ndim} axes once, but got {axes}."
+                f"transpose of {x.type} needs each of its {ndim} axes once, but got "
+                f"{axes}."
             )
     return _permute(x, order)
 
@@ -65,8 +67,8 @@ def matrix_transpose(x: Any, /) -> Array:
     x = as_array(x, "matrix_transpose")
     if x.type.ndim < 2:
         raise AxisError(
-            f"matrix_transpose needs at least two axes, but got {x.type}. For a column, "
-            "use x[:, None]."
+            f"matrix_transpose needs at least two axes, but got {x.type}. For a "
+            "column, use x[:, None]."
         )
     return swapaxes(x, -1, -2)
 
@@ -87,7 +89,8 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
 
 
 def moveaxis(a: Any, source: Any, destination: Any) -> Array:
-    """``a`` with the axes ``source`` moved to ``destination``; the others keep their order.
+    """``a`` with the axes ``source`` moved to ``destination``; the others keep their
+    order.
 
     >>> import covector.numpy as cnp
     >>> cnp.moveaxis(cnp.ones((2, 3, 4)), 0, -1).shape

@@ -1,16 +1,18 @@
 """What ``x[index]`` selects, worked out from types alone.
 
-An index is read in two steps. ``canonical_index`` brings it to one form: integers, spans
-(slices that can be hashed), None, Ellipsis, and integer arrays, into which masks turn.
-``select`` says what that selects, as a value that is kept for the next index of its kind:
+An index is read in two steps. ``canonical_index`` brings it to one form: integers,
+spans (slices that can be hashed), None, Ellipsis, and integer arrays, into which masks
+turn. ``select`` says what that selects, as a value that is kept for the next index of
+its kind:
 
     x[2, 1:9:2, i, None, j]      x: f32[4,9,5,6], i: i32[3,1], j: i32[7]
       │    │    │         └ taken by arrays, which broadcast together: batch (3, 7)
       │    └ starts, lengths and steps: the region in which the rest happens
       └ dropped: one element, and no axis in the result
 
-Where the axes of the batch stand in the result is NumPy's rule: integers and arrays that
-stand side by side leave it in their place; when a slice or None is between, it is in front.
+Where the axes of the batch stand in the result is NumPy's rule: integers and arrays
+that stand side by side leave it in their place; when a slice or None is between, it is
+in front.
 """
 
 import operator
@@ -76,8 +78,8 @@ class Selection:
 def canonical_index(x: Any, index: Any) -> tuple[Any, tuple[Any, ...], list[Any]]:
     """The array, the index in the form that ``select`` takes, and its integer arrays.
 
-    An array among the entries is represented by its type. The array indexed changes only
-    where a scalar mask needs an axis to be an index of.
+    An array among the entries is represented by its type. The array indexed changes
+    only where a scalar mask needs an axis to be an index of.
     """
     entries = index if type(index) is tuple else (index,)
     parts = [_entry(e, k, x.type) for k, e in enumerate(entries)]
@@ -115,8 +117,9 @@ def _not_an_index(entry: Any, place: int, type_: ArrayType) -> str:
     message = f"{type_} cannot be indexed with {entry!r} at position {place}: "
     if isinstance(entry, list | tuple):
         return (
-            f"{message}a {type(entry).__name__} is no index, for converting long ones is "
-            "slow. Write x[covector.numpy.array(...)], or a tuple for one entry per axis."
+            f"{message}a {type(entry).__name__} is no index, for converting long ones "
+            "is slow. Write x[covector.numpy.array(...)], or a tuple for one entry per "
+            "axis."
         )
     if hasattr(entry, "dtype"):
         message = message.replace(repr(entry), f"an array of dtype {entry.dtype}")
@@ -133,14 +136,15 @@ def _bound(bound: Any, entry: slice, place: int, type_: ArrayType) -> int | None
     except TracerIntegerConversionError:
         raise InvalidIndex(
             f"the slice at position {place} of an index of {type_} has a traced bound "
-            f"({bound.type}), so its length, which is a shape, is not known. For a slice "
-            "of known length, use covector.lax.dynamic_slice_in_dim(x, start, length); for "
-            "one that varies, covector.numpy.where with a comparison of arange."
+            f"({bound.type}), so its length, which is a shape, is not known. For a "
+            "slice of known length, use covector.lax.dynamic_slice_in_dim(x, start, "
+            "length); for one that varies, covector.numpy.where with a comparison of "
+            "arange."
         ) from None
     except TypeError:
         raise InvalidIndex(
-            f"the slice at position {place} of an index of {type_} needs integers or None, "
-            f"but got {entry!r}."
+            f"the slice at position {place} of an index of {type_} needs integers or "
+            f"None, but got {entry!r}."
         ) from None
 
 
@@ -185,10 +189,11 @@ def _axes_used(part: Any) -> int:
 
 def _traced_mask(mask: Any, type_: ArrayType) -> str:
     return (
-        f"{type_} was indexed with a traced mask ({mask.type}), so how many elements that "
-        f"selects, which is a shape, is not known. {mask.origin()} To replace elements "
-        "use covector.numpy.where(mask, new, x) or x.at[mask].set(new); to reduce them, "
-        "x.sum(where=mask); to list them, covector.numpy.nonzero(mask, size=...)."
+        f"{type_} was indexed with a traced mask ({mask.type}), so how many elements "
+        f"that selects, which is a shape, is not known. {mask.origin()} To replace "
+        "elements use covector.numpy.where(mask, new, x) or x.at[mask].set(new); to "
+        "reduce them, x.sum(where=mask); to list them, covector.numpy.nonzero(mask, "
+        "size=...)."
     )
 
 
@@ -239,13 +244,14 @@ def _one_per_axis(type_: ArrayType, index: Sequence[Any]) -> list[Any]:
     used = sum([_axes_used(i) for i in index])
     if used > type_.ndim:
         raise InvalidIndex(
-            f"too many indices: {type_} has {type_.ndim} axes, but the index has {used} "
-            "entries that each stand for one."
+            f"too many indices: {type_} has {type_.ndim} axes, but the index has "
+            f"{used} entries that each stand for one."
         )
     dots = [k for k, i in enumerate(index) if i is Ellipsis]
     if len(dots) > 1:
         raise InvalidIndex(
-            f"an index of {type_} may contain `...` once, but it is at positions {dots}."
+            f"an index of {type_} may contain `...` once, but it is at positions "
+            f"{dots}."
         )
     rest = [WHOLE] * (type_.ndim - used)
     if not dots:
@@ -257,7 +263,9 @@ def _nearest(i: int, axis: int, type_: ArrayType) -> int:
     """An integer counted from the front, or the nearest inside the axis."""
     n = type_.shape[axis]
     if n == 0:
-        raise InvalidIndex(f"axis {axis} of {type_} has no element {i}: its length is 0.")
+        raise InvalidIndex(
+            f"axis {axis} of {type_} has no element {i}: its length is 0."
+        )
     return max(0, min(i + n if i < 0 else i, n - 1))
 
 
@@ -285,9 +293,13 @@ def _batch(type_: ArrayType, arrays: list[ArrayType]) -> Shape:
 def _result_shape(
     items: list[Any], lengths: list[int], batch: Shape
 ) -> tuple[Shape, int]:
-    """The shape of the result, and where among its axes that are not new the batch is."""
+    """The shape of the result, and where among its axes that are not new the batch
+    is.
+    """
     by_array = any(type(i) is ArrayType for i in items)
-    advanced = [k for k, i in enumerate(items) if type(i) is int or type(i) is ArrayType]
+    advanced = [
+        k for k, i in enumerate(items) if type(i) is int or type(i) is ArrayType
+    ]
     together = by_array and advanced == list(range(advanced[0], advanced[-1] + 1))
     shape: list[int] = []
     batch_at = new_before = axis = 0

@@ -5,14 +5,13 @@
     integer arrays, masks         one gather
 
 Places outside the array: negative integers count from the end, and what then is still
-outside reads the nearest element, or with ``mode="fill"`` a value that says so. What an index
-selects is worked out in ``index_parsing``.
+outside reads the nearest element, or with ``mode="fill"`` a value that says so. What an
+index selects is worked out in ``index_parsing``.
 """
 
 from functools import lru_cache
 from typing import Any
 
-from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.trace import current
 from covector.core.types import ArrayType
@@ -38,7 +37,9 @@ def index(x: Array, idx: Any) -> Array:
 
 @lru_cache(8192)
 def static_reads(type_: ArrayType, parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The operations, at most one for integers and slices forwards, that read an index."""
+    """The operations, at most one for integers and slices forwards, that read an
+    index.
+    """
     selection = select(type_, parts)
     return region_reads(type_, selection, selection.shape)
 

@@ -1,7 +1,9 @@
-"""Arrays put side by side: concatenated along an axis, stacked along a new one, in blocks.
+"""Arrays put side by side: concatenated along an axis, stacked along a new one, in
+blocks.
 
-All functions promote to one element type. Where one array is given in place of a list of
-arrays, it counts as the list of its parts along the first axis, and none are taken apart.
+All functions promote to one element type. Where one array is given in place of a list
+of arrays, it counts as the list of its parts along the first axis, and none are taken
+apart.
 """
 
 from collections.abc import Sequence
@@ -56,8 +58,9 @@ def concatenate(arrays: Any, axis: Any = 0, dtype: Any = None) -> Array:
     ndim = parts[0].type.ndim
     if ndim == 0 or any(x.type.ndim != ndim for x in parts):
         raise TypeMismatch(
-            "concatenate needs arrays with the same number of axes, at least one, but got "
-            f"{show_types(x.type for x in parts)}. To join along a new axis, use stack."
+            "concatenate needs arrays with the same number of axes, at least one, but "
+            f"got {show_types(x.type for x in parts)}. To join along a new axis, use "
+            "stack."
         )
     k = canonical_axis("concatenate", axis, ndim)
     return parts[0] if len(parts) == 1 else Concatenate(k)(*parts)
@@ -120,8 +123,8 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
     if len({x.type.shape for x in parts}) > 1:
         raise TypeMismatch(
             "stack needs arrays of one shape, but got "
-            f"{show_types(x.type for x in parts)}. To join along an axis that they have, "
-            "use concatenate."
+            f"{show_types(x.type for x in parts)}. To join along an axis that they "
+            "have, use concatenate."
         )
     return Stack(canonical_axis("stack", axis, parts[0].type.ndim + 1))(*parts)
 
@@ -140,7 +143,8 @@ def vstack(tup: Any, dtype: Any = None) -> Array:
 
 
 def hstack(tup: Any, dtype: Any = None) -> Array:
-    """The arrays side by side: along their second axis, or the first if it is the only one.
+    """The arrays side by side: along their second axis, or the first if it is the only
+    one.
 
     >>> import covector.numpy as cnp
     >>> cnp.hstack([cnp.arange(2), cnp.arange(3)]).shape
@@ -168,7 +172,9 @@ def column_stack(tup: Any) -> Array:
     >>> cnp.column_stack([cnp.arange(3), cnp.ones((3, 2))]).shape
     (3, 3)
     """
-    arrays = [x if x.ndim > 1 else reshape(x, (-1, 1)) for x in _listed("column_stack", tup)]
+    arrays = [
+        x if x.ndim > 1 else reshape(x, (-1, 1)) for x in _listed("column_stack", tup)
+    ]
     return concatenate(arrays, 1)
 
 
@@ -199,8 +205,8 @@ def block(arrays: Any) -> Array:
     before, and so on. Blocks with fewer axes than needed get new ones in front.
 
     Raises:
-      ArgumentError: a list is empty, the lists are not equally deep, or a tuple is among
-        them.
+      ArgumentError: a list is empty, the lists are not equally deep, or a tuple is
+        among them.
 
     >>> import covector.numpy as cnp
     >>> cnp.block([[cnp.eye(2), cnp.zeros((2, 1))], [cnp.ones((1, 3))]]).shape
@@ -224,7 +230,8 @@ def _depth(arrays: Any) -> int:
     if len(depths) != 1:
         found = f"depths {sorted(depths)}" if depths else "an empty list"
         raise ArgumentError(
-            f"block needs lists that are nested equally deep and not empty, but got {found}."
+            "block needs lists that are nested equally deep and not empty, but got "
+            f"{found}."
         )
     return depths.pop() + 1
 
@@ -237,6 +244,8 @@ def _leaves(arrays: Any) -> list[Any]:
 
 def _assemble(arrays: Any, depth: int, ndim: int) -> Any:
     if isinstance(arrays, list):
-        return concatenate([_assemble(a, depth - 1, ndim) for a in arrays], ndim - depth)
+        return concatenate(
+            [_assemble(a, depth - 1, ndim) for a in arrays], ndim - depth
+        )
     x = as_array(arrays, "block")
     return reshape(x, (1,) * (ndim - x.ndim) + x.shape)

@@ -1,7 +1,7 @@
 """What every reduction shares: which axes, where, from what start, and in what shape.
 
-A ``Fold`` says how two elements combine; ``reduce`` brings the operand to what its operation
-takes and the result to what NumPy promises:
+A ``Fold`` says how two elements combine; ``reduce`` brings the operand to what its
+operation takes and the result to what NumPy promises:
 
     where=      elements that do not take part become the identity (or ``initial``)
     initial=    combines with the result
@@ -73,12 +73,16 @@ def kept_shape(shape: Shape, axes: tuple[int, ...]) -> Shape:
 
 
 def keep(x: Any, shape: Shape, axes: tuple[int, ...]) -> Any:
-    """A reduction of an array of ``shape`` over ``axes``, with these kept as length 1."""
+    """A reduction of an array of ``shape`` over ``axes``, with these kept as length
+    1.
+    """
     return Reshape(kept_shape(shape, axes))(x)
 
 
 def along(x: Any, shape: Shape, axes: tuple[int, ...]) -> Any:
-    """A reduction of an array of ``shape`` over ``axes``, repeated to fill the shape."""
+    """A reduction of an array of ``shape`` over ``axes``, repeated to fill the
+    shape.
+    """
     kept = tuple([k for k in range(len(shape)) if k not in axes])
     return BroadcastInDim(shape, kept)(x)
 
@@ -101,8 +105,8 @@ def mask_for(who: str, where: Any, type_: ArrayType) -> Any:
     mask = as_array(where, who)
     if not dtypes.is_bool(mask.type.dtype):
         raise DTypeError(
-            f"{who} needs a mask of bools for `where`, but got {mask.type}. For elements "
-            "that are not zero, use where=mask != 0."
+            f"{who} needs a mask of bools for `where`, but got {mask.type}. For "
+            "elements that are not zero, use where=mask != 0."
         )
     if mask.type.shape == () and type_.shape:
         return mask
@@ -112,8 +116,8 @@ def mask_for(who: str, where: Any, type_: ArrayType) -> Any:
     )
     if not fits:
         raise TypeMismatch(
-            f"{who} of {type_} needs a mask `where` that broadcasts to its shape, but got "
-            f"{mask.type}."
+            f"{who} of {type_} needs a mask `where` that broadcasts to its shape, but "
+            f"got {mask.type}."
         )
     return broadcast_to(mask, type_.shape)
 
@@ -128,11 +132,13 @@ def _start(who: str, initial: Any, dtype: Any) -> Any:
 def _check_nonempty(
     who: str, type_: ArrayType, axes: tuple[int, ...], where: Any
 ) -> None:
-    """Raise where there may be nothing to reduce, and NumPy defines no result for that."""
+    """Raise where there may be nothing to reduce, and NumPy defines no result for
+    that.
+    """
     if where is not None:
         raise ArgumentError(
-            f"{who} with `where` may have no element to reduce, and {who} of nothing has no "
-            "value: give `initial`."
+            f"{who} with `where` may have no element to reduce, and {who} of nothing "
+            "has no value: give `initial`."
         )
     if count_along(type_.shape, axes) == 0:
         raise ArgumentError(

@@ -108,8 +108,8 @@ def squeeze(a: Any, axis: Any = None) -> Array:
         longer = [k for k in dropped if shape[k] != 1]
         if longer:
             raise AxisError(
-                f"squeeze can drop axes of length 1 only, but axis {longer[0]} of {x.type} "
-                f"has length {shape[longer[0]]}."
+                f"squeeze can drop axes of length 1 only, but axis {longer[0]} of "
+                f"{x.type} has length {shape[longer[0]]}."
             )
     if not dropped:
         return x
@@ -149,7 +149,8 @@ def broadcast_shapes(*shapes: Any) -> Shape:
 
 
 def broadcast_to(array: Any, shape: Any) -> Array:
-    """``array`` repeated along new axes, and along those of length 1, to fill ``shape``.
+    """``array`` repeated along new axes, and along those of length 1, to fill
+    ``shape``.
 
     >>> import covector.numpy as cnp
     >>> cnp.broadcast_to(cnp.arange(2), (3, 2)).tolist()
@@ -163,8 +164,8 @@ def broadcast_to(array: Any, shape: Any) -> Array:
     )
     if not fits:
         raise TypeMismatch(
-            f"broadcast_to cannot spread {x.type} over the shape {wanted}: seen from the "
-            "right, each of its lengths must be 1 or the one wanted."
+            f"broadcast_to cannot spread {x.type} over the shape {wanted}: seen from "
+            "the right, each of its lengths must be 1 or the one wanted."
         )
     return promote.broadcast_to(x, wanted)
 
@@ -208,6 +209,7 @@ def atleast_3d(*arys: Any) -> Array | list[Array]:
     >>> cnp.atleast_3d(cnp.ones(3)).shape
     (1, 3, 1)
     """
+
     def lift(shape: Shape) -> Shape:
         match shape:
             case ():

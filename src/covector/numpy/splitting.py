@@ -20,11 +20,12 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Consecutive parts of ``ary`` along ``axis``.
 
     Args:
-      indices_or_sections: how many parts of equal length, or the increasing places where
-        each part but the first begins.
+      indices_or_sections: how many parts of equal length, or the increasing places
+        where each part but the first begins.
 
     Raises:
-      ArgumentError: the length cannot be divided equally, or the places are out of order.
+      ArgumentError: the length cannot be divided equally, or the places are out of
+        order.
 
     >>> import covector.numpy as cnp
     >>> [part.tolist() for part in cnp.split(cnp.arange(5), [1, 3])]
@@ -34,7 +35,8 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
 
 
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """``split`` that allows a length which cannot be divided: the first parts are longer.
+    """``split`` that allows a length which cannot be divided: the first parts are
+    longer.
 
     >>> import covector.numpy as cnp
     >>> [part.tolist() for part in cnp.array_split(cnp.arange(5), 3)]
@@ -88,8 +90,8 @@ def _split(
     sizes = tuple([b - a for a, b in pairwise([0, *ends, n])])
     if min(sizes) < 0:
         raise ArgumentError(
-            f"{who} needs increasing places to cut at, but got {indices_or_sections} for an "
-            f"axis of length {n}."
+            f"{who} needs increasing places to cut at, but got {indices_or_sections} "
+            f"for an axis of length {n}."
         )
     return list(Split(sizes, k)(x))
 
@@ -99,7 +101,11 @@ def _even_ends(who: str, n: int, count: int, equal: bool) -> list[int]:
     if count < 1 or (equal and n % count):
         raise ArgumentError(
             f"{who} cannot divide an axis of length {n} into {count} equal parts"
-            + (", for there must be at least one." if count < 1 else "; array_split can.")
+            + (
+                ", for there must be at least one."
+                if count < 1
+                else "; array_split can."
+            )
         )
     size, longer = divmod(n, count)
     return [k * size + min(k, longer) for k in range(1, count)]
@@ -114,5 +120,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
     """
     x = as_array(x, "unstack")
     if not x.type.ndim:
-        raise AxisError(f"unstack needs an array with at least one axis, but got {x.type}.")
+        raise AxisError(
+            f"unstack needs an array with at least one axis, but got {x.type}."
+        )
     return tuple(Unstack(canonical_axis("unstack", axis, x.type.ndim))(x))
