@@ -27,7 +27,7 @@ from covector.ops.ordering import (
 
 @dataclass(frozen=True, eq=False)
 class _Place(Primitive):
-    """The place along ``axis``, which disappears, of an extremum, as ``index_dtype``."""
+    """The place of an extremum along ``axis``, which disappears, in ``index_dtype``."""
 
     axis: int
     index_dtype: Any
@@ -128,11 +128,11 @@ class _Place(Primitive):
 
 
 class Argmax(_Place):
-    """The place of the first largest element along ``axis``; of the first NaN if any."""
+    """The place of the first largest element along ``axis``, or of the first NaN."""
 
 
 class Argmin(_Place):
-    """The place of the first smallest element along ``axis``; of the first NaN if any."""
+    """The place of the first smallest element along ``axis``, or of the first NaN."""
 
     function = staticmethod(np.argmin)
     largest = False

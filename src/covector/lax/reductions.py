@@ -1,0 +1,223 @@
+"""Reductions over axes, and where the extrema along an axis are."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from covector import tree
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.core.types import show_types
+from covector.errors import TypeMismatch
+from covector.ops.argmax import Argmax, Argmin
+from covector.ops.broadcasting import ReduceSum
+from covector.ops.reductions import (
+    ReduceAnd,
+    ReduceMax,
+    ReduceMin,
+    ReduceOr,
+    ReduceProd,
+    ReduceXor,
+)
+from covector.programs.reduce import combiner, initial_value, reduce_flat
+
+__all__ = [
+    "argmax",
+    "argmin",
+    "reduce",
+    "reduce_and",
+    "reduce_max",
+    "reduce_min",
+    "reduce_or",
+    "reduce_prod",
+    "reduce_sum",
+    "reduce_xor",
+]
+
+
+def reduce(
+    operands: Any,
+    init_values: Any,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+    out_sharding: Any = None,
+) -> Any:
+    """The elements along ``dimensions`` combined into one by a Python function.
+
+    Args:
+      operands: an array, or a tree of arrays of one shape, reduced together.
+      init_values: a scalar for each, from which the combination starts; it must not
+        matter how often it is combined with.
+      computation: takes two trees of scalars like ``operands`` and combines them into
+        one. It must be associative: the order is left to the compiler.
+      dimensions: axes, counted from 0.
+
+    Raises:
+      TypeMismatch: trees, shapes or dtypes do not go together.
+      ConcretizationTypeError: the computation uses a traced value from outside.
+
+    >>> import covector.numpy as cnp
+    >>> x = cnp.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> print(reduce(x, 0.0, lambda a, b: cnp.sqrt(a * a + b * b), (1,)))
+    [2.236068 5.      ]
+    """
+    leaves, structure = tree.flatten(operands)
+    arrays = [as_array(x, "reduce") for x in leaves]
+    starts, found = tree.flatten(init_values)
+    difference = tree.describe_difference(
+        found, structure, ("the initial value", "the operand")
+    )
+    if difference or not arrays:
+        raise TypeMismatch(
+            "reduce needs some operands, and an initial value for each of them, but "
+            f"{difference or 'got none'}."
+        )
+    types = [x.type for x in arrays]
+    if any([t.shape != types[0].shape for t in types]):
+        raise TypeMismatch(
+            f"reduce needs operands of one shape, but got {show_types(types)}."
+        )
+    initial = [
+        initial_value("reduce", i, x) for i, x in zip(starts, arrays, strict=True)
+    ]
+    program = combiner("reduce", computation, structure, [t.dtype for t in types])
+    outs = reduce_flat(program, arrays, initial, tuple(dimensions))
+    return tree.unflatten(structure, outs)
+
+
+def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
+    """The sum of the elements along ``axes``, in their dtype: integers wrap around.
+
+    Raises:
+      TypeMismatch: ``axes`` are not different axes of the operand, counted from 0.
+      DTypeError: the elements are not numbers.
+
+    >>> import covector.numpy as cnp
+    >>> print(reduce_sum(cnp.array([[1, 2], [3, 4]]), (0,)))
+    [4 6]
+    """
+    return ReduceSum(tuple(axes))(as_array(operand, "reduce_sum"))
+
+
+def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
+    """The product of the elements along ``axes``, in their dtype.
+
+    Raises:
+      TypeMismatch: ``axes`` are not different axes of the operand, counted from 0.
+      DTypeError: the elements are not numbers.
+
+    >>> import covector.numpy as cnp
+    >>> print(reduce_prod(cnp.array([[1, 2], [3, 4]]), (1,)))
+    [ 2 12]
+    """
+    return ReduceProd(tuple(axes))(as_array(operand, "reduce_prod"))
+
+
+def reduce_max(operand: Any, axes: Sequence[int]) -> Array:
+    """The largest element along ``axes``: NaN if any is, −∞ of no elements.
+
+    Complex numbers are ordered by their real, then by their imaginary parts. Elements
+    that tie share the derivative evenly.
+
+    Raises:
+      TypeMismatch: ``axes`` are not different axes of the operand, counted from 0.
+      DTypeError: the elements are neither numbers nor bools.
+
+    >>> import covector.numpy as cnp
+    >>> print(reduce_max(cnp.array([[1, 5], [3, 4]]), (0,)))
+    [3 5]
+    """
+    return ReduceMax(tuple(axes))(as_array(operand, "reduce_max"))
+
+
+def reduce_min(operand: Any, axes: Sequence[int]) -> Array:
+    """The smallest element along ``axes``: NaN if any is, ∞ of no elements.
+
+    Complex numbers are ordered by their real, then by their imaginary parts. Elements
+    that tie share the derivative evenly.
+
+    Raises:
+      TypeMismatch: ``axes`` are not different axes of the operand, counted from 0.
+      DTypeError: the elements are neither numbers nor bools.
+
+    >>> import covector.numpy as cnp
+    >>> print(reduce_min(cnp.array([[1, 5], [3, 4]]), (0,)))
+    [1 4]
+    """
+    return ReduceMin(tuple(axes))(as_array(operand, "reduce_min"))
+
+
+def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
+    """The bits set in all elements along ``axes``; of bools, whether all are True.
+
+    Raises:
+      TypeMismatch: ``axes`` are not different axes of the operand, counted from 0.
+      DTypeError: the elements are neither integers nor bools.
+
+    >>> import covector.numpy as cnp
+    >>> print(reduce_and(cnp.array([6, 12]), (0,)))
+    4
+    """
+    return ReduceAnd(tuple(axes))(as_array(operand, "reduce_and"))
+
+
+def reduce_or(operand: Any, axes: Sequence[int]) -> Array:
+    """The bits set in any element along ``axes``; of bools, whether any is True.
+
+    Raises:
+      TypeMismatch: ``axes`` are not different axes of the operand, counted from 0.
+      DTypeError: the elements are neither integers nor bools.
+
+    >>> import covector.numpy as cnp
+    >>> print(reduce_or(cnp.array([6, 12]), (0,)))
+    14
+    """
+    return ReduceOr(tuple(axes))(as_array(operand, "reduce_or"))
+
+
+def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
+    """The bits set in an odd number of elements along ``axes``.
+
+    Raises:
+      TypeMismatch: ``axes`` are not different axes of the operand, counted from 0.
+      DTypeError: the elements are neither integers nor bools.
+
+    >>> import covector.numpy as cnp
+    >>> print(reduce_xor(cnp.array([6, 12]), (0,)))
+    10
+    """
+    return ReduceXor(tuple(axes))(as_array(operand, "reduce_xor"))
+
+
+def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
+    """The place of the largest element along ``axis``, the first if several are.
+
+    NaN counts as larger than any number.
+
+    Raises:
+      TypeMismatch: there is no such axis (counted from 0), no element along it, or too
+        many to be counted in ``index_dtype``.
+      DTypeError: complex elements, or an ``index_dtype`` that is not of integers.
+
+    >>> import covector.numpy as cnp
+    >>> print(argmax(cnp.array([[1, 5, 5], [3, 4, 0]]), 1, "int32"))
+    [1 1]
+    """
+    return Argmax(axis, dtypes.as_dtype(index_dtype))(as_array(operand, "argmax"))
+
+
+def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
+    """The place of the smallest element along ``axis``, the first if several are.
+
+    NaN counts as smaller than any number.
+
+    Raises:
+      TypeMismatch: there is no such axis (counted from 0), no element along it, or too
+        many to be counted in ``index_dtype``.
+      DTypeError: complex elements, or an ``index_dtype`` that is not of integers.
+
+    >>> import covector.numpy as cnp
+    >>> print(argmin(cnp.array([[1, 5, 1], [3, 4, 0]]), 1, "int32"))
+    [0 2]
+    """
+    return Argmin(axis, dtypes.as_dtype(index_dtype))(as_array(operand, "argmin"))

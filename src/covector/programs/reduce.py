@@ -1,0 +1,253 @@
+"""``Reduce``: all elements along some axes combined by a program on two scalars.
+
+The program combines (x₁, …, xₖ) with (y₁, …, yₖ), one element of each operand, and must
+be associative; elements are combined in any order and grouping. Where it is one of the
+operations that has a reduction of its own, ``reduce_flat`` uses that.
+
+XLA reduces with the program as it is. Derivatives, and batches of initial values, are
+those of the same reduction written as a tree: neighbours are combined, as whole arrays,
+until one is left.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from covector import tree
+from covector.core.array import ConcreteArray
+from covector.core.convert import as_array, scalar
+from covector.core.jaxpr import Jaxpr, run
+from covector.core.primitive import Primitive
+from covector.core.source import function_line
+from covector.core.staging import stage
+from covector.core.types import ArrayType, show_types
+from covector.errors import ConcretizationTypeError, TypeMismatch
+from covector.ops.arithmetic import Add, Mul
+from covector.ops.bitwise import And, Or, Xor
+from covector.ops.broadcasting import BroadcastInDim, ReduceSum, align, reduced_type
+from covector.ops.casting import convert
+from covector.ops.extrema import Max, Min
+from covector.ops.joining import Concatenate
+from covector.ops.networks import cut
+from covector.ops.reductions import (
+    ReduceAnd,
+    ReduceMax,
+    ReduceMin,
+    ReduceOr,
+    ReduceProd,
+    ReduceXor,
+    highest,
+    lowest,
+)
+from covector.ops.transposing import Reshape, Transpose
+from covector.programs.call import call
+from covector.programs.canonical import canonical
+from covector.transforms.batch import batch_jaxpr
+
+#: operations on two elements that have a reduction of their own, and their identities
+REDUCTIONS: dict[type[Primitive], tuple[Any, Callable[[Any], Any]]] = {
+    Add: (ReduceSum, lambda dtype: 0),
+    Mul: (ReduceProd, lambda dtype: 1),
+    Max: (ReduceMax, lowest),
+    Min: (ReduceMin, highest),
+    And: (ReduceAnd, lambda dtype: -1),
+    Or: (ReduceOr, lambda dtype: 0),
+    Xor: (ReduceXor, lambda dtype: 0),
+}
+
+
+def reduce_flat(
+    jaxpr: Jaxpr,
+    operands: Sequence[Any],
+    initial: Sequence[Any],
+    dimensions: tuple[int, ...],
+) -> Sequence[Any]:
+    """Operands reduced by a combining program, from these initial values."""
+    op = single_operation(jaxpr)
+    if op is None or type(op) not in REDUCTIONS:
+        return jaxpr.memo(Reduce, dimensions)(*operands, *initial)
+    reduction, identity = REDUCTIONS[type(op)]
+    (start,) = initial
+    out = reduction(dimensions)(*operands)
+    return [out if is_known(start, identity(out.type.dtype)) else op(start, out)]
+
+
+def is_known(x: Any, value: Any) -> bool:
+    """Whether ``x`` is known and this number."""
+    if type(x) is not ConcreteArray:
+        return False
+    return bool(x.host() == np.asarray(value).astype(x.type.storage))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reduce(Primitive):
+    """k operands of one shape and k initial scalars, reduced along ``dimensions``."""
+
+    interned = False
+    multiple_results = True
+
+    jaxpr: Jaxpr
+    dimensions: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return f"Reduce({self.jaxpr.name}, {self.dimensions})"
+
+    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        operands = types[: len(types) // 2]
+        return [reduced_type("reduce", x, self.dimensions).strong() for x in operands]
+
+    def linearize(self, active: Any, *primals: Any) -> Any:
+        return self._as_tree(primals).linearize(active, *primals)
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        k = len(args) // 2
+        if set(dims[k:]) != {None}:
+            types = [
+                a.type if d is None else unbatched_type(a.type, d)
+                for a, d in zip(args, dims, strict=True)
+            ]
+            return self._as_tree(types).batch(size, args, dims)
+        operands = align(size, args[:k], dims[:k])
+        over_batch = self.jaxpr.memo(Reduce, tuple([a + 1 for a in self.dimensions]))
+        return over_batch(*operands, *args[k:]), [0] * k
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        elements = [ArrayType((), t.dtype) for t in ctx.out_types]
+        op = ctx.op(
+            "stablehlo.reduce",
+            operands,
+            ctx.out_types,
+            regions=1,
+            dimensions=self.dimensions,
+        )
+        ctx.region(op, 0, elements * 2, lambda inner, *xy: inner.inline(self.jaxpr, xy))
+        return op.results
+
+    def _as_tree(self, args: Sequence[Any]) -> Any:
+        types = tuple([getattr(a, "type", a) for a in args])
+        return call(self.jaxpr.memo(tree_program, self.dimensions, types))
+
+
+def unbatched_type(type: ArrayType, dim: int) -> ArrayType:
+    """The type of one of a batch."""
+    return type.with_shape(type.shape[:dim] + type.shape[dim + 1 :])
+
+
+# -- as a tree -------------------------------------------------------------------------
+
+
+def tree_program(
+    jaxpr: Jaxpr, dimensions: tuple[int, ...], types: tuple[ArrayType, ...]
+) -> Jaxpr:
+    """The reduction as a program of whole arrays (memoise on the combining program)."""
+    k = len(types) // 2
+
+    def reduced(*args: Any) -> list[Any]:
+        return reduce_in_pairs(jaxpr, args[:k], args[k:], dimensions)
+
+    return stage(reduced, types, f"reduce_{jaxpr.name}").jaxpr
+
+
+def reduce_in_pairs(
+    jaxpr: Jaxpr, operands: Sequence[Any], initial: Sequence[Any], axes: tuple[int, ...]
+) -> list[Any]:
+    """Neighbours along ``axes`` combined until one is left, then with ``initial``."""
+    xs = [_merged_in_front(x, axes) for x in operands]
+    shape = reduced_type("reduce", operands[0].type, axes).shape
+    starts = [BroadcastInDim(shape, ())(i) for i in initial]
+    while (n := xs[0].type.shape[0]) > 1:
+        first = [cut(x, 0, 0, n - 1, 2) for x in xs]
+        second = [cut(x, 0, 1, n, 2) for x in xs]
+        pairs = combined(jaxpr, first, second)
+        last = [cut(x, 0, n - 1, n) for x in xs]
+        xs = [
+            Concatenate(0)(p, q) if n % 2 else p
+            for p, q in zip(pairs, last, strict=True)
+        ]
+    if n == 0:
+        return starts
+    return combined(jaxpr, starts, [Reshape(shape)(x) for x in xs])
+
+
+def _merged_in_front(x: Any, axes: tuple[int, ...]) -> Any:
+    """``x`` with these axes as one, the first."""
+    kept = [k for k in range(x.type.ndim) if k not in axes]
+    shape = [x.type.shape[k] for k in kept]
+    count = math.prod([x.type.shape[a] for a in axes])
+    return Reshape((count, *shape))(Transpose((*axes, *kept))(x))
+
+
+def combined(jaxpr: Jaxpr, xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
+    """A program on scalars, applied to arrays of one shape element by element."""
+    shape, size = xs[0].type.shape, xs[0].type.size
+    flat = Reshape((size,))
+    program, _ = jaxpr.memo(batch_jaxpr, size, (0,) * (2 * len(xs)), (True,) * len(xs))
+    outs = run(program, [flat(v) for v in (*xs, *ys)])
+    return [Reshape(shape)(out) for out in outs]
+
+
+# -- from a Python function ------------------------------------------------------------
+
+
+def combiner(
+    who: str, fun: Callable[..., Any], structure: Any, dtypes_: Sequence[Any]
+) -> Jaxpr:
+    """The program of a Python function that combines two trees of scalars."""
+    elements = [ArrayType((), dtype) for dtype in dtypes_]
+    k = len(elements)
+
+    def flat(*xy: Any) -> list[Any]:
+        out = fun(tree.unflatten(structure, xy[:k]), tree.unflatten(structure, xy[k:]))
+        outs, found = tree.flatten(out)
+        difference = tree.describe_difference(found, structure, ("it", "each argument"))
+        if difference:
+            raise TypeMismatch(
+                f"{who} needs a function that makes of two trees one like them, but of "
+                f"the result of {function_line(fun)}: {difference}."
+            )
+        return outs
+
+    staged = stage(flat, elements * 2, getattr(fun, "__name__", "combine"))
+    if staged.captured:
+        raise ConcretizationTypeError(
+            f"{who} needs a function of its two arguments alone, but "
+            f"{function_line(fun)} uses a traced value or a large array from outside: "
+            f"{show_types([c.type for c in staged.captured])}. Fold with "
+            "covector.lax.scan, whose carry can hold it."
+        )
+    if [t.strong() for t in staged.jaxpr.out_types] != elements:
+        raise TypeMismatch(
+            f"{who} needs a function that returns {show_types(elements)} for two of "
+            f"these, but {function_line(fun)} returned "
+            f"{show_types(staged.jaxpr.out_types)}. Convert its result."
+        )
+    return canonical(staged.jaxpr)
+
+
+def single_operation(jaxpr: Jaxpr) -> Primitive | None:
+    """The operation on two elements that a combining program consists of, if any."""
+    if len(jaxpr.equations) != 1:
+        return None
+    (equation,) = jaxpr.equations
+    if set(equation.inputs) != set(jaxpr.inputs) or len(jaxpr.inputs) != 2:
+        return None
+    return equation.op if tuple(equation.outputs) == jaxpr.outputs else None
+
+
+def initial_value(who: str, value: Any, operand: Any) -> Any:
+    """An initial value as a scalar of the dtype of its operand."""
+    dtype = operand.type.dtype
+    if isinstance(value, bool | int | float | complex) and not isinstance(
+        value, np.generic
+    ):
+        return scalar(value, dtype)
+    start = as_array(value, who)
+    if start.type.shape != () or (start.type.dtype != dtype and not start.type.weak):
+        raise TypeMismatch(
+            f"{who} of {operand.type} needs an initial value of type "
+            f"{operand.type.with_shape(())}, but got {start.type}."
+        )
+    return convert(start, dtype)
