@@ -25,13 +25,13 @@ class Options:
     numpy_rank_promotion: str = "allow"
     default_device: Any = None
     threefry_partitionable: bool = True
+    disable_jit: bool = False
 
 
 @dataclass
 class Settings:
     """What a user can switch without changing any program."""
 
-    disable_jit: bool = False
     check_programs: bool = False
 
 

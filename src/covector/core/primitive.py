@@ -8,7 +8,7 @@ one rule:
     evaluate       evaluation   the values, for operations that know better than to be
                                 compiled alone: those that carry programs or functions
     differential   derivatives  one linear map per operand, and the value is given
-    linearize      derivatives  values and how they move; by default from the differential
+    linearize      derivatives  values and how they move, where a differential will not do
     transpose      derivatives  the adjoint of a linear operation
     batch          vmap         the operation over a batch
     lower          compilation  which StableHLO?
@@ -54,6 +54,9 @@ class Primitive(metaclass=Interned):
 
     on_host: Any = None
     evaluate: Any = None
+    #: ``linearize(active, *primals)`` gives ``(outs, push)``, with ``push`` linear from
+    #: tangents (None where inactive) to tangents; only where ``differential`` will not do
+    linearize: Any = None
     #: ``stage(trace, args)``: for operations that are written down in another form
     stage: Any = None
     instances: dict[tuple, "Primitive"]
@@ -108,30 +111,24 @@ class Primitive(metaclass=Interned):
         """One linear map per operand (None: it does not move the result)."""
         raise self._missing("differential", "differentiation", [p.type for p in primals])
 
-    def linearize(self, active: Sequence[bool], *primals: Any) -> Linearized:
-        """The values, and a linear function from tangents (None where inactive) to tangents."""
-        out = self(*primals)
-        maps = self.differential(out, *primals)
-
-        def push(*tangents: Any) -> Sequence[Any]:
-            total = None
-            for tangent, linear in zip(tangents, maps, strict=True):
-                if tangent is None or linear is None:
-                    continue
-                moved = linear(tangent)
-                total = moved if total is None else total + moved
-            return (total,)
-
-        return (out,), push
-
     def differentiate(
         self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
     ) -> tuple[Sequence[Any], Sequence[Any]]:
         """Values computed in ``parent`` and tangents computed in ``tangent_trace``."""
         current.trace = parent
-        outs, push = self.linearize([t is not None for t in tangents], *primals)
+        if self.linearize is not None:
+            outs, push = self.linearize([t is not None for t in tangents], *primals)
+            current.trace = tangent_trace
+            return outs, push(*tangents)
+        (out,) = outs = parent.process(self, primals)
+        maps = self.differential(out, *primals)
         current.trace = tangent_trace
-        return outs, push(*tangents)
+        total = None
+        for tangent, linear in zip(tangents, maps, strict=True):
+            if tangent is not None and linear is not None:
+                moved = linear(tangent)
+                total = moved if total is None else total + moved
+        return outs, (total,)
 
     def transpose(self, cotangents: Sequence[Any], *args: Any) -> Sequence[Any]:
         """Cotangents of the ``Linear`` entries of ``args``; None elsewhere, or for zero."""

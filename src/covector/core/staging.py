@@ -83,19 +83,26 @@ class StagingTrace(Trace):
         return found[1]
 
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
-        atoms = [
-            a.var if type(a) is StagedTracer and a.trace is self else self.atom(a)
-            for a in args
-        ]
         if not self.alive:
             check_scope(next(a for a in args if isinstance(a, Tracer)), self)
         if op.stage is not None:
             staged = op.stage(self, args)
             if staged is not None:
                 return staged
-        types = tuple([a.type for a in atoms])
-        outs = op.plan(types).outs
-        if Var not in map(type, atoms) and op.pure and _is_small(types, outs):
+        atoms, types, traced = [], [], False
+        for a in args:
+            if type(a) is StagedTracer and a.trace is self:
+                traced = True
+                atoms.append(a.var)
+            else:
+                atoms.append(self.atom(a))
+            types.append(atoms[-1].type)
+        signature = tuple(types)
+        try:
+            outs = op.plans[signature].outs  # type: ignore[attr-defined]
+        except (AttributeError, KeyError):
+            outs = op.plan(signature).outs
+        if not traced and op.pure and _is_known(atoms, types, outs):
             return _evaluate(op, atoms)
         line = user_line() if self.lines else None
         results = [Var(t) for t in outs]
@@ -120,9 +127,12 @@ class Staged(NamedTuple):
     captured: list[Any]
 
 
-def _is_small(types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
-    return all([t.size <= KNOWN_LIMIT for t in types]) and all(
-        [t.size <= KNOWN_LIMIT for t in outs]
+def _is_known(
+    atoms: Sequence[Any], types: Sequence[ArrayType], outs: Sequence[ArrayType]
+) -> bool:
+    """Whether all operands are concrete, and everything is small."""
+    return Var not in map(type, atoms) and all(
+        [t.size <= KNOWN_LIMIT for t in (*types, *outs)]
     )
 
 

@@ -51,31 +51,54 @@ class Lowered:
 class Compiled:
     """A program that runs on one device: arrays in, arrays out."""
 
-    __slots__ = ("_all_used", "_positions", "device", "executable", "lowered", "run", "types")
-
-    run: Callable[[Sequence[Any]], list[Any]]
-
     def __init__(self, lowered: Lowered, made: Any) -> None:
         self.lowered = lowered
         self.executable = made
-        self.run = made.execute
         self.device = lowered.device
-        self.types = [t for t in lowered.jaxpr.out_types]
-        self._all_used = all(lowered.used)
-        self._positions = [i for i, u in enumerate(lowered.used) if u]
+        self._run = made.execute
+        self._types = lowered.jaxpr.out_types
+        #: positions of the arguments that are passed on; None for all of them
+        self._kept = (
+            None
+            if all(lowered.used)
+            else [i for i, used in enumerate(lowered.used) if used]
+        )
 
     def __call__(self, args: Sequence[ConcreteArray], committed: Any = None) -> list[Any]:
         """Run on arrays of the right types; results are pending until read."""
-        if not self._all_used:
-            args = [args[i] for i in self._positions]
+        if self._kept is not None:
+            args = [args[i] for i in self._kept]
         device = self.device
-        outs = self.run(
+        outs = self._run(
             [a._buffer if a._buffer is not None else a.buffer(device) for a in args]
         )
         return [
             ConcreteArray(t, None, b, committed)
-            for t, b in zip(self.types, outs, strict=True)
+            for t, b in zip(self._types, outs, strict=True)
         ]
+
+    def bound(self, captured: list[Any], out_tree: Any, donated: list[int]) -> Any:
+        """The quickest call: from leaves on this device to the tree of results.
+
+        It raises, in whatever words, where the leaves are anything else.
+        """
+        device, types, kept = self.device, self._types, self._kept
+        launch, handlers = self.executable.launch, self.executable.handlers
+        unflatten = out_tree.unflatten
+
+        def quick(leaves: list[Any]) -> Any:
+            args = captured + leaves if captured else leaves
+            if kept is not None:
+                args = [args[i] for i in kept]
+            outs = launch(
+                [a._buffer if a._buffer is not None else a.buffer(device) for a in args]
+            ).consume_with_handlers(handlers)
+            if donated:
+                for i in donated:
+                    leaves[i].forget()
+            return unflatten([ConcreteArray(t, None, b) for t, b in zip(types, outs)])  # noqa: B905  one handler per type
+
+        return quick
 
 
 def lower_program(

@@ -32,7 +32,8 @@ class _Quiet(threading.local):
         self.run = context.run
 
 
-_quiet = _Quiet()
+#: ``quiet.run(function, *values)`` runs NumPy without warnings
+quiet = _Quiet()
 
 
 class EvalTrace(Trace):
@@ -41,36 +42,34 @@ class EvalTrace(Trace):
     name = "evaluation"
 
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
+        types, hosts = [], []
         for a in args:
             if type(a) is not ConcreteArray:
-                args = [_concrete(a, op) for a in args]
-                break
-        types = tuple([a.type for a in args])
+                return self.process(op, [_concrete(a, op) for a in args])
+            types.append(a.type)
+            hosts.append(a._host)
+        signature = tuple(types)
         try:
-            plan = op.plans[types]  # type: ignore[attr-defined]  made by op.plan
+            plan = op.plans[signature]  # type: ignore[attr-defined]  made by op.plan
         except (AttributeError, KeyError):
             if op.evaluate is not None:
                 return op.evaluate(*args)
-            plan = op.plan(types)
-        if plan.small:
-            hosts = []
-            for a in args:
-                host = a._host
-                if host is None:
-                    if not a.on_host():
-                        break
-                    host = a.host()
-                hosts.append(host)
-            else:
-                return _on_host(op, plan, hosts)
-        return evaluate_compiled(op, plan, args)
+            plan = op.plan(signature)
+        if not plan.small:
+            return evaluate_compiled(op, plan, args)
+        for i, host in enumerate(hosts):
+            if host is None:
+                if not args[i].on_host():
+                    return evaluate_compiled(op, plan, args)
+                hosts[i] = args[i].host()
+        outs = quiet.run(op.on_host, *hosts)
+        if op.multiple_results:
+            return list(map(ConcreteArray, plan.outs, outs))
+        return (ConcreteArray(plan.outs[0], outs),)
 
 
-def _on_host(op: Primitive, plan: Plan, hosts: Sequence[Any]) -> Sequence[Any]:
-    outs = _quiet.run(op.on_host, *hosts)
-    if op.multiple_results:
-        return [ConcreteArray(t, o) for t, o in zip(plan.outs, outs, strict=True)]
-    return (ConcreteArray(plan.outs[0], outs),)
+#: the meaning of operations where no transformation is running
+base = EvalTrace()
 
 
 def evaluate_compiled(op: Primitive, plan: Plan, args: Sequence[Any]) -> Sequence[Any]:

@@ -9,11 +9,11 @@ value, and the options in force. Programs live on the jitted function they belon
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from covector import options, tree
-from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.flat import FlatFunction, argument_path, who_of
@@ -22,8 +22,13 @@ from covector.core.staging import stage
 from covector.core.trace import Tracer, check_scope, current
 from covector.errors import StaticArgumentError
 from covector.lowering.compile import Compiled, lower_program
-from covector.lowering.evaluate import common_device
+from covector.lowering.evaluate import base, common_device
 from covector.programs.call import call
+
+
+#: straight to C++: on the way of every call
+flatten = tree.registry.registry.flatten
+type_of = operator.attrgetter("type")
 
 
 class Program(NamedTuple):
@@ -73,27 +78,23 @@ class Jitted:
         self._simple = not (spec.static_argnums or spec.static_argnames)
         self._programs: dict[tuple, Program] = {}
         self._ready: dict[tuple, Ready] = {}
+        self._quick: dict[tuple, Callable[[list[Any]], Any]] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if current.trace is not type(current).trace or options.settings.disable_jit:
+        if current.trace is not base:
             return self._call_inside(args, kwargs)
-        if not self._simple:
-            return self._call_first(args, kwargs)
-        leaves, in_tree = tree.flatten((args, kwargs))
         try:
-            types = tuple([x.type for x in leaves])
-            ready = self._ready[in_tree, types, options.current()]
-            outs = ready.compiled(ready.captured + leaves)
+            leaves, in_tree = flatten((args, kwargs) if kwargs else args)
+            types = tuple(map(type_of, leaves))
+            return self._quick[in_tree, types, options.current()](leaves)
         except Exception:  # noqa: BLE001  whatever it was, the slow way explains it
-            ready = None
-        if ready is None:
-            return self._call_first(args, kwargs)
-        if ready.donated:
-            _forget(leaves, ready.donated)
-        return ready.out_tree.unflatten(outs)
+            pass
+        return self._call_first(args, kwargs)
 
     def _call_first(self, args: Any, kwargs: Any) -> Any:
         """A call that was not seen before, or needs a closer look."""
+        if options.current().disable_jit:
+            return self.fun(*args, **kwargs)
         signature = self.signature(args, kwargs)
         for leaf in signature.leaves:
             if isinstance(leaf, Tracer):
@@ -107,15 +108,17 @@ class Jitted:
             ready = self._ready[key] = self._compile(program, device)
         outs = ready.compiled(everything, committed)
         if self._simple and committed is None:
-            fast = (signature.in_tree, key[1], options.current())
-            self._ready[fast] = ready
-        if ready.donated:
-            _forget(signature.leaves, ready.donated)
+            quick_tree = flatten((args, kwargs) if kwargs else args)[1]
+            self._quick[quick_tree, key[1], options.current()] = ready.compiled.bound(
+                ready.captured, ready.out_tree, ready.donated
+            )
+        for i in ready.donated:
+            signature.leaves[i].forget()
         return program.out_tree.unflatten(outs)
 
     def _call_inside(self, args: Any, kwargs: Any) -> Any:
         """A call under another transformation, or with jit switched off."""
-        if options.settings.disable_jit:
+        if options.current().disable_jit:
             return self.fun(*args, **kwargs)
         signature = self.signature(args, kwargs)
         program = self.program(signature)
@@ -178,18 +181,13 @@ class Jitted:
         """Forget all programs: the next call traces and compiles again."""
         self._programs.clear()
         self._ready.clear()
+        self._quick.clear()
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
     def __repr__(self) -> str:
         return f"<{self.who}>"
-
-
-def _forget(leaves: Sequence[Any], donated: Sequence[int]) -> None:
-    for i in donated:
-        if type(leaves[i]) is ConcreteArray:
-            leaves[i].forget()
 
 
 class JitSpec(NamedTuple):

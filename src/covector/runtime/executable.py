@@ -54,10 +54,20 @@ DEFAULT_OPTIONS: dict[str, dict[str, object]] = {
 class Executable:
     """A program compiled for one device.
 
-    ``execute`` runs it: a sequence of buffers in, a list of buffers out.
+    ``execute`` runs it: a sequence of buffers in, a list of buffers out. ``launch`` and
+    ``handlers`` are its two halves, ``launch(buffers).consume_with_handlers(handlers)``,
+    for callers that count tenths of a microsecond; they raise in jaxlib's words.
     """
 
-    __slots__ = ("__weakref__", "_loaded", "device", "execute", "outputs")
+    __slots__ = (
+        "__weakref__",
+        "_loaded",
+        "device",
+        "execute",
+        "handlers",
+        "launch",
+        "outputs",
+    )
 
     execute: Callable[[Sequence[Buffer]], list[Buffer]]
 
@@ -67,7 +77,13 @@ class Executable:
         self._loaded = loaded
         self.device = device
         self.outputs = [describe(shape, np.dtype(dtype)) for shape, dtype in outputs]
-        self.execute = _prepared_call(loaded, device, self.outputs)
+        sharding, _ = placement(device)
+        self.handlers = [
+            xc.array_result_handler(output, sharding, *_HANDLER_FLAGS)
+            for output in self.outputs
+        ]
+        self.launch = loaded.execute_sharded
+        self.execute = _prepared_call(self.launch, self.handlers)
 
     @property
     def fingerprint(self) -> str:
@@ -92,18 +108,13 @@ class Executable:
 
 
 def _prepared_call(
-    loaded: xc.LoadedExecutable, device: client.Device, outputs: Sequence[Description]
+    launch: Callable[..., Any], handlers: list[Any]
 ) -> Callable[[Sequence[Buffer]], list[Buffer]]:
-    """The call of an executable, everything that it needs bound to a local name."""
-    sharding, _ = placement(device)
-    handlers = [
-        xc.array_result_handler(output, sharding, *_HANDLER_FLAGS) for output in outputs
-    ]
-    run = loaded.execute_sharded
+    """The call of an executable, with its failures in our words."""
 
     def execute(buffers: Sequence[Buffer]) -> list[Buffer]:
         try:
-            return run(buffers).consume_with_handlers(handlers)
+            return launch(buffers).consume_with_handlers(handlers)
         except JaxlibError as error:
             for buffer in buffers:
                 check_alive(buffer)

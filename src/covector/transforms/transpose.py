@@ -8,7 +8,7 @@ recomputes. A cotangent that is ``None`` is zero.
 from collections.abc import Sequence
 from typing import Any
 
-from covector.core.jaxpr import Jaxpr, Var
+from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.primitive import Linear
 from covector.core.staging import stage
 from covector.core.trace import current
@@ -21,37 +21,39 @@ def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> li
     env: dict[Var, Any] = dict(zip(jaxpr.inputs, args, strict=True))
     linear = _forward(jaxpr, env)
     totals: dict[Var, Any] = {}
-
-    def accumulate(atom: Any, cotangent: Any) -> None:
-        if cotangent is not None and type(atom) is Var and type(env[atom]) is Linear:
-            known = totals.get(atom)
-            totals[atom] = cotangent if known is None else add(known, cotangent)
-
     for atom, cotangent in zip(jaxpr.outputs, cotangents, strict=True):
-        accumulate(atom, cotangent)
-    for equation in reversed(linear):
+        if cotangent is not None and type(atom) is Var and type(env[atom]) is Linear:
+            _accumulate(totals, atom, cotangent)
+    while linear:
+        equation, operands = linear.pop()
         arriving = [totals.pop(v, None) for v in equation.outputs]
         if all([ct is None for ct in arriving]):
             continue
-        operands = [env[a] if type(a) is Var else a for a in equation.inputs]
         leaving = equation.op.transpose(arriving, *operands)
-        for atom, cotangent in zip(equation.inputs, leaving, strict=True):
-            accumulate(atom, cotangent)
+        for atom, operand, cotangent in zip(
+            equation.inputs, operands, leaving, strict=True
+        ):
+            if cotangent is not None and type(operand) is Linear:
+                _accumulate(totals, atom, cotangent)
     return [totals.get(v) if type(env[v]) is Linear else None for v in jaxpr.inputs]
 
 
-def _forward(jaxpr: Jaxpr, env: dict[Var, Any]) -> list[Any]:
-    """Run what is not linear; the equations that are, with their results marked."""
+def _accumulate(totals: dict[Var, Any], var: Var, cotangent: Any) -> None:
+    known = totals.get(var)
+    totals[var] = cotangent if known is None else add(known, cotangent)
+
+
+def _forward(jaxpr: Jaxpr, env: dict[Var, Any]) -> list[tuple[Equation, list[Any]]]:
+    """Run what is not linear; the equations that are, with their operands."""
     linear = []
-    process = current.trace.process
     for equation in jaxpr.equations:
         operands = [env[a] if type(a) is Var else a for a in equation.inputs]
         if Linear in map(type, operands):
-            linear.append(equation)
+            linear.append((equation, operands))
             for v in equation.outputs:
                 env[v] = Linear(v.type)
         else:
-            outs = process(equation.op, operands)
+            outs = current.trace.process(equation.op, operands)
             env.update(zip(equation.outputs, outs, strict=True))
     return linear
 
