@@ -56,6 +56,9 @@ class EvalTrace(Trace):
                 return op.evaluate(*args)
             plan = op.plan(signature)
         if not plan.small:
+            # Programs may have a plan too, from having been written down.
+            if op.evaluate is not None:
+                return op.evaluate(*args)
             return evaluate_compiled(op, plan, args)
         for i, host in enumerate(hosts):
             if host is None:
