@@ -1,9 +1,14 @@
-"""Arithmetic: the four operations, remainder, powers, signs and extrema."""
+"""Arithmetic: the four operations and the remainder.
 
+Powers are in ``powers``, signs in ``magnitude``, maximum and minimum in ``extrema``.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from covector.core import dtypes
 from covector.core.primitive import Linear
 from covector.ops.broadcasting import spread_like, unbroadcast
 from covector.ops.families import Elementwise
@@ -85,4 +90,62 @@ class Mul(Elementwise):
         return [None, unbroadcast(self(ct, x), y.type)]
 
 
-neg, add, sub, mul = Neg(), Add(), Sub(), Mul()
+class Div(Elementwise):
+    """x / y. Of integers the quotient without its fraction, −7 / 2 = −3; x / 0 = −1.
+
+    The smallest integer divided by −1 is itself.
+    """
+
+    hlo = "stablehlo.divide"
+
+    def on_host(self, x: Any, y: Any) -> Any:
+        if not dtypes.is_integer(x.dtype):
+            return np.divide(x, y)
+        quotient = np.floor_divide(x - np.fmod(x, y), y)
+        return np.where(np.equal(y, 0), np.invert(np.zeros_like(quotient)), quotient)
+
+    def linearize(self, active: Any, x: Any, y: Any) -> Any:
+        out = self(x, y)
+        slope = neg(self(out, y)) if active[1] else None
+        return (out,), moved(out, lambda dx: self(dx, y), lambda dy: mul(dy, slope))
+
+    def transpose(self, cotangents: Any, x: Any, y: Any) -> Any:
+        return [unbroadcast(self(cotangents[0], y), x.type), None]
+
+
+class Rem(Elementwise):
+    """x − y · trunc(x / y), which has the sign of x. Of integers, x rem 0 = x.
+
+    Moving y moves the result by −trunc(x / y); the jumps between have no derivative.
+    """
+
+    hlo = "stablehlo.remainder"
+    accepts = staticmethod(dtypes.is_real)
+    accepted = "real numbers"
+
+    def on_host(self, x: Any, y: Any) -> Any:
+        if not dtypes.is_integer(x.dtype):
+            return np.fmod(x, y)
+        return np.where(np.equal(y, 0), x, np.fmod(x, y))
+
+    def linearize(self, active: Any, x: Any, y: Any) -> Any:
+        out = self(x, y)
+        slope = div(sub(out, x), y) if active[1] else None
+        return (out,), moved(out, lambda dx: dx, lambda dy: mul(dy, slope))
+
+
+neg, add, sub, mul, div, rem = Neg(), Add(), Sub(), Mul(), Div(), Rem()
+
+
+def moved(out: Any, *maps: Callable[[Any], Any]) -> Callable[..., Sequence[Any]]:
+    """How ``out`` moves: the sum of what each map makes of its tangent, or None."""
+
+    def push(*tangents: Any) -> Sequence[Any]:
+        total = None
+        for tangent, linear in zip(tangents, maps, strict=True):
+            if tangent is not None:
+                change = spread_like(linear(tangent), out)
+                total = change if total is None else add(total, change)
+        return (total,)
+
+    return push

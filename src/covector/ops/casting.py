@@ -1,4 +1,9 @@
-"""Changing the element type: by value (``ConvertElementType``), or keeping the bits."""
+"""Changing the element type by value or by bits, and rounding as another type would.
+
+ConvertElementType    the value, as near as the other type has it
+BitcastConvertType    the bits
+ReducePrecision       the value as a narrower float has it, in the type it was
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.number_info import iinfo
+from covector.core.number_info import bit_width, finfo, iinfo
 from covector.core.primitive import Primitive
 from covector.core.types import ArrayType
-from covector.errors import DTypeError
+from covector.errors import DTypeError, TypeMismatch
+from covector.ops.broadcasting import align
+from covector.ops.families import Elementwise, widened
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +35,8 @@ class ConvertElementType(Primitive):
         if dtypes.is_key(x.dtype) != dtypes.is_key(self.dtype):
             raise DTypeError(
                 f"random keys are not numbers: {x} cannot become "
-                f"{dtypes.short_name(self.dtype)}. covector.random.key_data gives the bits "
-                "of a key and wrap_key_data makes a key of bits."
+                f"{dtypes.short_name(self.dtype)}. covector.random.key_data gives the "
+                "bits of a key and wrap_key_data makes a key of bits."
             )
         return (ArrayType(x.shape, self.dtype, self.weak),)
 
@@ -67,7 +74,9 @@ class ConvertElementType(Primitive):
 def _saturate(x: Any, to: np.dtype) -> Any:
     """Float to integer as XLA does it: clamp to the range, NaN to zero."""
     limits = iinfo(to)
-    wide = np.nan_to_num(np.asarray(x, np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    wide = np.nan_to_num(
+        np.asarray(x, np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf
+    )
     low, high = float(limits.min), float(limits.max)
     inside = np.clip(wide, low, high)
     out = np.where(inside < high, inside, 0).astype(np.int64 if low else np.uint64)
@@ -83,6 +92,116 @@ def _lower_nonzero(ctx: Any, x: Any, source: ArrayType, out: ArrayType) -> Any:
         [out],
         comparison_direction="#stablehlo<comparison_direction NE>",
     )
+
+
+@dataclass(frozen=True, eq=False)
+class BitcastConvertType(Primitive):
+    """The bits of the operand as elements of another type.
+
+    To a narrower type each element becomes several, along a new last axis, the lowest
+    bits first; to a wider one the elements along the last axis become one, and the axis
+    goes. Nothing moves through it: it has no derivative.
+    """
+
+    new_dtype: Any
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        if x.dtype == self.new_dtype:
+            return (x.strong(),)
+        if not (dtypes.is_real(x.dtype) and dtypes.is_real(self.new_dtype)):
+            raise DTypeError(
+                f"bitcast_convert_type is for integers and floats, but got {x} for "
+                f"{dtypes.short_name(self.new_dtype)}. Convert bools with astype; take "
+                "complex numbers apart with real and imag."
+            )
+        old, new = bit_width(x.dtype), bit_width(self.new_dtype)
+        shape = x.shape
+        if new < old:
+            shape = (*x.shape, old // new)
+        elif new > old:
+            if x.shape[-1:] != (new // old,):
+                wanted = dtypes.short_name(self.new_dtype)
+                raise TypeMismatch(
+                    f"bitcast_convert_type of {x} to {wanted} joins {new // old} "
+                    "elements along the last axis, which must have that length. Reshape "
+                    "first."
+                )
+            shape = x.shape[:-1]
+        return (ArrayType(shape, self.new_dtype),)
+
+    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
+        # In NumPy, integers narrower than a byte have one each.
+        narrow = any(t.dtype in dtypes.SUB_BYTE for t in (*types, *outs))
+        return not narrow and super().small(types, outs)
+
+    def on_host(self, x: Any) -> Any:
+        x, ratio = np.asarray(x), x.dtype.itemsize / self.new_dtype.itemsize
+        if ratio > 1:
+            return np.ascontiguousarray(x[..., None]).view(self.new_dtype)
+        if ratio < 1:
+            return np.ascontiguousarray(x).view(self.new_dtype)[..., 0]
+        return x.view(self.new_dtype)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        return [None]
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        (x,) = align(size, args, dims)
+        return (self(x),), (0,)
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        return ctx.op("stablehlo.bitcast_convert", [x])
+
+
+@dataclass(frozen=True, eq=False)
+class ReducePrecision(Elementwise):
+    """x rounded to a float of so many exponent and mantissa bits, ties to even.
+
+    What is too large becomes infinite; what would be subnormal in that format becomes
+    0. Tangents and cotangents are rounded likewise, as the conversion to such a type
+    and back would do.
+    """
+
+    exponent_bits: int
+    mantissa_bits: int
+
+    accepts = staticmethod(dtypes.is_floating)
+    accepted = "floating-point numbers"
+
+    def on_host(self, x: Any) -> Any:
+        rounded = self._rounded(np.asarray(widened(x)))
+        if self.exponent_bits >= finfo(x.dtype).nexp:
+            return rounded.astype(x.dtype)
+        _, exponent = np.frexp(rounded)  # of a fraction from 1/2 to 1
+        top = 2 ** (self.exponent_bits - 1)
+        size = np.where(exponent > top, np.inf, np.where(exponent < 3 - top, 0, 1))
+        finite = np.isfinite(rounded) & (rounded != 0)
+        return np.where(finite, rounded * size, rounded).astype(x.dtype)
+
+    def _rounded(self, x: Any) -> Any:
+        """``x`` with a short mantissa; a carry out of it raises the exponent."""
+        dropped = finfo(x.dtype).nmant - self.mantissa_bits
+        if dropped <= 0:
+            return x
+        one = np.asarray(1, f"u{x.dtype.itemsize}")
+        bits, places = x.view(one.dtype), dropped * one
+        odd = (bits >> places) & one
+        rounded = (bits + (one << (places - one)) - one + odd) >> places << places
+        return np.where(np.isfinite(x), rounded.view(x.dtype), x)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        return [self]
+
+    def transpose(self, cotangents: Any, x: Any) -> Any:
+        return [self(cotangents[0])]
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        return ctx.op(
+            "stablehlo.reduce_precision",
+            [x],
+            exponent_bits=f"{self.exponent_bits} : i32",
+            mantissa_bits=f"{self.mantissa_bits} : i32",
+        )
 
 
 def convert(x: Any, dtype: Any, weak: bool = False) -> Any:

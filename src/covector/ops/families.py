@@ -3,17 +3,21 @@
     Elementwise     each element of the result depends on that element of each operand;
                     operands have one shape, or are scalars that spread to it
 
-A member names its StableHLO operation and its NumPy function, and gives its differential.
+A member names its StableHLO operation and its NumPy function, and its differential.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from covector.core import dtypes
 from covector.core.primitive import Primitive
 from covector.core.types import ArrayType, show_types
 from covector.errors import DTypeError, TypeMismatch
 from covector.ops.broadcasting import align_elementwise
+
+_NARROW = frozenset({*dtypes.NARROW_FLOATS, dtypes.bfloat16, dtypes.float16})
 
 
 class Elementwise(Primitive):
@@ -47,10 +51,15 @@ class Elementwise(Primitive):
         """The element type of the result."""
         return dtype
 
+    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
+        # NumPy widens integers that are narrower than a byte; XLA does not.
+        narrow = any(t.dtype in dtypes.SUB_BYTE for t in (*types, *outs))
+        return not narrow and super().small(types, outs)
+
     def _mismatch(self, types: Sequence[ArrayType]) -> TypeMismatch:
         return TypeMismatch(
             f"{self.name} needs operands of one shape and dtype (or scalars), but got "
-            f"{show_types(types)}. The function of covector.numpy broadcasts and promotes."
+            f"{show_types(types)}. Functions of covector.numpy broadcast and promote."
         )
 
     def batch(self, size: int, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
@@ -61,7 +70,14 @@ class Elementwise(Primitive):
         return ctx.op(self.hlo, spread_operands(ctx, operands))
 
 
+def widened(x: Any) -> Any:
+    """Floats of 16 bits or fewer as float32, in which XLA works out their functions."""
+    return x.astype(np.float32) if x.dtype in _NARROW else x
+
+
 def spread_operands(ctx: Any, operands: Sequence[Any]) -> list[Any]:
     """While lowering: scalar operands brought to the shape of the result."""
     shape = ctx.out_types[0].shape
-    return [ctx.spread(x, t, shape) for x, t in zip(operands, ctx.in_types, strict=True)]
+    return [
+        ctx.spread(x, t, shape) for x, t in zip(operands, ctx.in_types, strict=True)
+    ]

@@ -1,11 +1,25 @@
-"""Exponentials, logarithms, trigonometric and hyperbolic functions."""
+"""Exponentials, logarithms, trigonometric and hyperbolic functions.
 
+Of complex arguments they are the principal values, with the branch cuts of C99. But on
+the cuts of asin, acos, asinh and acosh the sign of a zero part does not matter: zero
+counts as positive.
+"""
+
+import math
 from typing import Any
 
 import numpy as np
 
 from covector.core import dtypes
-from covector.ops.families import Elementwise
+from covector.core.convert import scalar
+from covector.ops.arithmetic import div, mul, neg, sub
+from covector.ops.bitwise import and_, shift_left, shift_right_arithmetic
+from covector.ops.casting import BitcastConvertType, convert
+from covector.ops.comparison import gt, lt
+from covector.ops.families import Elementwise, widened
+from covector.ops.roots import rsqrt
+from covector.ops.selection import where
+from covector.ops.slopes import Sloped
 
 
 class _Transcendental(Elementwise):
@@ -13,6 +27,156 @@ class _Transcendental(Elementwise):
 
     accepts = staticmethod(dtypes.is_inexact)
     accepted = "floating-point or complex numbers"
+
+
+class _Inverse(_Transcendental):
+    """An inverse function, whose complex branch cuts take zeros for positive."""
+
+    numpy: Any = None
+
+    def on_host(self, x: Any) -> Any:
+        return self.numpy(x + 0 if dtypes.is_complex(x.dtype) else x)
+
+
+# -- exponentials and logarithms -------------------------------------------------------
+
+
+class Exp(_Transcendental):
+    """eˣ."""
+
+    hlo = "stablehlo.exponential"
+    on_host = staticmethod(np.exp)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        return [lambda dx: mul(dx, out)]
+
+
+class Exp2(_Transcendental):
+    """2ˣ, exact for whole x."""
+
+    on_host = staticmethod(np.exp2)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        slope = math.log(2) * out
+        return [lambda dx: mul(dx, slope)]
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        return ctx.op("stablehlo.power", [ctx.constant(2, ctx.in_types[0]), x])
+
+
+class Expm1(_Transcendental):
+    """eˣ − 1, accurate for small x."""
+
+    hlo = "stablehlo.exponential_minus_one"
+    on_host = staticmethod(np.expm1)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        slope = out + 1
+        return [lambda dx: mul(dx, slope)]
+
+
+class Log(_Transcendental):
+    """Natural logarithm; −∞ of 0, NaN of negative numbers."""
+
+    hlo = "stablehlo.log"
+    on_host = staticmethod(np.log)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        return [lambda dx: div(dx, x)]
+
+
+class Log2(_Transcendental):
+    """Logarithm to base 2, exact for powers of 2; −∞ of 0, NaN of negative numbers."""
+
+    on_host = staticmethod(np.log2)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        divisor = math.log(2) * x
+        return [lambda dx: div(dx, divisor)]
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        real = dtypes.is_floating(ctx.in_types[0].dtype)
+        return ctx.through(_log2 if real else _complex_log2, x)
+
+
+def _complex_log2(z: Any) -> Any:
+    return [log(z) * (1 / math.log(2))]
+
+
+def _log2(x: Any) -> Any:
+    """Of x = m · 2ᵏ with √½ ≤ m < √2 it is k + log(m) / log(2); of powers of 2, m = 1."""
+    dtype = x.type.dtype
+    x = convert(x, dtypes.float32 if dtype.itemsize < 4 else dtype)
+    width, places = (32, 23) if x.type.dtype == dtypes.float32 else (64, 52)
+    integers = dtypes.int32 if width == 32 else dtypes.int64
+    bits = BitcastConvertType(integers)(x)
+    start = scalar(
+        int(np.asarray(math.sqrt(0.5), x.type.dtype).view(integers)), integers
+    )
+    k = shift_right_arithmetic(sub(bits, start), scalar(places, integers))
+    mantissa = sub(bits, shift_left(k, scalar(places, integers)))
+    m = BitcastConvertType(x.type.dtype)(mantissa)
+    value = convert(k, x.type.dtype) + log(m) * (1 / math.log(2))
+    infinity = scalar(math.inf, x.type.dtype)
+    positive = and_(gt(x, scalar(0, x.type.dtype)), lt(x, infinity))
+    return [convert(where(positive, value, log(x)), dtype)]
+
+
+class Log1p(_Transcendental):
+    """log(1 + x), accurate for small x."""
+
+    hlo = "stablehlo.log_plus_one"
+
+    def on_host(self, x: Any) -> Any:
+        if not dtypes.is_complex(x.dtype):
+            return np.log1p(x)
+        return _complex_log1p(x)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        divisor = x + 1
+        return [lambda dx: div(dx, divisor)]
+
+
+def _complex_log1p(z: Any) -> Any:
+    """log(1 + z) in NumPy, whose own loses digits of small z: log|1 + z| is
+    log1p(x² + 2x + y²) / 2, which in turn is not for z near −1.
+    """
+    x, y = z.real, z.imag
+    near = np.log1p(x * (x + 2) + y * y) / 2
+    out = np.empty_like(z)
+    out.real = np.where(np.abs(z) < 0.5, near, np.log(np.abs(z + 1)))
+    out.imag = np.arctan2(y, x + 1)
+    return out
+
+
+class Logistic(_Transcendental):
+    """1 / (1 + e⁻ˣ)."""
+
+    hlo = "stablehlo.logistic"
+
+    def on_host(self, x: Any) -> Any:
+        wide = np.exp(-widened(x))
+        return np.reciprocal(wide + wide.dtype.type(1)).astype(x.dtype, copy=False)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        slope = out * (1 - out)
+        return [lambda dx: mul(dx, slope)]
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        (type,) = ctx.in_types
+        if type.dtype != dtypes.float16:
+            return ctx.op(self.hlo, [x])
+        # XLA works it out in 16 bits, and of −12 nothing is left.
+        wide = type.with_dtype(dtypes.float32)
+        x = ctx.op("stablehlo.convert", [x], [wide])
+        return ctx.op("stablehlo.convert", [ctx.op(self.hlo, [x], [wide])], [type])
+
+
+exp, exp2, expm1, logistic = Exp(), Exp2(), Expm1(), Logistic()
+log, log2, log1p = Log(), Log2(), Log1p()
+
+
+# -- trigonometric functions -----------------------------------------------------------
 
 
 class Sin(_Transcendental):
@@ -23,7 +187,7 @@ class Sin(_Transcendental):
 
     def differential(self, out: Any, x: Any) -> Any:
         slope = cos(x)
-        return [lambda dx: dx * slope]
+        return [lambda dx: mul(dx, slope)]
 
 
 class Cos(_Transcendental):
@@ -33,8 +197,149 @@ class Cos(_Transcendental):
     on_host = staticmethod(np.cos)
 
     def differential(self, out: Any, x: Any) -> Any:
-        slope = -sin(x)
-        return [lambda dx: dx * slope]
+        slope = neg(sin(x))
+        return [lambda dx: mul(dx, slope)]
 
 
-sin, cos = Sin(), Cos()
+class Tan(_Transcendental):
+    """Tangent of an angle in radians."""
+
+    hlo = "stablehlo.tan"
+    on_host = staticmethod(np.tan)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        slope = 1 + out * out
+        return [lambda dx: mul(dx, slope)]
+
+
+class Asin(_Inverse):
+    """The angle with sine x; NaN of real |x| > 1. The derivative is infinite at ±1."""
+
+    hlo = "chlo.asin"
+    numpy = staticmethod(np.arcsin)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        slope = rsqrt((1 - x) * (1 + x))
+        return [lambda dx: mul(dx, slope)]
+
+
+class Acos(_Inverse):
+    """The angle with cosine x; NaN of real |x| > 1. The derivative is −∞ at ±1."""
+
+    hlo = "chlo.acos"
+    numpy = staticmethod(np.arccos)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        slope = neg(rsqrt((1 - x) * (1 + x)))
+        return [lambda dx: mul(dx, slope)]
+
+
+class Atan(_Transcendental):
+    """The angle with tangent x, between −π/2 and π/2."""
+
+    hlo = "chlo.atan"
+    on_host = staticmethod(np.arctan)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        divisor = 1 + x * x
+        return [lambda dx: div(dx, divisor)]
+
+
+sin, cos, tan, asin, acos, atan = Sin(), Cos(), Tan(), Asin(), Acos(), Atan()
+
+
+class Atan2(Sloped):
+    """The angle of the point (x, y) — y comes first — between −π and π.
+
+    d atan2(y, x) = (x dy − y dx) / (x² + y²): NaN at the origin.
+    """
+
+    hlo = "stablehlo.atan2"
+    on_host = staticmethod(np.arctan2)
+    accepts = staticmethod(dtypes.is_inexact)
+    accepted = "floating-point or complex numbers"
+
+    def small(self, types: Any, outs: Any) -> bool:
+        # NumPy's is for real numbers only.
+        return not dtypes.is_complex(types[0].dtype) and super().small(types, outs)
+
+    def slopes(self, out: Any, y: Any, x: Any) -> Any:
+        square = y * y + x * x
+        return [lambda: div(x, square), lambda: neg(div(y, square))]
+
+
+# -- hyperbolic functions --------------------------------------------------------------
+
+
+class Sinh(_Transcendental):
+    """(eˣ − e⁻ˣ) / 2."""
+
+    hlo = "chlo.sinh"
+    on_host = staticmethod(np.sinh)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        slope = cosh(x)
+        return [lambda dx: mul(dx, slope)]
+
+
+class Cosh(_Transcendental):
+    """(eˣ + e⁻ˣ) / 2."""
+
+    hlo = "chlo.cosh"
+    on_host = staticmethod(np.cosh)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        slope = sinh(x)
+        return [lambda dx: mul(dx, slope)]
+
+
+class Tanh(_Transcendental):
+    """sinh(x) / cosh(x)."""
+
+    hlo = "stablehlo.tanh"
+    on_host = staticmethod(np.tanh)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        slope = 1 - out * out
+        return [lambda dx: mul(dx, slope)]
+
+
+class Asinh(_Inverse):
+    """The number with hyperbolic sine x."""
+
+    hlo = "chlo.asinh"
+    numpy = staticmethod(np.arcsinh)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        slope = rsqrt(1 + x * x)
+        return [lambda dx: mul(dx, slope)]
+
+
+class Acosh(_Inverse):
+    """The number, not negative, with hyperbolic cosine x; NaN of real x < 1.
+
+    The derivative 1 / (√(x − 1) · √(x + 1)) is infinite at 1.
+    """
+
+    hlo = "chlo.acosh"
+    numpy = staticmethod(np.arccosh)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        slope = rsqrt(x - 1) * rsqrt(x + 1)
+        return [lambda dx: mul(dx, slope)]
+
+
+class Atanh(_Transcendental):
+    """The number with hyperbolic tangent x; ±∞ of ±1, NaN of real |x| > 1."""
+
+    hlo = "chlo.atanh"
+    on_host = staticmethod(np.arctanh)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        divisor = (1 - x) * (1 + x)
+        return [lambda dx: div(dx, divisor)]
+
+
+atan2 = Atan2()
+sinh, cosh, tanh = Sinh(), Cosh(), Tanh()
+asinh, acosh, atanh = Asinh(), Acosh(), Atanh()

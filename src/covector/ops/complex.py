@@ -1,0 +1,110 @@
+"""Complex numbers and their parts.
+
+Derivatives treat a complex number as a pair of real ones. The transpose of a linear map
+L is taken for the pairing Re(u · v), without conjugation: Re(ū · L(z)) = Re(Lᵀ(ū) · z).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.convert import scalar
+from covector.core.primitive import Linear
+from covector.ops.arithmetic import neg
+from covector.ops.broadcasting import spread_like, unbroadcast
+from covector.ops.families import Elementwise
+
+
+class _OfComplex(Elementwise):
+    """A linear function of a complex argument."""
+
+    accepts = staticmethod(dtypes.is_complex)
+    accepted = "complex numbers"
+
+    def differential(self, out: Any, z: Any) -> Any:
+        return [self]
+
+
+class Real(_OfComplex):
+    """The real part x of x + iy."""
+
+    hlo = "stablehlo.real"
+
+    def out_dtype(self, dtype: Any) -> Any:
+        return dtypes.real_part(dtype)
+
+    def on_host(self, z: Any) -> Any:
+        return z.real.copy()
+
+    def transpose(self, cotangents: Any, z: Any) -> Any:
+        (ct,) = cotangents
+        return [complex_(ct, scalar(0, ct.type.dtype))]
+
+
+class Imag(_OfComplex):
+    """The imaginary part y of x + iy."""
+
+    hlo = "stablehlo.imag"
+
+    def out_dtype(self, dtype: Any) -> Any:
+        return dtypes.real_part(dtype)
+
+    def on_host(self, z: Any) -> Any:
+        return z.imag.copy()
+
+    def transpose(self, cotangents: Any, z: Any) -> Any:
+        (ct,) = cotangents
+        return [complex_(scalar(0, ct.type.dtype), neg(ct))]
+
+
+class Conj(_OfComplex):
+    """The conjugate x − iy of x + iy."""
+
+    hlo = "chlo.conj"
+    on_host = staticmethod(np.conjugate)
+
+    def transpose(self, cotangents: Any, z: Any) -> Any:
+        return [conj(cotangents[0])]
+
+
+def _has_complex(dtype: Any) -> bool:
+    return dtype in (dtypes.float32, dtypes.float64)
+
+
+class Complex(Elementwise):
+    """x + iy of real x and y, in float32 or float64."""
+
+    hlo = "stablehlo.complex"
+    accepts = staticmethod(_has_complex)
+    accepted = "real and imaginary parts in float32 or float64"
+
+    def out_dtype(self, dtype: Any) -> Any:
+        return dtypes.complex_of(dtype)
+
+    def on_host(self, x: Any, y: Any) -> Any:
+        shape = np.shape(x) or np.shape(y)
+        out = np.empty(shape, dtypes.complex_of(x.dtype))
+        out.real, out.imag = x, y
+        return out
+
+    def linearize(self, active: Sequence[bool], x: Any, y: Any) -> Any:
+        out = self(x, y)
+        zero = scalar(0, x.type.dtype)
+
+        def push(dx: Any, dy: Any) -> Any:
+            parts = [zero if d is None else d for d in (dx, dy)]
+            return (spread_like(self(*parts), out),)
+
+        return (out,), push
+
+    def transpose(self, cotangents: Any, x: Any, y: Any) -> Any:
+        (ct,) = cotangents
+        return [
+            unbroadcast(real(ct), x.type) if type(x) is Linear else None,
+            unbroadcast(neg(imag(ct)), y.type) if type(y) is Linear else None,
+        ]
+
+
+real, imag, conj, complex_ = Real(), Imag(), Conj(), Complex()

@@ -1,0 +1,95 @@
+"""The larger and the smaller of two, and keeping within bounds."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.convert import scalar
+from covector.ops.arithmetic import moved
+from covector.ops.bitwise import and_, or_
+from covector.ops.casting import convert
+from covector.ops.comparison import eq, ge, gt, le, lt, ne
+from covector.ops.families import Elementwise
+from covector.ops.selection import where
+from covector.ops.slopes import Sloped
+
+
+def _is_number_or_bool(dtype: Any) -> bool:
+    return dtypes.is_numeric(dtype) or dtypes.is_bool(dtype)
+
+
+class Extremum(Sloped):
+    """One of x and y; NaN if one is. Complex numbers go by real, then imaginary parts.
+
+    Only the one taken moves the result. Where both are equal, each does so by half.
+    """
+
+    accepts = staticmethod(_is_number_or_bool)
+    accepted = "numbers or bools"
+    #: the relations of the one taken to the other
+    beats: Any = None
+    beats_or_ties: Any = None
+
+    def slopes(self, out: Any, x: Any, y: Any) -> Sequence[Callable[[], Any]]:
+        half = scalar(0.5, out.type.dtype)
+
+        def weight(this: Any, other: Any) -> Any:
+            whole = convert(self.beats(this, other), out.type.dtype)
+            return where(eq(this, other), half, whole)
+
+        return [lambda: weight(x, y), lambda: weight(y, x)]
+
+    def lower(self, ctx: Any, x: Any, y: Any) -> Any:
+        if dtypes.is_complex(ctx.in_types[0].dtype):
+            return ctx.through(self._of_complex, x, y)
+        return super().lower(ctx, x, y)
+
+    def _of_complex(self, x: Any, y: Any) -> Any:
+        return [where(or_(self.beats_or_ties(x, y), ne(x, x)), x, y)]
+
+
+class Max(Extremum):
+    """The larger of x and y."""
+
+    hlo = "stablehlo.maximum"
+    on_host = staticmethod(np.maximum)
+    beats, beats_or_ties = gt, ge
+
+
+class Min(Extremum):
+    """The smaller of x and y."""
+
+    hlo = "stablehlo.minimum"
+    on_host = staticmethod(np.minimum)
+    beats, beats_or_ties = lt, le
+
+
+class Clamp(Elementwise):
+    """min(max(x, low), high): x within bounds. NaN if one is; ``high`` if they cross.
+
+    Strictly within the bounds x moves the result; below, where low < high, ``low``;
+    above, ``high``. On a bound nothing does.
+    """
+
+    hlo = "stablehlo.clamp"
+    accepts = staticmethod(dtypes.is_real)
+    accepted = "real numbers"
+
+    def on_host(self, low: Any, x: Any, high: Any) -> Any:
+        return np.minimum(np.maximum(x, low), high)
+
+    def linearize(self, active: Sequence[bool], low: Any, x: Any, high: Any) -> Any:
+        out = self(low, x, high)
+        zero = scalar(0, out.type.dtype)
+        masks = [
+            and_(lt(x, low), lt(low, high)) if active[0] else None,
+            and_(lt(low, x), lt(x, high)) if active[1] else None,
+            lt(high, x) if active[2] else None,
+        ]
+        kept = [lambda d, mask=mask: where(mask, d, zero) for mask in masks]
+        return (out,), moved(out, *kept)
+
+
+max_, min_, clamp = Max(), Min(), Clamp()

@@ -1,0 +1,71 @@
+"""Magnitude and sign: x = |x| · sign(x)."""
+
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.convert import scalar
+from covector.ops.arithmetic import div, mul
+from covector.ops.comparison import eq
+from covector.ops.complex import complex_, conj, imag, real
+from covector.ops.families import Elementwise
+from covector.ops.selection import where
+
+
+class Abs(Elementwise):
+    """|x|; of a complex number √(x² + y²), a real one. The derivative at 0 is 0.
+
+    The smallest integer, whose negative is too large, is its own.
+    """
+
+    hlo = "stablehlo.abs"
+    on_host = staticmethod(np.abs)
+
+    def out_dtype(self, dtype: Any) -> Any:
+        return dtypes.real_part(dtype)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        if not dtypes.is_complex(x.type.dtype):
+            slope = sign(x)
+            return [lambda dx: mul(dx, slope)]
+        # |z|² = z·z̄, so d|z| = Re(z̄ dz) / |z|
+        direction = conj(sign(x))
+        return [lambda dx: real(mul(dx, direction))]
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        if dtypes.is_unsigned(ctx.in_types[0].dtype):
+            return x
+        return ctx.op(self.hlo, [x])
+
+
+class Sign(Elementwise):
+    """−1, 0 or 1; of a complex number z / |z|, and 0 of 0. NaN stays NaN.
+
+    The derivative of a real sign is 0. Of a complex one, which turns as z does, it is
+    i · Im(z̄ dz) · z / |z|³, and 0 at 0.
+    """
+
+    hlo = "stablehlo.sign"
+    on_host = staticmethod(np.sign)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        if not dtypes.is_complex(x.type.dtype):
+            return [None]
+        length, back = abs_(x), conj(out)
+        zero, one = scalar(0, length.type.dtype), scalar(1, length.type.dtype)
+        length = where(eq(length, zero), one, length)
+
+        def turn(dx: Any) -> Any:
+            return mul(complex_(zero, div(imag(mul(dx, back)), length)), out)
+
+        return [turn]
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        (type,) = ctx.in_types
+        if not dtypes.is_unsigned(type.dtype):
+            return ctx.op(self.hlo, [x])
+        return ctx.op("stablehlo.minimum", [x, ctx.constant(1, type)])
+
+
+abs_, sign = Abs(), Sign()

@@ -1,0 +1,163 @@
+"""Powers. Roots are in ``roots``, powers of e and of 2 in ``transcendental``."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.convert import scalar
+from covector.core.types import ArrayType
+from covector.errors import DTypeError
+from covector.ops.arithmetic import mul, neg, sub
+from covector.ops.bitwise import and_, or_, shift_right_logical
+from covector.ops.casting import convert
+from covector.ops.comparison import eq, gt, lt
+from covector.ops.complex import real
+from covector.ops.families import Elementwise, spread_operands
+from covector.ops.selection import where
+from covector.ops.slopes import Sloped
+from covector.ops.transcendental import log
+
+
+class Pow(Sloped):
+    """xʸ. The exponent has the element type of x, or any integer type if x is inexact.
+
+    Of real x < 0 the power is NaN unless y is a whole number; x⁰ is 1 for every x. Of
+    integers with y < 0 it is 0, except that ±1 keep their powers.
+
+    ∂xʸ/∂x = y·xʸ⁻¹ is 0 where y = 0, also at x = 0; ∂xʸ/∂y = xʸ·log x is 0 where x = 0
+    and y > 0, and NaN where x < 0.
+    """
+
+    hlo = "stablehlo.power"
+
+    def type_rule(self, x: ArrayType, y: ArrayType) -> Sequence[ArrayType]:
+        if dtypes.is_integer(y.dtype) and dtypes.is_inexact(x.dtype):
+            y = y.with_dtype(x.dtype, y.weak)
+        return super().type_rule(x, y)
+
+    def on_host(self, x: Any, y: Any) -> Any:
+        if not dtypes.is_integer(x.dtype):
+            return np.power(x, y.astype(x.dtype, copy=False))
+        if dtypes.is_unsigned(x.dtype):
+            return np.power(x, y)
+        zero, one = np.asarray(0, x.dtype), np.asarray(1, x.dtype)
+        positive = np.power(x, np.where(y < 0, y & one, y))  # of ±1, parity is enough
+        return np.where((y < 0) & (np.abs(x) != one), zero, positive)
+
+    def slopes(self, out: Any, x: Any, y: Any) -> Sequence[Callable[[], Any]]:
+        zero, one = (scalar(n, y.type.dtype) for n in (0, 1))
+
+        def of_base() -> Any:
+            # With exponent 0 instead of −1 where y = 0, nothing here is infinite there.
+            less = sub(where(eq(y, zero), one, y), one)
+            return mul(convert(y, x.type.dtype), power(x, less))
+
+        def of_exponent() -> Any:
+            at_zero = eq(x, scalar(0, x.type.dtype))
+            return mul(out, log(where(at_zero, scalar(1, x.type.dtype), x)))
+
+        return [of_base, of_exponent]
+
+    def lower(self, ctx: Any, x: Any, y: Any) -> Any:
+        base, exponent = ctx.in_types
+        if dtypes.is_integer(base.dtype):
+            return ctx.through(_power_of_integers, x, y)
+        if exponent.dtype != base.dtype:
+            y = ctx.op("stablehlo.convert", [y], [exponent.with_dtype(base.dtype)])
+        out = ctx.op(self.hlo, spread_operands(ctx, (x, y)))
+        if dtypes.is_floating(base.dtype):
+            return out
+        vanishes = ctx.through(_vanishes, x, y)
+        return ctx.op("stablehlo.select", [*vanishes, ctx.constant(0, base), out])
+
+
+def _vanishes(x: Any, y: Any) -> Any:
+    """Where 0 is raised to a complex power with a positive real part."""
+    y = convert(y, x.type.dtype)
+    real_part = real(y)
+    positive = gt(real_part, scalar(0, real_part.type.dtype))
+    return [and_(eq(x, scalar(0, x.type.dtype)), positive)]
+
+
+def _power_of_integers(x: Any, y: Any) -> Any:
+    """xʸ by squaring, for each bit of y; StableHLO's own looks at six bits only."""
+    dtype = x.type.dtype
+    zero, one = scalar(0, dtype), scalar(1, dtype)
+    product, square_ = one, x
+    for k in range(8 * dtype.itemsize - dtypes.is_signed(dtype)):
+        bit = and_(shift_right_logical(y, scalar(k, dtype)), one)
+        product = where(eq(bit, one), mul(product, square_), product)
+        square_ = mul(square_, square_)
+    if dtypes.is_unsigned(dtype):
+        return [product]
+    unit = or_(eq(x, one), eq(x, neg(one)))
+    odd = eq(and_(y, one), one)
+    inverse = where(unit, where(odd, x, one), zero)
+    return [where(lt(y, zero), inverse, product)]
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerPow(Elementwise):
+    """xⁿ for a known whole number n, by repeated multiplication; x⁰ = 1, also of 0."""
+
+    y: int
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        if self.y < 0 and dtypes.is_integer(x.dtype):
+            raise DTypeError(
+                f"integer_pow of {x} needs an exponent that is not negative, but got "
+                f"{self.y}: the result would not be whole. Convert it to a float first."
+            )
+        return super().type_rule(x)
+
+    def on_host(self, x: Any) -> Any:
+        one = np.ones_like(x)
+        return _repeated(x, self.y, one, np.multiply, np.divide)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        if self.y == 0:
+            return [None]
+        slope = x if self.y == 2 else IntegerPow(self.y - 1)(x)
+        slope = mul(slope, scalar(self.y, x.type.dtype))
+        return [lambda dx: mul(dx, slope)]
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        return _repeated(
+            x,
+            self.y,
+            ctx.constant(1, ctx.out_types[0]),
+            lambda a, b: ctx.op("stablehlo.multiply", [a, b]),
+            lambda a, b: ctx.op("stablehlo.divide", [a, b]),
+        )
+
+
+def _repeated(x: Any, n: int, one: Any, multiply: Any, divide: Any) -> Any:
+    """xⁿ by squaring: the product of x^(2ᵏ) over the bits k that are set in n."""
+    product, left = None, abs(n)
+    while left:
+        if left & 1:
+            product = x if product is None else multiply(product, x)
+        left >>= 1
+        x = multiply(x, x) if left else x
+    if product is None:
+        return one
+    return product if n > 0 else divide(one, product)
+
+
+class Square(Elementwise):
+    """x²."""
+
+    on_host = staticmethod(np.square)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        slope = x + x
+        return [lambda dx: mul(dx, slope)]
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        return ctx.op("stablehlo.multiply", [x, x])
+
+
+power, square = Pow(), Square()

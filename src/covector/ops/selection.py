@@ -1,0 +1,99 @@
+"""Choosing, element by element, between operands that have all been computed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.convert import scalar
+from covector.core.primitive import Linear
+from covector.core.types import ArrayType, show_types
+from covector.errors import DTypeError, TypeMismatch
+from covector.ops.broadcasting import spread_like, unbroadcast
+from covector.ops.families import Elementwise, spread_operands
+
+#: cases up to which NumPy chooses among integer-numbered ones
+CHOICES = 30
+
+
+class SelectN(Elementwise):
+    """``cases[which]``, element by element; the others are computed and not used.
+
+    ``which`` is bool, for two cases (False takes the first), or int32, for any number;
+    a number that is too small takes the first, one that is too large the last. The
+    cases have one element type, which may be any. The derivative is that of the case
+    taken; ``which`` has none.
+    """
+
+    accepts = staticmethod(lambda dtype: True)
+
+    def type_rule(self, which: ArrayType, *cases: ArrayType) -> Sequence[ArrayType]:
+        if which.dtype not in (dtypes.bool_, dtypes.int32):
+            raise DTypeError(
+                f"select_n chooses by a bool (between two cases) or an int32, but got "
+                f"{which}. Compare it, as in which != 0, or convert it."
+            )
+        if not cases or (dtypes.is_bool(which.dtype) and len(cases) != 2):
+            raise TypeMismatch(
+                f"select_n by {which} needs {'two' if cases else 'some'} cases, but "
+                f"got {show_types(cases) or 'none'}. An int32 chooses among any number."
+            )
+        (out,) = super().type_rule(*cases)
+        if which.shape not in ((), out.shape) and out.shape:
+            raise self._mismatch([which, *cases])
+        return (out.with_shape(which.shape or out.shape),)
+
+    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
+        return len(types) <= CHOICES and super().small(types, outs)
+
+    def on_host(self, which: Any, *cases: Any) -> Any:
+        if dtypes.is_bool(which.dtype):
+            return np.where(which, cases[1], cases[0])
+        return np.choose(which, cases, mode="clip")
+
+    def linearize(self, active: Sequence[bool], which: Any, *cases: Any) -> Any:
+        out = self(which, *cases)
+        zero = scalar(0, out.type.dtype)
+
+        def push(_: Any, *tangents: Any) -> Any:
+            moved = [zero if t is None else t for t in tangents]
+            return (spread_like(self(which, *moved), out),)
+
+        return (out,), push
+
+    def transpose(self, cotangents: Any, which: Any, *cases: Any) -> Any:
+        (ct,) = cotangents
+        zero = scalar(0, ct.type.dtype)
+        cotangent_of = [None]
+        for k, case in enumerate(cases):
+            if type(case) is Linear:
+                kept = self(which, *[ct if i == k else zero for i in range(len(cases))])
+                cotangent_of.append(unbroadcast(spread_like(kept, ct), case.type))
+            else:
+                cotangent_of.append(None)
+        return cotangent_of
+
+    def lower(self, ctx: Any, which: Any, *cases: Any) -> Any:
+        index, (out,) = ctx.in_types[0], ctx.out_types
+        which, *cases = spread_operands(ctx, (which, *cases))
+        if dtypes.is_bool(index.dtype):
+            return ctx.op("stablehlo.select", [which, cases[1], cases[0]])
+        chosen = cases[0]
+        for k, case in enumerate(cases[1:], start=1):
+            reached = ctx.op(
+                "stablehlo.compare",
+                [which, ctx.constant(k, out.with_dtype(index.dtype))],
+                [ArrayType(out.shape, dtypes.bool_)],
+                comparison_direction="#stablehlo<comparison_direction GE>",
+            )
+            chosen = ctx.op("stablehlo.select", [reached, case, chosen])
+        return chosen if len(cases) > 1 else cases
+
+
+select_n = SelectN()
+
+
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """``x`` where the condition holds, ``y`` elsewhere."""
+    return select_n(condition, y, x)
