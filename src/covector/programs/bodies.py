@@ -16,6 +16,7 @@ from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.ops.broadcasting import BroadcastInDim, zeros
 from covector.ops.casting import ConvertElementType
+from covector.ops.selection import select_n
 from covector.transforms.linearize import jvp_flat
 
 
@@ -34,7 +35,9 @@ def converted(jaxpr: Jaxpr, types: Sequence[ArrayType]) -> Jaxpr:
     return Jaxpr(jaxpr.inputs, equations, outputs, jaxpr.name)
 
 
-def with_zeros(jaxpr: Jaxpr, given: Sequence[bool], types: Sequence[ArrayType]) -> Jaxpr:
+def with_zeros(
+    jaxpr: Jaxpr, given: Sequence[bool], types: Sequence[ArrayType]
+) -> Jaxpr:
     """The program with an output of each type: its own where ``given``, zeros elsewhere.
 
     The zeros of a random key are a key like any other, of which no use is made.
@@ -54,11 +57,18 @@ def with_zeros(jaxpr: Jaxpr, given: Sequence[bool], types: Sequence[ArrayType]) 
     return Jaxpr(jaxpr.inputs, equations, outputs, jaxpr.name)
 
 
-def dependent(jaxpr: Jaxpr, marked: Sequence[bool]) -> set[Var]:
-    """The marked inputs, and all variables that are computed from any of them."""
+def dependent(
+    jaxpr: Jaxpr, marked: Sequence[bool], *, impure: bool = False
+) -> set[Var]:
+    """The marked inputs, and all variables that are computed from any of them.
+
+    With ``impure``, also what must be run each time, and all that is computed from it.
+    """
     found = {v for v, m in zip(jaxpr.inputs, marked, strict=True) if m}
     for equation in jaxpr.equations:
-        if any([type(a) is Var and a in found for a in equation.inputs]):
+        if (impure and not equation.op.pure) or not found.isdisjoint(
+            [a for a in equation.inputs if type(a) is Var]
+        ):
             found.update(equation.outputs)
     return found
 
@@ -87,7 +97,17 @@ def jvp_jaxpr(
         moving[:] = [d is not None for d in moved]
         return [*outs, *[d for d in moved if d is not None]]
 
-    tangent_types = [t.strong() for t, a in zip(jaxpr.in_types, active, strict=True) if a]
+    tangent_types = [
+        t.strong() for t, a in zip(jaxpr.in_types, active, strict=True) if a
+    ]
     staged = stage(beside, [*jaxpr.in_types, *tangent_types], f"{jaxpr.name}_jvp")
     assert not staged.captured, "a jaxpr is closed"
     return staged.jaxpr, tuple(moving)
+
+
+def of_each_member(index: Any, values: Sequence[Any]) -> Any:
+    """For each member of a batch, the value that its own index (or bool) chooses."""
+    shape = values[0].type.shape
+    if len(shape) > 1:
+        index = BroadcastInDim(shape, (0,))(index)
+    return select_n(index, *values)

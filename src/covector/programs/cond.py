@@ -11,14 +11,12 @@ from typing import Any, NamedTuple
 
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
-from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr, Var, run
-from covector.core.number_info import iinfo
 from covector.core.primitive import Linear, Primitive
 from covector.core.types import ArrayType, show_types
 from covector.errors import TypeMismatch
-from covector.ops.broadcasting import BroadcastInDim, batched
-from covector.programs.bodies import with_zeros
+from covector.ops.broadcasting import batched
+from covector.programs.bodies import of_each_member, with_zeros
 from covector.programs.call import call, named_axes
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.linearize import linearize_flat, linearize_jaxpr
@@ -29,7 +27,7 @@ from covector.transforms.transpose import transpose_jaxpr
 class Cond(Primitive):
     """Run the branch with the number ``index`` on the other operands.
 
-    The index is a bool, for two branches, or an integer; one that is out of range stands
+    The index is a bool, between two branches, or an int32; one that is out of range stands
     for the nearest branch. With a batch of indices all branches run, and each member of
     the batch takes its own result.
     """
@@ -45,9 +43,10 @@ class Cond(Primitive):
 
     def type_rule(self, index: ArrayType, *types: ArrayType) -> Sequence[ArrayType]:
         count = len(self.branches)
-        if index.shape or not (dtypes.is_integer(index.dtype) or _is_flag(index, count)):
+        wanted = (dtypes.int32, dtypes.bool_) if count == 2 else (dtypes.int32,)
+        if index.shape or index.dtype not in wanted:
             raise TypeMismatch(
-                f"cond chooses among {count} branches by a scalar integer (or by a bool "
+                f"cond chooses among {count} branches by a scalar i32 (or by a bool, "
                 f"between two), but got {index}."
             )
         given = [t.strong() for t in types]
@@ -90,7 +89,9 @@ class Cond(Primitive):
 
         return outs[: len(split.moving)], push
 
-    def transpose(self, cotangents: Sequence[Any], index: Any, *args: Any) -> Sequence[Any]:
+    def transpose(
+        self, cotangents: Sequence[Any], index: Any, *args: Any
+    ) -> Sequence[Any]:
         linear = tuple([type(a) is Linear for a in args])
         given = tuple([ct is not None for ct in cotangents])
         first, *rest = self.branches
@@ -107,16 +108,25 @@ class Cond(Primitive):
         index, *operands = args
         dim, rest = dims[0], tuple(dims[1:])
         found = [b.memo(batch_jaxpr, size, rest, None, axis)[1] for b in self.branches]
-        force = tuple([any([d is not None for d in ds]) for ds in zip(*found, strict=True)])
-        branches = [b.memo(batch_jaxpr, size, rest, force, axis)[0] for b in self.branches]
+        force = tuple(
+            [any([d is not None for d in ds]) for ds in zip(*found, strict=True)]
+        )
+        branches = [
+            b.memo(batch_jaxpr, size, rest, force, axis)[0] for b in self.branches
+        ]
         if dim is None:
-            return make_cond(branches)(index, *operands), [0 if f else None for f in force]
+            return make_cond(branches)(index, *operands), [
+                0 if f else None for f in force
+            ]
         results = [
-            [batched(size, x, 0 if f else None) for x, f in zip(outs, force, strict=True)]
+            [
+                batched(size, x, 0 if f else None)
+                for x, f in zip(outs, force, strict=True)
+            ]
             for outs in [run(b, operands) for b in branches]
         ]
         columns = zip(*results, strict=True)
-        return [_select(index, column) for column in columns], [0] * len(force)
+        return [of_each_member(index, column) for column in columns], [0] * len(force)
 
     @property
     def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
@@ -147,14 +157,11 @@ def runs_on_host(jaxpr: Jaxpr) -> bool:
         [
             e.op.plan(tuple([a.type for a in e.inputs])).small
             if e.op.evaluate is None
-            else isinstance(e.op, Cond) and all(b.memo(runs_on_host) for b in e.op.branches)
+            else isinstance(e.op, Cond)
+            and all(b.memo(runs_on_host) for b in e.op.branches)
             for e in jaxpr.equations
         ]
     )
-
-
-def _is_flag(index: ArrayType, count: int) -> bool:
-    return dtypes.is_bool(index.dtype) and count == 2
 
 
 def _is_known(index: Any) -> bool:
@@ -212,11 +219,14 @@ def _linearized(
         taken = _allocate(extra, slots)
         primals.append((split.primal, taken))
         wanted = [
-            p if p >= -count else ~(count + taken[~p - count]) for p in split.residual_places
+            p if p >= -count else ~(count + taken[~p - count])
+            for p in split.residual_places
         ]
         placements.append(_allocate(wanted, places))
     primal = make_cond([_with_slots(p, count, taken, slots) for p, taken in primals])
-    out_types = [*map(_common, zip(*[s.primal.out_types[:count] for s in splits], strict=True))]
+    out_types = [
+        *map(_common, zip(*[s.primal.out_types[:count] for s in splits], strict=True))
+    ]
     types = [
         first.inputs[p].type if p >= 0 else [*out_types, *slots][~p] for p in places
     ]
@@ -248,7 +258,10 @@ def _with_slots(
     residuals = dict(zip(taken, primal.outputs[count:], strict=True))
     in_order = [residuals[k] for k in sorted(residuals)]
     ordered = Jaxpr(
-        primal.inputs, primal.equations, [*primal.outputs[:count], *in_order], primal.name
+        primal.inputs,
+        primal.equations,
+        [*primal.outputs[:count], *in_order],
+        primal.name,
     )
     given = [True] * count + [k in residuals for k in range(len(slots))]
     return with_zeros(ordered, given, [*primal.out_types[:count], *slots])
@@ -281,19 +294,10 @@ def _transposed(
     return make_cond(branches), nonzero
 
 
-def _select(index: Any, values: Sequence[Any]) -> Any:
-    """For each member of a batch, the value of its own branch."""
-    shape = values[0].type.shape
-    ...
-
-
 def _lower_index(ctx: Any, index: Any, type: ArrayType, last: int) -> Any:
     """The index as ``stablehlo.case`` takes it: an i32, and never out of range."""
     int32 = ArrayType((), dtypes.int32)
-    if not dtypes.is_bool(type.dtype):
-        low = ctx.constant(0, type)
-        high = ctx.constant(min(last, iinfo(type.dtype).max), type)
-        index = ctx.op("stablehlo.clamp", [low, index, high], [type])
-    if type.dtype == dtypes.int32:
-        return index
-    return ctx.op("stablehlo.convert", [index], [int32])
+    if dtypes.is_bool(type.dtype):
+        return ctx.op("stablehlo.convert", [index], [int32])
+    bounds = [ctx.constant(k, int32) for k in (0, last)]
+    return ctx.op("stablehlo.clamp", [bounds[0], index, bounds[1]], [int32])

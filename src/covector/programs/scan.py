@@ -19,16 +19,22 @@ import numpy as np
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.primitive import Linear, Primitive
-from covector.core.trace import Trace
+from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
 from covector.errors import TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
-from covector.ops.broadcasting import batched, zeros
-from covector.programs import scan_derivatives as derivatives
+from covector.ops.broadcasting import batched, move_axis, zeros
 from covector.programs.call import named_axes
 from covector.programs.cond import runs_on_host
+from covector.programs.scan_bodies import (
+    jvp_body,
+    least_carry,
+    linearize_body,
+    transpose_body,
+)
 from covector.programs.scan_lowering import lower_scan
 from covector.transforms.batch import batch_jaxpr
+from covector.transforms.transpose import instantiate
 
 #: operations, all steps together, up to which an eager scan is not worth compiling
 _FEW = 64
@@ -55,10 +61,14 @@ class Scan(Primitive):
     def __repr__(self) -> str:
         return f"Scan({self.jaxpr.name}, {self.length})"
 
-    def like(self, jaxpr: Jaxpr, num_consts: int, num_carry: int, flip: bool = False) -> "Scan":
+    def like(
+        self, jaxpr: Jaxpr, num_consts: int, num_carry: int, flip: bool = False
+    ) -> "Scan":
         """Another scan of as many steps; in the other order with ``flip``."""
         reverse = self.reverse != flip
-        return make_scan(jaxpr, self.length, num_consts, num_carry, reverse, self.unroll)
+        return make_scan(
+            jaxpr, self.length, num_consts, num_carry, reverse, self.unroll
+        )
 
     def split(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
         """Operands, or what is known of each, as consts, carry and xs."""
@@ -127,16 +137,76 @@ class Scan(Primitive):
     def differentiate(
         self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
     ) -> Any:
-        """Forward derivatives that are wanted now take one scan, which keeps nothing."""
+        """Where tangents are wanted at once, they take the same scan, and nothing is kept."""
         if tangent_trace is not parent:
             return super().differentiate(parent, tangent_trace, primals, tangents)
-        ...
+        current.trace = parent
+        active = tuple([t is not None for t in tangents])
+        made = self.jaxpr.memo(jvp_body, self.num_consts, self.num_carry, active)
+        consts, carry, xs = self.split(primals)
+        moved_consts, moved_carry, moved_xs = self.split(tangents)
+        consts += _present(moved_consts)
+        carry += _tangents(carry, moved_carry, made.carry)
+        outs = self.like(made.jaxpr, len(consts), len(carry))(
+            *consts, *carry, *xs, *_present(moved_xs)
+        )
+        end = len(outs) - sum(made.ys)
+        start = end - len(made.ys)
+        moved = [
+            *_spread(outs[self.num_carry : start], made.carry),
+            *_spread(outs[end:], made.ys),
+        ]
+        return [*outs[: self.num_carry], *outs[start:end]], moved
 
     def linearize(self, active: Any, *primals: Any) -> Any:
-        ...
+        made = self.jaxpr.memo(
+            linearize_body, self.num_consts, self.num_carry, tuple(active)
+        )
+        consts, carry, xs = self.split(primals)
+        consts += run(made.before, consts)
+        outs = self.like(made.primal, len(consts), len(carry))(*consts, *carry, *xs)
+        steady = [consts[i] for i in made.const_places]
+        stepwise = [xs[i] if i >= 0 else outs[~i] for i in made.step_places]
+
+        def push(*tangents: Any) -> Sequence[Any]:
+            moved_consts, moved_carry, moved_xs = self.split(tangents)
+            given = [*steady, *_present(moved_consts)]
+            start = _tangents(carry, moved_carry, made.carry)
+            moved = self.like(made.linear, len(given), len(start))(
+                *given, *start, *stepwise, *_present(moved_xs)
+            )
+            return _spread(moved, (*made.carry, *made.ys))
+
+        return outs[: len(self.jaxpr.outputs)], push
 
     def transpose(self, cotangents: Sequence[Any], *args: Any) -> Sequence[Any]:
-        ...
+        linear = tuple([type(a) is Linear for a in args])
+        given = tuple([ct is not None for ct in cotangents])
+        made = self.jaxpr.memo(
+            transpose_body, self.num_consts, self.num_carry, linear, given
+        )
+        consts, carry, xs = self.split(args)
+        known, known_xs = _known(consts), _known(xs)
+        kept: Sequence[Any] = []
+        if any(made.known_carry):
+            start = [c for c, k in zip(carry, made.known_carry, strict=True) if k]
+            forward = self.like(made.forward, len(known), len(start))
+            kept = forward(*known, *start, *known_xs)[len(start) :]
+        types = [t.strong() for t in self.jaxpr.in_types]
+        const_types, carry_types, _ = self.split(types)
+        totals = [zeros(t) for t, m in zip(const_types, made.consts, strict=True) if m]
+        start = totals + [
+            instantiate(ct, t)
+            for ct, t, m in zip(cotangents, carry_types, made.carry, strict=False)
+            if m
+        ]
+        arriving = _present(cotangents[self.num_carry :])
+        leaving = self.like(made.jaxpr, len(known), len(start), flip=True)(
+            *known, *start, *kept, *known_xs, *arriving
+        )
+        found = _spread(leaving, (*made.consts, *made.carry, *made.xs))
+        # A carry that starts known, at zero, has no cotangent to give back.
+        return [ct if m else None for ct, m in zip(found, linear, strict=True)]
 
     # -- batches -----------------------------------------------------------------------
 
@@ -147,10 +217,71 @@ class Scan(Primitive):
         """A carry is batched if it starts so, or is made so by another."""
         consts, carry, xs = self.split(args)
         const_dims, carry_dims, x_dims = self.split(dims)
-        # A step sees an element of xs: without the leading axis, which has to stay in front.
-        xs = [move_axis(x, 0, 1) if d == 0 else x for x, d in zip(xs, x_dims, strict=True)]
-        ...
+        # The leading axis has to stay in front; a step sees an element of xs without it.
+        xs = [
+            move_axis(x, 0, 1) if d == 0 else x for x, d in zip(xs, x_dims, strict=True)
+        ]
+        step_dims = [None if d is None else max(d - 1, 0) for d in x_dims]
+        still = (False,) * (len(self.jaxpr.outputs) - self.num_carry)
+
+        def step(marks: Any) -> Any:
+            dims = (*const_dims, *[0 if m else None for m in marks], *step_dims)
+            made = self.jaxpr.memo(batch_jaxpr, size, dims, (*marks, *still), axis)
+            return made, [d is not None for d in made[1][: self.num_carry]]
+
+        (program, out_dims), marks = least_carry(
+            [d is not None for d in carry_dims], step
+        )
+        carry = [
+            batched(size, x, d) if m else x
+            for x, d, m in zip(carry, carry_dims, marks, strict=True)
+        ]
+        outs = self.like(program, len(consts), len(carry))(*consts, *carry, *xs)
+        y_dims = [None if d is None else 1 for d in out_dims[self.num_carry :]]
+        return outs, [*out_dims[: self.num_carry], *y_dims]
 
     @property
     def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
         return self.jaxpr.memo(named_axes)
+
+
+def make_scan(
+    jaxpr: Jaxpr,
+    length: int,
+    num_consts: int,
+    num_carry: int,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> Scan:
+    """The operation that scans with this body; the same one each time."""
+    return jaxpr.memo(Scan, length, num_consts, num_carry, reverse, unroll)
+
+
+def stacked_type(type: ArrayType, length: int) -> ArrayType:
+    """The type of ``length`` values of a type, stacked."""
+    return type.with_shape((length, *type.shape))
+
+
+def _present(values: Sequence[Any]) -> list[Any]:
+    return [x for x in values if x is not None]
+
+
+def _known(args: Sequence[Any]) -> list[Any]:
+    return [a for a in args if type(a) is not Linear]
+
+
+def _spread(values: Sequence[Any], marks: Sequence[bool]) -> list[Any]:
+    """A value where marked, None elsewhere."""
+    given = iter(values)
+    return [next(given) if m else None for m in marks]
+
+
+def _tangents(
+    carry: Sequence[Any], tangents: Sequence[Any], marks: Sequence[bool]
+) -> Any:
+    """Tangents of the carry that moves; zeros where it starts to move only later."""
+    return [
+        instantiate(d, x.type.strong())
+        for x, d, m in zip(carry, tangents, marks, strict=True)
+        if m
+    ]

@@ -1,0 +1,120 @@
+"""Branches as users write them: written down, alike in what they take and give.
+
+Each branch captures values of its own; all take the captured values of all. Where results
+differ in that one is weak (made of Python numbers alone), it gives way to the others.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from covector import options, tree
+from covector.core.flat import FlatFunction
+from covector.core.jaxpr import Jaxpr, Var
+from covector.core.promotion import promote
+from covector.core.staging import Staged, stage
+from covector.core.types import ArrayType
+from covector.errors import TreeMismatch, TypeMismatch, TypePromotionError
+from covector.programs.bodies import converted
+from covector.programs.canonical import canonical
+from covector.programs.carries import made_at
+from covector.programs.cond import Cond, make_cond
+
+
+class Branches(NamedTuple):
+    """Branches written down as one operation, which takes ``captured`` and the operands."""
+
+    op: Cond
+    captured: list[Any]
+    out_tree: Any
+
+
+def stage_branches(
+    who: str,
+    names: Sequence[str],
+    funs: Sequence[Callable[..., Any]],
+    types: Sequence[ArrayType],
+    in_tree: Any,
+) -> Branches:
+    """Write down ``funs``, all of the same operands, and bring them together.
+
+    ``names`` is what the caller's arguments are called, for messages.
+    """
+    flats = [
+        FlatFunction(f, in_tree, f"{n} of {who}")
+        for f, n in zip(funs, names, strict=True)
+    ]
+    staged = [
+        stage(flat, types, getattr(f, "__name__", n))
+        for flat, f, n in zip(flats, funs, names, strict=True)
+    ]
+    out_tree = flats[0].out_tree
+    for flat, name in zip(flats[1:], names[1:], strict=True):
+        if flat.out_tree != out_tree:
+            difference = tree.describe_difference(
+                out_tree, flat.out_tree, (f"that of {names[0]}", f"that of {name}")
+            )
+            raise TreeMismatch(
+                f"{who}: the results of all branches must have one structure, but "
+                f"{difference}."
+            )
+    out_types = [
+        _common_type(who, names, [s.jaxpr for s in staged], k, out_tree)
+        for k in range(out_tree.num_leaves)
+    ]
+    captured = list({id(x): x for s in staged for x in s.captured}.values())
+    branches = [canonical(converted(_taking(s, captured), out_types)) for s in staged]
+    return Branches(make_cond(branches), captured, out_tree)
+
+
+def _taking(staged: Staged, captured: Sequence[Any]) -> Jaxpr:
+    """The program with inputs for everything that any branch captured."""
+    own = {id(x): v for x, v in zip(staged.captured, staged.jaxpr.inputs, strict=False)}
+    inputs = [own.get(id(x)) or Var(x.type) for x in captured]
+    operands = staged.jaxpr.inputs[len(staged.captured) :]
+    jaxpr = staged.jaxpr
+    return Jaxpr([*inputs, *operands], jaxpr.equations, jaxpr.outputs, jaxpr.name)
+
+
+def _common_type(
+    who: str, names: Sequence[str], jaxprs: Sequence[Jaxpr], k: int, out_tree: Any
+) -> ArrayType:
+    """The one type of result ``k`` of all branches."""
+    types = [j.outputs[k].type for j in jaxprs]
+    common = _meet(types)
+    if common is not None:
+        return common
+    pairs = itertools.combinations(range(len(types)), 2)
+    i, j = next((i, j) for i, j in pairs if _meet([types[i], types[j]]) is None)
+    kind, way = "dtypes", "Convert one of them with .astype"
+    if types[i].shape != types[j].shape:
+        kind, way = "shapes", "Reshape or broadcast one of them"
+    path = tree.keystr(tree.leaf_path(out_tree, k))
+    both = " and ".join(
+        f"{types[b]} in {names[b]}{made_at(jaxprs[b], jaxprs[b].outputs[k])}"
+        for b in (i, j)
+    )
+    raise TypeMismatch(
+        f"{who}: the results of all branches must have one type, but the {kind}"
+        f"{' at ' + path if path else ''} differ: {both}. {way}."
+    )
+
+
+def _meet(types: Sequence[ArrayType]) -> ArrayType | None:
+    """The type to which those that are weak give way; None where others differ."""
+    first = types[0]
+    if all([t is first for t in types]):
+        return first
+    if any([t.shape != first.shape for t in types]):
+        return None
+    opts = options.current()
+    try:
+        dtype, weak = promote(
+            *[(t.dtype, t.weak) for t in types],
+            x64=opts.enable_x64,
+            mode=opts.numpy_dtype_promotion,
+        )
+    except TypePromotionError:
+        return None
+    same = all([t.weak or t.dtype == dtype for t in types])
+    return first.with_dtype(dtype, weak) if same else None

@@ -1,0 +1,125 @@
+"""A scan as a StableHLO loop.
+
+    i, carry, ys = 0, init, zeros
+    while i < n:  carry, y = body(consts, carry, xs[i]);  ys[i] = y;  i += 1
+
+Consts and xs stay outside: the regions of the loop read them where they are.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from covector.core import dtypes
+from covector.core.number_info import iinfo
+from covector.core.types import ArrayType
+
+Values = list[Any]
+
+
+class ScanLowering:
+    """One scan being lowered: what is the same at every step."""
+
+    def __init__(self, scan: Any, ctx: Any, consts: Values, xs: Values) -> None:
+        self.scan = scan
+        self.consts, self.xs = consts, xs
+        self.x_types = ctx.in_types[len(ctx.in_types) - len(xs) :]
+        self.y_types = ctx.out_types[scan.num_carry :]
+        self.carry_types = ctx.out_types[: scan.num_carry]
+        fits = scan.length <= iinfo(dtypes.int32).max
+        self.counter = ArrayType((), dtypes.int32 if fits else dtypes.int64)
+
+    def step(
+        self, ctx: Any, i: Any, carry: Values, ys: Values
+    ) -> tuple[Values, Values]:
+        """The carry and ys after step ``i``, a value."""
+        if self.scan.reverse:
+            last = ctx.constant(self.scan.length - 1, self.counter)
+            i = ctx.op("stablehlo.subtract", [last, i], [self.counter])
+        x = [
+            self.element(ctx, x, t, i)
+            for x, t in zip(self.xs, self.x_types, strict=True)
+        ]
+        outs = ctx.inline(self.scan.jaxpr, [*self.consts, *carry, *x])
+        count = self.scan.num_carry
+        stored = [
+            self.store(ctx, all_, y, t, i)
+            for all_, y, t in zip(ys, outs[count:], self.y_types, strict=True)
+        ]
+        return outs[:count], stored
+
+    def element(self, ctx: Any, x: Any, type_: ArrayType, i: Any) -> Any:
+        """``x[i]``."""
+        row = type_.with_shape((1, *type_.shape[1:]))
+        found = ctx.op(
+            "stablehlo.dynamic_slice",
+            [x, *self.place(ctx, type_, i)],
+            [row],
+            slice_sizes=row.shape,
+        )
+        return ctx.op("stablehlo.reshape", [found], [type_.with_shape(type_.shape[1:])])
+
+    def store(self, ctx: Any, ys: Any, y: Any, type_: ArrayType, i: Any) -> Any:
+        """``ys`` with ``ys[i] = y``."""
+        row = type_.with_shape((1, *type_.shape[1:]))
+        y = ctx.op("stablehlo.reshape", [y], [row])
+        place = self.place(ctx, type_, i)
+        return ctx.op("stablehlo.dynamic_update_slice", [ys, y, *place], [type_])
+
+    def place(self, ctx: Any, type_: ArrayType, i: Any) -> Values:
+        zero = ctx.constant(0, self.counter) if type_.ndim > 1 else None
+        return [i, *[zero] * (type_.ndim - 1)]
+
+    def plus(self, ctx: Any, i: Any, k: int) -> Any:
+        if not k:
+            return i
+        return ctx.op(
+            "stablehlo.add", [i, ctx.constant(k, self.counter)], [self.counter]
+        )
+
+    def loop(
+        self, ctx: Any, steps: int, unroll: int, carry: Values, ys: Values
+    ) -> tuple[Values, Values]:
+        """The first ``steps`` steps, ``unroll`` of them in each turn of the loop."""
+        types = [self.counter, *self.carry_types, *self.y_types]
+        start = [ctx.constant(0, self.counter), *carry, *ys]
+        op = ctx.op("stablehlo.while", start, types, regions=2)
+        count = len(carry)
+
+        def more(inner: Any, i: Any, *_: Any) -> Sequence[Any]:
+            end = inner.constant(steps, self.counter)
+            flag = ArrayType((), dtypes.bool_)
+            less = "#stablehlo<comparison_direction LT>"
+            return [
+                inner.op(
+                    "stablehlo.compare", [i, end], [flag], comparison_direction=less
+                )
+            ]
+
+        def turn(inner: Any, i: Any, *values: Any) -> Sequence[Any]:
+            carry, ys = [*values[:count]], [*values[count:]]
+            for k in range(unroll):
+                carry, ys = self.step(inner, self.plus(inner, i, k), carry, ys)
+            return [self.plus(inner, i, unroll), *carry, *ys]
+
+        ctx.region(op, 0, types, more)
+        ctx.region(op, 1, types, turn)
+        outs = list(op.results)
+        return outs[1 : 1 + count], outs[1 + count :]
+
+
+def lower_scan(
+    scan: Any, ctx: Any, consts: Values, carry: Values, xs: Values
+) -> Values:
+    """The results of a scan: carry and ys."""
+    lowering = ScanLowering(scan, ctx, consts, xs)
+    ys = [ctx.constant(0, t) for t in lowering.y_types]
+    unroll = max(1, min(scan.unroll, scan.length))
+    turns = scan.length // unroll
+    done = 0
+    if turns > 1:
+        done = turns * unroll
+        carry, ys = lowering.loop(ctx, done, unroll, carry, ys)
+    for i in range(done, scan.length):
+        place = ctx.constant(i, lowering.counter)
+        carry, ys = lowering.step(ctx, place, carry, ys)
+    return [*carry, *ys]
