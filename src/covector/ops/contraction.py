@@ -1,0 +1,309 @@
+"""Products summed over shared axes, from inner products to tensor networks.
+
+    out[b, i, j] = Σ_k lhs[b, i, k] · rhs[b, j, k]
+
+Each of b, i, j, k stands for any number of axes: batch axes b are in both operands,
+free axes i and j in one, contracted axes k in both and not in the result.
+``DotGeneral`` is linear in each operand; its adjoints and batches are contractions.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.primitive import Linear, Primitive
+from covector.core.promotion import promote
+from covector.core.types import ArrayType
+from covector.errors import DTypeError, TypeMismatch, TypePromotionError
+from covector.ops.casting import ConvertElementType, convert
+from covector.ops.precision import (
+    DotAlgorithm,
+    Exactness,
+    algorithm_of,
+    check_platform,
+    precision_config,
+    spelled,
+    storage_of,
+    swapped,
+)
+from covector.ops.transposing import Transpose
+
+Axes: TypeAlias = tuple[int, ...]
+#: ((contracted of lhs, of rhs), (batch of lhs, of rhs))
+DotDimensionNumbers: TypeAlias = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
+
+#: multiplications up to which NumPy beats a compiled call, with BLAS and without
+BLAS_LIMIT = 128**3
+LOOP_LIMIT = 2**16
+_BLAS = frozenset([dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128])
+
+
+class Side(NamedTuple):
+    """The axes of one operand; batch and contracted axes pair with the other's."""
+
+    batch: Axes
+    free: Axes
+    contracted: Axes
+
+
+@dataclass(frozen=True, eq=False)
+class DotGeneral(Primitive):
+    """Products of ``lhs`` and ``rhs`` summed over the contracting axes.
+
+    The axes of the result are the batch axes, the free axes of ``lhs``, then those of
+    ``rhs``. Floats narrower than 32 bits are summed in float32 and rounded once;
+    integers wrap around; booleans give whether any pair is true in both.
+
+    ``preferred_element_type`` is the dtype of the result. Products are formed and
+    summed in what it and the dtype of the operands have in common.
+    """
+
+    dimension_numbers: DotDimensionNumbers
+    precision: Exactness = None
+    preferred_element_type: Any = None
+
+    # -- types -------------------------------------------------------------------------
+
+    def type_rule(self, lhs: ArrayType, rhs: ArrayType) -> Sequence[ArrayType]:
+        self._check_axes(lhs, rhs)
+        if lhs.dtype != rhs.dtype:
+            raise TypeMismatch(
+                f"dot_general needs operands of one dtype, but got {lhs} and {rhs}. "
+                "covector.numpy.matmul and covector.lax.dot_general promote them."
+            )
+        if not (dtypes.is_numeric(lhs.dtype) or dtypes.is_bool(lhs.dtype)):
+            raise DTypeError(f"dot_general needs numbers, but got {lhs} and {rhs}.")
+        left, right = self.sides(lhs.ndim, rhs.ndim)
+        shape = (
+            *[lhs.shape[a] for a in (*left.batch, *left.free)],
+            *[rhs.shape[a] for a in right.free],
+        )
+        weak = lhs.weak and rhs.weak and self.preferred_element_type is None
+        return (ArrayType(shape, self._out_dtype(lhs.dtype), weak),)
+
+    def _check_axes(self, lhs: ArrayType, rhs: ArrayType) -> None:
+        (contracted, others), (batch, other_batch) = self.dimension_numbers
+        for name, type, axes in (
+            ("lhs", lhs, batch + contracted),
+            ("rhs", rhs, other_batch + others),
+        ):
+            if any(not 0 <= a < type.ndim for a in axes) or len(set(axes)) < len(axes):
+                raise TypeMismatch(
+                    f"dot_general of {lhs} and {rhs}: the batch and contracting axes "
+                    f"of {name}, here {axes}, must be different axes of it, from 0 to "
+                    f"{type.ndim - 1}."
+                )
+        for name, ours, theirs in (
+            ("contracting", contracted, others),
+            ("batch", batch, other_batch),
+        ):
+            lengths = [lhs.shape[a] for a in ours], [rhs.shape[a] for a in theirs]
+            if lengths[0] != lengths[1]:
+                raise TypeMismatch(
+                    f"dot_general of {lhs} and {rhs}: the {name} axes {ours} of lhs "
+                    f"and {theirs} of rhs must pair up in number and length, but have "
+                    f"the lengths {tuple(lengths[0])} and {tuple(lengths[1])}."
+                )
+
+    def sides(self, left: int, right: int) -> tuple[Side, Side]:
+        """The axes of operands of these ranks."""
+        (contracted, others), (batch, other_batch) = self.dimension_numbers
+        return (
+            Side(batch, _rest(left, batch + contracted), contracted),
+            Side(other_batch, _rest(right, other_batch + others), others),
+        )
+
+    def _out_dtype(self, dtype: Any) -> Any:
+        return self.preferred_element_type or dtype
+
+    def _working_dtype(self, dtype: Any) -> Any:
+        """The dtype in which operands of ``dtype`` are multiplied."""
+        out = self._out_dtype(dtype)
+        if out == dtype:
+            return dtype
+        try:
+            return promote((dtype, False), (out, False), x64=True)[0]
+        except TypePromotionError:  # between narrow floats
+            return out
+
+    # -- values ------------------------------------------------------------------------
+
+    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
+        lhs, rhs = types
+        if algorithm_of(self.precision, lhs.dtype, rhs.dtype) is not None:
+            return False
+        (contracted, _), _ = self.dimension_numbers
+        terms = max(math.prod([lhs.shape[a] for a in contracted]), 1)
+        fast = self._working_dtype(lhs.dtype) in _BLAS
+        return outs[0].size * terms <= (BLAS_LIMIT if fast else LOOP_LIMIT)
+
+    def on_host(self, lhs: Any, rhs: Any) -> Any:
+        dtype, out = lhs.dtype, self._out_dtype(lhs.dtype)
+        working = self._working_dtype(dtype)
+        working = _ON_HOST.get(working, working)
+        if dtype != working:
+            lhs, rhs = lhs.astype(working), rhs.astype(working)
+        if lhs.ndim <= 2 and rhs.ndim <= 2 and self._is_product(lhs.ndim):
+            product = np.dot(lhs, rhs)
+        else:
+            product = self._product(lhs, rhs)
+        if product.dtype == out:
+            return product
+        return ConvertElementType(out).on_host(np.asarray(product))
+
+    def _product(self, lhs: Any, rhs: Any) -> Any:
+        """The operands as batches of matrices, multiplied as such."""
+        left, right = self.sides(lhs.ndim, rhs.ndim)
+        batch, rows, terms = [[lhs.shape[a] for a in axes] for axes in left]
+        columns = [rhs.shape[a] for a in right.free]
+        n, m, k, p = map(math.prod, (batch, rows, terms, columns))
+        lhs = lhs.transpose(left.batch + left.free + left.contracted)
+        rhs = rhs.transpose(right.batch + right.contracted + right.free)
+        product = np.matmul(lhs.reshape(n, m, k), rhs.reshape(n, k, p))
+        return product.reshape((*batch, *rows, *columns))
+
+    def _is_product(self, rank: int) -> bool:
+        """Whether ``np.dot`` of vectors and matrices is meant."""
+        return self.dimension_numbers == (((rank - 1,), (0,)), ((), ()))
+
+    # -- derivatives -------------------------------------------------------------------
+
+    def differential(self, out: Any, lhs: Any, rhs: Any) -> Any:
+        if not dtypes.is_inexact(out.type.dtype):
+            return [None, None]
+        return [lambda dl: self(dl, rhs), lambda dr: self(lhs, dr)]
+
+    def transpose(self, cotangents: Any, lhs: Any, rhs: Any) -> Any:
+        (ct,) = cotangents
+        left, _ = self.sides(lhs.type.ndim, rhs.type.ndim)
+        axes, n, m = tuple(range(ct.type.ndim)), len(left.batch), len(left.free)
+        batch, rows, columns = axes[:n], axes[n : n + m], axes[n + m :]
+        if type(lhs) is Linear:
+            return [self._adjoint(ct, Side(batch, rows, columns), lhs.type, rhs), None]
+        flipped = self._flipped()
+        return [None, flipped._adjoint(ct, Side(batch, columns, rows), rhs.type, lhs)]
+
+    def _flipped(self) -> "DotGeneral":
+        """The product with its operands the other way round."""
+        (contracted, others), (batch, other_batch) = self.dimension_numbers
+        numbers = ((others, contracted), (other_batch, batch))
+        return DotGeneral(numbers, swapped(self.precision), self.preferred_element_type)
+
+    def _adjoint(self, ct: Any, arriving: Side, type: ArrayType, other: Any) -> Any:
+        """The cotangent of the first operand, which has this type.
+
+        ``arriving`` are the axes of ``ct``: batch axes, free axes of the first operand,
+        and the free axes of the other, over which ``ct`` is contracted with that. Which
+        of the two comes first decides the order of the result: the one that needs no
+        transposition is taken, if there is one.
+        """
+        own, side = self.sides(type.ndim, other.type.ndim)
+        working = self._working_dtype(type.dtype)
+        ct, other = convert(ct, working), convert(other, working)
+        order = sorted(range(len(side.contracted)), key=side.contracted.__getitem__)
+        contracted = tuple([own.contracted[k] for k in order])
+        first = own.batch + own.free + contracted
+        last = own.batch + contracted + own.free
+        if list(last) == sorted(last) and list(first) != sorted(first):
+            numbers = ((side.free, arriving.contracted), (side.batch, arriving.batch))
+            made = DotGeneral(numbers, swapped(self.precision))(other, ct)
+            return convert(made, type.dtype)
+        numbers = ((arriving.contracted, side.free), (arriving.batch, side.batch))
+        made = DotGeneral(numbers, self.precision)(ct, other)
+        if list(first) != sorted(first):
+            places = sorted(range(len(first)), key=first.__getitem__)
+            made = Transpose(tuple(places))(made)
+        return convert(made, type.dtype)
+
+    # -- batches -----------------------------------------------------------------------
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        """A batch of both operands is a batch axis; of one, a free axis of that."""
+        (lhs, rhs), (at_left, at_right) = args, dims
+        (contracted, others), (batch, other_batch) = self.dimension_numbers
+        contracted, batch = _past(contracted, at_left), _past(batch, at_left)
+        others, other_batch = _past(others, at_right), _past(other_batch, at_right)
+        if at_left is not None and at_right is not None:
+            batch, other_batch = (at_left, *batch), (at_right, *other_batch)
+        numbers = ((contracted, others), (batch, other_batch))
+        op = DotGeneral(numbers, self.precision, self.preferred_element_type)
+        left, right = op.sides(lhs.type.ndim, rhs.type.ndim)
+        if at_right is None:
+            dim = len(batch) + left.free.index(at_left)
+        elif at_left is None:
+            dim = len(batch) + len(left.free) + right.free.index(at_right)
+        else:
+            dim = 0
+        return (op(lhs, rhs),), (dim,)
+
+    # -- compilation -------------------------------------------------------------------
+
+    def lower(self, ctx: Any, lhs: Any, rhs: Any) -> Any:
+        left, right = ctx.in_types
+        (out,) = ctx.out_types
+        algorithm = algorithm_of(self.precision, left.dtype, right.dtype)
+        if algorithm is not None:
+            check_platform(algorithm, self.precision, ctx.platform)
+            kinds = [storage_of(kind, algorithm) for kind in algorithm[:2]]
+            working = algorithm.accumulation_type
+        else:
+            working = self._working_dtype(left.dtype)
+            kept = working == out.dtype and _widens(left.dtype, working)
+            kinds = [left.dtype if kept else working] * 2
+        lhs = _converted(ctx, lhs, left, kinds[0])
+        rhs = _converted(ctx, rhs, right, kinds[1])
+        made = ctx.op(
+            "stablehlo.dot_general",
+            [lhs, rhs],
+            [out.with_dtype(working)],
+            **self._attributes(algorithm),
+        )
+        return _converted(ctx, made, out.with_dtype(working), out.dtype)
+
+    def _attributes(self, algorithm: DotAlgorithm | None) -> dict[str, str]:
+        (contracted, others), (batch, other_batch) = self.dimension_numbers
+        numbers = (
+            f"#stablehlo.dot<lhs_batching_dimensions = {list(batch)}, "
+            f"rhs_batching_dimensions = {list(other_batch)}, "
+            f"lhs_contracting_dimensions = {list(contracted)}, "
+            f"rhs_contracting_dimensions = {list(others)}>"
+        )
+        found = {"dot_dimension_numbers": numbers}
+        if algorithm is not None:
+            found["algorithm"] = spelled(algorithm)
+        elif self.precision is not None:
+            found["precision_config"] = precision_config(self.precision)
+        return found
+
+
+#: in which dtype NumPy multiplies, where that is not the working one
+_ON_HOST = dict.fromkeys(
+    (*dtypes.NARROW_FLOATS, dtypes.bfloat16, dtypes.float16), dtypes.float32
+) | dict.fromkeys((dtypes.int2, dtypes.int4, dtypes.uint2, dtypes.uint4), dtypes.int32)
+
+
+def _rest(rank: int, axes: Axes) -> Axes:
+    return tuple([a for a in range(rank) if a not in axes])
+
+
+def _past(axes: Axes, dim: int | None) -> Axes:
+    """Axes as they are counted once there is a batch axis at ``dim``."""
+    return axes if dim is None else tuple([a + (a >= dim) for a in axes])
+
+
+def _widens(dtype: Any, to: Any) -> bool:
+    """Whether XLA sums products of ``dtype`` in ``to`` by itself."""
+    if dtype == to:
+        return True
+    floats = dtypes.is_floating(dtype) and dtypes.is_floating(to)
+    return floats or (dtypes.is_signed(dtype) and dtypes.is_signed(to))
+
+
+def _converted(ctx: Any, x: Any, type: ArrayType, dtype: Any) -> Any:
+    if type.dtype == dtype:
+        return x
+    return ctx.op("stablehlo.convert", [x], [type.with_dtype(dtype)])

@@ -1,0 +1,229 @@
+"""How exactly products are summed: ``Precision``, and algorithms by name.
+
+    Precision.HIGH                      a hint, for each operand
+    DotAlgorithmPreset.BF16_BF16_F32    what the hardware computes, or it refuses
+
+XLA heeds both on accelerators. On the CPU every precision is the full one, and of the
+algorithms there are those of ``_ON_CPU``.
+"""
+
+import enum
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from covector import options
+from covector.core import dtypes
+from covector.errors import ArgumentError
+from covector.lowering.hlo import element_name
+
+
+class Precision(enum.Enum):
+    """How exactly products of 32-bit floats are to be computed on an accelerator.
+
+    ``DEFAULT`` is the fastest (one pass in bfloat16 on a TPU), ``HIGH`` takes three
+    passes or tensor floats, ``HIGHEST`` is full float32.
+
+    >>> Precision("tensorfloat32"), Precision("highest")
+    (Precision.HIGH, Precision.HIGHEST)
+    """
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Precision | None":
+        return _SPELLINGS.get(value)
+
+    def __repr__(self) -> str:
+        return f"Precision.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+_SPELLINGS: dict[object, Precision] = {
+    "default": Precision.DEFAULT,
+    "fastest": Precision.DEFAULT,
+    "bfloat16": Precision.DEFAULT,
+    "high": Precision.HIGH,
+    "bfloat16_3x": Precision.HIGH,
+    "tensorfloat32": Precision.HIGH,
+    "highest": Precision.HIGHEST,
+    "float32": Precision.HIGHEST,
+}
+
+
+class DotAlgorithm(NamedTuple):
+    """What is computed: operands rounded to these types, products summed in that one.
+
+    With component counts above one, an operand is split into as many numbers of its
+    type, and ``num_primitive_operations`` products of components are summed.
+    """
+
+    lhs_precision_type: Any
+    rhs_precision_type: Any
+    accumulation_type: Any
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+
+class DotAlgorithmPreset(enum.Enum):
+    """Algorithms by name: types of the operands, of the sum, products per product."""
+
+    DEFAULT = enum.auto()
+    ANY_F8_ANY_F8_F32 = enum.auto()
+    ANY_F8_ANY_F8_F32_FAST_ACCUM = enum.auto()
+    ANY_F8_ANY_F8_ANY = enum.auto()
+    ANY_F8_ANY_F8_ANY_FAST_ACCUM = enum.auto()
+    F16_F16_F16 = enum.auto()
+    F16_F16_F32 = enum.auto()
+    BF16_BF16_BF16 = enum.auto()
+    BF16_BF16_F32 = enum.auto()
+    BF16_BF16_F32_X3 = enum.auto()
+    BF16_BF16_F32_X6 = enum.auto()
+    BF16_BF16_F32_X9 = enum.auto()
+    TF32_TF32_F32 = enum.auto()
+    TF32_TF32_F32_X3 = enum.auto()
+    F32_F32_F32 = enum.auto()
+    F64_F64_F64 = enum.auto()
+
+    def __repr__(self) -> str:
+        return f"DotAlgorithmPreset.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+#: the spelling in StableHLO of a type of operands that no array has
+TF32 = "tf32"
+_TYPES: dict[str, Any] = {
+    "F16": dtypes.float16,
+    "BF16": dtypes.bfloat16,
+    "TF32": TF32,
+    "F32": dtypes.float32,
+    "F64": dtypes.float64,
+}
+
+PrecisionLike: TypeAlias = (
+    str
+    | Precision
+    | DotAlgorithm
+    | DotAlgorithmPreset
+    | Sequence[str | Precision | None]
+    | None
+)
+#: what was asked for, as operations keep it
+Exactness: TypeAlias = (
+    tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset | None
+)
+
+
+def exactness(precision: PrecisionLike, who: str) -> Exactness:
+    """What the user asked for as operations keep it; None: the option's default.
+
+    Raises:
+      ArgumentError: there is no such precision or algorithm.
+    """
+    if precision is None:
+        precision = options.current().default_matmul_precision
+    if precision is None or precision is DotAlgorithmPreset.DEFAULT:
+        return None
+    if isinstance(precision, DotAlgorithm):
+        kinds = [dtypes.as_dtype(t) for t in precision[:3]]
+        return DotAlgorithm(*kinds, *precision[3:])
+    if isinstance(precision, DotAlgorithmPreset):
+        return precision
+    if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:
+        return exactness(DotAlgorithmPreset[precision], who)
+    alike = isinstance(precision, str | Precision)
+    pair = (precision, precision) if alike else tuple(precision)
+    if len(pair) != 2 or not all(p is None or _is_precision(p) for p in pair):
+        names = ", ".join([*map(str, _SPELLINGS), *DotAlgorithmPreset.__members__])
+        raise ArgumentError(
+            f"{who} got the precision {precision!r}. It can be a Precision, a "
+            f"DotAlgorithm or a DotAlgorithmPreset, one of the names {names}, or a "
+            "pair of precisions, one for each operand."
+        )
+    first, second = [Precision.DEFAULT if p is None else Precision(p) for p in pair]
+    return None if first is second is Precision.DEFAULT else (first, second)
+
+
+def _is_precision(x: Any) -> bool:
+    return isinstance(x, Precision) or (isinstance(x, str) and x in _SPELLINGS)
+
+
+def swapped(precision: Exactness) -> Exactness:
+    """The same for the product with its operands the other way round."""
+    if isinstance(precision, DotAlgorithm):
+        left, right, total, m, n, *rest = precision
+        return DotAlgorithm(right, left, total, n, m, *rest)
+    return precision[::-1] if isinstance(precision, tuple) else precision
+
+
+def algorithm_of(precision: Exactness, lhs: Any, rhs: Any) -> DotAlgorithm | None:
+    """The algorithm that is asked for, for operands of these dtypes."""
+    if isinstance(precision, DotAlgorithm):
+        return precision
+    if not isinstance(precision, DotAlgorithmPreset):
+        return None
+    if "F8" not in precision.name:
+        left, right, total, *products = precision.name.split("_")
+        count = int(products[0].removeprefix("X")) if products else 1
+        return DotAlgorithm(_TYPES[left], _TYPES[right], _TYPES[total], 1, 1, count)
+    for dtype in (lhs, rhs):
+        if not dtypes.short_name(dtype).startswith("f8"):
+            raise ArgumentError(
+                f"the algorithm {precision} multiplies float8 operands, but got "
+                f"{dtypes.short_name(lhs)} and {dtypes.short_name(rhs)}. Convert them "
+                "with .astype('float8_e4m3fn')."
+            )
+    return DotAlgorithm(lhs, rhs, dtypes.float32, 1, 1, 1, "FAST" in precision.name)
+
+
+_ON_CPU = frozenset(
+    [
+        algorithm_of(DotAlgorithmPreset[name], None, None)
+        for name in (
+            "F16_F16_F16",
+            "BF16_BF16_F32",
+            "BF16_BF16_F32_X3",
+            "BF16_BF16_F32_X6",
+            "F32_F32_F32",
+            "F64_F64_F64",
+        )
+    ]
+)
+
+
+def check_platform(
+    algorithm: DotAlgorithm, precision: Exactness, platform: str
+) -> None:
+    """Raise ArgumentError when the CPU does not have the algorithm."""
+    if platform == "cpu" and algorithm not in _ON_CPU:
+        raise ArgumentError(
+            f"the CPU does not have the algorithm {precision}. It has F16_F16_F16, "
+            "BF16_BF16_F32 and its X3 and X6, F32_F32_F32 and F64_F64_F64; the default "
+            "(precision=None) is right everywhere."
+        )
+
+
+def precision_config(precision: tuple[Precision, Precision]) -> str:
+    """A pair of precisions in StableHLO."""
+    return f"[{', '.join(f'#stablehlo<precision {p.name}>' for p in precision)}]"
+
+
+def spelled(algorithm: DotAlgorithm) -> str:
+    """An algorithm in StableHLO."""
+    kinds = [kind if kind == TF32 else element_name(kind) for kind in algorithm[:3]]
+    values = [*kinds, *[str(x).lower() for x in algorithm[3:]]]
+    pairs = zip(DotAlgorithm._fields, values, strict=True)
+    return f"#stablehlo.dot_algorithm<{', '.join(f'{k} = {v}' for k, v in pairs)}>"
+
+
+def storage_of(kind: Any, algorithm: DotAlgorithm) -> Any:
+    """The dtype in which an operand of this precision type is handed over."""
+    split = kind == TF32 or algorithm.num_primitive_operations > 1
+    return dtypes.float32 if split else kind
