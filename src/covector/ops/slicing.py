@@ -11,11 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from covector.core import dtypes
 from covector.core.convert import scalar
 from covector.core.primitive import Linear, Primitive
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import TypeMismatch
-from covector.ops.broadcasting import zeros
+from covector.ops.broadcasting import (
+    BroadcastInDim,
+    ReduceSum,
+    batched,
+    filled,
+    zeros,
+)
+from covector.ops.selection import where
 from covector.ops.transposing import Reshape
 
 #: per axis: how much goes before, after, and between two neighbours
@@ -171,7 +179,7 @@ class Pad(Primitive):
         (ct,) = cotangents
         return [
             self.cut_out(ct) if type(x) is Linear else None,
-            None,
+            self.sum_around(ct, x.type.shape) if type(value) is Linear else None,
         ]
 
     def cut_out(self, ct: Any) -> Any:
@@ -186,12 +194,28 @@ class Pad(Primitive):
         pairs = zip(ct.type.shape, config, strict=True)
         return Slice(starts, tuple([n - high for n, (_, high, _) in pairs]), steps)(ct)
 
+    def sum_around(self, ct: Any, shape: Shape) -> Any:
+        """The sum of ``ct`` where there is no element of an operand of this shape."""
+        around = where(self.places(shape), scalar(0, ct.type.dtype), ct)
+        return ReduceSum(tuple(range(ct.type.ndim)))(around)
+
+    def places(self, shape: Shape) -> Any:
+        """Where the elements of an operand of this shape go."""
+        elements = filled(True, ArrayType(shape, dtypes.bool_))
+        return self(elements, scalar(False, dtypes.bool_))
+
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         x, value = args
         if dims[1] is None:
             over_batch = Pad(insert(self.padding_config, dims[0], (0, 0, 0)))
             return (over_batch(x, value),), (dims[0],)
-        raise self._missing("batch", "vmap over the padding value", args)
+        x = batched(size, x, dims[0])
+        padded = Pad(((0, 0, 0), *self.padding_config))(x, scalar(0, x.type.dtype))
+        spread = BroadcastInDim(padded.type.shape, (0,))
+        inside = BroadcastInDim(padded.type.shape, tuple(range(1, x.type.ndim)))
+        return (where(inside(self.places(x.type.shape[1:])), padded, spread(value)),), (
+            0,
+        )
 
     def lower(self, ctx: Any, x: Any, value: Any) -> Any:
         low, high, interior = [

@@ -1,0 +1,413 @@
+"""Reading windows at places that are values, and adding to them.
+
+``Gather`` ⇄ ``ScatterAdd``. What other ways there are to write windows is in
+``scattering``; the words for windows and places are explained in ``windows``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.array import ConcreteArray, from_host
+from covector.core.convert import scalar
+from covector.core.number_info import iinfo
+from covector.core.primitive import Linear, Primitive
+from covector.core.staging import stage
+from covector.core.types import ArrayType, Shape, show_types
+from covector.errors import DTypeError, TypeMismatch
+from covector.ops.arithmetic import add
+from covector.ops.bitwise import and_
+from covector.ops.broadcasting import BroadcastInDim, batched, zeros
+from covector.ops.casting import convert
+from covector.ops.comparison import ge, le
+from covector.ops.extrema import clamp
+from covector.ops.reductions import ReduceAnd
+from covector.ops.selection import where
+from covector.ops.slicing import insert
+from covector.ops.transposing import Reshape
+from covector.ops.windows import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    check_windows,
+    layout,
+    shifted,
+    update_sizes,
+    window_axes,
+)
+
+CLIP = GatherScatterMode.CLIP
+FILL_OR_DROP = GatherScatterMode.FILL_OR_DROP
+
+
+@dataclass(frozen=True, eq=False)
+class Gather(Primitive):
+    """The windows of the operand at the places that the indices name.
+
+    Where ``mode`` is FILL_OR_DROP, windows that are not inside the operand are full of
+    ``fill_value``: by default NaN, the least signed integer, the largest unsigned one,
+    or True. ``unique_indices`` promises that no two windows overlap,
+    ``indices_are_sorted`` that they come in order.
+
+    Fill values that are not integers are given as text (``"nan"``): as numbers, NaN
+    does not equal itself, and 0.0 equals -0.0.
+    """
+
+    dimension_numbers: GatherDimensionNumbers
+    slice_sizes: Shape
+    indices_are_sorted: bool = False
+    unique_indices: bool = False
+    mode: GatherScatterMode = FILL_OR_DROP
+    fill_value: int | str | None = None
+
+    def type_rule(self, x: ArrayType, indices: ArrayType) -> Sequence[ArrayType]:
+        numbers, sizes = self.dimension_numbers, self.slice_sizes
+        return (x.with_shape(check_windows("gather", numbers, sizes, x, indices)),)
+
+    def small(self, types: Any, outs: Any) -> bool:
+        x, indices = types
+        if super().small(types, outs):
+            return True
+        found = layout(
+            self.dimension_numbers, self.slice_sizes, x.shape, indices.shape[:-1]
+        )
+        # A large operand costs nothing where it need not be rearranged.
+        return found.together and super().small(types[1:], outs)
+
+    def on_host(self, x: Any, indices: Any) -> Any:
+        batch = indices.shape[:-1]
+        fill = self.fill(x.dtype) if self.mode is FILL_OR_DROP else None
+        found = layout(self.dimension_numbers, self.slice_sizes, x.shape, batch)
+        return found.read(x, indices, fill)
+
+    def fill(self, dtype: np.dtype) -> Any:
+        """The fill value as a NumPy scalar."""
+        value: Any = self.fill_value
+        if value is None:
+            value = default_fill(dtype)
+        elif isinstance(value, str):
+            value = complex(value) if dtypes.is_complex(dtype) else float(value)
+        return np.asarray(value).astype(dtype)[()]
+
+    @cached_property
+    def with_zeros(self) -> "Gather":
+        """This operation on tangents: those outside are zero."""
+        return replace(self, fill_value=0) if self.mode is FILL_OR_DROP else self
+
+    def differential(self, out: Any, x: Any, indices: Any) -> Any:
+        return [lambda dx: self.with_zeros(dx, indices), None]
+
+    def transpose(self, cotangents: Any, x: Any, indices: Any) -> Any:
+        back = ScatterAdd(
+            ScatterDimensionNumbers(*self.dimension_numbers),
+            self.indices_are_sorted,
+            self.unique_indices,
+            self.mode,
+        )
+        return [back(zeros(x.type.strong()), indices, cotangents[0]), None]
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        (x, indices), (dim, index_dim) = args, dims
+        if index_dim is None:
+            return self._batch_operand(size, x, indices, dim)
+        d = self.dimension_numbers
+        indices = batched(size, indices, index_dim)
+        offset_dims = shifted(d.offset_dims, 0)
+        theirs = shifted(d.start_indices_batching_dims, 0)
+        if dim is None:
+            numbers = d._replace(
+                offset_dims=offset_dims, start_indices_batching_dims=theirs
+            )
+            gather = replace(
+                self,
+                dimension_numbers=numbers,
+                indices_are_sorted=False,
+                unique_indices=False,
+            )
+            return (gather(x, indices),), (0,)
+        own = shifted(d.operand_batching_dims, dim)
+        place = sum([a < dim for a in own])
+        numbers = GatherDimensionNumbers(
+            offset_dims,
+            shifted(d.collapsed_slice_dims, dim),
+            shifted(d.start_index_map, dim),
+            insert(own, place, dim),
+            insert(theirs, place, 0),
+        )
+        sizes = insert(self.slice_sizes, dim, min(size, 1))
+        gather = replace(self, dimension_numbers=numbers, slice_sizes=sizes)
+        return (gather(x, indices),), (0,)
+
+    def _batch_operand(self, size: int, x: Any, indices: Any, dim: int) -> Any:
+        """Where only the operand is batched: windows span its batch axis."""
+        d = self.dimension_numbers
+        place = sum([a < dim for a in window_axes(d, x.type.ndim - 1)])
+        ndim = indices.type.ndim - 1 + len(d.offset_dims)
+        at = (*d.offset_dims, ndim)[place]
+        numbers = GatherDimensionNumbers(
+            insert(shifted(d.offset_dims, at), place, at),
+            shifted(d.collapsed_slice_dims, dim),
+            shifted(d.start_index_map, dim),
+            shifted(d.operand_batching_dims, dim),
+            d.start_indices_batching_dims,
+        )
+        sizes = insert(self.slice_sizes, dim, size)
+        return (
+            replace(self, dimension_numbers=numbers, slice_sizes=sizes)(x, indices),
+        ), (at,)
+
+    def lower(self, ctx: Any, x: Any, indices: Any) -> Any:
+        _, kind = ctx.in_types
+        if kind.dtype.itemsize < 4 or self.mode is FILL_OR_DROP:
+            return ctx.through(self.clipped, x, indices)
+        d = self.dimension_numbers
+        numbers = (
+            f"#stablehlo.gather<offset_dims = {list(d.offset_dims)}, "
+            f"collapsed_slice_dims = {list(d.collapsed_slice_dims)}, "
+            f"operand_batching_dims = {list(d.operand_batching_dims)}, "
+            f"start_indices_batching_dims = {list(d.start_indices_batching_dims)}, "
+            f"start_index_map = {list(d.start_index_map)}, "
+            f"index_vector_dim = {kind.ndim - 1}>"
+        )
+        return ctx.op(
+            "stablehlo.gather",
+            [x, indices],
+            dimension_numbers=numbers,
+            slice_sizes=self.slice_sizes,
+            indices_are_sorted=_flag(self.indices_are_sorted),
+        )
+
+    def clipped(self, x: Any, indices: Any) -> Sequence[Any]:
+        """The same by a gather that StableHLO has, which moves windows inside."""
+        indices = wide(indices)
+        windows = replace(self, mode=CLIP, fill_value=None)(x, indices)
+        axes = self.dimension_numbers.start_index_map
+        if self.mode is not FILL_OR_DROP or not axes:
+            return [windows]
+        inside = are_inside(indices, axes, self.slice_sizes, x.type)
+        shape, offset_dims = windows.type.shape, self.dimension_numbers.offset_dims
+        batch = tuple([a for a in range(len(shape)) if a not in offset_dims])
+        element = ArrayType((), x.type.dtype)
+        fill = ConcreteArray(element, self.fill(element.storage))
+        return [where(BroadcastInDim(shape, batch)(inside), windows, fill)]
+
+
+@dataclass(frozen=True, eq=False)
+class Scattering(Primitive):
+    """Windows of the operand at places that the indices name, changed by ``updates``.
+
+    The updates have the shape of what a gather of those windows gives. Windows that are
+    not inside the operand change nothing, or are moved inside where ``mode`` is CLIP.
+    """
+
+    dimension_numbers: ScatterDimensionNumbers
+    indices_are_sorted: bool = False
+    unique_indices: bool = False
+    mode: GatherScatterMode = FILL_OR_DROP
+
+    def type_rule(
+        self, x: ArrayType, indices: ArrayType, updates: ArrayType
+    ) -> Sequence[ArrayType]:
+        if updates.dtype != x.dtype:
+            raise TypeMismatch(
+                f"{self.name} needs an operand and updates of one dtype, but got "
+                f"{show_types((x, updates))}."
+            )
+        numbers = self.reading
+        sizes = update_sizes(numbers, x, updates)
+        wanted = check_windows(self.name, numbers, sizes, x, indices)
+        if updates.shape != wanted:
+            raise TypeMismatch(
+                f"{self.name} of {show_types((x, indices, updates))} with "
+                f"{self.dimension_numbers}: updates for these indices have the shape "
+                f"{wanted}."
+            )
+        return (ArrayType(x.shape, x.dtype, x.weak and updates.weak),)
+
+    @cached_property
+    def reading(self) -> GatherDimensionNumbers:
+        """Which axes are which in the gather that reads what this writes."""
+        return GatherDimensionNumbers(*self.dimension_numbers)
+
+    def gather(self, x: ArrayType, updates: ArrayType) -> Gather:
+        """The operation that reads what this writes: zeros where it writes nothing."""
+        clip = self.mode is CLIP
+        return Gather(
+            self.reading,
+            update_sizes(self.reading, x, updates),
+            self.indices_are_sorted,
+            self.unique_indices,
+            CLIP if clip else FILL_OR_DROP,
+            None if clip else 0,
+        )
+
+    def is_unique(self, indices: ArrayType) -> bool:
+        """Whether no two windows overlap, as promised or for there is only one."""
+        own = self.dimension_numbers.scatter_indices_batching_dims
+        batch = [n for a, n in enumerate(indices.shape[:-1]) if a not in own]
+        return self.unique_indices or all([n <= 1 for n in batch])
+
+    def on_host(self, x: Any, indices: Any, updates: Any) -> Any:
+        numbers, batch = self.reading, indices.shape[:-1]
+        sizes = update_sizes(numbers, x, updates)
+        found = layout(numbers, sizes, x.shape, batch)
+        return found.write(x, indices, updates, self.mode is CLIP, self.change)
+
+    def change(self, array: Any, key: Any, values: Any) -> None:
+        """On the host: put ``values``, in order, into ``array[key]``."""
+        raise NotImplementedError
+
+    def element(self, old: Any, update: Any) -> Any:
+        """What becomes of one element."""
+        raise NotImplementedError
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        x, indices, updates = args
+        x, updates = batched(size, x, dims[0]), batched(size, updates, dims[2])
+        d = self.dimension_numbers
+        windows = shifted(d.update_window_dims, 0)
+        own = shifted(d.operand_batching_dims, 0)
+        theirs = d.scatter_indices_batching_dims
+        if dims[1] is None:
+            windows = (0, *windows)
+        else:
+            indices = batched(size, indices, dims[1])
+            own, theirs = (0, *own), (0, *shifted(theirs, 0))
+        numbers = ScatterDimensionNumbers(
+            windows,
+            shifted(d.inserted_window_dims, 0),
+            shifted(d.scatter_dims_to_operand_dims, 0),
+            own,
+            theirs,
+        )
+        return (replace(self, dimension_numbers=numbers)(x, indices, updates),), (0,)
+
+    def lower(self, ctx: Any, x: Any, indices: Any, updates: Any) -> Any:
+        source, kind, _ = ctx.in_types
+        if kind.dtype.itemsize < 4 or self.mode is CLIP:
+            return ctx.through(self.dropping, x, indices, updates)
+        d = self.dimension_numbers
+        numbers = (
+            f"#stablehlo.scatter<update_window_dims = {list(d.update_window_dims)}, "
+            f"inserted_window_dims = {list(d.inserted_window_dims)}, "
+            f"input_batching_dims = {list(d.operand_batching_dims)}, "
+            f"scatter_indices_batching_dims = {list(d.scatter_indices_batching_dims)}, "
+            f"scatter_dims_to_operand_dims = {list(d.scatter_dims_to_operand_dims)}, "
+            f"index_vector_dim = {kind.ndim - 1}>"
+        )
+        op = ctx.op(
+            "stablehlo.scatter",
+            [x, indices, updates],
+            regions=1,
+            scatter_dimension_numbers=numbers,
+            indices_are_sorted=_flag(self.indices_are_sorted),
+            unique_indices=_flag(self.unique_indices),
+        )
+        pair = [ArrayType((), source.dtype)] * 2
+        body = stage(lambda old, update: [self.element(old, update)], pair).jaxpr
+        ctx.region(op, 0, pair, lambda inner, *xy: inner.inline(body, xy))
+        return op.results
+
+    def dropping(self, x: Any, indices: Any, updates: Any) -> Sequence[Any]:
+        """The same by a scatter that StableHLO has, which drops windows."""
+        indices = wide(indices)
+        if self.mode is CLIP:
+            sizes = update_sizes(self.reading, x.type, updates.type)
+            axes = self.dimension_numbers.scatter_dims_to_operand_dims
+            last = last_starts(indices.type, axes, sizes, x.type)
+            indices = clamp(scalar(0, indices.type.dtype), indices, last)
+        return [replace(self, mode=FILL_OR_DROP)(x, indices, updates)]
+
+
+class Combining(Scattering):
+    """A scatter that combines each update with what is there."""
+
+    #: the operation that does so
+    combine = add
+
+    def type_rule(
+        self, x: ArrayType, indices: ArrayType, updates: ArrayType
+    ) -> Sequence[ArrayType]:
+        if not self.combine.accepts(x.dtype):
+            raise DTypeError(f"{self.name} needs {self.combine.accepted}, but got {x}.")
+        return super().type_rule(x, indices, updates)
+
+    def small(self, types: Any, outs: Any) -> bool:
+        return types[0].dtype not in dtypes.SUB_BYTE and super().small(types, outs)
+
+    def change(self, array: Any, key: Any, values: Any) -> None:
+        self.combine.on_host.at(array, key, values)
+
+    def element(self, old: Any, update: Any) -> Any:
+        return self.combine(old, update)
+
+
+class ScatterAdd(Combining):
+    """Updates added to windows of the operand, each as often as its place is named."""
+
+    name = "scatter-add"
+
+    def linearize(self, active: Any, x: Any, indices: Any, updates: Any) -> Any:
+        def push(dx: Any, _: Any, dupdates: Any) -> Any:
+            if dupdates is None:
+                return (dx,)
+            return (self(zeros(x.type) if dx is None else dx, indices, dupdates),)
+
+        return (self(x, indices, updates),), push
+
+    def transpose(self, cotangents: Any, x: Any, indices: Any, updates: Any) -> Any:
+        (ct,) = cotangents
+        read = self.gather(x.type, updates.type)
+        return [
+            ct if type(x) is Linear else None,
+            None,
+            read(ct, indices) if type(updates) is Linear else None,
+        ]
+
+
+# -- values and places -----------------------------------------------------------------
+
+
+def default_fill(dtype: np.dtype) -> Any:
+    """What stands for a value that is not there: NaN, the farthest integer, or True."""
+    if dtypes.is_bool(dtype):
+        return True
+    if dtypes.is_integer(dtype):
+        limits = iinfo(dtype)
+        return limits.min or limits.max
+    return np.nan
+
+
+def wide(indices: Any) -> Any:
+    """Indices of at least 32 bits, which can count along any axis."""
+    narrow = indices.type.dtype.itemsize < 4
+    return convert(indices, dtypes.int32) if narrow else indices
+
+
+def last_starts(
+    indices: ArrayType, axes: Sequence[int], sizes: Shape, x: ArrayType
+) -> Any:
+    """The largest indices of windows inside ``x``, as the indices are laid out."""
+    largest = iinfo(indices.dtype).max
+    last = [min(x.shape[a] - sizes[a], largest) for a in axes]
+    if len(last) == 1:
+        return scalar(last[0], indices.dtype)
+    values = from_host(np.array(last, indices.dtype))
+    return BroadcastInDim(indices.shape, (indices.ndim - 1,))(values)
+
+
+def are_inside(indices: Any, axes: Sequence[int], sizes: Shape, x: ArrayType) -> Any:
+    """Which windows lie inside ``x``."""
+    last = last_starts(indices.type, axes, sizes, x)
+    inside = and_(ge(indices, scalar(0, indices.type.dtype)), le(indices, last))
+    if len(axes) == 1:
+        return Reshape(indices.type.shape[:-1])(inside)
+    return ReduceAnd((indices.type.ndim - 1,))(inside)
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"
