@@ -1,0 +1,261 @@
+"""Communication over named axes: sums, gathers and exchanges between their members."""
+
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from covector import tree
+from covector.core.convert import as_array
+from covector.core.trace import current
+from covector.errors import AxisError, TypeMismatch
+from covector.ops.collectives import (
+    AllGather,
+    AllToAll,
+    AxisIndex,
+    PMax,
+    PMin,
+    PPermute,
+    PSum,
+    PSumScatter,
+)
+
+AxisName = Any
+
+
+def _named(axis_name: AxisName, who: str) -> tuple[Any, ...]:
+    """The axes that are named, each of which must exist around here."""
+    names = axis_name if isinstance(axis_name, tuple | list) else (axis_name,)
+    axes = current.trace.axes
+    for name in names:
+        if name not in axes:
+            known = ", ".join(map(repr, axes)) or "none"
+            near = get_close_matches(str(name), [str(a) for a in axes], 1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise AxisError(
+                f"{who} over the axis {name!r}, but the named axes here are {known}.{hint} "
+                "An axis gets its name from vmap(..., axis_name=...)."
+            )
+    return tuple(names)
+
+
+def _one(axis_name: AxisName, who: str) -> tuple[Any, int]:
+    names = _named(axis_name, who)
+    if len(names) != 1:
+        raise AxisError(f"{who} works over one axis, but got {names}.")
+    return names[0], current.trace.axes[names[0]]
+
+
+def axis_size(axis_name: AxisName) -> int:
+    """The number of members of a named axis (the product, for a tuple of names).
+
+    >>> import covector as cv
+    >>> cv.vmap(lambda x: x * axis_size("i"), axis_name="i")(cv.numpy.ones(3)).tolist()
+    [3.0, 3.0, 3.0]
+    """
+    size = 1
+    for name in _named(axis_name, "axis_size"):
+        size *= current.trace.axes[name]
+    return size
+
+
+def axis_index(axis_name: AxisName) -> Any:
+    """The place of this member on a named axis, an i32 scalar.
+
+    >>> import covector as cv
+    >>> cv.vmap(lambda x: x + axis_index("i"), axis_name="i")(cv.numpy.zeros(3)).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    index: Any = None
+    for name in _named(axis_name, "axis_index"):
+        place = AxisIndex(name)()
+        index = place if index is None else index * current.trace.axes[name] + place
+    return index
+
+
+def _over(make: Callable[[Any], Any], x: Any, axis_name: AxisName, who: str) -> Any:
+    names = _named(axis_name, who)
+
+    def leaf(value: Any) -> Any:
+        value = as_array(value, who)
+        for name in names:
+            value = make(name)(value)
+        return value
+
+    return tree.map(leaf, x)
+
+
+def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """The sum over named axes of ``x``, an array or a tree of them.
+
+    A Python number is known to be the same everywhere: it is multiplied by the size of the
+    axes at once, so ``psum(1, 'i')`` is an int.
+
+    >>> import covector as cv
+    >>> cv.vmap(lambda x: x / psum(x, "i"), axis_name="i")(cv.numpy.ones(4)).tolist()
+    [0.25, 0.25, 0.25, 0.25]
+    """
+    _no_groups(axis_index_groups, "psum")
+    if isinstance(x, bool | int | float | complex):
+        return x * axis_size(axis_name)
+    return _over(PSum, x, axis_name, "psum")
+
+
+def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """The mean over named axes of ``x``, an array or a tree of them.
+
+    >>> import covector as cv
+    >>> cv.vmap(lambda x: x - pmean(x, "i"), axis_name="i")(cv.numpy.arange(3.0)).tolist()
+    [-1.0, 0.0, 1.0]
+    """
+    size = axis_size(axis_name)
+    total = psum(x, axis_name, axis_index_groups=axis_index_groups)
+    return tree.map(lambda t: t / size, total)
+
+
+def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """The maximum over named axes of ``x``, an array or a tree of them.
+
+    >>> import covector as cv
+    >>> cv.vmap(lambda x: pmax(x, "i"), axis_name="i")(cv.numpy.arange(3.0)).tolist()
+    [2.0, 2.0, 2.0]
+    """
+    _no_groups(axis_index_groups, "pmax")
+    return _over(PMax, x, axis_name, "pmax")
+
+
+def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """The minimum over named axes of ``x``, an array or a tree of them.
+
+    >>> import covector as cv
+    >>> cv.vmap(lambda x: pmin(x, "i"), axis_name="i")(cv.numpy.arange(3.0)).tolist()
+    [0.0, 0.0, 0.0]
+    """
+    _no_groups(axis_index_groups, "pmin")
+    return _over(PMin, x, axis_name, "pmin")
+
+
+def all_gather(
+    x: Any,
+    axis_name: AxisName,
+    *,
+    axis_index_groups: Any = None,
+    axis: int = 0,
+    tiled: bool = False,
+) -> Any:
+    """The values of all members of a named axis.
+
+    Args:
+      axis: where the new array axis of length ``axis_size`` stands; with ``tiled``, the
+        old one along which the values are put end to end.
+
+    >>> import covector as cv
+    >>> cv.vmap(lambda x: all_gather(x, "i"), axis_name="i")(cv.numpy.arange(2)).tolist()
+    [[0, 1], [0, 1]]
+    """
+    _no_groups(axis_index_groups, "all_gather")
+    name, size = _one(axis_name, "all_gather")
+    return _each(
+        x, lambda v: AllGather(name, size, axis % (v.ndim + (not tiled)), tiled)(v)
+    )
+
+
+def psum_scatter(
+    x: Any,
+    axis_name: AxisName,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Any = None,
+    tiled: bool = False,
+) -> Any:
+    """The sum over a named axis, of which each member keeps its part.
+
+    Args:
+      scatter_dimension: the array axis that is divided; without ``tiled`` its length is
+        the size of the named axis, and it disappears.
+
+    >>> import covector as cv
+    >>> cv.vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(cv.numpy.ones((2, 2))).tolist()
+    [2.0, 2.0]
+    """
+    _no_groups(axis_index_groups, "psum_scatter")
+    name, size = _one(axis_name, "psum_scatter")
+    return _each(
+        x, lambda v: PSumScatter(name, size, scatter_dimension % v.ndim, tiled)(v)
+    )
+
+
+def all_to_all(
+    x: Any,
+    axis_name: AxisName,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Any = None,
+    tiled: bool = False,
+) -> Any:
+    """Array axis ``split_axis`` is divided among the members of a named axis, and what a
+    member gets from the others is put along ``concat_axis``.
+
+    >>> import covector as cv
+    >>> x = cv.numpy.arange(4).reshape(2, 2)
+    >>> cv.vmap(lambda x: all_to_all(x, "i", 0, 0), axis_name="i")(x).tolist()
+    [[0, 2], [1, 3]]
+    """
+    _no_groups(axis_index_groups, "all_to_all")
+    name, size = _one(axis_name, "all_to_all")
+    return _each(
+        x,
+        lambda v: AllToAll(name, size, split_axis % v.ndim, concat_axis % v.ndim, tiled)(v),
+    )
+
+
+def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
+    """Values sent round a named axis by (source, target) pairs; zeros where none arrives.
+
+    >>> import covector as cv
+    >>> shift = lambda x: ppermute(x, "i", [(0, 1), (1, 2)])
+    >>> cv.vmap(shift, axis_name="i")(cv.numpy.arange(1.0, 4.0)).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    name, size = _one(axis_name, "ppermute")
+    pairs = tuple([(int(s), int(t)) for s, t in perm])
+    return _each(x, PPermute(name, size, pairs))
+
+
+def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
+    """Member k of a named axis gets the value of member ``perm[k]``.
+
+    >>> import covector as cv
+    >>> cv.vmap(lambda x: pshuffle(x, "i", [1, 0]), axis_name="i")(cv.numpy.arange(2)).tolist()
+    [1, 0]
+    """
+    size = axis_size(axis_name)
+    if sorted(perm) != list(range(size)):
+        raise TypeMismatch(
+            f"pshuffle over {axis_name!r} of size {size} needs a permutation of its "
+            f"members, but got {list(perm)}."
+        )
+    return ppermute(x, axis_name, [(s, t) for t, s in enumerate(perm)])
+
+
+def pswapaxes(x: Any, axis_name: AxisName, axis: int) -> Any:
+    """A named axis and an array axis of the same size change places.
+
+    >>> import covector as cv
+    >>> x = cv.numpy.arange(4).reshape(2, 2)
+    >>> cv.vmap(lambda x: pswapaxes(x, "i", 0), axis_name="i")(x).tolist()
+    [[0, 2], [1, 3]]
+    """
+    return all_to_all(x, axis_name, axis, axis)
+
+
+def _each(x: Any, fun: Callable[[Any], Any]) -> Any:
+    return tree.map(lambda v: fun(as_array(v)), x)
+
+
+def _no_groups(groups: Any, who: str) -> None:
+    if groups is not None:
+        raise TypeMismatch(
+            f"{who}: axis_index_groups has no meaning over the axis of a vmap. Give the "
+            "groups an axis of their own, with a second vmap."
+        )

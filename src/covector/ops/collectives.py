@@ -1,0 +1,308 @@
+"""Collectives: operations between the members of a named axis.
+
+A named axis is a batch axis of ``vmap`` that has a name. Where the axis is batched, an
+operation that names it is told so (``batch_named``) and becomes an ordinary operation along
+the batch axis: ``PSum`` a sum, ``AllGather`` nothing but a move of axes. Sizes of axes are
+fields, so that programs can be read, checked and remembered without their surroundings.
+
+Adjoint pairs: PSum is its own; AllGather ⇄ PSumScatter; PPermute and AllToAll have their
+inverses.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from covector.core import dtypes
+from covector.core.primitive import Primitive
+from covector.core.types import ArrayType
+from covector.errors import AxisError, DTypeError, TypeMismatch
+from covector.ops.arithmetic import mul
+from covector.ops.broadcasting import (
+    ReduceSum,
+    batched,
+    filled,
+    move_axis,
+    zeros,
+)
+from covector.ops.creation import Iota
+from covector.ops.joining import Stack, Unstack
+from covector.ops.reductions import ReduceMax, ReduceMin
+from covector.ops.transposing import Reshape
+
+Axis = Any
+
+
+class Collective(Primitive):
+    """An operation between the members of named axes."""
+
+    axis: Axis
+
+    @property
+    def axis_names(self) -> tuple[Axis, ...]:  # type: ignore[override]
+        return (self.axis,)
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        """Over another axis than the named one: the same for each of the batch."""
+        (x,), (dim,) = args, dims
+        return (self.shifted(1)(move_axis(x, dim, 0)),), (0,)
+
+    def shifted(self, n: int) -> "Collective":
+        """The same, with array axes counted past ``n`` new ones in front."""
+        return self
+
+    def evaluate(self, *args: Any) -> Any:
+        raise AxisError(
+            f"{self.name} over the axis {self.axis!r}, which nothing around it names. Call "
+            f"it in a function under vmap(..., axis_name={self.axis!r})."
+        )
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        return self.evaluate()
+
+
+@dataclass(frozen=True, eq=False)
+class PSum(Collective):
+    """The sum of the operand over the named axis, the same for all its members."""
+
+    axis: Axis
+
+    name = "psum"
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        if not dtypes.is_numeric(x.dtype):
+            raise DTypeError(f"psum needs numbers, but got {x}. Convert it with .astype.")
+        return (x,)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        return [self]
+
+    def transpose(self, cotangents: Any, x: Any) -> Any:
+        return [self(cotangents[0])]
+
+    def batch_named(self, axis: Axis, size: int, args: Any, dims: Any) -> Any:
+        (x,), (dim,) = args, dims
+        if dim is None:
+            return (mul(x, filled(size, x.type.with_shape(()))),), (None,)
+        return (ReduceSum((dim,))(x),), (None,)
+
+
+class _PExtreme(Collective):
+    """The largest or smallest over the named axis."""
+
+    reduce: Any
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        return (x,)
+
+    def batch_named(self, axis: Axis, size: int, args: Any, dims: Any) -> Any:
+        (x,), (dim,) = args, dims
+        return ((x if dim is None else self.reduce((dim,))(x)),), (None,)
+
+
+@dataclass(frozen=True, eq=False)
+class PMax(_PExtreme):
+    """The maximum over the named axis, the same for all its members."""
+
+    axis: Axis
+
+    name = "pmax"
+    reduce = ReduceMax
+
+
+@dataclass(frozen=True, eq=False)
+class PMin(_PExtreme):
+    """The minimum over the named axis, the same for all its members."""
+
+    axis: Axis
+
+    name = "pmin"
+    reduce = ReduceMin
+
+
+@dataclass(frozen=True, eq=False)
+class AxisIndex(Collective):
+    """The place of each member on the named axis, an i32 scalar."""
+
+    axis: Axis
+
+    def type_rule(self) -> Sequence[ArrayType]:
+        return (ArrayType((), dtypes.int32),)
+
+    def batch_named(self, axis: Axis, size: int, args: Any, dims: Any) -> Any:
+        return (Iota(dtypes.int32, (size,), 0)(),), (0,)
+
+
+@dataclass(frozen=True, eq=False)
+class AllGather(Collective):
+    """The operands of all members along array axis ``at``: a new one, or, when ``tiled``,
+    end to end along an old one."""
+
+    axis: Axis
+    size: int
+    at: int
+    tiled: bool
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        shape = list(x.shape)
+        if self.tiled:
+            shape[self.at] *= self.size
+        else:
+            shape.insert(self.at, self.size)
+        return (x.with_shape(tuple(shape)),)
+
+    def shifted(self, n: int) -> "AllGather":
+        return AllGather(self.axis, self.size, self.at + n, self.tiled)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        return [self]
+
+    def transpose(self, cotangents: Any, x: Any) -> Any:
+        return [PSumScatter(self.axis, self.size, self.at, self.tiled)(cotangents[0])]
+
+    def batch_named(self, axis: Axis, size: int, args: Any, dims: Any) -> Any:
+        (x,), (dim,) = args, dims
+        x = batched(size, x, dim, self.at)
+        return ((_merge(x, self.at) if self.tiled else x),), (None,)
+
+
+@dataclass(frozen=True, eq=False)
+class PSumScatter(Collective):
+    """The sum over the named axis, of which each member gets its part of array axis ``at``."""
+
+    axis: Axis
+    size: int
+    at: int
+    tiled: bool
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        shape = list(x.shape)
+        length = shape[self.at]
+        if self.tiled and length % self.size == 0:
+            shape[self.at] = length // self.size
+        elif not self.tiled and length == self.size:
+            del shape[self.at]
+        else:
+            need = "a multiple of" if self.tiled else "equal to"
+            raise TypeMismatch(
+                f"psum_scatter over {self.axis!r} of size {self.size} scatters axis "
+                f"{self.at} of {x}: its length must be {need} {self.size}, but is {length}."
+            )
+        return (x.with_shape(tuple(shape)),)
+
+    def shifted(self, n: int) -> "PSumScatter":
+        return PSumScatter(self.axis, self.size, self.at + n, self.tiled)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        return [self]
+
+    def transpose(self, cotangents: Any, x: Any) -> Any:
+        return [AllGather(self.axis, self.size, self.at, self.tiled)(cotangents[0])]
+
+    def batch_named(self, axis: Axis, size: int, args: Any, dims: Any) -> Any:
+        (x,), (dim,) = args, dims
+        x = ReduceSum((0,))(batched(size, x, dim))
+        return ((_divide(x, self.at, size) if self.tiled else x),), (self.at,)
+
+
+@dataclass(frozen=True, eq=False)
+class AllToAll(Collective):
+    """Array axis ``split`` goes round the members, who put what they get along ``concat``."""
+
+    axis: Axis
+    size: int
+    split: int
+    concat: int
+    tiled: bool
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        shape = list(x.shape)
+        length = shape[self.split]
+        if length % self.size or (not self.tiled and length != self.size):
+            need = "a multiple of" if self.tiled else "equal to"
+            raise TypeMismatch(
+                f"all_to_all over {self.axis!r} of size {self.size} splits axis "
+                f"{self.split} of {x}: its length must be {need} {self.size}, but is "
+                f"{length}."
+            )
+        if self.tiled:
+            shape[self.split] //= self.size
+            shape[self.concat] *= self.size
+        else:
+            del shape[self.split]
+            shape.insert(self.concat, self.size)
+        return (x.with_shape(tuple(shape)),)
+
+    def shifted(self, n: int) -> "AllToAll":
+        return AllToAll(self.axis, self.size, self.split + n, self.concat + n, self.tiled)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        return [self]
+
+    def transpose(self, cotangents: Any, x: Any) -> Any:
+        back = AllToAll(self.axis, self.size, self.concat, self.split, self.tiled)
+        return [back(cotangents[0])]
+
+    def batch_named(self, axis: Axis, size: int, args: Any, dims: Any) -> Any:
+        (x,), (dim,) = args, dims
+        x = batched(size, x, dim)
+        split = self.split + 1
+        if self.tiled:
+            # [from, …, to · part, …] → the new batch is `to`, and `from` is concatenated
+            x = move_axis(_divide(x, split, size), split, 0)
+            x = move_axis(x, 1, self.concat + 1)
+            return (_merge(x, self.concat + 1),), (0,)
+        x = move_axis(x, split, 0)
+        return (move_axis(x, 1, self.concat + 1),), (0,)
+
+
+@dataclass(frozen=True, eq=False)
+class PPermute(Collective):
+    """Each member gets the operand of the one that ``pairs`` (from, to) sends to it; zeros
+    where none does."""
+
+    axis: Axis
+    size: int
+    pairs: tuple[tuple[int, int], ...]
+
+    name = "ppermute"
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        sources = [s for s, _ in self.pairs]
+        targets = [t for _, t in self.pairs]
+        unique = len(set(sources)) == len(sources) and len(set(targets)) == len(targets)
+        if not unique or any(not 0 <= n < self.size for n in (*sources, *targets)):
+            raise TypeMismatch(
+                f"ppermute over {self.axis!r} of size {self.size} needs (source, target) "
+                f"pairs in which each place from 0 to {self.size - 1} stands at most once "
+                f"on either side, but got {self.pairs}."
+            )
+        return (x,)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        return [self]
+
+    def transpose(self, cotangents: Any, x: Any) -> Any:
+        back = tuple([(t, s) for s, t in self.pairs])
+        return [PPermute(self.axis, self.size, back)(cotangents[0])]
+
+    def batch_named(self, axis: Axis, size: int, args: Any, dims: Any) -> Any:
+        (x,), (dim,) = args, dims
+        x = batched(size, x, dim)
+        members = Unstack(0)(x)
+        source = {t: s for s, t in self.pairs}
+        nothing = zeros(members[0].type)
+        received = [members[source[t]] if t in source else nothing for t in range(size)]
+        return (Stack(0)(*received),), (0,)
+
+
+def _merge(x: Any, at: int) -> Any:
+    """Axes ``at`` and ``at + 1`` as one."""
+    shape = x.type.shape
+    return Reshape((*shape[:at], shape[at] * shape[at + 1], *shape[at + 2 :]))(x)
+
+
+def _divide(x: Any, at: int, size: int) -> Any:
+    """Axis ``at`` as two, the first of length ``size``."""
+    shape = x.type.shape
+    return Reshape((*shape[:at], size, shape[at] // size, *shape[at + 1 :]))(x)
