@@ -48,9 +48,9 @@ class Span(NamedTuple):
 WHOLE = Span(None, None, None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Selection:
-    """What an index selects of an array of one shape."""
+    """What an index selects of an array of one shape; there is one for each index."""
 
     #: the region that slices and integers select, per axis of the array
     starts: tuple[int, ...]
@@ -67,6 +67,11 @@ class Selection:
     shape: Shape
     #: an integer lies outside the array (and ``starts`` has the nearest that does not)
     outside: bool
+
+    @property
+    def is_block(self) -> bool:
+        """Whether the region has no gaps and runs forwards."""
+        return self.steps == (1,) * len(self.steps)
 
     @property
     def window(self) -> tuple[int, ...]:
@@ -96,6 +101,8 @@ def _entry(entry: Any, place: int, type_: ArrayType) -> Any:
     if type(entry) is slice:
         bounds = (entry.start, entry.stop, entry.step)
         return Span(*[_bound(b, entry, place, type_) for b in bounds])
+    if type(entry) is ConcreteArray and not entry.type.ndim and entry.on_host():
+        entry = np.asarray(entry.host())
     if isinstance(entry, Array):
         array = entry
     elif isinstance(entry, bool | np.ndarray | np.generic):
@@ -314,8 +321,3 @@ def _result_shape(
         axis += 1
     shape[batch_at:batch_at] = batch if by_array else ()
     return tuple(shape), batch_at - new_before
-
-
-def is_concrete(x: Any) -> bool:
-    """Whether the values of an index array can be looked at."""
-    return type(x) is ConcreteArray and x.on_host()

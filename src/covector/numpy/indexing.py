@@ -9,44 +9,86 @@ outside reads the nearest element, or with ``mode="fill"`` a value that says so.
 index selects is worked out in ``index_parsing``.
 """
 
-from functools import lru_cache
+import operator
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from math import prod
 from typing import Any
 
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.array import ConcreteArray, from_host
 from covector.core.array_like import Array
+from covector.core.convert import scalar
 from covector.core.trace import current
-from covector.core.types import ArrayType
+from covector.core.types import ArrayType, Shape
+from covector.errors import InvalidIndex
 from covector.numpy.index_parsing import Selection, canonical_index, select
+from covector.numpy.promote import broadcast_to
+from covector.ops.arithmetic import add
+from covector.ops.bitwise import and_
+from covector.ops.broadcasting import filled
+from covector.ops.casting import convert
+from covector.ops.comparison import ge, lt
+from covector.ops.dynamic_slicing import DynamicSlice
+from covector.ops.extrema import min_
+from covector.ops.gathering import Gather
+from covector.ops.joining import Stack
+from covector.ops.selection import where
 from covector.ops.slicing import Rev, Slice
 from covector.ops.transposing import Reshape
+from covector.ops.windows import GatherDimensionNumbers, GatherScatterMode
+
+CLIP = GatherScatterMode.CLIP
+FILL_OR_DROP = GatherScatterMode.FILL_OR_DROP
+
+#: elements from which places that are read eagerly are operands and not parameters: a
+#: loop over many would make as many operations
+LARGE = 4096
+
+
+@dataclass(frozen=True)
+class Access:
+    """How places are taken: what is outside, what the caller promises of the others."""
+
+    mode: GatherScatterMode = CLIP
+    fill: int | str | None = None
+    indices_are_sorted: bool = False
+    unique_indices: bool = False
+    wrap_negative_indices: bool = True
+
+
+NEAREST = Access()
 
 
 def index(x: Array, idx: Any) -> Array:
     """The elements that ``idx`` selects: what ``x[idx]`` calls."""
-    if type(idx) is int:
-        ops = static_reads(x.type, (idx,))
-    else:
+    parts: tuple[Any, ...] = (idx,)
+    if type(idx) is not int:
         x, parts, arrays = canonical_index(x, idx)
         if arrays:
             return read(x, select(x.type, parts), arrays)
-        ops = static_reads(x.type, parts)
+    if x.type.size > LARGE and type(x) is ConcreteArray:
+        selection = select(x.type, parts)
+        if selection.lengths != x.type.shape and selection.is_block:
+            return _read_block(x, selection, [], NEAREST)
     trace = current.trace
-    for op in ops:
+    for op in static_reads(x.type, parts):
         (x,) = trace.process(op, (x,))
     return x
 
 
 @lru_cache(8192)
 def static_reads(type_: ArrayType, parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The operations, at most one for integers and slices forwards, that read an
-    index.
+    """The operations that read an index without arrays; at most one for integers and
+    slices that run forwards.
     """
     selection = select(type_, parts)
-    return region_reads(type_, selection, selection.shape)
+    return region_reads(selection, type_.shape, selection.shape)
 
 
-def region_reads(
-    type_: ArrayType, selection: Selection, shape: tuple[int, ...]
-) -> tuple[Any, ...]:
+def region_reads(selection: Selection, whole: Shape, shape: Shape) -> tuple[Any, ...]:
     """The operations that cut out the region of a selection, in this shape."""
     low, limit, steps, backwards = [], [], [], []
     places = zip(selection.starts, selection.lengths, selection.steps, strict=True)
@@ -58,12 +100,165 @@ def region_reads(
         if step < 0:
             backwards.append(axis)
     ops: list[Any] = []
-    kept = selection.window if selection.dropped else range(type_.ndim)
+    kept = [k for k in range(len(whole)) if k not in selection.dropped]
     lengths = tuple([selection.lengths[k] for k in kept])
-    if selection.lengths != type_.shape or selection.dropped:
+    if selection.lengths != whole or selection.dropped:
         ops.append(Slice(tuple(low), tuple(limit), tuple(steps), selection.dropped))
     if backwards:
         ops.append(Rev(tuple([k for k, a in enumerate(kept) if a in backwards])))
     if lengths != shape:
         ops.append(Reshape(shape))
     return tuple(ops)
+
+
+# -- places that are values ------------------------------------------------------------
+
+
+def read(x: Any, selection: Selection, arrays: list[Any], access: Access = NEAREST) -> Any:
+    """What a selection with integer arrays takes of ``x``."""
+    places = [
+        counted(i, x.type.shape[axis], access.wrap_negative_indices)
+        for i, axis in zip(arrays, selection.taken, strict=True)
+    ]
+    if selection.outside and access.mode is FILL_OR_DROP:
+        return _nothing(x.type, selection.shape, access)
+    if all([x.type.shape[k] for k in selection.taken]):
+        if selection.batch == () and selection.is_block:
+            return _read_block(x, selection, places, access)
+        return _read_gathered(x, selection, places, access)
+    if prod(selection.shape) and access.mode is not FILL_OR_DROP:
+        raise InvalidIndex(
+            f"{x.type} has an axis of length 0 among those indexed by arrays, so there is "
+            "no element to read. With x.at[...].get(mode='fill') a fill value is read."
+        )
+    return _nothing(x.type, selection.shape, access)
+
+
+def _nothing(type_: ArrayType, shape: Shape, access: Access) -> Any:
+    """What is read outside the array: the fill value everywhere."""
+    fill = _gather_of_one(access).fill(type_.storage)
+    return filled(fill.item(), type_.with_shape(shape))
+
+
+@lru_cache
+def _gather_of_one(access: Access) -> Gather:
+    """A gather, for the fill value it knows."""
+    return Gather(
+        GatherDimensionNumbers((), (0,), (0,)), (1,), fill_value=access.fill
+    )
+
+
+def counted(i: Any, n: int, wrap: bool = True) -> Any:
+    """Indices along an axis of length ``n``, counted from the front, in 32 or 64 bits."""
+    if type(i) is ConcreteArray and i.on_host():
+        return from_host(_counted_on_host(np.asarray(i.host()), n, wrap))
+    if dtypes.is_unsigned(i.type.dtype):
+        if i.type.dtype.itemsize >= 4:
+            i = min_(i, scalar(n, i.type.dtype))
+        return convert(i, dtypes.int64 if i.type.dtype.itemsize == 8 else dtypes.int32)
+    i = convert(i, dtypes.int64 if i.type.dtype.itemsize == 8 else dtypes.int32)
+    if not wrap:
+        return i
+    zero, length = scalar(0, i.type.dtype), scalar(n, i.type.dtype)
+    return where(lt(i, zero), add(i, length), i)
+
+
+def _counted_on_host(i: np.ndarray, n: int, wrap: bool) -> np.ndarray:
+    """The same of values that are known."""
+    wide = np.int64 if i.dtype == np.int64 else np.int32
+    if dtypes.is_unsigned(i.dtype):
+        return np.minimum(i, n).astype(wide)
+    i = i.astype(wide)
+    return np.where(i < 0, i + wide(n), i) if wrap else i
+
+
+def one_dtype(places: list[Any]) -> list[Any]:
+    """Index arrays in one element type."""
+    wide = any([i.type.dtype.itemsize == 8 for i in places])
+    return [convert(i, dtypes.int64 if wide else dtypes.int32) for i in places]
+
+
+def _read_block(x: Any, selection: Selection, places: list[Any], access: Access) -> Any:
+    """One element, or one block, whose place is given by scalars."""
+    places = one_dtype(places)
+    ops = _dynamic_reads(selection)
+    out = ops[0](x, *starts_with(selection, places))
+    for op in ops[1:]:
+        out = op(out)
+    if access.mode is not FILL_OR_DROP:
+        return out
+    inside = all_inside(x.type.shape, selection, places)
+    return where(inside, out, _nothing(out.type, out.type.shape, access))
+
+
+@lru_cache(8192)
+def _dynamic_reads(selection: Selection) -> tuple[Any, ...]:
+    gone = tuple(sorted((*selection.dropped, *selection.taken)))
+    sizes = tuple([
+        1 if k in selection.taken else n for k, n in enumerate(selection.lengths)
+    ])
+    window = tuple([selection.lengths[k] for k in selection.window])
+    ops = (DynamicSlice(sizes, gone),)
+    return ops if window == selection.shape else (*ops, Reshape(selection.shape))
+
+
+def starts_with(selection: Selection, places: list[Any]) -> list[Any]:
+    """Where the region begins along each axis: at the places, or where it is known."""
+    dtype = places[0].type.dtype if places else dtypes.int32
+    starts = [scalar(s, dtype) for s in selection.starts]
+    for axis, place in zip(selection.taken, places, strict=True):
+        starts[axis] = place
+    return starts
+
+
+def all_inside(shape: Shape, selection: Selection, places: list[Any]) -> Any:
+    """Whether all the scalars lie inside their axes."""
+    tests = []
+    for axis, i in zip(selection.taken, places, strict=True):
+        dtype = i.type.dtype
+        tests += [ge(i, scalar(0, dtype)), lt(i, scalar(shape[axis], dtype))]
+    return reduce(and_, tests)
+
+
+def _read_gathered(x: Any, selection: Selection, places: list[Any], access: Access) -> Any:
+    """Windows at places given by arrays."""
+    ops, gather, reshape = _gathering(selection, x.type.shape, access)
+    for op in ops:
+        x = op(x)
+    out = gather(x, joined_places(places, selection.batch))
+    return out if reshape is None else reshape(out)
+
+
+def joined_places(places: list[Any], batch: Shape) -> Any:
+    """Index arrays as one, with an entry for each of them along the last axis."""
+    spread = [broadcast_to(i, batch) for i in one_dtype(places)]
+    if len(spread) == 1:
+        return Reshape((*batch, 1))(spread[0])
+    return Stack(len(batch))(*spread)
+
+
+@lru_cache(8192)
+def _gathering(selection: Selection, shape: Shape, access: Access) -> tuple[Any, Any, Any]:
+    """The operations before a gather, the gather, and the reshape after it."""
+    kept = [k for k in range(len(shape)) if k not in selection.dropped]
+    lengths = tuple([selection.lengths[k] for k in kept])
+    before = region_reads(selection, shape, lengths)
+    taken = tuple([kept.index(a) for a in selection.taken])
+    window = tuple([selection.lengths[k] for k in selection.window])
+    at, rank = selection.batch_at, len(selection.batch)
+    numbers = GatherDimensionNumbers(
+        tuple([k if k < at else k + rank for k in range(len(window))]),
+        tuple(sorted(taken)),
+        taken,
+    )
+    gather = Gather(
+        numbers,
+        tuple([1 if k in taken else n for k, n in enumerate(lengths)]),
+        access.indices_are_sorted,
+        access.unique_indices,
+        access.mode,
+        access.fill,
+    )
+    gathered = (*window[:at], *selection.batch, *window[at:])
+    reshape = None if gathered == selection.shape else Reshape(selection.shape)
+    return before, gather, reshape
