@@ -16,19 +16,23 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.primitive import Linear, Primitive
-from covector.core.promotion import promote
 from covector.core.types import ArrayType
-from covector.errors import DTypeError, TypeMismatch, TypePromotionError
+from covector.errors import DTypeError, TypeMismatch
 from covector.ops.casting import ConvertElementType, convert
 from covector.ops.precision import (
+    BLAS,
+    ON_HOST,
     DotAlgorithm,
     Exactness,
     algorithm_of,
     check_platform,
+    lower_converted,
+    operand_dtype,
     precision_config,
     spelled,
     storage_of,
     swapped,
+    working_dtype,
 )
 from covector.ops.transposing import Transpose
 
@@ -39,7 +43,6 @@ DotDimensionNumbers: TypeAlias = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
 #: multiplications up to which NumPy beats a compiled call, with BLAS and without
 BLAS_LIMIT = 128**3
 LOOP_LIMIT = 2**16
-_BLAS = frozenset([dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128])
 
 
 class Side(NamedTuple):
@@ -83,7 +86,7 @@ class DotGeneral(Primitive):
             *[rhs.shape[a] for a in right.free],
         )
         weak = lhs.weak and rhs.weak and self.preferred_element_type is None
-        return (ArrayType(shape, self._out_dtype(lhs.dtype), weak),)
+        return (ArrayType(shape, self.preferred_element_type or lhs.dtype, weak),)
 
     def _check_axes(self, lhs: ArrayType, rhs: ArrayType) -> None:
         (contracted, others), (batch, other_batch) = self.dimension_numbers
@@ -117,19 +120,6 @@ class DotGeneral(Primitive):
             Side(other_batch, _rest(right, other_batch + others), others),
         )
 
-    def _out_dtype(self, dtype: Any) -> Any:
-        return self.preferred_element_type or dtype
-
-    def _working_dtype(self, dtype: Any) -> Any:
-        """The dtype in which operands of ``dtype`` are multiplied."""
-        out = self._out_dtype(dtype)
-        if out == dtype:
-            return dtype
-        try:
-            return promote((dtype, False), (out, False), x64=True)[0]
-        except TypePromotionError:  # between narrow floats
-            return out
-
     # -- values ------------------------------------------------------------------------
 
     def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
@@ -138,14 +128,14 @@ class DotGeneral(Primitive):
             return False
         (contracted, _), _ = self.dimension_numbers
         terms = max(math.prod([lhs.shape[a] for a in contracted]), 1)
-        fast = self._working_dtype(lhs.dtype) in _BLAS
+        fast = working_dtype(lhs.dtype, outs[0].dtype) in BLAS
         return outs[0].size * terms <= (BLAS_LIMIT if fast else LOOP_LIMIT)
 
     def on_host(self, lhs: Any, rhs: Any) -> Any:
-        dtype, out = lhs.dtype, self._out_dtype(lhs.dtype)
-        working = self._working_dtype(dtype)
-        working = _ON_HOST.get(working, working)
-        if dtype != working:
+        out = self.preferred_element_type or lhs.dtype
+        working = working_dtype(lhs.dtype, out)
+        working = ON_HOST.get(working, working)
+        if lhs.dtype != working:
             lhs, rhs = lhs.astype(working), rhs.astype(working)
         if lhs.ndim <= 2 and rhs.ndim <= 2 and self._is_product(lhs.ndim):
             product = np.dot(lhs, rhs)
@@ -202,7 +192,7 @@ class DotGeneral(Primitive):
         transposition is taken, if there is one.
         """
         own, side = self.sides(type.ndim, other.type.ndim)
-        working = self._working_dtype(type.dtype)
+        working = working_dtype(type.dtype, ct.type.dtype)
         ct, other = convert(ct, working), convert(other, working)
         order = sorted(range(len(side.contracted)), key=side.contracted.__getitem__)
         contracted = tuple([own.contracted[k] for k in order])
@@ -251,18 +241,17 @@ class DotGeneral(Primitive):
             kinds = [storage_of(kind, algorithm) for kind in algorithm[:2]]
             working = algorithm.accumulation_type
         else:
-            working = self._working_dtype(left.dtype)
-            kept = working == out.dtype and _widens(left.dtype, working)
-            kinds = [left.dtype if kept else working] * 2
-        lhs = _converted(ctx, lhs, left, kinds[0])
-        rhs = _converted(ctx, rhs, right, kinds[1])
+            kinds = [operand_dtype(left.dtype, out.dtype)] * 2
+            working = working_dtype(left.dtype, out.dtype)
+        lhs = lower_converted(ctx, lhs, left, kinds[0])
+        rhs = lower_converted(ctx, rhs, right, kinds[1])
         made = ctx.op(
             "stablehlo.dot_general",
             [lhs, rhs],
             [out.with_dtype(working)],
             **self._attributes(algorithm),
         )
-        return _converted(ctx, made, out.with_dtype(working), out.dtype)
+        return lower_converted(ctx, made, out.with_dtype(working), out.dtype)
 
     def _attributes(self, algorithm: DotAlgorithm | None) -> dict[str, str]:
         (contracted, others), (batch, other_batch) = self.dimension_numbers
@@ -280,12 +269,6 @@ class DotGeneral(Primitive):
         return found
 
 
-#: in which dtype NumPy multiplies, where that is not the working one
-_ON_HOST = dict.fromkeys(
-    (*dtypes.NARROW_FLOATS, dtypes.bfloat16, dtypes.float16), dtypes.float32
-) | dict.fromkeys((dtypes.int2, dtypes.int4, dtypes.uint2, dtypes.uint4), dtypes.int32)
-
-
 def _rest(rank: int, axes: Axes) -> Axes:
     return tuple([a for a in range(rank) if a not in axes])
 
@@ -293,17 +276,3 @@ def _rest(rank: int, axes: Axes) -> Axes:
 def _past(axes: Axes, dim: int | None) -> Axes:
     """Axes as they are counted once there is a batch axis at ``dim``."""
     return axes if dim is None else tuple([a + (a >= dim) for a in axes])
-
-
-def _widens(dtype: Any, to: Any) -> bool:
-    """Whether XLA sums products of ``dtype`` in ``to`` by itself."""
-    if dtype == to:
-        return True
-    floats = dtypes.is_floating(dtype) and dtypes.is_floating(to)
-    return floats or (dtypes.is_signed(dtype) and dtypes.is_signed(to))
-
-
-def _converted(ctx: Any, x: Any, type: ArrayType, dtype: Any) -> Any:
-    if type.dtype == dtype:
-        return x
-    return ctx.op("stablehlo.convert", [x], [type.with_dtype(dtype)])

@@ -1,9 +1,10 @@
-"""How exactly products are summed: ``Precision``, and algorithms by name.
+"""How exactly products are summed: dtypes of sums, precisions, algorithms by name.
 
+    working_dtype(f16, f32) is f32      products of f16 are summed for a result in f32
     Precision.HIGH                      a hint, for each operand
     DotAlgorithmPreset.BF16_BF16_F32    what the hardware computes, or it refuses
 
-XLA heeds both on accelerators. On the CPU every precision is the full one, and of the
+XLA heeds precisions on accelerators. On the CPU every one is the full one, and of the
 algorithms there are those of ``_ON_CPU``.
 """
 
@@ -13,8 +14,53 @@ from typing import Any, NamedTuple, TypeAlias
 
 from covector import options
 from covector.core import dtypes
-from covector.errors import ArgumentError
+from covector.core.promotion import promote
+from covector.core.types import ArrayType
+from covector.errors import ArgumentError, TypePromotionError
 from covector.lowering.hlo import element_name
+
+# -- dtypes ----------------------------------------------------------------------------
+
+#: in which dtype NumPy multiplies what it cannot, or not as XLA does
+ON_HOST: dict[Any, Any] = {
+    **dict.fromkeys(dtypes.NARROW_FLOATS, dtypes.float32),
+    **dict.fromkeys((dtypes.bfloat16, dtypes.float16), dtypes.float32),
+    **dict.fromkeys((dtypes.int2, dtypes.int4), dtypes.int32),
+    **dict.fromkeys((dtypes.uint2, dtypes.uint4), dtypes.int32),
+}
+#: the dtypes in which NumPy multiplies with BLAS, on the host
+BLAS = frozenset([dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128])
+
+
+def working_dtype(dtype: Any, out: Any) -> Any:
+    """In which dtype operands of ``dtype`` are multiplied for a result in ``out``."""
+    if out == dtype:
+        return dtype
+    try:
+        return promote((dtype, False), (out, False), x64=True)[0]
+    except TypePromotionError:  # between narrow floats
+        return out
+
+
+def operand_dtype(dtype: Any, out: Any) -> Any:
+    """In which dtype XLA is given operands of ``dtype`` for a result in ``out``.
+
+    It widens floats to floats and integers to integers by itself, as it sums.
+    """
+    working = working_dtype(dtype, out)
+    floats = dtypes.is_floating(dtype) and dtypes.is_floating(working)
+    integers = dtypes.is_signed(dtype) and dtypes.is_signed(working)
+    return dtype if working == out and (floats or integers) else working
+
+
+def lower_converted(ctx: Any, x: Any, type: ArrayType, dtype: Any) -> Any:
+    """A value of ``type`` in another dtype, while lowering."""
+    if type.dtype == dtype:
+        return x
+    return ctx.op("stablehlo.convert", [x], [type.with_dtype(dtype)])
+
+
+# -- precisions ------------------------------------------------------------------------
 
 
 class Precision(enum.Enum):
@@ -52,6 +98,9 @@ _SPELLINGS: dict[object, Precision] = {
     "highest": Precision.HIGHEST,
     "float32": Precision.HIGHEST,
 }
+
+
+# -- algorithms ------------------------------------------------------------------------
 
 
 class DotAlgorithm(NamedTuple):
