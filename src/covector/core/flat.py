@@ -87,7 +87,9 @@ def _signature(fun: Callable[..., Any]) -> inspect.Signature | None:
         return None
 
 
-def bind_arguments(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> tuple:
+def bind_arguments(
+    fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
+) -> tuple:
     """All arguments by position, with keywords in their places and defaults filled in."""
     signature = _signature(fun)
     if signature is None or (not kwargs and len(args) >= len(signature.parameters)):

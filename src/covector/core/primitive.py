@@ -107,9 +107,13 @@ class Primitive(metaclass=Interned):
     def type_rule(self, *types: Any, **_: Any) -> Sequence[ArrayType]:
         raise self._missing("type_rule", "staging", types)
 
-    def differential(self, out: Any, *primals: Any) -> Sequence[Callable[..., Any] | None]:
+    def differential(
+        self, out: Any, *primals: Any
+    ) -> Sequence[Callable[..., Any] | None]:
         """One linear map per operand (None: it does not move the result)."""
-        raise self._missing("differential", "differentiation", [p.type for p in primals])
+        raise self._missing(
+            "differential", "differentiation", [p.type for p in primals]
+        )
 
     def differentiate(
         self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any

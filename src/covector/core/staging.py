@@ -145,7 +145,9 @@ def _evaluate(op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
         current.trace = before
 
 
-def stage(fun: Callable[..., Sequence[Any]], types: Sequence[ArrayType], name: str = "") -> Staged:
+def stage(
+    fun: Callable[..., Sequence[Any]], types: Sequence[ArrayType], name: str = ""
+) -> Staged:
     """Write down ``fun``, a function of flat arguments of these types."""
     parent = current.trace
     trace = StagingTrace(parent, name)

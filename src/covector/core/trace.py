@@ -76,7 +76,9 @@ class Tracer(Array):
 
     def __bool__(self) -> bool:
         raise TracerBoolConversionError(
-            self._unknown("Python `if`, `while`, `and`, `or` and `not` need a known bool")
+            self._unknown(
+                "Python `if`, `while`, `and`, `or` and `not` need a known bool"
+            )
             + "To choose between values use covector.numpy.where; between computations, "
             "covector.lax.cond; or make the argument static (static_argnums of jit)."
         )

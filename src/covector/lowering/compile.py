@@ -18,12 +18,16 @@ from covector.runtime import client, executable
 class Lowered:
     """A StableHLO module, and what one needs to know to compile and to call it."""
 
-    def __init__(self, jaxpr: Jaxpr, name: str, device: Any, donated: Sequence[bool]) -> None:
+    def __init__(
+        self, jaxpr: Jaxpr, name: str, device: Any, donated: Sequence[bool]
+    ) -> None:
         self.jaxpr = jaxpr
         self.device = device
         self.used = used_inputs(jaxpr)
         self.donated = [
-            i for i, (d, u) in enumerate(zip(donated, self.used, strict=False)) if d and u
+            i
+            for i, (d, u) in enumerate(zip(donated, self.used, strict=False))
+            if d and u
         ]
         kept = [v for v, u in zip(jaxpr.inputs, self.used, strict=True) if u]
         positions = [i for i, u in enumerate(self.used) if u]
@@ -64,7 +68,9 @@ class Compiled:
             else [i for i, used in enumerate(lowered.used) if used]
         )
 
-    def __call__(self, args: Sequence[ConcreteArray], committed: Any = None) -> list[Any]:
+    def __call__(
+        self, args: Sequence[ConcreteArray], committed: Any = None
+    ) -> list[Any]:
         """Run on arrays of the right types; results are pending until read."""
         if self._kept is not None:
             args = [args[i] for i in self._kept]
@@ -116,7 +122,9 @@ def _compile(jaxpr: Jaxpr, device: Any) -> Compiled:
     return lower_program(jaxpr, f"jit_{jaxpr.name or 'program'}", device).compile()
 
 
-def compile_operation(op: Primitive, types: Sequence[ArrayType], device: Any) -> Compiled:
+def compile_operation(
+    op: Primitive, types: Sequence[ArrayType], device: Any
+) -> Compiled:
     """One operation as a program of its own."""
     inputs = [Var(t) for t in types]
     outputs = [Var(t) for t in op.plan(tuple(types)).outs]

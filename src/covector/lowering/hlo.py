@@ -99,9 +99,14 @@ def constant(values: np.ndarray, type: ArrayType) -> ir.Attribute:
     result = tensor_type(type)
     values = np.ascontiguousarray(values)
     if type.size == 0:
-        return ir.DenseElementsAttr.get(
-            values.view(np.uint8) if values.dtype.kind == "V" else values, type=result
-        ) if values.dtype.kind in "fiu" else attribute(f"dense<> : {result}")
+        return (
+            ir.DenseElementsAttr.get(
+                values.view(np.uint8) if values.dtype.kind == "V" else values,
+                type=result,
+            )
+            if values.dtype.kind in "fiu"
+            else attribute(f"dense<> : {result}")
+        )
     kind = values.dtype.kind
     if values.dtype == np.bool_:
         packed = values.astype(np.uint8) if type.size > 1 else values.astype(np.uint8)
@@ -112,7 +117,9 @@ def constant(values: np.ndarray, type: ArrayType) -> ir.Attribute:
             bits, type=ir.IntegerType.get_signless(1), shape=list(type.shape)
         )
     if kind in "fi" and values.dtype.itemsize >= 1 and values.dtype.isbuiltin:
-        return ir.DenseElementsAttr.get(values, type=_element(type), shape=list(type.shape))
+        return ir.DenseElementsAttr.get(
+            values, type=_element(type), shape=list(type.shape)
+        )
     if kind == "V" or not values.dtype.isbuiltin:
         if values.dtype.name in ("int4", "uint4", "int2", "uint2"):
             values = values.astype(np.int8 if values.dtype.name[0] == "i" else np.uint8)
@@ -218,7 +225,10 @@ class Function:
     def argument_attributes(self, attributes: Sequence[dict[str, str]]) -> None:
         """Attributes of the arguments, such as donation, in their MLIR spelling."""
         self.op.attributes["arg_attrs"] = ir.ArrayAttr.get(
-            [ir.DictAttr.get({k: attribute(v) for k, v in a.items()}) for a in attributes]
+            [
+                ir.DictAttr.get({k: attribute(v) for k, v in a.items()})
+                for a in attributes
+            ]
         )
 
 
@@ -230,5 +240,7 @@ def fill_region(
 ) -> None:
     """Build the one block of a region: ``body`` gets its insertion point and arguments."""
     tensors = [tensor_type(t) for t in types]
-    block = op.regions[index].blocks.append(*tensors, arg_locs=[_unknown] * len(tensors))
+    block = op.regions[index].blocks.append(
+        *tensors, arg_locs=[_unknown] * len(tensors)
+    )
     body(ir.InsertionPoint(block), list(block.arguments))

@@ -70,9 +70,7 @@ class Call(Primitive):
         return self._like(program)(*args), out_dims
 
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
-        program, out_dims = self.jaxpr.memo(
-            batch_jaxpr, size, tuple(dims), None, axis
-        )
+        program, out_dims = self.jaxpr.memo(batch_jaxpr, size, tuple(dims), None, axis)
         return self._like(program)(*args), out_dims
 
     @property

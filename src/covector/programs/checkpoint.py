@@ -123,7 +123,9 @@ def divide(jaxpr: Jaxpr, active: tuple[bool, ...], policy: Policy) -> Divided:
 
     tangent_types = split.linear.in_types[len(residuals) :]
     staged = stage(
-        recompute_and_move, [*again.in_types, *tangent_types], f"{jaxpr.name}_recomputed"
+        recompute_and_move,
+        [*again.in_types, *tangent_types],
+        f"{jaxpr.name}_recomputed",
     )
     assert not staged.captured, "a jaxpr is closed"
     return Divided(forward, staged.jaxpr, split.moving)
@@ -133,7 +135,8 @@ def _residual_atoms(split: LinearizedJaxpr) -> list[Any]:
     """The residuals as variables of the primal program."""
     primal = split.primal
     return [
-        primal.inputs[i] if i >= 0 else primal.outputs[~i] for i in split.residual_places
+        primal.inputs[i] if i >= 0 else primal.outputs[~i]
+        for i in split.residual_places
     ]
 
 
@@ -300,7 +303,9 @@ def checkpoint(
             concrete=concrete,
         )
     kept = policy or checkpoint_policies.nothing_saveable
-    nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    nums = (
+        (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    )
     spec = JitSpec(static_argnums=nums)
     who = who_of("checkpoint", fun)
 
@@ -316,5 +321,3 @@ def checkpoint(
         return flat.out_tree.unflatten(outs)
 
     return checkpointed
-
-

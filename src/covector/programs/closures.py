@@ -39,7 +39,9 @@ def holds_tracer(x: Any) -> bool:
 
 def call_custom(op: Any, leaves: list[Any]) -> Any:
     """The results of a custom operation, which may close over values of running traces."""
-    if current.trace is not type(current).trace and holds_tracer([op.fun, op.parameters]):
+    if current.trace is not type(current).trace and holds_tracer(
+        [op.fun, op.parameters]
+    ):
         op, leaves = op.written(leaves)
     return op(*leaves)
 
@@ -83,7 +85,9 @@ def _is_filled(cell: Any) -> bool:
 class Written:
     """A flat function written down, with what it captured as leading arguments."""
 
-    def __init__(self, fun: Callable[..., Any], types: Sequence[ArrayType], name: str) -> None:
+    def __init__(
+        self, fun: Callable[..., Any], types: Sequence[ArrayType], name: str
+    ) -> None:
         staged = stage(fun, types, name)
         self.jaxpr: Jaxpr = staged.jaxpr
         self.captured: list[Any] = staged.captured

@@ -111,7 +111,9 @@ class CustomJVP(Primitive):
 
         def flat(*values: Any) -> list[Any]:
             primals, given = values[: len(types)], iter(values[len(types) :])
-            outs, moved = self.rule(primals, [next(given) if m else None for m in moving])
+            outs, moved = self.rule(
+                primals, [next(given) if m else None for m in moving]
+            )
             marks[:] = [t is not None for t in moved]
             return [*outs, *[t for t in moved if t is not None]]
 
@@ -265,7 +267,9 @@ class custom_jvp:  # noqa: N801  a decorator
                 for jvp, t in zip(jvps, tangents, strict=True)
                 if jvp is not None
             ]
-            total = functools.reduce(lambda a, b: tree.map(lambda x, y: x + y, a, b), parts)
+            total = functools.reduce(
+                lambda a, b: tree.map(lambda x, y: x + y, a, b), parts
+            )
             return value, total
 
         self.jvp = rule
@@ -285,7 +289,9 @@ class custom_jvp:  # noqa: N801  a decorator
         outs = call_custom(CustomJVP(flat, rule, who), arrays(leaves, who))
         return flat.out_tree.unflatten(outs)
 
-    def _flat_rule(self, fixed: Any, in_tree: Any, flat: FlatFunction, who: str) -> FlatRule:
+    def _flat_rule(
+        self, fixed: Any, in_tree: Any, flat: FlatFunction, who: str
+    ) -> FlatRule:
         def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
             assert self.jvp is not None, "checked by the call"
             filled = [
@@ -365,4 +371,3 @@ def set_apart(
         return fun(*everything)
 
     return fixed, given, of_given
-

@@ -98,7 +98,10 @@ class CustomVJP(Primitive):
             return fun(operands[:n], operands[m:])
 
         def fwd_on_all(primals: Any, active: Any) -> Forward:
-            refuse_captured([p if a else None for p, a in zip(primals[:m], active, strict=False)], self.who)
+            refuse_captured(
+                [p if a else None for p, a in zip(primals[:m], active, strict=False)],
+                self.who,
+            )
             made = fwd(primals[n:m], primals[m:], active[m:])
             return made._replace(
                 bwd=lambda res, cts: [*[None] * m, *made.bwd(res, cts)]
@@ -203,7 +206,9 @@ class CustomVJP(Primitive):
 
             values, found = batch_flat(flat, size, primals, dims, axis)
             count = len(made[0].outs)
-            outs = [batched(size, x, d) for x, d in zip(values, found, strict=True)][:count]
+            outs = [batched(size, x, d) for x, d in zip(values, found, strict=True)][
+                :count
+            ]
             bwd = _batched_bwd(made[0].bwd, size, axis, found[count:], dims)
             return Forward(outs, values[count:], bwd)
 
@@ -248,7 +253,11 @@ def _placed(size: int, x: Any, found: int | None, wanted: int | None) -> Any:
     if wanted is None:
         x = batched(size, x, found)
         return ReduceSum((0,))(x)
-    return move_axis(x, found, wanted) if found is not None else batched(size, x, None, wanted)
+    return (
+        move_axis(x, found, wanted)
+        if found is not None
+        else batched(size, x, None, wanted)
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -377,7 +386,9 @@ class custom_vjp:  # noqa: N801  a decorator
     ) -> Callable[[Sequence[Any], Sequence[bool]], Forward]:
         def flat_fwd(primals: Sequence[Any], active: Sequence[bool]) -> Forward:
             if self.symbolic_zeros:
-                pairs = [CustomVJPPrimal(p, a) for p, a in zip(primals, active, strict=True)]
+                pairs = [
+                    CustomVJPPrimal(p, a) for p, a in zip(primals, active, strict=True)
+                ]
                 given, _ = in_tree.unflatten([_Pair(p) for p in pairs])
                 given = tree.map(lambda p: p.pair, given)
             else:
@@ -404,7 +415,11 @@ class custom_vjp:  # noqa: N801  a decorator
                 ]
                 residuals = res_tree.unflatten(everything)
                 return self._pull(
-                    fixed, residuals, cts, (flat.out_tree, types, in_tree, in_types), who
+                    fixed,
+                    residuals,
+                    cts,
+                    (flat.out_tree, types, in_tree, in_types),
+                    who,
                 )
 
             residuals = [x for x, k in zip(leaves, kept, strict=True) if k]
@@ -433,8 +448,11 @@ class custom_vjp:  # noqa: N801  a decorator
                 f"{describe(leaving)}."
             )
         flat = tree.flatten_prefix(
-            tuple(leaving), arguments, f"the cotangents from the backward rule of {who}",
-            of="the arguments", is_leaf=lambda x: x is None or isinstance(x, SymbolicZero),
+            tuple(leaving),
+            arguments,
+            f"the cotangents from the backward rule of {who}",
+            of="the arguments",
+            is_leaf=lambda x: x is None or isinstance(x, SymbolicZero),
         )
         return [
             checked(ct, t, f"the backward rule of {who}", "cotangent")
@@ -450,5 +468,3 @@ class _Pair:
 
     def __init__(self, pair: CustomVJPPrimal) -> None:
         self.pair = pair
-
-

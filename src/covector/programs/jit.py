@@ -135,7 +135,9 @@ class Jitted:
         """The flat arguments of a call, and its static ones apart."""
         statics: tuple[Any, ...] = ()
         if not self._simple:
-            args, kwargs, statics = self.spec.split_static(self.fun, args, kwargs, self.who)
+            args, kwargs, statics = self.spec.split_static(
+                self.fun, args, kwargs, self.who
+            )
         leaves, in_tree = tree.flatten((args, kwargs))
         for i, leaf in enumerate(leaves):
             if not isinstance(leaf, Array):
@@ -171,9 +173,7 @@ class Jitted:
 
     def _compile(self, program: Program, device: Any) -> Ready:
         donated = (*[False] * len(program.captured), *program.donated)
-        lowered = lower_program(
-            program.jaxpr, f"jit_{self.__name__}", device, donated
-        )
+        lowered = lower_program(program.jaxpr, f"jit_{self.__name__}", device, donated)
         places = [i for i, d in enumerate(program.donated) if d]
         return Ready(lowered.compile(), program.captured, program.out_tree, places)
 
@@ -203,7 +203,9 @@ class JitSpec(NamedTuple):
         self, fun: Any, args: Sequence[Any], kwargs: dict[str, Any], who: str
     ) -> tuple[tuple, dict[str, Any], tuple]:
         """Arguments without the static ones, and the static ones by place or name."""
-        places = {n % len(args) for n in self.static_argnums if -len(args) <= n < len(args)}
+        places = {
+            n % len(args) for n in self.static_argnums if -len(args) <= n < len(args)
+        }
         statics = [(i, args[i]) for i in sorted(places)]
         statics += [(k, kwargs[k]) for k in sorted(kwargs) if k in self.static_argnames]
         for place, value in statics:
@@ -226,7 +228,9 @@ class JitSpec(NamedTuple):
         keyed = tuple([(place, type(value), value) for place, value in statics])
         return dynamic, named, keyed
 
-    def with_statics(self, fun: Callable[..., Any], statics: tuple) -> Callable[..., Any]:
+    def with_statics(
+        self, fun: Callable[..., Any], statics: tuple
+    ) -> Callable[..., Any]:
         """``fun`` with its static arguments filled in."""
         if not statics:
             return fun
@@ -255,7 +259,8 @@ class JitSpec(NamedTuple):
             for place, arg in zip(places, args, strict=True)
         ]
         marks += [
-            [k in self.donate_argnames] * len(tree.leaves(kwargs[k])) for k in sorted(kwargs)
+            [k in self.donate_argnames] * len(tree.leaves(kwargs[k]))
+            for k in sorted(kwargs)
         ]
         return tuple([m for ms in marks for m in ms])
 
@@ -345,5 +350,7 @@ def _static_places(
                     f"named, but it takes {len(by_place)} positional arguments."
                 )
     all_nums = set(nums) | {i for i, name in enumerate(by_place) if name in names}
-    all_names = set(names) | {by_place[n] for n in nums if -len(by_place) <= n < len(by_place)}
+    all_names = set(names) | {
+        by_place[n] for n in nums if -len(by_place) <= n < len(by_place)
+    }
     return tuple(sorted(all_nums)), tuple(sorted(all_names))

@@ -31,7 +31,9 @@ class BatchTracer(Tracer):
 class BatchTrace(Trace):
     """Gives operations their meaning over a batch of ``size`` values."""
 
-    def __init__(self, parent: Trace, size: int, axis: Any = None, name: str = "") -> None:
+    def __init__(
+        self, parent: Trace, size: int, axis: Any = None, name: str = ""
+    ) -> None:
         self.parent = parent
         self.size = size
         self.axis = axis
@@ -85,7 +87,8 @@ def batch_flat(
     parent = current.trace
     trace = BatchTrace(parent, size, axis, name)
     inputs = [
-        x if d is None else BatchTracer(trace, x, d) for x, d in zip(args, dims, strict=True)
+        x if d is None else BatchTracer(trace, x, d)
+        for x, d in zip(args, dims, strict=True)
     ]
     current.trace = trace
     try:

@@ -61,12 +61,11 @@ def value_and_grad(
 
     @functools.wraps(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        chosen, partial = _choose(wanted or fun, argnums, args, kwargs, who)
+        chosen, partial = choose_arguments(wanted or fun, argnums, args, kwargs, who)
         leaves, in_tree = tree.flatten((chosen, {}))
         primals = arrays(leaves, who)
-        for i, p in enumerate(primals):
-            if not allow_int or holomorphic:
-                _check_input(p.type, holomorphic, who, i, in_tree, argnums)
+        if not allow_int or holomorphic:
+            check_differentiable(primals, holomorphic, who, in_tree, argnums)
         flat = FlatFunction(partial, in_tree, who, has_aux)
         active = [moves(p.type) for p in primals]
         outs, linear = linearize_flat(flat, primals, active, who)
@@ -115,7 +114,7 @@ def _reduced(
     return reduce(out)
 
 
-def _choose(
+def choose_arguments(
     fun: Any, argnums: Argnums, args: Any, kwargs: Any, who: str
 ) -> tuple[tuple, Callable[..., Any]]:
     """The arguments that ``argnums`` names, and ``fun`` as a function of them alone."""
@@ -141,28 +140,37 @@ def _choose(
     return chosen, partial
 
 
-def _check_input(
-    type: ArrayType, holomorphic: bool, who: str, i: int, in_tree: Any, argnums: Argnums
+def check_differentiable(
+    leaves: Sequence[Any], holomorphic: bool, who: str, in_tree: Any, argnums: Argnums
 ) -> None:
-    good = dtypes.is_complex(type.dtype) if holomorphic else moves(type)
-    if good:
-        return
+    """Raise where an argument that ``argnums`` names has no derivative."""
+    for i, x in enumerate(leaves):
+        good = dtypes.is_complex(x.type.dtype) if holomorphic else moves(x.type)
+        if not good:
+            raise _not_differentiable(x.type, holomorphic, who, i, in_tree, argnums)
+
+
+def _not_differentiable(
+    type: ArrayType, holomorphic: bool, who: str, i: int, in_tree: Any, argnums: Argnums
+) -> NotDifferentiable:
     path = tree.leaf_path(in_tree, i)
     nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     where = f"argument {nums[path[1].idx]}{tree.keystr(path[2:])}"
     if holomorphic:
-        raise NotDifferentiable(
+        return NotDifferentiable(
             f"{who} with holomorphic=True needs complex arguments, but {where} is {type}. "
             "Convert it with .astype(complex), or leave holomorphic out."
         )
-    raise NotDifferentiable(
+    return NotDifferentiable(
         f"{who} needs floating-point arguments, but {where} is {type}. Convert it with "
         ".astype(float), differentiate with respect to others (argnums), or pass "
         "allow_int=True for a gradient of dtype float0."
     )
 
 
-def _check_scalar(outs: Sequence[Any], out_tree: Any, holomorphic: bool, who: str) -> Any:
+def _check_scalar(
+    outs: Sequence[Any], out_tree: Any, holomorphic: bool, who: str
+) -> Any:
     if len(outs) != 1 or out_tree.num_nodes != 1:
         shown = describe(out_tree.unflatten(outs))
         raise NotScalar(
@@ -239,7 +247,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
                 f"the pullback of {who} takes one argument, a cotangent shaped like the "
                 f"value, but got {len(cotangent)}. Put several into one tuple."
             )
-        cts = _cotangents(cotangent[0], out_tree, out_types, who)
+        cts = cotangents_of(cotangent[0], out_tree, out_types, who)
         (result, _) = in_tree.unflatten(pull_back(linear, leaves, active, cts))
         return result
 
@@ -247,14 +255,20 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     return (value, pull, flat.aux) if has_aux else (value, pull)
 
 
-def _cotangents(cotangent: Any, out_tree: Any, types: Sequence[ArrayType], who: str) -> Any:
+def cotangents_of(
+    cotangent: Any, out_tree: Any, types: Sequence[ArrayType], who: str
+) -> list[Any]:
+    """The flat cotangents of a value of these types, checked; None for integers."""
     cts, ct_tree = tree.flatten(cotangent)
     if ct_tree != out_tree:
         raise TreeMismatch(
             f"the pullback of {who} needs a cotangent with the structure of the value, "
             f"{out_tree}, but got {ct_tree}."
         )
-    return [_matching(ct, t, f"the pullback of {who}", "cotangent") for ct, t in zip(cts, types, strict=True)]
+    return [
+        _matching(ct, t, f"the pullback of {who}", "cotangent")
+        for ct, t in zip(cts, types, strict=True)
+    ]
 
 
 def _matching(x: Any, type: ArrayType, who: str, what: str) -> Any:
@@ -262,7 +276,11 @@ def _matching(x: Any, type: ArrayType, who: str, what: str) -> Any:
     if not moves(type):
         return None
     if not isinstance(x, Array):
-        x = scalar(x, type.dtype) if isinstance(x, int | float | complex) else as_array(x)
+        x = (
+            scalar(x, type.dtype)
+            if isinstance(x, int | float | complex)
+            else as_array(x)
+        )
     if x.type.shape != type.shape or x.type.dtype != type.dtype:
         raise TypeMismatch(
             f"{who} needs a {what} of type {type}, but got {x.type}. "
@@ -272,7 +290,10 @@ def _matching(x: Any, type: ArrayType, who: str, what: str) -> Any:
 
 
 def jvp(
-    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+    fun: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
 ) -> Any:
     """The value of ``fun`` and its derivative in the direction of ``tangents``.
 
@@ -297,21 +318,23 @@ def jvp(
     given = _tangents(tangents, in_tree, [p.type for p in leaves], who)
     flat = FlatFunction(fun, in_tree, who, has_aux)
     outs, moved = jvp_flat(flat, leaves, given, who)
-    filled = [
-        instantiate_tangent(t, o.type) for t, o in zip(moved, outs, strict=True)
-    ]
+    filled = [instantiate_tangent(t, o.type) for t, o in zip(moved, outs, strict=True)]
     value, tangent = flat.out_tree.unflatten(outs), flat.out_tree.unflatten(filled)
     return (value, tangent, flat.aux) if has_aux else (value, tangent)
 
 
-def _tangents(tangents: Any, in_tree: Any, types: Sequence[ArrayType], who: str) -> list[Any]:
+def _tangents(
+    tangents: Any, in_tree: Any, types: Sequence[ArrayType], who: str
+) -> list[Any]:
     ts, t_tree = tree.flatten((tuple(tangents), {}))
     if t_tree != in_tree:
         raise TreeMismatch(
             f"{who} needs tangents with the structure of the primals, {in_tree}, but got "
             f"{t_tree}."
         )
-    return [_matching(t, type, who, "tangent") for t, type in zip(ts, types, strict=True)]
+    return [
+        _matching(t, type, who, "tangent") for t, type in zip(ts, types, strict=True)
+    ]
 
 
 def instantiate_tangent(tangent: Any, type: ArrayType) -> Any:

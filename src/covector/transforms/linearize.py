@@ -142,7 +142,9 @@ def linearize_flat(
     )
     trace = LinearTrace(parent, tangent_trace, name)
     tangents = [
-        tangent_trace.input(p.type.strong()) for p, a in zip(primals, active, strict=True) if a
+        tangent_trace.input(p.type.strong())
+        for p, a in zip(primals, active, strict=True)
+        if a
     ]
     given = iter(tangents)
     inputs = [

@@ -83,7 +83,9 @@ def transpose_jaxpr(
         nonzero[:] = [ct is not None for ct in leaving]
         return [ct for ct in leaving if ct is not None]
 
-    staged = stage(transposed, [*known_types, *cotangent_types], f"{jaxpr.name}_transposed")
+    staged = stage(
+        transposed, [*known_types, *cotangent_types], f"{jaxpr.name}_transposed"
+    )
     assert not staged.captured, "a jaxpr is closed"
     return staged.jaxpr, tuple(nonzero)
 

@@ -97,7 +97,9 @@ def _in_dims(
         dims = tree.flatten_prefix(
             axes, args, "vmap in_axes", of="the positional arguments"
         )
-        dims += tree.flatten_prefix(named, kwargs, "vmap in_axes", of="the keyword arguments")
+        dims += tree.flatten_prefix(
+            named, kwargs, "vmap in_axes", of="the keyword arguments"
+        )
     return [
         None if d is None else _axis(d, x.type, i, in_tree, who)
         for i, (d, x) in enumerate(zip(dims, leaves, strict=True))
@@ -134,7 +136,11 @@ def _axis(d: Any, type: ArrayType, i: int, in_tree: Any, who: str) -> int:
 
 
 def _batch_size(
-    leaves: Sequence[Any], dims: Sequence[int | None], given: int | None, in_tree: Any, who: str
+    leaves: Sequence[Any],
+    dims: Sequence[int | None],
+    given: int | None,
+    in_tree: Any,
+    who: str,
 ) -> int:
     sizes = {
         i: x.type.shape[d]
@@ -166,7 +172,11 @@ def _batch_size(
 
 
 def _out_dims(
-    out_axes: Any, out_tree: Any, outs: Sequence[Any], found: Sequence[int | None], who: str
+    out_axes: Any,
+    out_tree: Any,
+    outs: Sequence[Any],
+    found: Sequence[int | None],
+    who: str,
 ) -> list[int | None]:
     """Where each result wants its batch axis, counted from the front."""
     if out_axes == 0 and isinstance(out_axes, int):
