@@ -9,7 +9,10 @@ import contextlib
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from typing import Any
+
+from covector.errors import SettingError
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +54,44 @@ def current() -> Options:
     return _cell.override or _process["options"]
 
 
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "numpy_dtype_promotion": ("standard", "strict"),
+    "numpy_rank_promotion": ("allow", "warn", "raise"),
+    "enable_x64": (False, True),
+    "disable_jit": (False, True),
+    "threefry_partitionable": (False, True),
+    "default_matmul_precision": (
+        None,
+        "default",
+        "fastest",
+        "bfloat16",
+        "high",
+        "bfloat16_3x",
+        "tensorfloat32",
+        "highest",
+        "float32",
+    ),
+}
+
+
+def _check(name: str, value: Any) -> None:
+    if name not in names():
+        near = get_close_matches(name, names(), 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise SettingError(
+            f"there is no option {name!r}.{hint} The options are {', '.join(names())}."
+        )
+    choices = _CHOICES.get(name)
+    if choices is not None and value not in choices:
+        raise SettingError(
+            f"the option {name} must be one of {', '.join(map(repr, choices))}, but got "
+            f"{value!r}."
+        )
+
+
 def _changed(options: Options, changes: dict[str, Any]) -> Options:
+    for name, value in changes.items():
+        _check(name, value)
     made = replace(options, **changes)
     key = tuple([getattr(made, name) for name in names()])
     return _interned.setdefault(key, made)

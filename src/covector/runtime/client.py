@@ -238,3 +238,20 @@ def set_cpu_devices(number: int) -> None:
                 "environment."
             )
         _clients.cpu_devices = number
+
+
+def set_platforms(names: str | None) -> None:
+    """Choose the platforms by name, such as ``"cpu"`` or ``"gpu,cpu"``, the default first.
+
+    Raises:
+      SettingError: there is no such platform, or devices are in use already.
+    """
+    with _clients.lock:
+        if _clients.made:
+            raise SettingError(
+                f"the platforms cannot be chosen any more: {', '.join(_clients.made)} is in "
+                "use. Choose them before the first array is put on a device, or in the "
+                "environment: COVECTOR_PLATFORMS=cpu."
+            )
+        os.environ["COVECTOR_PLATFORMS"] = names or ""
+        _chosen_platforms()
