@@ -11,7 +11,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.primitive import Linear
 from covector.ops.broadcasting import spread_like, unbroadcast
-from covector.ops.families import Elementwise
+from covector.ops.families import Elementwise, spread_operands
 
 
 class Neg(Elementwise):
@@ -80,14 +80,50 @@ class Mul(Elementwise):
     hlo = "stablehlo.multiply"
     on_host = staticmethod(np.multiply)
 
-    def differential(self, out: Any, x: Any, y: Any) -> Any:
-        return [lambda dx: self(dx, y), lambda dy: self(x, dy)]
+    def linearize(self, active: Any, x: Any, y: Any) -> Any:
+        def push(dx: Any, dy: Any) -> Any:
+            if dy is None:
+                return (self(dx, y),)
+            if dx is None:
+                return (self(x, dy),)
+            return (sum_of_products(dx, y, dy, x),)
+
+        return (self(x, y),), push
 
     def transpose(self, cotangents: Any, x: Any, y: Any) -> Any:
         (ct,) = cotangents
         if type(x) is Linear:
             return [unbroadcast(self(ct, y), x.type), None]
         return [None, unbroadcast(self(ct, x), y.type)]
+
+
+class SumOfProducts(Elementwise):
+    """a · b + c · d: how a product moves, as one operation, linear in a and in c."""
+
+    def on_host(self, a: Any, b: Any, c: Any, d: Any) -> Any:
+        return np.add(np.multiply(a, b), np.multiply(c, d))
+
+    def differential(self, out: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+        return [
+            lambda da: spread_like(mul(da, b), out),
+            lambda db: spread_like(mul(a, db), out),
+            lambda dc: spread_like(mul(dc, d), out),
+            lambda dd: spread_like(mul(c, dd), out),
+        ]
+
+    def transpose(self, cotangents: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+        (ct,) = cotangents
+        return [
+            unbroadcast(mul(ct, b), a.type) if type(a) is Linear else None,
+            None,
+            unbroadcast(mul(ct, d), c.type) if type(c) is Linear else None,
+            None,
+        ]
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        a, b, c, d = spread_operands(ctx, operands)
+        left = ctx.op("stablehlo.multiply", [a, b])
+        return ctx.op("stablehlo.add", [left, ctx.op("stablehlo.multiply", [c, d])])
 
 
 class Div(Elementwise):
@@ -135,6 +171,7 @@ class Rem(Elementwise):
 
 
 neg, add, sub, mul, div, rem = Neg(), Add(), Sub(), Mul(), Div(), Rem()
+sum_of_products = SumOfProducts()
 
 
 def moved(out: Any, *maps: Callable[[Any], Any]) -> Callable[..., Sequence[Any]]:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector.core.primitive import Linearized
-from covector.ops.arithmetic import moved, mul
+from covector.ops.arithmetic import moved, mul, sum_of_products
+from covector.ops.broadcasting import spread_like
 from covector.ops.families import Elementwise
 
 
@@ -25,4 +26,14 @@ class Sloped(Elementwise):
             slope() if moves else None
             for slope, moves in zip(self.slopes(out, *operands), active, strict=True)
         ]
-        return (out,), moved(out, *[lambda dx, s=s: mul(dx, s) for s in known])
+
+        def push(*tangents: Any) -> Sequence[Any]:
+            given = [
+                (t, s) for t, s in zip(tangents, known, strict=True) if t is not None
+            ]
+            if len(given) == 2:
+                (dx, sx), (dy, sy) = given
+                return (spread_like(sum_of_products(dx, sx, dy, sy), out),)
+            return moved(out, *[lambda dx, s=s: mul(dx, s) for s in known])(*tangents)
+
+        return (out,), push
