@@ -109,12 +109,8 @@ def constant(values: np.ndarray, type: ArrayType) -> ir.Attribute:
         )
     kind = values.dtype.kind
     if values.dtype == np.bool_:
-        packed = values.astype(np.uint8) if type.size > 1 else values.astype(np.uint8)
-        bits = np.packbits(packed.ravel(), bitorder="little")
-        if type.size == 1:
-            bits = np.array([255 if packed.ravel()[0] else 0], np.uint8)
         return ir.DenseElementsAttr.get(
-            bits, type=ir.IntegerType.get_signless(1), shape=list(type.shape)
+            values, type=_element(type), shape=list(type.shape)
         )
     if kind in "fi" and values.dtype.itemsize >= 1 and values.dtype.isbuiltin:
         return ir.DenseElementsAttr.get(

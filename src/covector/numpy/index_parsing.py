@@ -210,7 +210,7 @@ def _traced_mask(mask: Any, type_: ArrayType) -> str:
 @lru_cache(8192)
 def select(type_: ArrayType, index: tuple[Any, ...]) -> Selection:
     """What a canonical index selects of an array of this type."""
-    items = _one_per_axis(type_, index)
+    items = one_per_axis(type_, index)
     starts, lengths, steps = [], [], []
     dropped, taken = [], []
     outside = False
@@ -246,7 +246,7 @@ def select(type_: ArrayType, index: tuple[Any, ...]) -> Selection:
     )
 
 
-def _one_per_axis(type_: ArrayType, index: Sequence[Any]) -> list[Any]:
+def one_per_axis(type_: ArrayType, index: Sequence[Any]) -> list[Any]:
     """The entries with Ellipsis spelled out: one for each axis, and Nones."""
     used = sum([_axes_used(i) for i in index])
     if used > type_.ndim:

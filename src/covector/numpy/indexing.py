@@ -9,7 +9,6 @@ outside reads the nearest element, or with ``mode="fill"`` a value that says so.
 index selects is worked out in ``index_parsing``.
 """
 
-import operator
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from math import prod
@@ -114,7 +113,9 @@ def region_reads(selection: Selection, whole: Shape, shape: Shape) -> tuple[Any,
 # -- places that are values ------------------------------------------------------------
 
 
-def read(x: Any, selection: Selection, arrays: list[Any], access: Access = NEAREST) -> Any:
+def read(
+    x: Any, selection: Selection, arrays: list[Any], access: Access = NEAREST
+) -> Any:
     """What a selection with integer arrays takes of ``x``."""
     places = [
         counted(i, x.type.shape[axis], access.wrap_negative_indices)
@@ -128,8 +129,9 @@ def read(x: Any, selection: Selection, arrays: list[Any], access: Access = NEARE
         return _read_gathered(x, selection, places, access)
     if prod(selection.shape) and access.mode is not FILL_OR_DROP:
         raise InvalidIndex(
-            f"{x.type} has an axis of length 0 among those indexed by arrays, so there is "
-            "no element to read. With x.at[...].get(mode='fill') a fill value is read."
+            f"{x.type} has an axis of length 0 among those indexed by arrays, so there "
+            "is no element to read. With x.at[...].get(mode='fill') a fill value is "
+            "read."
         )
     return _nothing(x.type, selection.shape, access)
 
@@ -143,13 +145,13 @@ def _nothing(type_: ArrayType, shape: Shape, access: Access) -> Any:
 @lru_cache
 def _gather_of_one(access: Access) -> Gather:
     """A gather, for the fill value it knows."""
-    return Gather(
-        GatherDimensionNumbers((), (0,), (0,)), (1,), fill_value=access.fill
-    )
+    return Gather(GatherDimensionNumbers((), (0,), (0,)), (1,), fill_value=access.fill)
 
 
 def counted(i: Any, n: int, wrap: bool = True) -> Any:
-    """Indices along an axis of length ``n``, counted from the front, in 32 or 64 bits."""
+    """Indices along an axis of length ``n``, counted from the front, in 32 or 64
+    bits.
+    """
     if type(i) is ConcreteArray and i.on_host():
         return from_host(_counted_on_host(np.asarray(i.host()), n, wrap))
     if dtypes.is_unsigned(i.type.dtype):
@@ -194,9 +196,9 @@ def _read_block(x: Any, selection: Selection, places: list[Any], access: Access)
 @lru_cache(8192)
 def _dynamic_reads(selection: Selection) -> tuple[Any, ...]:
     gone = tuple(sorted((*selection.dropped, *selection.taken)))
-    sizes = tuple([
-        1 if k in selection.taken else n for k, n in enumerate(selection.lengths)
-    ])
+    sizes = tuple(
+        [1 if k in selection.taken else n for k, n in enumerate(selection.lengths)]
+    )
     window = tuple([selection.lengths[k] for k in selection.window])
     ops = (DynamicSlice(sizes, gone),)
     return ops if window == selection.shape else (*ops, Reshape(selection.shape))
@@ -220,7 +222,9 @@ def all_inside(shape: Shape, selection: Selection, places: list[Any]) -> Any:
     return reduce(and_, tests)
 
 
-def _read_gathered(x: Any, selection: Selection, places: list[Any], access: Access) -> Any:
+def _read_gathered(
+    x: Any, selection: Selection, places: list[Any], access: Access
+) -> Any:
     """Windows at places given by arrays."""
     ops, gather, reshape = _gathering(selection, x.type.shape, access)
     for op in ops:
@@ -238,7 +242,9 @@ def joined_places(places: list[Any], batch: Shape) -> Any:
 
 
 @lru_cache(8192)
-def _gathering(selection: Selection, shape: Shape, access: Access) -> tuple[Any, Any, Any]:
+def _gathering(
+    selection: Selection, shape: Shape, access: Access
+) -> tuple[Any, Any, Any]:
     """The operations before a gather, the gather, and the reshape after it."""
     kept = [k for k in range(len(shape)) if k not in selection.dropped]
     lengths = tuple([selection.lengths[k] for k in kept])

@@ -1,0 +1,249 @@
+"""What changes elements of an array at an index, by the kind of places it names.
+
+A ``Change`` says how an element and its value make the new element. Blocks are cut out,
+changed and put back; regions with gaps are filled up by padding and chosen; places
+given by arrays are scattered to.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+from covector.core.convert import scalar
+from covector.core.dtypes import bool_
+from covector.core.types import Shape
+from covector.errors import TypeMismatch
+from covector.numpy.index_parsing import (
+    WHOLE,
+    Selection,
+    Span,
+    one_per_axis,
+    select,
+)
+from covector.numpy.indexing import (
+    CLIP,
+    FILL_OR_DROP,
+    Access,
+    all_inside,
+    counted,
+    joined_places,
+    one_dtype,
+    read,
+    starts_with,
+    static_reads,
+)
+from covector.numpy.promote import broadcast_to
+from covector.ops.arithmetic import add, mul
+from covector.ops.dynamic_slicing import DynamicSlice, DynamicUpdateSlice
+from covector.ops.extrema import max_, min_
+from covector.ops.gathering import ScatterAdd
+from covector.ops.scattering import Scatter, ScatterMax, ScatterMin, ScatterMul
+from covector.ops.selection import where
+from covector.ops.slicing import Pad, Rev
+from covector.ops.transposing import Reshape
+from covector.ops.windows import ScatterDimensionNumbers
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """How an element and the value for it make the new element."""
+
+    #: None: the value replaces the element
+    combine: Callable[[Any, Any], Any] | None
+    #: the operation that does so at scattered places; None: read, combine, replace
+    scatter: Any = None
+
+    def __call__(self, old: Any, value: Any) -> Any:
+        return value if self.combine is None else self.combine(old, value)
+
+
+SET = Change(None, Scatter)
+ADD = Change(add, ScatterAdd)
+MULTIPLY = Change(mul, ScatterMul)
+MINIMUM = Change(min_, ScatterMin)
+MAXIMUM = Change(max_, ScatterMax)
+
+
+def write(
+    x: Any, parts: Any, arrays: list[Any], change: Change, values: Any, access: Access
+) -> Any:
+    """``x`` with the elements changed that a canonical index names."""
+    selection = select(x.type, parts)
+    values = _fitting(values, selection, x.type)
+    empty = prod(selection.shape) == 0 or 0 in [
+        x.type.shape[k] for k in selection.taken
+    ]
+    if empty or (selection.outside and access.mode is not CLIP):
+        return x
+    if selection.is_block:
+        places = [
+            counted(i, x.type.shape[axis], access.wrap_negative_indices)
+            for i, axis in zip(arrays, selection.taken, strict=True)
+        ]
+        if selection.batch == ():
+            return _write_block(x, selection, places, change, values, access)
+        return _write_scattered(x, selection, places, change, values, access)
+    if not arrays:
+        return _write_gaps(x, parts, change, values)
+    outer, inner = _split_gaps(x.type, parts)
+    region = _read_static(x, outer)
+    changed = write(region, inner, arrays, change, values, access)
+    return _write_gaps(x, outer, SET, changed)
+
+
+def _fitting(values: Any, selection: Selection, type_: Any) -> Any:
+    """The values, one for each element that is selected; a scalar stays one."""
+    given, shape = values.type.shape, selection.shape
+    if given == shape:
+        return values
+    missing = len(shape) - len(given)
+    fits = missing >= 0 and all(
+        [n in (1, m) for n, m in zip(given, shape[missing:], strict=True)]
+    )
+    if not fits:
+        raise TypeMismatch(
+            f"the index selects elements of {type_} with the shape {shape}, to which "
+            f"values of type {values.type} do not broadcast."
+        )
+    return broadcast_to(values, shape)
+
+
+def _read_static(x: Any, parts: Any) -> Any:
+    for op in static_reads(x.type, parts):
+        x = op(x)
+    return x
+
+
+# -- blocks ----------------------------------------------------------------------------
+
+
+def _write_block(
+    x: Any,
+    selection: Selection,
+    places: list[Any],
+    change: Change,
+    values: Any,
+    access: Access,
+) -> Any:
+    """A block without gaps, at a place that is known or given by scalars."""
+    window = tuple([selection.lengths[k] for k in selection.window])
+    if values.type.shape != window:
+        values = Reshape(window)(values)
+    gone = tuple(sorted((*selection.dropped, *selection.taken)))
+    if not gone and window == x.type.shape:
+        return change(x, values)
+    places = one_dtype(places)
+    starts = starts_with(selection, places)
+    guarded = bool(places) and access.mode is FILL_OR_DROP
+    if change.combine is not None or guarded:
+        sizes = tuple([1 if k in gone else n for k, n in enumerate(selection.lengths)])
+        old = DynamicSlice(sizes, gone)(x, *starts)
+        values = change(old, values)
+        if guarded:
+            values = where(all_inside(x.type.shape, selection, places), values, old)
+    return DynamicUpdateSlice(gone)(x, values, *starts)
+
+
+# -- regions with gaps -----------------------------------------------------------------
+
+
+def _write_gaps(x: Any, parts: Any, change: Change, values: Any) -> Any:
+    """A region with steps other than one, at places that are known."""
+    selection = select(x.type, parts)
+    if change.combine is not None:
+        values = change(_read_static(x, parts), values)
+    reshape, reverse, pad = _filling(selection, x.type.shape)
+    values = reshape(values)
+    if reverse is not None:
+        values = reverse(values)
+    ones = broadcast_to(scalar(True, bool_), selection.lengths)
+    mask = pad(ones, scalar(False, bool_))
+    return where(mask, pad(values, scalar(0, values.type.dtype)), x)
+
+
+@lru_cache(4096)
+def _filling(selection: Selection, shape: Shape) -> tuple[Any, Any, Any]:
+    """What brings the values for a region to their places in an array of this shape."""
+    config, backwards = [], []
+    places = zip(
+        shape, selection.starts, selection.lengths, selection.steps, strict=True
+    )
+    for axis, (n, start, length, step) in enumerate(places):
+        last = start + (length - 1) * step
+        low, high = min(start, last), max(start, last)
+        config.append((low, n - 1 - high, abs(step) - 1))
+        if step < 0:
+            backwards.append(axis)
+    return (
+        Reshape(selection.lengths),
+        Rev(tuple(backwards)) if backwards else None,
+        Pad(tuple(config)),
+    )
+
+
+@lru_cache(4096)
+def _split_gaps(type_: Any, parts: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """An index with arrays and gaps as two, one after the other: the gaps, the rest."""
+    items = one_per_axis(type_, parts)
+    gaps = [type(i) is Span and i.step not in (None, 1) for i in items]
+    outer = [
+        item if gap else WHOLE
+        for item, gap in zip(items, gaps, strict=True)
+        if item is not None
+    ]
+    inner = [WHOLE if gap else item for item, gap in zip(items, gaps, strict=True)]
+    return tuple(outer), tuple(inner)
+
+
+# -- scattered places ------------------------------------------------------------------
+
+
+def _write_scattered(
+    x: Any,
+    selection: Selection,
+    places: list[Any],
+    change: Change,
+    values: Any,
+    access: Access,
+) -> Any:
+    """Windows at places given by arrays."""
+    if change.scatter is None:
+        values = change(read(x, selection, places, access), values)
+    scatter, known, gathered = _scattering(
+        change.scatter or Scatter, selection, x.type.shape, access
+    )
+    if values.type.shape != gathered:
+        values = Reshape(gathered)(values)
+    dtype = places[0].type.dtype
+    places = [*places, *[scalar(start, dtype) for start in known]]
+    return scatter(x, joined_places(places, selection.batch), values)
+
+
+@lru_cache(8192)
+def _scattering(
+    kind: Any, selection: Selection, shape: Shape, access: Access
+) -> tuple[Any, tuple[int, ...], Shape]:
+    """The scatter, the known starts that stand behind the places, and the shape of the
+    values that it takes.
+    """
+    window = tuple([selection.lengths[k] for k in selection.window])
+    at, rank = selection.batch_at, len(selection.batch)
+    partial = [
+        k
+        for k, n in enumerate(shape)
+        if k not in selection.taken and selection.lengths[k] != n
+    ]
+    also = [k for k in selection.dropped if k not in partial]
+    known = sorted((*partial, *also))
+    numbers = ScatterDimensionNumbers(
+        tuple([k if k < at else k + rank for k in range(len(window))]),
+        tuple(sorted((*selection.dropped, *selection.taken))),
+        (*selection.taken, *known),
+    )
+    scatter = kind(
+        numbers, access.indices_are_sorted, access.unique_indices, access.mode
+    )
+    gathered = (*window[:at], *selection.batch, *window[at:])
+    return scatter, tuple([selection.starts[k] for k in known]), gathered
