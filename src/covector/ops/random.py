@@ -1,0 +1,329 @@
+"""Random keys and random bits: the operations on which ``covector.random`` is built.
+
+    RandomSeed      an integer becomes a key
+    RandomSplit     a key becomes many, independent of it and of each other
+    RandomFoldIn    a key and a number become a key
+    RandomBits      a key becomes an array of bits
+    RandomWrap, RandomUnwrap    a key and its two words, as bits
+
+A key is one ``uint64``: two words, the first in the low half. Each operation takes keys of
+any shape, and what it makes of one key stands in new trailing axes: so over a batch each
+is itself, and gives what a loop over the keys would. None has a derivative.
+
+Element i of a stream is the encryption of i and of nothing else, so a stream is computed in
+any parts. An older stream, where blocks are shared between elements, is ``RandomWords``;
+the option ``threefry_partitionable`` chooses between them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from covector import options
+from covector.core import dtypes
+from covector.core.convert import scalar
+from covector.core.key_types import KeyType
+from covector.core.primitive import Primitive
+from covector.core.types import ArrayType, Shape
+from covector.errors import DTypeError, TypeMismatch
+from covector.ops.arithmetic import mul
+from covector.ops.bitwise import or_, shift_left, shift_right_logical
+from covector.ops.broadcasting import BroadcastInDim, align_elementwise, move_axis
+from covector.ops.casting import convert
+from covector.ops.creation import Iota
+from covector.ops.joining import Split
+from covector.ops.slicing import Slice
+from covector.ops.threefry import (
+    LoweredWords,
+    Words,
+    encrypt,
+    join_words,
+    split_words,
+    threefry2x32,
+)
+from covector.ops.transposing import Reshape
+
+THREEFRY = KeyType("threefry2x32")
+
+_UNSIGNED = {
+    8: dtypes.uint8,
+    16: dtypes.uint16,
+    32: dtypes.uint32,
+    64: dtypes.uint64,
+}
+_32 = np.uint64(32)
+
+
+class KeyOperation(Primitive):
+    """An operation on keys of any shape, each by itself."""
+
+    def require_keys(self, keys: ArrayType) -> None:
+        if keys.dtype is not THREEFRY:
+            raise DTypeError(
+                f"{self.name} needs random keys, {THREEFRY}[...], but got {keys}. "
+                "covector.random.key makes a key of a seed, wrap_key_data of bits."
+            )
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        return (self(move_axis(args[0], dims[0], 0)),), (0,)
+
+
+# -- keys and their bits ---------------------------------------------------------------
+
+
+class RandomSeed(KeyOperation):
+    """The key of an integer: its high and its low 32 bits are the words of the key."""
+
+    def type_rule(self, seed: ArrayType) -> Sequence[ArrayType]:
+        if not dtypes.is_integer(seed.dtype):
+            raise DTypeError(f"a seed of random keys must be an integer, but got {seed}.")
+        return (ArrayType(seed.shape, THREEFRY),)
+
+    def on_host(self, seed: Any) -> Any:
+        if seed.dtype.itemsize < 8:
+            return seed.astype(np.uint32).astype(np.uint64) << _32
+        seed = seed.astype(np.uint64)
+        return (seed << _32) | (seed >> _32)
+
+    def lower(self, ctx: Any, seed: Any) -> Any:
+        words = LoweredWords(ctx, ctx.in_types[0].shape)
+        if ctx.in_types[0].dtype.itemsize < 8:
+            return words.join((words.constant(0), words.op("convert", seed)))
+        low, high = words.words(words.op("convert", seed, to=words.pair))
+        return words.join((high, low))
+
+
+class RandomWrap(KeyOperation):
+    """The keys whose words stand along the last axis, which has length 2."""
+
+    def type_rule(self, data: ArrayType) -> Sequence[ArrayType]:
+        if data.dtype is not dtypes.uint32 or data.shape[-1:] != (2,):
+            raise TypeMismatch(
+                f"the data of random keys, {THREEFRY}, must be u32[..., 2], but got {data}."
+            )
+        return (ArrayType(data.shape[:-1], THREEFRY),)
+
+    def on_host(self, data: Any) -> Any:
+        return np.ascontiguousarray(data).view(np.uint64).reshape(data.shape[:-1])
+
+    def lower(self, ctx: Any, data: Any) -> Any:
+        return ctx.op("stablehlo.bitcast_convert", [data])
+
+
+class RandomUnwrap(KeyOperation):
+    """The words of keys, along a new last axis."""
+
+    def type_rule(self, keys: ArrayType) -> Sequence[ArrayType]:
+        self.require_keys(keys)
+        return (ArrayType((*keys.shape, 2), dtypes.uint32),)
+
+    def on_host(self, keys: Any) -> Any:
+        return np.ascontiguousarray(keys).view(np.uint32).reshape((*keys.shape, 2))
+
+    def lower(self, ctx: Any, keys: Any) -> Any:
+        return ctx.op("stablehlo.bitcast_convert", [keys])
+
+
+class RandomFoldIn(KeyOperation):
+    """Keys made of keys and 32-bit numbers: the encryption of the number."""
+
+    def type_rule(self, keys: ArrayType, data: ArrayType) -> Sequence[ArrayType]:
+        self.require_keys(keys)
+        if data.dtype is not dtypes.uint32:
+            raise DTypeError(f"{self.name} folds in u32 numbers, but got {data}.")
+        if keys.shape != data.shape and keys.shape and data.shape:
+            raise TypeMismatch(
+                f"{self.name} needs keys and numbers of one shape (or scalars), but got "
+                f"{keys} and {data}."
+            )
+        return (keys.with_shape(keys.shape or data.shape),)
+
+    def on_host(self, keys: Any, data: Any) -> Any:
+        return encrypt(keys, data.astype(np.uint64) << _32)
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        aligned, dim = align_elementwise(size, args, dims)
+        return (self(*aligned),), (dim,)
+
+    def lower(self, ctx: Any, keys: Any, data: Any) -> Any:
+        (out,), types = ctx.out_types, ctx.in_types
+        words = LoweredWords(ctx, out.shape)
+        keys = ctx.spread(keys, types[0], out.shape)
+        data = ctx.spread(data, types[1], out.shape)
+        block = words.constant(0), data
+        return words.join(threefry2x32(words, words.words(keys), block))
+
+
+# -- streams ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class RandomSplit(KeyOperation):
+    """For each key, ``shape`` new keys: key i is the encryption of i."""
+
+    shape: Shape
+
+    def type_rule(self, keys: ArrayType) -> Sequence[ArrayType]:
+        self.require_keys(keys)
+        return (keys.with_shape((*keys.shape, *self.shape)),)
+
+    def on_host(self, keys: Any) -> Any:
+        return _blocks(keys, prod(self.shape)).reshape((*keys.shape, *self.shape))
+
+    def lower(self, ctx: Any, keys: Any) -> Any:
+        words, pair = _lower_blocks(ctx, keys, prod(self.shape))
+        return ctx.op("stablehlo.reshape", [words.join(pair)])
+
+
+@dataclass(frozen=True, eq=False)
+class RandomBits(KeyOperation):
+    """For each key, an array of random integers of ``width`` bits: 8, 16, 32 or 64.
+
+    Element i is made of the encryption of i: of both words, or of their sum modulo 2, cut
+    to its lowest bits.
+    """
+
+    width: int
+    shape: Shape
+
+    def type_rule(self, keys: ArrayType) -> Sequence[ArrayType]:
+        self.require_keys(keys)
+        return (ArrayType((*keys.shape, *self.shape), _UNSIGNED[self.width]),)
+
+    def on_host(self, keys: Any) -> Any:
+        high, low = split_words(_blocks(keys, prod(self.shape)))
+        if self.width == 64:
+            bits = join_words(low, high)
+        else:
+            bits = (high ^ low).astype(_UNSIGNED[self.width])
+        return bits.reshape((*keys.shape, *self.shape))
+
+    def lower(self, ctx: Any, keys: Any) -> Any:
+        words, (high, low) = _lower_blocks(ctx, keys, prod(self.shape))
+        if self.width == 64:
+            bits = words.join((low, high))
+        else:
+            flat = ctx.out_types[0].with_shape(words.type.shape)
+            bits = words.op("convert", words.xor(high, low), to=flat)
+        return ctx.op("stablehlo.reshape", [bits])
+
+
+def _blocks(keys: Any, count: int) -> Any:
+    """Per key, the encryption of the 64-bit numbers below ``count``, high word first."""
+    numbers = np.arange(count, dtype=np.uint64)
+    return encrypt(keys[..., None], (numbers << _32) | (numbers >> _32))
+
+
+def _lower_blocks(ctx: Any, keys: Any, count: int) -> tuple[LoweredWords, Words]:
+    words, key = _lower_keys(ctx, keys, count)
+    if count <= 1 << 32:
+        block = words.constant(0), words.op("iota", iota_dimension=words.last)
+    else:
+        numbers = words.op("iota", to=words.pair, iota_dimension=words.last)
+        block = words.words(numbers)[::-1]
+    return words, threefry2x32(words, key, block)
+
+
+def _lower_keys(ctx: Any, keys: Any, count: int) -> tuple[LoweredWords, Words]:
+    """Words of the shape of the keys with ``count`` places for each; the keys in all."""
+    shape = ctx.in_types[0].shape
+    each, words = LoweredWords(ctx, shape), LoweredWords(ctx, (*shape, count))
+    axes = tuple(range(len(shape)))
+    first, second = [ctx.broadcast(w, words.type, axes) for w in each.words(keys)]
+    return words, (first, second)
+
+
+# -- the older stream ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class RandomWords(KeyOperation):
+    """For each key, ``count`` random words; word i and word i + ⌈count/2⌉ are one block."""
+
+    count: int
+
+    def type_rule(self, keys: ArrayType) -> Sequence[ArrayType]:
+        self.require_keys(keys)
+        return (ArrayType((*keys.shape, self.count), dtypes.uint32),)
+
+    @property
+    def half(self) -> int:
+        return -(-self.count // 2)
+
+    def on_host(self, keys: Any) -> Any:
+        low = np.arange(self.half, dtype=np.uint64)
+        # The place past an odd number of words is filled with 0.
+        high = (low + np.uint64(self.half)) % np.uint64(max(self.count, 1))
+        halves = split_words(encrypt(keys[..., None], low | (high << _32)))
+        return np.concatenate(halves, -1)[..., : self.count]
+
+    def lower(self, ctx: Any, keys: Any) -> Any:
+        (out,) = ctx.out_types
+        words, key = _lower_keys(ctx, keys, self.half)
+        low = words.op("iota", iota_dimension=words.last)
+        places = words.constant(max(self.count, 1))
+        high = words.op("remainder", words.add(low, words.constant(self.half)), places)
+        halves = threefry2x32(words, key, (low, high))
+        both = out.with_shape((*out.shape[:-1], 2 * self.half))
+        joined = ctx.op("stablehlo.concatenate", halves, [both], dimension=words.last)
+        ones = (1,) * out.ndim
+        return ctx.op(
+            "stablehlo.slice",
+            [joined],
+            start_indices=(0,) * out.ndim,
+            limit_indices=out.shape,
+            strides=ones,
+        )
+
+
+# -- the stream that the options ask for -----------------------------------------------
+
+
+def split(keys: Any, shape: Shape) -> Any:
+    """``shape`` new keys for each key."""
+    if options.current().threefry_partitionable:
+        return RandomSplit(shape)(keys)
+    words = RandomWords(2 * prod(shape))(keys)
+    return random_wrap(Reshape((*keys.type.shape, *shape, 2))(words))
+
+
+def bits(keys: Any, width: int, shape: Shape) -> Any:
+    """An array of random integers of ``width`` bits for each key."""
+    if options.current().threefry_partitionable:
+        return RandomBits(width, shape)(keys)
+    count = prod(shape)
+    words = RandomWords(-(-count * width // 32))(keys)
+    if width == 64:
+        words = _joined(words, count)
+    elif width < 32:
+        words = _cut(words, width, count)
+    return Reshape((*keys.type.shape, *shape))(words)
+
+
+def _joined(words: Any, count: int) -> Any:
+    """64-bit numbers from the words before and after ``count``, the high ones first."""
+    axis = words.type.ndim - 1
+    high, low = [
+        convert(half, dtypes.uint64) for half in Split((count, count), axis)(words)
+    ]
+    return or_(shift_left(high, scalar(32, dtypes.uint64)), low)
+
+
+def _cut(words: Any, width: int, count: int) -> Any:
+    """Each word cut into pieces from the low bits upwards; the first ``count`` pieces."""
+    *shape, length = words.type.shape
+    pieces = 32 // width
+    cut = (*shape, length, pieces)
+    spread = BroadcastInDim(cut, tuple(range(len(cut) - 1)))(words)
+    places = mul(Iota(dtypes.uint32, cut, len(cut) - 1)(), scalar(width, dtypes.uint32))
+    parts = convert(shift_right_logical(spread, places), _UNSIGNED[width])
+    flat = (*shape, length * pieces)
+    first = Slice((0,) * len(flat), (*shape, count))
+    return first(Reshape(flat)(parts))
+
+
+random_seed, random_wrap, random_unwrap = RandomSeed(), RandomWrap(), RandomUnwrap()
+random_fold_in = RandomFoldIn()

@@ -1,0 +1,130 @@
+"""What the functions that draw have in common: their arguments, and how they run.
+
+    single_key, sample_shape, float_dtype, parameters      arguments, checked
+    sampler                                                small draws run at once on the
+                                                           host, large ones compiled
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from covector import options
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.core.primitive import Primitive
+from covector.core.types import Shape, show_types
+from covector.errors import ArgumentError, DTypeError, DTypeKindError, TypeMismatch
+from covector.numpy.axes import canonical_shape
+from covector.numpy.promote import broadcast_to
+from covector.ops.casting import convert
+from covector.ops.random import THREEFRY, random_wrap
+from covector.programs.jit import jit
+
+#: elements up to which a draw runs operation by operation: each then runs on the host
+DRAW_LIMIT = Primitive.host_limit // 2
+
+
+def is_typed(keys: Any) -> bool:
+    """Whether ``keys`` are typed random keys."""
+    return isinstance(keys, Array) and dtypes.is_key(keys.type.dtype)
+
+
+def words(who: str, data: Any) -> Array:
+    """Raw keys: an array ``u32[..., 2]``."""
+    found = as_array(data, who)
+    if found.type.dtype is not dtypes.uint32 or found.type.shape[-1:] != (2,):
+        raise DTypeError(
+            f"{who} needs random keys, typed ({THREEFRY}) or raw (u32[2]), but got "
+            f"{found.type}. covector.random.key(seed) makes a key."
+        )
+    return found
+
+
+def single_key(who: str, key: Any) -> Array:
+    """``key``, typed or raw, as one typed key."""
+    typed = key if is_typed(key) else random_wrap(words(who, key))
+    if typed.type.shape:
+        raise TypeMismatch(
+            f"{who} needs one random key, but got an array of keys, {as_array(key).type}. "
+            f"To draw from each, use covector.vmap(lambda key: {who}(key, ...))(keys)."
+        )
+    return typed
+
+
+def sample_shape(who: str, shape: Any, name: str = "shape") -> Shape:
+    """The shape of what is drawn, as a tuple; one integer is a shape of one axis."""
+    shape = canonical_shape(who, shape, name)
+    if min(shape, default=0) < 0:
+        raise ArgumentError(f"{who}: {name} {shape} has a negative length.")
+    return shape
+
+
+def float_dtype(who: str, dtype: Any) -> Any:
+    """The floating-point dtype to draw in; None stands for the default one."""
+    x64 = options.current().enable_x64
+    if dtype is None:
+        return dtypes.default_float(x64)
+    dtype = dtypes.canonical(dtypes.as_dtype(dtype), x64)
+    if not dtypes.is_floating(dtype):
+        raise DTypeKindError(
+            f"{who} draws floating-point numbers, and {dtypes.short_name(dtype)} is none."
+        )
+    return dtype
+
+
+def int_dtype(who: str, dtype: Any) -> Any:
+    """The integer dtype to draw in; None stands for the default one."""
+    x64 = options.current().enable_x64
+    if dtype is None:
+        return dtypes.default_int(x64)
+    dtype = dtypes.canonical(dtypes.as_dtype(dtype), x64)
+    if not dtypes.is_integer(dtype):
+        raise DTypeKindError(
+            f"{who} draws integers, and {dtypes.short_name(dtype)} is no integer dtype."
+        )
+    return dtype
+
+
+def parameters(
+    who: str, shape: Any, dtype: Any, *values: Any
+) -> tuple[Shape, Sequence[Array]]:
+    """The shape to draw, and the parameters of a distribution brought to it.
+
+    Without a shape it is the one that the parameters broadcast to. Scalars stay scalars.
+    """
+    arrays = [convert(as_array(v, who), dtype) for v in values]
+    shapes = [a.type.shape for a in arrays]
+    wanted = None if shape is None else sample_shape(who, shape)
+    try:
+        found = np.broadcast_shapes(*shapes, *([] if wanted is None else [wanted]))
+    except ValueError:
+        found = None
+    if found is None or (wanted is not None and found != wanted):
+        shown = show_types([a.type for a in arrays])
+        goal = "one shape" if wanted is None else f"the shape {wanted}"
+        raise TypeMismatch(f"{who}: the parameters {shown} do not broadcast to {goal}.")
+    return found, [broadcast_to(a, found) if a.type.ndim else a for a in arrays]
+
+
+def sampler(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """Make large draws run as one compiled program.
+
+    ``draw`` takes arrays by place, and by name ``shape`` and what else is hashable.
+    """
+    compiled: dict[tuple[str, ...], Any] = {}
+
+    @functools.wraps(draw)
+    def run(*operands: Any, shape: Shape, **static: Any) -> Any:
+        if prod(shape) <= DRAW_LIMIT:
+            return draw(*operands, shape=shape, **static)
+        names = ("shape", *static)
+        if names not in compiled:
+            compiled[names] = jit(draw, static_argnames=names)
+        return compiled[names](*operands, shape=shape, **static)
+
+    return run

@@ -1,0 +1,271 @@
+"""Random bits, and the numbers that are made of them directly.
+
+    bits        all integers of a width, equally likely
+    uniform     multiples of 2⁻²³ (of f32) from 0 up to 1, brought between bounds
+    bernoulli   uniform < p
+    rademacher  −1 or 1
+    randint     integers between bounds, by the remainder of twice the bits
+"""
+
+from typing import Any
+
+from covector import options
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar
+from covector.core.number_info import finfo, iinfo
+from covector.core.types import Shape
+from covector.errors import ArgumentError, DTypeKindError
+from covector.ops import random as operations
+from covector.ops.arithmetic import add, mul, neg, rem, sub
+from covector.ops.bitwise import and_, shift_right_logical
+from covector.ops.casting import convert
+from covector.ops.comparison import gt, le, lt
+from covector.ops.joining import Unstack
+from covector.ops.extrema import max_, min_
+from covector.ops.multiply_add import multiply_add
+from covector.ops.selection import where
+from covector.random.arguments import (
+    float_dtype,
+    int_dtype,
+    parameters,
+    sample_shape,
+    sampler,
+    single_key,
+)
+
+_UNSIGNED = {d.itemsize: d for d in dtypes.UNSIGNED if d not in dtypes.SUB_BYTE}
+
+
+def bits(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Uniformly random bits, as unsigned integers.
+
+    Args:
+      key: one key, typed or raw.
+      shape: the shape of the result.
+      dtype: u8, u16, u32 or u64; by default u32, under ``enable_x64`` u64.
+
+    Raises:
+      DTypeKindError: ``dtype`` is not an unsigned integer of 8 bits or more.
+
+    >>> from covector import random
+    >>> random.bits(random.key(0), (2,)).tolist()
+    [1797259609, 2579123966]
+    """
+    key = single_key("bits", key)
+    x64 = options.current().enable_x64
+    if dtype is None:
+        dtype = dtypes.default_uint(x64)
+    dtype = dtypes.canonical(dtypes.as_dtype(dtype), x64)
+    if dtype not in _UNSIGNED.values():
+        raise DTypeKindError(
+            "bits draws unsigned integers of 8 to 64 bits, and "
+            f"{dtypes.short_name(dtype)} is none."
+        )
+    return operations.bits(key, 8 * dtype.itemsize, sample_shape("bits", shape))
+
+
+# -- uniform ---------------------------------------------------------------------------
+
+
+def uniform(
+    key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0
+) -> Array:
+    """Numbers from ``minval`` up to, and without, ``maxval``, all equally likely.
+
+    Args:
+      key: one key, typed or raw.
+      shape: the shape of the result.
+      dtype: a floating-point dtype, by default the default one.
+      minval, maxval: bounds that broadcast to ``shape``.
+
+    Returns:
+      ``shape``, of multiples of 2⁻²³ (of f32; 2⁻⁷ of bf16, 2⁻¹⁰ of f16, 2⁻⁵² of f64)
+      times ``maxval - minval``, plus ``minval``.
+
+    >>> from covector import random
+    >>> random.uniform(random.key(0), (2,)).tolist()
+    [0.41845703125, 0.6004995107650757]
+    """
+    key = single_key("uniform", key)
+    dtype = float_dtype("uniform", dtype)
+    shape = sample_shape("uniform", shape)
+    if type(minval) is float and type(maxval) is float and (minval, maxval) == (0, 1):
+        return draw_unit(key, shape=shape, dtype=dtype)
+    shape, (low, high) = parameters("uniform", shape, dtype, minval, maxval)
+    return draw_between(key, low, high, shape=shape, dtype=dtype)
+
+
+@sampler
+def draw_unit(key: Any, *, shape: Shape, dtype: Any) -> Any:
+    """Uniform numbers from 0 up to 1: as many bits as the dtype has, divided by 2ⁿ."""
+    digits = finfo(dtype).nmant
+    width = 8 if digits < 8 else 8 * dtype.itemsize
+    drawn = operations.bits(key, width, shape)
+    drawn = shift_right_logical(drawn, scalar(width - digits, drawn.type.dtype))
+    return mul(convert(drawn, dtype), scalar(2.0**-digits, dtype))
+
+
+@sampler
+def draw_between(key: Any, low: Any, high: Any, *, shape: Shape, dtype: Any) -> Any:
+    """Uniform numbers between bounds of their own dtype."""
+    unit = draw_unit(key, shape=shape, dtype=dtype)
+    return max_(multiply_add(unit, sub(high, low), low), low)
+
+
+# -- two outcomes ----------------------------------------------------------------------
+
+
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> Array:
+    """True with probability ``p``.
+
+    Args:
+      key: one key, typed or raw.
+      p: probabilities, floating-point numbers.
+      shape: the shape of the result, to which ``p`` broadcasts; by default that of ``p``.
+      mode: ``"low"`` tells probabilities apart that differ by 2⁻²³ (of f32), ``"high"``,
+        which needs twice the bits, by 2⁻⁴⁶.
+
+    Raises:
+      DTypeKindError: ``p`` is not a floating-point number.
+      ArgumentError: ``mode`` is neither.
+
+    >>> from covector import random
+    >>> random.bernoulli(random.key(0), 0.5, (3,)).tolist()
+    [True, False, False]
+    """
+    key = single_key("bernoulli", key)
+    p = as_array(p, "bernoulli")
+    dtype = p.type.dtype
+    if not dtypes.is_floating(dtype):
+        raise DTypeKindError(
+            f"bernoulli needs a probability as a floating-point number, but got {p.type}."
+        )
+    check_mode("bernoulli", mode)
+    shape, (p,) = parameters("bernoulli", shape, dtype, p)
+    return draw_below(key, p, shape=shape, dtype=dtype, fine=mode == "high")
+
+
+def check_mode(who: str, mode: Any) -> None:
+    """Raise unless ``mode`` is one of the two precisions of a draw."""
+    if mode not in ("low", "high"):
+        raise ArgumentError(f"{who}: mode must be 'low' or 'high', but got {mode!r}.")
+
+
+@sampler
+def draw_below(key: Any, p: Any, *, shape: Shape, dtype: Any, fine: bool) -> Any:
+    """Whether uniform numbers, of once or twice the digits, are below ``p``."""
+    if not fine:
+        return lt(draw_unit(key, shape=shape, dtype=dtype), p)
+    both = draw_unit(key, shape=(2, *shape), dtype=dtype)
+    coarse, rest = Unstack(0)(both)
+    digits = finfo(dtype).nmant
+    return lt(mul(rest, scalar(2.0**-digits, dtype)), sub(p, coarse))
+
+
+def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """−1 or 1, equally likely.
+
+    Args:
+      key: one key, typed or raw.
+      shape: the shape of the result.
+      dtype: any dtype of numbers; by default the default integer one.
+
+    >>> from covector import random
+    >>> random.rademacher(random.key(0), (3,)).tolist()
+    [1, -1, -1]
+    """
+    key = single_key("rademacher", key)
+    x64 = options.current().enable_x64
+    dtype = dtypes.default_int(x64) if dtype is None else dtypes.as_dtype(dtype)
+    dtype = dtypes.canonical(dtype, x64)
+    shape = sample_shape("rademacher", shape)
+    return draw_sign(key, shape=shape, dtype=dtype)
+
+
+@sampler
+def draw_sign(key: Any, *, shape: Shape, dtype: Any) -> Any:
+    """−1 or 1; in dtypes without a sign, what −1 becomes there."""
+    default = dtypes.default_float(options.current().enable_x64)
+    up = draw_below(key, scalar(0.5, default), shape=shape, dtype=default, fine=False)
+    one = scalar(1, dtypes.int32)
+    return convert(where(up, one, neg(one)), dtype)
+
+
+# -- integers between bounds -----------------------------------------------------------
+
+
+def randint(
+    key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None
+) -> Array:
+    """Integers from ``minval`` up to, and without, ``maxval``.
+
+    Two numbers of 32 bits (of 64, for a wider dtype) are drawn, and the remainder of both
+    taken: for ranges below 2¹⁶ (2³²) all integers are equally likely up to 2⁻⁴⁸ (2⁻⁹⁶).
+
+    Args:
+      key: one key, typed or raw.
+      shape: the shape of the result.
+      minval, maxval: bounds that broadcast to ``shape``. Where ``maxval`` is not larger,
+        the result is ``minval``. Bounds beyond the dtype mean all that it holds.
+      dtype: an integer dtype, by default the default one.
+
+    >>> from covector import random
+    >>> random.randint(random.key(0), (4,), 0, 10).tolist()
+    [2, 6, 3, 2]
+    """
+    key = single_key("randint", key)
+    dtype = int_dtype("randint", dtype)
+    shape = sample_shape("randint", shape)
+    work = dtype if dtype.itemsize >= 4 else dtypes.int32
+    low, _ = _bound(minval, dtype, work)
+    high, beyond = _bound(maxval, dtype, work)
+    _, (low, high) = parameters("randint", shape, work, low, high)
+    _, (beyond,) = parameters("randint", shape, dtypes.bool_, beyond)
+    drawn = draw_integers(key, low, high, beyond, shape=shape)
+    return convert(drawn, dtype)
+
+
+def _bound(value: Any, dtype: Any, work: Any) -> tuple[Any, Any]:
+    """A bound brought into the dtype, held as ``work``; and whether it was above it."""
+    limits = iinfo(dtype)
+    if type(value) is int:
+        beyond = scalar(value > limits.max, dtypes.bool_)
+        return scalar(min(max(value, limits.min), limits.max), work), beyond
+    value = as_array(value, "randint")
+    given = value.type.dtype
+    beyond = scalar(False, dtypes.bool_)
+    if not dtypes.is_integer(given):
+        value = convert(value, dtypes.default_int(options.current().enable_x64))
+        given = value.type.dtype
+    held = iinfo(given)
+    if held.max > limits.max:
+        top = scalar(limits.max, given)
+        value, beyond = min_(value, top), gt(value, top)
+    if held.min < limits.min:
+        value = max_(value, scalar(limits.min, given))
+    return convert(value, work), beyond
+
+
+@sampler
+def draw_integers(key: Any, low: Any, high: Any, beyond: Any, *, shape: Shape) -> Any:
+    """low + (2ʷ · h + l) mod (high − low), of words h and l of w bits.
+
+    The power is taken modulo the range in two steps, for it has w + 1 bits; that a range
+    above its root makes it 0 is part of the stream.
+    """
+    dtype = low.type.dtype
+    word = _UNSIGNED[dtype.itemsize]
+    width = 8 * dtype.itemsize
+    one = scalar(1, word)
+    span = sub(convert(high, word), convert(low, word))
+    span = where(le(high, low), one, span)
+    # A range of all the dtype holds has the length 0, and the remainder is the number.
+    span = where(and_(beyond, gt(high, low)), add(span, one), span)
+    root = rem(scalar(2 ** (width // 2), word), span)
+    power = rem(mul(root, root), span)
+    first, second = [
+        operations.bits(k, width, shape) for k in Unstack(0)(operations.split(key, (2,)))
+    ]
+    number = add(mul(rem(first, span), power), rem(second, span))
+    return add(low, convert(rem(number, span), dtype))

@@ -1,0 +1,214 @@
+"""Random keys: made from seeds, split, folded with data, and taken apart into bits.
+
+    key(0)                          a key
+    split(key)     →  two keys      each for one use
+    fold_in(key, 7) →  a key        one for each number
+
+A key is consumed, not updated: what is drawn from one key is the same every time, so every
+draw needs a key of its own. Keys come in two forms, and every function takes both: *typed*
+keys, arrays of the element type ``key<fry>``, and the older *raw* ones, ``u32[2]`` arrays
+of their two words, which ``PRNGKey`` makes.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from covector import options
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array, from_numpy
+from covector.core.key_types import KeyType
+from covector.core.types import Shape
+from covector.errors import ArgumentError, DTypeError, IntegerOverflow, TypeMismatch
+from covector.ops import random as operations
+from covector.ops.casting import convert
+from covector.ops.random import (
+    THREEFRY,
+    random_fold_in,
+    random_seed,
+    random_unwrap,
+    random_wrap,
+)
+from covector.random.arguments import is_typed, sample_shape, single_key, words
+
+
+def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+    """A typed random key made of an integer.
+
+    Args:
+      seed: a scalar integer of up to 64 bits, known or traced. A Python integer counts
+        modulo 2³² unless ``enable_x64`` is on.
+      impl: the generator: None or ``"threefry2x32"``, the one there is.
+      dtype: the same, as the element type of keys.
+
+    Raises:
+      DTypeError: the seed is not an integer. TypeMismatch: it is not a scalar.
+      IntegerOverflow: it needs more than 64 bits.
+
+    >>> key(0).type
+    key<fry>[]
+    >>> key_data(key(7)).tolist()
+    [0, 7]
+    """
+    _generator("key", impl, dtype)
+    return random_seed(_seed("key", seed))
+
+
+def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
+    """A raw random key, ``u32[2]``, made of an integer; ``key`` makes typed ones.
+
+    >>> PRNGKey(7).tolist()
+    [0, 7]
+    """
+    _generator("PRNGKey", impl, None)
+    return random_unwrap(random_seed(_seed("PRNGKey", seed)))
+
+
+def _seed(who: str, seed: Any) -> Any:
+    if isinstance(seed, int) and not isinstance(seed, np.generic):
+        if not -(2**63) <= seed < 2**63:
+            raise IntegerOverflow(
+                f"{who}: the seed {seed} needs more than 64 bits. Use its remainder, as in "
+                "seed % 2**63."
+            )
+        if options.current().enable_x64:
+            return from_numpy(np.int64(seed))
+        return from_numpy(np.uint32(seed & 0xFFFFFFFF))
+    seed = as_array(seed, who)
+    if not dtypes.is_integer(seed.type.dtype):
+        raise DTypeError(f"{who} needs an integer for a seed, but got {seed.type}.")
+    if seed.type.shape:
+        raise TypeMismatch(
+            f"{who} needs one integer for a seed, but got {seed.type}. For a key of each, "
+            f"use covector.vmap({who})(seeds)."
+        )
+    return seed
+
+
+def _generator(who: str, impl: Any, dtype: Any) -> KeyType:
+    """The type of keys that the arguments ``impl`` and ``dtype`` name."""
+    if impl is not None and dtype is not None:
+        raise ArgumentError(f"{who} takes one of impl and dtype, but got both.")
+    named = dtype if impl is None else impl
+    if named in (None, THREEFRY, THREEFRY.implementation):
+        return THREEFRY
+    raise ArgumentError(
+        f"{who}: there is no random generator {named!r}. The one there is has the name "
+        f"{THREEFRY.implementation!r}."
+    )
+
+
+def split(key: Any, num: int | Shape = 2) -> Array:
+    """``num`` new keys, independent of each other and of ``key``, which is spent.
+
+    Args:
+      key: one key, typed or raw.
+      num: how many, or the shape of the array of keys.
+
+    Returns:
+      Typed keys of the shape ``num``, or raw keys ``u32[num, 2]``.
+
+    Raises:
+      TypeMismatch: ``key`` is several keys. ArgumentError: ``num`` is negative.
+
+    >>> first, second = split(key(0))
+    >>> key_data(first).tolist()
+    [1797259609, 2579123966]
+    """
+    shape = sample_shape("split", num, "num")
+    return _as_given(lambda k: operations.split(k, shape), "split", key)
+
+
+def fold_in(key: Any, data: Any) -> Array:
+    """A new key made of ``key`` and the number ``data``; other numbers give other keys.
+
+    Args:
+      key: one key, typed or raw.
+      data: a scalar integer from 0 to 2³² − 1; an array's element counts modulo 2³².
+
+    Raises:
+      TypeMismatch: ``key`` is several keys, or ``data`` is no scalar.
+      DTypeError: ``data`` is not an integer. IntegerOverflow: it does not fit 32 bits.
+
+    >>> key_data(fold_in(key(0), 7)).tolist()
+    [2146753349, 2713408265]
+    """
+    number = _folded(data)
+    return _as_given(lambda k: random_fold_in(k, number), "fold_in", key)
+
+
+def _folded(data: Any) -> Any:
+    if isinstance(data, int) and not isinstance(data, np.generic):
+        if not 0 <= data < 2**32:
+            raise IntegerOverflow(
+                f"fold_in: the number {data} does not fit u32, which holds 0 to 2**32 - 1. "
+                "Use its remainder, as in data % 2**32."
+            )
+        return from_numpy(np.uint32(data))
+    data = as_array(data, "fold_in")
+    if not dtypes.is_integer(data.type.dtype):
+        raise DTypeError(f"fold_in needs an integer, but got {data.type}.")
+    if data.type.shape:
+        raise TypeMismatch(
+            f"fold_in needs one integer, but got {data.type}. For a key of each, use "
+            "covector.vmap(fold_in, (None, 0))(key, data)."
+        )
+    return convert(data, dtypes.uint32)
+
+
+def clone(key: Any) -> Array:
+    """``key``, to be used once more on purpose.
+
+    >>> key_data(clone(key(7))).tolist()
+    [0, 7]
+    """
+    return key if is_typed(key) else words("clone", key)
+
+
+# -- keys and bits ---------------------------------------------------------------------
+
+
+def key_data(keys: Any) -> Array:
+    """The words of keys, typed or raw: ``u32[..., 2]``.
+
+    >>> key_data(split(key(0), 3)).type
+    u32[3,2]
+    """
+    return random_unwrap(keys) if is_typed(keys) else words("key_data", keys)
+
+
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+    """Typed keys with the given words, ``u32[..., 2]``.
+
+    >>> wrap_key_data(PRNGKey(7)).type
+    key<fry>[]
+    """
+    _generator("wrap_key_data", impl, dtype)
+    return random_wrap(words("wrap_key_data", key_bits_array))
+
+
+def key_impl(keys: Any) -> str:
+    """The name of the generator that keys belong to.
+
+    >>> key_impl(key(0))
+    'threefry2x32'
+    """
+    typed = keys if is_typed(keys) else random_wrap(words("key_impl", keys))
+    return typed.type.dtype.implementation
+
+
+def key_dtype(impl_spec: Any = None) -> KeyType:
+    """The element type of the keys of a generator.
+
+    >>> key_dtype()
+    key<fry>
+    """
+    return _generator("key_dtype", impl_spec, None)
+
+
+def _as_given(made: Callable[[Any], Any], who: str, key: Any) -> Array:
+    """New keys in the form, typed or raw, of the one they are made from."""
+    keys = made(single_key(who, key))
+    return keys if is_typed(key) else random_unwrap(keys)
