@@ -77,6 +77,8 @@ class Lowering:
     def constant(self, values: Any, type: ArrayType) -> Value:
         """A constant; a scalar is spread over the shape of ``type``."""
         values = np.asarray(values).astype(type.storage, copy=False)
+        if not type.size:
+            values = np.zeros((), type.storage)
         if not values.ndim and type.ndim:
             scalar = self.constant(values, type.with_shape(()))
             return self.broadcast(scalar, type)

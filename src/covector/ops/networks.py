@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from covector.core.primitive import Primitive
+from covector.ops.arithmetic import add
 from covector.ops.joining import Concatenate, Stack
 from covector.ops.slicing import Slice
 from covector.ops.transposing import Reshape
@@ -23,12 +24,16 @@ Push = Callable[..., Any]
 Combine = Callable[[Any, Any], tuple[Any, Push]]
 
 
-def moving(op: Primitive) -> Combine:
+def moving(op: Any) -> Combine:
     """An operation on two arrays as a combination that moves with both of them."""
 
     def combine(x: Any, y: Any) -> tuple[Any, Push]:
-        (out,), push = op.linearize((True, True), x, y)
-        return out, lambda dx, dy: push(dx, dy)[0]
+        if op.linearize is not None:
+            (out,), push = op.linearize((True, True), x, y)
+            return out, lambda dx, dy: push(dx, dy)[0]
+        out = op(x, y)
+        by_x, by_y = op.differential(out, x, y)
+        return out, lambda dx, dy: add(by_x(dx), by_y(dy))
 
     return combine
 

@@ -1,0 +1,105 @@
+"""Cumulative results along an axis: entry k combines the elements 0 to k."""
+
+from typing import Any
+
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.ops.cumulative import (
+    Cumlogsumexp,
+    Cummax,
+    Cummin,
+    Cumprod,
+    Cumsum,
+)
+
+__all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
+
+
+def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+    """Sums of the elements up to each place along ``axis``; of integers, they wrap.
+
+    Args:
+      axis: counted from 0.
+      reverse: sum from each place to the end instead.
+
+    Raises:
+      TypeMismatch: there is no such axis.
+      DTypeError: the elements are not numbers.
+
+    >>> import covector.numpy as cnp
+    >>> print(cumsum(cnp.array([1, 2, 3])), cumsum(cnp.array([1, 2, 3]), reverse=True))
+    [1 3 6] [6 5 3]
+    """
+    return Cumsum(axis, bool(reverse))(as_array(operand, "cumsum"))
+
+
+def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+    """Products of the elements up to each place along ``axis``.
+
+    Args:
+      axis: counted from 0.
+      reverse: multiply from each place to the end instead.
+
+    Raises:
+      TypeMismatch: there is no such axis.
+      DTypeError: the elements are not numbers.
+
+    >>> import covector.numpy as cnp
+    >>> print(cumprod(cnp.array([1, 2, 3])))
+    [1 2 6]
+    """
+    return Cumprod(axis, bool(reverse))(as_array(operand, "cumprod"))
+
+
+def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+    """The largest element up to each place along ``axis``; NaN from the first one on.
+
+    Args:
+      axis: counted from 0.
+      reverse: the largest from each place to the end instead.
+
+    Raises:
+      TypeMismatch: there is no such axis.
+      DTypeError: the elements are not numbers.
+
+    >>> import covector.numpy as cnp
+    >>> print(cummax(cnp.array([1, 3, 2])))
+    [1 3 3]
+    """
+    return Cummax(axis, bool(reverse))(as_array(operand, "cummax"))
+
+
+def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+    """The smallest element up to each place along ``axis``; NaN from the first one on.
+
+    Args:
+      axis: counted from 0.
+      reverse: the smallest from each place to the end instead.
+
+    Raises:
+      TypeMismatch: there is no such axis.
+      DTypeError: the elements are not numbers.
+
+    >>> import covector.numpy as cnp
+    >>> print(cummin(cnp.array([2, 3, 1])))
+    [2 2 1]
+    """
+    return Cummin(axis, bool(reverse))(as_array(operand, "cummin"))
+
+
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+    """Logarithms of the sums of the exponentials up to each place along ``axis``.
+
+    Args:
+      axis: counted from 0.
+      reverse: sum from each place to the end instead.
+
+    Raises:
+      TypeMismatch: there is no such axis.
+      DTypeError: the elements are neither floats nor complex numbers.
+
+    >>> import covector.numpy as cnp
+    >>> cumlogsumexp(cnp.array([1000.0, 1000.0])).tolist()
+    [1000.0, 1000.693...]
+    """
+    return Cumlogsumexp(axis, bool(reverse))(as_array(operand, "cumlogsumexp"))

@@ -1,0 +1,168 @@
+"""Cumulative results along an axis: entry k combines the elements 0 to k.
+
+    Cumsum  Cumprod  Cummax  Cummin  Cumlogsumexp          from the end when ``reverse``
+
+``Cumsum`` is linear, and its adjoint runs the other way. The others move as a network
+of their combining operation does (``networks``): no element is divided by, and elements
+that tie share. On CPUs they are loops (``cumulative_loops``), elsewhere networks.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.primitive import Linearized, Primitive
+from covector.core.types import ArrayType
+from covector.errors import DTypeError, TypeMismatch
+from covector.ops.arithmetic import add, mul
+from covector.ops.casting import convert
+from covector.ops.cumulative_loops import lower_on_cpu
+from covector.ops.extrema import max_, min_
+from covector.ops.logaddexp import logaddexp
+from covector.ops.networks import Combine, moving, scan, still
+from covector.ops.reductions import highest, is_short_float, lowest
+from covector.ops.slicing import Rev
+
+
+@dataclass(frozen=True, eq=False)
+class Cumulative(Primitive):
+    """The elements up to each place along ``axis`` combined; or from it on."""
+
+    axis: int
+    reverse: bool = False
+
+    #: the associative operation on two elements, and what accumulates it in NumPy
+    combine = add
+    ufunc = np.add
+    accepts = staticmethod(dtypes.is_numeric)
+    accepted = "numbers"
+    #: whether floats of 16 bits or fewer are combined in float32
+    widens = True
+
+    def identity(self, dtype: Any) -> Any:
+        """What combines with any element to that element."""
+        raise self._missing("identity", "accumulating", [])
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        if not self.accepts(x.dtype):
+            raise DTypeError(f"{self.name} needs {self.accepted}, but got {x}.")
+        if not 0 <= self.axis < x.ndim:
+            raise TypeMismatch(
+                f"{self.name} along axis {self.axis} of {x}: it must be an axis of the "
+                "operand, counted from 0."
+            )
+        return (x,)
+
+    def on_host(self, x: Any) -> Any:
+        wide = np.float32 if self.widens and is_short_float(x.dtype) else x.dtype
+        if not self.reverse:
+            return self.ufunc.accumulate(x, self.axis, wide).astype(x.dtype, copy=False)
+        key = (slice(None),) * self.axis + (slice(None, None, -1),)
+        out = self.ufunc.accumulate(x[key], self.axis, wide)
+        return out.astype(x.dtype, copy=False)[key]
+
+    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
+        return types[0].dtype not in dtypes.SUB_BYTE and super().small(types, outs)
+
+    def linearize(self, active: Any, x: Any) -> Linearized:
+        out, push = self.network(moving(self.combine), x)
+        return (out,), lambda dx: (push(dx),)
+
+    def network(self, combine: Combine, x: Any) -> tuple[Any, Any]:
+        """The result as a network, and how it moves."""
+        if not self.reverse:
+            return scan(combine, x, self.axis)
+        turn = Rev((self.axis,))
+        out, push = scan(combine, turn(x), self.axis)
+        return turn(out), lambda dx: turn(push(turn(dx)))
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        (x,), (dim,) = args, dims
+        axis = self.axis + (dim <= self.axis)
+        return (type(self)(axis, self.reverse)(x),), dims
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        (type_,) = ctx.in_types
+        if self.widens and is_short_float(type_.dtype):
+            wide = dtypes.float32
+            return ctx.through(
+                lambda x: [convert(self(convert(x, wide)), type_.dtype)], x
+            )
+        if type_.shape[self.axis] < 2 or not type_.size:
+            return x
+        if ctx.platform == "cpu":
+            return lower_on_cpu(self, ctx, x)
+        return ctx.through(lambda x: [self.network(still(self.combine), x)[0]], x)
+
+
+class Cumsum(Cumulative):
+    """The sum of the elements up to each place; integers wrap around."""
+
+    combine = add
+
+    def identity(self, dtype: Any) -> Any:
+        return -0.0 if dtypes.is_floating(dtype) else 0  # 0.0 + -0.0 is 0.0
+
+    def linearize(self, active: Any, x: Any) -> Linearized:
+        return (self(x),), lambda dx: (self(dx),)
+
+    def transpose(self, cotangents: Any, x: Any) -> Any:
+        return [Cumsum(self.axis, not self.reverse)(cotangents[0])]
+
+
+class Cumprod(Cumulative):
+    """The product of the elements up to each place; integers wrap around."""
+
+    combine = mul
+    ufunc = np.multiply
+
+    def identity(self, dtype: Any) -> Any:
+        return 1
+
+
+class Cummax(Cumulative):
+    """The largest element up to each place; NaN from the first NaN on.
+
+    Complex numbers are ordered by their real parts, then by their imaginary parts.
+    Where two parts of the network tie, each moves the result by half.
+    """
+
+    combine = max_
+    ufunc = np.maximum
+    widens = False
+
+    def identity(self, dtype: Any) -> Any:
+        return lowest(dtype)
+
+
+class Cummin(Cumulative):
+    """The smallest element up to each place; NaN from the first NaN on.
+
+    Complex numbers are ordered by their real parts, then by their imaginary parts.
+    Where two parts of the network tie, each moves the result by half.
+    """
+
+    combine = min_
+    ufunc = np.minimum
+    widens = False
+
+    def identity(self, dtype: Any) -> Any:
+        return highest(dtype)
+
+
+class Cumlogsumexp(Cumulative):
+    """The logarithm of the sum of the exponentials up to each place."""
+
+    combine = logaddexp
+    ufunc = np.logaddexp
+    accepts = staticmethod(dtypes.is_inexact)
+    accepted = "floating-point or complex numbers"
+
+    def identity(self, dtype: Any) -> Any:
+        return -np.inf
+
+    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
+        return not dtypes.is_complex(outs[0].dtype) and super().small(types, outs)

@@ -1,0 +1,61 @@
+"""``LogAddExp``: addition of numbers that are given by their logarithms."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.convert import scalar
+from covector.core.types import ArrayType
+from covector.ops.arithmetic import add, sub
+from covector.ops.bitwise import and_
+from covector.ops.comparison import eq, ge, ne
+from covector.ops.complex import real
+from covector.ops.families import widened
+from covector.ops.selection import where
+from covector.ops.slopes import Sloped
+from covector.ops.transcendental import exp, log1p, logistic
+
+
+class LogAddExp(Sloped):
+    """log(eˣ + eʸ) as a + log(1 + eᵇ⁻ᵃ), a ≥ b of x and y, where nothing overflows.
+
+    ∂/∂x = 1 / (1 + eʸ⁻ˣ). Where both are one infinity, each moves it by half.
+    """
+
+    name = "logaddexp"
+    accepts = staticmethod(dtypes.is_inexact)
+    accepted = "floating-point or complex numbers"
+
+    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
+        return not dtypes.is_complex(outs[0].dtype) and super().small(types, outs)
+
+    def on_host(self, x: Any, y: Any) -> Any:
+        return np.logaddexp(widened(x), widened(y)).astype(x.dtype, copy=False)
+
+    def slopes(self, out: Any, x: Any, y: Any) -> Sequence[Callable[[], Any]]:
+        return [
+            lambda: logistic(_difference(x, y)),
+            lambda: logistic(_difference(y, x)),
+        ]
+
+    def lower(self, ctx: Any, x: Any, y: Any) -> Any:
+        return ctx.through(_log_sum, x, y)
+
+
+def _log_sum(x: Any, y: Any) -> Sequence[Any]:
+    ranks = [real(v) if dtypes.is_complex(v.type.dtype) else v for v in (x, y)]
+    x_is_first = ge(*ranks)
+    high, low = where(x_is_first, x, y), where(x_is_first, y, x)
+    return [add(high, log1p(exp(_difference(low, high))))]
+
+
+def _difference(x: Any, y: Any) -> Any:
+    """The difference x − y, which is 0 where both are the same infinity."""
+    difference = sub(x, y)
+    same = and_(eq(x, y), ne(difference, difference))
+    return where(same, scalar(0, x.type.dtype), difference)
+
+
+logaddexp = LogAddExp()
