@@ -1,0 +1,342 @@
+"""Arithmetic: the four operations, quotients and remainders, signs.
+
+Each function promotes, broadcasts, and is then one operation. Quotients and remainders
+are rounded down, as Python's are, and take a few.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar
+from covector.core.dtypes import bool_
+from covector.errors import DTypeError
+from covector.numpy.compiled import fused
+from covector.numpy.promote import inexact, promote, promote_inexact
+from covector.ops import arithmetic, bitwise, magnitude
+from covector.ops.casting import convert
+from covector.ops.comparison import eq, lt, ne
+from covector.ops.identities import stop_gradient
+from covector.ops.rounding import Round, RoundingMethod, floor
+from covector.ops.selection import where
+
+__all__ = [
+    "abs",
+    "absolute",
+    "add",
+    "divide",
+    "divmod",
+    "fabs",
+    "floor_divide",
+    "fmod",
+    "mod",
+    "multiply",
+    "negative",
+    "positive",
+    "reciprocal",
+    "remainder",
+    "sign",
+    "subtract",
+    "true_divide",
+]
+
+
+def add(x1: Any, x2: Any, /) -> Array:
+    """x + y, element by element; of bools, ``or``.
+
+    >>> print(add(np.array([1, 2]), 0.5))
+    [1.5 2.5]
+    """
+    x, y = promote("add", x1, x2)
+    if x.type.dtype is bool_:
+        return bitwise.or_(x, y)
+    return arithmetic.add(x, y)
+
+
+def subtract(x1: Any, x2: Any, /) -> Array:
+    """x − y, element by element.
+
+    Raises:
+      DTypeError: both are bools.
+
+    >>> print(subtract(np.array([1, 2]), 2))
+    [-1  0]
+    """
+    x, y = promote("subtract", x1, x2)
+    if x.type.dtype is bool_:
+        raise DTypeError(
+            f"subtract needs numbers, but got {x.type} and {y.type}. Of bools, x ^ y is "
+            "where they differ."
+        )
+    return arithmetic.sub(x, y)
+
+
+def multiply(x1: Any, x2: Any, /) -> Array:
+    """x · y, element by element; of bools, ``and``.
+
+    >>> print(multiply(np.array([1, 2]), 3))
+    [3 6]
+    """
+    x, y = promote("multiply", x1, x2)
+    if x.type.dtype is bool_:
+        return bitwise.and_(x, y)
+    return arithmetic.mul(x, y)
+
+
+def true_divide(x1: Any, x2: Any, /) -> Array:
+    """x / y, element by element, in floating point also for integers.
+
+    >>> print(true_divide(np.array([1, 3]), 2))
+    [0.5 1.5]
+    """
+    return arithmetic.div(*promote_inexact("true_divide", x1, x2))
+
+
+def divide(x1: Any, x2: Any, /) -> Array:
+    """x / y: another name of ``true_divide``.
+
+    >>> float(divide(1, 4))
+    0.25
+    """
+    return arithmetic.div(*promote_inexact("divide", x1, x2))
+
+
+def reciprocal(x: Any, /) -> Array:
+    """1 / x, element by element, in floating point also for integers.
+
+    >>> float(reciprocal(4))
+    0.25
+    """
+    x = inexact("reciprocal", x)
+    return arithmetic.div(scalar(1, x.type.dtype, x.type.weak), x)
+
+
+# -- rounded down ----------------------------------------------------------------------
+
+
+def floor_divide(x1: Any, x2: Any, /) -> Array:
+    """⌊x / y⌋, element by element: ``x1 // x2``.
+
+    Integers divided by zero give 0. Where a float is infinite, or y is zero, the result is
+    that of ``floor(x / y)``, as the array API standard has it: ∞ // 2 = ∞.
+
+    Raises:
+      DTypeError: complex numbers have no floor.
+
+    >>> floor_divide(np.array([7, -7]), 2).tolist(), float(floor_divide(1.0, 0.1))
+    ([3, -4], 9.0)
+    """
+    x, y = _real("floor_divide", x1, x2)
+    if dtypes.is_floating(x.type.dtype):
+        return _floor_divide_floats(x, y)
+    if dtypes.is_unsigned(x.type.dtype):
+        return _divide_unsigned(x, y)
+    return _floor_divide_integers(x, y)
+
+
+def remainder(x1: Any, x2: Any, /) -> Array:
+    """x − y · ⌊x / y⌋, which has the sign of y: ``x1 % x2``. Of integers, x % 0 = 0.
+
+    Raises:
+      DTypeError: complex numbers have no remainder.
+
+    >>> remainder(np.array([7, -7]), 3).tolist(), float(remainder(-1.0, 0.75))
+    ([1, 2], 0.5)
+    """
+    return _remainder(*_real("remainder", x1, x2))
+
+
+def mod(x1: Any, x2: Any, /) -> Array:
+    """x − y · ⌊x / y⌋: another name of ``remainder``.
+
+    >>> int(mod(-7, 3))
+    2
+    """
+    return _remainder(*_real("mod", x1, x2))
+
+
+def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
+    """⌊x / y⌋ and x − y · ⌊x / y⌋.
+
+    >>> [int(n) for n in divmod(-7, 3)]
+    [-3, 2]
+    """
+    x, y = _real("divmod", x1, x2)
+    return floor_divide(x, y), _remainder(x, y)
+
+
+def fmod(x1: Any, x2: Any, /) -> Array:
+    """x − y · trunc(x / y), which has the sign of x. Of integers, fmod(x, 0) = 0.
+
+    Raises:
+      DTypeError: complex numbers have no remainder.
+
+    >>> fmod(np.array([7, -7]), 3).tolist()
+    [1, -1]
+    """
+    x, y = _real("fmod", x1, x2)
+    if dtypes.is_floating(x.type.dtype):
+        return arithmetic.rem(x, y)
+    return _fmod_integers(x, y)
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    floating = dtypes.is_floating(x.type.dtype)
+    return _remainder_of_floats(x, y) if floating else _remainder_of_integers(x, y)
+
+
+def _real(who: str, x1: Any, x2: Any) -> tuple[Any, Any]:
+    """Promoted operands that are real numbers; bools count as integers."""
+    x, y = promote(who, x1, x2)
+    if x.type.dtype is bool_:
+        x, y = promote(who, x, y, 0)[:2]
+    if dtypes.is_complex(x.type.dtype):
+        raise DTypeError(
+            f"{who} needs real numbers, but got {x.type} and {y.type}: complex numbers "
+            "cannot be rounded down."
+        )
+    return x, y
+
+
+def _floor_divide_on_host(x: Any, y: Any) -> Any:
+    exact = np.floor_divide(x, y)
+    unusual = np.isinf(x) | np.isinf(y)
+    return np.where(unusual, np.floor(x / y), exact) if unusual.any() else exact
+
+
+@fused(host=_floor_divide_on_host)
+def _floor_divide_floats(x: Any, y: Any) -> Any:
+    x, y = stop_gradient(x), stop_gradient(y)  # it jumps, and stands still between
+    zero, one = scalar(0, x.type.dtype), scalar(1, x.type.dtype)
+    rest = arithmetic.rem(x, y)
+    whole = arithmetic.div(arithmetic.sub(x, rest), y)
+    behind = bitwise.and_(ne(rest, zero), bitwise.xor(lt(rest, zero), lt(y, zero)))
+    whole = arithmetic.sub(whole, where(behind, one, zero))
+    # (x − rest) / y is a whole number, but for its last digit.
+    whole = Round(RoundingMethod.TO_NEAREST_EVEN)(whole)
+    quotient = arithmetic.div(x, y)
+    whole = where(eq(whole, zero), arithmetic.mul(quotient, zero), whole)
+    infinite = eq(magnitude.abs_(y), scalar(np.inf, y.type.dtype))
+    unusual = bitwise.or_(ne(rest, rest), infinite)
+    return where(unusual, floor(quotient), whole)
+
+
+@fused(host=np.floor_divide)
+def _floor_divide_integers(x: Any, y: Any) -> Any:
+    zero = scalar(0, x.type.dtype)
+    quotient = arithmetic.div(x, y)
+    inexact = ne(arithmetic.mul(quotient, y), x)
+    behind = bitwise.and_(inexact, lt(bitwise.xor(x, y), zero))
+    quotient = arithmetic.sub(quotient, convert(behind, x.type.dtype))
+    return where(eq(y, zero), zero, quotient)
+
+
+@fused(host=np.floor_divide)
+def _divide_unsigned(x: Any, y: Any) -> Any:
+    zero = scalar(0, x.type.dtype)
+    return where(eq(y, zero), zero, arithmetic.div(x, y))
+
+
+@fused(host=np.remainder)
+def _remainder_of_floats(x: Any, y: Any) -> Any:
+    zero, one = scalar(0, x.type.dtype), scalar(1, x.type.dtype)
+    rest, down = arithmetic.rem(x, y), lt(y, zero)
+    # No rest is a zero with the sign of y: r − r, which still moves as the rest does.
+    sign = where(down, arithmetic.neg(one), one)
+    r = arithmetic.mul(sign, rest)
+    nothing = arithmetic.mul(sign, arithmetic.sub(r, stop_gradient(r)))
+    behind = bitwise.xor(lt(rest, zero), down)
+    rest_or_more = where(behind, arithmetic.add(rest, y), rest)
+    return where(eq(rest, zero), nothing, rest_or_more)
+
+
+@fused(host=np.remainder)
+def _remainder_of_integers(x: Any, y: Any) -> Any:
+    zero = scalar(0, x.type.dtype)
+    rest = arithmetic.rem(x, y)
+    if not dtypes.is_unsigned(x.type.dtype):
+        behind = bitwise.and_(ne(rest, zero), lt(bitwise.xor(rest, y), zero))
+        rest = where(behind, arithmetic.add(rest, y), rest)
+    return where(eq(y, zero), zero, rest)
+
+
+@fused(host=np.fmod)
+def _fmod_integers(x: Any, y: Any) -> Any:
+    zero = scalar(0, x.type.dtype)
+    return where(eq(y, zero), zero, arithmetic.rem(x, y))
+
+
+# -- signs -----------------------------------------------------------------------------
+
+
+def negative(x: Any, /) -> Array:
+    """−x, element by element; unsigned integers wrap around.
+
+    Raises:
+      DTypeError: x is bool; ``logical_not`` is what it would be.
+
+    >>> print(negative(np.array([1, -2])))
+    [-1  2]
+    """
+    x = as_array(x, "negative")
+    if x.type.dtype is bool_:
+        raise DTypeError(f"negative needs numbers, but got {x.type}. Of bools, use ~x.")
+    return arithmetic.neg(x)
+
+
+def positive(x: Any, /) -> Array:
+    """x itself, as an array.
+
+    >>> print(positive(np.array([1, -2])))
+    [ 1 -2]
+    """
+    return as_array(x, "positive")
+
+
+def absolute(x: Any, /) -> Array:
+    """|x|, element by element; of complex numbers their length. Bools stay as they are.
+
+    >>> absolute(np.array([3 - 4j])).tolist()
+    [5.0]
+    """
+    x = as_array(x, "absolute")
+    return x if x.type.dtype is bool_ else magnitude.abs_(x)
+
+
+def abs(x: Any, /) -> Array:
+    """|x|: another name of ``absolute``.
+
+    >>> print(abs(np.array([1, -2])))
+    [1 2]
+    """
+    x = as_array(x, "abs")
+    return x if x.type.dtype is bool_ else magnitude.abs_(x)
+
+
+def fabs(x: Any, /) -> Array:
+    """|x| of real numbers, in floating point also for integers.
+
+    Raises:
+      DTypeError: x is complex; ``abs`` takes it.
+
+    >>> float(fabs(-2))
+    2.0
+    """
+    x = inexact("fabs", x)
+    if dtypes.is_complex(x.type.dtype):
+        raise DTypeError(f"fabs needs real numbers, but got {x.type}. Use abs.")
+    return magnitude.abs_(x)
+
+
+def sign(x: Any, /) -> Array:
+    """−1, 0 or 1, element by element; of complex numbers z / |z|. NaN stays NaN.
+
+    Raises:
+      DTypeError: x is bool.
+
+    >>> sign(np.array([-3.0, 0.0, 7.0])).tolist()
+    [-1.0, 0.0, 1.0]
+    """
+    return magnitude.sign(as_array(x, "sign"))

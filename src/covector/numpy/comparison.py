@@ -1,0 +1,200 @@
+"""Comparisons, exact and within a tolerance, and logic on their results."""
+
+from typing import Any
+
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar
+from covector.core.dtypes import bool_
+from covector.errors import TypeMismatch
+from covector.numpy.creation import asarray
+from covector.numpy.floating import isfinite, isnan
+from covector.numpy.promote import promote, promote_inexact
+from covector.ops import bitwise, comparison
+from covector.ops.magnitude import abs_
+from covector.ops.reductions import ReduceAnd
+
+__all__ = [
+    "allclose",
+    "array_equal",
+    "array_equiv",
+    "equal",
+    "greater",
+    "greater_equal",
+    "isclose",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "not_equal",
+]
+
+
+def equal(x: Any, y: Any, /) -> Array:
+    """Whether x = y, element by element. NaN equals nothing.
+
+    >>> equal(np.array([1, 2]), 2).tolist()
+    [False, True]
+    """
+    return comparison.eq(*promote("equal", x, y))
+
+
+def not_equal(x: Any, y: Any, /) -> Array:
+    """Whether x ≠ y, element by element. NaN is unequal to everything.
+
+    >>> not_equal(np.array([1, 2]), 2).tolist()
+    [True, False]
+    """
+    return comparison.ne(*promote("not_equal", x, y))
+
+
+def less(x: Any, y: Any, /) -> Array:
+    """Whether x < y, element by element; complex numbers by real, then imaginary part.
+
+    >>> less(np.array([1, 2]), 2).tolist()
+    [True, False]
+    """
+    return comparison.lt(*promote("less", x, y))
+
+
+def less_equal(x: Any, y: Any, /) -> Array:
+    """Whether x ≤ y, element by element; complex numbers by real, then imaginary part.
+
+    >>> less_equal(np.array([1, 3]), 2).tolist()
+    [True, False]
+    """
+    return comparison.le(*promote("less_equal", x, y))
+
+
+def greater(x: Any, y: Any, /) -> Array:
+    """Whether x > y, element by element; complex numbers by real, then imaginary part.
+
+    >>> greater(np.array([1, 3]), 2).tolist()
+    [False, True]
+    """
+    return comparison.gt(*promote("greater", x, y))
+
+
+def greater_equal(x: Any, y: Any, /) -> Array:
+    """Whether x ≥ y, element by element; complex numbers by real, then imaginary part.
+
+    >>> greater_equal(np.array([1, 2]), 2).tolist()
+    [False, True]
+    """
+    return comparison.ge(*promote("greater_equal", x, y))
+
+
+# -- logic -----------------------------------------------------------------------------
+
+
+def truth(who: str, x: Any) -> Any:
+    """``x`` as an array of bools: whether each element is other than zero."""
+    x = as_array(x, who)
+    if x.type.dtype is bool_:
+        return x
+    return comparison.ne(x, scalar(0, x.type.dtype))
+
+
+def _truths(who: str, x: Any, y: Any) -> Any:
+    return promote(who, truth(who, x), truth(who, y))
+
+
+def logical_and(x: Any, y: Any, /) -> Array:
+    """Whether both are true, element by element; numbers are true if not zero.
+
+    >>> logical_and(np.array([0, 2]), True).tolist()
+    [False, True]
+    """
+    return bitwise.and_(*_truths("logical_and", x, y))
+
+
+def logical_or(x: Any, y: Any, /) -> Array:
+    """Whether one or both are true, element by element; numbers are true if not zero.
+
+    >>> logical_or(np.array([0, 2]), False).tolist()
+    [False, True]
+    """
+    return bitwise.or_(*_truths("logical_or", x, y))
+
+
+def logical_xor(x: Any, y: Any, /) -> Array:
+    """Whether just one is true, element by element; numbers are true if not zero.
+
+    >>> logical_xor(np.array([0, 2]), True).tolist()
+    [True, False]
+    """
+    return bitwise.xor(*_truths("logical_xor", x, y))
+
+
+def logical_not(x: Any, /) -> Array:
+    """Whether x is false, element by element; numbers are true if not zero.
+
+    >>> logical_not(np.array([0, 2])).tolist()
+    [True, False]
+    """
+    return bitwise.not_(truth("logical_not", x))
+
+
+# -- within a tolerance ----------------------------------------------------------------
+
+
+def isclose(
+    a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
+) -> Array:
+    """Whether |a − b| ≤ atol + rtol · |b|, element by element. Infinities equal themselves.
+
+    Args:
+      equal_nan: whether NaN is close to NaN.
+
+    >>> isclose(np.array([1.0, 2.0, np.inf]), np.array([1.0 + 1e-7, 2.1, np.inf])).tolist()
+    [True, False, True]
+    """
+    x, y = promote_inexact("isclose", a, b)
+    within = abs_(x - y) <= atol + rtol * abs_(y)
+    close = (x == y) | (within & isfinite(x) & isfinite(y))
+    return close | (isnan(x) & isnan(y)) if equal_nan else close
+
+
+def allclose(
+    a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
+) -> Array:
+    """Whether ``isclose`` holds for all elements.
+
+    >>> bool(allclose(np.array([1.0, 2.0]), np.array([1.0, 2.0 + 1e-7])))
+    True
+    """
+    return _all(isclose(a, b, rtol, atol, equal_nan))
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
+    """Whether two arrays have one shape and equal elements.
+
+    Args:
+      equal_nan: whether NaN equals NaN.
+
+    >>> bool(array_equal(np.array([1, 2]), [1, 2])), bool(array_equal([1], [1, 2]))
+    (True, False)
+    """
+    x, y = asarray(a1), asarray(a2)
+    if x.type.shape != y.type.shape:
+        return scalar(False, bool_)
+    same = equal(x, y)
+    return _all(same | (isnan(x) & isnan(y)) if equal_nan else same)
+
+
+def array_equiv(a1: Any, a2: Any) -> Array:
+    """Whether two arrays are equal after broadcasting, and can be broadcast.
+
+    >>> bool(array_equiv([[1, 2], [1, 2]], [1, 2])), bool(array_equiv([1, 2, 3], [1, 2]))
+    (True, False)
+    """
+    x, y = asarray(a1), asarray(a2)
+    try:
+        return _all(equal(x, y))
+    except TypeMismatch:
+        return scalar(False, bool_)
+
+
+def _all(x: Any) -> Any:
+    return ReduceAnd(tuple(range(x.type.ndim)))(x)

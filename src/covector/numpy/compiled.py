@@ -1,0 +1,95 @@
+"""``fused``: how functions made of several operations run on known arrays.
+
+    small, with a NumPy function that means the same    that function, in one call
+    small                                               operation by operation
+    large, or not in host memory                        one compiled program, kept
+
+Traced values take part in none of this: they go through the operations.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from covector import options
+from covector.core.array import ConcreteArray
+from covector.core.primitive import Primitive
+from covector.core.staging import stage
+from covector.core.trace import current
+from covector.core.types import ArrayType
+from covector.lowering.evaluate import quiet
+from covector.programs.jit import jit
+
+#: elements of all operands together from which a program is compiled: above it, each
+#: operation alone would be
+FUSED_LIMIT = Primitive.host_limit
+
+
+def fused(host: Callable[..., Any] | None = None) -> Callable[[Callable], Any]:
+    """Make a function of arrays run as one program where they are large.
+
+    The function takes arrays by place, and hashable values by name, which are part of the
+    program. ``host`` takes the same arguments as NumPy arrays and gives the same results,
+    in the same element types.
+    """
+
+    def decorate(fun: Callable[..., Any]) -> Callable[..., Any]:
+        plans: dict[tuple, _Plan] = {}
+
+        @functools.wraps(fun)
+        def run(*operands: Any, **static: Any) -> Any:
+            if current.trace is not type(current).trace:
+                return fun(*operands, **static)
+            types = []
+            for x in operands:
+                if type(x) is not ConcreteArray:
+                    return fun(*operands, **static)
+                types.append(x.type)
+            key = (*types, *static.items(), options.current())
+            plan = plans.get(key)
+            if plan is None:
+                plan = plans[key] = _Plan(fun, host, types, static)
+            return plan(operands)
+
+        return run
+
+    return decorate
+
+
+class _Plan:
+    """What to do with operands of certain types."""
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        host: Callable[..., Any] | None,
+        types: list[ArrayType],
+        static: dict[str, Any],
+    ) -> None:
+        self.fun = functools.update_wrapper(functools.partial(fun, **static), fun)
+        self.host = functools.partial(host, **static) if host and static else host
+        self.small = sum([t.size for t in types]) <= FUSED_LIMIT
+        self.compiled = jit(self.fun)
+        if host is not None:
+            self._expect(types)
+
+    def _expect(self, types: list[ArrayType]) -> None:
+        """Note the types that results of the host function have."""
+
+        def flat(*operands: Any) -> Any:
+            outs = self.fun(*operands)
+            return outs if isinstance(outs, tuple) else (outs,)
+
+        self.outs = stage(flat, types).jaxpr.out_types
+
+    def __call__(self, operands: tuple[ConcreteArray, ...]) -> Any:
+        if not self.small or not all([x.on_host() for x in operands]):
+            return self.compiled(*operands)
+        if self.host is None:
+            return self.fun(*operands)
+        out = quiet.run(self.host, *[x.host() for x in operands])
+        if isinstance(out, tuple):
+            return tuple(
+                [ConcreteArray(*pair) for pair in zip(self.outs, out, strict=True)]
+            )
+        return ConcreteArray(self.outs[0], out)

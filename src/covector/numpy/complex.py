@@ -1,0 +1,100 @@
+"""Complex numbers and their parts; real numbers count as complex ones."""
+
+import math
+from typing import Any
+
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar
+from covector.core.types import ArrayType
+from covector.numpy.promote import inexact
+from covector.ops import arithmetic
+from covector.ops import complex as parts
+from covector.ops.broadcasting import filled, zeros
+from covector.ops.comparison import eq, ne
+from covector.ops.transcendental import atan2
+
+__all__ = ["angle", "conj", "conjugate", "imag", "iscomplex", "isreal", "real"]
+
+
+def real(val: Any, /) -> Array:
+    """The real part; x itself where it is real.
+
+    >>> float(real(3 + 4j))
+    3.0
+    """
+    x = as_array(val, "real")
+    return parts.real(x) if dtypes.is_complex(x.type.dtype) else x
+
+
+def imag(val: Any, /) -> Array:
+    """The imaginary part; zeros where x is real.
+
+    >>> float(imag(3 + 4j))
+    4.0
+    """
+    x = as_array(val, "imag")
+    return parts.imag(x) if dtypes.is_complex(x.type.dtype) else zeros(x.type)
+
+
+def conj(x: Any, /) -> Array:
+    """The complex conjugate; x itself where it is real.
+
+    >>> complex(conj(3 + 4j))
+    (3-4j)
+    """
+    x = as_array(x, "conj")
+    return parts.conj(x) if dtypes.is_complex(x.type.dtype) else x
+
+
+def conjugate(x: Any, /) -> Array:
+    """The complex conjugate: another name of ``conj``.
+
+    >>> complex(conjugate(3 + 4j))
+    (3-4j)
+    """
+    x = as_array(x, "conjugate")
+    return parts.conj(x) if dtypes.is_complex(x.type.dtype) else x
+
+
+def angle(z: Any, deg: bool = False) -> Array:
+    """The angle of a complex number, between −π and π; of real numbers 0 or π.
+
+    Args:
+      deg: give it in degrees.
+
+    >>> float(angle(2j, deg=True))
+    90.0
+    """
+    z = inexact("angle", z)
+    out = atan2(imag(z), real(z))
+    factor = scalar(180 / math.pi, out.type.dtype, out.type.weak)
+    return arithmetic.mul(out, factor) if deg else out
+
+
+def isreal(x: Any) -> Array:
+    """Whether the imaginary part is 0, element by element.
+
+    >>> import numpy as np
+    >>> isreal(np.array([1, 1j])).tolist()
+    [True, False]
+    """
+    x = as_array(x, "isreal")
+    if not dtypes.is_complex(x.type.dtype):
+        return filled(True, ArrayType(x.type.shape, dtypes.bool_))
+    part = parts.imag(x)
+    return eq(part, scalar(0, part.type.dtype))
+
+
+def iscomplex(x: Any) -> Array:
+    """Whether the imaginary part is other than 0, element by element.
+
+    >>> import numpy as np
+    >>> iscomplex(np.array([1, 1j])).tolist()
+    [False, True]
+    """
+    x = as_array(x, "iscomplex")
+    if not dtypes.is_complex(x.type.dtype):
+        return zeros(ArrayType(x.type.shape, dtypes.bool_))
+    part = parts.imag(x)
+    return ne(part, scalar(0, part.type.dtype))

@@ -1,0 +1,371 @@
+"""Arrays from values: from Python numbers and sequences, from NumPy, filled with one value.
+
+array, asarray      of anything that holds numbers; ``sequences`` reads nested lists
+zeros, ones, full   and their ``_like``
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.array import ConcreteArray, from_host
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar, type_of
+from covector.core.primitive import Primitive
+from covector.core.staging import KNOWN_LIMIT
+from covector.core.trace import current
+from covector.core.types import ArrayType, Shape
+from covector.errors import ArgumentError
+from covector.numpy.axes import canonical_shape
+from covector.numpy.promote import broadcast_shapes
+from covector.numpy.reshaping import broadcast_to
+from covector.numpy.sequences import from_sequence
+from covector.numpy.types import asked_dtype
+from covector.ops.casting import convert
+from covector.ops.transposing import Reshape
+from covector.runtime import buffers, client
+
+__all__ = [
+    "array",
+    "asarray",
+    "copy",
+    "empty",
+    "empty_like",
+    "from_dlpack",
+    "full",
+    "full_like",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]
+
+
+def array(
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """An array of what ``object`` holds.
+
+    Args:
+      object: a number, nested sequences of numbers or arrays, a NumPy array, anything
+        with ``__jax_array__``, ``__dlpack__``, ``__array__`` or a buffer.
+      dtype: by default what NumPy would choose, in 32 bits unless ``enable_x64`` is on;
+        the dtype of a single Python number is weak.
+      ndmin: axes of length 1 are added in front until there are so many.
+      device: where the array is to be.
+
+    Raises:
+      DTypeError: something is no number.
+      TypeMismatch: sequences have different lengths.
+      IntegerOverflow: a Python integer does not fit the dtype.
+
+    >>> array([[1, 2], [3, 4]])
+    Array([[1, 2],
+           [3, 4]], i32[2,2])
+    """
+    _check_order("array", order)
+    x = _array("array", object, dtype)
+    if copy and x is object:
+        x = x.copy()
+    if ndmin > x.type.ndim:
+        x = Reshape((1,) * (ndmin - x.type.ndim) + x.type.shape)(x)
+    return _placed(x, device, out_sharding)
+
+
+def asarray(
+    a: Any,
+    dtype: Any = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """An array of what ``a`` holds: as ``array``, but an array stays what it is.
+
+    Args:
+      copy: True for an array in memory of its own; False to refuse a copy.
+
+    Raises:
+      ArgumentError: ``copy`` is False, and a copy is needed.
+
+    >>> x = asarray(2.5)
+    >>> asarray(x) is x
+    True
+    """
+    if order is not None:
+        _check_order("asarray", order)
+    x = _array("asarray", a, dtype)
+    if copy is not None and (x is a) == copy:
+        if not copy:
+            raise ArgumentError(
+                f"asarray of a {type(a).__name__} as {x.type} needs a copy, and copy=False "
+                "forbids it. Leave copy out: a copy is made only where it is needed."
+            )
+        x = x.copy()
+    return _placed(x, device, out_sharding)
+
+
+def _array(who: str, x: Any, dtype: Any) -> Any:
+    if isinstance(x, list | tuple):
+        return from_sequence(who, x, None if dtype is None else asked_dtype(dtype))
+    if dtype is None:
+        return as_array(_buffer_values(x), who)
+    to = asked_dtype(dtype)
+    if type(x) is int:
+        return scalar(x, to)  # also where it does not fit the default dtype
+    return convert(as_array(_buffer_values(x), who), to)
+
+
+def _buffer_values(x: Any) -> Any:
+    """A range, or an object that only exposes a buffer, as a NumPy array."""
+    if isinstance(x, range | memoryview | bytearray):
+        return np.asarray(x)
+    return x
+
+
+def copy(a: Any, order: str | None = None) -> Array:
+    """The same values in memory of their own.
+
+    >>> copy(asarray([1, 2])).tolist()
+    [1, 2]
+    """
+    return array(a, copy=True, order=order)
+
+
+def _check_order(who: str, order: str | None) -> None:
+    if order not in (None, "K", "A", "C"):
+        raise ArgumentError(
+            f"{who}: order must be 'K', 'A' or 'C', but got {order!r}. Arrays have no "
+            "memory layout of their own; transpose changes the order of the axes."
+        )
+
+
+def _placed(x: Any, device: Any, out_sharding: Any) -> Any:
+    """``x`` where the caller wants it."""
+    for place in (device, out_sharding):
+        if place is not None:
+            x = x.to_device(place)
+    return x
+
+
+# -- one value -------------------------------------------------------------------------
+
+
+def zeros(
+    shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
+    """Zeros; float32 by default.
+
+    >>> zeros(3)
+    Array([0., 0., 0.], f32[3])
+    """
+    x = _constant(0, ArrayType(canonical_shape("zeros", shape), _float_or(dtype)))
+    return x if device is out_sharding is None else _placed(x, device, out_sharding)
+
+
+def ones(
+    shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
+    """Ones; float32 by default.
+
+    >>> ones((2, 1), int)
+    Array([[1],
+           [1]], i32[2,1])
+    """
+    x = _constant(1, ArrayType(canonical_shape("ones", shape), _float_or(dtype)))
+    return x if device is out_sharding is None else _placed(x, device, out_sharding)
+
+
+def empty(
+    shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
+    """Zeros: memory is never handed out with what was in it.
+
+    >>> empty(2).tolist()
+    [0.0, 0.0]
+    """
+    x = _constant(0, ArrayType(canonical_shape("empty", shape), _float_or(dtype)))
+    return _placed(x, device, out_sharding)
+
+
+def full(
+    shape: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """An array of one value, or of values that broadcast to ``shape``.
+
+    Args:
+      dtype: by default that of ``fill_value``, weak where it is a Python number.
+
+    >>> full(2, 7)
+    Array([7, 7], i32[2], weak)
+    """
+    x = _full("full", canonical_shape("full", shape), fill_value, dtype)
+    return _placed(x, device, out_sharding)
+
+
+def zeros_like(
+    a: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Zeros of the shape and dtype of ``a``, unless others are given.
+
+    >>> zeros_like(asarray([1, 2])).tolist()
+    [0, 0]
+    """
+    x = _constant(0, _type_like("zeros_like", a, dtype, shape))
+    return _placed(x, device, out_sharding)
+
+
+def ones_like(
+    a: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Ones of the shape and dtype of ``a``, unless others are given.
+
+    >>> ones_like(asarray([5, 7])).tolist()
+    [1, 1]
+    """
+    x = _constant(1, _type_like("ones_like", a, dtype, shape))
+    return _placed(x, device, out_sharding)
+
+
+def empty_like(
+    prototype: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Zeros of the shape and dtype of ``prototype``, unless others are given.
+
+    >>> empty_like(asarray([5, 7])).tolist()
+    [0, 0]
+    """
+    x = _constant(0, _type_like("empty_like", prototype, dtype, shape))
+    return _placed(x, device, out_sharding)
+
+
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """One value, in the shape and dtype of ``a`` unless others are given.
+
+    >>> full_like(asarray([1, 2]), 7.9).tolist()
+    [7, 7]
+    """
+    like = _type_like("full_like", a, dtype, shape)
+    value = convert(as_array(fill_value, "full_like"), like.dtype, like.weak)
+    return _placed(_full("full_like", like.shape, value, None), device, out_sharding)
+
+
+def _float_or(dtype: Any) -> Any:
+    return asked_dtype(float if dtype is None else dtype)
+
+
+def _type_like(who: str, a: Any, dtype: Any, shape: Any) -> ArrayType:
+    if isinstance(a, list | tuple):
+        as_array(a, who)  # which says why not
+    like = type_of(a)
+    if shape is not None:
+        like = like.with_shape(canonical_shape(who, shape))
+    return like if dtype is None else like.with_dtype(asked_dtype(dtype))
+
+
+def _full(who: str, shape: Shape, fill_value: Any, dtype: Any) -> Any:
+    value = (
+        as_array(fill_value, who) if dtype is None else _array(who, fill_value, dtype)
+    )
+    known = type(value) is ConcreteArray and value.on_host()
+    if not known or not at_hand(math.prod(shape)):
+        return broadcast_to(value, shape)
+    out = ArrayType(shape, value.type.dtype, value.type.weak)
+    if not value.type.ndim:
+        return ConcreteArray(out, np.full(shape, value.host(), out.storage))
+    broadcast_shapes(who, [value.type, out])
+    return ConcreteArray(out, np.array(np.broadcast_to(value.host(), shape)))
+
+
+def _constant(value: int, type: ArrayType) -> Any:
+    """An array of zeros or ones."""
+    if not at_hand(type.size):
+        return broadcast_to(scalar(value, type.dtype, type.weak), type.shape)
+    return ConcreteArray(
+        type, (np.ones if value else np.zeros)(type.shape, type.storage)
+    )
+
+
+def at_hand(size: int) -> bool:
+    """Whether an array that is made of nothing is made in host memory, with its values.
+
+    Otherwise an operation makes it: where it is large and belongs on another device, or
+    into a program.
+    """
+    if current.trace is not type(current).trace:
+        return size <= KNOWN_LIMIT
+    return size <= Primitive.host_limit or client.default_platform() == "cpu"
+
+
+# -- from other libraries --------------------------------------------------------------
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """An array of any object that speaks DLPack, sharing its memory where possible.
+
+    Whoever writes to ``x`` afterwards may change the array: pass ``copy=True`` then.
+
+    Args:
+      copy: True for memory of its own; False to refuse a copy.
+
+    Raises:
+      DLPackError: the tensor cannot be read here.
+      ArgumentError: ``copy`` is False, and the dtype has to be narrowed to 32 bits.
+
+    >>> from_dlpack(np.arange(3.0, dtype="float32")).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    values = buffers.from_dlpack(x)
+    if not isinstance(values, np.ndarray):
+        type_ = ArrayType(tuple(values.shape), values.dtype)
+        out = ConcreteArray(type_, None, values, buffers.device_of(values))
+        return _placed(out.copy() if copy else out, device, None)
+    to = asked_dtype(values.dtype)
+    if copy or to != values.dtype:
+        if copy is False:
+            raise ArgumentError(
+                f"from_dlpack of {dtypes.short_name(values.dtype)} elements as "
+                f"{dtypes.short_name(to)} needs a copy, and copy=False forbids it."
+            )
+        return _placed(as_array(values), device, None)
+    values = values.view()
+    values.flags.writeable = False
+    return _placed(from_host(values), device, None)

@@ -1,0 +1,321 @@
+"""Floating-point numbers: their special values, signs, mantissas and neighbours."""
+
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar
+from covector.core.number_info import finfo
+from covector.core.types import ArrayType
+from covector.errors import DTypeError
+from covector.numpy.axes import check_no_out
+from covector.numpy.compiled import fused
+from covector.numpy.promote import broadcast, inexact, promote_inexact
+from covector.ops import arithmetic, bitwise, rounding
+from covector.ops.broadcasting import filled
+from covector.ops.casting import BitcastConvertType, convert
+from covector.ops.comparison import eq, ge, gt, is_finite, lt, ne
+from covector.ops.complex import complex_, imag, real
+from covector.ops.extrema import max_
+from covector.ops.identities import stop_gradient
+from covector.ops.magnitude import abs_
+from covector.ops.selection import where
+from covector.ops.transcendental import exp2, log2
+
+__all__ = [
+    "copysign",
+    "frexp",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "ldexp",
+    "nan_to_num",
+    "nextafter",
+    "signbit",
+    "spacing",
+]
+
+
+# -- special values --------------------------------------------------------------------
+
+
+def isnan(x: Any, /) -> Array:
+    """Whether a number is NaN; of a complex one, whether a part is.
+
+    >>> isnan(np.array([1.0, np.nan])).tolist()
+    [False, True]
+    """
+    x = as_array(x, "isnan")
+    return ne(x, x) if dtypes.is_inexact(x.type.dtype) else _everywhere(False, x)
+
+
+def isinf(x: Any, /) -> Array:
+    """Whether a number is ∞ or −∞; of a complex one, whether a part is.
+
+    >>> isinf(np.array([1.0, -np.inf])).tolist()
+    [False, True]
+    """
+    x = as_array(x, "isinf")
+    if dtypes.is_complex(x.type.dtype):
+        return bitwise.or_(isinf(real(x)), isinf(imag(x)))
+    if not dtypes.is_floating(x.type.dtype):
+        return _everywhere(False, x)
+    return eq(abs_(x), scalar(np.inf, x.type.dtype))
+
+
+def isfinite(x: Any, /) -> Array:
+    """Whether a number is neither infinite nor NaN; of a complex one, whether no part is.
+
+    >>> isfinite(np.array([1.0, np.inf, np.nan])).tolist()
+    [True, False, False]
+    """
+    x = as_array(x, "isfinite")
+    if dtypes.is_complex(x.type.dtype):
+        return bitwise.and_(is_finite(real(x)), is_finite(imag(x)))
+    return is_finite(x) if dtypes.is_floating(x.type.dtype) else _everywhere(True, x)
+
+
+def isposinf(x: Any, /, out: Any = None) -> Array:
+    """Whether a real number is ∞.
+
+    Raises:
+      DTypeError: x is complex.
+
+    >>> isposinf(np.array([np.inf, -np.inf])).tolist()
+    [True, False]
+    """
+    return _is("isposinf", np.inf, x, out)
+
+
+def isneginf(x: Any, /, out: Any = None) -> Array:
+    """Whether a real number is −∞.
+
+    Raises:
+      DTypeError: x is complex.
+
+    >>> isneginf(np.array([np.inf, -np.inf])).tolist()
+    [False, True]
+    """
+    return _is("isneginf", -np.inf, x, out)
+
+
+def _is(who: str, value: float, x: Any, out: Any) -> Any:
+    check_no_out(who, out)
+    x = _check_real(who, as_array(x, who))
+    if not dtypes.is_floating(x.type.dtype):
+        return _everywhere(False, x)
+    return eq(x, scalar(value, x.type.dtype))
+
+
+def nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Array:
+    """``x`` with numbers in place of NaN, ∞ and −∞; of complex numbers in each part.
+
+    Args:
+      copy: without meaning here: arrays do not change.
+      nan: the number in place of NaN.
+      posinf, neginf: the numbers in place of ∞ and −∞; by default the largest and the
+        smallest that the dtype holds.
+
+    >>> nan_to_num(np.array([1.0, np.nan, np.inf]), posinf=9.0).tolist()
+    [1.0, 0.0, 9.0]
+    """
+    x = as_array(x, "nan_to_num")
+    if dtypes.is_complex(x.type.dtype):
+        parts = [nan_to_num(p, copy, nan, posinf, neginf) for p in (real(x), imag(x))]
+        return complex_(*parts)
+    if not dtypes.is_floating(x.type.dtype):
+        return x
+    limits = finfo(x.type.dtype)
+    posinf = limits.max if posinf is None else posinf
+    neginf = limits.min if neginf is None else neginf
+    given = [
+        convert(as_array(v, "nan_to_num"), x.type.dtype) for v in (nan, posinf, neginf)
+    ]
+    return _replace(x, *given)
+
+
+@fused()
+def _replace(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    x, nan, posinf, neginf = broadcast("nan_to_num", x, nan, posinf, neginf)
+    infinity = scalar(np.inf, x.type.dtype)
+    x = where(ne(x, x), nan, x)
+    x = where(eq(x, infinity), posinf, x)
+    return where(eq(x, arithmetic.neg(infinity)), neginf, x)
+
+
+# -- signs -----------------------------------------------------------------------------
+
+
+def signbit(x: Any, /) -> Array:
+    """Whether a real number is negative; −0 is, and NaN may be.
+
+    Raises:
+      DTypeError: x is complex.
+
+    >>> signbit(np.array([-1.0, -0.0, 0.0])).tolist()
+    [True, True, False]
+    """
+    x = _check_real("signbit", as_array(x, "signbit"))
+    if not dtypes.is_floating(x.type.dtype):
+        negative = dtypes.is_signed(x.type.dtype)
+        return lt(x, scalar(0, x.type.dtype)) if negative else _everywhere(False, x)
+    return _signbit(x)
+
+
+@fused(host=np.signbit)
+def _signbit(x: Any) -> Any:
+    bits = _bits(x)
+    return lt(bits, scalar(0, bits.type.dtype))
+
+
+def _bits(x: Any) -> Any:
+    return BitcastConvertType(np.dtype(f"i{x.type.dtype.itemsize}"))(x)
+
+
+def copysign(x1: Any, x2: Any, /) -> Array:
+    """The size of x with the sign of y, element by element.
+
+    Raises:
+      DTypeError: an operand is complex.
+
+    >>> copysign(np.array([1.0, -2.0]), -0.0).tolist()
+    [-1.0, -2.0]
+    """
+    x, y = promote_inexact("copysign", x1, x2)
+    return _copysign(_check_real("copysign", x), y)
+
+
+@fused(host=np.copysign)
+def _copysign(x: Any, y: Any) -> Any:
+    differ = bitwise.xor(_signbit(x), _signbit(y))
+    return where(differ, arithmetic.neg(x), x)
+
+
+# -- mantissa and exponent -------------------------------------------------------------
+
+
+def ldexp(x1: Any, x2: Any, /) -> Array:
+    """x · 2ⁿ, element by element, also where 2ⁿ does not fit the dtype.
+
+    Raises:
+      DTypeError: the exponents are not integers, or x is complex.
+
+    >>> ldexp(np.array([1.0, 3.0]), 2).tolist()
+    [4.0, 12.0]
+    """
+    x, n = _check_real("ldexp", inexact("ldexp", x1)), as_array(x2, "ldexp")
+    if not dtypes.is_integer(n.type.dtype):
+        raise DTypeError(f"ldexp needs integers as exponents, but got {n.type}.")
+    return _ldexp(*broadcast("ldexp", x, convert(n, dtypes.int32)))
+
+
+def _ldexp_on_host(x: Any, n: Any) -> Any:
+    return np.ldexp(x, n).astype(x.dtype, copy=False)
+
+
+@fused(host=_ldexp_on_host)
+def _ldexp(x: Any, n: Any) -> Any:
+    # Two factors each fit the dtype where their product does not.
+    dtype = x.type.dtype
+    half = bitwise.shift_right_arithmetic(n, scalar(1, n.type.dtype))
+    for part in (half, arithmetic.sub(n, half)):
+        x = arithmetic.mul(x, _power_of_two(part, dtype))
+    return x
+
+
+def _power_of_two(n: Any, dtype: Any) -> Any:
+    return exp2(stop_gradient(convert(n, dtype)))
+
+
+def frexp(x: Any, /) -> tuple[Array, Array]:
+    """m and n such that x = m · 2ⁿ and ½ ≤ |m| < 1; n is 0 where x is 0, infinite or NaN.
+
+    Raises:
+      DTypeError: x is complex.
+
+    >>> m, n = frexp(np.array([3.0, 0.0]))
+    >>> m.tolist(), n.tolist()
+    ([0.75, 0.0], [2, 0])
+    """
+    return _frexp(_check_real("frexp", inexact("frexp", x)))
+
+
+def _frexp_on_host(x: Any) -> Any:
+    mantissa, exponent = np.frexp(x)
+    return mantissa, np.where(np.isfinite(x), exponent, 0).astype(np.int32)
+
+
+@fused(host=_frexp_on_host)
+def _frexp(x: Any) -> Any:
+    dtype = x.type.dtype
+    one, half = scalar(1, dtype), scalar(0.5, dtype)
+    usual = bitwise.and_(is_finite(x), ne(x, scalar(0, dtype)))
+    size = stop_gradient(where(usual, abs_(x), half))
+    # A logarithm may be off by its last digit: the mantissa tells, and is put right.
+    exponent = convert(rounding.ceil(log2(size)), dtypes.int32)
+    mantissa = _ldexp(size, arithmetic.neg(exponent))
+    more = convert(ge(mantissa, one), dtypes.int32)
+    less = convert(lt(mantissa, half), dtypes.int32)
+    exponent = arithmetic.sub(arithmetic.add(exponent, more), less)
+    exponent = where(usual, exponent, scalar(0, dtypes.int32))
+    return _ldexp(x, arithmetic.neg(exponent)), exponent
+
+
+# -- neighbours ------------------------------------------------------------------------
+
+
+def nextafter(x: Any, y: Any, /) -> Array:
+    """The next number of the dtype after x on the way to y; y where they are equal.
+
+    Raises:
+      DTypeError: an operand is complex.
+
+    >>> float(nextafter(1, 2)) - 1
+    1.1920928955078125e-07
+    """
+    x, y = promote_inexact("nextafter", x, y)
+    return rounding.nextafter(_check_real("nextafter", x), y)
+
+
+def spacing(x: Any, /) -> Array:
+    """The distance from x to the next number further from 0, with the sign of x.
+
+    It counts as constant in derivatives; it is NaN where x is not finite.
+
+    Raises:
+      DTypeError: x is complex.
+
+    >>> float(spacing(1.0))
+    1.1920928955078125e-07
+    """
+    return _spacing(_check_real("spacing", inexact("spacing", x)))
+
+
+@fused()
+def _spacing(x: Any) -> Any:
+    # Of a number with biased exponent e the spacing is 2 to the e − n, where n bits are
+    # in the mantissa. It is put together of bits, for it may be too small to compute with.
+    dtype, size = x.type.dtype, _bits(abs_(x))
+    zero, one, n = (scalar(k, size.type.dtype) for k in (0, 1, finfo(dtype).nmant))
+    e = bitwise.shift_right_logical(size, n)
+    normal = bitwise.shift_left(arithmetic.sub(e, n), n)
+    below = bitwise.shift_left(one, max_(arithmetic.sub(e, one), zero))
+    bits = where(gt(e, n), normal, below)
+    out = _copysign(BitcastConvertType(dtype)(bits), x)
+    return where(is_finite(x), out, scalar(np.nan, dtype))
+
+
+def _check_real(who: str, x: Any) -> Any:
+    if dtypes.is_complex(x.type.dtype):
+        raise DTypeError(f"{who} needs real numbers, but got {x.type}.")
+    return x
+
+
+def _everywhere(value: bool, x: Any) -> Any:
+    return filled(value, ArrayType(x.type.shape, dtypes.bool_))

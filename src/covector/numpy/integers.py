@@ -1,0 +1,89 @@
+"""Divisors and multiples of integers."""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import scalar
+from covector.core.staging import stage
+from covector.core.types import ArrayType
+from covector.errors import DTypeError
+from covector.numpy.compiled import fused
+from covector.numpy.promote import broadcast_to, promote
+from covector.ops.arithmetic import div, mul, rem
+from covector.ops.casting import convert
+from covector.ops.comparison import eq, ne
+from covector.ops.magnitude import abs_
+from covector.ops.reductions import ReduceOr
+from covector.ops.selection import where
+from covector.programs.while_loop import While, make_while
+
+__all__ = ["gcd", "lcm"]
+
+
+def gcd(x1: Any, x2: Any) -> Array:
+    """The greatest common divisor of |x| and |y|; of 0 and y it is |y|.
+
+    Raises:
+      DTypeError: the operands are not integers.
+
+    >>> print(gcd(np.array([12, 18, 0]), 8))
+    [4 2 8]
+    """
+    return _gcd(*_integers("gcd", x1, x2))
+
+
+def lcm(x1: Any, x2: Any) -> Array:
+    """The least common multiple of |x| and |y|; of 0 and y it is 0.
+
+    Raises:
+      DTypeError: the operands are not integers.
+
+    >>> print(lcm(np.array([4, 6, 0]), 10))
+    [20 30  0]
+    """
+    return _lcm(*_integers("lcm", x1, x2))
+
+
+def _integers(who: str, x1: Any, x2: Any) -> Any:
+    x, y = promote(who, x1, x2)
+    if not dtypes.is_integer(x.type.dtype):
+        raise DTypeError(f"{who} needs integers, but got {x.type} and {y.type}.")
+    return x, y
+
+
+@fused(host=np.gcd)
+def _gcd(x: Any, y: Any) -> Any:
+    dtype, weak = x.type.dtype, x.type.weak and y.type.weak
+    # The size of the smallest integer fits only the unsigned dtype.
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    x, y = (convert(abs_(n), unsigned) for n in (x, y))
+    shape = x.type.shape or y.type.shape
+    x, y = broadcast_to(x, shape), broadcast_to(y, shape)
+    return convert(_euclid(x.type)(x, y)[0], dtype, weak)
+
+
+@lru_cache
+def _euclid(type: ArrayType) -> While:
+    """(x, y) → (y, x rem y) for as long as some y is not 0: x is the divisor then."""
+    zero = scalar(0, type.dtype)
+
+    def going(x: Any, y: Any) -> Any:
+        return [ReduceOr(tuple(range(type.ndim)))(ne(y, zero))]
+
+    def step(x: Any, y: Any) -> Any:
+        done = eq(y, zero)
+        return [where(done, x, y), where(done, zero, rem(x, y))]
+
+    programs = [stage(f, [type, type], "gcd").jaxpr for f in (going, step)]
+    return make_while(*programs, 0, 0)
+
+
+@fused(host=np.lcm)
+def _lcm(x: Any, y: Any) -> Any:
+    divisor = _gcd(x, y)
+    one, zero = scalar(1, divisor.type.dtype), scalar(0, divisor.type.dtype)
+    return abs_(mul(div(x, where(eq(divisor, zero), one, divisor)), y))

@@ -1,0 +1,341 @@
+"""Matrices by their diagonals and triangles.
+
+k = 1   ·  0  ·  ·       Diagonals are counted from the main one: k = j − i for the
+k = 0   0  ·  ·  ·       element in row i and column j. ``_mask`` compares that with a
+        ·  ·  ·  ·       number, and all else here follows.
+"""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.array import from_host
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar
+from covector.errors import ArgumentError, AxisError, ImmutableArrayError, TypeMismatch
+from covector.numpy.axes import canonical_axis
+from covector.numpy.creation import asarray, at_hand, ones
+from covector.numpy.ranges import arange
+from covector.numpy.selection import where
+from covector.ops.broadcasting import move_axis
+from covector.ops.creation import Iota
+from covector.ops.slicing import Pad, Slice
+from covector.ops.transposing import Reshape
+
+__all__ = [
+    "diag",
+    "diag_indices",
+    "diag_indices_from",
+    "diagflat",
+    "diagonal",
+    "eye",
+    "fill_diagonal",
+    "identity",
+    "mask_indices",
+    "tri",
+    "tril",
+    "tril_indices",
+    "tril_indices_from",
+    "triu",
+    "triu_indices",
+    "triu_indices_from",
+]
+
+
+def eye(
+    N: int,
+    M: int | None = None,
+    k: Any = 0,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+) -> Array:
+    """Ones on a diagonal, zeros elsewhere: ``[N, M]``, or square without ``M``.
+
+    Args:
+      k: which diagonal: 0 the main one, positive ones above it, negative ones below.
+      dtype: float32 by default.
+
+    >>> print(eye(2, 3, k=1))
+    [[0. 1. 0.]
+     [0. 0. 1.]]
+    """
+    mask = _mask("eye", N, N if M is None else M, operator.eq, k)
+    return asarray(mask, float if dtype is None else dtype, device=device)
+
+
+def identity(n: int, dtype: Any = None) -> Array:
+    """The identity matrix ``[n, n]``; float32 by default.
+
+    >>> print(identity(2, int))
+    [[1 0]
+     [0 1]]
+    """
+    mask = _mask("identity", n, n, operator.eq, 0)
+    return asarray(mask, float if dtype is None else dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
+    """Ones on the diagonal k and below, zeros above: ``[N, M]``; float32 by default.
+
+    >>> print(tri(2, 3))
+    [[1. 0. 0.]
+     [1. 1. 0.]]
+    """
+    mask = _mask("tri", N, N if M is None else M, operator.le, k)
+    return asarray(mask, float if dtype is None else dtype)
+
+
+def tril(m: Any, k: int = 0) -> Array:
+    """The matrices ``[..., n, m]`` with zeros above the diagonal k.
+
+    Raises:
+      AxisError: the array has fewer than two axes.
+
+    >>> print(tril(ones((2, 3))))
+    [[1. 0. 0.]
+     [1. 1. 0.]]
+    """
+    return _triangle("tril", m, operator.le, k)
+
+
+def triu(m: Any, k: int = 0) -> Array:
+    """The matrices ``[..., n, m]`` with zeros below the diagonal k.
+
+    Raises:
+      AxisError: the array has fewer than two axes.
+
+    >>> print(triu(ones((2, 3))))
+    [[1. 1. 1.]
+     [0. 1. 1.]]
+    """
+    return _triangle("triu", m, operator.ge, k)
+
+
+def _triangle(who: str, m: Any, relation: Callable[[Any, Any], Any], k: Any) -> Any:
+    x = as_array(m, who)
+    if x.type.ndim < 2:
+        raise AxisError(
+            f"{who} needs matrices, with two axes at least, but got {x.type}."
+        )
+    mask = _mask(who, *x.type.shape[-2:], relation, k)
+    return where(mask, x, scalar(0, x.type.dtype))
+
+
+def _mask(who: str, n: Any, m: Any, relation: Callable[[Any, Any], Any], k: Any) -> Any:
+    """Where ``j − i`` is in the relation to k, in row i and column j: bools ``[n, m]``."""
+    n, m = operator.index(n), operator.index(m)
+    if n < 0 or m < 0:
+        raise ArgumentError(f"{who} cannot make a matrix of {n} rows and {m} columns.")
+    if isinstance(k, int) and at_hand(n * m):
+        return from_host(relation(np.arange(m) - np.arange(n)[:, None], k))
+    rows, columns = (Iota(dtypes.int32, (n, m), axis)() for axis in (0, 1))
+    return relation(columns - rows, k)
+
+
+# -- diagonals -------------------------------------------------------------------------
+
+
+def diag(v: Any, k: int = 0) -> Array:
+    """The diagonal k of a matrix; or the matrix that has ``v [n]`` as diagonal k.
+
+    Raises:
+      AxisError: ``v`` has neither one axis nor two.
+
+    >>> import covector.numpy as cnp
+    >>> print(diag(cnp.arange(1, 3), k=1))
+    [[0 1 0]
+     [0 0 2]
+     [0 0 0]]
+    """
+    x = as_array(v, "diag")
+    if x.type.ndim == 2:
+        return diagonal(x, k)
+    if x.type.ndim != 1:
+        raise AxisError(f"diag needs one axis or two, but got {x.type}.")
+    n = x.type.size + max(k, -k)
+    # Row i has the element i, above the main diagonal; below it, column j the element j.
+    x = Pad(((0, n - x.type.size, 0),))(x, scalar(0, x.type.dtype))
+    x = Reshape((n, 1) if k >= 0 else (1, n))(x)
+    return where(_mask("diag", n, n, operator.eq, k), x, scalar(0, x.type.dtype))
+
+
+def diagflat(v: Any, k: int = 0) -> Array:
+    """The matrix that has all elements of ``v``, in order, as its diagonal k.
+
+    >>> print(diagflat(ones((1, 2))))
+    [[1. 0.]
+     [0. 1.]]
+    """
+    x = as_array(v, "diagflat")
+    return diag(Reshape((x.type.size,))(x), k)
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    """The elements that have index i along ``axis1`` and i + offset along ``axis2``.
+
+    Returns:
+      The diagonals, along a new last axis in place of the two.
+
+    Raises:
+      AxisError: the axes are the same, or no axes of ``a``.
+
+    >>> import covector.numpy as cnp
+    >>> print(diagonal(cnp.arange(6).reshape(2, 3), 1))
+    [1 5]
+    """
+    x = as_array(a, "diagonal")
+    axis1 = canonical_axis("diagonal", axis1, x.type.ndim, "axis1")
+    axis2 = canonical_axis("diagonal", axis2, x.type.ndim, "axis2")
+    if axis1 == axis2:
+        raise AxisError(
+            f"diagonal of {x.type} needs two different axes, but got {axis1}."
+        )
+    x = move_axis(x, axis1, x.type.ndim - 1)
+    x = move_axis(x, axis2 - (axis2 > axis1), x.type.ndim - 1)
+    *rest, n, m = x.type.shape
+    length = max(min(n, m - offset) if offset >= 0 else min(n + offset, m), 0)
+    # In the flattened matrix, the next element of a diagonal is m + 1 further.
+    start = (offset if offset >= 0 else -offset * m) if length else 0
+    end = start + (length - 1) * (m + 1) + 1 if length else 0
+    ones_ = (1,) * len(rest)
+    cut = Slice((0,) * len(rest) + (start,), (*rest, end), (*ones_, m + 1))
+    return cut(Reshape((*rest, n * m))(x))
+
+
+def fill_diagonal(
+    a: Any, val: Any, wrap: bool = False, *, inplace: bool = True
+) -> Array:
+    """``a`` with ``val`` on its main diagonal: where all indices are equal.
+
+    Args:
+      val: a number, or values for the diagonal, repeated as often as it takes.
+      wrap: in a matrix with more rows than columns, begin again below the diagonal.
+      inplace: must be False, for ``a`` itself does not change.
+
+    Raises:
+      ImmutableArrayError: ``inplace`` is True.
+      TypeMismatch: ``a`` has three or more axes, of different lengths.
+
+    >>> import covector.numpy as cnp
+    >>> print(fill_diagonal(cnp.zeros((2, 3)), 5, inplace=False))
+    [[5. 0. 0.]
+     [0. 5. 0.]]
+    """
+    if inplace:
+        raise ImmutableArrayError(
+            "fill_diagonal cannot change its argument: arrays are immutable. With "
+            "inplace=False it returns the changed array."
+        )
+    x, shape = as_array(a, "fill_diagonal"), np.shape(a)
+    if x.type.ndim < 2:
+        raise AxisError(f"fill_diagonal needs two axes at least, but got {x.type}.")
+    if x.type.ndim > 2 and len(set(shape)) > 1:
+        raise TypeMismatch(
+            f"fill_diagonal needs axes of one length where there are more than two, but "
+            f"got {x.type}."
+        )
+    *_, columns = shape
+    step = int(sum(np.cumprod((1, *shape[:0:-1]))))
+    end = x.type.size if wrap or x.type.ndim > 2 else columns * columns
+    places = range(0, min(end, x.type.size), step)
+    values = as_array(val, "fill_diagonal").ravel()
+    if values.size not in (1, len(places)):
+        values = values[np.arange(len(places)) % values.size]
+    flat = x.ravel().at[: places.stop : step].set(values)
+    return flat.reshape(shape)
+
+
+# -- indices ---------------------------------------------------------------------------
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
+    """Indices of the main diagonal of an array of ``ndim`` axes of length n.
+
+    >>> [i.tolist() for i in diag_indices(2)]
+    [[0, 1], [0, 1]]
+    """
+    return (arange(n),) * ndim
+
+
+def diag_indices_from(arr: Any) -> tuple[Array, ...]:
+    """Indices of the main diagonal of ``arr``, whose axes have one length.
+
+    Raises:
+      TypeMismatch: there are fewer than two axes, or they have different lengths.
+
+    >>> [i.tolist() for i in diag_indices_from(np.zeros((2, 2)))]
+    [[0, 1], [0, 1]]
+    """
+    x = as_array(arr, "diag_indices_from")
+    if x.type.ndim < 2 or len(set(x.type.shape)) > 1:
+        raise TypeMismatch(
+            "diag_indices_from needs two axes or more, all of one length, but got "
+            f"{x.type}."
+        )
+    return diag_indices(x.type.shape[0], x.type.ndim)
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """Row and column indices of the diagonal k and what is below it, in ``[n, m]``.
+
+    >>> [i.tolist() for i in tril_indices(2)]
+    [[0, 1, 1], [0, 0, 1]]
+    """
+    rows, columns = np.tril_indices(n, k, m)
+    return asarray(rows), asarray(columns)
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """Row and column indices of the diagonal k and what is above it, in ``[n, m]``.
+
+    >>> [i.tolist() for i in triu_indices(2)]
+    [[0, 0, 1], [0, 1, 1]]
+    """
+    rows, columns = np.triu_indices(n, k, m)
+    return asarray(rows), asarray(columns)
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+    """Row and column indices of the diagonal k and what is below it, in a matrix.
+
+    >>> [i.tolist() for i in tril_indices_from(np.zeros((2, 2)), -1)]
+    [[1], [0]]
+    """
+    n, m = _matrix_shape("tril_indices_from", arr)
+    return tril_indices(n, k, m)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+    """Row and column indices of the diagonal k and what is above it, in a matrix.
+
+    >>> [i.tolist() for i in triu_indices_from(np.zeros((2, 2)), 1)]
+    [[0], [1]]
+    """
+    n, m = _matrix_shape("triu_indices_from", arr)
+    return triu_indices(n, k, m)
+
+
+def _matrix_shape(who: str, arr: Any) -> tuple[int, int]:
+    shape = np.shape(arr)
+    if len(shape) != 2:
+        raise AxisError(f"{who} needs a matrix, but got an array of shape {shape}.")
+    return shape[0], shape[1]
+
+
+def mask_indices(
+    n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *, size: int | None = None
+) -> tuple[Array, Array]:
+    """Row and column indices of what a function such as ``triu`` leaves of a matrix.
+
+    Args:
+      mask_func: takes a matrix ``[n, n]`` and ``k``; what it makes zero is left out.
+      size: the number of indices, which must be known under ``jit``.
+
+    >>> [i.tolist() for i in mask_indices(2, triu)]
+    [[0, 0, 1], [0, 1, 1]]
+    """
+    return mask_func(ones((n, n)), k).nonzero(size=size)

@@ -1,0 +1,133 @@
+"""Powers and roots."""
+
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar
+from covector.core.dtypes import bool_
+from covector.errors import DTypeError
+from covector.numpy.compiled import fused
+from covector.numpy.promote import inexact, promote, promote_inexact
+from covector.ops import arithmetic, powers, roots
+from covector.ops.bitwise import or_
+from covector.ops.comparison import eq
+from covector.ops.extrema import max_, min_
+from covector.ops.magnitude import abs_
+from covector.ops.selection import where
+
+__all__ = ["cbrt", "float_power", "hypot", "pow", "power", "sqrt", "square"]
+
+
+def power(x1: Any, x2: Any, /) -> Array:
+    """x to the power y, element by element: ``x1 ** x2``.
+
+    A Python integer as exponent is part of the program, which then only multiplies: the
+    result has the dtype of x, and its derivative is defined everywhere.
+
+    Raises:
+      DTypeError: x holds integers and y is a negative Python integer.
+
+    >>> print(power(np.array([2.0, 3.0]), 2), power(2, np.array([0.5, 3.0])))
+    [4. 9.] [1.4142135 8.       ]
+    """
+    return _power("power", x1, x2)
+
+
+def pow(x1: Any, x2: Any, /) -> Array:
+    """x to the power y: another name of ``power``.
+
+    >>> float(pow(2.0, 3))
+    8.0
+    """
+    return _power("pow", x1, x2)
+
+
+def float_power(x: Any, y: Any, /) -> Array:
+    """x to the power y, in floating point also for integers.
+
+    >>> float(float_power(2, -1))
+    0.5
+    """
+    return powers.power(*promote_inexact("float_power", x, y))
+
+
+def square(x: Any, /) -> Array:
+    """x², element by element; bools count as integers.
+
+    >>> print(square(np.array([1, -2])))
+    [1 4]
+    """
+    return powers.square(_number("square", x))
+
+
+def sqrt(x: Any, /) -> Array:
+    """√x, element by element; NaN of negative real numbers.
+
+    >>> float(sqrt(4))
+    2.0
+    """
+    return roots.sqrt(inexact("sqrt", x))
+
+
+def cbrt(x: Any, /) -> Array:
+    """∛x of real numbers, with the sign of x.
+
+    Raises:
+      DTypeError: x is complex.
+
+    >>> round(float(cbrt(-27)), 5)
+    -3.0
+    """
+    return roots.cbrt(inexact("cbrt", x))
+
+
+def hypot(x1: Any, x2: Any, /) -> Array:
+    """√(x² + y²) of real numbers, where it fits their dtype also if the squares do not.
+
+    Infinite if x or y is, whatever the other. The derivative at (0, 0) is taken to be 0.
+
+    Raises:
+      DTypeError: an operand is complex; √(|x|² + |y|²) is ``hypot(abs(x), abs(y))``.
+
+    >>> float(hypot(3, 4))
+    5.0
+    """
+    x, y = promote_inexact("hypot", x1, x2)
+    if dtypes.is_complex(x.type.dtype):
+        raise DTypeError(
+            f"hypot needs real numbers, but got {x.type} and {y.type}. Of complex numbers "
+            "use their lengths: hypot(abs(x), abs(y))."
+        )
+    return _hypot(x, y)
+
+
+@fused(host=np.hypot)
+def _hypot(x: Any, y: Any) -> Any:
+    x, y = abs_(x), abs_(y)
+    zero, one, inf = (scalar(n, x.type.dtype) for n in (0, 1, np.inf))
+    large, small = max_(x, y), min_(x, y)
+    # √(a² + b²) = a·√(1 + (b/a)²); where a is 0, or infinite, there is nothing to scale.
+    plain = or_(eq(large, zero), eq(large, inf))
+    ratio = arithmetic.div(where(plain, zero, small), where(plain, one, large))
+    length = arithmetic.mul(
+        large, roots.sqrt(arithmetic.add(one, arithmetic.mul(ratio, ratio)))
+    )
+    return where(or_(eq(x, inf), eq(y, inf)), inf, length)
+
+
+def _power(who: str, x1: Any, x2: Any) -> Any:
+    if type(x2) is int:
+        return powers.IntegerPow(x2)(_number(who, x1))
+    x, y = promote(who, x1, x2)
+    if x.type.dtype is bool_:
+        x, y = _number(who, x), _number(who, y)
+    return powers.power(x, y)
+
+
+def _number(who: str, x: Any) -> Any:
+    """``x`` as an array of numbers: bools become integers."""
+    x = as_array(x, who)
+    return promote(who, x, 0)[0] if x.type.dtype is bool_ else x

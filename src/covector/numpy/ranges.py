@@ -1,0 +1,230 @@
+"""Evenly spaced numbers: counted, linear, logarithmic, geometric."""
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.array import ConcreteArray, from_host
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar
+from covector.core.trace import Tracer
+from covector.errors import ArgumentError, DTypeError
+from covector.numpy.axes import canonical_axis
+from covector.numpy.creation import asarray, at_hand
+from covector.numpy.promote import common_dtype, promote_dtypes_inexact
+from covector.numpy.types import asked_dtype
+from covector.ops.arithmetic import add, mul
+from covector.ops.broadcasting import move_axis
+from covector.ops.casting import convert
+from covector.ops.creation import Iota
+from covector.ops.rounding import floor
+
+__all__ = ["arange", "geomspace", "linspace", "logspace"]
+
+
+def arange(
+    start: Any,
+    stop: Any = None,
+    step: Any = None,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """start, start + step, … up to but without stop; ``arange(n)`` counts from 0.
+
+    The bounds must be known, for the length follows from them. They may be floating
+    point, though then ``linspace`` is more predictable.
+
+    Args:
+      dtype: by default that in which the bounds meet.
+
+    Raises:
+      ArgumentError: step is 0.
+      DTypeError: a bound or the dtype is complex or bool.
+      ConcretizationTypeError: a bound is traced.
+
+    >>> print(arange(4), arange(1, 2, 0.25))
+    [0 1 2 3] [1.   1.25 1.5  1.75]
+    """
+    bounds = [_known(x) for x in (start, stop, step) if x is not None]
+    if dtype is None:
+        to = common_dtype("arange", *[x for x in (start, stop, step) if x is not None])[
+            0
+        ]
+    else:
+        to = asked_dtype(dtype)
+    if any(isinstance(x, bool | complex) for x in bounds) or to is dtypes.bool_:
+        raise DTypeError(
+            f"arange counts in real numbers, but got bounds {bounds} and the dtype "
+            f"{dtypes.short_name(to)}."
+        )
+    first, last = (0, bounds[0]) if stop is None else bounds[:2]
+    by = 1 if step is None else bounds[-1]
+    if not by:
+        raise ArgumentError(f"arange from {first} to {last} needs a step other than 0.")
+    whole = all(isinstance(x, int) for x in bounds)
+    count = max(math.ceil((last - first) / by), 0)
+    if whole and dtypes.is_integer(to) and not at_hand(count):
+        counted = mul(Iota(to, (count,), 0)(), scalar(by, to))
+        out = add(counted, scalar(first, to))
+    else:
+        out = from_host(np.arange(first, last, by).astype(to))
+    return asarray(out, device=device, out_sharding=out_sharding)
+
+
+def _known(x: Any) -> Any:
+    """A bound as a Python number."""
+    if isinstance(x, Tracer):
+        x.__index__()  # which says why not
+    if isinstance(x, Array | np.ndarray | np.generic):
+        if x.ndim:
+            raise ArgumentError(
+                f"arange needs numbers as bounds, but got {as_array(x).type}."
+            )
+        return x.item()
+    if not isinstance(x, bool | int | float | complex):
+        as_array(x, "arange")  # which says why not
+    return x
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """``num`` evenly spaced numbers from ``start`` to ``stop``.
+
+    Args:
+      start, stop: numbers, or arrays that broadcast to some shape.
+      endpoint: whether ``stop`` is the last number; else it is where the next would be.
+      retstep: return the distance between neighbours as well.
+      dtype: integers are rounded down. By default floating point.
+      axis: where in the result the new axis is.
+
+    >>> print(linspace(0, 1, 5))
+    [0.   0.25 0.5  0.75 1.  ]
+    """
+    x, y = promote_dtypes_inexact("linspace", start, stop)
+    num = _count("linspace", num)
+    if _are_known(x, y):
+        values, step = np.linspace(_wide(x), _wide(y), num, endpoint, True)
+        out, step = from_host(values), from_host(np.asarray(step))
+    else:
+        t = _fractions(num, endpoint, x, y)
+        out = x * (1 - t) + y * t
+        step = (y - x) / (num - 1 if endpoint else num or math.nan)
+    out = _finish("linspace", out, x.type.dtype, dtype, axis, device)
+    return (out, convert(step, x.type.dtype)) if retstep else out
+
+
+def logspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Array:
+    """``num`` numbers from baseᵃ to baseᵇ, evenly spaced on a logarithmic scale.
+
+    Args:
+      start, stop: the exponents a and b; numbers, or arrays that broadcast.
+      endpoint: whether the power of ``stop`` is the last number.
+      dtype: integers are rounded towards 0. By default floating point.
+      axis: where in the result the new axis is.
+
+    >>> print(logspace(0, 2, 3))
+    [  1.  10. 100.]
+    """
+    x, y, base = promote_dtypes_inexact("logspace", start, stop, base)
+    num = _count("logspace", num)
+    if _are_known(x, y, base):
+        values = np.power(_wide(base), np.linspace(_wide(x), _wide(y), num, endpoint))
+        out = from_host(values)
+    else:
+        out = base ** linspace(x, y, num, endpoint)
+    return _finish("logspace", out, x.type.dtype, dtype, axis, None)
+
+
+def geomspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Array:
+    """``num`` numbers from ``start`` to ``stop``, each the same multiple of the one before.
+
+    Args:
+      start, stop: numbers other than 0 of one sign, or complex ones; or arrays of such.
+      endpoint: whether ``stop`` is the last number.
+      dtype: integers are rounded towards 0. By default floating point.
+      axis: where in the result the new axis is.
+
+    >>> print(geomspace(1, 8, 4))
+    [1. 2. 4. 8.]
+    """
+    x, y = promote_dtypes_inexact("geomspace", start, stop)
+    num = _count("geomspace", num)
+    if _are_known(x, y):
+        first, last = np.broadcast_arrays(_wide(x), _wide(y))
+        t = _fractions_on_host(num, endpoint, first.ndim)
+        values = first * (last / first) ** t
+        if endpoint and num > 1:
+            values[-1] = last
+        out = from_host(values)
+    else:
+        out = x * (y / x) ** _fractions(num, endpoint, x, y)
+    return _finish("geomspace", out, x.type.dtype, dtype, axis, None)
+
+
+def _count(who: str, num: Any) -> int:
+    count = operator.index(num)
+    if count < 0:
+        raise ArgumentError(
+            f"{who} cannot make {count} numbers: num must not be negative."
+        )
+    return count
+
+
+def _are_known(*operands: Any) -> bool:
+    return all(type(x) is ConcreteArray and x.on_host() for x in operands)
+
+
+def _wide(x: ConcreteArray) -> Any:
+    """The values in double precision, so that each is rounded only once."""
+    wide = np.complex128 if dtypes.is_complex(x.type.dtype) else np.float64
+    return np.asarray(x.host()).astype(wide)
+
+
+def _fractions(num: int, endpoint: bool, x: Any, y: Any) -> Any:
+    """How far each number is on the way, to be multiplied with the bounds."""
+    t = _fractions_on_host(num, endpoint, max(x.type.ndim, y.type.ndim))
+    return from_host(t.astype(dtypes.real_part(x.type.dtype)))
+
+
+def _fractions_on_host(num: int, endpoint: bool, ndim: int) -> Any:
+    return np.linspace(0, 1, num, endpoint).reshape((num, *[1] * ndim))
+
+
+def _finish(
+    who: str, out: Any, computed: Any, dtype: Any, axis: int, device: Any
+) -> Any:
+    to = computed if dtype is None else asked_dtype(dtype)
+    if dtypes.is_integer(to) and who == "linspace":
+        out = floor(out)
+    out = convert(out, to)
+    out = move_axis(out, 0, canonical_axis(who, axis, out.type.ndim))
+    return asarray(out, device=device)

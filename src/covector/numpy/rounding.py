@@ -1,0 +1,180 @@
+"""Rounding to whole numbers, or to decimals, and what is left over."""
+
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar
+from covector.core.dtypes import bool_
+from covector.core.number_info import finfo
+from covector.errors import DTypeError
+from covector.numpy.arithmetic import divmod
+from covector.numpy.axes import check_no_out
+from covector.numpy.compiled import fused
+from covector.numpy.floating import copysign
+from covector.numpy.promote import inexact
+from covector.ops import arithmetic, rounding
+from covector.ops.bitwise import and_, or_
+from covector.ops.casting import convert
+from covector.ops.comparison import eq, gt, lt, ne
+from covector.ops.complex import complex_, imag, real
+from covector.ops.magnitude import abs_
+from covector.ops.selection import where
+
+__all__ = ["around", "ceil", "floor", "modf", "rint", "round", "trunc"]
+
+_to_even = rounding.Round(rounding.RoundingMethod.TO_NEAREST_EVEN)
+
+
+def floor(x: Any, /) -> Array:
+    """The largest whole number not above x; integers and bools stay as they are.
+
+    Raises:
+      DTypeError: x is complex.
+
+    >>> print(floor(np.array([1.7, -1.2])))
+    [ 1. -2.]
+    """
+    x = as_array(x, "floor")
+    return x if _is_whole(x) else rounding.floor(x)
+
+
+def ceil(x: Any, /) -> Array:
+    """The smallest whole number not below x; integers and bools stay as they are.
+
+    Raises:
+      DTypeError: x is complex.
+
+    >>> print(ceil(np.array([1.2, -1.7])))
+    [ 2. -1.]
+    """
+    x = as_array(x, "ceil")
+    return x if _is_whole(x) else rounding.ceil(x)
+
+
+def trunc(x: Any) -> Array:
+    """x without its fraction: rounded towards 0. Integers and bools stay as they are.
+
+    Raises:
+      DTypeError: x is complex.
+
+    >>> print(trunc(np.array([1.7, -1.7])))
+    [ 1. -1.]
+    """
+    x = as_array(x, "trunc")
+    return x if _is_whole(x) else _trunc(x)
+
+
+def _is_whole(x: Any) -> bool:
+    return x.type.dtype is bool_ or dtypes.is_integer(x.type.dtype)
+
+
+@fused(host=np.trunc)
+def _trunc(x: Any) -> Any:
+    negative = lt(x, scalar(0, x.type.dtype))
+    return where(negative, rounding.ceil(x), rounding.floor(x))
+
+
+def rint(x: Any, /) -> Array:
+    """The whole number nearest to x, the even one of two, in floating point.
+
+    >>> print(rint(np.array([0.5, 1.5, 2.6])))
+    [0. 2. 3.]
+    """
+    return _round_parts(inexact("rint", x), 0)
+
+
+def round(a: Any, decimals: int = 0, out: None = None) -> Array:
+    """``a`` rounded to so many decimals; halfway between two, to the even one.
+
+    Args:
+      decimals: negative to round to tens, hundreds and so on, integers as well.
+
+    Raises:
+      DTypeError: ``a`` is bool.
+
+    >>> round(np.array([0.5, 1.5, 2.345]), 2).tolist(), int(round(1250, -2))
+    ([0.5, 1.5, 2.3399...], 1200)
+    """
+    return _round("round", a, decimals, out)
+
+
+def around(a: Any, decimals: int = 0, out: None = None) -> Array:
+    """``a`` rounded to so many decimals: another name of ``round``.
+
+    >>> float(around(2.5))
+    2.0
+    """
+    return _round("around", a, decimals, out)
+
+
+def _round(who: str, a: Any, decimals: int, out: Any) -> Any:
+    check_no_out(who, out)
+    x, decimals = as_array(a, who), int(decimals)
+    if x.type.dtype is bool_:
+        raise DTypeError(f"{who} needs numbers, but got {x.type}.")
+    if dtypes.is_integer(x.type.dtype):
+        return x if decimals >= 0 else _round_integers(x, 10**-decimals)
+    return _round_parts(x, decimals)
+
+
+def _round_integers(x: Any, unit: int) -> Any:
+    if unit.bit_length() > 8 * x.type.dtype.itemsize - 2:
+        return arithmetic.mul(x, scalar(0, x.type.dtype))
+    whole, rest = divmod(x, unit)
+    unit = scalar(unit, x.type.dtype)
+    rest_again, one = arithmetic.add(rest, rest), scalar(1, x.type.dtype)
+    odd = ne(and_(whole, one), scalar(0, x.type.dtype))
+    up = or_(gt(rest_again, unit), and_(eq(rest_again, unit), odd))
+    return arithmetic.mul(arithmetic.add(whole, convert(up, x.type.dtype)), unit)
+
+
+def _round_parts(x: Any, decimals: int) -> Any:
+    if dtypes.is_complex(x.type.dtype):
+        parts = [_round_parts(part, decimals) for part in (real(x), imag(x))]
+        return complex_(*parts)
+    if not decimals:
+        return _to_even(x)
+    wide = dtypes.float32 if x.type.dtype.itemsize < 4 else x.type.dtype
+    if 10.0 ** max(decimals, -decimals) > finfo(wide).max:
+        return x if decimals > 0 else arithmetic.mul(x, scalar(0, x.type.dtype))
+    out = _round_decimals(convert(x, wide, x.type.weak), decimals=decimals)
+    return convert(out, x.type.dtype, x.type.weak)
+
+
+@fused()
+def _round_decimals(x: Any, *, decimals: int) -> Any:
+    factor = scalar(10 ** max(decimals, -decimals), x.type.dtype)
+    scale, back = arithmetic.mul, arithmetic.div
+    if decimals < 0:
+        scale, back = back, scale
+    out = back(_to_even(scale(x, factor)), factor)
+    # Where the scaled number is too large to have a fraction, x has too few digits.
+    large = eq(abs_(scale(x, factor)), scalar(np.inf, x.type.dtype))
+    return where(large, x, out)
+
+
+def modf(x: Any, /, out: Any = None) -> tuple[Array, Array]:
+    """The fraction of x and its whole part, both with the sign of x.
+
+    Raises:
+      DTypeError: x is complex.
+
+    >>> fraction, whole = modf(np.array([2.5, -1.25]))
+    >>> fraction.tolist(), whole.tolist()
+    ([0.5, -0.25], [2.0, -1.0])
+    """
+    check_no_out("modf", out)
+    x = inexact("modf", x)
+    if dtypes.is_complex(x.type.dtype):
+        raise DTypeError(f"modf needs real numbers, but got {x.type}.")
+    return _modf(x)
+
+
+@fused(host=np.modf)
+def _modf(x: Any) -> Any:
+    whole, zero = _trunc(x), scalar(0, x.type.dtype)
+    infinite = eq(abs_(x), scalar(np.inf, x.type.dtype))
+    return copysign(where(infinite, zero, arithmetic.sub(x, whole)), x), whole

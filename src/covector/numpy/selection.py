@@ -1,0 +1,136 @@
+"""Choosing between arrays, element by element, by conditions."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from covector.core.array_like import Array, link
+from covector.core.convert import as_array
+from covector.core.dtypes import bool_
+from covector.errors import ArgumentError, DTypeError
+from covector.numpy.comparison import truth
+from covector.numpy.promote import broadcast, promote_dtypes
+from covector.ops.broadcasting import zeros
+from covector.ops.casting import convert
+from covector.ops.selection import where as _where
+
+__all__ = ["piecewise", "select", "where"]
+
+
+def where(
+    condition: Any,
+    x: Any = None,
+    y: Any = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """``x`` where the condition holds, ``y`` elsewhere; all three broadcast.
+
+    Both are computed in full: a derivative that is infinite or NaN in the one not taken
+    spoils that of the other. With the condition alone, the indices where it holds:
+    ``nonzero(condition, size=size, fill_value=fill_value)``.
+
+    Raises:
+      ArgumentError: just one of ``x`` and ``y`` is given.
+
+    >>> import covector.numpy as cnp
+    >>> print(where(cnp.arange(4) < 2, 1, -1), where(cnp.arange(4) > 1)[0])
+    [ 1  1 -1 -1] [2 3]
+    """
+    if x is None and y is None:
+        return link.numpy.nonzero(condition, size=size, fill_value=fill_value)
+    if x is None or y is None:
+        raise ArgumentError(
+            "where needs a condition, or a condition and both values, but one of the "
+            "values is None."
+        )
+    if size is not None or fill_value is not None:
+        raise ArgumentError(
+            "where takes size and fill_value only with a condition alone, whose indices it "
+            "gives."
+        )
+    condition = truth("where", condition)
+    x, y = promote_dtypes("where", x, y)
+    shape = condition.type.shape
+    if not (shape == x.type.shape == y.type.shape):
+        condition, x, y = broadcast("where", condition, x, y)
+    return _where(condition, x, y)
+
+
+def select(
+    condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0
+) -> Array:
+    """For each element, the first choice whose condition holds, else ``default``.
+
+    Raises:
+      ArgumentError: there are no conditions, or not as many as choices.
+      DTypeError: a condition is not bool.
+
+    >>> import covector.numpy as cnp
+    >>> x = cnp.arange(5)
+    >>> print(select([x < 2, x > 3], [x, 10 * x], -1))
+    [ 0  1 -1 -1 40]
+    """
+    if len(condlist) != len(choicelist) or not len(condlist):
+        raise ArgumentError(
+            "select needs as many choices as conditions, and at least one, but got "
+            f"{len(choicelist)} and {len(condlist)}."
+        )
+    conditions = [as_array(c, "select") for c in condlist]
+    for condition in conditions:
+        if condition.type.dtype is not bool_:
+            raise DTypeError(
+                f"select needs bools as conditions, but got {condition.type}. Compare it, "
+                "as in x != 0."
+            )
+    *choices, out = promote_dtypes("select", *choicelist, default)
+    *operands, out = broadcast("select", *conditions, *choices, out)
+    n = len(conditions)
+    for condition, choice in zip(operands[:n][::-1], operands[n:][::-1], strict=True):
+        out = _where(condition, choice, out)
+    return out
+
+
+def piecewise(
+    x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any
+) -> Array:
+    """A function given in pieces: where a condition holds, the value of its function.
+
+    Args:
+      condlist: conditions, of the shape of ``x``; where several hold, the last counts.
+      funclist: a function of ``x`` (and ``*args, **kw``) or a number for each condition,
+        and perhaps one more for where none holds, in place of 0.
+
+    Returns:
+      An array of the shape and dtype of ``x``. Each function is computed everywhere.
+
+    Raises:
+      ArgumentError: the number of functions does not fit that of the conditions.
+
+    >>> import covector.numpy as cnp
+    >>> x = cnp.array([-2.0, 1.0])
+    >>> print(piecewise(x, [x < 0, x >= 0], [lambda x: -x, 5]))
+    [2. 5.]
+    """
+    x = as_array(x, "piecewise")
+    if isinstance(condlist, Array) or hasattr(condlist, "ndim"):
+        condlist = [condlist] if condlist.ndim == x.ndim else list(condlist)
+    elif isinstance(condlist, bool):
+        condlist = [condlist]
+    n = len(condlist)
+    if len(funclist) not in (n, n + 1):
+        raise ArgumentError(
+            f"piecewise has {n} conditions, and so needs {n} functions, or {n + 1} with "
+            f"the one for elsewhere, but got {len(funclist)}."
+        )
+
+    def value(piece: Callable[..., Any] | Any) -> Any:
+        found = piece(x, *args, **kw) if callable(piece) else piece
+        return convert(as_array(found, "piecewise"), x.type.dtype)
+
+    out = value(funclist[n]) if len(funclist) > n else zeros(x.type)
+    for condition, piece in zip(condlist, funclist, strict=False):
+        condition = truth("piecewise", condition)
+        out = _where(*broadcast("piecewise", condition, value(piece), out))
+    return out

@@ -1,0 +1,281 @@
+"""Trigonometric and hyperbolic functions, and angles in degrees.
+
+Angles are in radians. The inverse functions have two names each: NumPy's (``arcsin``) and
+the array API standard's (``asin``).
+"""
+
+import math
+from typing import Any
+
+from covector.core.array_like import Array
+from covector.core.convert import scalar
+from covector.numpy.promote import inexact, promote_inexact
+from covector.ops import arithmetic, transcendental
+
+__all__ = [
+    "acos",
+    "acosh",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "degrees",
+    "rad2deg",
+    "radians",
+    "sin",
+    "sinh",
+    "tan",
+    "tanh",
+]
+
+
+def sin(x: Any, /) -> Array:
+    """The sine of an angle.
+
+    >>> float(sin(0))
+    0.0
+    """
+    return transcendental.sin(inexact("sin", x))
+
+
+def cos(x: Any, /) -> Array:
+    """The cosine of an angle.
+
+    >>> float(cos(0))
+    1.0
+    """
+    return transcendental.cos(inexact("cos", x))
+
+
+def tan(x: Any, /) -> Array:
+    """The tangent of an angle.
+
+    >>> float(tan(0))
+    0.0
+    """
+    return transcendental.tan(inexact("tan", x))
+
+
+def arcsin(x: Any, /) -> Array:
+    """The angle between −π/2 and π/2 with sine x; NaN of real x outside [−1, 1].
+
+    >>> round(float(arcsin(1)), 6)
+    1.570796
+    """
+    return transcendental.asin(inexact("arcsin", x))
+
+
+def asin(x: Any, /) -> Array:
+    """The angle between −π/2 and π/2 with sine x; NaN of real x outside [−1, 1].
+
+    Another name of ``arcsin``.
+
+    >>> round(float(asin(1)), 6)
+    1.570796
+    """
+    return transcendental.asin(inexact("asin", x))
+
+
+def arccos(x: Any, /) -> Array:
+    """The angle between 0 and π with cosine x; NaN of real x outside [−1, 1].
+
+    >>> round(float(arccos(0)), 6)
+    1.570796
+    """
+    return transcendental.acos(inexact("arccos", x))
+
+
+def acos(x: Any, /) -> Array:
+    """The angle between 0 and π with cosine x; NaN of real x outside [−1, 1].
+
+    Another name of ``arccos``.
+
+    >>> round(float(acos(0)), 6)
+    1.570796
+    """
+    return transcendental.acos(inexact("acos", x))
+
+
+def arctan(x: Any, /) -> Array:
+    """The angle between −π/2 and π/2 with tangent x.
+
+    >>> round(float(arctan(1)), 6)
+    0.785398
+    """
+    return transcendental.atan(inexact("arctan", x))
+
+
+def atan(x: Any, /) -> Array:
+    """The angle between −π/2 and π/2 with tangent x.
+
+    Another name of ``arctan``.
+
+    >>> round(float(atan(1)), 6)
+    0.785398
+    """
+    return transcendental.atan(inexact("atan", x))
+
+
+def arctan2(x1: Any, x2: Any, /) -> Array:
+    """The angle of the point (x2, x1) — the second coordinate comes first.
+
+    Between −π and π, by the signs of both.
+
+    >>> round(float(arctan2(1, -1)), 6)
+    2.356194
+    """
+    return transcendental.atan2(*promote_inexact("arctan2", x1, x2))
+
+
+def atan2(x1: Any, x2: Any, /) -> Array:
+    """The angle of the point (x2, x1): another name of ``arctan2``.
+
+    >>> round(float(atan2(1, -1)), 6)
+    2.356194
+    """
+    return transcendental.atan2(*promote_inexact("atan2", x1, x2))
+
+
+# -- hyperbolic ------------------------------------------------------------------------
+
+
+def sinh(x: Any, /) -> Array:
+    """The hyperbolic sine, (eˣ − e⁻ˣ) / 2.
+
+    >>> float(sinh(0))
+    0.0
+    """
+    return transcendental.sinh(inexact("sinh", x))
+
+
+def cosh(x: Any, /) -> Array:
+    """The hyperbolic cosine, (eˣ + e⁻ˣ) / 2.
+
+    >>> float(cosh(0))
+    1.0
+    """
+    return transcendental.cosh(inexact("cosh", x))
+
+
+def tanh(x: Any, /) -> Array:
+    """The hyperbolic tangent, sinh x / cosh x.
+
+    >>> float(tanh(0))
+    0.0
+    """
+    return transcendental.tanh(inexact("tanh", x))
+
+
+def arcsinh(x: Any, /) -> Array:
+    """The number with hyperbolic sine x.
+
+    >>> float(arcsinh(0))
+    0.0
+    """
+    return transcendental.asinh(inexact("arcsinh", x))
+
+
+def asinh(x: Any, /) -> Array:
+    """The number with hyperbolic sine x.
+
+    Another name of ``arcsinh``.
+
+    >>> float(asinh(0))
+    0.0
+    """
+    return transcendental.asinh(inexact("asinh", x))
+
+
+def arccosh(x: Any, /) -> Array:
+    """The number ≥ 0 with hyperbolic cosine x; NaN of real x below 1.
+
+    >>> float(arccosh(1))
+    0.0
+    """
+    return transcendental.acosh(inexact("arccosh", x))
+
+
+def acosh(x: Any, /) -> Array:
+    """The number ≥ 0 with hyperbolic cosine x; NaN of real x below 1.
+
+    Another name of ``arccosh``.
+
+    >>> float(acosh(1))
+    0.0
+    """
+    return transcendental.acosh(inexact("acosh", x))
+
+
+def arctanh(x: Any, /) -> Array:
+    """The number with hyperbolic tangent x; NaN of real x outside [−1, 1].
+
+    >>> float(arctanh(0))
+    0.0
+    """
+    return transcendental.atanh(inexact("arctanh", x))
+
+
+def atanh(x: Any, /) -> Array:
+    """The number with hyperbolic tangent x; NaN of real x outside [−1, 1].
+
+    Another name of ``arctanh``.
+
+    >>> float(atanh(0))
+    0.0
+    """
+    return transcendental.atanh(inexact("atanh", x))
+
+
+# -- degrees ---------------------------------------------------------------------------
+
+
+def deg2rad(x: Any, /) -> Array:
+    """Degrees to radians: x · π / 180.
+
+    >>> round(float(deg2rad(180)), 6)
+    3.141593
+    """
+    return _times("deg2rad", x, math.pi / 180)
+
+
+def radians(x: Any, /) -> Array:
+    """Degrees to radians: another name of ``deg2rad``.
+
+    >>> round(float(radians(180)), 6)
+    3.141593
+    """
+    return _times("radians", x, math.pi / 180)
+
+
+def rad2deg(x: Any, /) -> Array:
+    """Radians to degrees: x · 180 / π.
+
+    >>> round(float(rad2deg(math.pi)), 3)
+    180.0
+    """
+    return _times("rad2deg", x, 180 / math.pi)
+
+
+def degrees(x: Any, /) -> Array:
+    """Radians to degrees: another name of ``rad2deg``.
+
+    >>> round(float(degrees(math.pi)), 3)
+    180.0
+    """
+    return _times("degrees", x, 180 / math.pi)
+
+
+def _times(who: str, x: Any, factor: float) -> Any:
+    x = inexact(who, x)
+    return arithmetic.mul(x, scalar(factor, x.type.dtype, x.type.weak))

@@ -1,0 +1,291 @@
+"""Element types and shapes as questions, ``astype``, and the constants of the namespace."""
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.exceptions import ComplexWarning
+
+from covector import options
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array, type_of
+from covector.core.promotion import operand_type, promote, result_type
+from covector.errors import ArgumentError, DTypeError
+from covector.numpy.axes import canonical_axes
+from covector.ops.casting import convert
+from covector.runtime import client
+
+__all__ = [
+    "ComplexWarning",
+    "__array_namespace_info__",
+    "astype",
+    "can_cast",
+    "e",
+    "euler_gamma",
+    "inf",
+    "iscomplexobj",
+    "isdtype",
+    "isrealobj",
+    "isscalar",
+    "iterable",
+    "nan",
+    "ndim",
+    "newaxis",
+    "pi",
+    "promote_types",
+    "result_type",
+    "shape",
+    "size",
+]
+
+pi, e, euler_gamma = np.pi, np.e, np.euler_gamma
+inf, nan, newaxis = np.inf, np.nan, None
+
+
+def asked_dtype(dtype: Any) -> Any:
+    """The dtype that arrays asked for with ``dtype`` have: 64 bits only under x64."""
+    return dtypes.canonical(dtypes.as_dtype(dtype), options.current().enable_x64)
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
+    """The values of ``x`` in another element type; None is the default float.
+
+    Floats become integers by truncation, and what is out of range becomes the nearest
+    end of the range, NaN zero. Complex numbers lose their imaginary part with a warning.
+
+    Raises:
+      DTypeError: ``dtype`` is no element type, or ``x`` holds random keys.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.astype(cnp.array([-1.5, 300.0, cnp.nan]), "uint8").tolist()
+    [0, 255, 0]
+    """
+    x = as_array(x, "astype")
+    to = asked_dtype(float if dtype is None else dtype)
+    if dtypes.is_complex(x.type.dtype) and not (
+        dtypes.is_complex(to) or dtypes.is_bool(to)
+    ):
+        warnings.warn(
+            f"astype of {x.type} to {dtypes.short_name(to)} drops the imaginary part; "
+            "real(x) says that it is meant.",
+            ComplexWarning,
+            stacklevel=3,
+        )
+    out = convert(x, to)
+    if copy and out is x:
+        out = x.copy()
+    return out if device is None else out.to_device(device)
+
+
+# -- relations between dtypes ----------------------------------------------------------
+
+
+def promote_types(a: Any, b: Any) -> Any:
+    """The dtype in which arrays of two dtypes meet; ``int``, ``float``, ``complex`` are weak.
+
+    Unlike ``result_type`` it does not narrow 64 bits to 32.
+
+    Raises:
+      TypePromotionError: the two have no common dtype.
+
+    >>> promote_types("int8", "bfloat16"), promote_types("float16", float)
+    (dtype(bfloat16), dtype('float16'))
+    """
+    mode = options.current().numpy_dtype_promotion
+    found = [operand_type(x, True) for x in (a, b)]
+    return promote(*found, x64=True, mode=mode)[0]
+
+
+def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+    """Whether a cast between dtypes, or of an array to a dtype, is one of this kind.
+
+    Args:
+      casting: "no", "equiv", "safe" (loses nothing), "same_kind" or "unsafe".
+
+    >>> can_cast("bfloat16", "float32"), can_cast("float32", "bfloat16")
+    (True, False)
+    """
+    if type(from_) in (int, float, complex):
+        raise DTypeError(
+            f"can_cast needs a dtype or an array, but got the number {from_!r}: numbers "
+            "have no dtype of their own."
+        )
+    return bool(np.can_cast(dtypes.as_dtype(from_), dtypes.as_dtype(to), casting))
+
+
+_KINDS = {
+    "bool": dtypes.is_bool,
+    "signed integer": dtypes.is_signed,
+    "unsigned integer": dtypes.is_unsigned,
+    "integral": dtypes.is_integer,
+    "real floating": dtypes.is_floating,
+    "complex floating": dtypes.is_complex,
+    "numeric": dtypes.is_numeric,
+}
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is of a kind of the array API standard.
+
+    Args:
+      kind: "bool", "signed integer", "unsigned integer", "integral", "real floating",
+        "complex floating", "numeric", a dtype, or a tuple of these, of which one is enough.
+
+    Raises:
+      ArgumentError: there is no such kind.
+
+    >>> isdtype("bfloat16", "real floating"), isdtype("int8", ("bool", "int8"))
+    (True, True)
+    """
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, k) for k in kind)
+    found = dtypes.as_dtype(dtype)
+    if isinstance(kind, str) and kind in _KINDS:
+        return _KINDS[kind](found)
+    try:
+        return found == dtypes.as_dtype(kind)
+    except DTypeError:
+        raise ArgumentError(
+            f"isdtype knows the kinds {', '.join(map(repr, _KINDS))}, and dtypes, but got "
+            f"{kind!r}."
+        ) from None
+
+
+# -- what a value is -------------------------------------------------------------------
+
+
+def shape(a: Any) -> tuple[int, ...]:
+    """The lengths of the axes of an array, or of what would become one.
+
+    >>> shape(3.0)
+    ()
+    """
+    return type_of(a).shape
+
+
+def ndim(a: Any) -> int:
+    """The number of axes.
+
+    >>> ndim(3.0)
+    0
+    """
+    return type_of(a).ndim
+
+
+def size(a: Any, axis: Any = None) -> int:
+    """The number of elements, in all or along one axis or several.
+
+    >>> size(np.zeros((2, 3))), size(np.zeros((2, 3)), 1)
+    (6, 3)
+    """
+    type = type_of(a)
+    return math.prod([type.shape[k] for k in canonical_axes("size", axis, type.ndim)])
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether ``x`` has a complex dtype, whatever its values.
+
+    >>> iscomplexobj(1j), iscomplexobj(1.0)
+    (True, False)
+    """
+    return dtypes.is_complex(type_of(x).dtype)
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether ``x`` has another dtype than a complex one.
+
+    >>> isrealobj(1j), isrealobj(1.0)
+    (False, True)
+    """
+    return not iscomplexobj(x)
+
+
+def isscalar(element: Any) -> bool:
+    """Whether ``element`` is a number, or an array without axes.
+
+    >>> isscalar(3.0), isscalar(np.zeros(3))
+    (True, False)
+    """
+    if isinstance(element, Array | np.ndarray):
+        return element.ndim == 0
+    return bool(np.isscalar(element))
+
+
+def iterable(y: Any) -> bool:
+    """Whether ``y`` can be iterated over; arrays without axes cannot.
+
+    >>> iterable([1, 2]), iterable(3)
+    (True, False)
+    """
+    try:
+        iter(y)
+    except TypeError:
+        return False
+    return True
+
+
+# -- what the array API standard asks a namespace --------------------------------------
+
+
+_NARROW = ("int2", "int4", "uint2", "uint4")
+_STANDARD = (
+    dtypes.bool_,
+    *[d for d in (*dtypes.SIGNED, *dtypes.UNSIGNED) if d.name not in _NARROW],
+    dtypes.float32,
+    dtypes.float64,
+    *dtypes.COMPLEX,
+)
+
+
+class ArrayNamespaceInfo:
+    """What this namespace offers, in the terms of the array API standard."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """Eagerly, masks can index and shapes can depend on values; under ``jit`` not."""
+        return {
+            "boolean indexing": True,
+            "data-dependent shapes": True,
+            "max dimensions": 64,
+        }
+
+    def default_device(self) -> None:
+        """None: an array goes where it is needed until a device is named."""
+
+    def devices(self) -> list[Any]:
+        """None, for no device in particular, and every device there is."""
+        return [None, *client.devices()]
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
+        """The dtypes that results have where none is asked for."""
+        x64 = options.current().enable_x64
+        return {
+            "real floating": dtypes.default_float(x64),
+            "complex floating": dtypes.default_complex(x64),
+            "integral": dtypes.default_int(x64),
+            "indexing": dtypes.default_int(x64),
+        }
+
+    def dtypes(
+        self, *, device: Any = None, kind: str | Sequence[str] | None = None
+    ) -> dict[str, Any]:
+        """The dtypes of the standard that arrays can have, by name."""
+        kinds = (
+            None if kind is None else tuple([kind] if isinstance(kind, str) else kind)
+        )
+        return {
+            d.name: d
+            for d in _STANDARD
+            if asked_dtype(d) is d and (kinds is None or isdtype(d, kinds))
+        }
+
+
+def __array_namespace_info__() -> ArrayNamespaceInfo:
+    """What this namespace offers, in the terms of the array API standard.
+
+    >>> __array_namespace_info__().default_dtypes()["integral"]
+    dtype('int32')
+    """
+    return ArrayNamespaceInfo()

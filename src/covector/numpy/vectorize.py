@@ -1,0 +1,259 @@
+"""``vectorize``: a function of scalars, or of small arrays, applied over leading axes.
+
+The signature ``(n,m),(m)->(n)`` gives the *core* axes of each operand, which the function
+sees; the axes before them are looped over, after broadcasting, by one ``vmap`` each.
+"""
+
+import functools
+import re
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from covector import tree
+from covector.core.convert import as_array
+from covector.core.types import show_types
+from covector.errors import ArgumentError, TypeMismatch
+from covector.numpy.axes import canonical_axes, canonical_axis
+from covector.transforms.vmap import vmap
+
+__all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
+
+_AXES = r"\((?:\w+(?:,\w+)*)?\)"
+_SIGNATURE = re.compile(rf"{_AXES}(?:,{_AXES})*->{_AXES}(?:,{_AXES})*")
+
+
+class Signature(NamedTuple):
+    """The names of the core axes of each operand and each result."""
+
+    operands: list[tuple[str, ...]]
+    results: list[tuple[str, ...]]
+
+
+def vectorize(
+    pyfunc: Callable[..., Any],
+    *,
+    excluded: Collection[int | str] = frozenset(),
+    signature: str | None = None,
+) -> Callable[..., Any]:
+    """``pyfunc`` applied over broadcast leading axes of its arguments.
+
+    Args:
+      pyfunc: a function of scalars; with a signature, of arrays with its core axes.
+      excluded: places or names of arguments that are passed on as they are.
+      signature: core axes, as in ``"(n,m),(m)->(n)"``. A name stands for one length.
+
+    Raises:
+      ArgumentError: the signature cannot be read, or does not fit the arguments.
+      TypeMismatch: an argument lacks core axes, a named axis has several lengths, or the
+        leading axes do not broadcast.
+
+    >>> import covector.numpy as cnp
+    >>> dot = vectorize(lambda a, b: (a * b).sum(), signature="(n),(n)->()")
+    >>> dot(cnp.ones((2, 3)), cnp.arange(3)).tolist()
+    [3.0, 3.0]
+    """
+    name = getattr(pyfunc, "__name__", type(pyfunc).__name__)
+    who = f"vectorize({name})"
+    if any(not isinstance(e, int | str) for e in excluded):
+        raise ArgumentError(
+            f"{who}: excluded holds places and names of arguments, but got {excluded!r}."
+        )
+    parsed = None if signature is None else _parse(signature, who)
+
+    @functools.wraps(pyfunc)
+    def vectorized(*args: Any, **kwargs: Any) -> Any:
+        places = [i for i in range(len(args)) if i not in excluded]
+        names = [k for k in kwargs if k not in excluded]
+
+        def of_operands(*operands: Any) -> Any:
+            everything, named = list(args), dict(kwargs)
+            for place, x in zip(places, operands[: len(places)], strict=True):
+                everything[place] = x
+            named |= zip(names, operands[len(places) :], strict=True)
+            return pyfunc(*everything, **named)
+
+        given = [as_array(args[i], who) for i in places]
+        given += [as_array(kwargs[k], who) for k in names]
+        spec = parsed or Signature([()] * len(given), [])
+        return _apply(who, of_operands, spec, given)
+
+    return vectorized
+
+
+def _parse(signature: str, who: str) -> Signature:
+    text = re.sub(r"\s+", "", signature)
+    if not _SIGNATURE.fullmatch(text):
+        raise ArgumentError(
+            f"{who}: the signature {signature!r} cannot be read. It gives the core axes of "
+            "each operand and result, as in '(n,m),(m)->(n)'."
+        )
+    sides = [
+        [
+            tuple(axes.split(",")) if axes else ()
+            for axes in re.findall(r"\(([^)]*)\)", s)
+        ]
+        for s in text.split("->")
+    ]
+    return Signature(*sides)
+
+
+def _apply(
+    who: str, fun: Callable[..., Any], spec: Signature, args: Sequence[Any]
+) -> Any:
+    """``fun`` over all axes of ``args`` that are not core axes."""
+    sizes = _core_sizes(who, spec, args)
+    cores = [len(axes) for axes in spec.operands]
+    loops = [a.shape[: a.ndim - k] for a, k in zip(args, cores, strict=True)]
+    try:
+        loop = np.broadcast_shapes(*loops)
+    except ValueError:
+        raise TypeMismatch(
+            f"{who}: the leading axes of {show_types(a.type for a in args)} do not "
+            "broadcast: seen from the right, each needs one length, or 1."
+        ) from None
+    padded = [(1,) * (len(loop) - len(s)) + s for s in loops]
+    # An axis of length 1 is not looped over; it only shows in the shape of the result.
+    squeezed = [
+        a.reshape((*[n for n in s if n != 1], *a.shape[a.ndim - k :]))
+        for a, s, k in zip(args, padded, cores, strict=True)
+    ]
+    looped = _checked(who, fun, spec.results, sizes)
+    for axis in reversed(range(len(loop))):
+        if any(s[axis] != 1 for s in padded):
+            in_axes = tuple([None if s[axis] == 1 else 0 for s in padded])
+            looped = vmap(looped, in_axes=in_axes)
+    outs = looped(*squeezed)
+    mapped = sum(any(s[axis] != 1 for s in padded) for axis in range(len(loop)))
+    return tree.map(lambda x: as_array(x).reshape((*loop, *x.shape[mapped:])), outs)
+
+
+def _core_sizes(who: str, spec: Signature, args: Sequence[Any]) -> dict[str, int]:
+    """The length of each named core axis."""
+    if len(args) != len(spec.operands):
+        raise ArgumentError(
+            f"{who}: the signature has {len(spec.operands)} operands, but the call has "
+            f"{len(args)}."
+        )
+    sizes: dict[str, int] = {}
+    for i, (axes, a) in enumerate(zip(spec.operands, args, strict=True)):
+        if a.ndim < len(axes):
+            raise TypeMismatch(
+                f"{who}: operand {i} needs the core axes {_show(axes)}, but is {a.type}."
+            )
+        _bind(who, sizes, axes, a.shape[a.ndim - len(axes) :], f"operand {i}", a.type)
+    return sizes
+
+
+def _bind(
+    who: str,
+    sizes: dict[str, int],
+    axes: Sequence[str],
+    shape: Sequence[int],
+    what: str,
+    type: Any,
+) -> None:
+    """Note, or compare, the length of each core axis; a number is its own length."""
+    for axis, n in zip(axes, shape, strict=True):
+        wanted = int(axis) if axis.isdigit() else sizes.setdefault(axis, n)
+        if wanted != n:
+            raise TypeMismatch(
+                f"{who}: the core axis {axis} has length {wanted}, but length {n} in "
+                f"{what}, which is {type} with the core axes {_show(axes)}."
+            )
+
+
+def _checked(
+    who: str,
+    fun: Callable[..., Any],
+    results: Sequence[tuple[str, ...]],
+    sizes: dict[str, int],
+) -> Callable[..., Any]:
+    """``fun``, its results compared with the signature."""
+    if not results:
+        return fun
+
+    @functools.wraps(fun)
+    def checked(*args: Any) -> Any:
+        outs = fun(*args)
+        found = [
+            as_array(x, who) for x in (outs if isinstance(outs, tuple) else (outs,))
+        ]
+        if len(found) != len(results):
+            raise TypeMismatch(
+                f"{who}: the signature has {len(results)} results, but the function "
+                f"returned {len(found)}."
+            )
+        for i, (axes, x) in enumerate(zip(results, found, strict=True)):
+            if x.ndim != len(axes):
+                raise TypeMismatch(
+                    f"{who}: result {i} needs the core axes {_show(axes)}, but the "
+                    f"function returned {x.type}."
+                )
+            _bind(who, dict(sizes), axes, x.shape, f"result {i}", x.type)
+        return outs
+
+    return checked
+
+
+def _show(axes: Sequence[str]) -> str:
+    return f"({','.join(axes)})"
+
+
+# -- along axes ------------------------------------------------------------------------
+
+
+def apply_along_axis(
+    func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """``func1d`` of each vector along ``axis``, its results in place of the vectors.
+
+    Args:
+      func1d: takes a vector ``[n]``, and ``*args`` and ``**kwargs`` as they are.
+
+    >>> import covector.numpy as cnp
+    >>> apply_along_axis(cnp.sum, 0, cnp.ones((2, 3))).tolist()
+    [2.0, 2.0, 2.0]
+    """
+    x = as_array(arr, "apply_along_axis")
+    axis = canonical_axis("apply_along_axis", axis, x.ndim)
+
+    def of_vector(vector: Any) -> Any:
+        return func1d(vector, *args, **kwargs)
+
+    for _ in range(axis + 1, x.ndim):
+        of_vector = vmap(of_vector, in_axes=1, out_axes=-1)
+    for _ in range(axis):
+        of_vector = vmap(of_vector)
+    return of_vector(x)
+
+
+def apply_over_axes(
+    func: Callable[[Any, int], Any], a: Any, axes: int | Sequence[int]
+) -> Any:
+    """``func(a, axis)`` for one axis after the other, each axis being kept.
+
+    Args:
+      func: takes an array and an axis; the result keeps the axis, with length 1, or has
+        one axis less, and it is put back.
+
+    Raises:
+      TypeMismatch: ``func`` returned an array of another rank.
+
+    >>> import covector.numpy as cnp
+    >>> apply_over_axes(cnp.sum, cnp.ones((2, 3, 4)), (0, 2)).tolist()
+    [[[8.0], [8.0], [8.0]]]
+    """
+    x = as_array(a, "apply_over_axes")
+    for axis in canonical_axes("apply_over_axes", axes, x.ndim):
+        out = as_array(func(x, axis), "apply_over_axes")
+        if out.ndim == x.ndim - 1:
+            out = out.reshape((*out.shape[:axis], 1, *out.shape[axis:]))
+        if out.ndim != x.ndim:
+            raise TypeMismatch(
+                f"apply_over_axes needs a function that keeps the axis, or removes it, but "
+                f"of {x.type} it made {out.type}."
+            )
+        x = out
+    return x
