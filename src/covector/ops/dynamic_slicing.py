@@ -65,13 +65,13 @@ class DynamicSlice(Primitive):
         shape = _without(x.type.shape, dim)
         places = _places(size, shape, self.slice_sizes, starts, start_dims)
         if places is None:
-            dim = 0 if dim is None else dim
+            x, dim = (batched(size, x, None), 0) if dim is None else (x, dim)
             over_batch = DynamicSlice(
                 insert(self.slice_sizes, dim, size), shifted(self.collapsed, dim)
             )
             starts = _with_batch_axis(starts, start_dims, dim)
             gone = sum([a < dim for a in over_batch.collapsed])
-            return (over_batch(batched(size, x, dim, dim), *starts),), (dim - gone,)
+            return (over_batch(x, *starts),), (dim - gone,)
         axes, indices = places
         window = tuple(range(len(shape) - len(self.collapsed)))
         numbers = GatherDimensionNumbers(window, self.collapsed, axes)
