@@ -1,10 +1,174 @@
-"""covector (trial)."""
-from covector import numpy
+"""covector: arrays, derivatives, compilation and batching over the XLA compiler.
+
+>>> import covector as cv, covector.numpy as cnp
+>>> loss = lambda w, x: cnp.sum(cnp.tanh(x @ w) ** 2)
+>>> gradient = cv.jit(cv.grad(loss))
+>>> gradient(cnp.ones(2), cnp.eye(2)).shape
+(2,)
+
+Every public name and the room it lives in; no logic, but for the two links upwards that
+are set here: arrays find their methods in ``covector.numpy``, and the base trace runs
+operations. Modules that a program may not need are imported when they are first used.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from covector import dtypes, errors, numpy, tree, tree_util
+from covector.configuration import (
+    config,
+    default_device,
+    default_matmul_precision,
+    disable_jit,
+    enable_x64,
+    numpy_dtype_promotion,
+    numpy_rank_promotion,
+    threefry_partitionable,
+)
 from covector.core.array_like import Array, link
+from covector.core.convert import ShapeDtypeStruct
+from covector.core.dtypes import float0
 from covector.core.trace import install_base
 from covector.lowering.evaluate import base
+from covector.programs.checkpoint import (
+    checkpoint,
+    checkpoint_policies,
+)
+from covector.programs.checkpoint import checkpoint as remat
+from covector.programs.custom_gradient import custom_gradient
+from covector.programs.custom_jvp import custom_jvp
+from covector.programs.custom_vjp import custom_vjp
+from covector.programs.devices import (
+    block_until_ready,
+    clear_caches,
+    copy_to_host_async,
+    default_backend,
+    device_get,
+    device_put,
+    live_arrays,
+)
+from covector.programs.inspection import (
+    closure_convert,
+    ensure_compile_time_eval,
+    eval_shape,
+    make_jaxpr,
+    typeof,
+)
 from covector.programs.jit import jit
-from covector.transforms.derivatives import grad, value_and_grad, vjp, jvp, linearize
-from covector.core.staging import stage
+from covector.runtime.client import (
+    Device,
+    device_count,
+    devices,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
+)
+from covector.transforms.compose import compose
+from covector.transforms.derivatives import (
+    grad,
+    jvp,
+    linearize,
+    value_and_grad,
+    vjp,
+)
+from covector.transforms.jacobian import hessian, jacfwd, jacobian, jacrev
+from covector.transforms.linear_transpose import linear_transpose
+from covector.transforms.vmap import vmap
+from covector.version import __version__
+
+if TYPE_CHECKING:
+    from covector import environment, lax, nn, random, stages
+    from covector.environment import print_environment_info
+
 link.numpy = numpy
 install_base(base)
+
+#: modules that are imported on first use
+_MODULES = frozenset(
+    {
+        "ad_checkpoint",
+        "core",
+        "environment",
+        "flatten_util",
+        "lax",
+        "nn",
+        "random",
+        "stages",
+        "typing",
+    }
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"covector.{name}")
+    if name == "print_environment_info":
+        return importlib.import_module("covector.environment").print_environment_info
+    raise AttributeError(f"module 'covector' has no attribute {name!r}")
+
+
+__all__ = [
+    "Array",
+    "Device",
+    "ShapeDtypeStruct",
+    "__version__",
+    "block_until_ready",
+    "checkpoint",
+    "checkpoint_policies",
+    "clear_caches",
+    "closure_convert",
+    "compose",
+    "config",
+    "copy_to_host_async",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
+    "default_backend",
+    "default_device",
+    "default_matmul_precision",
+    "device_count",
+    "device_get",
+    "device_put",
+    "devices",
+    "disable_jit",
+    "dtypes",
+    "enable_x64",
+    "ensure_compile_time_eval",
+    "environment",
+    "errors",
+    "eval_shape",
+    "float0",
+    "grad",
+    "hessian",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jit",
+    "jvp",
+    "lax",
+    "linear_transpose",
+    "linearize",
+    "live_arrays",
+    "local_device_count",
+    "local_devices",
+    "make_jaxpr",
+    "named_scope",
+    "nn",
+    "numpy",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
+    "print_environment_info",
+    "process_count",
+    "process_index",
+    "random",
+    "remat",
+    "stages",
+    "threefry_partitionable",
+    "tree",
+    "tree_util",
+    "typeof",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]

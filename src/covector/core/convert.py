@@ -20,25 +20,27 @@ from covector.errors import DTypeError, IntegerOverflow, TypeMismatch
 
 
 @lru_cache(4096)
-def _scalar(kind: type, text: str, value: Any, dtype: Any, weak: bool) -> ConcreteArray:
+def _scalar(
+    kind: type, text: str, value: Any, dtype: Any, weak: bool
+) -> tuple[ArrayType, Any]:
     if kind is int and dtypes.is_integer(dtype):
         limits = iinfo(dtype)
         if not limits.min <= value <= limits.max:
             raise IntegerOverflow(
-                f"the Python integer {value} does not fit {dtypes.short_name(dtype)}, which "
-                f"holds {limits.min} to {limits.max}. Convert the array it meets to a wider "
-                "dtype, or the number to an array of its own."
+                f"the Python integer {value} does not fit {dtypes.short_name(dtype)}, "
+                f"which holds {limits.min} to {limits.max}. Convert the array it meets to "
+                "a wider dtype, or the number to an array of its own."
             )
     values = np.asarray(value).astype(dtype)
     values.flags.writeable = False
-    return ConcreteArray(ArrayType((), dtype, weak), values)
+    return ArrayType((), dtype, weak), values
 
 
 def scalar(value: Any, dtype: Any, weak: bool = False) -> ConcreteArray:
-    """A Python number as a scalar array of the given dtype; the same one each time."""
+    """A Python number as a scalar array of the given dtype."""
     # 0.0 and -0.0 are equal keys and different numbers: the text tells them apart.
     text = repr(value) if not value or type(value) is complex else ""
-    return _scalar(type(value), text, value, dtype, weak)
+    return ConcreteArray(*_scalar(type(value), text, value, dtype, weak))
 
 
 def python_scalar(value: bool | int | float | complex) -> ConcreteArray:

@@ -10,12 +10,13 @@ value, and the options in force. Programs live on the jitted function they belon
 import functools
 import inspect
 import operator
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from covector import options, tree
 from covector.core.array_like import Array
-from covector.core.convert import as_array
+from covector.core.convert import ShapeDtypeStruct, as_array
 from covector.core.flat import FlatFunction, argument_path, who_of
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.staging import stage
@@ -23,6 +24,7 @@ from covector.core.trace import Tracer, check_scope, current
 from covector.errors import StaticArgumentError
 from covector.lowering.compile import Compiled, lower_program
 from covector.lowering.evaluate import base, common_device
+from covector.programs import stages
 from covector.programs.call import call
 
 
@@ -66,6 +68,29 @@ class Signature(NamedTuple):
         )
 
 
+class Caches:
+    """What is known of a function under one set of jit options."""
+
+    def __init__(self) -> None:
+        self.programs: dict[tuple, Program] = {}
+        self.ready: dict[tuple, Ready] = {}
+        #: straight from (tree, types, options) to the call, for uncommitted arguments
+        self.quick: dict[tuple, Callable[[list[Any]], Any]] = {}
+
+
+#: by function, so that jitting the same function twice compiles it once
+_caches: weakref.WeakKeyDictionary[Any, dict["JitSpec", Caches]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def _caches_of(fun: Callable[..., Any], spec: "JitSpec") -> Caches:
+    try:
+        return _caches.setdefault(fun, {}).setdefault(spec, Caches())
+    except TypeError:  # neither hashed nor weakly referenced: no sharing
+        return Caches()
+
+
 class Jitted:
     """A function that compiles itself; what ``jit`` returns."""
 
@@ -76,9 +101,8 @@ class Jitted:
         self.who = who_of("jit", fun)
         self.__name__ = getattr(fun, "__name__", type(fun).__name__)
         self._simple = not (spec.static_argnums or spec.static_argnames)
-        self._programs: dict[tuple, Program] = {}
-        self._ready: dict[tuple, Ready] = {}
-        self._quick: dict[tuple, Callable[[list[Any]], Any]] = {}
+        self._caches = _caches_of(fun, spec)
+        self._quick = self._caches.quick
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current.trace is not base:
@@ -96,16 +120,14 @@ class Jitted:
         if options.current().disable_jit:
             return self.fun(*args, **kwargs)
         signature = self.signature(args, kwargs)
-        for leaf in signature.leaves:
-            if isinstance(leaf, Tracer):
-                check_scope(leaf, None)
+        self._check_values(signature.leaves)
         program = self.program(signature)
         everything = program.captured + signature.leaves
         device, committed = common_device(everything, self.who)
         key = (*signature.key(), device)
-        ready = self._ready.get(key)
+        ready = self._caches.ready.get(key)
         if ready is None:
-            ready = self._ready[key] = self._compile(program, device)
+            ready = self._caches.ready[key] = self._compile(program, device)
         outs = ready.compiled(everything, committed)
         if self._simple and committed is None:
             quick_tree = flatten((args, kwargs) if kwargs else args)[1]
@@ -121,6 +143,7 @@ class Jitted:
         if options.current().disable_jit:
             return self.fun(*args, **kwargs)
         signature = self.signature(args, kwargs)
+        self._check_values(signature.leaves)
         program = self.program(signature)
         operands = [*program.captured, *signature.leaves]
         if self.spec.inline:
@@ -128,6 +151,30 @@ class Jitted:
         else:
             outs = call(program.jaxpr)(*operands)
         return program.out_tree.unflatten(outs)
+
+    # -- step by step -------------------------------------------------------------------
+
+    def trace(self, *args: Any, **kwargs: Any) -> Any:
+        """The traced program for these arguments, or ``ShapeDtypeStruct``s of them."""
+        signature = self.signature(args, kwargs)
+        program = self.program(signature)
+        return stages.Traced(
+            jaxpr=program.jaxpr,
+            in_tree=signature.in_tree,
+            out_tree=program.out_tree,
+            captured=program.captured,
+            donated=program.donated,
+            fun_name=self.__name__,
+            who=self.who,
+        )
+
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        """The StableHLO for these arguments: ``trace(*args).lower()``."""
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The tree of ``ShapeDtypeStruct``s of the result, without computing it."""
+        return self.trace(*args, **kwargs).out_info
 
     # -- from arguments to programs ----------------------------------------------------
 
@@ -145,6 +192,8 @@ class Jitted:
         return Signature(leaves, in_tree, statics)
 
     def _argument(self, leaf: Any, i: int, in_tree: Any) -> Any:
+        if isinstance(leaf, ShapeDtypeStruct):
+            return leaf
         try:
             return as_array(leaf)
         except TypeError as error:
@@ -156,10 +205,20 @@ class Jitted:
                 "functools.partial."
             ) from error
 
+    def _check_values(self, leaves: Sequence[Any]) -> None:
+        for leaf in leaves:
+            if isinstance(leaf, Tracer):
+                check_scope(leaf, current.trace)
+            elif isinstance(leaf, ShapeDtypeStruct):
+                raise StaticArgumentError(
+                    f"{self.who} needs values to run, but got {leaf!r}. To see the type of "
+                    "the result use eval_shape; to compile ahead, .lower(...).compile()."
+                )
+
     def program(self, signature: Signature) -> Program:
         """The traced function for a signature, remembered."""
         key = signature.key()
-        program = self._programs.get(key)
+        program = self._caches.programs.get(key)
         if program is not None:
             return program
         fun = self.spec.with_statics(self.fun, signature.statics)
@@ -168,7 +227,7 @@ class Jitted:
         donated = self.spec.donated_leaves(self.fun, signature)
         program = Program(staged.jaxpr, staged.captured, flat.out_tree, donated)
         if not any([isinstance(x, Tracer) for x in staged.captured]):
-            self._programs[key] = program
+            self._caches.programs[key] = program
         return program
 
     def _compile(self, program: Program, device: Any) -> Ready:
@@ -179,9 +238,9 @@ class Jitted:
 
     def clear_cache(self) -> None:
         """Forget all programs: the next call traces and compiles again."""
-        self._programs.clear()
-        self._ready.clear()
-        self._quick.clear()
+        self._caches.programs.clear()
+        self._caches.ready.clear()
+        self._caches.quick.clear()
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)

@@ -1,0 +1,201 @@
+"""The stages of a jitted function, one at a time: traced, lowered, compiled.
+
+    jit(f).trace(x)   → Traced     the Jaxpr
+           .lower()   → Lowered    the StableHLO module
+           .compile() → Compiled   the executable, callable with arguments like x
+
+Each has ``as_text`` or the like, and the trees and types of arguments and results.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from covector import tree
+from covector.core.array_like import Array
+from covector.core.convert import ShapeDtypeStruct, as_array
+from covector.core.flat import argument_path
+from covector.core.jaxpr import Jaxpr
+from covector.core.trace import current
+from covector.errors import TreeMismatch, TypeMismatch
+from covector.lowering import compile as lowering
+from covector.lowering.evaluate import base, common_device
+from covector.programs.call import call
+
+
+@dataclass(frozen=True)
+class ArgInfo:
+    """What is known of one argument of a lowered program."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    donated: bool
+
+
+def struct(type: Any) -> ShapeDtypeStruct:
+    """A type as users see it."""
+    return ShapeDtypeStruct(type.shape, type.dtype, weak_type=type.weak)
+
+
+@dataclass(frozen=True, eq=False)
+class Traced:
+    """A traced function: its program, for arguments of certain types."""
+
+    jaxpr: Jaxpr
+    in_tree: Any
+    out_tree: Any
+    captured: list[Any] = field(repr=False)
+    donated: tuple[bool, ...] = field(repr=False)
+    fun_name: str
+    who: str = field(repr=False)
+
+    @property
+    def out_info(self) -> Any:
+        """The tree of ``ShapeDtypeStruct``s of the result."""
+        return self.out_tree.unflatten([struct(t) for t in self.jaxpr.out_types])
+
+    @property
+    def args_info(self) -> Any:
+        """The tree of ``ArgInfo`` of ``(args, kwargs)``."""
+        types = self.jaxpr.in_types[len(self.captured) :]
+        infos = [
+            ArgInfo(t.shape, t.dtype, d)
+            for t, d in zip(types, self.donated, strict=True)
+        ]
+        return self.in_tree.unflatten(infos)
+
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> "Lowered":
+        """The StableHLO of the program, for the device of the captured values."""
+        known = [x for x in self.captured if type(x).__name__ == "ConcreteArray"]
+        device, _ = common_device(known, self.who)
+        donated = (*[False] * len(self.captured), *self.donated)
+        made = lowering.lower_program(
+            self.jaxpr, f"jit_{self.fun_name}", device, donated
+        )
+        return Lowered(self, made)
+
+
+class Lowered:
+    """A function as StableHLO."""
+
+    def __init__(self, traced: Traced, lowered: lowering.Lowered) -> None:
+        self._traced = traced
+        self._lowered = lowered
+
+    @property
+    def in_tree(self) -> Any:
+        return self._traced.in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        return self._traced.out_tree
+
+    @property
+    def out_info(self) -> Any:
+        return self._traced.out_info
+
+    @property
+    def args_info(self) -> Any:
+        return self._traced.args_info
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The places, among the flat arguments, of those whose memory may be reused."""
+        return tuple([i for i, d in enumerate(self._traced.donated) if d])
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The module as text; ``dialect`` is "stablehlo" or "hlo"."""
+        if dialect == "hlo":
+            return self.compile().as_text()
+        if dialect not in (None, "stablehlo"):
+            raise TypeMismatch(
+                f"as_text knows the dialects 'stablehlo' and 'hlo', but got {dialect!r}."
+            )
+        return self._lowered.text(debug_info)
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The MLIR module."""
+        return self._lowered.module.module
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimate of operations and bytes, of the compiled program."""
+        return self.compile().cost_analysis()
+
+    def compile(self, compiler_options: dict[str, Any] | None = None) -> "Compiled":
+        """The executable; ``compiler_options`` are XLA's debug options by name."""
+        return Compiled(self._traced, self._lowered.compile(compiler_options))
+
+
+class Compiled:
+    """A compiled function, for arguments of the types that it was traced for."""
+
+    def __init__(self, traced: Traced, compiled: lowering.Compiled) -> None:
+        self._traced = traced
+        self._compiled = compiled
+
+    @property
+    def in_tree(self) -> Any:
+        return self._traced.in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        return self._traced.out_tree
+
+    @property
+    def out_info(self) -> Any:
+        return self._traced.out_info
+
+    @property
+    def args_info(self) -> Any:
+        return self._traced.args_info
+
+    def as_text(self) -> str:
+        """The optimised HLO."""
+        return self._compiled.executable.as_text()
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimates, such as ``flops`` and ``bytes accessed``."""
+        return self._compiled.executable.cost_analysis()
+
+    def memory_analysis(self) -> Any:
+        """Sizes in bytes: ``argument_size_in_bytes``, ``temp_size_in_bytes`` and others."""
+        return self._compiled.executable.memory_analysis()
+
+    def runtime_executable(self) -> Any:
+        """The executable as the runtime knows it."""
+        return self._compiled.executable
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, in_tree = tree.flatten((args, kwargs))
+        traced = self._traced
+        if in_tree != traced.in_tree:
+            difference = tree.describe_difference(traced.in_tree, in_tree)
+            raise TreeMismatch(
+                f"the compiled {traced.who} was traced for other arguments: {difference}. "
+                "Static arguments are left out of the call. Lower it again for these."
+            )
+        wanted = traced.jaxpr.in_types[len(traced.captured) :]
+        operands = [
+            self._argument(x, t, i)
+            for i, (x, t) in enumerate(zip(leaves, wanted, strict=True))
+        ]
+        everything = [*traced.captured, *operands]
+        if current.trace is not base:
+            outs = call(traced.jaxpr)(*everything)
+        else:
+            _, committed = common_device(everything, traced.who)
+            outs = self._compiled(everything, committed)
+            for x, donated in zip(operands, traced.donated, strict=True):
+                if donated:
+                    x.forget()
+        return traced.out_tree.unflatten(outs)
+
+    def _argument(self, x: Any, type: Any, i: int) -> Any:
+        x = x if isinstance(x, Array) else as_array(x, self._traced.who)
+        if (x.type.shape, x.type.dtype) != (type.shape, type.dtype):
+            raise TypeMismatch(
+                f"the compiled {self._traced.who} was traced for {type} as "
+                f"{argument_path(self._traced.in_tree, i)}, but got {x.type}. Lower it "
+                "again for this type."
+            )
+        return x
