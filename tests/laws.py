@@ -217,7 +217,7 @@ def host_results(case: Case, dtype: Any) -> list[np.ndarray]:
     return list(outs) if case.op.multiple_results else [outs]
 
 
-@functools.lru_cache(256)
+@functools.lru_cache(16)
 def compiled_results(case: Case) -> dict[Any, list[np.ndarray]]:
     """What XLA gives, for all variants in one program: compiling is what takes time."""
     inputs, equations, given = [], [], []
