@@ -53,10 +53,10 @@ class BatchTrace(Trace):
                 values.append(a)
                 dims.append(None)
         named = self.axis is not None and self.axis in op.axis_names
-        if not seen and not named:
-            return self.parent.process(op, args)
         current.trace = self.parent
         try:
+            if not seen and not named:
+                return self.parent.process(op, args)
             if named:
                 outs, out_dims = op.batch_named(self.axis, self.size, values, dims)
             else:

@@ -54,9 +54,10 @@ class LinearTrace(Trace):
                 primals.append(a)
                 tangents.append(None)
         parent = self.parent
-        if not moving:
-            return parent.process(op, args)
         try:
+            if not moving:
+                current.trace = parent
+                return parent.process(op, args)
             outs, moved = op.differentiate(parent, self.tangents, primals, tangents)
         finally:
             current.trace = self
