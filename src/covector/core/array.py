@@ -7,14 +7,14 @@ Small eager operations work on ``host`` and never meet the compiler; compiled pr
 on ``buffer``. Which of the two an array holds is invisible from outside.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.types import ArrayType
-from covector.errors import DeletedArrayError
+from covector.errors import AxisError, DeletedArrayError, DeviceError
 from covector.runtime import buffers, client
 
 
@@ -109,6 +109,44 @@ class ConcreteArray(Array):
         """Whether the user chose the device of this array."""
         return self.device_ is not None
 
+    def platform(self) -> str:
+        """The platform of the device: "cpu" or "gpu"."""
+        return client.device_platform(self.device)
+
+    def to_device(self, device: Any, *, stream: Any = None) -> "ConcreteArray":
+        """The same values on a device, where operations on them will then run.
+
+        Args:
+          stream: accepted for the array API standard; transfers are put in order anyway.
+
+        Raises:
+          DeviceError: ``device`` is no device.
+        """
+        if not isinstance(device, client.Device):
+            raise DeviceError(
+                f"to_device needs a device, such as covector.devices()[0], but got "
+                f"{device!r}."
+            )
+        self._check_usable()
+        if self._host is not None and client.device_platform(device) == "cpu":
+            return ConcreteArray(self.type, self._host, None, device)
+        if self._buffer is None:
+            moved = buffers.put(np.asarray(self._host), device)
+        else:
+            moved = buffers.copy_to_device(self._buffer, device, always=True)
+        return ConcreteArray(self.type, None, moved, device)
+
+    def copy_to_host_async(self) -> None:
+        """Begin to bring the values to the host, where reading them will find them.
+
+        Values on the CPU are there already; from other devices this waits for them.
+        """
+        self.host()
+
+    def clone(self) -> "ConcreteArray":
+        """The same values in memory of their own."""
+        return self.copy()
+
     def copy(self) -> "ConcreteArray":
         """The same values in memory of their own."""
         if self._buffer is not None and not self.on_host():
@@ -150,23 +188,78 @@ class ConcreteArray(Array):
             raise TypeError(f"only integer scalars can be an index, not {self.type}")
         return int(self.host())
 
+    def _in_python(self) -> np.ndarray:
+        """The values in a dtype whose elements NumPy turns into Python numbers."""
+        values = np.asarray(self.host())
+        if values.dtype.isbuiltin == 1:
+            return values
+        return values.astype(float if dtypes.is_floating(self.dtype) else int)
+
     def item(self, *index: int) -> Any:
-        """The one element (at ``index``) as a Python number."""
-        return np.asarray(self.host()).item(*index)
+        """The one element, or that at ``index``, as a Python number."""
+        return self._in_python().item(*index)
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
-        return np.asarray(self.host()).tolist()
+        return self._in_python().tolist()
 
     def tobytes(self, order: Any = "C") -> bytes:
         return np.asarray(self.host()).tobytes(order)
 
     def __dlpack__(self, **kwargs: Any) -> Any:
-        device = self.device if self.on_host() else self.device
-        return buffers.to_dlpack(self.buffer(device), **kwargs)
+        return buffers.to_dlpack(self.buffer(self.device), **kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return buffers.dlpack_device(self.device)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if self.platform() == "cpu":
+            raise AttributeError(
+                f"an array of type {self.type} on the CPU has no CUDA data"
+            )
+        return self.buffer(self.device).__cuda_array_interface__
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the values; valid for as long as this array is."""
+        return self.buffer(self.device).unsafe_buffer_pointer()
+
+    def on_device_size_in_bytes(self) -> int:
+        """The memory that the values take on their device."""
+        return self.buffer(self.device).on_device_size_in_bytes()
+
+    # -- as one of perhaps several parts -----------------------------------------------
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process can read all of the values."""
+        return True
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device that holds the array holds all of it."""
+        return True
+
+    @property
+    def addressable_shards(self) -> "list[Shard]":
+        """The parts that this process can read, with where each is."""
+        whole = tuple([slice(None)] * self.ndim)
+        return [Shard(self.device, whole, 0, self)]
+
+    @property
+    def global_shards(self) -> "list[Shard]":
+        """All parts, with where each is."""
+        return self.addressable_shards
+
+    def addressable_data(self, index: int) -> "ConcreteArray":
+        """The values of the part with this number, among those this process can read."""
+        shards = self.addressable_shards
+        if not -len(shards) <= index < len(shards):
+            raise AxisError(
+                f"addressable_data({index}) of an array of type {self.type}, which has "
+                f"{len(shards)} part here."
+            )
+        return shards[index].data
 
     def __reduce__(self) -> tuple:
         return (_unpickle, (self.type, np.asarray(self.host())))
@@ -195,6 +288,15 @@ class ConcreteArray(Array):
             values = values.astype(np.float32)
         shown = np.array2string(values, separator=", ", prefix="Array(", threshold=200)
         return f"Array({shown}, {self.type}{', weak' if self.type.weak else ''})"
+
+
+class Shard(NamedTuple):
+    """A part of an array: the device that holds it, and which elements it has."""
+
+    device: Any
+    index: tuple[slice, ...]
+    replica_id: int
+    data: ConcreteArray
 
 
 def _unpickle(type: ArrayType, values: np.ndarray) -> ConcreteArray:

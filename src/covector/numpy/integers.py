@@ -19,7 +19,7 @@ from covector.ops.comparison import eq, ne
 from covector.ops.magnitude import abs_
 from covector.ops.reductions import ReduceOr
 from covector.ops.selection import where
-from covector.programs.while_loop import While, make_while
+from covector.programs.while_loop import While
 
 __all__ = ["gcd", "lcm"]
 
@@ -79,7 +79,7 @@ def _euclid(type: ArrayType) -> While:
         return [where(done, x, y), where(done, zero, rem(x, y))]
 
     programs = [stage(f, [type, type], "gcd").jaxpr for f in (going, step)]
-    return make_while(*programs, 0, 0)
+    return While(*programs, 0, 0)
 
 
 @fused(host=np.lcm)

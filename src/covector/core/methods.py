@@ -1,0 +1,372 @@
+"""The methods of arrays: each is the function of that name in the NumPy namespace.
+
+They are written out so that they can be found, completed and documented one by one. What
+each does is said where the function is.
+"""
+
+from typing import Any
+
+from covector.core.operators import link
+
+
+class Methods:
+    """What arrays are asked by name, with the signatures of NumPy's arrays."""
+
+    __slots__ = ()
+
+    # -- reductions --------------------------------------------------------------------
+
+    def sum(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+        promote_integers: bool = True,
+    ) -> Any:
+        """The sum of the elements along ``axis``."""
+        return link.numpy.sum(
+            self, axis, dtype, out, keepdims, initial, where, promote_integers
+        )
+
+    def prod(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+        promote_integers: bool = True,
+    ) -> Any:
+        """The product of the elements along ``axis``."""
+        return link.numpy.prod(
+            self, axis, dtype, out, keepdims, initial, where, promote_integers
+        )
+
+    def max(
+        self,
+        axis: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        """The largest element along ``axis``."""
+        return link.numpy.max(self, axis, out, keepdims, initial, where)
+
+    def min(
+        self,
+        axis: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        """The smallest element along ``axis``."""
+        return link.numpy.min(self, axis, out, keepdims, initial, where)
+
+    def mean(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
+        where: Any = None,
+    ) -> Any:
+        """The mean of the elements along ``axis``."""
+        return link.numpy.mean(self, axis, dtype, out, keepdims, where=where)
+
+    def var(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: None = None,
+        ddof: int = 0,
+        keepdims: bool = False,
+        *,
+        where: Any = None,
+        correction: Any = None,
+    ) -> Any:
+        """The variance of the elements along ``axis``."""
+        return link.numpy.var(
+            self, axis, dtype, out, ddof, keepdims, where=where, correction=correction
+        )
+
+    def std(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: None = None,
+        ddof: int = 0,
+        keepdims: bool = False,
+        *,
+        where: Any = None,
+        correction: Any = None,
+    ) -> Any:
+        """The standard deviation of the elements along ``axis``."""
+        return link.numpy.std(
+            self, axis, dtype, out, ddof, keepdims, where=where, correction=correction
+        )
+
+    def all(
+        self,
+        axis: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
+        where: Any = None,
+    ) -> Any:
+        """Whether all elements along ``axis`` are true."""
+        return link.numpy.all(self, axis, out, keepdims, where=where)
+
+    def any(
+        self,
+        axis: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        *,
+        where: Any = None,
+    ) -> Any:
+        """Whether any element along ``axis`` is true."""
+        return link.numpy.any(self, axis, out, keepdims, where=where)
+
+    def ptp(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+        """The largest minus the smallest element along ``axis``."""
+        return link.numpy.ptp(self, axis, out, keepdims)
+
+    def argmax(
+        self, axis: Any = None, out: None = None, keepdims: bool | None = None
+    ) -> Any:
+        """The index of the first largest element along ``axis``."""
+        return link.numpy.argmax(self, axis, out, keepdims)
+
+    def argmin(
+        self, axis: Any = None, out: None = None, keepdims: bool | None = None
+    ) -> Any:
+        """The index of the first smallest element along ``axis``."""
+        return link.numpy.argmin(self, axis, out, keepdims)
+
+    def cumsum(self, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
+        """The sums of the elements up to each along ``axis``."""
+        return link.numpy.cumsum(self, axis, dtype, out)
+
+    def cumprod(self, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
+        """The products of the elements up to each along ``axis``."""
+        return link.numpy.cumprod(self, axis, dtype, out)
+
+    def trace(
+        self,
+        offset: Any = 0,
+        axis1: int = 0,
+        axis2: int = 1,
+        dtype: Any = None,
+        out: None = None,
+    ) -> Any:
+        """The sum of a diagonal of each matrix."""
+        return link.numpy.trace(self, offset, axis1, axis2, dtype, out)
+
+    # -- order -------------------------------------------------------------------------
+
+    def sort(
+        self,
+        axis: int | None = -1,
+        *,
+        kind: None = None,
+        order: None = None,
+        stable: bool = True,
+        descending: bool = False,
+    ) -> Any:
+        """The elements in order along ``axis``."""
+        return link.numpy.sort(
+            self, axis, kind=kind, order=order, stable=stable, descending=descending
+        )
+
+    def argsort(
+        self,
+        axis: int | None = -1,
+        *,
+        kind: None = None,
+        order: None = None,
+        stable: bool = True,
+        descending: bool = False,
+    ) -> Any:
+        """The indices that put the elements in order along ``axis``."""
+        return link.numpy.argsort(
+            self, axis, kind=kind, order=order, stable=stable, descending=descending
+        )
+
+    def argpartition(self, kth: int, axis: int = -1) -> Any:
+        """Indices that bring the kth smallest elements to the front."""
+        return link.numpy.argpartition(self, kth, axis)
+
+    def searchsorted(
+        self, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
+    ) -> Any:
+        """Where ``v`` belongs in this sorted array."""
+        return link.numpy.searchsorted(self, v, side, sorter, method=method)
+
+    def nonzero(self, *, fill_value: Any = None, size: int | None = None) -> Any:
+        """The indices of the elements that are not zero."""
+        return link.numpy.nonzero(self, fill_value=fill_value, size=size)
+
+    # -- shape -------------------------------------------------------------------------
+
+    def reshape(self, *args: Any, order: str = "C", out_sharding: Any = None) -> Any:
+        """The elements in another shape: ``x.reshape(2, -1)`` or ``x.reshape((2, -1))``."""
+        shape = args[0] if len(args) == 1 else args
+        out = link.numpy.reshape(self, shape, order)
+        return out if out_sharding is None else out.to_device(out_sharding)
+
+    def transpose(self, *args: Any) -> Any:
+        """The axes in another order, reversed by default."""
+        axes = args[0] if len(args) == 1 else args or None
+        return link.numpy.transpose(self, axes)
+
+    def ravel(self, order: str = "C", *, out_sharding: Any = None) -> Any:
+        """The elements along one axis."""
+        return self.reshape(-1, order=order, out_sharding=out_sharding)
+
+    def flatten(self, order: str = "C", *, out_sharding: Any = None) -> Any:
+        """The elements along one axis."""
+        return self.reshape(-1, order=order, out_sharding=out_sharding)
+
+    @property
+    def flat(self) -> Any:
+        """The elements along one axis, to be indexed or iterated over."""
+        return self.reshape(-1)
+
+    @property
+    def T(self) -> Any:
+        """The axes in reverse order."""
+        return link.numpy.transpose(self)
+
+    @property
+    def mT(self) -> Any:
+        """The last two axes exchanged."""
+        return link.numpy.matrix_transpose(self)
+
+    def squeeze(self, axis: Any = None) -> Any:
+        """Without axes of length 1."""
+        return link.numpy.squeeze(self, axis)
+
+    def swapaxes(self, axis1: int, axis2: int) -> Any:
+        """Two axes exchanged."""
+        return link.numpy.swapaxes(self, axis1, axis2)
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        """A diagonal of each matrix, along a new last axis."""
+        return link.numpy.diagonal(self, offset, axis1, axis2)
+
+    def repeat(
+        self,
+        repeats: Any,
+        axis: int | None = None,
+        *,
+        total_repeat_length: int | None = None,
+        out_sharding: Any = None,
+    ) -> Any:
+        """Each element so many times along ``axis``."""
+        return link.numpy.repeat(
+            self,
+            repeats,
+            axis,
+            total_repeat_length=total_repeat_length,
+            out_sharding=out_sharding,
+        )
+
+    # -- elements ----------------------------------------------------------------------
+
+    def astype(self, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+        """The values in another element type."""
+        return link.numpy.astype(self, dtype, copy=copy, device=device)
+
+    def view(self, dtype: Any = None, type: None = None) -> Any:
+        """The bits as elements of another type."""
+        return link.numpy.view(self, dtype, type)
+
+    def byteswap(self) -> Any:
+        """The bytes of each element in reverse order."""
+        return link.numpy.byteswap(self)
+
+    @property
+    def real(self) -> Any:
+        """The real part."""
+        return link.numpy.real(self)
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part."""
+        return link.numpy.imag(self)
+
+    @property
+    def at(self) -> Any:
+        """``x.at[index].set(values)`` and the like: a changed copy."""
+        return link.numpy.at(self)
+
+    def conj(self) -> Any:
+        """The complex conjugate."""
+        return link.numpy.conj(self)
+
+    def conjugate(self) -> Any:
+        """The complex conjugate."""
+        return link.numpy.conjugate(self)
+
+    def clip(self, min: Any = None, max: Any = None) -> Any:
+        """Each element brought between two bounds."""
+        return link.numpy.clip(self, min, max)
+
+    def round(self, decimals: int = 0, out: None = None) -> Any:
+        """Rounded to so many decimals."""
+        return link.numpy.round(self, decimals, out)
+
+    def take(
+        self,
+        indices: Any,
+        axis: int | None = None,
+        out: None = None,
+        mode: str | None = None,
+        unique_indices: bool = False,
+        indices_are_sorted: bool = False,
+        fill_value: Any = None,
+    ) -> Any:
+        """The elements at ``indices`` along ``axis``."""
+        return link.numpy.take(
+            self,
+            indices,
+            axis,
+            out,
+            mode,
+            unique_indices,
+            indices_are_sorted,
+            fill_value,
+        )
+
+    def choose(self, choices: Any, out: None = None, mode: str = "raise") -> Any:
+        """Of several arrays, the element of the one that each element numbers."""
+        return link.numpy.choose(self, choices, out, mode)
+
+    def compress(
+        self,
+        condition: Any,
+        axis: int | None = None,
+        *,
+        out: None = None,
+        size: int | None = None,
+        fill_value: Any = 0,
+    ) -> Any:
+        """The elements along ``axis`` for which the condition holds."""
+        return link.numpy.compress(
+            condition, self, axis, size=size, fill_value=fill_value, out=out
+        )
+
+    def dot(
+        self, b: Any, *, precision: Any = None, preferred_element_type: Any = None
+    ) -> Any:
+        """The product with a vector or matrix."""
+        return link.numpy.dot(
+            self, b, precision=precision, preferred_element_type=preferred_element_type
+        )

@@ -1,0 +1,94 @@
+"""The operators of arrays: each is a function of the NumPy namespace.
+
+That namespace lies several layers above. The one link upwards is ``link.numpy``, set when
+the package is imported, and it is the object that ``__array_namespace__`` answers with.
+"""
+
+from typing import Any
+
+import numpy as np
+
+
+class _Link:
+    """The way up to the NumPy namespace."""
+
+    numpy: Any = None
+
+
+link = _Link()
+
+#: what the operators take on their other side. Lists are among them because the functions
+#: say what to do with a list; anything else may define the operator itself.
+_OPERANDS = (bool, int, float, complex, np.ndarray, np.generic, list, tuple)
+_USUAL = frozenset({int, float, bool, complex, np.ndarray})
+
+
+def _is_operand(x: Any) -> bool:
+    return (
+        type(x) in _USUAL
+        or isinstance(x, (Operators, *_OPERANDS))
+        or hasattr(type(x), "__jax_array__")
+    )
+
+
+def _binary(name: str) -> Any:
+    def operator(self: Any, other: Any) -> Any:
+        if isinstance(other, Operators) or _is_operand(other):
+            return getattr(link.numpy, name)(self, other)
+        return NotImplemented
+
+    operator.__doc__ = f"covector.numpy.{name}(self, other)"
+    return operator
+
+
+def _reflected(name: str) -> Any:
+    def operator(self: Any, other: Any) -> Any:
+        if _is_operand(other):
+            return getattr(link.numpy, name)(other, self)
+        return NotImplemented
+
+    operator.__doc__ = f"covector.numpy.{name}(other, self)"
+    return operator
+
+
+class Operators:
+    """What Python's operators do with an array."""
+
+    __slots__ = ()
+    # NumPy leaves mixed expressions to us.
+    __array_priority__ = 1000
+    # Two equal arrays are two objects, and == answers with an array.
+    __hash__ = None  # type: ignore[assignment]
+
+    __add__, __radd__ = _binary("add"), _reflected("add")
+    __sub__, __rsub__ = _binary("subtract"), _reflected("subtract")
+    __mul__, __rmul__ = _binary("multiply"), _reflected("multiply")
+    __truediv__, __rtruediv__ = _binary("true_divide"), _reflected("true_divide")
+    __floordiv__, __rfloordiv__ = _binary("floor_divide"), _reflected("floor_divide")
+    __mod__, __rmod__ = _binary("remainder"), _reflected("remainder")
+    __divmod__, __rdivmod__ = _binary("divmod"), _reflected("divmod")
+    __pow__, __rpow__ = _binary("power"), _reflected("power")
+    __matmul__, __rmatmul__ = _binary("matmul"), _reflected("matmul")
+    __and__, __rand__ = _binary("bitwise_and"), _reflected("bitwise_and")
+    __or__, __ror__ = _binary("bitwise_or"), _reflected("bitwise_or")
+    __xor__, __rxor__ = _binary("bitwise_xor"), _reflected("bitwise_xor")
+    __lshift__, __rlshift__ = _binary("left_shift"), _reflected("left_shift")
+    __rshift__, __rrshift__ = _binary("right_shift"), _reflected("right_shift")
+    __lt__, __le__ = _binary("less"), _binary("less_equal")
+    __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
+    __eq__, __ne__ = _binary("equal"), _binary("not_equal")
+
+    def __neg__(self) -> Any:
+        return link.numpy.negative(self)
+
+    def __pos__(self) -> Any:
+        return link.numpy.positive(self)
+
+    def __abs__(self) -> Any:
+        return link.numpy.abs(self)
+
+    def __invert__(self) -> Any:
+        return link.numpy.invert(self)
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return link.numpy.round(self, ndigits or 0)

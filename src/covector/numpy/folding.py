@@ -1,0 +1,114 @@
+"""Folding an array with a function of two operands, for ``ufunc``.
+
+An associative function folds in a logarithmic number of steps (``ops.networks``); any other
+combines elements in order, in a loop that is compiled once.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.convert import as_array
+from covector.core.staging import stage
+from covector.errors import ArgumentError
+from covector.numpy.axis_order import moveaxis
+from covector.numpy.joining import concatenate, stack
+from covector.numpy.ranges import arange
+from covector.numpy.reshaping import broadcast_to, expand_dims
+from covector.ops import networks
+from covector.ops.casting import convert
+from covector.programs.scan import Scan
+
+Binary = Callable[[Any, Any], Any]
+
+
+def reduce_in_pairs(f: Binary, a: Any, axis: Sequence[int], keepdims: bool) -> Any:
+    """The elements along ``axis``, of which there are some, combined by associative f."""
+    out, _ = networks.fold(lambda x, y: (f(x, y), None), _in_front(a, axis), 0)
+    return expand_dims(out, tuple(axis)) if keepdims else out
+
+
+def accumulate_in_pairs(f: Binary, a: Any, axis: int) -> Any:
+    """Entry k combines the elements 0 … k along ``axis``; f is associative."""
+    return networks.scan(lambda x, y: (f(x, y), None), a, axis)[0]
+
+
+def reduce_in_order(f: Binary, a: Any, axis: Sequence[int], keepdims: bool) -> Any:
+    """The elements along ``axis``, of which there are some, from the first to the last."""
+    total, _ = _step(f, _in_front(a, axis))
+    return expand_dims(total, tuple(axis)) if keepdims else total
+
+
+def accumulate_in_order(f: Binary, a: Any, axis: int) -> Any:
+    """Entry k combines the elements 0 … k along ``axis``, from the first to the last."""
+    _, entries = _step(f, moveaxis(a, axis, 0))
+    return moveaxis(entries, 0, axis)
+
+
+def _step(f: Binary, x: Any) -> tuple[Any, Any]:
+    """What the elements along the first axis combine to, and the entries on the way."""
+    if x.shape[0] < 2:
+        return x[0] if x.shape[0] else None, x
+    first, rest = x[0], x[1:]
+
+    def combine(total: Any, element: Any) -> list[Any]:
+        out = as_array(f(total, element))
+        return [out, out]
+
+    types = [first.type, first.type]
+    found = stage(combine, types).jaxpr.out_types[0]
+    if found is not first.type:  # the combination of two may be of a wider dtype
+        first, types[0] = convert(first, found.dtype, found.weak), found
+    program = stage(combine, types, getattr(f, "__name__", ""))
+    scan = Scan(program.jaxpr, x.shape[0] - 1, len(program.captured), 1)
+    total, entries = scan(*program.captured, first, rest)
+    return total, concatenate([first[None], entries])
+
+
+def at_in_order(f: Callable[..., Any], a: Any, indices: Any, b: Any) -> Any:
+    """``a`` with f applied at each index, one after the other; b is its second operand."""
+    places = arange(a.size).reshape(a.shape)[indices]
+    operands = [places.ravel()]
+    if b is not None:
+        operands.append(broadcast_to(b, places.shape).ravel())
+
+    def change(flat: Any, place: Any, *second: Any) -> list[Any]:
+        return [flat.at[place].set(f(flat[place], *second))]
+
+    flat = a.ravel()
+    elements = [x.type.with_shape(()) for x in operands]
+    program = stage(change, [flat.type, *elements], getattr(f, "__name__", ""))
+    scan = Scan(program.jaxpr, places.size, len(program.captured), 1)
+    return scan(*program.captured, flat, *operands)[0].reshape(a.shape)
+
+
+def reduce_slices(f: Any, a: Any, indices: Any, axis: int) -> Any:
+    """The reductions of the slices along ``axis`` that begin at each of the indices."""
+    starts = np.asarray(indices)
+    n = a.shape[axis]
+    if starts.ndim != 1 or not dtypes.is_integer(starts.dtype):
+        raise ArgumentError(
+            f"{f.__name__}.reduceat needs a list of indices, but got {indices!r}."
+        )
+    if any(not 0 <= k < n for k in starts):
+        raise ArgumentError(
+            f"{f.__name__}.reduceat: the indices {starts.tolist()} must be from 0 to "
+            f"{n - 1}, the axis of {a.type} having {n} elements."
+        )
+    x = moveaxis(a, axis, 0)
+    ends = [*starts[1:], n]
+    parts = [
+        f.reduce(x[k:end]) if end > k else x[k]
+        for k, end in zip(starts.tolist(), ends, strict=True)
+    ]
+    return moveaxis(stack(parts), 0, axis)
+
+
+def _in_front(a: Any, axes: Sequence[int]) -> Any:
+    """``a`` with the given axes in front, joined to one."""
+    if len(axes) == 1:
+        return moveaxis(a, axes[0], 0)
+    x = moveaxis(a, tuple(axes), tuple(range(len(axes))))
+    return x.reshape((-1, *x.shape[len(axes) :]))

@@ -1,0 +1,225 @@
+"""``ufunc``: a function of scalars, applied to every element, that can also fold an array.
+
+    add(x, y)              every pair of elements
+    add.reduce(x)          x[0] + x[1] + …               along an axis
+    add.accumulate(x)      x[0], x[0] + x[1], …
+    add.reduceat(x, k)     the reductions of the slices that begin at k
+    add.at(x, k, y)        x with y added at k, once for each time an index occurs
+    add.outer(x, y)        every element of x with every element of y
+
+A fold that the namespace has a function for uses it (``add.reduce`` is ``sum``); those of
+other associative functions take a logarithmic number of steps (``folding``), and those of
+any Python function one step per element.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from covector.core.convert import as_array
+from covector.errors import ArgumentError, ImmutableArrayError
+from covector.numpy import folding
+from covector.numpy.axes import canonical_axes, canonical_axis, check_no_out
+from covector.numpy.creation import full
+from covector.numpy.selection import where as select_where
+from covector.numpy.vectorize import vectorize
+
+__all__ = ["frompyfunc", "ufunc"]
+
+
+class ufunc:
+    """A function of scalars that applies to every element, and folds along an axis.
+
+    Args:
+      func: takes ``nin`` scalars and returns ``nout``.
+      identity: what ``reduce`` gives for no element; None where there is no such value.
+      call: the same function for whole arrays; by default ``func`` is vectorized.
+      reduce: ``reduce(a, axis, keepdims)``, used by the method; likewise
+      accumulate: ``accumulate(a, axis)``,
+      at: ``at(a, indices, b)``, and
+      reduceat: ``reduceat(a, indices, axis)``.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.add.reduce(cnp.array([1, 2, 4])), cnp.add.accumulate(cnp.array([1, 2])))
+    7 [1 3]
+    """
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        /,
+        nin: int,
+        nout: int,
+        *,
+        name: str | None = None,
+        nargs: int | None = None,
+        identity: Any = None,
+        call: Callable[..., Any] | None = None,
+        reduce: Callable[..., Any] | None = None,
+        accumulate: Callable[..., Any] | None = None,
+        at: Callable[..., Any] | None = None,
+        reduceat: Callable[..., Any] | None = None,
+    ) -> None:
+        self.__name__ = self.__qualname__ = name or getattr(
+            func, "__name__", type(func).__name__
+        )
+        self.__module__ = getattr(func, "__module__", __name__)
+        self.__doc__ = func.__doc__
+        self.__wrapped__ = func
+        self.nin, self.nout = nin, nout
+        self.nargs = nin if nargs is None else nargs
+        self.identity = identity
+        self._call = call or vectorize(func)
+        self._reduce = reduce or partial(folding.reduce_in_order, self)
+        self._accumulate = accumulate or partial(folding.accumulate_in_order, self)
+        self._at = at or partial(folding.at_in_order, self)
+        self._reduceat = reduceat or partial(folding.reduce_slices, self)
+
+    def __repr__(self) -> str:
+        return f"<ufunc {self.__name__!r}>"
+
+    def __call__(self, *args: Any, out: Any = None, where: Any = None) -> Any:
+        if out is not None or where is not None:
+            self._refuse(out)
+        return self._call(*args)
+
+    def _refuse(self, out: Any) -> None:
+        check_no_out(self.__name__, out)
+        raise ImmutableArrayError(
+            f"{self.__name__} has no place to keep values where `where` is false: arrays "
+            f"are immutable. Use where(condition, {self.__name__}(…), other)."
+        )
+
+    # -- methods -----------------------------------------------------------------------
+
+    def reduce(
+        self,
+        a: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        """The elements along ``axis`` (None: all) combined into one.
+
+        Args:
+          initial: the value to begin with; needed for no elements, or with ``where``, if
+            the function has no identity.
+          where: which elements take part; broadcasts against ``a``.
+
+        Raises:
+          ArgumentError: the function is not one of two operands and one result, or there
+            is nothing to begin with.
+        """
+        who = f"{self.__name__}.reduce"
+        check_no_out(who, out)
+        a = self._prepare(who, a, dtype)
+        axes = canonical_axes(who, axis, a.ndim)
+        first = initial
+        if first is None and self.identity is not None:
+            first = as_array(self.identity).astype(a.dtype)
+        nothing = any(a.shape[k] == 0 for k in axes)
+        if first is None and (nothing or where is not None):
+            raise ArgumentError(
+                f"{who} of {a.type} over axes {axes}: {self.__name__} has no identity, so "
+                "without elements, or with `where`, it needs `initial`."
+            )
+        if where is not None:
+            a = select_where(where, a, first)
+        if nothing:
+            kept = [n for k, n in enumerate(a.shape) if k not in axes]
+            ones = [1 if k in axes else n for k, n in enumerate(a.shape)]
+            return full(ones if keepdims else kept, first, a.dtype)
+        result = self._reduce(a, axis=axes, keepdims=keepdims)
+        return result if initial is None else self(initial, result)
+
+    def accumulate(
+        self, a: Any, axis: int = 0, dtype: Any = None, out: Any = None
+    ) -> Any:
+        """Entry k along ``axis`` combines the elements 0 … k.
+
+        Raises:
+          ArgumentError: the function is not one of two operands and one result.
+          AxisError: ``axis`` is not an axis of ``a``.
+        """
+        who = f"{self.__name__}.accumulate"
+        a = self._prepare(who, a, dtype)
+        check_no_out(who, out)
+        return self._accumulate(a, axis=canonical_axis(who, axis, a.ndim))
+
+    def at(self, a: Any, indices: Any, b: Any = None, *, inplace: bool = True) -> Any:
+        """``a`` with the function applied at ``indices``, repeatedly where they repeat.
+
+        Raises:
+          ImmutableArrayError: without ``inplace=False``: ``a`` itself does not change.
+        """
+        who = f"{self.__name__}.at"
+        if inplace:
+            raise ImmutableArrayError(
+                f"{who} cannot change its first argument: arrays are immutable. With "
+                "inplace=False it returns the changed array."
+            )
+        if (b is None) != (self.nin == 1):
+            raise ArgumentError(
+                f"{who} takes {self.nin - 1} operands beside the array."
+            )
+        return self._at(as_array(a, who), indices, b)
+
+    def reduceat(
+        self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None
+    ) -> Any:
+        """The reductions of the slices of ``a`` from each index to the next.
+
+        The last slice goes to the end; where the next index is not larger, the slice is
+        the one element. ``indices`` must be known, not traced.
+        """
+        who = f"{self.__name__}.reduceat"
+        a = self._prepare(who, a, dtype)
+        check_no_out(who, out)
+        return self._reduceat(a, indices, axis=canonical_axis(who, axis, a.ndim))
+
+    def outer(self, a: Any, b: Any, /) -> Any:
+        """Every element of ``a`` with every element of ``b``: shape ``a.shape + b.shape``."""
+        if self.nin != 2:
+            raise ArgumentError(
+                f"{self.__name__}.outer needs a function of two operands, but "
+                f"{self.__name__} takes {self.nin}."
+            )
+        who = f"{self.__name__}.outer"
+        a, b = as_array(a, who), as_array(b, who)
+        return self(a.reshape((*a.shape, *[1] * b.ndim)), b)
+
+    def _prepare(self, who: str, a: Any, dtype: Any) -> Any:
+        if (self.nin, self.nout) != (2, 1):
+            raise ArgumentError(
+                f"{who} needs a function of two operands and one result, but "
+                f"{self.__name__} has {self.nin} and {self.nout}."
+            )
+        a = as_array(a, who)
+        return a if dtype is None else a.astype(dtype)
+
+
+def frompyfunc(
+    func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None
+) -> ufunc:
+    """A ufunc made of a Python function of ``nin`` scalars with ``nout`` results.
+
+    Args:
+      identity: what ``reduce`` begins with, if there is such a value.
+
+    Raises:
+      ArgumentError: ``func`` cannot be called, or ``nin`` or ``nout`` is no count.
+
+    >>> import covector.numpy as cnp
+    >>> both = frompyfunc(lambda x, y: x + 10 * y, 2, 1)
+    >>> both(cnp.arange(3), 1).tolist(), int(both.reduce(cnp.arange(3)))
+    ([10, 11, 12], 30)
+    """
+    if not callable(func) or not all(isinstance(n, int) and n > 0 for n in (nin, nout)):
+        raise ArgumentError(
+            "frompyfunc needs a function, how many operands it takes and how many results "
+            f"it has, but got {func!r}, {nin!r} and {nout!r}."
+        )
+    return ufunc(func, nin, nout, identity=identity)
