@@ -1,0 +1,90 @@
+"""Arrays from nothing but a shape: counting, or one value everywhere."""
+
+import operator
+from typing import Any
+
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.errors import TypeMismatch
+from covector.numpy import creation
+from covector.numpy.axes import canonical_axis, canonical_shape
+from covector.numpy.types import asked_dtype
+from covector.ops.creation import Iota
+
+__all__ = ["broadcasted_iota", "empty", "full", "full_like", "iota"]
+
+
+def iota(dtype: Any, size: int) -> Array:
+    """0, 1, … up to ``size`` − 1.
+
+    Raises:
+      DTypeError: ``dtype`` is no number.
+
+    >>> print(iota("float32", 3))
+    [0. 1. 2.]
+    """
+    return broadcasted_iota(dtype, (operator.index(size),), 0)
+
+
+def broadcasted_iota(
+    dtype: Any, shape: Any, dimension: int, *, out_sharding: Any = None
+) -> Array:
+    """0, 1, 2, … along one axis of ``shape``, the same along all others.
+
+    >>> broadcasted_iota(int, (2, 3), 1).tolist()
+    [[0, 1, 2], [0, 1, 2]]
+    """
+    shape = canonical_shape("broadcasted_iota", shape)
+    axis = canonical_axis("broadcasted_iota", dimension, len(shape), "dimension")
+    x = Iota(asked_dtype(dtype), shape, axis)()
+    return x if out_sharding is None else x.to_device(out_sharding)
+
+
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
+) -> Array:
+    """An array of one value.
+
+    Args:
+      fill_value: a scalar.
+      dtype: by default that of the value, weak where it is a Python number.
+
+    Raises:
+      TypeMismatch: ``fill_value`` is not a scalar.
+
+    >>> full((2,), 1.5).tolist()
+    [1.5, 1.5]
+    """
+    value = _scalar("full", fill_value)
+    return creation.full(shape, value, dtype, out_sharding=sharding)
+
+
+def full_like(
+    x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None
+) -> Array:
+    """An array of one value, in the shape and dtype of ``x`` unless others are given.
+
+    >>> full_like(iota(int, 3), 7).tolist()
+    [7, 7, 7]
+    """
+    value = _scalar("full_like", fill_value)
+    return creation.full_like(x, value, dtype, shape, out_sharding=sharding)
+
+
+def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Array:
+    """An array whose values do not matter; they are zeros.
+
+    >>> empty((2,), "int8").tolist()
+    [0, 0]
+    """
+    return creation.empty(shape, dtype, out_sharding=out_sharding)
+
+
+def _scalar(who: str, value: Any) -> Any:
+    array = as_array(value, who)
+    if array.type.ndim:
+        raise TypeMismatch(
+            f"{who} needs a scalar as its value, but got {array.type}. "
+            f"covector.numpy.{who} takes arrays that broadcast."
+        )
+    return array

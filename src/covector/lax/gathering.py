@@ -1,0 +1,343 @@
+"""Gather and scatter: reading and writing windows at places given by an array.
+
+``GatherDimensionNumbers`` and ``ScatterDimensionNumbers`` say which axes are which,
+``mode`` what becomes of windows outside the operand. Indexing with arrays, ``x[i]`` and
+``x.at[i]``, is written in these and easier to read.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar
+from covector.core.types import ArrayType
+from covector.errors import TypeMismatch
+from covector.lax.control_flow import while_loop
+from covector.lax.slicing import like
+from covector.numpy.axes import canonical_axes, canonical_shape
+from covector.numpy.indexing import joined_places
+from covector.numpy.updating import fill_text
+from covector.ops.arithmetic import add, neg
+from covector.ops.broadcasting import filled, zeros
+from covector.ops.comparison import lt
+from covector.ops.gathering import Gather, ScatterAdd, Scattering
+from covector.ops.reductions import ReduceMax
+from covector.ops.scattering import Scatter, ScatterMax, ScatterMin, ScatterMul
+from covector.ops.selection import where
+from covector.ops.transposing import Reshape
+from covector.ops.windows import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+)
+from covector.transforms.vmap import vmap
+
+__all__ = [
+    "GatherDimensionNumbers",
+    "GatherScatterMode",
+    "ScatterDimensionNumbers",
+    "gather",
+    "index_take",
+    "scatter",
+    "scatter_add",
+    "scatter_apply",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_sub",
+]
+
+
+def gather(  # noqa: PLR0913  as callers know it
+    operand: Any,
+    start_indices: Any,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Sequence[int],
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: str | GatherScatterMode | None = None,
+    fill_value: Any = None,
+) -> Array:
+    """The windows of ``operand`` at the places that ``start_indices`` names.
+
+    Args:
+      start_indices: ``[..., k]``: one place for each of the axes ``start_index_map``.
+      slice_sizes: the length of a window along each axis of the operand.
+      unique_indices, indices_are_sorted: promises that may make it faster.
+      mode: of windows outside: ``"fill"`` (default), ``"clip"``,
+        ``"promise_in_bounds"``.
+      fill_value: by default NaN, the least integer (the largest if unsigned), or True.
+
+    Returns:
+      The axes ``offset_dims`` are those of a window; the others, in order, those of
+      ``start_indices`` but the last.
+
+    Raises:
+      TypeMismatch: the numbers of axes or the sizes do not fit; the message says which.
+      DTypeError: the indices are not integers.
+
+    >>> import covector.numpy as cnp
+    >>> x = cnp.arange(8).reshape(4, 2)
+    >>> rows = GatherDimensionNumbers((1,), (0,), (0,))
+    >>> gather(x, cnp.array([[3], [1]]), rows, (1, 2)).tolist()
+    [[6, 7], [2, 3]]
+    """
+    take = Gather(
+        GatherDimensionNumbers(*map(tuple, dimension_numbers)),
+        canonical_shape("gather", slice_sizes, "slice_sizes"),
+        bool(indices_are_sorted),
+        bool(unique_indices),
+        GatherScatterMode.from_any(mode),
+        fill_text(fill_value),
+    )
+    return take(as_array(operand, "gather"), as_array(start_indices, "gather"))
+
+
+def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
+    """Elements at ``idxs[k]`` along ``axes[k]``, which become the axes of the indices.
+
+    The indices have one shape. They are taken modulo the length of their axis.
+
+    >>> import covector.numpy as cnp
+    >>> x = cnp.arange(6).reshape(2, 3)
+    >>> index_take(x, (cnp.array([0, 1]), cnp.array([2, -2])), (0, 1)).tolist()
+    [2, 4]
+    """
+    x = as_array(src, "index_take")
+    axes = canonical_axes("index_take", axes, x.type.ndim, "axes")
+    indices = [as_array(i, "index_take") for i in idxs]
+    if not indices or len(indices) != len(axes):
+        raise TypeMismatch(
+            f"index_take needs indices for each of the axes {axes}, but got "
+            f"{len(indices)}."
+        )
+    places = [i % x.type.shape[a] for i, a in zip(indices, axes, strict=True)]
+    batch = places[0].type.shape
+    window = range(len(batch), len(batch) + x.type.ndim - len(axes))
+    numbers = GatherDimensionNumbers(tuple(window), tuple(sorted(axes)), axes)
+    sizes = tuple([1 if a in axes else n for a, n in enumerate(x.type.shape)])
+    return Gather(numbers, sizes)(x, joined_places(places, batch))
+
+
+def scatter(  # noqa: PLR0913  as callers know it
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """``operand`` with windows at the places that ``scatter_indices`` names replaced.
+
+    Where windows overlap, one of the updates wins: the last on CPUs, any on others.
+
+    Args:
+      scatter_indices: as ``start_indices`` of ``gather``.
+      updates: of the dtype of the operand, and the shape of what a gather of these
+        windows gives.
+      indices_are_sorted, unique_indices: promises that may make it faster;
+        ``unique_indices`` also makes derivatives shorter.
+      mode: of windows outside: ``"drop"`` (default), ``"clip"``,
+        ``"promise_in_bounds"``.
+
+    Raises:
+      TypeMismatch: shapes, dtypes or numbers of axes do not fit.
+      DTypeError: the indices are not integers.
+
+    >>> import covector.numpy as cnp
+    >>> places, numbers = cnp.array([[3], [1]]), ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter(cnp.zeros(4, int), places, cnp.array([5, 6]), numbers).tolist()
+    [0, 6, 0, 5]
+    """
+    options = dimension_numbers, indices_are_sorted, unique_indices, mode
+    return _scatter(Scatter, operand, scatter_indices, updates, *options)
+
+
+def scatter_add(  # noqa: PLR0913  as callers know it
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """``scatter`` that adds the updates, each as often as its place is named.
+
+    >>> import covector.numpy as cnp
+    >>> places, numbers = cnp.array([[1], [1]]), ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_add(cnp.ones(3, int), places, cnp.array([5, 6]), numbers).tolist()
+    [1, 12, 1]
+    """
+    options = dimension_numbers, indices_are_sorted, unique_indices, mode
+    return _scatter(ScatterAdd, operand, scatter_indices, updates, *options)
+
+
+def scatter_sub(  # noqa: PLR0913  as callers know it
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """``scatter`` that subtracts the updates, each as often as its place is named.
+
+    >>> import covector.numpy as cnp
+    >>> places, numbers = cnp.array([[1], [1]]), ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_sub(cnp.ones(3, int), places, cnp.array([5, 6]), numbers).tolist()
+    [1, -10, 1]
+    """
+    options = dimension_numbers, indices_are_sorted, unique_indices, mode
+    x = as_array(operand, "scatter_sub")
+    negative = neg(like(x, updates, "scatter_sub"))
+    return _scatter(ScatterAdd, x, scatter_indices, negative, *options)
+
+
+def scatter_mul(  # noqa: PLR0913  as callers know it
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """``scatter`` that multiplies by the updates, each as often as its place is named.
+
+    Raises:
+      NotDifferentiable: of a derivative with respect to the updates where
+        ``unique_indices`` is not promised.
+
+    >>> import covector.numpy as cnp
+    >>> places, numbers = cnp.array([[1], [1]]), ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_mul(cnp.ones(3, int), places, cnp.array([5, 6]), numbers).tolist()
+    [1, 30, 1]
+    """
+    options = dimension_numbers, indices_are_sorted, unique_indices, mode
+    return _scatter(ScatterMul, operand, scatter_indices, updates, *options)
+
+
+def scatter_min(  # noqa: PLR0913  as callers know it
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """``scatter`` that keeps the smaller of what is there and the updates.
+
+    >>> import covector.numpy as cnp
+    >>> places, numbers = cnp.array([[1], [1]]), ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_min(cnp.zeros(3, int), places, cnp.array([5, -6]), numbers).tolist()
+    [0, -6, 0]
+    """
+    options = dimension_numbers, indices_are_sorted, unique_indices, mode
+    return _scatter(ScatterMin, operand, scatter_indices, updates, *options)
+
+
+def scatter_max(  # noqa: PLR0913  as callers know it
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """``scatter`` that keeps the larger of what is there and the updates.
+
+    >>> import covector.numpy as cnp
+    >>> places, numbers = cnp.array([[1], [1]]), ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_max(cnp.zeros(3, int), places, cnp.array([5, -6]), numbers).tolist()
+    [0, 5, 0]
+    """
+    options = dimension_numbers, indices_are_sorted, unique_indices, mode
+    return _scatter(ScatterMax, operand, scatter_indices, updates, *options)
+
+
+def scatter_apply(  # noqa: PLR0913  as callers know it
+    operand: Any,
+    scatter_indices: Any,
+    func: Callable[[Any], Any],
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    update_shape: Sequence[int] = (),
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """``operand`` with a function of scalars applied to the elements of windows.
+
+    It is applied to an element as often as its place is named. Where that is more than
+    once, there is no derivative backward: ``unique_indices`` says that it is not.
+
+    Args:
+      func: from one scalar of the dtype of the operand to another.
+      update_shape: the shape of what a gather of these windows gives.
+
+    >>> import covector.numpy as cnp
+    >>> places, numbers = cnp.array([[1], [1]]), ScatterDimensionNumbers((), (0,), (0,))
+    >>> x = cnp.array([3, 4])
+    >>> scatter_apply(x, places, lambda x: 10 * x, numbers, update_shape=(2,)).tolist()
+    [3, 400]
+    """
+    who = "scatter_apply"
+    x, indices = as_array(operand, who), as_array(scatter_indices, who)
+    options = indices_are_sorted, unique_indices, mode
+    write = _writing(Scatter, dimension_numbers, *options)
+    updates = ArrayType(canonical_shape(who, update_shape), x.type.dtype)
+    read = write.gather(x.type, updates)
+
+    def apply(values: Any) -> Any:
+        return Reshape(updates.shape)(vmap(func)(Reshape((updates.size,))(values)))
+
+    values = read(x, indices)
+    if write.is_unique(indices.type):
+        return write(x, indices, apply(values))
+    count = _writing(ScatterAdd, dimension_numbers, *options)
+    ones = filled(1, updates.with_dtype(dtypes.int32))
+    named = count(zeros(x.type.with_dtype(dtypes.int32)), indices, ones)
+    times = read(named, indices)
+    most = ReduceMax(tuple(range(times.type.ndim)))(times)
+
+    def again(state: Any) -> Any:
+        k, values = state
+        return add(k, one), where(lt(k, times), apply(values), values)
+
+    one = scalar(1, dtypes.int32)
+    start = (scalar(0, dtypes.int32), values)
+    _, values = while_loop(lambda state: lt(state[0], most), again, start)
+    return write(x, indices, values)
+
+
+def _writing(
+    kind: type[Scattering], numbers: Any, is_sorted: bool, unique: bool, mode: Any
+) -> Any:
+    """The operation with these parameters."""
+    return kind(
+        ScatterDimensionNumbers(*map(tuple, numbers)),
+        bool(is_sorted),
+        bool(unique),
+        GatherScatterMode.from_any(mode),
+    )
+
+
+def _scatter(
+    kind: type[Scattering], operand: Any, indices: Any, updates: Any, *options: Any
+) -> Array:
+    x = as_array(operand, kind.__name__)
+    write = _writing(kind, *options)
+    return write(x, as_array(indices, write.name), like(x, updates, write.name))

@@ -1,0 +1,339 @@
+"""The same elements in another shape, spread over new axes, joined and taken apart.
+
+The functions of the NumPy namespace promote and broadcast; these do only what they are
+told, and refuse the rest.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.core.types import ArrayType, Shape
+from covector.errors import ArgumentError, AxisError, TypeMismatch
+from covector.numpy import promote
+from covector.numpy.axes import canonical_axes, canonical_axis, canonical_shape
+from covector.numpy.repeating import tile as repeat_whole
+from covector.ops.broadcasting import BroadcastInDim
+from covector.ops.joining import Concatenate, Split, Stack, Unstack
+from covector.ops.transposing import Reshape, Transpose
+
+__all__ = [
+    "broadcast",
+    "broadcast_in_dim",
+    "broadcast_like",
+    "broadcast_shapes",
+    "broadcast_to_rank",
+    "collapse",
+    "concatenate",
+    "expand_dims",
+    "padtype_to_pads",
+    "reshape",
+    "split",
+    "squeeze",
+    "stack",
+    "tile",
+    "transpose",
+    "unstack",
+]
+
+
+# -- the same elements -----------------------------------------------------------------
+
+
+def reshape(
+    operand: Any,
+    new_sizes: Any,
+    dimensions: Sequence[int] | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """The elements in row-major order, in another shape.
+
+    Args:
+      new_sizes: lengths, all of them known.
+      dimensions: the order in which the axes of the operand are run through instead.
+
+    Raises:
+      TypeMismatch: the numbers of elements differ.
+
+    >>> import covector.numpy as cnp
+    >>> reshape(cnp.arange(6).reshape(2, 3), (3, 2), (1, 0)).tolist()
+    [[0, 3], [1, 4], [2, 5]]
+    """
+    x = as_array(operand, "reshape")
+    if dimensions is not None:
+        x = transpose(x, dimensions)
+    shape = canonical_shape("reshape", new_sizes, "new_sizes")
+    x = x if x.type.shape == shape else Reshape(shape)(x)
+    return x if out_sharding is None else x.to_device(out_sharding)
+
+
+def transpose(operand: Any, permutation: Sequence[int]) -> Array:
+    """Axis k of the result is axis ``permutation[k]`` of the operand.
+
+    Raises:
+      TypeMismatch: the permutation does not name each axis once.
+
+    >>> import covector.numpy as cnp
+    >>> transpose(cnp.zeros((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
+    x = as_array(operand, "transpose")
+    order = canonical_shape("transpose", permutation, "permutation")
+    return x if order == tuple(range(x.type.ndim)) else Transpose(order)(x)
+
+
+def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
+    """The array without these axes, which have length 1.
+
+    Raises:
+      TypeMismatch: one of them has another length.
+
+    >>> import covector.numpy as cnp
+    >>> squeeze(cnp.zeros((1, 3, 1)), (0, -1)).shape
+    (3,)
+    """
+    x = as_array(array, "squeeze")
+    gone = canonical_axes("squeeze", dimensions, x.type.ndim, "dimensions")
+    if any([x.type.shape[a] != 1 for a in gone]):
+        raise TypeMismatch(
+            f"squeeze of {x.type} cannot leave out axes {gone}: only axes of length 1."
+        )
+    return reshape(x, [n for a, n in enumerate(x.type.shape) if a not in gone])
+
+
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
+    """The array with new axes of length 1, which are axes ``dimensions`` of the result.
+
+    >>> import covector.numpy as cnp
+    >>> expand_dims(cnp.zeros(3), (0, -1)).shape
+    (1, 3, 1)
+    """
+    x = as_array(array, "expand_dims")
+    count = x.type.ndim + len(canonical_shape("expand_dims", dimensions))
+    new = canonical_axes("expand_dims", dimensions, count, "dimensions")
+    lengths = iter(x.type.shape)
+    return reshape(x, [1 if a in new else next(lengths) for a in range(count)])
+
+
+def collapse(
+    operand: Any, start_dimension: int, stop_dimension: int | None = None
+) -> Array:
+    """The axes from ``start_dimension`` to before ``stop_dimension`` merged into one.
+
+    >>> import covector.numpy as cnp
+    >>> collapse(cnp.zeros((2, 3, 4)), 1).shape
+    (2, 12)
+    """
+    x = as_array(operand, "collapse")
+    first, last, _ = slice(start_dimension, stop_dimension).indices(x.type.ndim)
+    if last < first:
+        raise AxisError(
+            f"collapse of {x.type} from axis {start_dimension} to {stop_dimension}: "
+            "the second must not be before the first."
+        )
+    shape = x.type.shape
+    return reshape(x, (*shape[:first], math.prod(shape[first:last]), *shape[last:]))
+
+
+# -- spread over new axes --------------------------------------------------------------
+
+
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
+    """The operand repeated over new axes of these lengths, in front.
+
+    >>> import covector.numpy as cnp
+    >>> broadcast(cnp.arange(2), (3,)).tolist()
+    [[0, 1], [0, 1], [0, 1]]
+    """
+    x = as_array(operand, "broadcast")
+    shape = (*canonical_shape("broadcast", sizes, "sizes"), *x.type.shape)
+    axes = range(len(shape) - x.type.ndim, len(shape))
+    return broadcast_in_dim(x, shape, tuple(axes), out_sharding=out_sharding)
+
+
+def broadcast_in_dim(
+    operand: Any,
+    shape: Any,
+    broadcast_dimensions: Sequence[int],
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """The operand spread over ``shape``; axis k becomes ``broadcast_dimensions[k]``.
+
+    Axes of length 1 are repeated, axes that are not named are new.
+
+    Raises:
+      TypeMismatch: an axis has neither length 1 nor that of its place.
+
+    >>> import covector.numpy as cnp
+    >>> broadcast_in_dim(cnp.arange(2), (2, 3), (0,)).tolist()
+    [[0, 0, 0], [1, 1, 1]]
+    """
+    x = as_array(operand, "broadcast_in_dim")
+    shape = canonical_shape("broadcast_in_dim", shape)
+    axes = canonical_shape("broadcast_in_dim", broadcast_dimensions, "axes")
+    if shape != x.type.shape or axes != tuple(range(len(shape))):
+        x = BroadcastInDim(shape, axes)(x)
+    return x if out_sharding is None else x.to_device(out_sharding)
+
+
+def broadcast_shapes(*shapes: Any) -> Shape:
+    """The shape to which all of these broadcast, by NumPy's rule.
+
+    Raises:
+      TypeMismatch: an axis has two lengths, neither of them 1.
+
+    >>> broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
+    types = [
+        ArrayType(canonical_shape("broadcast_shapes", s), np.bool_) for s in shapes
+    ]
+    return promote.broadcast_shapes("broadcast_shapes", types)
+
+
+def broadcast_to_rank(x: Any, rank: int) -> Array:
+    """The array with axes of length 1 in front, until it has ``rank`` of them.
+
+    >>> import covector.numpy as cnp
+    >>> broadcast_to_rank(cnp.zeros(3), 2).shape
+    (1, 3)
+    """
+    x = as_array(x, "broadcast_to_rank")
+    return reshape(x, (1,) * (rank - x.type.ndim) + x.type.shape)
+
+
+def broadcast_like(arr: Any, like_arr: Any) -> Array:
+    """The array spread by NumPy's rule over the shape of another one.
+
+    >>> import covector.numpy as cnp
+    >>> broadcast_like(1.5, cnp.zeros(2)).tolist()
+    [1.5, 1.5]
+    """
+    x, like = as_array(arr, "broadcast_like"), as_array(like_arr, "broadcast_like")
+    if (
+        promote.broadcast_shapes("broadcast_like", [x.type, like.type])
+        != like.type.shape
+    ):
+        raise TypeMismatch(
+            f"broadcast_like cannot spread {x.type} over the shape of {like.type}."
+        )
+    return promote.broadcast_to(x, like.type.shape)
+
+
+def tile(operand: Any, reps: Sequence[int]) -> Array:
+    """The operand repeated as a whole, ``reps[k]`` times along axis k.
+
+    >>> import covector.numpy as cnp
+    >>> tile(cnp.arange(2), (2,)).tolist()
+    [0, 1, 0, 1]
+    """
+    x, counts = as_array(operand, "tile"), canonical_shape("tile", reps, "reps")
+    if len(counts) != x.type.ndim:
+        raise TypeMismatch(
+            f"tile of {x.type} needs a count for each of its {x.type.ndim} axes, but "
+            f"got {counts}. covector.numpy.tile fills up with ones."
+        )
+    return repeat_whole(x, counts)
+
+
+# -- joined and taken apart ------------------------------------------------------------
+
+
+def concatenate(operands: Any, dimension: int) -> Array:
+    """The operands, of one dtype, one after the other along an axis.
+
+    Raises:
+      TypeMismatch: dtypes differ, or the lengths of other axes.
+
+    >>> import covector.numpy as cnp
+    >>> concatenate([cnp.arange(2), cnp.arange(3)], 0).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    parts = _operands("concatenate", operands)
+    ndim = parts[0].type.ndim if parts else 0
+    axis = canonical_axis("concatenate", dimension, ndim, "dimension")
+    return Concatenate(axis)(*parts)
+
+
+def stack(operands: Any, axis: int = 0) -> Array:
+    """The operands, of one shape and dtype, along a new axis.
+
+    >>> import covector.numpy as cnp
+    >>> stack([cnp.arange(2), cnp.arange(2)], axis=1).tolist()
+    [[0, 0], [1, 1]]
+    """
+    parts = _operands("stack", operands)
+    ndim = parts[0].type.ndim if parts else 0
+    return Stack(canonical_axis("stack", axis, ndim + 1))(*parts)
+
+
+def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
+    """Consecutive parts along an axis, ``sizes[k]`` elements in part k.
+
+    Raises:
+      TypeMismatch: the sizes do not add up to the length of the axis.
+
+    >>> import covector.numpy as cnp
+    >>> [part.tolist() for part in split(cnp.arange(5), (2, 3))]
+    [[0, 1], [2, 3, 4]]
+    """
+    x = as_array(operand, "split")
+    axis = canonical_axis("split", axis, x.type.ndim)
+    return list(Split(canonical_shape("split", sizes, "sizes"), axis)(x))
+
+
+def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
+    """The parts for each place along an axis, without that axis.
+
+    >>> import covector.numpy as cnp
+    >>> [row.tolist() for row in unstack(cnp.arange(4).reshape(2, 2))]
+    [[0, 1], [2, 3]]
+    """
+    x = as_array(x, "unstack")
+    return tuple(Unstack(canonical_axis("unstack", axis, x.type.ndim))(x))
+
+
+def _operands(who: str, operands: Any) -> list[Any]:
+    if isinstance(operands, Array):
+        return list(Unstack(0)(operands))
+    return [as_array(x, who) for x in operands]
+
+
+# -- padding of windows ----------------------------------------------------------------
+
+
+def padtype_to_pads(
+    in_shape: Sequence[int],
+    window_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str,
+) -> list[tuple[int, int]]:
+    """How much goes before and after each axis for a kind of padding.
+
+    Args:
+      padding: ``"VALID"``: nothing. ``"SAME"``: so much that windows begin at every
+        stride; an odd one goes behind, with ``"SAME_LOWER"`` in front.
+
+    >>> padtype_to_pads((10, 11), (3, 4), (2, 3), "SAME")
+    [(0, 1), (1, 1)]
+    """
+    kind = padding.upper() if isinstance(padding, str) else padding
+    if kind not in ("VALID", "SAME", "SAME_LOWER"):
+        raise ArgumentError(
+            "padtype_to_pads needs 'VALID', 'SAME' or 'SAME_LOWER', but got "
+            f"{padding!r}."
+        )
+    if kind == "VALID":
+        return [(0, 0)] * len(window_shape)
+    pads = []
+    for n, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
+        total = int(max((-(-n // stride) - 1) * stride + window - n, 0))
+        half = total // 2
+        pads.append((half, total - half) if kind == "SAME" else (total - half, half))
+    return pads
