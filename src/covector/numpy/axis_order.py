@@ -1,19 +1,33 @@
 """The order of axes, and of elements along them: transpose, flip, rotate, roll."""
 
+import operator
 from typing import Any
 
+import numpy as np
+
 from covector.core.array_like import Array
-from covector.core.convert import as_array
-from covector.errors import AxisError
+from covector.core.convert import as_array, scalar
+from covector.core.trace import Tracer
+from covector.errors import ArgumentError, AxisError
+from covector.numpy.arithmetic import remainder
 from covector.numpy.axes import canonical_axes, canonical_axis
+from covector.numpy.reshaping import ravel, reshape
 from covector.ops.broadcasting import move_axis
+from covector.ops.dynamic_slicing import DynamicSlice
+from covector.ops.joining import Concatenate, Split, Unstack
+from covector.ops.slicing import Rev
 from covector.ops.transposing import Transpose
 
 __all__ = [
+    "flip",
+    "fliplr",
+    "flipud",
     "matrix_transpose",
     "moveaxis",
     "permute_dims",
+    "roll",
     "rollaxis",
+    "rot90",
     "swapaxes",
     "transpose",
 ]
@@ -123,3 +137,119 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     k = canonical_axis("rollaxis", axis, ndim)
     to = ndim if start == ndim else canonical_axis("rollaxis", start, ndim, "start")
     return move_axis(x, k, to - (k < to))
+
+
+# -- elements along axes ---------------------------------------------------------------
+
+
+def flip(m: Any, axis: Any = None) -> Array:
+    """``m`` with its elements in opposite order along ``axis`` (None: along all).
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.flip(cnp.arange(3)))
+    [2 1 0]
+    """
+    return _flip("flip", as_array(m, "flip"), axis)
+
+
+def flipud(m: Any) -> Array:
+    """``m`` upside down: its first axis in opposite order.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.flipud(cnp.array([[1, 2], [3, 4]])).tolist()
+    [[3, 4], [1, 2]]
+    """
+    return _flip("flipud", as_array(m, "flipud"), 0)
+
+
+def fliplr(m: Any) -> Array:
+    """``m`` with left and right exchanged: its second axis in opposite order.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.fliplr(cnp.array([[1, 2], [3, 4]])).tolist()
+    [[2, 1], [4, 3]]
+    """
+    return _flip("fliplr", as_array(m, "fliplr"), 1)
+
+
+def _flip(who: str, x: Any, axis: Any) -> Any:
+    axes = canonical_axes(who, axis, x.type.ndim)
+    return Rev(tuple(sorted(axes)))(x) if axes else x
+
+
+def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Array:
+    """``m`` turned by ``k`` quarters of a circle, from the first of two axes to the
+    second.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.rot90(cnp.array([[1, 2], [3, 4]])).tolist()
+    [[2, 4], [1, 3]]
+    """
+    x = as_array(m, "rot90")
+    plane = canonical_axes("rot90", tuple(axes), x.type.ndim, "axes")
+    if len(plane) != 2:
+        raise ArgumentError(f"rot90 turns in the plane of two axes, but got {axes}.")
+    first, second = plane
+    match operator.index(k) % 4:
+        case 1:
+            return swapaxes(_flip("rot90", x, second), first, second)
+        case 2:
+            return _flip("rot90", x, plane)
+        case 3:
+            return _flip("rot90", swapaxes(x, first, second), second)
+    return x
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Array:
+    """``a`` with elements moved by ``shift`` places along ``axis``, around the end.
+
+    Args:
+      shift: an integer, which may be traced, or one for each axis.
+      axis: an axis, or several, which may be the same; None rolls ``a`` raveled.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.roll(cnp.arange(5), 2))
+    [3 4 0 1 2]
+    """
+    x = as_array(a, "roll")
+    if axis is None:
+        return reshape(roll(ravel(x), shift, 0), x.type.shape)
+    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    shifts = _shifts(shift)
+    if len(shifts) == 1:
+        shifts = shifts * len(axes)
+    elif len(axes) == 1:
+        axes = tuple(axes) * len(shifts)
+    if len(shifts) != len(axes):
+        raise ArgumentError(
+            "roll needs as many shifts as axes, or one of either, but got "
+            f"{len(shifts)} shifts and axes {axis}."
+        )
+    for places, k in zip(shifts, axes, strict=True):
+        x = _roll(x, places, canonical_axis("roll", k, x.type.ndim))
+    return x
+
+
+def _shifts(shift: Any) -> list[Any]:
+    """Shifts as Python integers, or as scalar arrays where they are traced."""
+    if isinstance(shift, tuple | list):
+        return [s for each in shift for s in _shifts(each)]
+    if isinstance(shift, Tracer):
+        return [*Unstack(0)(ravel(shift))]
+    return [operator.index(s) for s in np.ravel(np.asarray(shift))]
+
+
+def _roll(x: Any, shift: Any, axis: int) -> Any:
+    n = x.type.shape[axis]
+    if n < 2:
+        return x
+    if isinstance(shift, int):
+        cut = -shift % n
+        if not cut:
+            return x
+        first, second = Split((cut, n - cut), axis)(x)
+        return Concatenate(axis)(second, first)
+    doubled = Concatenate(axis)(x, x)
+    starts = [scalar(0, shift.type.dtype)] * x.type.ndim
+    starts[axis] = remainder(-shift, n)
+    return DynamicSlice(x.type.shape)(doubled, *starts)

@@ -14,6 +14,8 @@ from covector.core.types import Shape
 from covector.errors import ArgumentError, AxisError, TypeMismatch
 from covector.numpy import promote
 from covector.numpy.axes import canonical_axes, canonical_shape
+from covector.ops.broadcasting import BroadcastInDim, zeros
+from covector.ops.slicing import Slice
 from covector.ops.transposing import Reshape, Transpose
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "expand_dims",
     "ravel",
     "reshape",
+    "resize",
     "squeeze",
 ]
 
@@ -228,3 +231,23 @@ def _each(who: str, arys: Any, lift: Any) -> Any:
     arrays = [as_array(a, who) for a in arys]
     lifted = [reshape(x, lift(x.type.shape)) for x in arrays]
     return lifted[0] if len(lifted) == 1 else lifted
+
+
+def resize(a: Any, new_shape: Any) -> Array:
+    """The elements of ``a``, repeated from the start or cut off, to fill ``new_shape``.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.resize(cnp.arange(3), (2, 4)).tolist()
+    [[0, 1, 2, 0], [1, 2, 0, 1]]
+    """
+    x = ravel(as_array(a, "resize"))
+    shape = canonical_shape("resize", new_shape, "new_shape")
+    if min(shape, default=0) < 0:
+        raise ArgumentError(f"resize to {shape}: lengths must not be negative.")
+    total, n = math.prod(shape), x.type.size
+    if n == 0:
+        return zeros(x.type.with_shape(shape))
+    if total > n:
+        count = -(-total // n)
+        x = Reshape((count * n,))(BroadcastInDim((count, n), (1,))(x))
+    return reshape(x if total == x.type.size else Slice((0,), (total,))(x), shape)

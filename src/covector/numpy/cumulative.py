@@ -1,0 +1,156 @@
+"""Running sums and products."""
+
+from typing import Any
+
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.core.types import ArrayType
+from covector.errors import AxisError
+from covector.numpy.axes import canonical_axis, check_no_out
+from covector.numpy.reducing import sum_dtype
+from covector.numpy.reshaping import ravel
+from covector.numpy.types import asked_dtype
+from covector.ops.broadcasting import filled
+from covector.ops.casting import convert
+from covector.ops.comparison import ne
+from covector.ops.cumulative import Cumprod, Cumsum
+from covector.ops.joining import Concatenate
+from covector.ops.selection import where
+
+__all__ = [
+    "cumprod",
+    "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
+    "nancumprod",
+    "nancumsum",
+]
+
+
+def cumsum(
+    a: Any, axis: int | None = None, dtype: Any = None, out: None = None
+) -> Array:
+    """Running sums along ``axis``; None: of ``a`` raveled.
+
+    Args:
+      dtype: of the result; by default that of ``a``, bools counting as integers.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.cumsum(cnp.array([1, 2, 4])))
+    [1 3 7]
+    """
+    return _running("cumsum", Cumsum, a, axis, dtype, out)
+
+
+def cumprod(
+    a: Any, axis: int | None = None, dtype: Any = None, out: None = None
+) -> Array:
+    """Running products along ``axis``; arguments are those of ``cumsum``.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.cumprod(cnp.array([1, 2, 4])))
+    [1 2 8]
+    """
+    return _running("cumprod", Cumprod, a, axis, dtype, out)
+
+
+def nancumsum(
+    a: Any, axis: int | None = None, dtype: Any = None, out: None = None
+) -> Array:
+    """Running sums along ``axis`` in which NaN counts as 0.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.nancumsum(cnp.array([1.0, cnp.nan, 2.0])))
+    [1. 1. 3.]
+    """
+    return _running("nancumsum", Cumsum, _without_nan(a, 0), axis, dtype, out)
+
+
+def nancumprod(
+    a: Any, axis: int | None = None, dtype: Any = None, out: None = None
+) -> Array:
+    """Running products along ``axis`` in which NaN counts as 1.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.nancumprod(cnp.array([2.0, cnp.nan, 3.0])))
+    [2. 2. 6.]
+    """
+    return _running("nancumprod", Cumprod, _without_nan(a, 1), axis, dtype, out)
+
+
+def _without_nan(a: Any, neutral: int) -> Any:
+    x = as_array(a, "nancumsum")
+    if not dtypes.is_inexact(x.type.dtype):
+        return x
+    return where(ne(x, x), filled(neutral, ArrayType((), x.type.dtype)), x)
+
+
+def _running(who: str, op: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
+    check_no_out(who, out)
+    x = as_array(a, who)
+    if dtype is not None:
+        x = convert(x, asked_dtype(dtype))
+    elif dtypes.is_bool(x.type.dtype):
+        x = convert(x, sum_dtype(x.type.dtype))
+    if axis is None or not x.type.ndim:
+        x, axis = ravel(x), axis or 0
+    return op(canonical_axis(who, axis, x.type.ndim))(convert(x, x.type.dtype))
+
+
+def cumulative_sum(
+    x: Any,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: Any = None,
+    include_initial: bool = False,
+) -> Array:
+    """Running sums along ``axis``, which may be left out for arrays with one axis.
+
+    Args:
+      dtype: of the result; by default that of ``x``, where bools and narrow integers
+        count as integers of the default width.
+      include_initial: whether the result begins with 0, and is longer by one.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.cumulative_sum(cnp.array([1, 2, 4]), include_initial=True))
+    [0 1 3 7]
+    """
+    return _cumulative("cumulative_sum", Cumsum, x, axis, dtype, include_initial)
+
+
+def cumulative_prod(
+    x: Any,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: Any = None,
+    include_initial: bool = False,
+) -> Array:
+    """Running products along ``axis``; arguments are those of ``cumulative_sum``.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.cumulative_prod(cnp.array([1, 2, 4]), include_initial=True))
+    [1 1 2 8]
+    """
+    return _cumulative("cumulative_prod", Cumprod, x, axis, dtype, include_initial)
+
+
+def _cumulative(
+    who: str, op: Any, x: Any, axis: Any, dtype: Any, include_initial: bool
+) -> Any:
+    x = as_array(x, who)
+    if axis is None and x.type.ndim != 1:
+        raise AxisError(
+            f"{who} needs to know along which axis, for {x.type} does not have exactly "
+            "one."
+        )
+    x = convert(x, sum_dtype(x.type.dtype) if dtype is None else asked_dtype(dtype))
+    k = canonical_axis(who, axis or 0, x.type.ndim)
+    out = op(k)(x)
+    if not include_initial:
+        return out
+    shape = (*x.type.shape[:k], 1, *x.type.shape[k + 1 :])
+    start = filled(1 if op is Cumprod else 0, ArrayType(shape, x.type.dtype))
+    return Concatenate(k)(start, out)

@@ -1,0 +1,121 @@
+"""Arrays repeated, as a whole and element by element."""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from covector import options
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.core.trace import Tracer
+from covector.errors import ArgumentError, ConcretizationTypeError, TypeMismatch
+from covector.numpy.axes import canonical_axis, canonical_shape
+from covector.numpy.cumulative import cumsum
+from covector.numpy.promote import broadcast_to
+from covector.numpy.reshaping import ravel, reshape
+from covector.numpy.searching import searchsorted
+from covector.numpy.taking import take
+from covector.ops.broadcasting import BroadcastInDim
+from covector.ops.creation import Iota
+
+__all__ = ["repeat", "tile"]
+
+
+def tile(A: Any, reps: Any) -> Array:
+    """``A`` repeated ``reps[k]`` times along axis k; the shorter of the two gets ones
+    in front.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.tile(cnp.array([1, 2]), (2, 2)).tolist()
+    [[1, 2, 1, 2], [1, 2, 1, 2]]
+    """
+    x = as_array(A, "tile")
+    counts = canonical_shape("tile", reps, "reps")
+    ndim = max(len(counts), x.type.ndim)
+    counts = (1,) * (ndim - len(counts)) + counts
+    lengths = (1,) * (ndim - x.type.ndim) + x.type.shape
+    if min(counts, default=0) < 0:
+        raise ArgumentError(f"tile needs counts that are not negative, but got {reps}.")
+    if set(counts) <= {1}:
+        return reshape(x, lengths)
+    pairs = tuple([n for pair in zip(counts, lengths, strict=True) for n in pair])
+    places = tuple([2 * k + 1 for k in range(ndim - x.type.ndim, ndim)])
+    shape = tuple([m * n for m, n in zip(counts, lengths, strict=True)])
+    return reshape(BroadcastInDim(pairs, places)(x), shape)
+
+
+def repeat(
+    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: Any = None
+) -> Array:
+    """``a`` with each element repeated in place.
+
+    Args:
+      repeats: how often each; an integer, or one for each place along ``axis``.
+      axis: None repeats the elements of ``a`` raveled.
+      total_repeat_length: the length of the result along ``axis``, which is needed
+        where ``repeats`` is traced. What is more is cut off; if the repeats are fewer,
+        the last place is repeated.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.repeat(cnp.array([7, 8, 9]), cnp.array([2, 0, 1])))
+    [7 7 9]
+    """
+    x = as_array(a, "repeat")
+    if axis is None:
+        x, axis = ravel(x), 0
+    elif not x.type.ndim:
+        x = reshape(x, (1,))
+    k = canonical_axis("repeat", axis, x.type.ndim)
+    n = x.type.shape[k]
+    if isinstance(repeats, Tracer):
+        return _repeat_traced(x, repeats, k, total_repeat_length)
+    counts = np.asarray(repeats)
+    if counts.size == 1 and total_repeat_length is None:
+        return _repeat_evenly(x, operator.index(counts.ravel()[0]), k)
+    if counts.shape not in ((), (1,), (n,)) or counts.min(initial=0) < 0:
+        raise _wrong_counts(x.type, k, counts.shape)
+    places = np.repeat(np.arange(n, dtype=np.int32), counts)
+    if total_repeat_length is not None:
+        missing = max(0, total_repeat_length - places.size)
+        places = np.pad(
+            places[:total_repeat_length], (0, missing), constant_values=n - 1
+        )
+    return take(x, places, k, mode="clip")
+
+
+def _repeat_evenly(x: Any, count: int, axis: int) -> Any:
+    if count < 0:
+        raise ArgumentError(
+            f"repeat needs a count that is not negative, but got {count}."
+        )
+    shape = x.type.shape
+    before, n, after = shape[:axis], shape[axis], shape[axis + 1 :]
+    places = tuple([k + (k > axis) for k in range(x.type.ndim)])
+    spread = BroadcastInDim((*before, n, count, *after), places)(x)
+    return reshape(spread, (*before, n * count, *after))
+
+
+def _repeat_traced(x: Any, repeats: Any, axis: int, total: Any) -> Any:
+    """Place k of the result is where the running sum of the repeats first exceeds k."""
+    n = x.type.shape[axis]
+    if total is None:
+        raise ConcretizationTypeError(
+            f"repeat of {x.type} by traced counts ({repeats.type}): the length of the "
+            f"result, which is a shape, is not known. {repeats.origin()} Say it with "
+            "total_repeat_length."
+        )
+    if repeats.type.shape not in ((), (1,), (n,)):
+        raise _wrong_counts(x.type, axis, repeats.type.shape)
+    counts = broadcast_to(repeats, (n,))
+    index = Iota(dtypes.default_int(options.current().enable_x64), (total,), 0)()
+    places = searchsorted(cumsum(counts), index, side="right")
+    return take(x, places, axis, mode="clip")
+
+
+def _wrong_counts(type_: Any, axis: int, shape: tuple[int, ...]) -> TypeMismatch:
+    return TypeMismatch(
+        f"repeat of {type_} along axis {axis} needs counts, none negative, of shape () "
+        f"or ({type_.shape[axis]},), but got {shape}."
+    )

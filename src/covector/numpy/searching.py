@@ -1,0 +1,498 @@
+"""Where elements are: the extrema, those that are not zero, the place in a sorted
+array.
+
+How many elements are not zero is a shape, so it must be known: the array is concrete,
+or ``size`` says how many to list.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from covector import options
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array, from_numpy, scalar
+from covector.core.trace import Tracer
+from covector.core.types import ArrayType
+from covector.errors import (
+    ArgumentError,
+    ConcretizationTypeError,
+    ImmutableArrayError,
+    TypeMismatch,
+)
+from covector.numpy.axes import canonical_axis, check_no_out
+from covector.numpy.compiled import fused
+from covector.numpy.cumulative import cumsum
+from covector.numpy.indexing import index
+from covector.numpy.promote import promote_dtypes
+from covector.numpy.reducing import kept_shape
+from covector.numpy.reshaping import ravel, reshape
+from covector.numpy.sorting import argsort
+from covector.numpy.taking import take
+from covector.ops.argmax import Argmax, Argmin
+from covector.ops.arithmetic import add, sub
+from covector.ops.bitwise import and_, not_, or_
+from covector.ops.broadcasting import BroadcastInDim, ReduceSum, zeros
+from covector.ops.casting import convert
+from covector.ops.comparison import le, lt, ne
+from covector.ops.creation import Iota
+from covector.ops.gathering import Gather
+from covector.ops.joining import Concatenate, Stack
+from covector.ops.reductions import ReduceAnd, highest, lowest
+from covector.ops.scattering import Scatter
+from covector.ops.selection import where
+from covector.ops.transposing import Reshape
+from covector.ops.windows import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+)
+
+__all__ = [
+    "argmax",
+    "argmin",
+    "argwhere",
+    "compress",
+    "extract",
+    "flatnonzero",
+    "nanargmax",
+    "nanargmin",
+    "nonzero",
+    "place",
+    "searchsorted",
+]
+
+
+def index_dtype() -> Any:
+    """The element type of places: the default integer."""
+    return dtypes.default_int(options.current().enable_x64)
+
+
+# -- extrema ---------------------------------------------------------------------------
+
+
+def argmax(
+    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """The place of the largest element along ``axis``, or of the first NaN.
+
+    Args:
+      axis: None gives the place in ``a`` raveled.
+      keepdims: whether the axis stays, with length 1.
+
+    Raises:
+      ArgumentError: there is no element.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.argmax(cnp.array([[1, 5], [7, 2]]), axis=1))
+    [1 0]
+    """
+    return _place_of("argmax", Argmax, a, axis, out, keepdims)
+
+
+def argmin(
+    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """The place of the smallest element along ``axis``, or of the first NaN.
+
+    Arguments are those of ``argmax``.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.argmin(cnp.array([[1, 5], [7, 2]]), axis=1))
+    [0 1]
+    """
+    return _place_of("argmin", Argmin, a, axis, out, keepdims)
+
+
+def _place_of(
+    who: str, op: Any, a: Any, axis: int | None, out: Any, keepdims: bool | None
+) -> Any:
+    check_no_out(who, out)
+    x = as_array(a, who)
+    shape = x.type.shape
+    if axis is None:
+        x, k, kept = ravel(x), 0, (1,) * len(shape)
+    else:
+        k = canonical_axis(who, axis, len(shape))
+        kept = kept_shape(shape, (k,))
+    if x.type.shape[k] == 0:
+        raise ArgumentError(
+            f"{who} of {x.type} along an axis of length 0: there is no element."
+        )
+    place = op(k, index_dtype())(x)
+    return Reshape(kept)(place) if keepdims else place
+
+
+def nanargmax(
+    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """The place of the largest element that is not NaN along ``axis``; −1 if all are.
+
+    Arguments are those of ``argmax``.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.nanargmax(cnp.array([1.0, cnp.nan, 3.0])))
+    2
+    """
+    x = as_array(a, "nanargmax")
+    return _nan_place("nanargmax", Argmax, x, axis, out, keepdims)
+
+
+def nanargmin(
+    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """The place of the smallest element that is not NaN along ``axis``; −1 if all are.
+
+    Arguments are those of ``argmax``.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.nanargmin(cnp.array([2.0, cnp.nan, 3.0])))
+    0
+    """
+    x = as_array(a, "nanargmin")
+    return _nan_place("nanargmin", Argmin, x, axis, out, keepdims)
+
+
+def _nan_place(
+    who: str, op: Any, x: Any, axis: int | None, out: Any, keepdims: bool | None
+) -> Any:
+    if not dtypes.is_inexact(x.type.dtype):
+        return _place_of(who, op, x, axis, out, keepdims)
+    missing = ne(x, x)
+    last = lowest(x.type.dtype) if op is Argmax else highest(x.type.dtype)
+    known = where(missing, scalar(last, x.type.dtype), x)
+    place = _place_of(who, op, known, axis, out, keepdims)
+    axes = tuple(range(x.type.ndim)) if axis is None else (axis % x.type.ndim,)
+    none = Reshape(place.type.shape)(ReduceAnd(axes)(missing)) if axes else missing
+    return where(none, scalar(-1, place.type.dtype), place)
+
+
+# -- elements that are not zero --------------------------------------------------------
+
+
+def nonzero(
+    a: Any, *, size: int | None = None, fill_value: Any = None
+) -> tuple[Array, ...]:
+    """The places of elements that are not zero, one array for each axis.
+
+    Args:
+      size: how many places to list; the first so many. Without it, ``a`` must be known.
+      fill_value: what to list when there are fewer: an integer, or one for each axis.
+
+    Raises:
+      ConcretizationTypeError: ``a`` is traced, and there is no ``size``.
+
+    >>> import covector.numpy as cnp
+    >>> [i.tolist() for i in cnp.nonzero(cnp.array([[0, 4], [5, 0]]))]
+    [[0, 1], [1, 0]]
+    """
+    return _nonzero("nonzero", a, size, fill_value)
+
+
+def _nonzero(who: str, a: Any, size: int | None, fill_value: Any) -> tuple[Any, ...]:
+    x = as_array(a, who)
+    if not x.type.ndim:
+        raise TypeMismatch(
+            f"{who} needs an array with at least one axis, but got {x.type}. For a "
+            "scalar, use atleast_1d."
+        )
+    mask = convert(x, dtypes.bool_)
+    fills = _fills(who, fill_value, x.type.ndim)
+    if isinstance(mask, Tracer):
+        return _nonzero_traced(who, mask, size, fills)
+    places = [i.astype(index_dtype()) for i in np.nonzero(np.asarray(mask))]
+    if size is not None:
+        missing = max(0, size - len(places[0]))
+        places = [
+            np.concatenate([i[:size], np.full(missing, fill, i.dtype)])
+            for i, fill in zip(places, fills, strict=True)
+        ]
+    return tuple([from_numpy(i) for i in places])
+
+
+def _fills(who: str, fill_value: Any, ndim: int) -> list[Any]:
+    """What to list for places that are not there, for each axis."""
+    if isinstance(fill_value, tuple):
+        if len(fill_value) != ndim:
+            raise ArgumentError(
+                f"{who} needs a fill value for each of {ndim} axes, or one for all, "
+                f"but got {fill_value}."
+            )
+        return list(fill_value)
+    if np.ndim(0 if fill_value is None else fill_value):
+        raise ArgumentError(
+            f"{who} needs a scalar fill value, or a tuple with one for each axis, but "
+            f"got {fill_value!r}."
+        )
+    return [0 if fill_value is None else fill_value] * ndim
+
+
+def _nonzero_traced(who: str, mask: Any, size: int | None, fills: list[Any]) -> Any:
+    if size is None:
+        raise ConcretizationTypeError(
+            f"{who} of a traced array ({mask.type}): how many elements are not zero, "
+            f"which is a shape, is not known. {mask.origin()} Say with size= how many "
+            "places to list (what is missing is filled up), or use where(condition, x, "
+            "y)."
+        )
+    shape, dtype = mask.type.shape, index_dtype()
+    flat, count = _first_true(ravel(mask), size)
+    there = lt(Iota(dtype, (size,), 0)(), count)
+    places = []
+    for axis in range(len(shape) - 1, -1, -1):
+        n = max(shape[axis], 1)
+        places.append(flat % n if axis else flat)
+        flat = flat // n if axis else flat
+    return tuple(
+        [
+            where(there, i, scalar(fill, dtype))
+            if isinstance(fill, int)
+            else where(there, i, convert(as_array(fill), dtype))
+            for i, fill in zip(places[::-1], fills, strict=True)
+        ]
+    )
+
+
+def _first_true(mask: Any, size: int) -> tuple[Any, Any]:
+    """The places of the first ``size`` true elements, and how many are true."""
+    dtype = index_dtype()
+    if not mask.type.size:
+        return zeros(ArrayType((size,), dtype)), scalar(0, dtype)
+    ranks = cumsum(convert(mask, dtype))
+    count = index(ranks, -1)
+    target = where(mask, sub(ranks, scalar(1, dtype)), scalar(size, dtype))
+    numbers = ScatterDimensionNumbers((), (0,), (0,))
+    scatter = Scatter(numbers, mode=GatherScatterMode.FILL_OR_DROP)
+    places = Iota(dtype, mask.type.shape, 0)()
+    empty = zeros(ArrayType((size,), dtype))
+    return scatter(empty, Reshape((mask.type.size, 1))(target), places), count
+
+
+def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """The places in ``a`` raveled of elements that are not zero.
+
+    Arguments are those of ``nonzero``.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.flatnonzero(cnp.array([[0, 4], [5, 0]])))
+    [1 2]
+    """
+    x = ravel(as_array(a, "flatnonzero"))
+    return _nonzero("flatnonzero", x, size, fill_value)[0]
+
+
+def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """The places of elements that are not zero, one row for each.
+
+    Arguments are those of ``nonzero``.
+
+    >>> import covector.numpy as cnp
+    >>> cnp.argwhere(cnp.array([[0, 4], [5, 0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+    x = as_array(a, "argwhere")
+    if not x.type.ndim:
+        (found,) = _nonzero("argwhere", reshape(x, (1,)), size, fill_value)
+        return zeros(ArrayType((found.type.size, 0), found.type.dtype))
+    return Stack(1)(*_nonzero("argwhere", x, size, fill_value))
+
+
+def compress(
+    condition: Any,
+    a: Any,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: Any = 0,
+    out: None = None,
+) -> Array:
+    """The parts of ``a`` along ``axis`` (None: the elements) for which a condition
+    holds.
+
+    Args:
+      condition: one bool for each place, or fewer.
+      size: how many parts to take; without it, the condition must be known.
+      fill_value: what stands where there are fewer.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.compress(cnp.array([True, False, True]), cnp.arange(3)))
+    [0 2]
+    """
+    check_no_out("compress", out)
+    x = as_array(a, "compress")
+    if axis is None:
+        x, axis = ravel(x), 0
+    mask = convert(as_array(condition, "compress"), dtypes.bool_)
+    k = canonical_axis("compress", axis, x.type.ndim)
+    n = x.type.shape[k]
+    if mask.type.ndim != 1 or mask.type.size > n:
+        if (
+            mask.type.ndim != 1
+            or isinstance(mask, Tracer)
+            or np.asarray(mask)[n:].any()
+        ):
+            raise TypeMismatch(
+                f"compress of {x.type} along axis {k} needs a condition of shape "
+                f"({n},) or shorter, but got {mask.type}."
+            )
+        mask = index(mask, slice(n))
+    (places,) = _nonzero("compress", mask, size, n)
+    return take(x, places, k, mode="fill", fill_value=fill_value)
+
+
+def extract(
+    condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0
+) -> Array:
+    """The elements of ``arr`` for which a condition holds; both are raveled.
+
+    Further arguments are those of ``compress``.
+
+    >>> import covector.numpy as cnp
+    >>> x = cnp.arange(4)
+    >>> print(cnp.extract(x > 1, x))
+    [2 3]
+    """
+    flat = ravel(as_array(condition, "extract"))
+    return compress(flat, arr, size=size, fill_value=fill_value)
+
+
+def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
+    """``arr`` with the elements that a mask selects replaced, in order, by those of
+    ``vals``, which repeat.
+
+    Raises:
+      ImmutableArrayError: without ``inplace=False``: ``arr`` itself does not change.
+
+    >>> import covector.numpy as cnp
+    >>> x = cnp.arange(4)
+    >>> print(cnp.place(x, x > 0, cnp.array([7, 8]), inplace=False))
+    [0 7 8 7]
+    """
+    if inplace:
+        raise ImmutableArrayError(
+            "place cannot change its first argument: arrays are immutable. With "
+            "inplace=False it returns the changed array."
+        )
+    x, values = as_array(arr, "place"), ravel(as_array(vals, "place"))
+    chosen = convert(as_array(mask, "place"), dtypes.bool_)
+    if chosen.type.size != x.type.size:
+        raise TypeMismatch(
+            "place needs a mask with as many elements as the array, but got "
+            f"{chosen.type} for {x.type}."
+        )
+    if not values.type.size:
+        raise ArgumentError("place needs at least one value, but got none.")
+    chosen = reshape(chosen, x.type.shape)
+    ranks = cumsum(convert(ravel(chosen), index_dtype())) - 1
+    new = reshape(take(values, ranks, mode="wrap"), x.type.shape)
+    return where(chosen, convert(new, x.type.dtype), x)
+
+
+# -- places in sorted arrays -----------------------------------------------------------
+
+#: elements up to which each is compared, in place of a search
+FEW = 32
+_METHODS = ("scan", "scan_unrolled", "sort", "compare_all")
+
+
+def searchsorted(
+    a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
+) -> Array:
+    """Where in a sorted array ``a`` elements would be inserted so that it stays sorted.
+
+    Args:
+      a: one axis, ascending, NaN last.
+      side: ``"left"``: before equal elements; ``"right"``: after them.
+      sorter: places that sort ``a``, if it is not sorted.
+      method: ``"compare_all"`` compares each pair, ``"sort"`` sorts both together; the
+        others search. The result is the same.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.searchsorted(cnp.array([1, 3, 3, 5]), cnp.array([3, 9])))
+    [1 4]
+    """
+    if side not in ("left", "right") or method not in _METHODS:
+        raise ArgumentError(
+            "searchsorted: side must be 'left' or 'right', and method one of "
+            f"{_METHODS}, but got {side!r} and {method!r}."
+        )
+    x, queries = promote_dtypes("searchsorted", a, v)
+    if x.type.ndim != 1:
+        raise TypeMismatch(
+            f"searchsorted needs an array with one axis, but got {x.type}."
+        )
+    if sorter is not None:
+        x = take(x, sorter)
+    if not x.type.size:
+        return zeros(ArrayType(queries.type.shape, index_dtype()))
+    all_pairs = method == "compare_all" or x.type.size <= FEW
+    if method == "sort" and x.type.size > FEW:
+        return _search_by_sorting(x, queries, side)
+    return _search(x, queries, side=side, all_pairs=all_pairs)
+
+
+def _search_on_host(a: Any, v: Any, *, side: str, all_pairs: bool) -> Any:
+    return np.asarray(np.searchsorted(a, v, side)).astype(index_dtype())
+
+
+@fused(host=_search_on_host)
+def _search(a: Any, v: Any, *, side: str, all_pairs: bool) -> Any:
+    """How many elements of ``a`` stand before each of ``v``.
+
+    The search goes from large steps to small: each is made if the element it leads to
+    stands before.
+    """
+    n, dtype = a.type.size, index_dtype()
+    if all_pairs:
+        shape = (*v.type.shape, n)
+        pairs = BroadcastInDim(shape, (len(shape) - 1,))(a)
+        others = BroadcastInDim(shape, tuple(range(len(shape) - 1)))(v)
+        return ReduceSum((len(shape) - 1,))(
+            convert(_before(pairs, others, side), dtype)
+        )
+    found = zeros(ArrayType(v.type.shape, dtype))
+    for k in range(n.bit_length() - 1, -1, -1):
+        reached = add(found, scalar((1 << k) - 1, dtype))
+        fits = lt(reached, scalar(n, dtype))
+        makes_it = and_(fits, _before(_element(a, reached), v, side))
+        found = where(makes_it, add(found, scalar(1 << k, dtype)), found)
+    return found
+
+
+def _search_by_sorting(a: Any, v: Any, side: str) -> Any:
+    """The places among both, sorted together, less those among the elements of
+    ``v``.
+    """
+    queries = ravel(v)
+    count = queries.type.size
+    both = (queries, a) if side == "left" else (a, queries)
+    among_both = _ranks(Concatenate(0)(*both))
+    start = 0 if side == "left" else a.type.size
+    among_both = index(among_both, slice(start, start + count))
+    return reshape(sub(among_both, _ranks(queries)), v.type.shape)
+
+
+def _ranks(x: Any) -> Any:
+    """The place that each element has in the sorted array."""
+    return argsort(argsort(x))
+
+
+def _element(a: Any, places: Any) -> Any:
+    """The elements of ``a`` at places; the last one beyond the end."""
+    numbers = GatherDimensionNumbers((), (0,), (0,))
+    gather = Gather(numbers, (1,), mode=GatherScatterMode.CLIP)
+    return gather(a, Reshape((*places.type.shape, 1))(places))
+
+
+def _before(a: Any, v: Any, side: str) -> Any:
+    """Whether ``a`` stands before ``v``, which is inserted on this side of equal
+    ones.
+    """
+    answer = lt(a, v) if side == "left" else le(a, v)
+    if not dtypes.is_inexact(a.type.dtype):
+        return answer
+    missing = ne(v, v)
+    if side == "left":
+        missing = and_(missing, not_(ne(a, a)))
+    return or_(answer, missing)

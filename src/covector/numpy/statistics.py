@@ -1,0 +1,270 @@
+"""Means and variances.
+
+Integers and bools are averaged as floating-point numbers, and what is narrower than
+float32 in float32; the result is rounded once.
+"""
+
+from typing import Any
+
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar
+from covector.errors import ArgumentError, DTypeError, TypeMismatch
+from covector.numpy.axes import canonical_axes, check_no_out
+from covector.numpy.compiled import fused
+from covector.numpy.promote import broadcast_to, promote_dtypes_inexact
+from covector.numpy.reducing import (
+    along,
+    count_along,
+    keep,
+    mask_for,
+    mean_dtype,
+    working_dtype,
+)
+from covector.numpy.reshaping import reshape
+from covector.numpy.types import asked_dtype
+from covector.ops.arithmetic import div, mul, sub
+from covector.ops.broadcasting import ReduceSum
+from covector.ops.casting import convert
+from covector.ops.comparison import gt
+from covector.ops.complex import conj, real
+from covector.ops.roots import sqrt
+from covector.ops.selection import where as select
+from covector.ops.transposing import Transpose
+
+__all__ = ["average", "mean", "std", "var"]
+
+
+def mean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Array:
+    """The average of the elements along ``axis``; NaN of none.
+
+    Args:
+      axis: an axis, several, or None for all.
+      dtype: of the result; by default that of ``a`` if floating or complex, else float.
+      keepdims: whether the axes stay, with length 1.
+      where: which elements take part; broadcasts to the shape of ``a``.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.mean(cnp.array([[1, 2], [3, 5]]), axis=1))
+    [1.5 4. ]
+    """
+    check_no_out("mean", out)
+    x = as_array(a, "mean")
+    axes = canonical_axes("mean", axis, x.type.ndim)
+    result = mean_dtype(x.type.dtype) if dtype is None else asked_dtype(dtype)
+    if where is None:
+        return _mean(x, axes=axes, dtype=result, keepdims=bool(keepdims))
+    mask = mask_for("mean", where, x.type)
+    return _mean(x, mask, axes=axes, dtype=result, keepdims=bool(keepdims))
+
+
+@fused()
+def _mean(x: Any, *mask: Any, axes: tuple[int, ...], dtype: Any, keepdims: bool) -> Any:
+    shape = x.type.shape
+    x = convert(x, working_dtype(mean_dtype(x.type.dtype)))
+    total, count = _total(x, mask, axes)
+    out = convert(div(total, count), dtype)
+    return keep(out, shape, axes) if keepdims else out
+
+
+def _total(x: Any, mask: tuple[Any, ...], axes: tuple[int, ...]) -> tuple[Any, Any]:
+    """The sum of the elements that take part, and how many they are."""
+    total = ReduceSum(tuple(sorted(axes)))
+    if not mask:
+        return total(x), scalar(count_along(x.type.shape, axes), x.type.dtype)
+    mask = broadcast_to(mask[0], x.type.shape)
+    count = total(convert(mask, dtypes.real_part(x.type.dtype)))
+    return total(select(mask, x, scalar(0, x.type.dtype))), convert(count, x.type.dtype)
+
+
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: int | float | None = None,
+) -> Array:
+    """The average squared distance |x − mean|² from the mean along ``axis``.
+
+    Args:
+      axis, dtype, keepdims, where: as for ``mean``. The result is real.
+      ddof: what is subtracted from the number of elements before dividing by it; NaN
+        where nothing is left.
+      mean: the mean, if it is known; broadcasts to the shape of ``a``.
+      correction: another name for ``ddof``.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.var(cnp.array([1.0, 2.0, 3.0, 4.0]), ddof=1))
+    1.6666666
+    """
+    check_no_out("var", out)
+    x = as_array(a, "var")
+    missing = _missing("var", ddof, correction)
+    return _spread("var", x, axis, dtype, keepdims, where, mean, missing)
+
+
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: int | float | None = None,
+) -> Array:
+    """The square root of the variance along ``axis``; arguments are those of ``var``.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.std(cnp.array([1.0, 3.0])))
+    1.0
+    """
+    check_no_out("std", out)
+    x = as_array(a, "std")
+    missing = _missing("std", ddof, correction)
+    return _spread("std", x, axis, dtype, keepdims, where, mean, missing)
+
+
+def _missing(who: str, ddof: Any, correction: Any) -> float:
+    """How many degrees of freedom are missing."""
+    if correction is None:
+        return ddof
+    if ddof != 0:
+        raise ArgumentError(
+            f"{who}: ddof and correction are two names for one number, but both are "
+            f"given: {ddof} and {correction}."
+        )
+    return correction
+
+
+def _spread(
+    who: str,
+    x: Any,
+    axis: Any,
+    dtype: Any,
+    keepdims: Any,
+    where: Any,
+    mean: Any,
+    missing: float,
+) -> Any:
+    """The variance or standard deviation."""
+    axes = canonical_axes(who, axis, x.type.ndim)
+    found = mean_dtype(x.type.dtype)
+    result = dtypes.real_part(found) if dtype is None else asked_dtype(dtype)
+    if dtypes.is_complex(found) and not dtypes.is_complex(result) and dtype is not None:
+        raise DTypeError(
+            f"{who} of {x.type} in a real element type is ambiguous: take real(x) or "
+            "abs(x) first, or leave out dtype."
+        )
+    given = [x]
+    if mean is not None:
+        given.append(as_array(mean, who))
+    if where is not None:
+        given.append(mask_for(who, where, x.type))
+    has = (mean is not None, where is not None)
+    how = {
+        "axes": axes,
+        "dtype": result,
+        "keepdims": bool(keepdims),
+        "missing": missing,
+    }
+    return _deviation(*given, has=has, root=who == "std", **how)
+
+
+@fused()
+def _deviation(
+    x: Any,
+    *given: Any,
+    has: tuple[bool, bool],
+    root: bool,
+    axes: tuple[int, ...],
+    dtype: Any,
+    keepdims: bool,
+    missing: float,
+) -> Any:
+    shape = x.type.shape
+    rest = list(given)
+    x = convert(x, working_dtype(mean_dtype(x.type.dtype)))
+    if has[0]:
+        center = broadcast_to(convert(rest.pop(0), x.type.dtype), shape)
+        total, count = _total(x, tuple(rest), axes)
+    else:
+        total, count = _total(x, tuple(rest), axes)
+        center = along(div(total, count), shape, axes)
+    distance = sub(x, center)
+    if dtypes.is_complex(x.type.dtype):
+        squares = real(mul(distance, conj(distance)))
+        count = real(count)
+    else:
+        squares = mul(distance, distance)
+    squares, _ = _total(squares, tuple(rest), axes)
+    zero = scalar(0, count.type.dtype)
+    free = sub(count, scalar(missing, count.type.dtype))
+    nan = scalar(float("nan"), count.type.dtype)
+    out = div(squares, select(gt(free, zero), free, nan))
+    out = convert(sqrt(out) if root else out, dtype)
+    return keep(out, shape, axes) if keepdims else out
+
+
+def average(
+    a: Any,
+    axis: Any = None,
+    weights: Any = None,
+    returned: bool = False,
+    keepdims: bool = False,
+) -> Array | tuple[Array, Array]:
+    """The average of the elements along ``axis``, each with a weight: Σ w·x / Σ w.
+
+    Args:
+      weights: of the shape of ``a``, or one for each place along ``axis``; by default
+        1.
+      returned: whether the sum of the weights is returned as well.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.average(cnp.array([1.0, 2.0]), weights=cnp.array([3.0, 1.0])))
+    1.25
+    """
+    x = as_array(a, "average")
+    axes = canonical_axes("average", axis, x.type.ndim)
+    if weights is None:
+        out = mean(x, axes, keepdims=keepdims)
+        count = scalar(count_along(x.type.shape, axes), out.type.dtype)
+        return (out, broadcast_to(count, out.type.shape)) if returned else out
+    x, w = promote_dtypes_inexact("average", x, weights)
+    if w.type.shape != x.type.shape:
+        w = _weights_along(x.type, w, axis, axes)
+    total = ReduceSum(tuple(sorted(axes)))
+    scale = total(w)
+    out = div(total(mul(x, w)), scale)
+    if keepdims:
+        out, scale = (keep(z, x.type.shape, axes) for z in (out, scale))
+    return (out, scale) if returned else out
+
+
+def _weights_along(type_: Any, w: Any, axis: Any, axes: tuple[int, ...]) -> Any:
+    """Weights for the places along the axes, repeated along all others."""
+    if axis is None or w.type.shape != tuple([type_.shape[k] for k in axes]):
+        raise TypeMismatch(
+            f"average of {type_} over axes {axes if axis is not None else None} needs "
+            "weights of its shape, or for given axes of their lengths, but got "
+            f"{w.type}."
+        )
+    order = sorted(range(len(axes)), key=lambda k: axes[k])
+    w = Transpose(tuple(order))(w)
+    shape = tuple([n if k in axes else 1 for k, n in enumerate(type_.shape)])
+    return broadcast_to(reshape(w, shape), type_.shape)

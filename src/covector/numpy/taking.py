@@ -1,0 +1,357 @@
+"""Elements taken from, and put into, an array along one axis or by flat place.
+
+Places outside the array read a fill value (NaN, the least integer, …) and change
+nothing, unless ``mode`` says otherwise:
+
+    "fill" "drop"   that, and the default; negative places count from the end
+    "clip"          the nearest place inside, so negative ones are the first
+    "wrap"          places repeat with the length of the axis
+"""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar
+from covector.core.trace import Tracer
+from covector.core.types import ArrayType, Shape
+from covector.errors import (
+    ArgumentError,
+    ConcretizationTypeError,
+    DTypeError,
+    ImmutableArrayError,
+    InvalidIndex,
+    TypeMismatch,
+)
+from covector.numpy.arithmetic import remainder
+from covector.numpy.axes import canonical_axis, check_no_out
+from covector.numpy.index_parsing import WHOLE, select
+from covector.numpy.indexing import (
+    CLIP,
+    FILL_OR_DROP,
+    Access,
+    counted,
+    read,
+)
+from covector.numpy.promote import broadcast, broadcast_to, promote_dtypes
+from covector.numpy.reshaping import ravel, reshape, resize
+from covector.numpy.updating import access_mode, at, fill_text
+from covector.ops.casting import convert
+from covector.ops.creation import Iota
+from covector.ops.extrema import clamp
+from covector.ops.gathering import Gather
+from covector.ops.selection import select_n
+from covector.ops.transposing import Reshape
+from covector.ops.windows import GatherDimensionNumbers
+
+__all__ = [
+    "choose",
+    "put",
+    "put_along_axis",
+    "take",
+    "take_along_axis",
+]
+
+
+def take(
+    a: Any,
+    indices: Any,
+    axis: int | None = None,
+    out: None = None,
+    mode: Any = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: Any = None,
+) -> Array:
+    """The elements of ``a`` at ``indices`` along ``axis``.
+
+    Args:
+      indices: integers of any shape, which takes the place of the axis in the result.
+      axis: None takes from ``a`` raveled.
+      mode: ``"fill"`` (the default), ``"clip"``, ``"wrap"`` or ``"promise_in_bounds"``.
+      unique_indices, indices_are_sorted: promises; if broken, the result is arbitrary.
+      fill_value: what is read outside.
+
+    Raises:
+      DTypeError: the indices are not integers.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.take(cnp.array([5.0, 6.0]), cnp.array([1, -1, 7])))
+    [ 6.  6. nan]
+    """
+    check_no_out("take", out)
+    x = as_array(a, "take")
+    if axis is None:
+        x, axis = ravel(x), 0
+    k = canonical_axis("take", axis, x.type.ndim)
+    places = _integers("take", indices)
+    if not x.type.shape[k] and places.type.size and mode != "fill":
+        raise InvalidIndex(
+            f"take from {x.type} along axis {k}, of length 0: there is no element. "
+            "With mode='fill' a fill value is read."
+        )
+    access = Access(
+        FILL_OR_DROP, fill_text(fill_value), indices_are_sorted, unique_indices
+    )
+    places, access = _by_mode("take", places, x.type.shape[k], mode, access)
+    selection = select(x.type, ((WHOLE,) * k + (places.type,)))
+    return read(x, selection, [places], access)
+
+
+def _integers(who: str, indices: Any) -> Any:
+    places = as_array(indices, who)
+    if dtypes.is_bool(places.type.dtype):
+        return convert(places, dtypes.int32)
+    if not dtypes.is_integer(places.type.dtype):
+        raise DTypeError(
+            f"{who} needs integers for indices, but got {places.type}. To truncate "
+            "them, use .astype(int)."
+        )
+    return places
+
+
+def _by_mode(
+    who: str, places: Any, n: int, mode: Any, access: Access
+) -> tuple[Any, Access]:
+    """The places to read with an axis of length ``n``, and how."""
+    if mode == "raise":
+        raise ArgumentError(
+            f"{who} cannot raise for indices that may be traced. Modes are 'fill', "
+            "'clip', 'wrap' and 'promise_in_bounds'."
+        )
+    if mode == "wrap":
+        return remainder(places, max(n, 1)), _with(
+            access, CLIP, access.wrap_negative_indices
+        )
+    found = access_mode(mode, FILL_OR_DROP)
+    return places, _with(
+        access, found, found is not CLIP and access.wrap_negative_indices
+    )
+
+
+def _with(access: Access, mode: Any, wrap: bool) -> Access:
+    return Access(
+        mode, access.fill, access.indices_are_sorted, access.unique_indices, wrap
+    )
+
+
+# -- one place for each ----------------------------------------------------------------
+
+
+def take_along_axis(
+    arr: Any,
+    indices: Any,
+    axis: int | None = -1,
+    mode: Any = None,
+    fill_value: Any = None,
+    *,
+    wrap_negative_indices: bool | None = None,
+) -> Array:
+    """The elements ``arr[…, indices[…, j, …], …]``: along ``axis``, for each place
+    beside it other ones.
+
+    Args:
+      indices: as many axes as ``arr``, and along all but ``axis`` lengths that
+        broadcast to its; ``argsort`` and ``argmax`` with keepdims give such. None for
+        ``axis`` takes from ``arr`` raveled.
+      mode: ``"fill"`` (the default), ``"clip"``, ``"wrap"`` or ``"promise_in_bounds"``.
+      fill_value: what is read outside.
+
+    >>> import covector.numpy as cnp
+    >>> x = cnp.array([[3, 1, 2], [6, 5, 4]])
+    >>> cnp.take_along_axis(x, cnp.argmin(x, 1, keepdims=True), 1).tolist()
+    [[1], [4]]
+    """
+    x = as_array(arr, "take_along_axis")
+    if axis is None:
+        x, axis = ravel(x), 0
+    places = _integers("take_along_axis", indices)
+    k = canonical_axis("take_along_axis", axis, x.type.ndim)
+    _check_along("take_along_axis", x.type, places.type, k)
+    access = Access(FILL_OR_DROP, fill_text(fill_value))
+    places, access = _by_mode("take_along_axis", places, x.type.shape[k], mode, access)
+    wrap = access.wrap_negative_indices and wrap_negative_indices is not False
+    places = counted(places, x.type.shape[k], wrap)
+    before, before_places, gather = _along(x.type, places.type, k, access)
+    return gather(before(x), before_places(places))
+
+
+def _check_along(who: str, x: ArrayType, places: ArrayType, axis: int) -> None:
+    fits = x.ndim == places.ndim and all(
+        [
+            m == n or 1 in (m, n)
+            for k, (m, n) in enumerate(zip(x.shape, places.shape, strict=True))
+            if k != axis
+        ]
+    )
+    if not fits:
+        raise TypeMismatch(
+            f"{who} needs indices with as many axes as the array and, along all but "
+            f"axis {axis}, lengths that broadcast with its, but got {x} and {places}."
+        )
+
+
+@lru_cache(4096)
+def _along(x: ArrayType, places: ArrayType, axis: int, access: Access) -> Any:
+    """The reshapes of both operands, and the gather.
+
+    Along the axes beside ``axis``, array and indices run in step; one of length 1
+    against a longer one is dropped from the array, or makes a window of that axis of
+    the array.
+    """
+    kept_x, kept_places, sizes, windows = [], [], [], []
+    batch_x, batch_places = [], []
+    for k, (m, n) in enumerate(zip(x.shape, places.shape, strict=True)):
+        if k == axis:
+            at_axis = len(kept_x)
+            kept_x.append(m)
+            kept_places.append(n)
+            sizes.append(1)
+        elif m == n:
+            batch_x.append(len(kept_x))
+            batch_places.append(len(kept_places))
+            kept_x.append(m)
+            kept_places.append(n)
+            sizes.append(min(1, m))
+        elif n == 1:
+            windows.append(k)
+            kept_x.append(m)
+            sizes.append(m)
+        else:
+            kept_places.append(n)
+    numbers = GatherDimensionNumbers(
+        tuple(windows), (at_axis,), (at_axis,), tuple(batch_x), tuple(batch_places)
+    )
+    gather = Gather(numbers, tuple(sizes), mode=access.mode, fill_value=access.fill)
+    return Reshape(tuple(kept_x)), Reshape((*kept_places, 1)), gather
+
+
+def put_along_axis(
+    arr: Any,
+    indices: Any,
+    values: Any,
+    axis: int | None,
+    inplace: bool = True,
+    *,
+    mode: Any = None,
+) -> Array:
+    """``arr`` with the elements replaced that ``take_along_axis`` takes.
+
+    Raises:
+      ImmutableArrayError: without ``inplace=False``: ``arr`` itself does not change.
+
+    >>> import covector.numpy as cnp
+    >>> i = cnp.array([[2], [0]])
+    >>> cnp.put_along_axis(cnp.zeros((2, 3)), i, 1.0, axis=1, inplace=False).tolist()
+    [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+    """
+    _check_copy("put_along_axis", inplace)
+    x = as_array(arr, "put_along_axis")
+    if axis is None:
+        changed = put_along_axis(ravel(x), indices, values, 0, False, mode=mode)
+        return reshape(changed, x.type.shape)
+    places = _integers("put_along_axis", indices)
+    k = canonical_axis("put_along_axis", axis, x.type.ndim)
+    _check_along("put_along_axis", x.type, places.type, k)
+    shape = _beside(x.type.shape, places.type.shape, k)
+    grid = [Iota(dtypes.int32, shape, a)() for a in range(len(shape))]
+    grid[k] = broadcast_to(places, shape)
+    return at(x)[tuple(grid)].set(values, mode=mode)
+
+
+def _beside(whole: Shape, places: Shape, axis: int) -> Shape:
+    """The shape of the places, with the lengths of the array along all other axes."""
+    return (*whole[:axis], places[axis], *whole[axis + 1 :])
+
+
+def _check_copy(who: str, inplace: bool) -> None:
+    if inplace:
+        raise ImmutableArrayError(
+            f"{who} cannot change its first argument: arrays are immutable. With "
+            "inplace=False it returns the changed array."
+        )
+
+
+def put(
+    a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True
+) -> Array:
+    """``a`` with the elements at flat places ``ind`` replaced, in order, by those of
+    ``v``.
+
+    Args:
+      v: repeated if it has fewer elements than there are places, and cut off.
+      mode: ``"clip"``, the default, or ``"wrap"``.
+
+    Raises:
+      ImmutableArrayError: without ``inplace=False``: ``a`` itself does not change.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.put(cnp.zeros(4), cnp.array([0, 2]), 7.0, inplace=False))
+    [7. 0. 7. 0.]
+    """
+    _check_copy("put", inplace)
+    x = as_array(a, "put")
+    places = ravel(_integers("put", ind))
+    values = ravel(as_array(v, "put"))
+    if not (places.type.size and values.type.size):
+        return x
+    places = _inside(places, x.type.size, "clip" if mode is None else mode, "put")
+    values = resize(values, places.type.shape)
+    return reshape(at(ravel(x))[places].set(values), x.type.shape)
+
+
+def _inside(places: Any, n: int, mode: str, who: str) -> Any:
+    """Places brought inside an axis of length ``n``."""
+    if mode == "wrap":
+        return remainder(places, max(n, 1))
+    if mode == "clip":
+        low, high = (
+            scalar(0, places.type.dtype),
+            scalar(max(n - 1, 0), places.type.dtype),
+        )
+        return clamp(low, places, high)
+    raise ArgumentError(f"{who}: mode must be 'clip' or 'wrap', but got {mode!r}.")
+
+
+# -- choices ---------------------------------------------------------------------------
+
+
+def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
+    """For each element k of ``a``, the element there of ``choices[k]``; all broadcast.
+
+    Args:
+      mode: ``"raise"``: all of ``a`` must be numbers of choices, and known; ``"clip"``:
+        what is outside takes the nearest choice; ``"wrap"``: the numbers repeat.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.choose(cnp.array([1, 0, 1]), [cnp.arange(3), -1]))
+    [-1  1 -1]
+    """
+    check_no_out("choose", out)
+    which = as_array(a, "choose")
+    if not dtypes.is_integer(which.type.dtype):
+        raise DTypeError(f"choose needs integers to choose by, but got {which.type}.")
+    cases = promote_dtypes("choose", *choices)
+    if mode == "raise":
+        _check_choices(which, len(cases))
+    else:
+        which = _inside(which, len(cases), mode, "choose")
+    which, *cases = broadcast("choose", convert(which, dtypes.int32), *cases)
+    return select_n(which, *cases)
+
+
+def _check_choices(which: Any, count: int) -> None:
+    if isinstance(which, Tracer):
+        raise ConcretizationTypeError(
+            "choose with mode='raise' must know what to choose by, but got a traced "
+            f"value ({which.type}). {which.origin()} Use mode='clip' or mode='wrap'."
+        )
+    numbers = np.asarray(which)
+    if numbers.size and not 0 <= numbers.min() <= numbers.max() < count:
+        raise ArgumentError(
+            f"choose with mode='raise' needs numbers from 0 to {count - 1} to choose "
+            f"by, but got some from {numbers.min()} to {numbers.max()}."
+        )
