@@ -123,8 +123,8 @@ class BitcastConvertType(Primitive):
                 wanted = dtypes.short_name(self.new_dtype)
                 raise TypeMismatch(
                     f"bitcast_convert_type of {x} to {wanted} joins {new // old} "
-                    "elements along the last axis, which must have that length. Reshape "
-                    "first."
+                    "elements along the last axis, and that must be its length. "
+                    "Reshape first."
                 )
             shape = x.shape[:-1]
         return (ArrayType(shape, self.new_dtype),)

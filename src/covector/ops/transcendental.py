@@ -104,7 +104,7 @@ def _complex_log2(z: Any) -> Any:
 
 
 def _log2(x: Any) -> Any:
-    """Of x = m · 2ᵏ with √½ ≤ m < √2 it is k + log(m) / log(2); of powers of 2, m = 1."""
+    """Of x = m · 2ᵏ with √½ ≤ m < √2: k + log(m) / log 2. For powers of 2, m is 1."""
     dtype = x.type.dtype
     x = convert(x, dtypes.float32 if dtype.itemsize < 4 else dtype)
     width, places = (32, 23) if x.type.dtype == dtypes.float32 else (64, 52)
