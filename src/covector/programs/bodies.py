@@ -1,8 +1,8 @@
 """What the bodies of loops and branches need done to them before they can be carried.
 
 A loop needs a body whose results have exactly the types of its carry, branches need
-results in the same places. These passes add the conversions and the zeros that make it so,
-and say which results of a body depend on which of its inputs.
+results in the same places. These passes add the conversions and the zeros that make it
+so, and say which results of a body depend on which of its inputs.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,8 @@ def converted(jaxpr: Jaxpr, types: Sequence[ArrayType]) -> Jaxpr:
 def with_zeros(
     jaxpr: Jaxpr, given: Sequence[bool], types: Sequence[ArrayType]
 ) -> Jaxpr:
-    """The program with an output of each type: its own where ``given``, zeros elsewhere.
+    """The program with an output of each type: its own where ``given``, zeros
+    elsewhere.
 
     The zeros of a random key are a key like any other, of which no use is made.
     """
@@ -78,8 +79,10 @@ def jvp_jaxpr(
 ) -> tuple[Jaxpr, tuple[bool, ...]]:
     """The program beside its derivative (memoise on the program), and what moves.
 
-    It takes the inputs, then a tangent for each ``active`` one; it gives the outputs, then
-    a tangent for each that the second result marks: those that ``force`` marks among them.
+    It takes the inputs, then a tangent for each ``active`` one; it gives the outputs,
+    then
+    a tangent for each that the second result marks: those that ``force`` marks among
+    them.
     """
     moving: list[bool] = []
     count = len(jaxpr.inputs)

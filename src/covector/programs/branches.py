@@ -1,7 +1,8 @@
 """Branches as users write them: written down, alike in what they take and give.
 
-Each branch captures values of its own; all take the captured values of all. Where results
-differ in that one is weak (made of Python numbers alone), it gives way to the others.
+Each branch captures values of its own; all take the captured values of all. Where
+results differ in that one is weak (made of Python numbers alone), it gives way to the
+others.
 """
 
 import itertools
@@ -18,62 +19,64 @@ from covector.errors import TreeMismatch, TypeMismatch, TypePromotionError
 from covector.programs.bodies import converted
 from covector.programs.canonical import canonical
 from covector.programs.carries import made_at
-from covector.programs.cond import Cond, make_cond
 
 
 class Branches(NamedTuple):
-    """Branches written down as one operation, which takes ``captured`` and the operands."""
+    """Branches written down. Their inputs are ``captured``, and then the operands."""
 
-    op: Cond
+    jaxprs: list[Jaxpr]
     captured: list[Any]
     out_tree: Any
 
 
 def stage_branches(
     who: str,
-    names: Sequence[str],
-    funs: Sequence[Callable[..., Any]],
+    funs: dict[str, Callable[..., Any]],
     types: Sequence[ArrayType],
     in_tree: Any,
 ) -> Branches:
-    """Write down ``funs``, all of the same operands, and bring them together.
+    """Write down functions of the same operands, and bring them together.
 
-    ``names`` is what the caller's arguments are called, for messages.
+    They come by what the caller's arguments are called, for messages.
     """
-    flats = [
-        FlatFunction(f, in_tree, f"{n} of {who}")
-        for f, n in zip(funs, names, strict=True)
-    ]
+    flats = [FlatFunction(f, in_tree, f"{n} of {who}") for n, f in funs.items()]
     staged = [
         stage(flat, types, getattr(f, "__name__", n))
-        for flat, f, n in zip(flats, funs, names, strict=True)
+        for flat, (n, f) in zip(flats, funs.items(), strict=True)
     ]
-    out_tree = flats[0].out_tree
-    for flat, name in zip(flats[1:], names[1:], strict=True):
-        if flat.out_tree != out_tree:
+    names = list(funs)
+    out_tree = _common_tree(who, names, [flat.out_tree for flat in flats])
+    jaxprs = [s.jaxpr for s in staged]
+    out_types = [
+        _common_type(who, names, jaxprs, k, out_tree)
+        for k in range(out_tree.num_leaves)
+    ]
+    captured = list({id(x): x for s in staged for x in s.captured}.values())
+    alike = [canonical(converted(_taking(s, captured), out_types)) for s in staged]
+    return Branches(alike, captured, out_tree)
+
+
+def _taking(staged: Staged, captured: Sequence[Any]) -> Jaxpr:
+    """The program with inputs for everything that any branch captured."""
+    jaxpr, count = staged.jaxpr, len(staged.captured)
+    own = {id(x): v for x, v in zip(staged.captured, jaxpr.inputs[:count], strict=True)}
+    inputs = [own.get(id(x)) or Var(x.type) for x in captured]
+    operands = jaxpr.inputs[count:]
+    return Jaxpr([*inputs, *operands], jaxpr.equations, jaxpr.outputs, jaxpr.name)
+
+
+def _common_tree(who: str, names: Sequence[str], trees: Sequence[Any]) -> Any:
+    first, *rest = trees
+    for name, other in zip(names[1:], rest, strict=True):
+        if other != first:
             difference = tree.describe_difference(
-                out_tree, flat.out_tree, (f"that of {names[0]}", f"that of {name}")
+                first, other, (f"that of {names[0]}", f"that of {name}")
             )
             raise TreeMismatch(
                 f"{who}: the results of all branches must have one structure, but "
                 f"{difference}."
             )
-    out_types = [
-        _common_type(who, names, [s.jaxpr for s in staged], k, out_tree)
-        for k in range(out_tree.num_leaves)
-    ]
-    captured = list({id(x): x for s in staged for x in s.captured}.values())
-    branches = [canonical(converted(_taking(s, captured), out_types)) for s in staged]
-    return Branches(make_cond(branches), captured, out_tree)
-
-
-def _taking(staged: Staged, captured: Sequence[Any]) -> Jaxpr:
-    """The program with inputs for everything that any branch captured."""
-    own = {id(x): v for x, v in zip(staged.captured, staged.jaxpr.inputs, strict=False)}
-    inputs = [own.get(id(x)) or Var(x.type) for x in captured]
-    operands = staged.jaxpr.inputs[len(staged.captured) :]
-    jaxpr = staged.jaxpr
-    return Jaxpr([*inputs, *operands], jaxpr.equations, jaxpr.outputs, jaxpr.name)
+    return first
 
 
 def _common_type(

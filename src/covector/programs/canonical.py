@@ -1,9 +1,10 @@
 """Equal programs become one object, so that what was worked out about one serves all.
 
 A loop or a branch is written down anew each time it is called, which is the only way to
-see what its function closes over now. But to compile it anew would cost a thousand times
-as much. So a program is looked up by what it says: its operations, how they are wired, its
-literals and its lines. Executables and derivatives live on the program that is found.
+see what its function closes over now. But to compile it anew would cost a thousand
+times as much. So a program is looked up by what it says: its operations, how they are
+wired, its literals and its lines. Executables and derivatives live on the program that
+is found.
 """
 
 from collections import OrderedDict
@@ -21,7 +22,7 @@ _programs: OrderedDict[tuple, Jaxpr] = OrderedDict()
 
 
 def canonical(jaxpr: Jaxpr) -> Jaxpr:
-    """The first program seen that says the same as ``jaxpr``: often ``jaxpr`` itself."""
+    """The first program seen that says the same as ``jaxpr``; perhaps that itself."""
     key = _content(jaxpr)
     found = _programs.setdefault(key, jaxpr)
     try:

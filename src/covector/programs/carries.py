@@ -1,12 +1,12 @@
 """Loop bodies as users write them: written down, with a carry whose types stay put.
 
-A carry may start as a Python 0 and come back as f32: a loop needs one type for both. It is
-found as a fixpoint: as long as the body gives back more than its carry can hold, the carry
-takes the promotion of the two and the body is written down again. What comes back narrower
-is converted.
+A carry may start as a Python 0 and come back as f32: a loop needs one type for both. It
+is found as a fixpoint: as long as the body gives back more than its carry can hold, the
+carry takes the promotion of the two and the body is written down again. What comes back
+narrower is converted.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from covector import options, tree
@@ -20,6 +20,24 @@ from covector.programs.bodies import converted
 from covector.programs.canonical import canonical
 
 
+class Carry(NamedTuple):
+    """The carry of a loop before the first step, and how messages name it.
+
+    Where the loop puts something of its own before the user's part, ``depth`` keys of
+    each path are left out.
+    """
+
+    who: str
+    types: list[ArrayType]
+    tree: Any
+    depth: int = 0
+
+    def path(self, k: int) -> str:
+        """Where a leaf is, for messages."""
+        path = tree.keystr(tree.leaf_path(self.tree, k)[self.depth :])
+        return f" at {path}" if path else ""
+
+
 class Body(NamedTuple):
     """A body written down. Its inputs are what it captured, the carry, and the rest."""
 
@@ -30,39 +48,25 @@ class Body(NamedTuple):
 
 
 def stage_body(
-    fun: FlatFunction,
-    carry: Sequence[ArrayType],
-    others: Sequence[ArrayType],
-    name: str,
-    path: Callable[[int], str],
+    fun: FlatFunction, carry: Carry, others: Sequence[ArrayType], name: str
 ) -> Body:
-    """Write down ``fun`` of the leaves of a carry and others; its first results are the carry.
+    """Write down ``fun`` of the leaves of a carry and others.
 
-    ``path`` says, for messages, where a leaf of the carry is.
+    Its first results are the next carry.
     """
-    types = list(carry)
+    types = carry.types
     while True:
         staged = stage(fun, [*types, *others], name)
-        found = staged.jaxpr.out_types
-        wider = [
-            _join(staged.jaxpr, k, now, carry[k], fun.who, path)
-            for k, now in enumerate(types)
-        ]
+        wider = [_join(staged.jaxpr, k, t, carry) for k, t in enumerate(types)]
         if wider == types:
             break
         types = wider
-    jaxpr = converted(staged.jaxpr, [*types, *found[len(types) :]])
-    return Body(canonical(jaxpr), staged.captured, types, fun.out_tree)
+    rest = staged.jaxpr.out_types[len(types) :]
+    jaxpr = canonical(converted(staged.jaxpr, [*types, *rest]))
+    return Body(jaxpr, staged.captured, types, fun.out_tree)
 
 
-def _join(
-    jaxpr: Jaxpr,
-    k: int,
-    now: ArrayType,
-    start: ArrayType,
-    who: str,
-    path: Callable[[int], str],
-) -> ArrayType:
+def _join(jaxpr: Jaxpr, k: int, now: ArrayType, carry: Carry) -> ArrayType:
     """The least type that holds the carry as it is now and as it comes back."""
     atom = jaxpr.outputs[k]
     back = atom.type
@@ -81,10 +85,13 @@ def _join(
         except TypePromotionError as error:
             reason = str(error)
     else:
-        reason = "A carry keeps its shape: start with that shape, or reshape what comes back."
+        reason = (
+            "A carry keeps its shape: start with that shape, or reshape what comes "
+            "back."
+        )
     raise TypeMismatch(
-        f"{who}: the carry{path(k)} starts as {start} but comes back from a step as "
-        f"{back}{made_at(jaxpr, atom)}. {reason}"
+        f"{carry.who}: the carry{carry.path(k)} starts as {carry.types[k]} but comes "
+        f"back from a step as {back}{made_at(jaxpr, atom)}. {reason}"
     )
 
 
@@ -103,5 +110,6 @@ def check_structure(who: str, wanted: Any, value: Any) -> None:
             wanted, value, ("the initial carry", "what comes back")
         )
         raise TreeMismatch(
-            f"{who}: a carry must come back from a step with its structure, but {difference}."
+            f"{who}: a carry must come back from a step with its structure, but "
+            f"{difference}."
         )

@@ -18,6 +18,7 @@ from covector.errors import TypeMismatch
 from covector.ops.broadcasting import batched
 from covector.programs.bodies import of_each_member, with_zeros
 from covector.programs.call import call, named_axes
+from covector.programs.eager import runs_on_host
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.linearize import linearize_flat, linearize_jaxpr
 from covector.transforms.transpose import transpose_jaxpr
@@ -27,9 +28,9 @@ from covector.transforms.transpose import transpose_jaxpr
 class Cond(Primitive):
     """Run the branch with the number ``index`` on the other operands.
 
-    The index is a bool, between two branches, or an int32; one that is out of range stands
-    for the nearest branch. With a batch of indices all branches run, and each member of
-    the batch takes its own result.
+    The index is a bool, between two branches, or an int32; one that is out of range
+    stands for the nearest branch. With a batch of indices all branches run, and each
+    member of the batch takes its own result.
     """
 
     interned = False
@@ -53,8 +54,8 @@ class Cond(Primitive):
         for branch in self.branches:
             if [t.strong() for t in branch.in_types] != given:
                 raise TypeMismatch(
-                    f"cond needs operands of types {show_types(branch.in_types)} for the "
-                    f"branch {branch.name}, but got {show_types(types)}."
+                    f"cond needs operands of types {show_types(branch.in_types)} for "
+                    f"the branch {branch.name}, but got {show_types(types)}."
                 )
         columns = zip(*[b.out_types for b in self.branches], strict=True)
         return [_common(column) for column in columns]
@@ -151,19 +152,6 @@ def _make_cond(first: Jaxpr, rest: tuple[Jaxpr, ...]) -> Cond:
     return Cond((first, *rest))
 
 
-def runs_on_host(jaxpr: Jaxpr) -> bool:
-    """Whether all that a program does is quicker in NumPy (memoise on the program)."""
-    return all(
-        [
-            e.op.plan(tuple([a.type for a in e.inputs])).small
-            if e.op.evaluate is None
-            else isinstance(e.op, Cond)
-            and all(b.memo(runs_on_host) for b in e.op.branches)
-            for e in jaxpr.equations
-        ]
-    )
-
-
 def _is_known(index: Any) -> bool:
     return type(index) is ConcreteArray
 
@@ -172,7 +160,7 @@ def _common(types: Sequence[ArrayType]) -> ArrayType:
     first = types[0]
     if any([t.strong() is not first.strong() for t in types]):
         raise TypeMismatch(
-            f"the branches of cond must give the same types, but give {show_types(types)}."
+            f"the branches of cond must give one type, but give {show_types(types)}."
         )
     return first if all([t.weak for t in types]) else first.strong()
 
@@ -240,14 +228,16 @@ def _linearized(
 
 
 def _allocate(wanted: Sequence[Any], places: list[Any]) -> list[int]:
-    """A place of its own for each thing wanted, among equals; new places where it needs."""
-    taken: list[int] = []
+    """A place among equals for each thing wanted, none for two; new ones if need be."""
+    free: dict[Any, list[int]] = {}
+    for i in reversed(range(len(places))):
+        free.setdefault(places[i], []).append(i)
+    taken = []
     for thing in wanted:
-        free = [i for i, p in enumerate(places) if p == thing and i not in taken]
-        if not free:
-            free = [len(places)]
+        if not free.get(thing):
+            free[thing] = [len(places)]
             places.append(thing)
-        taken.append(free[0])
+        taken.append(free[thing].pop())
     return taken
 
 

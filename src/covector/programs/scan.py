@@ -5,9 +5,10 @@
                 xs       arrays with a leading axis; a step sees one element of each
     results     the last carry, and ys: what each step gave besides, stacked
 
-The body takes ``consts, carry, x`` and gives ``carry, y``. Derivatives of a scan are scans:
-forward beside it, backward with the steps in the other order. A carry moves if it starts
-moving, or is made to by another; which ones do is found by iterating to the fixpoint.
+The body takes ``consts, carry, x`` and gives ``carry, y``. Derivatives of a scan are
+scans: forward beside it, backward with the steps in the other order. A carry moves if
+it starts moving, or is made to by another; which ones do is found by iterating to the
+fixpoint.
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ from covector.errors import TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
 from covector.ops.broadcasting import batched, move_axis, zeros
 from covector.programs.call import named_axes
-from covector.programs.cond import runs_on_host
+from covector.programs.eager import FEW, runs_on_host
 from covector.programs.scan_bodies import (
     jvp_body,
     least_carry,
@@ -35,9 +36,6 @@ from covector.programs.scan_bodies import (
 from covector.programs.scan_lowering import lower_scan
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.transpose import instantiate
-
-#: operations, all steps together, up to which an eager scan is not worth compiling
-_FEW = 64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,8 +64,8 @@ class Scan(Primitive):
     ) -> "Scan":
         """Another scan of as many steps; in the other order with ``flip``."""
         reverse = self.reverse != flip
-        return make_scan(
-            jaxpr, self.length, num_consts, num_carry, reverse, self.unroll
+        return jaxpr.memo(
+            Scan, self.length, num_consts, num_carry, reverse, self.unroll
         )
 
     def split(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
@@ -81,15 +79,15 @@ class Scan(Primitive):
             wanted[k] = stacked_type(wanted[k], self.length)
         if [t.strong() for t in types] != [t.strong() for t in wanted]:
             raise TypeMismatch(
-                f"scan of {self.jaxpr.name} needs operands of types {show_types(wanted)}, "
-                f"but got {show_types(types)}."
+                f"scan of {self.jaxpr.name} needs operands of types "
+                f"{show_types(wanted)}, but got {show_types(types)}."
             )
         outs = self.jaxpr.out_types
         carry = wanted[self.num_consts : self.num_consts + self.num_carry]
         if [t.strong() for t in outs[: self.num_carry]] != [t.strong() for t in carry]:
             raise TypeMismatch(
-                f"scan of {self.jaxpr.name} has a carry of types {show_types(carry)}, but "
-                f"a step makes of it {show_types(outs[: self.num_carry])}."
+                f"scan of {self.jaxpr.name} has a carry of types {show_types(carry)}, "
+                f"but a step makes of it {show_types(outs[: self.num_carry])}."
             )
         ys = [stacked_type(t, self.length) for t in outs[self.num_carry :]]
         return [*outs[: self.num_carry], *ys]
@@ -97,7 +95,7 @@ class Scan(Primitive):
     # -- values ------------------------------------------------------------------------
 
     def evaluate(self, *args: Any) -> Sequence[Any]:
-        few = self.length * len(self.jaxpr.equations) <= _FEW
+        few = self.length * len(self.jaxpr.equations) <= FEW
         if few and all([a.on_host() for a in args]) and self.jaxpr.memo(runs_on_host):
             return self._step_by_step(args)
         plan = self.plan(tuple([a.type for a in args]))
@@ -137,7 +135,7 @@ class Scan(Primitive):
     def differentiate(
         self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
     ) -> Any:
-        """Where tangents are wanted at once, they take the same scan, and nothing is kept."""
+        """Where tangents are wanted now, one scan computes all and keeps nothing."""
         if tangent_trace is not parent:
             return super().differentiate(parent, tangent_trace, primals, tangents)
         current.trace = parent
@@ -217,7 +215,8 @@ class Scan(Primitive):
         """A carry is batched if it starts so, or is made so by another."""
         consts, carry, xs = self.split(args)
         const_dims, carry_dims, x_dims = self.split(dims)
-        # The leading axis has to stay in front; a step sees an element of xs without it.
+        # The leading axis has to stay in front; a step sees an element of xs without
+        # it.
         xs = [
             move_axis(x, 0, 1) if d == 0 else x for x, d in zip(xs, x_dims, strict=True)
         ]
@@ -243,18 +242,6 @@ class Scan(Primitive):
     @property
     def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
         return self.jaxpr.memo(named_axes)
-
-
-def make_scan(
-    jaxpr: Jaxpr,
-    length: int,
-    num_consts: int,
-    num_carry: int,
-    reverse: bool = False,
-    unroll: int = 1,
-) -> Scan:
-    """The operation that scans with this body; the same one each time."""
-    return jaxpr.memo(Scan, length, num_consts, num_carry, reverse, unroll)
 
 
 def stacked_type(type: ArrayType, length: int) -> ArrayType:

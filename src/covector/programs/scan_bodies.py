@@ -3,17 +3,17 @@
     jvp         body and derivative side by side, nothing kept
     linearize   a body that also gives what its derivative needs of each step, and the
                 linear body that takes it
-    transpose   a linear body run backwards: the cotangents of the carry are its carry, and
-                those of the consts add up in it
+    transpose   a linear body run backwards: the cotangents of the carry are its carry,
+                and those of the consts add up in it
 
 A scan knows nothing of how these are made. It asks here, and arranges its operands.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations
-from covector.core.types import ArrayType
 from covector.ops.arithmetic import add
 from covector.programs.bodies import dependent, jvp_jaxpr, with_zeros
 from covector.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
@@ -23,7 +23,7 @@ Marks = tuple[bool, ...]
 
 
 class Groups:
-    """The inputs of a body in three groups: consts, carry, and one element of each xs."""
+    """The inputs of a body in three groups: consts, carry, and elements of xs."""
 
     def __init__(self, num_consts: int, num_carry: int) -> None:
         self.start, self.end = num_consts, num_consts + num_carry
@@ -97,9 +97,10 @@ class LinearizedBody(NamedTuple):
     ``primal``  takes that as further consts, and gives residuals as further ys
     ``linear``  takes residuals and then tangents, in the groups consts and xs
 
-    ``const_places`` says which of primal's consts are residuals, ``step_places`` where the
-    others come from: xs (i ≥ 0), or result ``~i`` of the primal scan. ``carry`` and ``ys``
-    mark what moves.
+    ``const_places`` says which of primal's consts are residuals, ``step_places`` where
+    the
+    others come from: xs (i ≥ 0), or result ``~i`` of the primal scan. ``carry`` and
+    ``ys`` mark what moves.
     """
 
     before: Jaxpr
@@ -123,48 +124,36 @@ def linearize_body(
         return split, split.moving[:num_carry]
 
     split, moving_carry = least_carry(carry, step)
+    moving = (*moving_carry, *split.moving[num_carry:])
     residuals = _Residuals(split, groups, len(jaxpr.outputs))
-    ys = split.moving[num_carry:]
-    given = [
-        g for g, m in zip(split.moving[:num_carry], moving_carry, strict=True) if m
-    ]
-    given += [True] * sum(ys)
-    moved = zip(jaxpr.out_types, (*moving_carry, *ys), strict=True)
-    linear = with_zeros(split.linear, given, [t.strong() for t, m in moved if m])
-    tangents = iter(linear.inputs[len(split.residual_places) :])
-    tangent_groups = [
-        [next(tangents) for m in marks if m] for marks in (consts, moving_carry, xs)
-    ]
-    inputs = [
-        *[linear.inputs[r] for r in residuals.steady],
-        *tangent_groups[0],
-        *tangent_groups[1],
-        *[linear.inputs[r] for r in residuals.stepwise],
-        *tangent_groups[2],
-    ]
+    given = [g for g, m in zip(split.moving, moving, strict=True) if m]
+    types = [t.strong() for t, m in zip(jaxpr.out_types, moving, strict=True) if m]
+    linear = with_zeros(split.linear, given, types)
     return LinearizedBody(
         residuals.before(),
         residuals.primal(),
-        Jaxpr(inputs, linear.equations, linear.outputs, linear.name),
+        residuals.linear(linear, [sum(marks) for marks in (consts, moving_carry, xs)]),
         list(residuals.steady.values()),
         list(residuals.stepwise.values()),
         moving_carry,
-        ys,
+        moving[num_carry:],
     )
 
 
 class _Residuals:
     """Where the residuals of a step come from, and where the linear body finds them.
 
-    What depends on consts alone is the same at every step: it is worked out once, before
-    the loop. The rest is stacked, unless it is an element of xs or ys and so is already.
+    What depends on consts alone is the same at every step: it is worked out once,
+    before the loop. The rest is stacked, unless it is an element of xs or ys and so is
+    already.
     """
 
     def __init__(self, split: LinearizedJaxpr, groups: Groups, count: int) -> None:
         body = split.primal
         self.body, self.groups, self.count = body, groups, count
-        self.hoisted: list[Var] = []
-        self.stacked: list[Var] = []
+        #: with their places: what is given by ``before``, and by each step
+        self.hoisted: dict[Var, int] = {}
+        self.stacked: dict[Var, int] = {}
         #: by number of the residual: its place among primal's consts
         self.steady: dict[int, int] = {}
         #: by number of the residual: its place among xs, or ``~i`` for results
@@ -176,13 +165,15 @@ class _Residuals:
             if 0 <= place < groups.start:
                 self.steady[r] = place
             elif var not in changing:
-                self.steady[r] = groups.start + _position(var, self.hoisted)
+                position = self.hoisted.setdefault(var, len(self.hoisted))
+                self.steady[r] = groups.start + position
             elif place >= groups.end:
                 self.stepwise[r] = place - groups.end
             elif groups.end - groups.start <= ~place < count:
                 self.stepwise[r] = place
             else:
-                self.stepwise[r] = ~(count + _position(var, self.stacked))
+                position = self.stacked.setdefault(var, len(self.stacked))
+                self.stepwise[r] = ~(count + position)
 
     def before(self) -> Jaxpr:
         """The program that is run once."""
@@ -190,7 +181,7 @@ class _Residuals:
         return Jaxpr(
             self.body.inputs[: self.groups.start],
             [e for e in equations if e.op.pure],
-            self.hoisted,
+            tuple(self.hoisted),
             f"{self.body.name}_before",
         )
 
@@ -205,28 +196,30 @@ class _Residuals:
             self.body.name,
         )
 
-
-def _position(var: Var, variables: list[Var]) -> int:
-    """The place of ``var`` among the variables, where it is added if need be."""
-    if var not in variables:
-        variables.append(var)
-    return variables.index(var)
+    def linear(self, linear: Jaxpr, tangents: Sequence[int]) -> Jaxpr:
+        """The linear program as a body; ``tangents`` counts them, by group."""
+        rest = iter(linear.inputs[len(self.steady) + len(self.stepwise) :])
+        consts, carry, xs = [[*islice(rest, count)] for count in tangents]
+        steady = [linear.inputs[r] for r in self.steady]
+        stepwise = [linear.inputs[r] for r in self.stepwise]
+        inputs = [*steady, *consts, *carry, *stepwise, *xs]
+        return Jaxpr(inputs, linear.equations, linear.outputs, linear.name)
 
 
 # -- backward --------------------------------------------------------------------------
 
 
 class TransposedBody(NamedTuple):
-    """A linear body backwards.
+    """A linear body backwards, in two parts.
 
-    ``forward``   the part of the body that is not linear: it takes what is known of each
-                  group, and gives the carry that is known and, as ys, what it was before
-    ``jaxpr``     consts: the known ones; carry: cotangents of the consts that ``consts``
-                  marks, and of the carry that ``carry`` marks; xs: the known carry, the
-                  known xs, and cotangents of ys. Its ys are cotangents of the xs that
-                  ``xs`` marks.
+    ``forward``  the part that is not linear: takes what is known of each group, gives
+                 the known carry and, as ys, what it was before
+    ``jaxpr``    consts: the known ones; carry: cotangents of consts and of the carry;
+                 xs: the known carry, the known xs, and cotangents of ys. Its ys are
+                 cotangents of xs.
 
-    ``known_carry`` marks the carry that does not depend on anything linear.
+    ``consts``, ``carry`` and ``xs`` mark what has a cotangent, and ``known_carry`` the
+    carry that does not depend on anything linear.
     """
 
     forward: Jaxpr
@@ -261,12 +254,18 @@ def transpose_body(
 
     arriving = [g and m for g, m in zip(given[:num_carry], linear_carry, strict=True)]
     (program, nonzero), moving = least_carry(arriving, step)
-    known = [[not m for m in group] for group in groups.split(marks)]
-    accumulated = _accumulate(jaxpr, program, nonzero, moving, known, groups)
     const_marks, _, x_marks = groups.split(nonzero)
+    leaving = [*const_marks, *moving, *x_marks]
+    full = with_zeros(
+        program,
+        [z for z, m in zip(nonzero, leaving, strict=True) if m],
+        [t.strong() for t, m in zip(jaxpr.in_types, leaving, strict=True) if m],
+    )
+    known = [[not m for m in group] for group in groups.split(marks)]
+    sizes = [sum(group) for group in known]
     return TransposedBody(
         _known_part(jaxpr, known, groups),
-        accumulated,
+        _accumulating(full, sizes, sum(const_marks), sum(moving)),
         tuple(const_marks),
         moving,
         tuple(x_marks),
@@ -274,54 +273,37 @@ def transpose_body(
     )
 
 
-def _accumulate(
-    jaxpr: Jaxpr,
-    program: Jaxpr,
-    nonzero: Sequence[bool],
-    moving: Marks,
-    known: Sequence[Sequence[bool]],
-    groups: Groups,
+def _accumulating(
+    program: Jaxpr, known: Sequence[int], totals: int, moving: int
 ) -> Jaxpr:
-    """The transposed body as the body of a scan: the cotangents of consts add up."""
-    inputs, outputs = iter(program.inputs), iter(program.outputs)
-    known_inputs = [[next(inputs) for k in group if k] for group in known]
-    carry_cotangents = [next(inputs) for m in moving if m]
-    const_types, carry_types, _ = groups.split([t.strong() for t in jaxpr.in_types])
-    const_marks, carry_marks, _ = groups.split(nonzero)
-    equations, totals, sums = list(program.equations), [], []
-    for type_, m in zip(const_types, const_marks, strict=True):
-        if m:
-            total, new = Var(type_), Var(type_)
-            equations.append(Equation(add, [total, next(outputs)], [new], None))
-            totals.append(total)
-            sums.append(new)
-    given = [g for g, m in zip(carry_marks, moving, strict=True) if m]
-    types: list[ArrayType] = [t for t, m in zip(carry_types, moving, strict=True) if m]
-    rest = list(outputs)
-    body = Jaxpr(
-        [
-            *known_inputs[0],
-            *totals,
-            *carry_cotangents,
-            *known_inputs[1],
-            *known_inputs[2],
-            *inputs,
-        ],
+    """The body of a scan in which the first outputs of ``program`` add up.
+
+    ``known`` counts, by group, the inputs that are not cotangents; those come first.
+    """
+    inputs = iter(program.inputs)
+    consts, known_carry, xs = [[*islice(inputs, count)] for count in known]
+    carry = [*islice(inputs, moving)]
+    equations, before, after = list(program.equations), [], []
+    for cotangent in program.outputs[:totals]:
+        type_ = cotangent.type.strong()
+        total, total_after = Var(type_), Var(type_)
+        equations.append(Equation(add, [total, cotangent], [total_after], None))
+        before.append(total)
+        after.append(total_after)
+    return Jaxpr(
+        [*consts, *before, *carry, *known_carry, *xs, *inputs],
         equations,
-        [*sums, *rest],
+        [*after, *program.outputs[totals:]],
         program.name,
     )
-    x_types = [a.type for a in rest[sum(given) :]]
-    every = [True] * len(sums) + given + [True] * len(x_types)
-    return with_zeros(body, every, [*[v.type for v in sums], *types, *x_types])
 
 
 def _known_part(jaxpr: Jaxpr, known: Sequence[Sequence[bool]], groups: Groups) -> Jaxpr:
+    """What is not linear in a body: the known carry after a step, and before it."""
     marks = [m for group in known for m in group]
     inputs = [v for v, m in zip(jaxpr.inputs, marks, strict=True) if m]
-    before = [
-        v for v, m in zip(groups.split(jaxpr.inputs)[1], known[1], strict=True) if m
-    ]
+    _, carry, _ = groups.split(jaxpr.inputs)
+    before = [v for v, m in zip(carry, known[1], strict=True) if m]
     after = [a for a, m in zip(jaxpr.outputs, known[1], strict=False) if m]
     outputs = [*after, *before]
     equations = needed_equations(jaxpr.equations, outputs)

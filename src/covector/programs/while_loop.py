@@ -24,13 +24,10 @@ from covector.ops.broadcasting import batched
 from covector.ops.reductions import ReduceOr
 from covector.programs.bodies import of_each_member
 from covector.programs.call import named_axes
-from covector.programs.cond import runs_on_host
+from covector.programs.eager import FEW, runs_on_host
 from covector.programs.scan_bodies import jvp_body, least_carry
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.transpose import instantiate
-
-#: operations, all steps together, that an eager loop runs before it is compiled
-_FEW = 64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,7 +47,7 @@ class While(Primitive):
         return f"While({self.cond_jaxpr.name}, {self.body_jaxpr.name})"
 
     def split(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-        """Operands, or what is known of each: consts of the test, of the body, and carry."""
+        """What belongs to consts of the test, consts of the body, and the carry."""
         start = self.cond_nconsts
         end = start + self.body_nconsts
         return [*operands[:start]], [*operands[start:end]], [*operands[end:]]
@@ -61,13 +58,13 @@ class While(Primitive):
         test, body = self.cond_jaxpr, self.body_jaxpr
         if _strong(test.in_types) != [*test_consts, *carry]:
             raise TypeMismatch(
-                f"while_loop needs operands of types {show_types(test.in_types)} for its "
-                f"test {test.name}, but got {show_types([*test_consts, *carry])}."
+                f"while_loop needs operands of types {show_types(test.in_types)} for "
+                f"its test {test.name}, but got {show_types([*test_consts, *carry])}."
             )
         if _strong(test.out_types) != [ArrayType((), dtypes.bool_)]:
             raise TypeMismatch(
-                f"the test {test.name} of while_loop must give one scalar bool, but gives "
-                f"{show_types(test.out_types)}."
+                f"the test {test.name} of while_loop must give one scalar bool, but "
+                f"gives {show_types(test.out_types)}."
             )
         if (
             _strong(body.in_types) != [*consts, *carry]
@@ -88,7 +85,7 @@ class While(Primitive):
         quick = test.memo(runs_on_host) and body.memo(runs_on_host)
         if quick and all([a.on_host() for a in args]):
             test_consts, consts, carry = self.split(args)
-            for _ in range(_FEW // (len(test.equations) + len(body.equations) + 1)):
+            for _ in range(FEW // (len(test.equations) + len(body.equations) + 1)):
                 (going,) = run(test, [*test_consts, *carry])
                 if not going.host():
                     return carry
@@ -163,13 +160,13 @@ class While(Primitive):
 
     def transpose(self, cotangents: Sequence[Any], *args: Any) -> Sequence[Any]:
         lines = [e.line for e in self.body_jaxpr.equations if e.line is not None]
-        where = f" ({lines[0]})" if lines else ""
+        where = f", here with a body at {lines[0]}" if lines else ""
         raise NotDifferentiable(
-            f"there is no reverse-mode derivative of while_loop with the body "
-            f"{self.body_jaxpr.name}{where}: the number of its steps is not known "
-            "beforehand, and what each of them needs would have to be kept. Use lax.scan, "
-            "or lax.fori_loop with static bounds, which becomes a scan; or forward mode "
-            "(jvp, jacfwd)."
+            "there is no reverse-mode derivative of while_loop, nor of fori_loop with "
+            f"bounds that are known only when the program runs{where}: what each step "
+            "needs would have to be kept for a number of steps that is not known "
+            "beforehand. Use lax.scan, or lax.fori_loop with static bounds, which "
+            "becomes a scan; or forward mode (jvp, jacfwd)."
         )
 
     # -- batches -----------------------------------------------------------------------
@@ -178,8 +175,10 @@ class While(Primitive):
         return self.batch_named(None, size, args, dims)
 
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
-        """A carry is batched if it starts so, is made so by another, or if members of the
-        batch take different numbers of steps."""
+        """A carry is batched if it starts so or is made so by another.
+
+        Where members of the batch take different numbers of steps, all of it is.
+        """
         test_consts, consts, carry = self.split(args)
         test_dims, const_dims, carry_dims = [tuple(d) for d in self.split(dims)]
 
@@ -223,7 +222,8 @@ def make_while(test: Jaxpr, body: Jaxpr, test_consts: int, body_consts: int) -> 
 def _until_all_stop(
     body: Jaxpr, test: Jaxpr, test_consts: int, body_consts: int
 ) -> While:
-    """The loop over a batch whose members stop at different times (memoise on the body).
+    """The loop over a batch whose members stop at different times (memoise on the
+    body).
 
     The carry begins with who is still going. The others keep what they have.
     """

@@ -1,0 +1,131 @@
+"""Loops over trees: written down, their carry brought to one type, and run.
+
+Where jit is switched off they are Python's own loops, so that a debugger stops in the
+body and a print shows values.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from covector import options, tree
+from covector.core import dtypes
+from covector.core.convert import as_array
+from covector.core.flat import FlatFunction, arrays
+from covector.core.source import function_line
+from covector.core.staging import Staged, stage
+from covector.core.types import ArrayType, show_types
+from covector.errors import TypeMismatch
+from covector.ops.casting import convert
+from covector.ops.joining import Stack
+from covector.programs.bodies import converted
+from covector.programs.canonical import canonical
+from covector.programs.carries import Body, Carry, stage_body
+from covector.programs.scan import Scan
+from covector.programs.while_loop import While
+
+
+class Steps(NamedTuple):
+    """How many steps a scan takes, in which order, and how many are written out."""
+
+    length: int
+    reverse: bool = False
+    unroll: int = 1
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop of the user's: who it is in messages, and what its body is called.
+
+    ``depth`` is that of the user's part of the carry.
+    """
+
+    who: str
+    name: str
+    depth: int = 0
+
+    def scan(self, step: Callable[..., Any], init: Any, xs: Any, steps: Steps) -> Any:
+        """``(carry, ys)`` of ``step(carry, x)``, which gives a carry and a y."""
+        if options.current().disable_jit and steps.length:
+            return _scan_in_python(step, init, xs, steps)
+        elements = arrays(tree.leaves(xs), self.who)
+        flat = FlatFunction(step, tree.structure(((init, xs), {})), self.who)
+        types = [x.type.with_shape(x.type.shape[1:]) for x in elements]
+        body, carry = self._body(flat, init, types)
+        op = body.jaxpr.memo(
+            Scan,
+            steps.length,
+            len(body.captured),
+            len(carry),
+            steps.reverse,
+            steps.unroll,
+        )
+        return body.out_tree.unflatten(op(*body.captured, *carry, *elements))
+
+    def run_while(
+        self, test: Callable[..., Any], step: Callable[..., Any], init: Any
+    ) -> Any:
+        """The first carry for which ``test(carry)`` does not hold, from ``init`` on."""
+        if options.current().disable_jit:
+            return _while_in_python(test, step, init)
+        in_tree = tree.structure(((init,), {}))
+        body, carry = self._body(FlatFunction(step, in_tree, self.who), init, [])
+        test_body = self._test(test, in_tree, body.carry_types)
+        captured = [*test_body.captured, *body.captured]
+        op = test_body.jaxpr.memo(
+            While, body.jaxpr, len(test_body.captured), len(body.captured)
+        )
+        return body.out_tree.unflatten(op(*captured, *carry))
+
+    def _body(
+        self, flat: FlatFunction, init: Any, others: list[ArrayType]
+    ) -> tuple[Body, list[Any]]:
+        """The body, and the first carry in the types that it has found."""
+        leaves, carry_tree = tree.flatten(init)
+        leaves = arrays(leaves, self.who)
+        types = [x.type for x in leaves]
+        carry = Carry(self.who, types, carry_tree, self.depth)
+        body = stage_body(flat, carry, others, self.name)
+        pairs = zip(leaves, body.carry_types, strict=True)
+        return body, [convert(x, t.dtype, t.weak) for x, t in pairs]
+
+    def _test(
+        self, test: Callable[..., Any], in_tree: Any, types: list[ArrayType]
+    ) -> Staged:
+        """The test as a program that gives one bool."""
+        flat = FlatFunction(test, in_tree, self.who)
+        staged = stage(flat, types, name_of(test))
+        outs = staged.jaxpr.out_types
+        if len(outs) != 1 or outs[0].shape or dtypes.is_key(outs[0].dtype):
+            raise TypeMismatch(
+                f"{self.who} needs a test that returns one scalar bool, but "
+                f"{function_line(test)} returned {show_types(outs) or 'nothing'}. For "
+                "one answer of many use .any() or .all()."
+            )
+        flag = ArrayType((), dtypes.bool_)
+        jaxpr = canonical(converted(staged.jaxpr, [flag]))
+        return Staged(jaxpr, staged.captured)
+
+
+def name_of(fun: Callable[..., Any]) -> str:
+    """What a program is called after its function."""
+    return getattr(fun, "__name__", type(fun).__name__)
+
+
+def _scan_in_python(step: Any, carry: Any, xs: Any, steps: Steps) -> tuple[Any, Any]:
+    """A scan of at least one step."""
+    xs = tree.map(as_array, xs)
+    rows = []
+    for k in range(steps.length):
+        i = steps.length - 1 - k if steps.reverse else k
+        carry, y = step(carry, tree.map(lambda x, i=i: x[i], xs))
+        rows.append(y)
+    if steps.reverse:
+        rows.reverse()
+    return carry, tree.map(lambda *ys: Stack(0)(*map(as_array, ys)), *rows)
+
+
+def _while_in_python(test: Any, step: Any, carry: Any) -> Any:
+    while as_array(test(carry)):
+        carry = step(carry)
+    return carry
