@@ -11,7 +11,7 @@ from covector import numpy as cnp
 from covector.core.convert import as_array
 from covector.core.staging import stage
 from covector.core.trace import current
-from covector.lax.control_flow import cond, scan, switch
+from covector.lax.control_flow import cond, scan, switch, while_loop
 from covector.lax.parallel import psum
 from covector.ops.bitwise import or_
 from covector.ops.casting import convert
@@ -183,8 +183,6 @@ def test_a_large_branch_is_compiled_as_one_program():
 
 def test_the_branch_not_taken_is_not_run():
     """The loop of the other branch would not end."""
-    from covector.lax.control_flow import while_loop
-
     f = lambda p, x: cond(  # noqa: E731
         p, lambda x: x, lambda x: while_loop(lambda v: v < v + 1.0, lambda v: v, x), x
     )

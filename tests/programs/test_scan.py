@@ -13,7 +13,6 @@ from covector.core.convert import as_array
 from covector.core.staging import stage
 from covector.core.trace import current
 from covector.lax.control_flow import cond, fori_loop, scan
-from covector.lax.element_loops import map as lax_map
 from covector.ops.casting import convert
 from covector.ops.joining import Stack
 from covector.programs.scan import Scan
@@ -354,28 +353,6 @@ def test_a_forward_derivative_keeps_nothing():
     assert all(v.type.ndim == 0 for v in equation.outputs)
 
 
-# -- map -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("batch_size", [None, 1, 3, 7, 50])
-def test_map_applies_the_function_to_each_element(batch_size):
-    xs = {"a": np.arange(7, dtype=np.float32), "b": np.arange(14, dtype=np.float32).reshape(7, 2)}
-    out = lax_map(lambda x: (x["a"] * 2.0, x["b"] + x["a"]), xs, batch_size=batch_size)
-    np.testing.assert_array_equal(out[0], xs["a"] * 2)
-    np.testing.assert_array_equal(out[1], xs["b"] + xs["a"][:, None])
-
-
-def test_map_over_nothing_has_the_right_shape():
-    out = lax_map(lambda x: Stack(0)(x, x), np.zeros(0, np.float32), batch_size=2)
-    assert out.shape == (0, 2)
-
-
-def test_map_has_derivatives():
-    f = lambda xs: cnp.sum(lax_map(cnp.sin, xs, batch_size=2))  # noqa: E731
-    xs = np.arange(5, dtype=np.float32)
-    np.testing.assert_allclose(cv.grad(f)(xs), np.cos(xs), rtol=1e-6)
-
-
 # -- jit switched off ------------------------------------------------------------------
 
 
@@ -462,9 +439,6 @@ WORDS = {
         lambda: scan(lambda c, x: (c, x), 0, XS, unroll=0),
         ValueError,
         "unroll must be at least 1, but is 0",
-    ),
-    "batch size": Case(
-        lambda: lax_map(lambda x: x, XS, batch_size=0), ValueError, "batch_size must be"
     ),
     "no array": Case(
         lambda: scan(lambda c, x: (c, "y"), 0, XS),
