@@ -3,8 +3,8 @@
     ┌ host    a NumPy array that nobody writes to        made on demand from the other,
     └ buffer  a PJRT buffer on a device, maybe pending   and then kept
 
-Small eager operations work on ``host`` and never meet the compiler; compiled programs work
-on ``buffer``. Which of the two an array holds is invisible from outside.
+Small eager operations work on ``host`` and never meet the compiler; compiled programs
+work on ``buffer``. Which of the two an array holds is invisible from outside.
 """
 
 from typing import Any, NamedTuple
@@ -35,7 +35,9 @@ class ConcreteArray(Array):
     # -- the two representations -------------------------------------------------------
 
     def host(self) -> Any:
-        """The values as NumPy sees them, waiting for them if they are being computed."""
+        """The values as NumPy sees them, waiting for them if they are being
+        computed.
+        """
         if self._host is None:
             self._check_usable()
             self._host = buffers.to_host(self._buffer)
@@ -61,9 +63,9 @@ class ConcreteArray(Array):
     def _check_usable(self) -> None:
         if self._buffer is None and self._host is None:
             raise DeletedArrayError(
-                f"An array of type {self.type} was used after it was deleted, or donated "
-                "to a jitted function (donate_argnums). Use what the function returned, "
-                "or pass a copy: f(x.copy())."
+                f"An array of type {self.type} was used after it was deleted, or "
+                "donated to a jitted function (donate_argnums). Use what the function "
+                "returned, or pass a copy: f(x.copy())."
             )
 
     def forget(self) -> None:
@@ -117,7 +119,8 @@ class ConcreteArray(Array):
         """The same values on a device, where operations on them will then run.
 
         Args:
-          stream: accepted for the array API standard; transfers are put in order anyway.
+          stream: accepted for the array API standard; transfers are put in order
+            anyway.
 
         Raises:
           DeviceError: ``device`` is no device.
@@ -252,7 +255,9 @@ class ConcreteArray(Array):
         return self.addressable_shards
 
     def addressable_data(self, index: int) -> "ConcreteArray":
-        """The values of the part with this number, among those this process can read."""
+        """The values of the part with this number, among those this process can
+        read.
+        """
         shards = self.addressable_shards
         if not -len(shards) <= index < len(shards):
             raise AxisError(

@@ -1,7 +1,8 @@
 """``Array``: what concrete arrays and tracers have in common.
 
-Its operators and methods are functions of the NumPy namespace (``operators``, ``methods``);
-here are the facts that the type alone tells, and what Python asks of a container.
+Its operators and methods are functions of the NumPy namespace (``operators``,
+``methods``); here are the facts that the type alone tells, and what Python asks of a
+container.
 """
 
 from collections.abc import Iterator
@@ -15,7 +16,9 @@ __all__ = ["Array", "link"]
 
 
 class Array(Operators, Methods):
-    """An array, concrete or traced. ``isinstance(x, covector.Array)`` is true of both."""
+    """An array, concrete or traced. ``isinstance(x, covector.Array)`` is true of
+    both.
+    """
 
     __slots__ = ("__weakref__",)
 
@@ -73,8 +76,8 @@ class Array(Operators, Methods):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise ImmutableArrayError(
-            f"an array ({self.type}) cannot be changed: x[i] = v is not possible. Make a "
-            "changed copy with x = x.at[i].set(v), or with x.at[i].add(v)."
+            f"an array ({self.type}) cannot be changed: x[i] = v is not possible. Make "
+            "a changed copy with x = x.at[i].set(v), or with x.at[i].add(v)."
         )
 
     def __iter__(self) -> Iterator[Any]:

@@ -1,8 +1,10 @@
 """The methods of arrays: each is the function of that name in the NumPy namespace.
 
-They are written out so that they can be found, completed and documented one by one. What
-each does is said where the function is.
+They are written out so that they can be found, completed and documented one by one.
+What each does is said where the function is.
 """
+
+# ruff: noqa: PLR0913, PLR0917  the signatures are those of NumPy
 
 from typing import Any
 
@@ -216,7 +218,9 @@ class Methods:
     # -- shape -------------------------------------------------------------------------
 
     def reshape(self, *args: Any, order: str = "C", out_sharding: Any = None) -> Any:
-        """The elements in another shape: ``x.reshape(2, -1)`` or ``x.reshape((2, -1))``."""
+        """The elements in another shape: ``x.reshape(2, -1)`` or ``x.reshape((2,
+        -1))``.
+        """
         shape = args[0] if len(args) == 1 else args
         out = link.numpy.reshape(self, shape, order)
         return out if out_sharding is None else out.to_device(out_sharding)

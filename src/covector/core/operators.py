@@ -1,7 +1,8 @@
 """The operators of arrays: each is a function of the NumPy namespace.
 
-That namespace lies several layers above. The one link upwards is ``link.numpy``, set when
-the package is imported, and it is the object that ``__array_namespace__`` answers with.
+That namespace lies several layers above. The one link upwards is ``link.numpy``, set
+when the package is imported, and it is the object that ``__array_namespace__`` answers
+with.
 """
 
 from typing import Any
@@ -17,8 +18,8 @@ class _Link:
 
 link = _Link()
 
-#: what the operators take on their other side. Lists are among them because the functions
-#: say what to do with a list; anything else may define the operator itself.
+#: what the operators take on their other side. Lists are among them because the
+#: functions say what to do with a list; anything else may define the operator itself.
 _OPERANDS = (bool, int, float, complex, np.ndarray, np.generic, list, tuple)
 _USUAL = frozenset({int, float, bool, complex, np.ndarray})
 

@@ -67,8 +67,8 @@ def subtract(x1: Any, x2: Any, /) -> Array:
     x, y = promote("subtract", x1, x2)
     if x.type.dtype is bool_:
         raise DTypeError(
-            f"subtract needs numbers, but got {x.type} and {y.type}. Of bools, x ^ y is "
-            "where they differ."
+            f"subtract needs numbers, but got {x.type} and {y.type}. Of bools, x ^ y "
+            "is where they differ."
         )
     return arithmetic.sub(x, y)
 
@@ -119,8 +119,8 @@ def reciprocal(x: Any, /) -> Array:
 def floor_divide(x1: Any, x2: Any, /) -> Array:
     """⌊x / y⌋, element by element: ``x1 // x2``.
 
-    Integers divided by zero give 0. Where a float is infinite, or y is zero, the result is
-    that of ``floor(x / y)``, as the array API standard has it: ∞ // 2 = ∞.
+    Integers divided by zero give 0. Where a float is infinite, or y is zero, the result
+    is that of ``floor(x / y)``, as the array API standard has it: ∞ // 2 = ∞.
 
     Raises:
       DTypeError: complex numbers have no floor.

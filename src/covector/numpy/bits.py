@@ -50,7 +50,9 @@ def _as_real(x: Any) -> Any:
 
 
 def _as_elements(x: Any, to: Any, given: Any) -> Any:
-    """The bits of real numbers as elements of ``to``; ``given`` is what was asked of."""
+    """The bits of real numbers as elements of ``to``; ``given`` is what was asked
+    of.
+    """
     if dtypes.is_bool(to):
         return ne(_as_elements(x, dtypes.uint8, given), scalar(0, dtypes.uint8))
     if dtypes.is_complex(to):
@@ -74,8 +76,8 @@ def _longer(shape: tuple[int, ...], factor: int) -> tuple[int, ...]:
 def _joined(shape: tuple[int, ...], count: int, given: Any, to: Any) -> tuple[int, ...]:
     if not shape or shape[-1] % count:
         raise TypeMismatch(
-            f"view of {given} as {dtypes.short_name(to)}: the bits along the last axis do "
-            "not make whole elements."
+            f"view of {given} as {dtypes.short_name(to)}: the bits along the last axis "
+            "do not make whole elements."
         )
     return (*shape[:-1], shape[-1] // count, count)
 

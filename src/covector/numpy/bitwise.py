@@ -162,7 +162,7 @@ def _integers(who: str, x1: Any, x2: Any) -> tuple[Any, Any]:
 
 
 def bitwise_count(x: Any, /) -> Array:
-    """How many bits of \\|x\\| are set, as ``uint8``.
+    """How many bits are set in the absolute value, as ``uint8``.
 
     Raises:
       DTypeError: x does not hold integers or bools.
@@ -208,7 +208,8 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
 def unpackbits(
     a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> Array:
-    """The bits of each ``uint8``, as zeros and ones, one after the other along ``axis``.
+    """The bits of each ``uint8``, as zeros and ones, one after the other along
+    ``axis``.
 
     Args:
       axis: None unpacks the flattened array.

@@ -28,9 +28,9 @@ FUSED_LIMIT = Primitive.host_limit
 def fused(host: Callable[..., Any] | None = None) -> Callable[[Callable], Any]:
     """Make a function of arrays run as one program where they are large.
 
-    The function takes arrays by place, and hashable values by name, which are part of the
-    program. ``host`` takes the same arguments as NumPy arrays and gives the same results,
-    in the same element types.
+    The function takes arrays by place, and hashable values by name, which are part of
+    the program. ``host`` takes the same arguments as NumPy arrays and gives the same
+    results, in the same element types.
     """
 
     def decorate(fun: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,5 @@
-"""Arrays from values: from Python numbers and sequences, from NumPy, filled with one value.
+"""Arrays from values: from Python numbers and sequences, from NumPy, filled with one
+value.
 
 array, asarray      of anything that holds numbers; ``sequences`` reads nested lists
 zeros, ones, full   and their ``_like``
@@ -108,8 +109,9 @@ def asarray(
     if copy is not None and (x is a) == copy:
         if not copy:
             raise ArgumentError(
-                f"asarray of a {type(a).__name__} as {x.type} needs a copy, and copy=False "
-                "forbids it. Leave copy out: a copy is made only where it is needed."
+                f"asarray of a {type(a).__name__} as {x.type} needs a copy, and "
+                "copy=False forbids it. Leave copy out: a copy is made only where it "
+                "is needed."
             )
         x = x.copy()
     return _placed(x, device, out_sharding)

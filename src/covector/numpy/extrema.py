@@ -82,8 +82,8 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
 def _check_ordered(who: str, x: Any) -> None:
     if dtypes.is_complex(x.type.dtype):
         raise DTypeError(
-            f"{who} needs real numbers, but got {x.type}: complex numbers are not between "
-            "bounds. Clip their real and imaginary parts."
+            f"{who} needs real numbers, but got {x.type}: complex numbers are not "
+            "between bounds. Clip their real and imaginary parts."
         )
 
 

@@ -79,10 +79,11 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
 
 
 def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) -> Any:
-    """What a file of ``save`` holds; of ``savez``, a mapping from names to NumPy arrays.
+    """What a file of ``save`` holds; of ``savez``, a mapping from names to NumPy
+    arrays.
 
-    A file does not tell which dtype of two bytes it holds that NumPy does not have: it is
-    taken to be bfloat16.
+    A file does not tell which dtype of two bytes it holds that NumPy does not have: it
+      is taken to be bfloat16.
     """
     found = np.load(file, *args, **kwargs)
     if not isinstance(found, np.ndarray):

@@ -68,7 +68,7 @@ def isinf(x: Any, /) -> Array:
 
 
 def isfinite(x: Any, /) -> Array:
-    """Whether a number is neither infinite nor NaN; of a complex one, whether no part is.
+    """Whether a number is neither infinite nor NaN, nor a part of a complex one is.
 
     >>> isfinite(np.array([1.0, np.inf, np.nan])).tolist()
     [True, False, False]
@@ -234,7 +234,7 @@ def _power_of_two(n: Any, dtype: Any) -> Any:
 
 
 def frexp(x: Any, /) -> tuple[Array, Array]:
-    """m and n such that x = m · 2ⁿ and ½ ≤ |m| < 1; n is 0 where x is 0, infinite or NaN.
+    """m and n such that x = m · 2ⁿ and ½ ≤ |m| < 1; n = 0 where x is 0, ∞ or NaN.
 
     Raises:
       DTypeError: x is complex.
@@ -300,7 +300,7 @@ def spacing(x: Any, /) -> Array:
 @fused()
 def _spacing(x: Any) -> Any:
     # Of a number with biased exponent e the spacing is 2 to the e − n, where n bits are
-    # in the mantissa. It is put together of bits, for it may be too small to compute with.
+    # in the mantissa. It is made of bits, for it may be too small to compute with.
     dtype, size = x.type.dtype, _bits(abs_(x))
     zero, one, n = (scalar(k, size.type.dtype) for k in (0, 1, finfo(dtype).nmant))
     e = bitwise.shift_right_logical(size, n)

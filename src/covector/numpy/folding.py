@@ -1,7 +1,7 @@
 """Folding an array with a function of two operands, for ``ufunc``.
 
-An associative function folds in a logarithmic number of steps (``ops.networks``); any other
-combines elements in order, in a loop that is compiled once.
+An associative function folds in a logarithmic number of steps (``ops.networks``); any
+other combines elements in order, in a loop that is compiled once.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,9 @@ Binary = Callable[[Any, Any], Any]
 
 
 def reduce_in_pairs(f: Binary, a: Any, axis: Sequence[int], keepdims: bool) -> Any:
-    """The elements along ``axis``, of which there are some, combined by associative f."""
+    """The elements along ``axis``, of which there are some, combined by associative
+    f.
+    """
     out, _ = networks.fold(lambda x, y: (f(x, y), None), _in_front(a, axis), 0)
     return expand_dims(out, tuple(axis)) if keepdims else out
 
@@ -36,13 +38,17 @@ def accumulate_in_pairs(f: Binary, a: Any, axis: int) -> Any:
 
 
 def reduce_in_order(f: Binary, a: Any, axis: Sequence[int], keepdims: bool) -> Any:
-    """The elements along ``axis``, of which there are some, from the first to the last."""
+    """The elements along ``axis``, of which there are some, from the first to the
+    last.
+    """
     total, _ = _step(f, _in_front(a, axis))
     return expand_dims(total, tuple(axis)) if keepdims else total
 
 
 def accumulate_in_order(f: Binary, a: Any, axis: int) -> Any:
-    """Entry k combines the elements 0 … k along ``axis``, from the first to the last."""
+    """Entry k combines the elements 0 … k along ``axis``, from the first to the
+    last.
+    """
     _, entries = _step(f, moveaxis(a, axis, 0))
     return moveaxis(entries, 0, axis)
 
@@ -68,7 +74,9 @@ def _step(f: Binary, x: Any) -> tuple[Any, Any]:
 
 
 def at_in_order(f: Callable[..., Any], a: Any, indices: Any, b: Any) -> Any:
-    """``a`` with f applied at each index, one after the other; b is its second operand."""
+    """``a`` with f applied at each index, one after the other; b is its second
+    operand.
+    """
     places = arange(a.size).reshape(a.shape)[indices]
     operands = [places.ravel()]
     if b is not None:

@@ -131,8 +131,8 @@ class _Grid:
         return arange(start, key.stop, step)
 
 
-#: ``mgrid[0:2, 0:3]``: the coordinates of a grid, stacked. A step such as 5j is a number of
-#: points, the end being one of them.
+#: ``mgrid[0:2, 0:3]``: the coordinates of a grid, stacked. A step such as 5j is a
+#: number of points, the end being one of them.
 mgrid = _Grid("mgrid", sparse=False)
 #: ``ogrid[0:2, 0:3]``: as ``mgrid``, in arrays that broadcast to the grid
 ogrid = _Grid("ogrid", sparse=True)

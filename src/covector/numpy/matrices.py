@@ -126,7 +126,7 @@ def _triangle(who: str, m: Any, relation: Callable[[Any, Any], Any], k: Any) -> 
 
 
 def _mask(who: str, n: Any, m: Any, relation: Callable[[Any, Any], Any], k: Any) -> Any:
-    """Where ``j − i`` is in the relation to k, in row i and column j: bools ``[n, m]``."""
+    """Bools ``[n, m]``: whether j − i is in the relation to k, in row i, column j."""
     n, m = operator.index(n), operator.index(m)
     if n < 0 or m < 0:
         raise ArgumentError(f"{who} cannot make a matrix of {n} rows and {m} columns.")
@@ -157,7 +157,7 @@ def diag(v: Any, k: int = 0) -> Array:
     if x.type.ndim != 1:
         raise AxisError(f"diag needs one axis or two, but got {x.type}.")
     n = x.type.size + max(k, -k)
-    # Row i has the element i, above the main diagonal; below it, column j the element j.
+    # Above the main diagonal row i has the element i; below it, column j the element j.
     x = Pad(((0, n - x.type.size, 0),))(x, scalar(0, x.type.dtype))
     x = Reshape((n, 1) if k >= 0 else (1, n))(x)
     return where(_mask("diag", n, n, operator.eq, k), x, scalar(0, x.type.dtype))
@@ -235,8 +235,8 @@ def fill_diagonal(
         raise AxisError(f"fill_diagonal needs two axes at least, but got {x.type}.")
     if x.type.ndim > 2 and len(set(shape)) > 1:
         raise TypeMismatch(
-            f"fill_diagonal needs axes of one length where there are more than two, but "
-            f"got {x.type}."
+            "fill_diagonal needs axes of one length where there are more than two, "
+            f"but got {x.type}."
         )
     *_, columns = shape
     step = int(sum(np.cumprod((1, *shape[:0:-1]))))

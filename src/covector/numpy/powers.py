@@ -87,7 +87,7 @@ def cbrt(x: Any, /) -> Array:
 def hypot(x1: Any, x2: Any, /) -> Array:
     """√(x² + y²) of real numbers, where it fits their dtype also if the squares do not.
 
-    Infinite if x or y is, whatever the other. The derivative at (0, 0) is taken to be 0.
+    Infinite if x or y is, whatever the other. The derivative at (0, 0) is 0.
 
     Raises:
       DTypeError: an operand is complex; √(|x|² + |y|²) is ``hypot(abs(x), abs(y))``.
@@ -98,8 +98,8 @@ def hypot(x1: Any, x2: Any, /) -> Array:
     x, y = promote_inexact("hypot", x1, x2)
     if dtypes.is_complex(x.type.dtype):
         raise DTypeError(
-            f"hypot needs real numbers, but got {x.type} and {y.type}. Of complex numbers "
-            "use their lengths: hypot(abs(x), abs(y))."
+            f"hypot needs real numbers, but got {x.type} and {y.type}. Of complex "
+            "numbers use their lengths: hypot(abs(x), abs(y))."
         )
     return _hypot(x, y)
 
@@ -109,7 +109,7 @@ def _hypot(x: Any, y: Any) -> Any:
     x, y = abs_(x), abs_(y)
     zero, one, inf = (scalar(n, x.type.dtype) for n in (0, 1, np.inf))
     large, small = max_(x, y), min_(x, y)
-    # √(a² + b²) = a·√(1 + (b/a)²); where a is 0, or infinite, there is nothing to scale.
+    # √(a² + b²) = a·√(1 + (b/a)²), where a is neither 0 nor infinite
     plain = or_(eq(large, zero), eq(large, inf))
     ratio = arithmetic.div(where(plain, zero, small), where(plain, one, large))
     length = arithmetic.mul(

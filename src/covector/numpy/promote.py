@@ -76,7 +76,7 @@ def inexact_dtype(dtype: Any, weak: bool = False) -> Any:
     """The floating-point dtype in which functions of integers have their values.
 
     64-bit integers become f64 where there is one, narrower ones and bools f32; what is
-    weak becomes the default. Inexact dtypes stay, and so do keys, which no function takes.
+    weak becomes the default. Inexact dtypes stay, and so do those of keys.
     """
     if dtypes.is_inexact(dtype) or dtypes.is_key(dtype):
         return dtype
@@ -149,9 +149,9 @@ def broadcast_shapes(who: str, types: Sequence[ArrayType]) -> Shape:
         return np.broadcast_shapes(*[t.shape for t in types])
     except ValueError:
         raise TypeMismatch(
-            f"{who} cannot broadcast operands of types {show_types(types)}: seen from the "
-            "right, each axis needs one length, or 1. Reshape one of them, for instance "
-            "with x[:, None]."
+            f"{who} cannot broadcast operands of types {show_types(types)}: seen from "
+            "the right, each axis needs one length, or 1. Reshape one of them, for "
+            "instance with x[:, None]."
         ) from None
 
 
@@ -178,8 +178,8 @@ def broadcast_to(x: Any, shape: Shape) -> Any:
 def _check_ranks(who: str, types: Sequence[ArrayType]) -> None:
     if len({t.ndim for t in types if t.ndim}) > 1:
         message = (
-            f"{who} would promote ranks: operands are {show_types(types)}, and the option "
-            "numpy_rank_promotion does not allow it. Add the axes with x[None]."
+            f"{who} would promote ranks: operands are {show_types(types)}, and the "
+            "option numpy_rank_promotion does not allow it. Add the axes with x[None]."
         )
         if options.current().numpy_rank_promotion == "raise":
             raise TypeMismatch(message)

@@ -165,7 +165,8 @@ def geomspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Array:
-    """``num`` numbers from ``start`` to ``stop``, each the same multiple of the one before.
+    """``num`` numbers from ``start`` to ``stop``, each the same multiple of the one
+    before.
 
     Args:
       start, stop: numbers other than 0 of one sign, or complex ones; or arrays of such.

@@ -47,8 +47,8 @@ def where(
         )
     if size is not None or fill_value is not None:
         raise ArgumentError(
-            "where takes size and fill_value only with a condition alone, whose indices it "
-            "gives."
+            "where takes size and fill_value only with a condition alone, whose "
+            "indices it gives."
         )
     condition = truth("where", condition)
     x, y = promote_dtypes("where", x, y)
@@ -81,8 +81,8 @@ def select(
     for condition in conditions:
         if condition.type.dtype is not bool_:
             raise DTypeError(
-                f"select needs bools as conditions, but got {condition.type}. Compare it, "
-                "as in x != 0."
+                f"select needs bools as conditions, but got {condition.type}. Compare "
+                "it, as in x != 0."
             )
     *choices, out = promote_dtypes("select", *choicelist, default)
     *operands, out = broadcast("select", *conditions, *choices, out)
@@ -99,8 +99,8 @@ def piecewise(
 
     Args:
       condlist: conditions, of the shape of ``x``; where several hold, the last counts.
-      funclist: a function of ``x`` (and ``*args, **kw``) or a number for each condition,
-        and perhaps one more for where none holds, in place of 0.
+      funclist: a function of ``x`` (and ``*args, **kw``) or a number for each
+        condition, and perhaps one more for where none holds, in place of 0.
 
     Returns:
       An array of the shape and dtype of ``x``. Each function is computed everywhere.
@@ -121,8 +121,8 @@ def piecewise(
     n = len(condlist)
     if len(funclist) not in (n, n + 1):
         raise ArgumentError(
-            f"piecewise has {n} conditions, and so needs {n} functions, or {n + 1} with "
-            f"the one for elsewhere, but got {len(funclist)}."
+            f"piecewise has {n} conditions, and so needs {n} functions, or {n + 1} "
+            f"with the one for elsewhere, but got {len(funclist)}."
         )
 
     def value(piece: Callable[..., Any] | Any) -> Any:
@@ -131,6 +131,6 @@ def piecewise(
 
     out = value(funclist[n]) if len(funclist) > n else zeros(x.type)
     for condition, piece in zip(condlist, funclist, strict=False):
-        condition = truth("piecewise", condition)
-        out = _where(*broadcast("piecewise", condition, value(piece), out))
+        holds = truth("piecewise", condition)
+        out = _where(*broadcast("piecewise", holds, value(piece), out))
     return out

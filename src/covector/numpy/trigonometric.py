@@ -1,7 +1,7 @@
 """Trigonometric and hyperbolic functions, and angles in degrees.
 
-Angles are in radians. The inverse functions have two names each: NumPy's (``arcsin``) and
-the array API standard's (``asin``).
+Angles are in radians. The inverse functions have two names each: NumPy's (``arcsin``)
+and the array API standard's (``asin``).
 """
 
 import math

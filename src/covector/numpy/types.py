@@ -1,4 +1,4 @@
-"""Element types and shapes as questions, ``astype``, and the constants of the namespace."""
+"""Questions about element types and shapes, ``astype``, and constants."""
 
 import math
 import warnings
@@ -54,7 +54,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     """The values of ``x`` in another element type; None is the default float.
 
     Floats become integers by truncation, and what is out of range becomes the nearest
-    end of the range, NaN zero. Complex numbers lose their imaginary part with a warning.
+    end of the range, NaN zero. Complex numbers lose their imaginary part, with a
+    warning.
 
     Raises:
       DTypeError: ``dtype`` is no element type, or ``x`` holds random keys.
@@ -84,7 +85,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
 
 
 def promote_types(a: Any, b: Any) -> Any:
-    """The dtype in which arrays of two dtypes meet; ``int``, ``float``, ``complex`` are weak.
+    """The dtype in which arrays of two dtypes meet; ``int``, ``float`` … are weak.
 
     Unlike ``result_type`` it does not narrow 64 bits to 32.
 
@@ -110,8 +111,8 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     """
     if type(from_) in (int, float, complex):
         raise DTypeError(
-            f"can_cast needs a dtype or an array, but got the number {from_!r}: numbers "
-            "have no dtype of their own."
+            f"can_cast needs a dtype or an array, but got the number {from_!r}: "
+            "numbers have no dtype of their own."
         )
     return bool(np.can_cast(dtypes.as_dtype(from_), dtypes.as_dtype(to), casting))
 
@@ -132,7 +133,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
     Args:
       kind: "bool", "signed integer", "unsigned integer", "integral", "real floating",
-        "complex floating", "numeric", a dtype, or a tuple of these, of which one is enough.
+        "complex floating", "numeric", a dtype, or a tuple of these: any of them.
 
     Raises:
       ArgumentError: there is no such kind.
@@ -149,8 +150,8 @@ def isdtype(dtype: Any, kind: Any) -> bool:
         return found == dtypes.as_dtype(kind)
     except DTypeError:
         raise ArgumentError(
-            f"isdtype knows the kinds {', '.join(map(repr, _KINDS))}, and dtypes, but got "
-            f"{kind!r}."
+            f"isdtype knows the kinds {', '.join(map(repr, _KINDS))}, and dtypes, but "
+            f"got {kind!r}."
         ) from None
 
 
@@ -244,7 +245,7 @@ class ArrayNamespaceInfo:
     """What this namespace offers, in the terms of the array API standard."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Eagerly, masks can index and shapes can depend on values; under ``jit`` not."""
+        """What can be done eagerly: under ``jit``, shapes cannot depend on values."""
         return {
             "boolean indexing": True,
             "data-dependent shapes": True,

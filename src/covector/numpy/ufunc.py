@@ -1,4 +1,5 @@
-"""``ufunc``: a function of scalars, applied to every element, that can also fold an array.
+"""``ufunc``: a function of scalars, applied to every element, that can also fold an
+array.
 
     add(x, y)              every pair of elements
     add.reduce(x)          x[0] + x[1] + …               along an axis
@@ -7,9 +8,9 @@
     add.at(x, k, y)        x with y added at k, once for each time an index occurs
     add.outer(x, y)        every element of x with every element of y
 
-A fold that the namespace has a function for uses it (``add.reduce`` is ``sum``); those of
-other associative functions take a logarithmic number of steps (``folding``), and those of
-any Python function one step per element.
+A fold that the namespace has a function for uses it (``add.reduce`` is ``sum``); those
+of other associative functions take a logarithmic number of steps (``folding``), and
+those of any Python function one step per element.
 """
 
 from collections.abc import Callable
@@ -40,8 +41,9 @@ class ufunc:
       reduceat: ``reduceat(a, indices, axis)``.
 
     >>> import covector.numpy as cnp
-    >>> print(cnp.add.reduce(cnp.array([1, 2, 4])), cnp.add.accumulate(cnp.array([1, 2])))
-    7 [1 3]
+    >>> x = cnp.array([1, 2, 4])
+    >>> print(cnp.add.reduce(x), cnp.add.accumulate(x), cnp.add.outer(x, x).shape)
+    7 [1 3 7] (3, 3)
     """
 
     def __init__(
@@ -86,8 +88,8 @@ class ufunc:
     def _refuse(self, out: Any) -> None:
         check_no_out(self.__name__, out)
         raise ImmutableArrayError(
-            f"{self.__name__} has no place to keep values where `where` is false: arrays "
-            f"are immutable. Use where(condition, {self.__name__}(…), other)."
+            f"{self.__name__} has no place to keep values where `where` is false: "
+            f"arrays are immutable. Use where(condition, {self.__name__}(…), other)."
         )
 
     # -- methods -----------------------------------------------------------------------
@@ -105,13 +107,13 @@ class ufunc:
         """The elements along ``axis`` (None: all) combined into one.
 
         Args:
-          initial: the value to begin with; needed for no elements, or with ``where``, if
-            the function has no identity.
+          initial: the value to begin with; needed for no elements, or with ``where``,
+            if the function has no identity.
           where: which elements take part; broadcasts against ``a``.
 
         Raises:
-          ArgumentError: the function is not one of two operands and one result, or there
-            is nothing to begin with.
+          ArgumentError: the function is not one of two operands and one result, or
+            there is nothing to begin with.
         """
         who = f"{self.__name__}.reduce"
         check_no_out(who, out)
@@ -123,8 +125,8 @@ class ufunc:
         nothing = any(a.shape[k] == 0 for k in axes)
         if first is None and (nothing or where is not None):
             raise ArgumentError(
-                f"{who} of {a.type} over axes {axes}: {self.__name__} has no identity, so "
-                "without elements, or with `where`, it needs `initial`."
+                f"{who} of {a.type} over axes {axes}: {self.__name__} has no identity, "
+                "so without elements, or with `where`, it needs `initial`."
             )
         if where is not None:
             a = select_where(where, a, first)
@@ -181,7 +183,9 @@ class ufunc:
         return self._reduceat(a, indices, axis=canonical_axis(who, axis, a.ndim))
 
     def outer(self, a: Any, b: Any, /) -> Any:
-        """Every element of ``a`` with every element of ``b``: shape ``a.shape + b.shape``."""
+        """Every element of ``a`` with every element of ``b``: shape ``a.shape +
+        b.shape``.
+        """
         if self.nin != 2:
             raise ArgumentError(
                 f"{self.__name__}.outer needs a function of two operands, but "
@@ -219,7 +223,7 @@ def frompyfunc(
     """
     if not callable(func) or not all(isinstance(n, int) and n > 0 for n in (nin, nout)):
         raise ArgumentError(
-            "frompyfunc needs a function, how many operands it takes and how many results "
-            f"it has, but got {func!r}, {nin!r} and {nout!r}."
+            "frompyfunc needs a function, how many operands it takes and how many "
+            f"results it has, but got {func!r}, {nin!r} and {nout!r}."
         )
     return ufunc(func, nin, nout, identity=identity)

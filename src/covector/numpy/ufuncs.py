@@ -1,4 +1,6 @@
-"""The functions of the namespace that are ufuncs: callable, and able to fold an array."""
+"""The functions of the namespace that are ufuncs: callable, and able to fold an
+array.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -38,7 +40,9 @@ __all__ = [
 def _ufunc(
     call: Callable[..., Any], identity: Any = None, at: str = "", **folds: Any
 ) -> ufunc:
-    """A ufunc of two operands; ``at`` names the method of ``x.at[i]`` that does the same."""
+    """A ufunc of two operands; ``at`` names the method of ``x.at[i]`` that does the
+    same.
+    """
     if at:
         folds["at"] = lambda a, indices, b: getattr(a.at[indices], at)(b)
     return ufunc(call, 2, 1, call=call, identity=identity, **folds)

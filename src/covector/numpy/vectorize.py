@@ -1,7 +1,7 @@
 """``vectorize``: a function of scalars, or of small arrays, applied over leading axes.
 
-The signature ``(n,m),(m)->(n)`` gives the *core* axes of each operand, which the function
-sees; the axes before them are looped over, after broadcasting, by one ``vmap`` each.
+The signature ``(n,m),(m)->(n)`` gives the *core* axes of each operand, which the
+function sees. The axes before them are broadcast, and each is one ``vmap``.
 """
 
 import functools
@@ -46,8 +46,8 @@ def vectorize(
 
     Raises:
       ArgumentError: the signature cannot be read, or does not fit the arguments.
-      TypeMismatch: an argument lacks core axes, a named axis has several lengths, or the
-        leading axes do not broadcast.
+      TypeMismatch: an argument lacks core axes, a named axis has several lengths, or
+        the leading axes do not broadcast.
 
     >>> import covector.numpy as cnp
     >>> dot = vectorize(lambda a, b: (a * b).sum(), signature="(n),(n)->()")
@@ -58,7 +58,8 @@ def vectorize(
     who = f"vectorize({name})"
     if any(not isinstance(e, int | str) for e in excluded):
         raise ArgumentError(
-            f"{who}: excluded holds places and names of arguments, but got {excluded!r}."
+            f"{who}: excluded holds places and names of arguments, but got "
+            f"{excluded!r}."
         )
     parsed = None if signature is None else _parse(signature, who)
 
@@ -86,8 +87,8 @@ def _parse(signature: str, who: str) -> Signature:
     text = re.sub(r"\s+", "", signature)
     if not _SIGNATURE.fullmatch(text):
         raise ArgumentError(
-            f"{who}: the signature {signature!r} cannot be read. It gives the core axes of "
-            "each operand and result, as in '(n,m),(m)->(n)'."
+            f"{who}: the signature {signature!r} cannot be read. It gives the core "
+            "axes of each operand and result, as in '(n,m),(m)->(n)'."
         )
     sides = [
         [
@@ -140,7 +141,8 @@ def _core_sizes(who: str, spec: Signature, args: Sequence[Any]) -> dict[str, int
     for i, (axes, a) in enumerate(zip(spec.operands, args, strict=True)):
         if a.ndim < len(axes):
             raise TypeMismatch(
-                f"{who}: operand {i} needs the core axes {_show(axes)}, but is {a.type}."
+                f"{who}: operand {i} needs the core axes {_show(axes)}, but is "
+                f"{a.type}."
             )
         _bind(who, sizes, axes, a.shape[a.ndim - len(axes) :], f"operand {i}", a.type)
     return sizes
@@ -252,8 +254,8 @@ def apply_over_axes(
             out = out.reshape((*out.shape[:axis], 1, *out.shape[axis:]))
         if out.ndim != x.ndim:
             raise TypeMismatch(
-                f"apply_over_axes needs a function that keeps the axis, or removes it, but "
-                f"of {x.type} it made {out.type}."
+                "apply_over_axes needs a function that keeps the axis, or removes it, "
+                f"but of {x.type} it made {out.type}."
             )
         x = out
     return x
