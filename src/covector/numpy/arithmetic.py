@@ -46,7 +46,8 @@ __all__ = [
 def add(x1: Any, x2: Any, /) -> Array:
     """x + y, element by element; of bools, ``or``.
 
-    >>> print(add(np.array([1, 2]), 0.5))
+    >>> import covector.numpy as cnp
+    >>> print(add(cnp.array([1, 2]), 0.5))
     [1.5 2.5]
     """
     x, y = promote("add", x1, x2)
@@ -61,7 +62,8 @@ def subtract(x1: Any, x2: Any, /) -> Array:
     Raises:
       DTypeError: both are bools.
 
-    >>> print(subtract(np.array([1, 2]), 2))
+    >>> import covector.numpy as cnp
+    >>> print(subtract(cnp.array([1, 2]), 2))
     [-1  0]
     """
     x, y = promote("subtract", x1, x2)
@@ -76,7 +78,8 @@ def subtract(x1: Any, x2: Any, /) -> Array:
 def multiply(x1: Any, x2: Any, /) -> Array:
     """x · y, element by element; of bools, ``and``.
 
-    >>> print(multiply(np.array([1, 2]), 3))
+    >>> import covector.numpy as cnp
+    >>> print(multiply(cnp.array([1, 2]), 3))
     [3 6]
     """
     x, y = promote("multiply", x1, x2)
@@ -88,7 +91,8 @@ def multiply(x1: Any, x2: Any, /) -> Array:
 def true_divide(x1: Any, x2: Any, /) -> Array:
     """x / y, element by element, in floating point also for integers.
 
-    >>> print(true_divide(np.array([1, 3]), 2))
+    >>> import covector.numpy as cnp
+    >>> print(true_divide(cnp.array([1, 3]), 2))
     [0.5 1.5]
     """
     return arithmetic.div(*promote_inexact("true_divide", x1, x2))
@@ -125,7 +129,8 @@ def floor_divide(x1: Any, x2: Any, /) -> Array:
     Raises:
       DTypeError: complex numbers have no floor.
 
-    >>> floor_divide(np.array([7, -7]), 2).tolist(), float(floor_divide(1.0, 0.1))
+    >>> import covector.numpy as cnp
+    >>> floor_divide(cnp.array([7, -7]), 2).tolist(), float(floor_divide(1.0, 0.1))
     ([3, -4], 9.0)
     """
     x, y = _real("floor_divide", x1, x2)
@@ -142,7 +147,8 @@ def remainder(x1: Any, x2: Any, /) -> Array:
     Raises:
       DTypeError: complex numbers have no remainder.
 
-    >>> remainder(np.array([7, -7]), 3).tolist(), float(remainder(-1.0, 0.75))
+    >>> import covector.numpy as cnp
+    >>> remainder(cnp.array([7, -7]), 3).tolist(), float(remainder(-1.0, 0.75))
     ([1, 2], 0.5)
     """
     return _remainder(*_real("remainder", x1, x2))
@@ -173,7 +179,8 @@ def fmod(x1: Any, x2: Any, /) -> Array:
     Raises:
       DTypeError: complex numbers have no remainder.
 
-    >>> fmod(np.array([7, -7]), 3).tolist()
+    >>> import covector.numpy as cnp
+    >>> fmod(cnp.array([7, -7]), 3).tolist()
     [1, -1]
     """
     x, y = _real("fmod", x1, x2)
@@ -277,7 +284,8 @@ def negative(x: Any, /) -> Array:
     Raises:
       DTypeError: x is bool; ``logical_not`` is what it would be.
 
-    >>> print(negative(np.array([1, -2])))
+    >>> import covector.numpy as cnp
+    >>> print(negative(cnp.array([1, -2])))
     [-1  2]
     """
     x = as_array(x, "negative")
@@ -289,7 +297,8 @@ def negative(x: Any, /) -> Array:
 def positive(x: Any, /) -> Array:
     """x itself, as an array.
 
-    >>> print(positive(np.array([1, -2])))
+    >>> import covector.numpy as cnp
+    >>> print(positive(cnp.array([1, -2])))
     [ 1 -2]
     """
     return as_array(x, "positive")
@@ -298,7 +307,8 @@ def positive(x: Any, /) -> Array:
 def absolute(x: Any, /) -> Array:
     """|x|, element by element; of complex numbers their length. Bools stay as they are.
 
-    >>> absolute(np.array([3 - 4j])).tolist()
+    >>> import covector.numpy as cnp
+    >>> absolute(cnp.array([3 - 4j])).tolist()
     [5.0]
     """
     x = as_array(x, "absolute")
@@ -308,7 +318,8 @@ def absolute(x: Any, /) -> Array:
 def abs(x: Any, /) -> Array:
     """|x|: another name of ``absolute``.
 
-    >>> print(abs(np.array([1, -2])))
+    >>> import covector.numpy as cnp
+    >>> print(abs(cnp.array([1, -2])))
     [1 2]
     """
     x = as_array(x, "abs")
@@ -336,7 +347,8 @@ def sign(x: Any, /) -> Array:
     Raises:
       DTypeError: x is bool.
 
-    >>> sign(np.array([-3.0, 0.0, 7.0])).tolist()
+    >>> import covector.numpy as cnp
+    >>> sign(cnp.array([-3.0, 0.0, 7.0])).tolist()
     [-1.0, 0.0, 1.0]
     """
     return magnitude.sign(as_array(x, "sign"))

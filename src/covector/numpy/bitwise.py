@@ -167,7 +167,8 @@ def bitwise_count(x: Any, /) -> Array:
     Raises:
       DTypeError: x does not hold integers or bools.
 
-    >>> bitwise_count(np.array([5, -8])).tolist()
+    >>> import covector.numpy as cnp
+    >>> bitwise_count(cnp.array([5, -8])).tolist()
     [2, 1]
     """
     x = as_array(x, "bitwise_count")
@@ -189,7 +190,8 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     Raises:
       DTypeError: the array holds neither integers nor bools.
 
-    >>> packbits(np.array([1, 0, 1, 0, 0, 0, 0, 0, 1])).tolist()
+    >>> import covector.numpy as cnp
+    >>> packbits(cnp.array([1, 0, 1, 0, 0, 0, 0, 0, 1])).tolist()
     [160, 128]
     """
     x, axis = _last("packbits", a, axis)
@@ -220,7 +222,8 @@ def unpackbits(
     Raises:
       DTypeError: the array is not one of ``uint8``.
 
-    >>> unpackbits(np.array([5], "uint8")).tolist()
+    >>> import covector.numpy as cnp
+    >>> unpackbits(cnp.array([5], "uint8")).tolist()
     [0, 0, 0, 0, 0, 1, 0, 1]
     """
     x, axis = _last("unpackbits", a, axis)

@@ -34,7 +34,8 @@ __all__ = [
 def equal(x: Any, y: Any, /) -> Array:
     """Whether x = y, element by element. NaN equals nothing.
 
-    >>> equal(np.array([1, 2]), 2).tolist()
+    >>> import covector.numpy as cnp
+    >>> equal(cnp.array([1, 2]), 2).tolist()
     [False, True]
     """
     return comparison.eq(*promote("equal", x, y))
@@ -43,7 +44,8 @@ def equal(x: Any, y: Any, /) -> Array:
 def not_equal(x: Any, y: Any, /) -> Array:
     """Whether x ≠ y, element by element. NaN is unequal to everything.
 
-    >>> not_equal(np.array([1, 2]), 2).tolist()
+    >>> import covector.numpy as cnp
+    >>> not_equal(cnp.array([1, 2]), 2).tolist()
     [True, False]
     """
     return comparison.ne(*promote("not_equal", x, y))
@@ -52,7 +54,8 @@ def not_equal(x: Any, y: Any, /) -> Array:
 def less(x: Any, y: Any, /) -> Array:
     """Whether x < y, element by element; complex numbers by real, then imaginary part.
 
-    >>> less(np.array([1, 2]), 2).tolist()
+    >>> import covector.numpy as cnp
+    >>> less(cnp.array([1, 2]), 2).tolist()
     [True, False]
     """
     return comparison.lt(*promote("less", x, y))
@@ -61,7 +64,8 @@ def less(x: Any, y: Any, /) -> Array:
 def less_equal(x: Any, y: Any, /) -> Array:
     """Whether x ≤ y, element by element; complex numbers by real, then imaginary part.
 
-    >>> less_equal(np.array([1, 3]), 2).tolist()
+    >>> import covector.numpy as cnp
+    >>> less_equal(cnp.array([1, 3]), 2).tolist()
     [True, False]
     """
     return comparison.le(*promote("less_equal", x, y))
@@ -70,7 +74,8 @@ def less_equal(x: Any, y: Any, /) -> Array:
 def greater(x: Any, y: Any, /) -> Array:
     """Whether x > y, element by element; complex numbers by real, then imaginary part.
 
-    >>> greater(np.array([1, 3]), 2).tolist()
+    >>> import covector.numpy as cnp
+    >>> greater(cnp.array([1, 3]), 2).tolist()
     [False, True]
     """
     return comparison.gt(*promote("greater", x, y))
@@ -79,7 +84,8 @@ def greater(x: Any, y: Any, /) -> Array:
 def greater_equal(x: Any, y: Any, /) -> Array:
     """Whether x ≥ y, element by element; complex numbers by real, then imaginary part.
 
-    >>> greater_equal(np.array([1, 2]), 2).tolist()
+    >>> import covector.numpy as cnp
+    >>> greater_equal(cnp.array([1, 2]), 2).tolist()
     [False, True]
     """
     return comparison.ge(*promote("greater_equal", x, y))
@@ -103,7 +109,8 @@ def _truths(who: str, x: Any, y: Any) -> Any:
 def logical_and(x: Any, y: Any, /) -> Array:
     """Whether both are true, element by element; numbers are true if not zero.
 
-    >>> logical_and(np.array([0, 2]), True).tolist()
+    >>> import covector.numpy as cnp
+    >>> logical_and(cnp.array([0, 2]), True).tolist()
     [False, True]
     """
     return bitwise.and_(*_truths("logical_and", x, y))
@@ -112,7 +119,8 @@ def logical_and(x: Any, y: Any, /) -> Array:
 def logical_or(x: Any, y: Any, /) -> Array:
     """Whether one or both are true, element by element; numbers are true if not zero.
 
-    >>> logical_or(np.array([0, 2]), False).tolist()
+    >>> import covector.numpy as cnp
+    >>> logical_or(cnp.array([0, 2]), False).tolist()
     [False, True]
     """
     return bitwise.or_(*_truths("logical_or", x, y))
@@ -121,7 +129,8 @@ def logical_or(x: Any, y: Any, /) -> Array:
 def logical_xor(x: Any, y: Any, /) -> Array:
     """Whether just one is true, element by element; numbers are true if not zero.
 
-    >>> logical_xor(np.array([0, 2]), True).tolist()
+    >>> import covector.numpy as cnp
+    >>> logical_xor(cnp.array([0, 2]), True).tolist()
     [True, False]
     """
     return bitwise.xor(*_truths("logical_xor", x, y))
@@ -130,7 +139,8 @@ def logical_xor(x: Any, y: Any, /) -> Array:
 def logical_not(x: Any, /) -> Array:
     """Whether x is false, element by element; numbers are true if not zero.
 
-    >>> logical_not(np.array([0, 2])).tolist()
+    >>> import covector.numpy as cnp
+    >>> logical_not(cnp.array([0, 2])).tolist()
     [True, False]
     """
     return bitwise.not_(truth("logical_not", x))
@@ -148,7 +158,8 @@ def isclose(
     Args:
       equal_nan: whether NaN is close to NaN.
 
-    >>> isclose(np.array([1.0, 2.0]), np.array([1.0 + 1e-7, 2.1])).tolist()
+    >>> import covector.numpy as cnp
+    >>> isclose(cnp.array([1.0, 2.0]), cnp.array([1.0 + 1e-7, 2.1])).tolist()
     [True, False]
     """
     x, y = promote_inexact("isclose", a, b)
@@ -162,7 +173,8 @@ def allclose(
 ) -> Array:
     """Whether ``isclose`` holds for all elements.
 
-    >>> bool(allclose(np.array([1.0, 2.0]), np.array([1.0, 2.0 + 1e-7])))
+    >>> import covector.numpy as cnp
+    >>> bool(allclose(cnp.array([1.0, 2.0]), cnp.array([1.0, 2.0 + 1e-7])))
     True
     """
     return _all(isclose(a, b, rtol, atol, equal_nan))
@@ -174,7 +186,8 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     Args:
       equal_nan: whether NaN equals NaN.
 
-    >>> bool(array_equal(np.array([1, 2]), [1, 2])), bool(array_equal([1], [1, 2]))
+    >>> import covector.numpy as cnp
+    >>> bool(array_equal(cnp.array([1, 2]), [1, 2])), bool(array_equal([1], [1, 2]))
     (True, False)
     """
     x, y = asarray(a1), asarray(a2)

@@ -75,8 +75,8 @@ def angle(z: Any, deg: bool = False) -> Array:
 def isreal(x: Any) -> Array:
     """Whether the imaginary part is 0, element by element.
 
-    >>> import numpy as np
-    >>> isreal(np.array([1, 1j])).tolist()
+    >>> import covector.numpy as cnp
+    >>> isreal(cnp.array([1, 1j])).tolist()
     [True, False]
     """
     x = as_array(x, "isreal")
@@ -89,8 +89,8 @@ def isreal(x: Any) -> Array:
 def iscomplex(x: Any) -> Array:
     """Whether the imaginary part is other than 0, element by element.
 
-    >>> import numpy as np
-    >>> iscomplex(np.array([1, 1j])).tolist()
+    >>> import covector.numpy as cnp
+    >>> iscomplex(cnp.array([1, 1j])).tolist()
     [False, True]
     """
     x = as_array(x, "iscomplex")

@@ -21,7 +21,8 @@ __all__ = ["clip", "fmax", "fmin", "heaviside", "maximum", "minimum"]
 def maximum(x: Any, y: Any, /) -> Array:
     """The larger of x and y, element by element; NaN if one is.
 
-    >>> print(maximum(np.array([1, 5]), 3))
+    >>> import covector.numpy as cnp
+    >>> print(maximum(cnp.array([1, 5]), 3))
     [3 5]
     """
     return max_(*promote("maximum", x, y))
@@ -30,7 +31,8 @@ def maximum(x: Any, y: Any, /) -> Array:
 def minimum(x: Any, y: Any, /) -> Array:
     """The smaller of x and y, element by element; NaN if one is.
 
-    >>> print(minimum(np.array([1, 5]), 3))
+    >>> import covector.numpy as cnp
+    >>> print(minimum(cnp.array([1, 5]), 3))
     [1 3]
     """
     return min_(*promote("minimum", x, y))
@@ -39,7 +41,8 @@ def minimum(x: Any, y: Any, /) -> Array:
 def fmax(x1: Any, x2: Any) -> Array:
     """The larger of x and y, element by element; where one is NaN, the other.
 
-    >>> print(fmax(np.array([1.0, np.nan]), 0.5))
+    >>> import covector.numpy as cnp
+    >>> print(fmax(cnp.array([1.0, cnp.nan]), 0.5))
     [1.  0.5]
     """
     x, y = promote("fmax", x1, x2)
@@ -49,7 +52,8 @@ def fmax(x1: Any, x2: Any) -> Array:
 def fmin(x1: Any, x2: Any) -> Array:
     """The smaller of x and y, element by element; where one is NaN, the other.
 
-    >>> print(fmin(np.array([1.0, np.nan]), 0.5))
+    >>> import covector.numpy as cnp
+    >>> print(fmin(cnp.array([1.0, cnp.nan]), 0.5))
     [0.5 0.5]
     """
     x, y = promote("fmin", x1, x2)
@@ -65,7 +69,8 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
     Raises:
       DTypeError: something is complex.
 
-    >>> print(clip(np.arange(5), 1, 3))
+    >>> import covector.numpy as cnp
+    >>> print(clip(cnp.arange(5), 1, 3))
     [1 1 2 3 3]
     """
     x = as_array(arr, "clip")
@@ -93,7 +98,8 @@ def heaviside(x1: Any, x2: Any, /) -> Array:
     Raises:
       DTypeError: an operand is complex.
 
-    >>> print(heaviside(np.array([-2.0, 0.0, 2.0]), 0.5))
+    >>> import covector.numpy as cnp
+    >>> print(heaviside(cnp.array([-2.0, 0.0, 2.0]), 0.5))
     [0.  0.5 1. ]
     """
     x, at_zero = promote_inexact("heaviside", x1, x2)

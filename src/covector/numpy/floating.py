@@ -46,7 +46,8 @@ __all__ = [
 def isnan(x: Any, /) -> Array:
     """Whether a number is NaN; of a complex one, whether a part is.
 
-    >>> isnan(np.array([1.0, np.nan])).tolist()
+    >>> import covector.numpy as cnp
+    >>> isnan(cnp.array([1.0, cnp.nan])).tolist()
     [False, True]
     """
     x = as_array(x, "isnan")
@@ -56,7 +57,8 @@ def isnan(x: Any, /) -> Array:
 def isinf(x: Any, /) -> Array:
     """Whether a number is ∞ or −∞; of a complex one, whether a part is.
 
-    >>> isinf(np.array([1.0, -np.inf])).tolist()
+    >>> import covector.numpy as cnp
+    >>> isinf(cnp.array([1.0, -cnp.inf])).tolist()
     [False, True]
     """
     x = as_array(x, "isinf")
@@ -70,7 +72,8 @@ def isinf(x: Any, /) -> Array:
 def isfinite(x: Any, /) -> Array:
     """Whether a number is neither infinite nor NaN, nor a part of a complex one is.
 
-    >>> isfinite(np.array([1.0, np.inf, np.nan])).tolist()
+    >>> import covector.numpy as cnp
+    >>> isfinite(cnp.array([1.0, cnp.inf, cnp.nan])).tolist()
     [True, False, False]
     """
     x = as_array(x, "isfinite")
@@ -85,7 +88,8 @@ def isposinf(x: Any, /, out: Any = None) -> Array:
     Raises:
       DTypeError: x is complex.
 
-    >>> isposinf(np.array([np.inf, -np.inf])).tolist()
+    >>> import covector.numpy as cnp
+    >>> isposinf(cnp.array([cnp.inf, -cnp.inf])).tolist()
     [True, False]
     """
     return _is("isposinf", np.inf, x, out)
@@ -97,7 +101,8 @@ def isneginf(x: Any, /, out: Any = None) -> Array:
     Raises:
       DTypeError: x is complex.
 
-    >>> isneginf(np.array([np.inf, -np.inf])).tolist()
+    >>> import covector.numpy as cnp
+    >>> isneginf(cnp.array([cnp.inf, -cnp.inf])).tolist()
     [False, True]
     """
     return _is("isneginf", -np.inf, x, out)
@@ -122,7 +127,8 @@ def nan_to_num(
       posinf, neginf: the numbers in place of ∞ and −∞; by default the largest and the
         smallest that the dtype holds.
 
-    >>> nan_to_num(np.array([1.0, np.nan, np.inf]), posinf=9.0).tolist()
+    >>> import covector.numpy as cnp
+    >>> nan_to_num(cnp.array([1.0, cnp.nan, cnp.inf]), posinf=9.0).tolist()
     [1.0, 0.0, 9.0]
     """
     x = as_array(x, "nan_to_num")
@@ -158,7 +164,8 @@ def signbit(x: Any, /) -> Array:
     Raises:
       DTypeError: x is complex.
 
-    >>> signbit(np.array([-1.0, -0.0, 0.0])).tolist()
+    >>> import covector.numpy as cnp
+    >>> signbit(cnp.array([-1.0, -0.0, 0.0])).tolist()
     [True, True, False]
     """
     x = _check_real("signbit", as_array(x, "signbit"))
@@ -184,7 +191,8 @@ def copysign(x1: Any, x2: Any, /) -> Array:
     Raises:
       DTypeError: an operand is complex.
 
-    >>> copysign(np.array([1.0, -2.0]), -0.0).tolist()
+    >>> import covector.numpy as cnp
+    >>> copysign(cnp.array([1.0, -2.0]), -0.0).tolist()
     [-1.0, -2.0]
     """
     x, y = promote_inexact("copysign", x1, x2)
@@ -206,7 +214,8 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     Raises:
       DTypeError: the exponents are not integers, or x is complex.
 
-    >>> ldexp(np.array([1.0, 3.0]), 2).tolist()
+    >>> import covector.numpy as cnp
+    >>> ldexp(cnp.array([1.0, 3.0]), 2).tolist()
     [4.0, 12.0]
     """
     x, n = _check_real("ldexp", inexact("ldexp", x1)), as_array(x2, "ldexp")
@@ -239,7 +248,8 @@ def frexp(x: Any, /) -> tuple[Array, Array]:
     Raises:
       DTypeError: x is complex.
 
-    >>> m, n = frexp(np.array([3.0, 0.0]))
+    >>> import covector.numpy as cnp
+    >>> m, n = frexp(cnp.array([3.0, 0.0]))
     >>> m.tolist(), n.tolist()
     ([0.75, 0.0], [2, 0])
     """

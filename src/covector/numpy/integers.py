@@ -30,7 +30,8 @@ def gcd(x1: Any, x2: Any) -> Array:
     Raises:
       DTypeError: the operands are not integers.
 
-    >>> print(gcd(np.array([12, 18, 0]), 8))
+    >>> import covector.numpy as cnp
+    >>> print(gcd(cnp.array([12, 18, 0]), 8))
     [4 2 8]
     """
     return _gcd(*_integers("gcd", x1, x2))
@@ -42,7 +43,8 @@ def lcm(x1: Any, x2: Any) -> Array:
     Raises:
       DTypeError: the operands are not integers.
 
-    >>> print(lcm(np.array([4, 6, 0]), 10))
+    >>> import covector.numpy as cnp
+    >>> print(lcm(cnp.array([4, 6, 0]), 10))
     [20 30  0]
     """
     return _lcm(*_integers("lcm", x1, x2))

@@ -267,7 +267,8 @@ def diag_indices_from(arr: Any) -> tuple[Array, ...]:
     Raises:
       TypeMismatch: there are fewer than two axes, or they have different lengths.
 
-    >>> [i.tolist() for i in diag_indices_from(np.zeros((2, 2)))]
+    >>> import covector.numpy as cnp
+    >>> [i.tolist() for i in diag_indices_from(cnp.zeros((2, 2)))]
     [[0, 1], [0, 1]]
     """
     x = as_array(arr, "diag_indices_from")
@@ -302,7 +303,8 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     """Row and column indices of the diagonal k and what is below it, in a matrix.
 
-    >>> [i.tolist() for i in tril_indices_from(np.zeros((2, 2)), -1)]
+    >>> import covector.numpy as cnp
+    >>> [i.tolist() for i in tril_indices_from(cnp.zeros((2, 2)), -1)]
     [[1], [0]]
     """
     n, m = _matrix_shape("tril_indices_from", arr)
@@ -312,7 +314,8 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     """Row and column indices of the diagonal k and what is above it, in a matrix.
 
-    >>> [i.tolist() for i in triu_indices_from(np.zeros((2, 2)), 1)]
+    >>> import covector.numpy as cnp
+    >>> [i.tolist() for i in triu_indices_from(cnp.zeros((2, 2)), 1)]
     [[0], [1]]
     """
     n, m = _matrix_shape("triu_indices_from", arr)

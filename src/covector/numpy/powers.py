@@ -30,7 +30,8 @@ def power(x1: Any, x2: Any, /) -> Array:
     Raises:
       DTypeError: x holds integers and y is a negative Python integer.
 
-    >>> print(power(np.array([2.0, 3.0]), 2), power(2, np.array([0.5, 3.0])))
+    >>> import covector.numpy as cnp
+    >>> print(power(cnp.array([2.0, 3.0]), 2), power(2, cnp.array([0.5, 3.0])))
     [4. 9.] [1.4142135 8.       ]
     """
     return _power("power", x1, x2)
@@ -57,7 +58,8 @@ def float_power(x: Any, y: Any, /) -> Array:
 def square(x: Any, /) -> Array:
     """x², element by element; bools count as integers.
 
-    >>> print(square(np.array([1, -2])))
+    >>> import covector.numpy as cnp
+    >>> print(square(cnp.array([1, -2])))
     [1 4]
     """
     return powers.square(_number("square", x))

@@ -34,7 +34,8 @@ def floor(x: Any, /) -> Array:
     Raises:
       DTypeError: x is complex.
 
-    >>> print(floor(np.array([1.7, -1.2])))
+    >>> import covector.numpy as cnp
+    >>> print(floor(cnp.array([1.7, -1.2])))
     [ 1. -2.]
     """
     x = as_array(x, "floor")
@@ -47,7 +48,8 @@ def ceil(x: Any, /) -> Array:
     Raises:
       DTypeError: x is complex.
 
-    >>> print(ceil(np.array([1.2, -1.7])))
+    >>> import covector.numpy as cnp
+    >>> print(ceil(cnp.array([1.2, -1.7])))
     [ 2. -1.]
     """
     x = as_array(x, "ceil")
@@ -60,7 +62,8 @@ def trunc(x: Any) -> Array:
     Raises:
       DTypeError: x is complex.
 
-    >>> print(trunc(np.array([1.7, -1.7])))
+    >>> import covector.numpy as cnp
+    >>> print(trunc(cnp.array([1.7, -1.7])))
     [ 1. -1.]
     """
     x = as_array(x, "trunc")
@@ -80,7 +83,8 @@ def _trunc(x: Any) -> Any:
 def rint(x: Any, /) -> Array:
     """The whole number nearest to x, the even one of two, in floating point.
 
-    >>> print(rint(np.array([0.5, 1.5, 2.6])))
+    >>> import covector.numpy as cnp
+    >>> print(rint(cnp.array([0.5, 1.5, 2.6])))
     [0. 2. 3.]
     """
     return _round_parts(inexact("rint", x), 0)
@@ -95,7 +99,8 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
     Raises:
       DTypeError: ``a`` is bool.
 
-    >>> round(np.array([0.5, 1.5, 2.345]), 2).tolist(), int(round(1250, -2))
+    >>> import covector.numpy as cnp
+    >>> round(cnp.array([0.5, 1.5, 2.345]), 2).tolist(), int(round(1250, -2))
     ([0.5, 1.5, 2.3399...], 1200)
     """
     return _round("round", a, decimals, out)
@@ -162,7 +167,8 @@ def modf(x: Any, /, out: Any = None) -> tuple[Array, Array]:
     Raises:
       DTypeError: x is complex.
 
-    >>> fraction, whole = modf(np.array([2.5, -1.25]))
+    >>> import covector.numpy as cnp
+    >>> fraction, whole = modf(cnp.array([2.5, -1.25]))
     >>> fraction.tolist(), whole.tolist()
     ([0.5, -0.25], [2.0, -1.0])
     """

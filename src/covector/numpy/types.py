@@ -179,7 +179,8 @@ def ndim(a: Any) -> int:
 def size(a: Any, axis: Any = None) -> int:
     """The number of elements, in all or along one axis or several.
 
-    >>> size(np.zeros((2, 3))), size(np.zeros((2, 3)), 1)
+    >>> import covector.numpy as cnp
+    >>> size(cnp.zeros((2, 3))), size(cnp.zeros((2, 3)), 1)
     (6, 3)
     """
     type = type_of(a)
@@ -207,7 +208,8 @@ def isrealobj(x: Any) -> bool:
 def isscalar(element: Any) -> bool:
     """Whether ``element`` is a number, or an array without axes.
 
-    >>> isscalar(3.0), isscalar(np.zeros(3))
+    >>> import covector.numpy as cnp
+    >>> isscalar(3.0), isscalar(cnp.zeros(3))
     (True, False)
     """
     if isinstance(element, Array | np.ndarray):
