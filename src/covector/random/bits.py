@@ -113,6 +113,13 @@ def draw_between(key: Any, low: Any, high: Any, *, shape: Shape, dtype: Any) -> 
     return max_(multiply_add(unit, sub(high, low), low), low)
 
 
+@sampler
+def draw_positive(key: Any, *, shape: Shape, dtype: Any) -> Any:
+    """Uniform numbers below 1 of which none is 0: the smallest normal number instead."""
+    tiny = scalar(finfo(dtype).tiny, dtype)
+    return draw_between(key, tiny, scalar(1, dtype), shape=shape, dtype=dtype)
+
+
 # -- two outcomes ----------------------------------------------------------------------
 
 

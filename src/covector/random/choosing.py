@@ -1,0 +1,245 @@
+"""Choosing among given things: permutations, samples, categories.
+
+    permutation     elements ordered by random 32-bit keys, twice if there are many: ties
+                    between keys, which keep their order, must stay rare
+    choice          with replacement: random places, or the places where uniform numbers
+                    fall in the running sums of p; without: the first of a permutation,
+                    or the largest of log p plus Gumbel numbers
+    categorical     the largest of the logits plus Gumbel numbers, which is each with the
+                    probability that softmax gives it
+"""
+
+from math import ceil, log, prod
+from typing import Any
+
+import numpy as np
+
+from covector import numpy as cnp
+from covector import options
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar
+from covector.core.types import Shape
+from covector.errors import ArgumentError, DTypeKindError, TypeMismatch
+from covector.numpy.axes import canonical_axis
+from covector.ops import random as operations
+from covector.ops.joining import Unstack
+from covector.random.arguments import float_dtype, sample_shape, sampler, single_key
+from covector.random.bits import check_mode, draw_integers, draw_unit
+from covector.random.inversion import draw_gumbel
+
+
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Array:
+    """``x`` in a random order along ``axis``, all orders equally likely.
+
+    Args:
+      key: one key, typed or raw.
+      x: an array of one axis or more; or an integer n, for 0 … n − 1.
+      axis: the axis to reorder.
+      independent: whether each of the vectors along ``axis`` gets an order of its own.
+
+    Raises:
+      ArgumentError: ``x`` is a scalar that is no integer. AxisError: no such axis.
+
+    >>> from covector import random
+    >>> sorted(random.permutation(random.key(0), 5).tolist())
+    [0, 1, 2, 3, 4]
+    """
+    key = single_key("permutation", key)
+    x = as_array(x, "permutation")
+    if not x.type.ndim:
+        if not dtypes.is_integer(x.type.dtype):
+            raise ArgumentError(
+                "permutation needs an array of one axis or more, or an integer n for the "
+                f"numbers below n, but got {x.type}."
+            )
+        return draw_order(key, shape=(max(0, int(x)),), axis=0)
+    axis = canonical_axis("permutation", axis, x.type.ndim)
+    if independent and x.type.ndim > 1:
+        order = draw_order(key, shape=x.type.shape, axis=axis)
+        return cnp.take_along_axis(x, order, axis)
+    order = draw_order(key, shape=(x.type.shape[axis],), axis=0)
+    return cnp.take(x, order, axis)
+
+
+@sampler
+def draw_order(key: Any, *, shape: Shape, axis: int) -> Any:
+    """Along ``axis``, the places 0 … n − 1 in a random order."""
+    kind = dtypes.default_int(options.current().enable_x64)
+    order = None
+    # With n³ below 2³², the chance that any two of n keys are equal is below 1/n.
+    for _ in range(ceil(3 * log(max(2, prod(shape))) / log(2**32 - 1))):
+        key, subkey = Unstack(0)(operations.split(key, (2,)))
+        turned = cnp.argsort(operations.bits(subkey, 32, shape), axis, stable=True)
+        order = turned if order is None else cnp.take_along_axis(order, turned, axis)
+    return order.astype(kind)
+
+
+def choice(
+    key: Any,
+    a: Any,
+    shape: Any = (),
+    replace: bool = True,
+    p: Any = None,
+    axis: int = 0,
+    mode: str | None = None,
+) -> Array:
+    """Random elements of ``a``.
+
+    Args:
+      key: one key, typed or raw.
+      a: an array, of which elements along ``axis`` are drawn; or an integer n, for the
+        numbers 0 … n − 1.
+      shape: how many elements, and in which shape.
+      replace: whether an element can be drawn more than once.
+      p: the probability of each element; by default all are equally likely.
+      axis: the axis of ``a`` along which its elements stand.
+      mode: with ``p`` and without ``replace``, the precision of the Gumbel numbers, as
+        for ``gumbel``.
+
+    Returns:
+      ``a.shape`` with ``axis`` replaced by ``shape``.
+
+    Raises:
+      ArgumentError: there are fewer elements than asked for.
+      TypeMismatch: ``p`` is not one number per element.
+
+    >>> from covector import random
+    >>> random.choice(random.key(0), 3, (4,), p=cnp.array([0.0, 1.0, 0.0])).tolist()
+    [1, 1, 1, 1]
+    """
+    key = single_key("choice", key)
+    a = as_array(a, "choice")
+    shape = sample_shape("choice", shape)
+    if a.type.ndim:
+        axis = canonical_axis("choice", axis, a.type.ndim)
+    count = a.type.shape[axis] if a.type.ndim else int(a)
+    wanted = prod(shape)
+    if count < 1 and wanted:
+        raise ArgumentError(f"choice: there is nothing to draw from in {a.type} ({count}).")
+    if not replace and wanted > count:
+        raise ArgumentError(
+            f"choice: {wanted} elements cannot be drawn from {count} without drawing some "
+            "of them again; that is what replace=True allows."
+        )
+    places = _places(key, count, shape, replace, p, mode)
+    return cnp.take(a, places, axis) if a.type.ndim else places
+
+
+def _places(
+    key: Any, count: int, shape: Shape, replace: bool, p: Any, mode: str | None
+) -> Any:
+    """Which elements are drawn."""
+    wanted = prod(shape)
+    if not wanted:
+        return cnp.zeros(shape, dtypes.int32)
+    if p is None:
+        if not replace:
+            order = draw_order(key, shape=(count,), axis=0)
+            return order[:wanted].reshape(shape)
+        kind = dtypes.default_int(options.current().enable_x64)
+        low, high = scalar(0, kind), scalar(count, kind)
+        never = scalar(False, dtypes.bool_)
+        return draw_integers(key, low, high, never, shape=shape)
+    p = cnp.asarray(p)
+    if not dtypes.is_floating(p.type.dtype):
+        p = p.astype(float_dtype("choice", None))
+    if p.type.shape != (count,):
+        raise TypeMismatch(
+            f"choice needs one probability for each of {count} elements, but got {p.type}."
+        )
+    if replace:
+        return draw_places(key, p, shape=shape)
+    check_mode("choice", mode or "low")
+    order = draw_categories_in_order(
+        key, cnp.log(p), shape=(count,), axis=0, fine=mode == "high"
+    )
+    return order[:wanted].reshape(shape)
+
+
+@sampler
+def draw_places(key: Any, p: Any, *, shape: Shape) -> Any:
+    """Places drawn with probabilities ``p``, which need not add up to 1."""
+    sums = cnp.cumsum(p)
+    left = 1 - draw_unit(key, shape=shape, dtype=p.type.dtype)
+    return cnp.searchsorted(sums, sums[-1] * left)
+
+
+def categorical(
+    key: Any,
+    logits: Any,
+    axis: int = -1,
+    shape: Any = None,
+    replace: bool = True,
+    mode: str | None = None,
+) -> Array:
+    """Categories drawn with probabilities softmax(``logits``).
+
+    Args:
+      key: one key, typed or raw.
+      logits: logarithms of probabilities, up to a constant, along ``axis``.
+      axis: the axis of the categories.
+      shape: the shape of the result, which ends in that of ``logits`` without ``axis``;
+        by default that. What stands before are draws from the same probabilities.
+      replace: whether those draws may repeat a category.
+      mode: the precision of the Gumbel numbers, as for ``gumbel``.
+
+    Returns:
+      The numbers of the categories.
+
+    Raises:
+      TypeMismatch: ``shape`` does not end as it must.
+      ArgumentError: more draws without replacement than there are categories.
+
+    >>> from covector import random
+    >>> random.categorical(random.key(0), cnp.log(cnp.array([0.0, 1.0, 0.0]))).tolist()
+    1
+    """
+    key = single_key("categorical", key)
+    logits = as_array(logits, "categorical")
+    if not dtypes.is_floating(logits.type.dtype):
+        raise DTypeKindError(
+            f"categorical needs logits that are floating-point numbers, but got "
+            f"{logits.type}. Convert them, as in logits.astype('float32')."
+        )
+    check_mode("categorical", mode or "low")
+    axis = canonical_axis("categorical", axis, logits.type.ndim)
+    batch = (*logits.type.shape[:axis], *logits.type.shape[axis + 1 :])
+    shape = batch if shape is None else sample_shape("categorical", shape)
+    draws = shape[: len(shape) - len(batch)]
+    if len(shape) < len(batch) or np.broadcast_shapes(shape, batch) != shape:
+        raise TypeMismatch(
+            f"categorical: the shape of the result, {shape}, must end in what "
+            f"{logits.type} without axis {axis} broadcasts to."
+        )
+    inner = shape[len(draws) :]
+    every = (*inner[:axis], logits.type.shape[axis], *inner[axis:])
+    fine = mode == "high"
+    if replace:
+        every, axis = (*draws, *every), len(draws) + axis
+        return draw_categories(key, logits, shape=every, axis=axis, fine=fine)
+    if prod(draws) > every[axis]:
+        raise ArgumentError(
+            f"categorical: {prod(draws)} draws from {every[axis]} categories must repeat "
+            "some; that is what replace=True allows."
+        )
+    order = draw_categories_in_order(key, logits, shape=every, axis=axis, fine=fine)
+    return order[: prod(draws)].reshape(shape)
+
+
+@sampler
+def draw_categories(
+    key: Any, logits: Any, *, shape: Shape, axis: int, fine: bool
+) -> Any:
+    """The category of the largest perturbed logit along ``axis``."""
+    noise = draw_gumbel(key, shape=shape, dtype=logits.type.dtype, fine=fine)
+    return cnp.argmax(noise + logits, axis)
+
+
+@sampler
+def draw_categories_in_order(
+    key: Any, logits: Any, *, shape: Shape, axis: int, fine: bool
+) -> Any:
+    """All categories, along the first axis, by descending perturbed logit."""
+    noise = draw_gumbel(key, shape=shape, dtype=logits.type.dtype, fine=fine)
+    return cnp.moveaxis(cnp.argsort(-(noise + logits), axis, stable=True), axis, 0)

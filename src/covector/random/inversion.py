@@ -1,0 +1,244 @@
+"""Distributions drawn by inverting their distribution function F: x = F⁻¹(u), u uniform.
+
+    exponential   −log(1 − u)                 laplace      sign(u) · −log(1 − |u|), u from −1
+    gumbel        −log(−log u)                logistic     log(u / (1 − u))
+    cauchy        tan(π(u − ½))               rayleigh     σ · √(−2 log u)
+    weibull_min   λ · (−log(1 − u))^(1/k)     pareto       (1 − u)^(−1/b)
+    geometric     ⌊log u / log(1 − p)⌋ + 1     triangular   a root on each side of the mode
+
+Each is a differentiable function of its parameters, geometric apart.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from covector import numpy as cnp
+from covector.core.array_like import Array
+from covector.core.number_info import finfo
+from covector.core.types import Shape
+from covector.core.convert import scalar
+from covector.ops.joining import Unstack
+from covector.ops.multiply_add import multiply_add
+from covector.random.arguments import (
+    float_dtype,
+    int_dtype,
+    parameters,
+    sample_shape,
+    sampler,
+    single_key,
+)
+from covector.random.bits import check_mode, draw_between, draw_positive, draw_unit
+
+
+def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Waiting times of mean 1: density e⁻ˣ for x ≥ 0.
+
+    >>> from covector import random
+    >>> random.exponential(random.key(0), (3,)).shape
+    (3,)
+    """
+    key, dtype = single_key("exponential", key), float_dtype("exponential", dtype)
+    shape = sample_shape("exponential", shape)
+    return draw_exponential(key, shape=shape, dtype=dtype)
+
+
+@sampler
+def draw_exponential(key: Any, *, shape: Shape, dtype: Any) -> Any:
+    return -cnp.log1p(-draw_unit(key, shape=shape, dtype=dtype))
+
+
+def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None) -> Array:
+    """Largest values: distribution function exp(−e⁻ˣ).
+
+    ``mode`` ``"high"`` resolves the upper tail with twice as many bits as ``"low"``, which
+    is what None means: the largest values in f32 are then about 32 and not 16.
+
+    >>> from covector import random
+    >>> random.gumbel(random.key(0), (3,)).shape
+    (3,)
+    """
+    key, dtype = single_key("gumbel", key), float_dtype("gumbel", dtype)
+    shape = sample_shape("gumbel", shape)
+    check_mode("gumbel", mode or "low")
+    return draw_gumbel(key, shape=shape, dtype=dtype, fine=mode == "high")
+
+
+@sampler
+def draw_gumbel(key: Any, *, shape: Shape, dtype: Any, fine: bool) -> Any:
+    if fine:
+        both = draw_positive(key, shape=(2, *shape), dtype=dtype)
+        high, low = Unstack(0)(both)
+        more = multiply_add(low, scalar(2.0 ** -finfo(dtype).nmant, dtype), high)
+        # Above ½ the sum could round to 1.
+        return -cnp.log(-cnp.log1p(-cnp.where(high < 0.5, more, high)))
+    return -cnp.log(-cnp.log(draw_positive(key, shape=shape, dtype=dtype)))
+
+
+def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Double exponential: density e^−|x| / 2.
+
+    >>> from covector import random
+    >>> random.laplace(random.key(0), (3,)).shape
+    (3,)
+    """
+    key, dtype = single_key("laplace", key), float_dtype("laplace", dtype)
+    shape = sample_shape("laplace", shape)
+    return draw_laplace(key, shape=shape, dtype=dtype)
+
+
+@sampler
+def draw_laplace(key: Any, *, shape: Shape, dtype: Any) -> Any:
+    low = scalar(-1 + float(finfo(dtype).epsneg), dtype)
+    u = draw_between(key, low, scalar(1, dtype), shape=shape, dtype=dtype)
+    return cnp.sign(u) * cnp.log1p(-cnp.abs(u))
+
+
+def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Distribution function 1 / (1 + e⁻ˣ).
+
+    >>> from covector import random
+    >>> random.logistic(random.key(0), (3,)).shape
+    (3,)
+    """
+    key, dtype = single_key("logistic", key), float_dtype("logistic", dtype)
+    shape = sample_shape("logistic", shape)
+    return draw_logistic(key, shape=shape, dtype=dtype)
+
+
+@sampler
+def draw_logistic(key: Any, *, shape: Shape, dtype: Any) -> Any:
+    u = draw_positive(key, shape=shape, dtype=dtype)
+    return cnp.log(u) - cnp.log1p(-u)
+
+
+def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Density 1 / (π(1 + x²)); it has no mean.
+
+    >>> from covector import random
+    >>> random.cauchy(random.key(0), (3,)).shape
+    (3,)
+    """
+    key, dtype = single_key("cauchy", key), float_dtype("cauchy", dtype)
+    shape = sample_shape("cauchy", shape)
+    return draw_cauchy(key, shape=shape, dtype=dtype)
+
+
+@sampler
+def draw_cauchy(key: Any, *, shape: Shape, dtype: Any) -> Any:
+    eps = scalar(finfo(dtype).eps, dtype)
+    u = draw_between(key, eps, scalar(1, dtype), shape=shape, dtype=dtype)
+    return cnp.tan(np.pi * (u - 0.5))
+
+
+# -- with parameters -------------------------------------------------------------------
+
+
+def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Lengths of normal vectors in the plane: density x/σ² · exp(−x²/2σ²), σ = ``scale``.
+
+    ``shape`` defaults to that of ``scale``.
+
+    >>> from covector import random
+    >>> random.rayleigh(random.key(0), 2.0, (3,)).shape
+    (3,)
+    """
+    key, dtype = single_key("rayleigh", key), float_dtype("rayleigh", dtype)
+    shape, (scale,) = parameters("rayleigh", shape, dtype, scale)
+    return draw_rayleigh(key, scale, shape=shape, dtype=dtype)
+
+
+@sampler
+def draw_rayleigh(key: Any, scale: Any, *, shape: Shape, dtype: Any) -> Any:
+    return scale * cnp.sqrt(-2 * cnp.log(draw_positive(key, shape=shape, dtype=dtype)))
+
+
+def weibull_min(
+    key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
+) -> Array:
+    """Distribution function 1 − exp(−(x/λ)ᵏ), with λ = ``scale``, k = ``concentration``.
+
+    >>> from covector import random
+    >>> random.weibull_min(random.key(0), 2.0, 1.5, (3,)).shape
+    (3,)
+    """
+    key, dtype = single_key("weibull_min", key), float_dtype("weibull_min", dtype)
+    shape, given = parameters("weibull_min", shape, dtype, scale, concentration)
+    return draw_weibull(key, *given, shape=shape, dtype=dtype)
+
+
+@sampler
+def draw_weibull(
+    key: Any, scale: Any, concentration: Any, *, shape: Shape, dtype: Any
+) -> Any:
+    waited = draw_exponential(key, shape=shape, dtype=dtype)
+    return cnp.power(waited, 1 / concentration) * scale
+
+
+def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Density b / x^(b + 1) for x ≥ 1. ``shape`` defaults to that of ``b``.
+
+    >>> from covector import random
+    >>> random.pareto(random.key(0), 3.0, (3,)).shape
+    (3,)
+    """
+    key, dtype = single_key("pareto", key), float_dtype("pareto", dtype)
+    shape, (b,) = parameters("pareto", shape, dtype, b)
+    return draw_pareto(key, b, shape=shape, dtype=dtype)
+
+
+@sampler
+def draw_pareto(key: Any, b: Any, *, shape: Shape, dtype: Any) -> Any:
+    return cnp.exp(draw_exponential(key, shape=shape, dtype=dtype) / b)
+
+
+def triangular(
+    key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None
+) -> Array:
+    """Density that rises linearly from ``left`` to ``mode`` and falls to ``right``.
+
+    ``shape`` defaults to the one that the parameters broadcast to.
+
+    >>> from covector import random
+    >>> random.triangular(random.key(0), 0.0, 1.0, 3.0, (3,)).shape
+    (3,)
+    """
+    key, dtype = single_key("triangular", key), float_dtype("triangular", dtype)
+    shape, given = parameters("triangular", shape, dtype, left, mode, right)
+    return draw_triangular(key, *given, shape=shape, dtype=dtype)
+
+
+@sampler
+def draw_triangular(
+    key: Any, left: Any, mode: Any, right: Any, *, shape: Shape, dtype: Any
+) -> Any:
+    u = draw_unit(key, shape=shape, dtype=dtype)
+    width = right - left
+    rising = left + cnp.sqrt(u * width * (mode - left))
+    falling = right - cnp.sqrt((1 - u) * width * (right - mode))
+    return cnp.where(u < (mode - left) / width, rising, falling)
+
+
+def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """How many trials, each succeeding with probability ``p``, it takes to succeed once.
+
+    Args:
+      key: one key, typed or raw.
+      p: probabilities from 0 (not included) to 1.
+      shape: the shape of the result, by default that of ``p``.
+      dtype: an integer dtype, by default the default one.
+
+    >>> from covector import random
+    >>> random.geometric(random.key(0), 1.0, (3,)).tolist()
+    [1, 1, 1]
+    """
+    key, dtype = single_key("geometric", key), int_dtype("geometric", dtype)
+    real = float_dtype("geometric", None)
+    shape, (p,) = parameters("geometric", shape, real, p)
+    return draw_geometric(key, p, shape=shape, dtype=real).astype(dtype)
+
+
+@sampler
+def draw_geometric(key: Any, p: Any, *, shape: Shape, dtype: Any) -> Any:
+    u = draw_positive(key, shape=shape, dtype=dtype)
+    return cnp.floor(cnp.log(u) / cnp.log1p(-p)) + 1
