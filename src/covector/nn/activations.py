@@ -1,0 +1,266 @@
+"""Activation functions: elementwise, and differentiable wherever they can be.
+
+At a kink the derivative is that of the flat side (``relu`` has slope 0 at 0). Functions that
+would overflow on the side they do not use are computed from an argument that is safe there,
+so that gradients are finite too.
+"""
+
+from typing import Any
+
+import numpy as np
+
+import covector.numpy as cnp
+from covector import lax
+from covector.core.convert import as_array
+
+
+def _floating(x: Any, who: str) -> Any:
+    """``x`` as an array of floats."""
+    array = as_array(x, who)
+    return array * 1.0 if not cnp.issubdtype(array.dtype, np.inexact) else array
+
+
+def identity(x: Any) -> Any:
+    """``x`` itself.
+
+    >>> float(identity(2.0))
+    2.0
+    """
+    return as_array(x, "identity")
+
+
+def relu(x: Any) -> Any:
+    """max(x, 0), with slope 0 at 0.
+
+    >>> relu(cnp.array([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
+    x = as_array(x, "relu")
+    return cnp.where(x <= 0, cnp.zeros_like(x), x)
+
+
+def relu6(x: Any) -> Any:
+    """min(max(x, 0), 6), with slope 0 at 0 and at 6.
+
+    >>> relu6(cnp.array([-1.0, 2.0, 8.0])).tolist()
+    [0.0, 2.0, 6.0]
+    """
+    x = as_array(x, "relu6")
+    return cnp.where(x >= 6, cnp.full_like(x, 6), relu(x))
+
+
+def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
+    """x where it is not negative, and negative_slope · x where it is.
+
+    >>> leaky_relu(cnp.array([-1.0, 2.0]), 0.5).tolist()
+    [-0.5, 2.0]
+    """
+    x = _floating(x, "leaky_relu")
+    return cnp.where(x >= 0, x, negative_slope * x)
+
+
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + e⁻ˣ).
+
+    >>> float(sigmoid(0.0))
+    0.5
+    """
+    return lax.logistic(_floating(x, "sigmoid"))
+
+
+def tanh(x: Any, /) -> Any:
+    """Hyperbolic tangent.
+
+    >>> float(tanh(0.0))
+    0.0
+    """
+    return cnp.tanh(x)
+
+
+def softplus(x: Any) -> Any:
+    """log(1 + eˣ), a smooth relu.
+
+    >>> round(float(softplus(0.0)), 4)
+    0.6931
+    """
+    return cnp.logaddexp(x, 0.0)
+
+
+def log_sigmoid(x: Any) -> Any:
+    """log(sigmoid(x)) = −log(1 + e⁻ˣ).
+
+    >>> round(float(log_sigmoid(0.0)), 4)
+    -0.6931
+    """
+    return -softplus(-_floating(x, "log_sigmoid"))
+
+
+def silu(x: Any) -> Any:
+    """x · sigmoid(x) (Hendrycks & Gimpel 2016; Ramachandran et al. 2017, as swish).
+
+    >>> float(silu(0.0))
+    0.0
+    """
+    x = _floating(x, "silu")
+    return x * sigmoid(x)
+
+
+swish = silu
+
+
+def gelu(x: Any, approximate: bool = True) -> Any:
+    """x · Φ(x), with Φ the normal distribution function (Hendrycks & Gimpel 2016).
+
+    Args:
+      approximate: by tanh(√(2/π) (x + 0.044715 x³)), which differs by at most 5e-4.
+
+    >>> round(float(gelu(1.0, approximate=False)), 4)
+    0.8413
+    """
+    x = _floating(x, "gelu")
+    if approximate:
+        inner = np.sqrt(2 / np.pi).item() * (x + 0.044715 * (x * x * x))
+        return x * (0.5 * (1.0 + cnp.tanh(inner)))
+    return 0.5 * x * lax.erfc(-x * np.sqrt(0.5).item())
+
+
+def elu(x: Any, alpha: Any = 1.0) -> Any:
+    """x where it is positive, alpha · (eˣ − 1) elsewhere (Clevert et al. 2015).
+
+    >>> elu(cnp.array([2.0, 0.0])).tolist()
+    [2.0, 0.0]
+    """
+    x = _floating(x, "elu")
+    safe = cnp.where(x > 0, cnp.zeros_like(x), x)
+    return cnp.where(x > 0, x, alpha * cnp.expm1(safe))
+
+
+def celu(x: Any, alpha: Any = 1.0) -> Any:
+    """max(x, 0) + min(0, alpha · (exp(x / alpha) − 1)) (Barron 2017).
+
+    >>> celu(cnp.array([2.0, 0.0])).tolist()
+    [2.0, 0.0]
+    """
+    x = _floating(x, "celu")
+    safe = cnp.where(x > 0, cnp.zeros_like(x), x)
+    return cnp.where(x > 0, x, alpha * cnp.expm1(safe / alpha))
+
+
+def selu(x: Any) -> Any:
+    """The scaled elu that keeps mean 0 and variance 1 (Klambauer et al. 2017).
+
+    >>> round(float(selu(1.0)), 4)
+    1.0507
+    """
+    return 1.0507009873554804934193349852946 * elu(x, 1.6732632423543772848170429916717)
+
+
+def soft_sign(x: Any) -> Any:
+    """x / (1 + |x|).
+
+    >>> float(soft_sign(1.0))
+    0.5
+    """
+    x = _floating(x, "soft_sign")
+    return x / (cnp.abs(x) + 1)
+
+
+def hard_tanh(x: Any) -> Any:
+    """x, kept between −1 and 1; slope 0 at both ends.
+
+    >>> hard_tanh(cnp.array([-3.0, 0.5, 3.0])).tolist()
+    [-1.0, 0.5, 1.0]
+    """
+    x = as_array(x, "hard_tanh")
+    low = cnp.where(x <= -1, cnp.full_like(x, -1), x)
+    return cnp.where(x >= 1, cnp.full_like(x, 1), low)
+
+
+def hard_sigmoid(x: Any) -> Any:
+    """relu6(x + 3) / 6, a sigmoid of three straight pieces.
+
+    >>> float(hard_sigmoid(0.0))
+    0.5
+    """
+    return relu6(_floating(x, "hard_sigmoid") + 3) / 6
+
+
+def hard_silu(x: Any) -> Any:
+    """x · hard_sigmoid(x) (Howard et al. 2019, as hard-swish).
+
+    >>> float(hard_silu(3.0))
+    3.0
+    """
+    x = _floating(x, "hard_silu")
+    return x * hard_sigmoid(x)
+
+
+hard_swish = hard_silu
+
+
+def mish(x: Any) -> Any:
+    """x · tanh(softplus(x)) (Misra 2019).
+
+    >>> float(mish(0.0))
+    0.0
+    """
+    x = _floating(x, "mish")
+    return x * cnp.tanh(softplus(x))
+
+
+def squareplus(x: Any, b: Any = 4) -> Any:
+    """(x + √(x² + b)) / 2, a smooth relu without exponentials (Barron 2021).
+
+    >>> float(squareplus(0.0))
+    1.0
+    """
+    x = _floating(x, "squareplus")
+    return (x + cnp.sqrt(x * x + b)) / 2
+
+
+def sparse_plus(x: Any) -> Any:
+    """0 up to −1, x from 1 on, and (x + 1)² / 4 between.
+
+    >>> sparse_plus(cnp.array([-2.0, 0.0, 2.0])).tolist()
+    [0.0, 0.25, 2.0]
+    """
+    x = _floating(x, "sparse_plus")
+    between = (x + 1) * (x + 1) / 4
+    above = cnp.where(x >= 1, x, between)
+    return cnp.where(x <= -1, cnp.zeros_like(x), above)
+
+
+def sparse_sigmoid(x: Any) -> Any:
+    """0 up to −1, 1 from 1 on, and (x + 1) / 2 between: the slope of sparse_plus.
+
+    >>> float(sparse_sigmoid(0.0))
+    0.5
+    """
+    return 0.5 * cnp.clip(_floating(x, "sparse_sigmoid") + 1.0, 0.0, 2.0)
+
+
+def log1mexp(x: Any) -> Any:
+    """log(1 − e⁻ˣ) for x > 0, accurate at both ends (Mächler 2012).
+
+    >>> round(float(log1mexp(1.0)), 4)
+    -0.4587
+    """
+    x = _floating(x, "log1mexp")
+    near = x < np.log(2.0).item()
+    small = cnp.where(near, x, cnp.ones_like(x))
+    large = cnp.where(near, cnp.ones_like(x), x)
+    return cnp.where(near, cnp.log(-cnp.expm1(-small)), cnp.log1p(-cnp.exp(-large)))
+
+
+def glu(x: Any, axis: int = -1) -> Any:
+    """The first half along an axis, times the sigmoid of the second (Dauphin et al. 2017).
+
+    Raises:
+      ValueError: the axis has odd length.
+
+    >>> glu(cnp.array([3.0, 0.0])).tolist()
+    [1.5]
+    """
+    x = _floating(x, "glu")
+    first, second = cnp.split(x, 2, axis)
+    return first * sigmoid(second)

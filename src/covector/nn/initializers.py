@@ -1,0 +1,283 @@
+"""Initializers: functions of a key, a shape and a dtype that give the first weights.
+
+The usual ones keep the variance of signals on their way through a layer: weights are drawn
+with variance scale / fan, where ``fan`` counts the inputs of a unit (He, LeCun), its outputs,
+or their mean (Glorot).
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+import covector.numpy as cnp
+from covector import options, random
+from covector.core import dtypes
+from covector.errors import TypeMismatch
+
+Axes = int | Sequence[int]
+Mode = Literal["fan_in", "fan_out", "fan_avg", "fan_geo_avg"]
+Distribution = Literal[
+    "truncated_normal",
+    "normal",
+    "uniform",
+    "complex_truncated_normal",
+    "complex_normal",
+    "complex",
+]
+
+
+class Initializer(Protocol):
+    """A function ``(key, shape, dtype) → array``."""
+
+    def __call__(
+        self,
+        key: Any,
+        shape: Sequence[int],
+        dtype: Any = None,
+        out_sharding: Any = None,
+    ) -> Any: ...
+
+
+def _dtype(*choices: Any) -> Any:
+    x64 = options.current().enable_x64
+    for choice in choices:
+        if choice is not None:
+            return dtypes.canonical(dtypes.as_dtype(choice), x64)
+    return dtypes.default_float(x64)
+
+
+def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+    """Zeros, whatever the key.
+
+    >>> zeros(None, (2,)).tolist()
+    [0.0, 0.0]
+    """
+    return cnp.zeros(shape, _dtype(dtype))
+
+
+def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+    """Ones, whatever the key.
+
+    >>> ones(None, (2,)).tolist()
+    [1.0, 1.0]
+    """
+    return cnp.ones(shape, _dtype(dtype))
+
+
+def constant(value: Any, dtype: Any = None) -> Initializer:
+    """One value everywhere.
+
+    >>> constant(3.0)(None, (2,)).tolist()
+    [3.0, 3.0]
+    """
+
+    def init(key: Any, shape: Any, dtype_: Any = None, out_sharding: Any = None) -> Any:
+        return cnp.full(shape, value, _dtype(dtype_, dtype))
+
+    return _renamed(init)
+
+
+def uniform(scale: Any = 0.01, dtype: Any = None) -> Initializer:
+    """Uniform between 0 and ``scale``.
+
+    >>> from covector import random
+    >>> uniform(1.0)(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+
+    def init(key: Any, shape: Any, dtype_: Any = None, out_sharding: Any = None) -> Any:
+        kind = _dtype(dtype_, dtype)
+        return random.uniform(key, shape, kind) * cnp.array(scale, kind)
+
+    return _renamed(init)
+
+
+def normal(stddev: Any = 0.01, dtype: Any = None) -> Initializer:
+    """Normal with mean 0 and the given standard deviation.
+
+    >>> from covector import random
+    >>> normal()(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+
+    def init(key: Any, shape: Any, dtype_: Any = None, out_sharding: Any = None) -> Any:
+        kind = _dtype(dtype_, dtype)
+        return random.normal(key, shape, kind) * cnp.array(stddev, kind)
+
+    return _renamed(init)
+
+
+def truncated_normal(
+    stddev: Any = 0.01, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
+) -> Initializer:
+    """Standard normal cut off at ``lower`` and ``upper``, then times ``stddev``.
+
+    >>> from covector import random
+    >>> bool(cnp.all(cnp.abs(truncated_normal(1.0)(random.key(0), (9,))) <= 2))
+    True
+    """
+
+    def init(key: Any, shape: Any, dtype_: Any = None, out_sharding: Any = None) -> Any:
+        kind = _dtype(dtype_, dtype)
+        drawn = random.truncated_normal(key, lower, upper, shape, kind)
+        return drawn * cnp.array(stddev, kind)
+
+    return _renamed(init)
+
+
+def _renamed(init: Any) -> Initializer:
+    """The initializer with its dtype argument under its public name."""
+
+    def initializer(
+        key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None
+    ) -> Any:
+        return init(key, shape, dtype, out_sharding)
+
+    return initializer
+
+
+def _fans(
+    shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes
+) -> tuple[float, float]:
+    """Inputs and outputs of each unit of a kernel of this shape."""
+    ins, outs, batch = (
+        {a % len(shape) for a in ((axes,) if isinstance(axes, int) else axes)}
+        for axes in (in_axis, out_axis, batch_axis)
+    )
+    inputs, outputs = (math.prod(shape[a] for a in axes) for axes in (ins, outs))
+    rest = math.prod(
+        n
+        for a, n in enumerate(shape)
+        if a not in ins and a not in outs and a not in batch
+    )
+    return inputs * rest, outputs * rest
+
+
+def variance_scaling(
+    scale: Any,
+    mode: Mode,
+    distribution: Distribution,
+    in_axis: Axes = -2,
+    out_axis: Axes = -1,
+    batch_axis: Axes = (),
+    dtype: Any = None,
+) -> Initializer:
+    """Weights of mean 0 and variance scale / fan.
+
+    Args:
+      mode: which fan: of inputs, of outputs, or their arithmetic or geometric mean.
+      in_axis, out_axis, batch_axis: axes of the kernel; others belong to both fans.
+
+    Raises:
+      TypeMismatch: an unknown mode or distribution, or a shape with too few axes.
+
+    >>> from covector import random
+    >>> variance_scaling(1.0, "fan_in", "normal")(random.key(0), (4, 2)).shape
+    (4, 2)
+    """
+
+    def init(key: Any, shape: Any, dtype_: Any = None, out_sharding: Any = None) -> Any:
+        shape = tuple(shape)
+        if len(shape) < 2:
+            raise TypeMismatch(
+                f"variance_scaling needs a shape with an input and an output axis, but got "
+                f"{shape}. For biases use zeros."
+            )
+        kind = _dtype(dtype_, dtype)
+        fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
+        fans = {
+            "fan_in": fan_in,
+            "fan_out": fan_out,
+            "fan_avg": (fan_in + fan_out) / 2,
+            "fan_geo_avg": math.sqrt(fan_in * fan_out),
+        }
+        if mode not in fans:
+            raise TypeMismatch(
+                f"variance_scaling: mode is one of {', '.join(fans)}, but got {mode!r}."
+            )
+        return _drawn(key, shape, kind, scale / max(fans[mode], 1.0), distribution)
+
+    return _renamed(init)
+
+
+def _drawn(key: Any, shape: Any, kind: Any, variance: Any, distribution: str) -> Any:
+    """Random weights of the given variance."""
+    name = distribution.removeprefix("complex_")
+    if name == "normal":
+        return random.normal(key, shape, kind) * cnp.array(math.sqrt(variance), kind)
+    if name == "truncated_normal" and dtypes.is_floating(kind):
+        # The standard normal cut off at ±2 has this standard deviation.
+        stddev = math.sqrt(variance) / 0.87962566103423978
+        drawn = random.truncated_normal(key, -2.0, 2.0, shape, kind)
+        return drawn * cnp.array(stddev, kind)
+    if name == "uniform" and dtypes.is_floating(kind):
+        drawn = random.uniform(key, shape, kind, -1.0, 1.0)
+        return drawn * cnp.array(math.sqrt(3 * variance), kind)
+    if name in ("truncated_normal", "uniform"):
+        return _complex_disc(key, shape, kind, variance, truncated=name != "uniform")
+    raise TypeMismatch(
+        "variance_scaling: distribution is truncated_normal, normal or uniform, but got "
+        f"{distribution!r}."
+    )
+
+
+def _complex_disc(
+    key: Any, shape: Any, kind: Any, variance: Any, truncated: bool
+) -> Any:
+    """Complex weights with a random angle, uniform in a disc or normal in one of radius 2."""
+    radius_key, angle_key = random.split(key)
+    real = dtypes.real_part(kind)
+    u = random.uniform(radius_key, shape, real)
+    if truncated:
+        u = (1 - cnp.exp(cnp.array(-4.0, real))) * u
+        radius = cnp.sqrt(-cnp.log1p(-u)) / 0.95311164380491208
+    else:
+        radius = cnp.sqrt(2 * u)
+    angle = 2 * np.pi * random.uniform(angle_key, shape, real)
+    return (math.sqrt(variance) * radius * cnp.exp(1j * angle)).astype(kind)
+
+
+def _scaled(scale: float, mode: Mode, distribution: Distribution, doc: str) -> Any:
+    def make(
+        in_axis: Axes = -2,
+        out_axis: Axes = -1,
+        batch_axis: Axes = (),
+        dtype: Any = None,
+    ) -> Initializer:
+        return variance_scaling(
+            scale, mode, distribution, in_axis, out_axis, batch_axis, dtype
+        )
+
+    make.__doc__ = doc
+    return make
+
+
+glorot_uniform = xavier_uniform = _scaled(
+    1.0, "fan_avg", "uniform", "Uniform, variance 1 / mean fan (Glorot & Bengio 2010)."
+)
+glorot_normal = xavier_normal = _scaled(
+    1.0,
+    "fan_avg",
+    "truncated_normal",
+    "Truncated normal, variance 1 / mean fan (Glorot & Bengio 2010).",
+)
+lecun_uniform = _scaled(
+    1.0, "fan_in", "uniform", "Uniform, variance 1 / fan-in (LeCun et al. 1998)."
+)
+lecun_normal = _scaled(
+    1.0,
+    "fan_in",
+    "truncated_normal",
+    "Truncated normal, variance 1 / fan-in (LeCun et al. 1998).",
+)
+he_uniform = kaiming_uniform = _scaled(
+    2.0, "fan_in", "uniform", "Uniform, variance 2 / fan-in (He et al. 2015)."
+)
+he_normal = kaiming_normal = _scaled(
+    2.0,
+    "fan_in",
+    "truncated_normal",
+    "Truncated normal, variance 2 / fan-in (He et al. 2015).",
+)

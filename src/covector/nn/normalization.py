@@ -1,0 +1,161 @@
+"""Softmax and its relatives, standardization, and labels as unit vectors."""
+
+from typing import Any
+
+import numpy as np
+
+import covector.numpy as cnp
+from covector import lax, options
+from covector.core import dtypes
+from covector.core.convert import as_array
+from covector.errors import TypeMismatch
+
+Axis = Any
+
+
+def _largest(x: Any, axis: Axis, where: Any) -> Any:
+    """The largest element, as a constant; 0 where it is not finite."""
+    largest = cnp.max(x, axis, where=where, initial=-np.inf, keepdims=True)
+    return lax.stop_gradient(cnp.where(cnp.isfinite(largest), largest, 0))
+
+
+def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+    """exp(x) / Σ exp(x) over an axis or axes, computed without overflow.
+
+    Args:
+      where: the elements that count; others are 0 in the result.
+
+    >>> softmax(cnp.zeros(4)).tolist()
+    [0.25, 0.25, 0.25, 0.25]
+    """
+    x = _floats(x, "softmax")
+    powers = cnp.exp(x - _largest(x, axis, where))
+    if where is not None:
+        powers = cnp.where(where, powers, 0)
+    return powers / cnp.sum(powers, axis, where=where, keepdims=True)
+
+
+def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+    """log(softmax(x)) over an axis or axes, accurate also where that is small.
+
+    Args:
+      where: the elements that count; others are −inf in the result.
+
+    >>> round(float(log_softmax(cnp.zeros(4))[0]), 4)
+    -1.3863
+    """
+    x = _floats(x, "log_softmax")
+    shifted = x - _largest(x, axis, where)
+    total = cnp.sum(cnp.exp(shifted), axis, where=where, keepdims=True)
+    result = shifted - cnp.log(total)
+    return result if where is None else cnp.where(where, result, -np.inf)
+
+
+def logsumexp(
+    a: Any,
+    axis: Axis = None,
+    b: Any = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: Any = None,
+) -> Any:
+    """log(Σ b · exp(a)) over an axis or axes, computed without overflow.
+
+    Args:
+      b: factors, broadcast against ``a``.
+      return_sign: return the log of the absolute value, and the sign of the sum.
+      where: the elements that count.
+
+    >>> round(float(logsumexp(cnp.zeros(4))), 4)
+    1.3863
+    """
+    a = _floats(a, "logsumexp")
+    if b is not None:
+        b = as_array(b, "logsumexp")
+        a = cnp.where(b != 0, a, -np.inf)
+    largest = _largest(cnp.real(a), axis, where)
+    powers = cnp.exp(a - largest)
+    if b is not None:
+        powers = powers * b
+    total = cnp.sum(powers, axis, where=where, keepdims=True)
+    sign = cnp.sign(total)
+    if return_sign:
+        total = cnp.abs(total)
+    result = cnp.log(total) + largest
+    if not keepdims:
+        result, sign = cnp.squeeze(result, axis), cnp.squeeze(sign, axis)
+    return (result, sign) if return_sign else result
+
+
+def logmeanexp(
+    x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False
+) -> Any:
+    """The log of the mean of exp(x) over an axis or axes.
+
+    >>> float(logmeanexp(cnp.zeros(4)))
+    0.0
+    """
+    x = _floats(x, "logmeanexp")
+    counted = (
+        cnp.ones_like(x) if where is None else cnp.where(where, cnp.ones_like(x), 0)
+    )
+    count = cnp.sum(counted, axis, keepdims=keepdims)
+    return logsumexp(x, axis, where=where, keepdims=keepdims) - cnp.log(count)
+
+
+def standardize(
+    x: Any,
+    axis: Axis = -1,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: Any = 1e-5,
+    where: Any = None,
+    *,
+    algorithm: str = "fast",
+) -> Any:
+    """(x − mean) / √(variance + epsilon) over an axis or axes.
+
+    Args:
+      mean, variance: worked out over ``axis`` where they are not given.
+      algorithm: of the variance: "fast" as E[x²] − E[x]², "stable" from the differences.
+
+    >>> standardize(cnp.array([1.0, 3.0]), epsilon=0.0).tolist()
+    [-1.0, 1.0]
+    """
+    if algorithm not in ("fast", "stable"):
+        raise TypeMismatch(
+            f"standardize: algorithm is 'fast' or 'stable', but got {algorithm!r}."
+        )
+    x = _floats(x, "standardize")
+    if mean is None:
+        mean = cnp.mean(x, axis, keepdims=True, where=where)
+    if variance is None and algorithm == "stable":
+        variance = cnp.mean(cnp.square(x - mean), axis, keepdims=True, where=where)
+    elif variance is None:
+        square = cnp.mean(cnp.square(x), axis, keepdims=True, where=where)
+        variance = cnp.maximum(square - cnp.square(mean), 0)
+    return (x - mean) * lax.rsqrt(as_array(variance) + epsilon)
+
+
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
+    """Class numbers as unit vectors; zeros for numbers that are no class.
+
+    Args:
+      x: ``[...]`` integers.
+      axis: where the new axis of length ``num_classes`` stands in the result.
+
+    >>> one_hot(cnp.array([1, 0]), 2).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    x = as_array(x, "one_hot")
+    place = axis % (x.ndim + 1)
+    classes = cnp.arange(num_classes, dtype=x.dtype)
+    shape = [1] * (x.ndim + 1)
+    shape[place] = num_classes
+    wanted = dtype or dtypes.default_float(options.current().enable_x64)
+    return (cnp.expand_dims(x, place) == classes.reshape(shape)).astype(wanted)
+
+
+def _floats(x: Any, who: str) -> Any:
+    x = as_array(x, who)
+    return x if dtypes.is_inexact(x.dtype) else x * 1.0

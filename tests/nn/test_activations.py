@@ -1,0 +1,186 @@
+"""Activations and softmax agree with the peer in value and slope, and stay finite."""
+
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+from covector import errors, nn
+
+jax = pytest.importorskip("jax")
+
+X = np.array(
+    [-1e4, -88.0, -3.0, -1.0, -0.5, -1e-4, 1e-4, 0.5, 1.0, 2.5, 6.5, 88.0, 1e4]
+)
+X = X.astype(np.float32)
+ELEMENTWISE = [
+    "celu",
+    "elu",
+    "gelu",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_tanh",
+    "leaky_relu",
+    "log_sigmoid",
+    "mish",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "soft_sign",
+    "softplus",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "squareplus",
+    "tanh",
+]
+
+
+def smooth(x):
+    """Points where both libraries have one and the same slope."""
+    return x[~np.isin(x, [-3.0, -1.0, 0.0, 1.0])]
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_values_agree_with_the_peer(name):
+    expected = getattr(jax.nn, name)(X)
+    np.testing.assert_allclose(
+        getattr(nn, name)(cnp.asarray(X)), expected, rtol=2e-5, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_slopes_agree_with_the_peer_and_are_finite(name):
+    points = smooth(X)
+    got = cv.vmap(cv.grad(getattr(nn, name)))(cnp.asarray(points))
+    expected = jax.vmap(jax.grad(getattr(jax.nn, name)))(points)
+    assert np.isfinite(got).all()
+    np.testing.assert_allclose(got, expected, rtol=2e-4, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_small_floats_and_integers_are_accepted(name):
+    fun = getattr(nn, name)
+    half = cnp.array([0.5, -2.0], "bfloat16")
+    assert fun(half).dtype == half.dtype
+    expected = getattr(jax.nn, name)(jax.numpy.array([1, -2]))
+    np.testing.assert_allclose(fun(cnp.array([1, -2])), expected, rtol=1e-5)
+
+
+def test_relu_has_no_slope_at_zero_and_keeps_nan():
+    assert float(cv.grad(nn.relu)(0.0)) == 0.0
+    assert np.isnan(nn.relu(cnp.array(np.nan)))
+
+
+def test_exact_gelu_and_log1mexp():
+    x = X[4:9]
+    np.testing.assert_allclose(
+        nn.gelu(cnp.asarray(x), approximate=False),
+        jax.nn.gelu(x, approximate=False),
+        rtol=1e-5,
+        atol=1e-7,
+    )
+    positive = np.array([1e-6, 0.1, 0.7, 5.0, 90.0], np.float32)
+    np.testing.assert_allclose(
+        nn.log1mexp(cnp.asarray(positive)), jax.nn.log1mexp(positive), rtol=1e-5
+    )
+
+
+MATRIX = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32) * 30
+MASK = np.array([[True, False, True, True]] * 3)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("axis", [-1, 0, (0, 1)])
+@pytest.mark.parametrize("where", [None, MASK])
+def test_softmax_agrees_with_the_peer(name, axis, where):
+    got = getattr(nn, name)(cnp.asarray(MATRIX), axis, where)
+    expected = getattr(jax.nn, name)(MATRIX, axis, where)
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+
+    def weighted(module, numpy):
+        def loss(x):
+            y = getattr(module, name)(x, axis, where)
+            return numpy.sum(numpy.where(numpy.isfinite(y), y, 0) * numpy.arange(4.0))
+
+        return loss
+
+    np.testing.assert_allclose(
+        cv.grad(weighted(nn, cnp))(cnp.asarray(MATRIX)),
+        jax.grad(weighted(jax.nn, jax.numpy))(MATRIX),
+        rtol=1e-4,
+        atol=1e-5,
+    )
+
+
+def test_softmax_of_infinities():
+    x = np.array([[np.inf, 0.0], [-np.inf, -np.inf], [-np.inf, 1.0]], np.float32)
+    np.testing.assert_array_equal(nn.softmax(cnp.asarray(x[2])), [0.0, 1.0])
+    np.testing.assert_array_equal(
+        nn.logsumexp(cnp.asarray(x), 1), [np.inf, -np.inf, 1.0]
+    )
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_logsumexp_with_factors_and_signs(keepdims):
+    b = np.array([1.0, -2.0, 0.5, 1.0], np.float32)
+    got = nn.logsumexp(
+        cnp.asarray(MATRIX / 30), -1, b=b, keepdims=keepdims, return_sign=True
+    )
+    expected = jax.nn.logsumexp(
+        MATRIX / 30, -1, b=b, keepdims=keepdims, return_sign=True
+    )
+    for g, e in zip(got, expected, strict=True):
+        np.testing.assert_allclose(g, e, rtol=1e-5)
+
+
+def test_the_remaining_functions_agree_with_the_peer():
+    x = MATRIX / 30
+    pairs = [
+        (nn.logmeanexp(cnp.asarray(x), 0), jax.nn.logmeanexp(x, 0)),
+        (nn.standardize(cnp.asarray(x)), jax.nn.standardize(x)),
+        (
+            nn.standardize(cnp.asarray(x), algorithm="stable"),
+            jax.nn.standardize(x, algorithm="stable"),
+        ),
+        (nn.glu(cnp.asarray(x)), jax.nn.glu(x)),
+        (nn.one_hot(cnp.array([1, 5, -1]), 3), jax.nn.one_hot(np.array([1, 5, -1]), 3)),
+        (
+            nn.one_hot(cnp.array([1, 0]), 3, axis=0, dtype="int32"),
+            jax.nn.one_hot(np.array([1, 0]), 3, axis=0, dtype="int32"),
+        ),
+    ]
+    for got, expected in pairs:
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+
+
+ATTENTION = [
+    {},
+    {"is_causal": True},
+    {"scale": 0.3},
+    {"local_window_size": (1, 0)},
+    {"mask": np.random.default_rng(1).random((2, 1, 5, 6)) > 0.3},
+    {"bias": np.random.default_rng(2).normal(size=(1, 4, 5, 6)).astype(np.float32)},
+    {"query_seq_lengths": np.array([3, 5]), "key_value_seq_lengths": np.array([4, 6])},
+]
+
+
+@pytest.mark.parametrize("options", ATTENTION)
+def test_attention_agrees_with_the_peer(options):
+    rng = np.random.default_rng(0)
+    query = rng.normal(size=(2, 5, 4, 8)).astype(np.float32)
+    key, value = (rng.normal(size=(2, 6, 2, 8)).astype(np.float32) for _ in range(2))
+    got = nn.dot_product_attention(
+        cnp.asarray(query), cnp.asarray(key), cnp.asarray(value), **options
+    )
+    expected = jax.nn.dot_product_attention(query, key, value, **options)
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_attention_says_which_shapes_it_wants():
+    x = cnp.ones((2, 5, 4, 8))
+    with pytest.raises(errors.TypeMismatch, match=r"query \[batch, t, heads, depth\]"):
+        nn.dot_product_attention(x, cnp.ones((2, 5, 3, 8)), cnp.ones((2, 5, 3, 8)))
+    with pytest.raises(errors.TypeMismatch, match="algorithm is 'fast' or 'stable'"):
+        nn.standardize(x, algorithm="quick")
