@@ -168,6 +168,14 @@ class ReducePrecision(Elementwise):
     accepts = staticmethod(dtypes.is_floating)
     accepted = "floating-point numbers"
 
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        if self.exponent_bits < 1 or self.mantissa_bits < 0:
+            raise TypeMismatch(
+                f"reduce_precision of {x} needs at least 1 exponent bit and 0 mantissa "
+                f"bits, but got {self.exponent_bits} and {self.mantissa_bits}."
+            )
+        return super().type_rule(x)
+
     def on_host(self, x: Any) -> Any:
         rounded = self._rounded(np.asarray(widened(x)))
         if self.exponent_bits >= finfo(x.dtype).nexp:

@@ -43,7 +43,8 @@ class Elementwise(Primitive):
             weak = weak and t.weak
         if not type(self).accepts(dtype):
             raise DTypeError(
-                f"{self.name} needs {self.accepted}, but got {show_types(types)}."
+                f"{self.name} needs {self.accepted}, but got {show_types(types)}. "
+                "Convert first, for instance with x.astype('float32')."
             )
         return (ArrayType(shape, self.out_dtype(dtype), weak),)
 

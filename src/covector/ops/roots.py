@@ -5,11 +5,14 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.ops.accuracy import Adjustable
 from covector.ops.arithmetic import div, mul
-from covector.ops.families import Elementwise, widened
+from covector.ops.families import widened
 
 
-class _Root(Elementwise):
+class _Root(Adjustable):
+    """A root of a real or complex number."""
+
     accepts = staticmethod(dtypes.is_inexact)
     accepted = "floating-point or complex numbers"
 

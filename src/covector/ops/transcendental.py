@@ -12,6 +12,7 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.convert import scalar
+from covector.ops.accuracy import Adjustable
 from covector.ops.arithmetic import div, mul, neg, sub
 from covector.ops.bitwise import and_, shift_left, shift_right_arithmetic
 from covector.ops.casting import BitcastConvertType, convert
@@ -29,6 +30,10 @@ class _Transcendental(Elementwise):
     accepted = "floating-point or complex numbers"
 
 
+class _Adjustable(Adjustable, _Transcendental):
+    """One that some hardware computes in several ways."""
+
+
 class _Inverse(_Transcendental):
     """An inverse function, whose complex branch cuts take zeros for positive."""
 
@@ -41,7 +46,7 @@ class _Inverse(_Transcendental):
 # -- exponentials and logarithms -------------------------------------------------------
 
 
-class Exp(_Transcendental):
+class Exp(_Adjustable):
     """eˣ."""
 
     hlo = "stablehlo.exponential"
@@ -51,7 +56,7 @@ class Exp(_Transcendental):
         return [lambda dx: mul(dx, out)]
 
 
-class Exp2(_Transcendental):
+class Exp2(_Adjustable):
     """2ˣ, exact for whole x."""
 
     on_host = staticmethod(np.exp2)
@@ -64,7 +69,7 @@ class Exp2(_Transcendental):
         return ctx.op("stablehlo.power", [ctx.constant(2, ctx.in_types[0]), x])
 
 
-class Expm1(_Transcendental):
+class Expm1(_Adjustable):
     """eˣ − 1, accurate for small x."""
 
     hlo = "stablehlo.exponential_minus_one"
@@ -75,7 +80,7 @@ class Expm1(_Transcendental):
         return [lambda dx: mul(dx, slope)]
 
 
-class Log(_Transcendental):
+class Log(_Adjustable):
     """Natural logarithm; −∞ of 0, NaN of negative numbers."""
 
     hlo = "stablehlo.log"
@@ -122,7 +127,7 @@ def _log2(x: Any) -> Any:
     return [convert(where(positive, value, log(x)), dtype)]
 
 
-class Log1p(_Transcendental):
+class Log1p(_Adjustable):
     """log(1 + x), accurate for small x."""
 
     hlo = "stablehlo.log_plus_one"
@@ -149,7 +154,7 @@ def _complex_log1p(z: Any) -> Any:
     return out
 
 
-class Logistic(_Transcendental):
+class Logistic(_Adjustable):
     """1 / (1 + e⁻ˣ)."""
 
     hlo = "stablehlo.logistic"
@@ -165,7 +170,7 @@ class Logistic(_Transcendental):
     def lower(self, ctx: Any, x: Any) -> Any:
         (type,) = ctx.in_types
         if type.dtype != dtypes.float16:
-            return ctx.op(self.hlo, [x])
+            return super().lower(ctx, x)
         # XLA works it out in 16 bits, and of −12 nothing is left.
         wide = type.with_dtype(dtypes.float32)
         x = ctx.op("stablehlo.convert", [x], [wide])
@@ -179,7 +184,7 @@ log, log2, log1p = Log(), Log2(), Log1p()
 # -- trigonometric functions -----------------------------------------------------------
 
 
-class Sin(_Transcendental):
+class Sin(_Adjustable):
     """Sine of an angle in radians."""
 
     hlo = "stablehlo.sine"
@@ -190,7 +195,7 @@ class Sin(_Transcendental):
         return [lambda dx: mul(dx, slope)]
 
 
-class Cos(_Transcendental):
+class Cos(_Adjustable):
     """Cosine of an angle in radians."""
 
     hlo = "stablehlo.cosine"
@@ -201,7 +206,7 @@ class Cos(_Transcendental):
         return [lambda dx: mul(dx, slope)]
 
 
-class Tan(_Transcendental):
+class Tan(_Adjustable):
     """Tangent of an angle in radians."""
 
     hlo = "stablehlo.tan"
@@ -293,7 +298,7 @@ class Cosh(_Transcendental):
         return [lambda dx: mul(dx, slope)]
 
 
-class Tanh(_Transcendental):
+class Tanh(_Adjustable):
     """sinh(x) / cosh(x)."""
 
     hlo = "stablehlo.tanh"

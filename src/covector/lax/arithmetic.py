@@ -1,0 +1,150 @@
+"""Arithmetic, magnitude and order, element by element.
+
+Operands have one element type: nothing is promoted. See ``covector.numpy`` for that.
+"""
+
+from typing import Any
+
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.lax.casting import convert_element_type
+from covector.lax.operands import operands
+from covector.ops import arithmetic, extrema, magnitude, powers
+
+__all__ = [
+    "abs",
+    "add",
+    "clamp",
+    "div",
+    "max",
+    "min",
+    "mul",
+    "neg",
+    "reciprocal",
+    "rem",
+    "sign",
+    "sub",
+]
+
+
+def neg(x: Any) -> Array:
+    """−x; unsigned integers wrap around.
+
+    >>> neg(1.5).tolist()
+    -1.5
+    """
+    return arithmetic.neg(as_array(x, "neg"))
+
+
+def add(x: Any, y: Any) -> Array:
+    """The sum x + y.
+
+    Raises:
+      TypeMismatch: element types or shapes differ; a scalar goes with every shape.
+
+    >>> add(2.0, 3.0).tolist()
+    5.0
+    """
+    return arithmetic.add(*operands("add", x, y))
+
+
+def sub(x: Any, y: Any) -> Array:
+    """The difference x − y.
+
+    >>> sub(2.0, 3.0).tolist()
+    -1.0
+    """
+    return arithmetic.sub(*operands("sub", x, y))
+
+
+def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
+    """The product x · y, worked out in ``out_dtype`` if one is given.
+
+    >>> mul(2.0, 3.0).tolist()
+    6.0
+    """
+    x, y = operands("mul", x, y)
+    if out_dtype is not None:
+        x, y = (convert_element_type(a, out_dtype) for a in (x, y))
+    return arithmetic.mul(x, y)
+
+
+def div(x: Any, y: Any) -> Array:
+    """The quotient x / y; of integers, without the fraction.
+
+    Integers: −7 / 2 = −3, x / 0 = −1 (all bits), and the smallest over −1 is itself.
+
+    >>> div(-7, 2).tolist(), div(1.0, 4.0).tolist()
+    (-3, 0.25)
+    """
+    return arithmetic.div(*operands("div", x, y))
+
+
+def rem(x: Any, y: Any) -> Array:
+    """The remainder x − y · trunc(x / y), which has the sign of x.
+
+    Integers: x rem 0 = x.
+
+    >>> rem(-7, 2).tolist(), rem(5.5, 2.0).tolist()
+    (-1, 1.5)
+    """
+    return arithmetic.rem(*operands("rem", x, y))
+
+
+def reciprocal(x: Any) -> Array:
+    """1 / x of floating-point or complex x.
+
+    >>> reciprocal(4.0).tolist()
+    0.25
+    """
+    return powers.IntegerPow(-1)(as_array(x, "reciprocal"))
+
+
+def abs(x: Any) -> Array:
+    """|x|; of complex numbers √(x² + y²), a real one. The derivative at 0 is 0.
+
+    >>> abs(-1.5).tolist(), abs(3 + 4j).tolist()
+    (1.5, 5.0)
+    """
+    return magnitude.abs_(as_array(x, "abs"))
+
+
+def sign(x: Any) -> Array:
+    """−1, 0 or 1; of a complex number z / |z|.
+
+    >>> sign(-1.5).tolist()
+    -1.0
+    """
+    return magnitude.sign(as_array(x, "sign"))
+
+
+def max(x: Any, y: Any) -> Array:
+    """The larger of x and y; NaN if one is.
+
+    Complex numbers are compared by real, then by imaginary parts. Where both are equal,
+    each moves the result by half.
+
+    >>> max(2.0, 3.0).tolist()
+    3.0
+    """
+    return extrema.max_(*operands("max", x, y))
+
+
+def min(x: Any, y: Any) -> Array:
+    """The smaller of x and y; NaN if one is. As ``max`` otherwise.
+
+    >>> min(2.0, 3.0).tolist()
+    2.0
+    """
+    return extrema.min_(*operands("min", x, y))
+
+
+def clamp(min: Any, x: Any, max: Any) -> Array:
+    """Keep x within bounds, which have its shape or are scalars.
+
+    Where the bounds cross, the upper one. On a bound, the derivative is 0.
+
+    >>> clamp(0.0, 1.5, 1.0).tolist()
+    1.0
+    """
+    return extrema.clamp(*operands("clamp", min, x, max))

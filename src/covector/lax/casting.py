@@ -1,0 +1,57 @@
+"""Changing the element type, or the precision, of an array."""
+
+from typing import Any
+
+from covector import options
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.ops import casting
+
+__all__ = ["bitcast_convert_type", "convert_element_type", "reduce_precision"]
+
+
+def convert_element_type(operand: Any, new_dtype: Any) -> Array:
+    """The values in another element type; 64-bit types need ``enable_x64``.
+
+    Floats become integers by truncation, and saturate; NaN gives 0. Integers wrap
+    around. Complex numbers lose their imaginary part.
+
+    >>> convert_element_type(-1.7, "int8").tolist()
+    -1
+    """
+    dtype = _dtype(new_dtype)
+    return casting.convert(as_array(operand, "convert_element_type"), dtype)
+
+
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
+    """The bits of integers or floats as another of these types.
+
+    To a narrower type, each element becomes several along a new last axis, lowest bits
+    first; to a wider one, the elements along the last axis become one.
+
+    Raises:
+      DTypeError: a type is neither an integer nor a float.
+      TypeMismatch: the last axis does not hold what a wider element needs.
+
+    >>> bitcast_convert_type(1.0, "uint32").tolist() == 0x3F800000
+    True
+    """
+    x = as_array(operand, "bitcast_convert_type")
+    return casting.BitcastConvertType(_dtype(new_dtype))(x)
+
+
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Array:
+    """X rounded to a float with so many exponent and mantissa bits; its type stays.
+
+    Ties go to even; what is too large becomes infinite, what would be subnormal 0.
+
+    >>> reduce_precision(1.2345, 8, 7).tolist()
+    1.234375
+    """
+    x = as_array(operand, "reduce_precision")
+    return casting.ReducePrecision(exponent_bits, mantissa_bits)(x)
+
+
+def _dtype(wanted: Any) -> Any:
+    return dtypes.canonical(dtypes.as_dtype(wanted), options.current().enable_x64)

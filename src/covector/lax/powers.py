@@ -1,0 +1,74 @@
+"""Powers and roots, element by element."""
+
+import operator
+from typing import Any
+
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.lax.operands import operands
+from covector.ops import powers, roots
+from covector.ops.accuracy import AccuracyMode, Tolerance
+
+__all__ = ["cbrt", "integer_pow", "pow", "rsqrt", "sqrt", "square"]
+
+Accuracy = AccuracyMode | Tolerance | None
+
+
+def pow(x: Any, y: Any) -> Array:
+    """xʸ; the exponent has the element type of x, or any integer type.
+
+    Of real x < 0 it is NaN unless y is whole; x⁰ = 1. Of integers with y < 0 it is 0,
+    unless x is ±1. The derivative by x is 0 where y = 0.
+
+    >>> pow(2.0, 3).tolist()
+    8.0
+    """
+    return powers.power(*operands("pow", x, y))
+
+
+def integer_pow(x: Any, y: int) -> Array:
+    """xʸ for a Python integer y, by repeated multiplication.
+
+    Raises:
+      DTypeError: x is an integer and y < 0.
+
+    >>> integer_pow(-2.0, 3).tolist()
+    -8.0
+    """
+    return powers.IntegerPow(operator.index(y))(as_array(x, "integer_pow"))
+
+
+def square(x: Any) -> Array:
+    """x².
+
+    >>> square(-3.0).tolist()
+    9.0
+    """
+    return powers.square(as_array(x, "square"))
+
+
+def sqrt(x: Any, *, accuracy: Accuracy = None) -> Array:
+    """√x; NaN of negative numbers. The derivative at 0 is infinite.
+
+    >>> sqrt(9.0).tolist()
+    3.0
+    """
+    return roots.Sqrt(accuracy)(as_array(x, "sqrt"))
+
+
+def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Array:
+    """1 / √x; infinite of 0, NaN of negative numbers.
+
+    >>> rsqrt(4.0).tolist()
+    0.5
+    """
+    return roots.Rsqrt(accuracy)(as_array(x, "rsqrt"))
+
+
+def cbrt(x: Any, *, accuracy: Accuracy = None) -> Array:
+    """The real cube root of x, which has its sign.
+
+    >>> cbrt(-8.0).tolist()
+    -2.0
+    """
+    return roots.Cbrt(accuracy)(as_array(x, "cbrt"))

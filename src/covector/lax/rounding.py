@@ -1,0 +1,52 @@
+"""Rounding to whole numbers, which stay floats, and stepping to the next float."""
+
+from typing import Any
+
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.lax.operands import operands
+from covector.ops import rounding
+from covector.ops.rounding import RoundingMethod
+
+__all__ = ["RoundingMethod", "ceil", "floor", "nextafter", "round"]
+
+
+def floor(x: Any) -> Array:
+    """The largest whole number that is not above x. The derivative is 0.
+
+    >>> floor(-1.5).tolist()
+    -2.0
+    """
+    return rounding.floor(as_array(x, "floor"))
+
+
+def ceil(x: Any) -> Array:
+    """The smallest whole number that is not below x. The derivative is 0.
+
+    >>> ceil(-1.5).tolist()
+    -1.0
+    """
+    return rounding.ceil(as_array(x, "ceil"))
+
+
+def round(
+    x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO
+) -> Array:
+    """The whole number nearest to x; the method decides halfway between two.
+
+    >>> round(2.5).tolist(), round(2.5, RoundingMethod.TO_NEAREST_EVEN).tolist()
+    (3.0, 2.0)
+    """
+    return rounding.Round(RoundingMethod(rounding_method))(as_array(x, "round"))
+
+
+def nextafter(x1: Any, x2: Any) -> Array:
+    """The float next to x1 in the direction of x2; x2 where they are equal.
+
+    Raises:
+      NotDifferentiable: under differentiation.
+
+    >>> nextafter(1.0, 2.0).tolist() - 1.0
+    1.1920928955078125e-07
+    """
+    return rounding.nextafter(*operands("nextafter", x1, x2))

@@ -1,0 +1,44 @@
+"""Choosing between arrays, element by element."""
+
+from typing import Any
+
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.lax.operands import operands
+from covector.ops import selection
+
+__all__ = ["select", "select_n"]
+
+
+def select(pred: Any, on_true: Any, on_false: Any) -> Array:
+    """``on_true`` where ``pred`` holds, ``on_false`` elsewhere; both are computed.
+
+    Args:
+      pred: bool, a scalar or of the shape of the cases.
+      on_true, on_false: arrays of any one element type and one shape, or scalars.
+
+    >>> from covector.numpy import array
+    >>> select(array([True, False]), array([1.0, 2.0]), array([3.0, 4.0])).tolist()
+    [1.0, 4.0]
+    """
+    return select_n(pred, on_false, on_true)
+
+
+def select_n(which: Any, *cases: Any) -> Array:
+    """``cases[which]``, element by element; all cases are computed.
+
+    Args:
+      which: bool, for two cases, or int32, for any number; a scalar or of the shape of
+        the cases. A number that is too small or too large takes the first or the last.
+      cases: arrays of any one element type and one shape, or scalars.
+
+    Raises:
+      DTypeError: ``which`` is neither bool nor int32.
+      TypeMismatch: the cases differ in type, or are not two for a bool.
+
+    >>> from covector.numpy import array
+    >>> select_n(array([2, 0]), 1.0, 2.0, 3.0).tolist()
+    [3.0, 1.0]
+    """
+    which = as_array(which, "select_n")
+    return selection.select_n(which, *operands("select_n", *cases))
