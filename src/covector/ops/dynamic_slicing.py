@@ -19,7 +19,7 @@ from covector.ops.broadcasting import Dims, batched, zeros
 from covector.ops.gathering import CLIP, Gather, wide
 from covector.ops.joining import Stack
 from covector.ops.scattering import Scatter
-from covector.ops.slicing import collapsed_shape, compact, insert
+from covector.ops.slicing import MOVING_LIMIT, collapsed_shape, compact, insert
 from covector.ops.windows import (
     GatherDimensionNumbers,
     ScatterDimensionNumbers,
@@ -101,6 +101,8 @@ class DynamicUpdateSlice(Primitive):
     """
 
     inserted: tuple[int, ...] = ()
+
+    host_limit = MOVING_LIMIT
 
     def sizes(self, update: Shape) -> Shape:
         """The lengths of the window along each axis of the operand."""

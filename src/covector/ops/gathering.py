@@ -6,7 +6,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,14 +27,14 @@ from covector.ops.comparison import ge, le
 from covector.ops.extrema import clamp
 from covector.ops.reductions import ReduceAnd
 from covector.ops.selection import where
-from covector.ops.slicing import insert
+from covector.ops.slicing import MOVING_LIMIT, insert
 from covector.ops.transposing import Reshape
 from covector.ops.windows import (
     GatherDimensionNumbers,
     GatherScatterMode,
+    Layout,
     ScatterDimensionNumbers,
     check_windows,
-    layout,
     shifted,
     update_sizes,
     window_axes,
@@ -64,6 +64,8 @@ class Gather(Primitive):
     mode: GatherScatterMode = FILL_OR_DROP
     fill_value: int | str | None = None
 
+    host_limit = MOVING_LIMIT
+
     def type_rule(self, x: ArrayType, indices: ArrayType) -> Sequence[ArrayType]:
         numbers, sizes = self.dimension_numbers, self.slice_sizes
         return (x.with_shape(check_windows("gather", numbers, sizes, x, indices)),)
@@ -72,17 +74,14 @@ class Gather(Primitive):
         x, indices = types
         if super().small(types, outs):
             return True
-        found = layout(
-            self.dimension_numbers, self.slice_sizes, x.shape, indices.shape[:-1]
-        )
+        together = read_layout(self, x.shape, indices.shape[:-1]).together
         # A large operand costs nothing where it need not be rearranged.
-        return found.together and super().small(types[1:], outs)
+        return together and super().small(types[1:], outs)
 
     def on_host(self, x: Any, indices: Any) -> Any:
-        batch = indices.shape[:-1]
+        layout = read_layout(self, x.shape, indices.shape[:-1])
         fill = self.fill(x.dtype) if self.mode is FILL_OR_DROP else None
-        found = layout(self.dimension_numbers, self.slice_sizes, x.shape, batch)
-        return found.read(x, indices, fill)
+        return layout.read(x, indices, fill)
 
     def fill(self, dtype: np.dtype) -> Any:
         """The fill value as a NumPy scalar."""
@@ -209,6 +208,8 @@ class Scattering(Primitive):
     unique_indices: bool = False
     mode: GatherScatterMode = FILL_OR_DROP
 
+    host_limit = MOVING_LIMIT
+
     def type_rule(
         self, x: ArrayType, indices: ArrayType, updates: ArrayType
     ) -> Sequence[ArrayType]:
@@ -218,7 +219,7 @@ class Scattering(Primitive):
                 f"{show_types((x, updates))}."
             )
         numbers = self.reading
-        sizes = update_sizes(numbers, x, updates)
+        sizes = update_sizes(numbers, x.shape, updates.shape)
         wanted = check_windows(self.name, numbers, sizes, x, indices)
         if updates.shape != wanted:
             raise TypeMismatch(
@@ -238,7 +239,7 @@ class Scattering(Primitive):
         clip = self.mode is CLIP
         return Gather(
             self.reading,
-            update_sizes(self.reading, x, updates),
+            update_sizes(self.reading, x.shape, updates.shape),
             self.indices_are_sorted,
             self.unique_indices,
             CLIP if clip else FILL_OR_DROP,
@@ -252,10 +253,8 @@ class Scattering(Primitive):
         return self.unique_indices or all([n <= 1 for n in batch])
 
     def on_host(self, x: Any, indices: Any, updates: Any) -> Any:
-        numbers, batch = self.reading, indices.shape[:-1]
-        sizes = update_sizes(numbers, x, updates)
-        found = layout(numbers, sizes, x.shape, batch)
-        return found.write(x, indices, updates, self.mode is CLIP, self.change)
+        layout = write_layout(self, x.shape, indices.shape[:-1], updates.shape)
+        return layout.write(x, indices, updates, self.mode is CLIP, self.change)
 
     def change(self, array: Any, key: Any, values: Any) -> None:
         """On the host: put ``values``, in order, into ``array[key]``."""
@@ -316,7 +315,7 @@ class Scattering(Primitive):
         """The same by a scatter that StableHLO has, which drops windows."""
         indices = wide(indices)
         if self.mode is CLIP:
-            sizes = update_sizes(self.reading, x.type, updates.type)
+            sizes = update_sizes(self.reading, x.type.shape, updates.type.shape)
             axes = self.dimension_numbers.scatter_dims_to_operand_dims
             last = last_starts(indices.type, axes, sizes, x.type)
             indices = clamp(scalar(0, indices.type.dtype), indices, last)
@@ -326,6 +325,7 @@ class Scattering(Primitive):
 class Combining(Scattering):
     """A scatter that combines each update with what is there."""
 
+    host_limit = Primitive.host_limit
     #: the operation that does so
     combine = add
 
@@ -340,7 +340,11 @@ class Combining(Scattering):
         return types[0].dtype not in dtypes.SUB_BYTE and super().small(types, outs)
 
     def change(self, array: Any, key: Any, values: Any) -> None:
-        self.combine.on_host.at(array, key, values)
+        combine = self.combine.on_host
+        if self.unique_indices:
+            array[key] = combine(array[key], values)
+        else:
+            combine.at(array, key, values)
 
     def element(self, old: Any, update: Any) -> Any:
         return self.combine(old, update)
@@ -370,6 +374,19 @@ class ScatterAdd(Combining):
 
 
 # -- values and places -----------------------------------------------------------------
+
+
+@lru_cache(1024)
+def read_layout(op: Gather, shape: Shape, batch: Shape) -> Layout:
+    """Where on the host a gather reads."""
+    return Layout(op.dimension_numbers, op.slice_sizes, shape, batch)
+
+
+@lru_cache(1024)
+def write_layout(op: Scattering, shape: Shape, batch: Shape, updates: Shape) -> Layout:
+    """Where on the host a scatter writes."""
+    sizes = update_sizes(op.reading, shape, updates)
+    return Layout(op.reading, sizes, shape, batch)
 
 
 def default_fill(dtype: np.dtype) -> Any:

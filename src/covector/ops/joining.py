@@ -16,12 +16,14 @@ from covector.core.primitive import Linear, Primitive
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import TypeMismatch
 from covector.ops.broadcasting import align, zeros
-from covector.ops.slicing import Slice, compact, index_axis, insert
+from covector.ops.slicing import MOVING_LIMIT, Slice, compact, index_axis, insert
 from covector.ops.transposing import Reshape
 
 
 class _Joining(Primitive):
     """Several operands become one."""
+
+    host_limit = MOVING_LIMIT
 
     def linearize(self, active: Any, *xs: Any) -> Any:
         def push(*tangents: Any) -> Any:

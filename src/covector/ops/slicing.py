@@ -26,6 +26,9 @@ from covector.ops.broadcasting import (
 from covector.ops.selection import where
 from covector.ops.transposing import Reshape
 
+#: elements up to which NumPy, which need not be compiled, moves them as fast as XLA
+MOVING_LIMIT = 1 << 17
+
 #: per axis: how much goes before, after, and between two neighbours
 PaddingConfig = tuple[tuple[int, int, int], ...]
 
@@ -140,6 +143,8 @@ class Pad(Primitive):
 
     padding_config: PaddingConfig
 
+    host_limit = MOVING_LIMIT
+
     def type_rule(self, x: ArrayType, value: ArrayType) -> Sequence[ArrayType]:
         if value.shape != () or value.dtype != x.dtype:
             raise TypeMismatch(
@@ -244,9 +249,6 @@ class Rev(Primitive):
             [slice(None, None, -1 if k in self.dimensions else 1) for k in range(count)]
         )
 
-    def small(self, types: Any, outs: Any) -> bool:
-        return True  # at any size: a view costs nothing
-
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         if not are_axes(self.dimensions, x.ndim):
             raise TypeMismatch(
@@ -313,8 +315,13 @@ def restore(x: Any, lengths: Shape) -> Any:
 
 
 def compact(part: Any, whole: Any) -> Any:
-    """A part of an array on the host: a view, unless that would keep much alive."""
-    return part if whole.size <= 4 * part.size + 64 else part.copy()
+    """A part of an array on the host: a view, unless that would keep much alive.
+
+    Large ones are contiguous, as what comes after expects.
+    """
+    if whole.size > 4 * part.size + 64:
+        return part.copy()
+    return part if part.size <= MOVING_LIMIT else np.ascontiguousarray(part)
 
 
 def padded_lengths(config: PaddingConfig, shape: Shape) -> Shape:

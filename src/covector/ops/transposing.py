@@ -1,8 +1,11 @@
-"""Reordering and regrouping axes: ``Transpose``, ``Reshape``. Both are their own kind of
-adjoint: the way back is another of the same."""
+"""Reordering and regrouping axes: ``Transpose``, ``Reshape``.
+
+Both are their own kind of adjoint: the way back is another of the same.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -51,6 +54,9 @@ class Reshape(Primitive):
 
     shape: Shape
 
+    def small(self, types: Any, outs: Any) -> bool:
+        return True  # at any size: a view costs nothing
+
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         out = x.with_shape(self.shape)
         if out.size != x.size:
@@ -71,9 +77,13 @@ class Reshape(Primitive):
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         (x,), (dim,) = args, dims
-        if dim:
-            order = (dim, *[k for k in range(x.type.ndim) if k != dim])
-            x = Transpose(order)(x)
+        count = prod(x.type.shape[:dim])
+        for place in range(len(self.shape) + 1):
+            if prod(self.shape[:place]) == count:
+                # No element crosses the batch axis, so it can stay where it is.
+                shape = (*self.shape[:place], size, *self.shape[place:])
+                return (Reshape(shape)(x),), (place,)
+        x = Transpose((dim, *[k for k in range(x.type.ndim) if k != dim]))(x)
         return (Reshape((size, *self.shape))(x),), (0,)
 
     def lower(self, ctx: Any, x: Any) -> Any:
