@@ -105,7 +105,12 @@ def _log10_on_host(x: Any) -> Any:
 
 @fused(host=_log10_on_host)
 def _log10(x: Any) -> Any:
-    return arithmetic.div(transcendental.log(x), scalar(math.log(10), x.type.dtype))
+    out = transcendental.log(x)
+    ten = scalar(math.log(10), dtypes.real_part(x.type.dtype))
+    if not dtypes.is_complex(x.type.dtype):
+        return arithmetic.div(out, ten)
+    # Part by part, for ∞ / (1 + 0i) has the imaginary part ∞ · 0.
+    return complex_(arithmetic.div(real(out), ten), arithmetic.div(imag(out), ten))
 
 
 def logaddexp(x1: Any, x2: Any, /) -> Array:

@@ -17,6 +17,7 @@ from covector.ops.arithmetic import div, mul, neg, sub
 from covector.ops.bitwise import and_, shift_left, shift_right_arithmetic
 from covector.ops.casting import BitcastConvertType, convert
 from covector.ops.comparison import gt, lt
+from covector.ops.complex import complex_, imag, real
 from covector.ops.families import Elementwise, widened
 from covector.ops.roots import rsqrt
 from covector.ops.selection import where
@@ -105,7 +106,9 @@ class Log2(_Transcendental):
 
 
 def _complex_log2(z: Any) -> Any:
-    return [log(z) * (1 / math.log(2))]
+    out, factor = log(z), 1 / math.log(2)
+    # Part by part: as complex numbers, −∞ times a real one has the imaginary part NaN.
+    return [complex_(real(out) * factor, imag(out) * factor)]
 
 
 def _log2(x: Any) -> Any:

@@ -1,0 +1,195 @@
+"""Elementwise functions: the values of NumPy, on the host and compiled."""
+
+import itertools
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+from covector import options
+
+REALS = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, -2.5, 3.0, 7.25, -100.0, 1e10]
+SPECIAL = [np.inf, -np.inf, np.nan]
+INTEGERS = [0, 1, 2, 3, 5, 7, 100, -1, -2, -3, -7, -100]
+COMPLEX = [0, 1, -1, 1j, -1j, 0.5 + 0.25j, -2.5 - 1j, 3 - 4j]
+
+#: the functions of one operand that take real, complex, integer and bool elements
+UNARY = {
+    "f": """acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh
+        cbrt ceil cos cosh deg2rad degrees exp exp2 expm1 fabs floor frexp isfinite isinf
+        isnan isneginf isposinf log log10 log1p log2 logical_not modf nan_to_num negative
+        positive rad2deg radians reciprocal rint sign signbit sin sinc sinh spacing sqrt
+        square tan tanh trunc abs absolute angle conj conjugate imag real isreal iscomplex
+        round around""",
+    "c": """abs absolute angle conj conjugate cos cosh exp imag iscomplex isfinite isinf
+        isnan isreal log log10 log2 logical_not negative positive real reciprocal rint
+        sin sinh sqrt square tan tanh nan_to_num""",
+    "i": """abs absolute bitwise_count bitwise_invert bitwise_not ceil cos exp floor invert
+        isfinite isnan isinf logical_not negative positive rint round sign signbit sin sqrt
+        square trunc real imag conj nan_to_num""",
+    "b": """abs bitwise_not invert isfinite isnan logical_not signbit ceil floor
+        trunc real conj nan_to_num""",
+}
+#: the functions of two
+BINARY = {
+    "f": """add arctan2 atan2 copysign divide equal float_power floor_divide fmax fmin fmod
+        greater greater_equal heaviside hypot less less_equal logaddexp logaddexp2
+        logical_and logical_or logical_xor maximum minimum mod multiply nextafter
+        not_equal pow power remainder subtract true_divide isclose""",
+    "c": """add divide equal less greater_equal maximum minimum multiply not_equal
+        subtract true_divide logical_and""",
+    "i": """add bitwise_and bitwise_or bitwise_xor divide equal floor_divide fmod gcd
+        greater lcm less left_shift right_shift logical_xor maximum minimum mod multiply
+        not_equal remainder subtract arctan2 hypot bitwise_left_shift
+        bitwise_right_shift""",
+    "b": "add multiply logical_and logical_or bitwise_xor maximum minimum equal less",
+}
+
+
+def elements(kind: str) -> np.ndarray:
+    if kind == "f":
+        return np.array(REALS + SPECIAL)
+    if kind == "c":
+        return np.array(COMPLEX, np.complex128)
+    return np.array(INTEGERS) if kind == "i" else np.array([True, False])
+
+
+def cases(table: dict[str, str]) -> list[tuple[str, str]]:
+    return [(name, kind) for kind, names in table.items() for name in names.split()]
+
+
+def expected(name: str, *args: Any) -> Any:
+    alias = {"pow": "power", "atan2": "arctan2", "float_power": "power"}
+    with np.errstate(all="ignore"):
+        return getattr(np, alias.get(name, name))(*args)
+
+
+#: functions in which XLA does not tell 0 from −0
+ZEROS_ARE_ALIKE = ("sign", "maximum", "minimum", "logaddexp2")
+
+
+def check(got: Any, wanted: Any, rtol: float = 1e-12, signs: bool = True) -> None:
+    if isinstance(wanted, tuple):
+        assert len(got) == len(wanted)
+        for g, w in zip(got, wanted, strict=True):
+            check(g, w, rtol, signs)
+        return
+    assert got.shape == np.shape(wanted)
+    np.testing.assert_allclose(np.asarray(got), wanted, rtol=rtol, atol=rtol)
+    # Zeros must agree in sign too.
+    if signs and np.isrealobj(wanted) and np.asarray(wanted).dtype.kind == "f":
+        zero = np.asarray(wanted) == 0
+        np.testing.assert_array_equal(
+            np.signbit(np.asarray(got))[zero], np.signbit(wanted)[zero]
+        )
+
+
+@pytest.fixture
+def x64():
+    with options.override(enable_x64=True):
+        yield
+
+
+@pytest.mark.parametrize(("name", "kind"), cases(UNARY))
+def test_functions_of_one_operand_have_numpys_values(name, kind, x64):
+    x = elements(kind)
+    check(getattr(cnp, name)(cnp.asarray(x)), expected(name, x), 1e-9)
+
+
+@pytest.mark.parametrize(("name", "kind"), cases(BINARY))
+def test_functions_of_two_operands_have_numpys_values(name, kind, x64):
+    x, y = operands(name, kind)
+    wanted = expected(name, x, y)
+    got = getattr(cnp, name)(cnp.asarray(x), cnp.asarray(y))
+    unusual = np.isinf(x) | np.isinf(y) if kind == "f" else np.zeros(x.shape, bool)
+    if name == "floor_divide":  # the array API standard differs from NumPy there
+        x, y, wanted = x[~unusual], y[~unusual], wanted[~unusual]
+        got = got[~unusual]
+    check(got, wanted, 1e-9)
+
+
+def operands(name: str, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Every pair of elements, but for those to which NumPy gives no meaning."""
+    x = elements(kind)
+    x, y = (a.ravel() for a in np.meshgrid(x, x))
+    keep = np.ones(x.shape, bool)
+    if "shift" in name:
+        keep = (y >= 0) & (y < 64)
+    return x[keep], y[keep]
+
+
+# Compiled in one program, for a program of one function takes as long.
+@pytest.fixture(scope="module")
+def compiled():
+    with options.override(enable_x64=True):
+        results = {}
+        for table, pairs in ((UNARY, False), (BINARY, True)):
+            for kind, names in table.items():
+                calls = {}
+                for name in names.split():
+                    args = operands(name, kind) if pairs else (elements(kind),)
+                    calls[name] = [cnp.asarray(a) for a in args]
+
+                def run(calls):
+                    return {n: getattr(cnp, n)(*args) for n, args in calls.items()}
+
+                outs, eager = cv.jit(run)(calls), run(calls)
+                results |= {(n, kind): (outs[n], eager[n]) for n in outs}
+        return results
+
+
+@pytest.mark.parametrize(("name", "kind"), cases(UNARY) + cases(BINARY))
+def test_compiled_functions_have_the_values_of_eager_ones(name, kind, compiled, x64):
+    got, wanted = compiled[name, kind]
+    got = got if isinstance(got, tuple) else (got,)
+    wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+    for g, w in zip(got, wanted, strict=True):
+        assert g.type == w.type
+        check(g, np.asarray(w), 1e-6, name not in ZEROS_ARE_ALIKE)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", ml_dtypes.bfloat16])
+@pytest.mark.parametrize("name", UNARY["f"].split() + BINARY["f"].split())
+def test_narrow_floats_keep_their_dtype_and_are_right_to_their_precision(name, dtype):
+    x = np.array([0.5, 1.0, -0.25, 0.0, 0.75]).astype(dtype)
+    args = [cnp.asarray(x)] * (1 if name in UNARY["f"].split() else 2)
+    with options.override(enable_x64=True):
+        wide = getattr(cnp, name)(*[a.astype("float64") for a in args])
+    got = getattr(cnp, name)(*args)
+    got, wide = (v if isinstance(v, tuple) else (v,) for v in (got, wide))
+    eps = float(cnp.finfo(dtype).eps)
+    for g, w in zip(got, wide, strict=True):
+        if cnp.isdtype(w.dtype, "real floating"):
+            assert g.dtype == np.dtype(dtype)
+        if name in ("nextafter", "spacing"):
+            continue  # they are about the dtype
+        np.testing.assert_allclose(
+            np.asarray(g, np.float64), np.asarray(w, np.float64), 8 * eps, 8 * eps
+        )
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (1,), (2, 3)])
+@pytest.mark.parametrize("name", ["sin", "add", "maximum", "floor_divide", "isclose"])
+def test_every_shape_passes(name, shape):
+    x = np.ones(shape, np.float32)
+    args = [x] * (1 if name == "sin" else 2)
+    got = getattr(cnp, name)(*args)
+    check(got, getattr(np, name)(*args), 1e-6)
+    assert cv.jit(getattr(cnp, name))(*args).shape == shape
+
+
+@pytest.mark.parametrize(
+    ("s", "t"), list(itertools.product([(), (1,), (3,), (2, 3), (2, 1), (1, 0)], repeat=2))
+)
+def test_shapes_broadcast_as_in_numpy(s, t):
+    x, y = np.ones(s, np.float32), np.full(t, 2, np.float32)
+    try:
+        wanted = x * y
+    except ValueError:
+        with pytest.raises(ValueError, match="multiply cannot broadcast"):
+            cnp.multiply(x, y)
+        return
+    check(cnp.asarray(x) * cnp.asarray(y), wanted)
