@@ -27,6 +27,7 @@ from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.ops.axis_groups import folded, regrouped, unfolded
 from covector.ops.broadcasting import zeros
 from covector.ops.casting import ConvertElementType, convert
+from covector.ops.convolution_on_cpu import remedy
 from covector.ops.precision import (
     BLAS,
     ON_HOST,
@@ -314,6 +315,9 @@ class ConvGeneralDilated(Primitive):
             return ctx.constant(0, out)
         if not self.windows:
             return ctx.through(self._along_an_axis, lhs, rhs)
+        other_way = remedy(self, left, right) if ctx.platform == "cpu" else None
+        if other_way is not None:
+            return ctx.through(other_way, lhs, rhs)
         working = working_dtype(left.dtype, out.dtype)
         kind = operand_dtype(left.dtype, out.dtype)
         made = ctx.op(

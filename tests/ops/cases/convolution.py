@@ -162,6 +162,37 @@ CASES = [
     _case(
         _conv(1, padding=((1, 1),)), _x(2, 3, 4), _x(2, 3, 1), name="conv of one tap"
     ),
+    # Those above have few terms; on a CPU, XLA's own convolutions begin here.
+    _case(
+        _conv(2, (2, 1), ((2, 1), (2, 2)), numbers=_NHWC),
+        _x(2, 5, 6, 3),
+        _x(5, 5, 3, 2),
+        name="conv of many terms in NHWC",
+    ),
+    _case(
+        _conv(2, (1, 1), ((1, 0), (-1, 2)), (2, 1), (1, 2), numbers=_MIXED),
+        _x(3, 17, 2, 4),
+        _x(3, 3, 2, 17),
+        name="conv of many terms with mixed axes",
+    ),
+    _case(
+        _conv(1, (2,), ((1, 2),)),
+        _z(1, 33, 5),
+        _z(2, 33, 2),
+        name="conv of many complex terms",
+    ),
+    _case(
+        _conv(1, (2,), ((1, 0),), feature_group_count=2),
+        _x(2, 66, 4),
+        _x(4, 33, 2),
+        name="conv of many terms in two groups",
+    ),
+    _case(
+        _conv(1, (2,), ((1, 0),), batch_group_count=2),
+        _x(4, 33, 4),
+        _x(4, 33, 2),
+        name="conv of many terms in two batch groups",
+    ),
     _case(_conv(1), _x(0, 2, 4), _x(3, 2, 2)),
     _case(_conv(1), _x(1, 0, 4), _x(3, 0, 2)),
     _case(_conv(1), _x(1, 2, 4), _x(0, 2, 2)),
