@@ -123,6 +123,20 @@ def test_a_combiner_written_twice_is_one_operation():
     assert first.op is second.op
 
 
+@pytest.mark.parametrize("shape", [(2**19,), (512, 1024), (2, 512, 512)])
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_extrema_of_large_arrays_keep_nan(shape, name):
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    x.flat[[3, 700]], x.flat[300_000] = (np.inf, -np.inf), np.inf
+    reduce = covector.jit(
+        lambda x: getattr(lax, f"reduce_{name}")(x, (len(shape) - 1,))
+    )
+    wanted = getattr(np, name)
+    np.testing.assert_array_equal(reduce(as_array(x)), wanted(x, -1))
+    x.flat[[5, 400_000]] = np.nan
+    np.testing.assert_array_equal(reduce(as_array(x)), wanted(x, -1))
+
+
 # -- words -----------------------------------------------------------------------------
 
 
@@ -175,8 +189,8 @@ def test_a_tie_for_the_extremum_shares_the_derivative():
         ),
         (
             lambda: lax.reduce(X, 0.0, lt, (0,)),
-            r"reduce needs a function that returns f32\[\] for two of these, but Lt\(\) "
-            r"returned bool\[\]. Convert its result",
+            r"reduce needs a function that returns f32\[\] for two of these, but "
+            r"Lt\(\) returned bool\[\]. Convert its result",
         ),
     ],
 )

@@ -23,7 +23,6 @@ from covector.core.types import ArrayType
 from covector.ops.broadcasting import BroadcastInDim, filled, move_axis
 from covector.ops.joining import Concatenate
 from covector.ops.networks import cut
-from covector.ops.ordering import compare
 from covector.ops.slicing import Pad
 from covector.ops.transposing import Reshape
 
@@ -143,7 +142,11 @@ def _loop(
     )
 
     def more(inner: Any, i: Any, *_: Any) -> Sequence[Any]:
-        return [compare(inner, "LT", i, inner.constant(turns, _INDEX), _INDEX)]
+        less = "#stablehlo<comparison_direction LT>"
+        end, flag = inner.constant(turns, _INDEX), ArrayType((), dtypes.bool_)
+        return [
+            inner.op("stablehlo.compare", [i, end], [flag], comparison_direction=less)
+        ]
 
     def turn(inner: Any, i: Any, *values: Any) -> Sequence[Any]:
         outs = body(inner, i, *values)

@@ -5,7 +5,7 @@
 for a maximum, 1 for a product, all ones for ``and``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,10 +26,14 @@ from covector.ops.broadcasting import (
     reduced_type,
 )
 from covector.ops.casting import convert
-from covector.ops.comparison import eq
+from covector.ops.comparison import eq, gt, lt, ne
 from covector.ops.extrema import max_, min_
 from covector.ops.networks import fold, moving
+from covector.ops.selection import where
 from covector.ops.transposing import Reshape, Transpose
+
+#: elements from which XLA:CPU leaves a reduction to a library whose extrema lose NaN
+LIBRARY_SIZE = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,15 +67,19 @@ class Reduction(Primitive):
         return batch_reduction(type(self), self.axes, args, dims)
 
     def lower(self, ctx: Any, x: Any) -> Any:
+        return self.reduce(ctx, x, self.combine)
+
+    def reduce(self, ctx: Any, x: Any, combine: Callable[[Any, Any], Any]) -> Any:
+        """The StableHLO reduction by a function of two elements."""
         element = ArrayType((), ctx.out_types[0].dtype)
         start = ctx.constant(self.identity(element.dtype), element)
         op = ctx.op("stablehlo.reduce", [x, start], regions=1, dimensions=self.axes)
-        combining(ctx, op, self.combine, element)
+        combining(ctx, op, combine, element)
         return op.results
 
 
 def combining(ctx: Any, op: Any, combine: Any, element: ArrayType) -> None:
-    """Fill the region of a reduction with an operation on two elements."""
+    """Fill the region of a reduction with a function of two elements."""
     pair = [element, element]
     jaxpr = stage(lambda x, y: [combine(x, y)], pair).jaxpr
     ctx.region(op, 0, pair, lambda inner, *xy: inner.inline(jaxpr, xy))
@@ -84,12 +92,49 @@ class _Extremum(Reduction):
     parts. Elements that tie for the extremum share its derivative evenly.
     """
 
+    #: whether the first of two wins, and NaN is none
+    beats = gt
+
     def differential(self, out: Any, x: Any) -> Any:
         kept = tuple([k for k in range(x.type.ndim) if k not in self.axes])
         hits = convert(eq(x, BroadcastInDim(x.type.shape, kept)(out)), x.type.dtype)
         total = ReduceSum(self.axes)
         count = total(hits)
         return [lambda dx: div(total(mul(dx, hits)), count)]
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        (source,) = ctx.in_types
+        floating = dtypes.is_floating(source.dtype)
+        if ctx.platform != "cpu" or not floating or source.size < LIBRARY_SIZE:
+            return super().lower(ctx, x)
+        if source.dtype.itemsize >= 4 and source.size >= 64 * LIBRARY_SIZE:
+            return self._unless_nan(ctx, x)
+        return self._exactly(ctx, x)
+
+    def _exactly(self, ctx: Any, x: Any) -> Any:
+        """Reduce with a comparison, which XLA:CPU does not give to its library."""
+
+        def choose(x: Any, y: Any) -> Any:
+            return where(or_(self.beats(x, y), ne(x, x)), x, y)
+
+        return self.reduce(ctx, x, choose)
+
+    def _unless_nan(self, ctx: Any, x: Any) -> Any:
+        """The library's result if there is no NaN, which the library's sum tells.
+
+        Two readings of a large array at the speed of memory are faster than one that
+        looks at each element. Infinities of both signs make the sum NaN as well.
+        """
+        (out,) = ctx.out_types
+        (found,) = ctx.through(lambda x: [_has_nan(ReduceSum(self.axes)(x))], x)
+        op = ctx.op("stablehlo.if", [found], [out], regions=2)
+        ctx.region(op, 0, [], lambda inner: self._exactly(inner, x))
+        ctx.region(op, 1, [], lambda inner: self.reduce(inner, x, self.combine))
+        return op.results
+
+
+def _has_nan(x: Any) -> Any:
+    return ReduceOr(tuple(range(x.type.ndim)))(ne(x, x))
 
 
 class ReduceMax(_Extremum):
@@ -104,7 +149,7 @@ class ReduceMax(_Extremum):
 class ReduceMin(_Extremum):
     """The smallest element along ``axes``; ∞ (True, the largest integer) of none."""
 
-    combine = min_
+    combine, beats = min_, lt
 
     def identity(self, dtype: Any) -> Any:
         return highest(dtype)

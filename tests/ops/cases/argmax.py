@@ -16,6 +16,8 @@ _special = np.array(
         [1.0, 2.0, -np.inf, 2.0],
     ]
 )
+_large = np.random.default_rng(1).integers(-30, 31, 2**16) / 2.0
+_large[[700, 65000]], _large[70] = np.nan, np.inf
 _wide = np.array([2**32 - 1, 0, 2**31, 2**32 - 1, 5], np.uint32)
 
 
@@ -49,6 +51,16 @@ def _rows(op, function):
             name=f"{name} of many",
             dtypes=("float32", "float64", "int32", "bfloat16"),
         ),
+        *[
+            Case(
+                op(axis, dtypes.int32),
+                (_large.reshape(shape),),
+                at(axis),
+                name=f"{name} in blocks",
+                dtypes=("float32", "bfloat16", "float64", "int8"),
+            )
+            for shape, axis in (((2**16,), 0), ((2**15, 2), 0), ((2, 2**10, 32), 1))
+        ],
     ]
 
 

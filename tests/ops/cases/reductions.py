@@ -17,6 +17,8 @@ _cube = np.random.default_rng(0).permutation(24).reshape(2, 3, 4) / 8 - 1.3
 _z = _x[:, :2] + 1j * _x[:, 1:]
 _special = np.array([[np.inf, 1.0], [np.inf, -np.inf], [np.nan, 0.0], [1.0, np.nan]])
 _complex_special = np.array([[1 + 2j, 1 - 1j], [np.nan, 2j], [1.0, complex(2, np.nan)]])
+_nans = np.random.default_rng(1).standard_normal(4800)
+_nans[[7, 1500, 1501, 4000]] = np.nan
 _bits = np.array([[12, 10, -1], [7, 0, 5]], np.int32)
 _bools = np.array([[True, False, True], [True, True, False]])
 
@@ -60,6 +62,17 @@ def _extrema(op, reference, lowest):
         ),
         Case(op((1,)), (np.zeros((0, 2)),), lambda x: np.zeros(0)),
         Case(op((1,)), (_bools,), reference((1,))),
+        *[
+            Case(
+                op((axis,)),
+                (_nans.reshape(shape),),
+                reference((axis,)),
+                name=f"{name} of many with NaN",
+                derivative=False,
+                dtypes=("float32", "float64", "bfloat16", "float16"),
+            )
+            for shape, axis in (((64, 75), 1), ((64, 75), 0), ((2, 60, 40), 1))
+        ],
         Case(
             op((1,)),
             (_special,),

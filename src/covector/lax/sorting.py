@@ -1,0 +1,89 @@
+"""Sorting, alone or several arrays together, and the largest elements."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.errors import TypeMismatch
+from covector.ops.sorting import Sort, TopK
+
+__all__ = ["sort", "sort_key_val", "top_k"]
+
+
+def sort(
+    operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> Any:
+    """The elements along ``dimension`` in ascending order.
+
+    −0 and 0 are equal, NaN is larger than all numbers, and complex numbers are ordered by
+    their real parts, then by their imaginary parts.
+
+    Args:
+      operand: an array; or several of one shape, of which the first ``num_keys`` decide,
+        one after the other, and which all move together.
+      dimension: negative counts from the end.
+      is_stable: elements that are equal keep their order.
+
+    Returns:
+      An array, or a tuple of as many as were given.
+
+    Raises:
+      TypeMismatch: shapes differ, there is no such axis, or are not so many keys.
+      DTypeError: a key is neither of numbers nor of bools.
+
+    >>> import covector.numpy as cnp
+    >>> print(sort(cnp.array([3, 1, 2])))
+    [1 2 3]
+    >>> print(*sort((cnp.array([3, 1, 2]), cnp.array([0, 1, 2]))))
+    [1 2 3] [1 2 0]
+    """
+    several = isinstance(operand, Sequence)
+    arrays = [as_array(x, "sort") for x in (operand if several else [operand])]
+    if not arrays:
+        raise TypeMismatch("sort needs at least one array, but got none.")
+    axis = dimension + arrays[0].type.ndim if dimension < 0 else dimension
+    outs = Sort(axis, bool(is_stable), num_keys)(*arrays)
+    return tuple(outs) if several else outs[0]
+
+
+def sort_key_val(
+    keys: Any, values: Any, dimension: int = -1, is_stable: bool = True
+) -> tuple[Array, Array]:
+    """Keys in ascending order along ``dimension``, and values in the order of their keys.
+
+    Args:
+      keys, values: of one shape; ``values`` may be of any type.
+      dimension: negative counts from the end.
+      is_stable: values whose keys are equal keep their order.
+
+    Raises:
+      TypeMismatch: shapes differ, or there is no such axis.
+      DTypeError: the keys are neither numbers nor bools.
+
+    >>> import covector.numpy as cnp
+    >>> print(*sort_key_val(cnp.array([3, 1, 2]), cnp.array([0.5, 1.5, 2.5])))
+    [1 2 3] [1.5 2.5 0.5]
+    """
+    return sort((keys, values), dimension, is_stable)
+
+
+def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Array, Array]:
+    """The k largest elements along ``axis``, largest first, and their places (int32).
+
+    Of equal elements the first comes first; NaN comes before all numbers.
+
+    Args:
+      axis: negative counts from the end.
+
+    Raises:
+      TypeMismatch: there is no such axis, or are not k elements along it.
+      DTypeError: the elements are neither real numbers nor bools.
+
+    >>> import covector.numpy as cnp
+    >>> print(*top_k(cnp.array([3.0, 1.0, 2.0]), 2))
+    [3. 2.] [0 2]
+    """
+    x = as_array(operand, "top_k")
+    found = TopK(int(k), axis + x.type.ndim if axis < 0 else axis)(x)
+    return found[0], found[1]
