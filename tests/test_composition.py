@@ -1,0 +1,199 @@
+"""Every pair of transformations composes, and third order works.
+
+Each wrapper takes an elementwise function to one that is either equal to it or its
+derivative. So the sine under any stack of wrappers is one of sin, cos, −sin, −cos, according
+to how many of the wrappers differentiate.
+"""
+
+import itertools
+from functools import partial
+
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+from covector import errors, lax
+
+X = np.array([0.3, -1.2, 2.0], np.float32)
+DERIVATIVES = [np.sin, np.cos, lambda x: -np.sin(x), lambda x: -np.cos(x), np.sin]
+
+
+def total(f):
+    return lambda x: cnp.sum(f(x))
+
+
+def ones(f, x):
+    return cnp.ones_like(f(x))
+
+
+# -- wrappers that leave a function what it is -----------------------------------------
+
+
+def by_custom_jvp(f):
+    g = cv.custom_jvp(f)
+    g.defjvp(lambda primals, tangents: (g(*primals), cv.jvp(f, primals, tangents)[1]))
+    return g
+
+
+def by_custom_vjp(f):
+    g = cv.custom_vjp(f)
+    g.defvjp(lambda x: (f(x), x), lambda x, ct: cv.vjp(f, x)[1](ct))
+    return g
+
+
+def by_cond(f):
+    return lambda x: lax.cond(cnp.sum(x) > -100, f, lambda x: 0 * x, x)
+
+
+def by_batched_cond(f):
+    def either(flag, x):
+        return lax.cond(flag, f, lambda x: 0 * x, x)
+
+    return lambda x: cv.vmap(either)(cnp.array([True, False]), cnp.stack([x, x]))[0]
+
+
+def by_scan(f):
+    return lambda x: lax.scan(lambda c, _: (c, f(c)), x, None, length=3)[1][1]
+
+
+def by_scan_over(f):
+    return lambda x: lax.scan(lambda c, row: (c, f(row)), 0.0, cnp.stack([2 * x, x]))[
+        1
+    ][1]
+
+
+def by_vmap(f):
+    return lambda x: cv.vmap(f, in_axes=1, out_axes=1)(cnp.stack([x, 2 * x], 1))[:, 0]
+
+
+def by_named_vmap(f):
+    def mean(x):
+        return lax.pmean(f(x), "copies")
+
+    return lambda x: cv.vmap(mean, axis_name="copies")(cnp.stack([x, x]))[0]
+
+
+def by_linear_transpose(f):
+    return lambda x: cv.linear_transpose(lambda t: t * f(x), x)(cnp.ones_like(x))[0]
+
+
+def by_checkpoint_with_policy(f):
+    return cv.checkpoint(f, policy=cv.checkpoint_policies.everything_saveable)
+
+
+SAME = {
+    "jit": cv.jit,
+    "jit_inline": partial(cv.jit, inline=True),
+    "vmap": by_vmap,
+    "named_vmap": by_named_vmap,
+    "checkpoint": cv.checkpoint,
+    "checkpoint_policy": by_checkpoint_with_policy,
+    "custom_jvp": by_custom_jvp,
+    "custom_vjp": by_custom_vjp,
+    "cond": by_cond,
+    "batched_cond": by_batched_cond,
+    "scan": by_scan,
+    "scan_over": by_scan_over,
+    "linear_transpose": by_linear_transpose,
+}
+
+# -- wrappers that differentiate -------------------------------------------------------
+
+
+def by_value_and_grad(f):
+    return lambda x: cv.value_and_grad(total(f))(x)[1]
+
+
+def by_vjp(f):
+    return lambda x: cv.vjp(f, x)[1](ones(f, x))[0]
+
+
+def by_jvp(f):
+    return lambda x: cv.jvp(f, (x,), (cnp.ones_like(x),))[1]
+
+
+def by_linearize(f):
+    return lambda x: cv.linearize(f, x)[1](cnp.ones_like(x))
+
+
+def rows(jacobian):
+    return lambda f: lambda x: cnp.sum(jacobian(f)(x), axis=0)
+
+
+DERIVED = {
+    "grad": lambda f: cv.grad(total(f)),
+    "value_and_grad": by_value_and_grad,
+    "vjp": by_vjp,
+    "jvp": by_jvp,
+    "linearize": by_linearize,
+    "jacfwd": rows(cv.jacfwd),
+    "jacrev": rows(cv.jacrev),
+    "jacobian": rows(cv.jacobian),
+}
+WRAPPERS = {**SAME, **DERIVED}
+FORWARD = {"jvp", "linearize", "jacfwd"}
+
+
+def order(names):
+    return sum(name in DERIVED for name in names)
+
+
+def refuses(names):
+    """Forward mode of what has only a reverse rule, unless that is differentiated within."""
+    for i, name in enumerate(names):
+        if name == "custom_vjp":
+            return any(outer in FORWARD for outer in names[:i])
+    return False
+
+
+def check(names):
+    fun = cnp.sin
+    for name in reversed(names):
+        fun = WRAPPERS[name](fun)
+    if refuses(names):
+        with pytest.raises(errors.NotDifferentiable, match="only a reverse-mode rule"):
+            fun(cnp.asarray(X))
+        return
+    expected = DERIVATIVES[order(names)](X)
+    np.testing.assert_allclose(fun(cnp.asarray(X)), expected, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    "names", list(itertools.product(WRAPPERS, repeat=2)), ids="-".join
+)
+def test_every_pair_of_transformations_composes(names):
+    check(names)
+
+
+THIRD = [
+    *itertools.product(["grad", "jvp", "jacrev"], repeat=3),
+    *itertools.product(
+        ["jit", "vmap"], ["grad", "jvp"], ["scan", "cond", "checkpoint"]
+    ),
+    *itertools.product(["vmap", "jit"], ["grad", "jvp"], ["vmap", "jit"]),
+    *itertools.product(["grad", "jacfwd"], ["vmap", "scan"], ["grad", "jvp"]),
+    ("grad", "scan", "custom_vjp"),
+    ("grad", "scan", "custom_jvp"),
+    ("vmap", "grad", "scan", "grad"),
+    ("jit", "vmap", "grad", "scan", "checkpoint"),
+    ("grad", "jit", "vmap", "cond", "custom_vjp"),
+    ("jit", "grad", "jit", "grad", "jit", "grad"),
+    ("jvp", "jvp", "jvp", "scan"),
+    ("grad", "grad", "grad", "scan"),
+    ("grad", "grad", "grad", "cond"),
+    ("grad", "grad", "grad", "checkpoint"),
+    ("jvp", "grad", "checkpoint", "custom_jvp"),
+]
+
+
+@pytest.mark.parametrize("names", THIRD, ids="-".join)
+def test_longer_stacks_compose_up_to_third_order(names):
+    check(names)
+
+
+def test_the_hessian_is_the_second_derivative():
+    second = cv.hessian(total(cnp.sin))(cnp.asarray(X))
+    np.testing.assert_allclose(second, np.diag(-np.sin(X)), rtol=1e-5, atol=1e-6)
+    jitted = cv.jit(cv.hessian(total(cv.jit(by_scan(cnp.sin)))))(cnp.asarray(X))
+    np.testing.assert_allclose(jitted, np.diag(-np.sin(X)), rtol=1e-5, atol=1e-6)
