@@ -17,7 +17,7 @@ from covector.lax.control_flow import while_loop
 from covector.lax.slicing import like
 from covector.numpy.axes import canonical_axes, canonical_shape
 from covector.numpy.indexing import joined_places
-from covector.numpy.updating import fill_text
+from covector.numpy.updating import access_mode, fill_text
 from covector.ops.arithmetic import add, neg
 from covector.ops.broadcasting import filled, zeros
 from covector.ops.comparison import lt
@@ -66,7 +66,7 @@ def gather(  # noqa: PLR0913  as callers know it
       start_indices: ``[..., k]``: one place for each of the axes ``start_index_map``.
       slice_sizes: the length of a window along each axis of the operand.
       unique_indices, indices_are_sorted: promises that may make it faster.
-      mode: of windows outside: ``"fill"`` (default), ``"clip"``,
+      mode: of windows outside: ``"clip"`` (default), ``"fill"``,
         ``"promise_in_bounds"``.
       fill_value: by default NaN, the least integer (the largest if unsigned), or True.
 
@@ -89,7 +89,7 @@ def gather(  # noqa: PLR0913  as callers know it
         canonical_shape("gather", slice_sizes, "slice_sizes"),
         bool(indices_are_sorted),
         bool(unique_indices),
-        GatherScatterMode.from_any(mode),
+        access_mode(mode, GatherScatterMode.CLIP),
         fill_text(fill_value),
     )
     return take(as_array(operand, "gather"), as_array(start_indices, "gather"))
