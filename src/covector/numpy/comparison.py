@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import numpy as np
+
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.dtypes import bool_
 from covector.errors import TypeMismatch
+from covector.numpy.compiled import fused
 from covector.numpy.creation import asarray
 from covector.numpy.floating import isfinite, isnan
 from covector.numpy.promote import promote, promote_inexact
@@ -163,6 +166,18 @@ def isclose(
     [True, False]
     """
     x, y = promote_inexact("isclose", a, b)
+    limits = [as_array(v, "isclose") for v in (rtol, atol)]
+    return _isclose(x, y, *limits, equal_nan=bool(equal_nan))
+
+
+def _isclose_on_host(x: Any, y: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Any:
+    within = np.less_equal(np.abs(x - y), atol + rtol * np.abs(y))
+    close = np.equal(x, y) | (within & np.isfinite(x) & np.isfinite(y))
+    return close | (np.isnan(x) & np.isnan(y)) if equal_nan else close
+
+
+@fused(host=_isclose_on_host)
+def _isclose(x: Any, y: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Any:
     within = abs_(x - y) <= atol + rtol * abs_(y)
     close = (x == y) | (within & isfinite(x) & isfinite(y))
     return close | (isnan(x) & isnan(y)) if equal_nan else close

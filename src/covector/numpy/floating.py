@@ -138,15 +138,24 @@ def nan_to_num(
     if not dtypes.is_floating(x.type.dtype):
         return x
     limits = finfo(x.type.dtype)
-    posinf = limits.max if posinf is None else posinf
-    neginf = limits.min if neginf is None else neginf
-    given = [
-        convert(as_array(v, "nan_to_num"), x.type.dtype) for v in (nan, posinf, neginf)
-    ]
-    return _replace(x, *given)
+    posinf = float(limits.max) if posinf is None else posinf
+    neginf = float(limits.min) if neginf is None else neginf
+    return _replace(x, *[_as(v, x.type.dtype) for v in (nan, posinf, neginf)])
 
 
-@fused()
+def _as(value: Any, dtype: Any) -> Any:
+    if type(value) is float or type(value) is int:
+        return scalar(value, dtype)
+    return convert(as_array(value, "nan_to_num"), dtype)
+
+
+def _replace_on_host(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    x = np.where(np.isnan(x), nan, x)
+    x = np.where(np.equal(x, np.inf), posinf, x)
+    return np.where(np.equal(x, -np.inf), neginf, x)
+
+
+@fused(host=_replace_on_host)
 def _replace(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     x, nan, posinf, neginf = broadcast("nan_to_num", x, nan, posinf, neginf)
     infinity = scalar(np.inf, x.type.dtype)

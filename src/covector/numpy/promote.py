@@ -48,15 +48,21 @@ def promote_dtypes(who: str, *args: Any) -> Sequence[Any]:
                 if x.type.dtype is y.type.dtype:
                     return args
             elif type(y) in _PYTHON:
-                return _with_number(x, y)
+                return _joined(x, y, False)
         elif type(x) in _PYTHON and isinstance(y, Array):
-            return _with_number(y, x)[::-1]
+            return _joined(y, x, False)[::-1]
     dtype, weak, operands = _common(who, args)
     return [_cast(a, dtype, weak, who) for a in operands]
 
 
 def promote_dtypes_inexact(who: str, *args: Any) -> Sequence[Any]:
     """Operands as arrays of one floating-point or complex element type."""
+    if len(args) == 2:
+        x, y = args
+        if type(y) in _PYTHON and isinstance(x, Array):
+            return _joined(x, y, True)
+        if type(x) in _PYTHON and isinstance(y, Array):
+            return _joined(y, x, True)[::-1]
     arrays = promote_dtypes(who, *args)
     if dtypes.is_inexact(arrays[0].type.dtype):
         return arrays
@@ -111,23 +117,36 @@ def _cast(a: Any, dtype: Any, weak: bool, who: str) -> Any:
     return convert(a, dtype, weak and a.type.weak)
 
 
-def _with_number(x: Array, number: Any) -> tuple[Any, Any]:
-    """An array and a Python number in one element type."""
-    dtype, weak = _meet(x.type.dtype, x.type.weak, type(number), options.current())
-    value = scalar(number, dtype, type(number) is not bool)
-    return (x if x.type.dtype is dtype else convert(x, dtype, weak)), value
+def _joined(x: Array, number: Any, as_inexact: bool) -> tuple[Any, Any]:
+    """An array and a Python number in one element type, which may have to be inexact."""
+    type_, kind = x.type, type(number)
+    # 0.0 and −0.0 are equal, and two complex numbers with such parts: not cached here.
+    look_up = _meet if number and kind is not complex else _meet.__wrapped__
+    dtype, weak, value = look_up(
+        type_.dtype, type_.weak, kind, number, options.current(), as_inexact
+    )
+    return (x if type_.dtype is dtype else convert(x, dtype, weak)), value
 
 
-@lru_cache(4096)
+@lru_cache(8192)
 def _meet(
-    dtype: Any, weak: bool, number: type, opts: options.Options
-) -> tuple[Any, bool]:
-    return promotion.promote(
+    dtype: Any,
+    weak: bool,
+    kind: type,
+    number: Any,
+    opts: options.Options,
+    inexact: bool,
+) -> tuple[Any, bool, Any]:
+    """The dtype in which an array and a number meet, its weakness, and the number."""
+    common, weak = promotion.promote(
         (dtype, weak),
-        promotion.python_scalar_type(number(0), opts.enable_x64),
+        promotion.python_scalar_type(kind(0), opts.enable_x64),
         x64=opts.enable_x64,
         mode=opts.numpy_dtype_promotion,
     )
+    if inexact:
+        common = inexact_dtype(common, weak)
+    return common, weak, scalar(number, common, kind is not bool)
 
 
 # -- one shape -------------------------------------------------------------------------
@@ -143,10 +162,15 @@ def _one_shape(who: str, arrays: Sequence[Any]) -> Sequence[Any]:
     return broadcast(who, *arrays)
 
 
+@lru_cache(4096)
+def _broadcast_shapes(*shapes: Shape) -> Shape:
+    return np.broadcast_shapes(*shapes)
+
+
 def broadcast_shapes(who: str, types: Sequence[ArrayType]) -> Shape:
     """The shape to which the operands broadcast, by NumPy's rule."""
     try:
-        return np.broadcast_shapes(*[t.shape for t in types])
+        return _broadcast_shapes(*[t.shape for t in types])
     except ValueError:
         raise TypeMismatch(
             f"{who} cannot broadcast operands of types {show_types(types)}: seen from "
@@ -168,11 +192,19 @@ def broadcast_to(x: Any, shape: Shape) -> Any:
     """``x`` spread over ``shape``, to which it must broadcast."""
     if x.type.shape == shape:
         return x
-    missing = len(shape) - x.type.ndim
-    kept = [k for k, n in enumerate(x.type.shape) if n != 1 or shape[missing + k] == 1]
-    if len(kept) < x.type.ndim:
-        x = Reshape(tuple([x.type.shape[k] for k in kept]))(x)
-    return BroadcastInDim(shape, tuple([missing + k for k in kept]))(x)
+    reshape, spread = _spreading(x.type.shape, shape)
+    return spread(x if reshape is None else reshape(x))
+
+
+@lru_cache(4096)
+def _spreading(shape: Shape, wanted: Shape) -> tuple[Reshape | None, BroadcastInDim]:
+    """The operations that spread a shape: away with the axes of length 1 that grow."""
+    missing = len(wanted) - len(shape)
+    kept = [k for k, n in enumerate(shape) if n != 1 or wanted[missing + k] == 1]
+    reshape = (
+        None if len(kept) == len(shape) else Reshape(tuple([shape[k] for k in kept]))
+    )
+    return reshape, BroadcastInDim(wanted, tuple([missing + k for k in kept]))
 
 
 def _check_ranks(who: str, types: Sequence[ArrayType]) -> None:

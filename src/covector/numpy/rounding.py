@@ -149,7 +149,16 @@ def _round_parts(x: Any, decimals: int) -> Any:
     return convert(out, x.type.dtype, x.type.weak)
 
 
-@fused()
+def _round_decimals_on_host(x: Any, *, decimals: int) -> Any:
+    factor = np.asarray(10 ** max(decimals, -decimals), x.dtype)
+    scaled = x * factor if decimals > 0 else x / factor
+    whole = np.rint(scaled)
+    return np.where(
+        np.isinf(scaled), x, whole / factor if decimals > 0 else whole * factor
+    )
+
+
+@fused(host=_round_decimals_on_host)
 def _round_decimals(x: Any, *, decimals: int) -> Any:
     factor = scalar(10 ** max(decimals, -decimals), x.type.dtype)
     scale, back = arithmetic.mul, arithmetic.div

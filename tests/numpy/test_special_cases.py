@@ -1,0 +1,200 @@
+"""What the array API standard says of infinities, NaN and zeros; and Python of floors."""
+
+import math
+
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+
+INF, NAN = math.inf, math.nan
+
+#: x, y, ⌊x / y⌋ by the standard
+FLOORS = [
+    (7.0, 2.0, 3.0),
+    (-7.0, 2.0, -4.0),
+    (7.0, -2.0, -4.0),
+    (1.0, 0.1, 9.0),
+    (0.0, 3.0, 0.0),
+    (-0.0, 3.0, -0.0),
+    (0.0, -3.0, -0.0),
+    (-0.0, -3.0, 0.0),
+    (1.0, INF, 0.0),
+    (1.0, -INF, -0.0),
+    (-1.0, INF, -0.0),
+    (-1.0, -INF, 0.0),
+    (INF, 2.0, INF),
+    (INF, -2.0, -INF),
+    (-INF, 2.0, -INF),
+    (-INF, -2.0, INF),
+    (1.0, 0.0, INF),
+    (1.0, -0.0, -INF),
+    (-1.0, 0.0, -INF),
+    (0.0, 0.0, NAN),
+    (INF, INF, NAN),
+    (NAN, 1.0, NAN),
+    (1.0, NAN, NAN),
+]
+#: x, y, x − y · ⌊x / y⌋
+REMAINDERS = [
+    (7.0, 3.0, 1.0),
+    (-7.0, 3.0, 2.0),
+    (7.0, -3.0, -2.0),
+    (0.0, 3.0, 0.0),
+    (-0.0, 3.0, 0.0),
+    (0.0, -3.0, -0.0),
+    (-0.0, -3.0, -0.0),
+    (6.0, 3.0, 0.0),
+    (-6.0, 3.0, 0.0),
+    (6.0, -3.0, -0.0),
+    (5.0, INF, 5.0),
+    (5.0, -INF, -INF),
+    (-5.0, INF, INF),
+    (1.0, 0.0, NAN),
+    (INF, 1.0, NAN),
+    (NAN, 1.0, NAN),
+]
+
+
+def same(got: cnp.ndarray, wanted: float) -> bool:
+    value = float(got)
+    if math.isnan(wanted):
+        return math.isnan(value)
+    return value == wanted and math.copysign(1, value) == math.copysign(1, wanted)
+
+
+@pytest.mark.parametrize("mode", ["eager", "compiled"])
+@pytest.mark.parametrize(("x", "y", "wanted"), FLOORS)
+def test_floor_divide_of_special_values(x, y, wanted, mode):
+    divide = cv.jit(cnp.floor_divide) if mode == "compiled" else cnp.floor_divide
+    assert same(divide(np.float32(x), np.float32(y)), wanted)
+
+
+@pytest.mark.parametrize("mode", ["eager", "compiled"])
+@pytest.mark.parametrize(("x", "y", "wanted"), REMAINDERS)
+def test_remainder_of_special_values(x, y, wanted, mode):
+    rest = cv.jit(cnp.remainder) if mode == "compiled" else cnp.remainder
+    assert same(rest(np.float32(x), np.float32(y)), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32"])
+@pytest.mark.parametrize("mode", ["eager", "compiled"])
+def test_integers_divide_as_in_numpy_at_the_ends_of_their_range_and_by_zero(dtype, mode):
+    info = np.iinfo(dtype)
+    values = np.unique([0, 1, 2, 3, 7, info.max, info.max - 1, info.min, info.min + 1])
+    x, y = (a.ravel().astype(dtype) for a in np.meshgrid(values, values))
+    for name in ("floor_divide", "remainder", "fmod", "gcd"):
+        fun = getattr(cnp, name)
+        got = (cv.jit(fun) if mode == "compiled" else fun)(x, y)
+        with np.errstate(all="ignore"):
+            wanted = getattr(np, name)(x, y)
+        assert got.dtype == wanted.dtype
+        np.testing.assert_array_equal(np.asarray(got), wanted, err_msg=name)
+
+
+@pytest.mark.parametrize("x", [2.0, -2.0, 0.0])
+def test_the_remainder_moves_as_x_does_even_where_nothing_is_left(x):
+    assert float(cv.grad(lambda x: cnp.remainder(x, 2.0))(x)) == 1.0
+    assert float(cv.grad(lambda y: cnp.remainder(5.0, y))(2.0)) == -2.0
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "wanted"),
+    [
+        ("sign", -0.0, 0.0),
+        ("trunc", -0.5, -0.0),
+        ("ceil", -0.5, -0.0),
+        ("round", -0.4, -0.0),
+        ("sqrt", -0.0, -0.0),
+        ("expm1", -INF, -1.0),
+        ("log1p", -1.0, -INF),
+        ("log", 0.0, -INF),
+        ("log2", 0.0, -INF),
+        ("log10", 0.0, -INF),
+        ("acosh", 0.5, NAN),
+        ("atanh", 1.0, INF),
+        ("asin", 2.0, NAN),
+        ("tanh", INF, 1.0),
+        ("exp", -INF, 0.0),
+        ("reciprocal", -0.0, -INF),
+        ("signbit", -NAN, float(np.signbit(-NAN))),
+    ],
+)
+def test_functions_at_special_values(name, x, wanted):
+    assert same(getattr(cnp, name)(np.float32(x)), wanted)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "wanted"),
+    [
+        (1.0, NAN, 1.0),
+        (NAN, 0.0, 1.0),
+        (-1.0, INF, 1.0),
+        (-1.0, -INF, 1.0),
+        (2.0, INF, INF),
+        (0.5, INF, 0.0),
+        (0.0, -1.0, INF),
+        (-0.0, -1.0, -INF),
+        (-0.0, 3.0, -0.0),
+        (-INF, 3.0, -INF),
+        (-8.0, 0.5, NAN),
+        (-2.0, 3.0, -8.0),
+    ],
+)
+@pytest.mark.parametrize("mode", ["eager", "compiled"])
+def test_powers_of_special_values(x, y, wanted, mode):
+    power = cv.jit(cnp.power) if mode == "compiled" else cnp.power
+    assert same(power(np.float32(x), np.float32(y)), wanted)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "wanted"),
+    [(INF, NAN, INF), (NAN, -INF, INF), (0.0, 0.0, 0.0), (1e30, 1e30, 2**0.5 * 1e30)],
+)
+def test_hypot_of_special_values(x, y, wanted):
+    for fun in (cnp.hypot, cv.jit(cnp.hypot)):
+        assert math.isclose(float(fun(np.float32(x), np.float32(y))), wanted, rel_tol=1e-6)
+
+
+def test_derivatives_are_finite_where_formulas_divide_by_zero():
+    gradient = cv.grad(cnp.hypot, argnums=(0, 1))
+    assert [float(g) for g in gradient(0.0, 0.0)] == [0.0, 0.0]
+    gradient = cv.grad(cnp.logaddexp, argnums=(0, 1))
+    assert [float(g) for g in gradient(-INF, -INF)] == [0.5, 0.5]
+    gradient = cv.grad(cnp.logaddexp2, argnums=(0, 1))
+    assert [float(g) for g in gradient(3.0, 3.0)] == [0.5, 0.5]
+    assert float(cv.grad(cnp.sinc)(0.0)) == 0.0
+
+
+def test_sinc_has_its_second_derivative_at_zero_too():
+    second = cv.grad(cv.grad(cnp.sinc))(0.0)
+    assert math.isclose(float(second), -(math.pi**2) / 3, rel_tol=1e-5)
+
+
+@pytest.mark.parametrize("z", [0, 1, -1, 1j, 2 - 3j, -0.5 + 0.1j])
+def test_complex_logaddexp_is_a_principal_logarithm(z):
+    wanted = np.log(np.exp(np.complex128(z)) + np.exp(1j))
+    got = complex(cnp.logaddexp(np.complex64(z), np.complex64(1j)))
+    assert abs(got - wanted) < 1e-5
+    assert abs(complex(cnp.logaddexp(np.complex64(z + 2j * math.pi), 1j)) - wanted) < 1e-5
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_frexp_and_ldexp_undo_each_other_over_the_whole_range(dtype):
+    info = np.finfo(dtype)
+    x = np.array([info.tiny, 1e-3, 0.5, 1.0, 3.0, info.max, -info.max], dtype)
+    for split, join in ((cnp.frexp, cnp.ldexp), (cv.jit(cnp.frexp), cv.jit(cnp.ldexp))):
+        mantissa, exponent = split(x)
+        wanted, powers = np.frexp(x)
+        np.testing.assert_array_equal(np.asarray(exponent), powers)
+        np.testing.assert_array_equal(np.asarray(mantissa), wanted)
+        np.testing.assert_array_equal(np.asarray(join(mantissa, exponent)), x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_spacing_is_the_distance_to_the_next_number(dtype):
+    x = np.array([0.0, 1.0, -3.0, 1e-3, 100.0, 6e4]).astype(cnp.dtype(dtype))
+    wanted = np.nextafter(np.abs(x), np.asarray(np.inf, x.dtype)) - np.abs(x)
+    for fun in (cnp.spacing, cv.jit(cnp.spacing)):
+        np.testing.assert_array_equal(np.asarray(fun(x)), np.copysign(wanted, x))
