@@ -33,7 +33,7 @@ __all__ = [
 _NAMED = "dot_general"
 
 
-def dot_general(  # noqa: PLR0913  as callers know it
+def dot_general(
     lhs: Any,
     rhs: Any,
     dimension_numbers: Any,
@@ -101,7 +101,7 @@ def _axes(dimension_numbers: Any) -> DotDimensionNumbers:
     return (a, b), (c, d)
 
 
-def dot(  # noqa: PLR0913  as callers know it
+def dot(
     lhs: Any,
     rhs: Any,
     *,
