@@ -64,7 +64,7 @@ def reshape(
     >>> reshape(cnp.arange(6).reshape(2, 3), (3, 2), (1, 0)).tolist()
     [[0, 3], [1, 4], [2, 5]]
     """
-    x = as_array(operand, "reshape")
+    x: Any = as_array(operand, "reshape")
     if dimensions is not None:
         x = transpose(x, dimensions)
     shape = canonical_shape("reshape", new_sizes, "new_sizes")
@@ -174,7 +174,7 @@ def broadcast_in_dim(
     >>> broadcast_in_dim(cnp.arange(2), (2, 3), (0,)).tolist()
     [[0, 0, 0], [1, 1, 1]]
     """
-    x = as_array(operand, "broadcast_in_dim")
+    x: Any = as_array(operand, "broadcast_in_dim")
     shape = canonical_shape("broadcast_in_dim", shape)
     axes = canonical_shape("broadcast_in_dim", broadcast_dimensions, "axes")
     if shape != x.type.shape or axes != tuple(range(len(shape))):

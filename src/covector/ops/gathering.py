@@ -72,11 +72,11 @@ class Gather(Primitive):
 
     def small(self, types: Any, outs: Any) -> bool:
         x, indices = types
-        if super().small(types, outs):
-            return True
-        together = read_layout(self, x.shape, indices.shape[:-1]).together
+        if not super().small([indices], outs):
+            return False
         # A large operand costs nothing where it need not be rearranged.
-        return together and super().small(types[1:], outs)
+        layout = read_layout(self, x.shape, indices.shape[:-1])
+        return layout.together or super().small(types, outs)
 
     def on_host(self, x: Any, indices: Any) -> Any:
         layout = read_layout(self, x.shape, indices.shape[:-1])
@@ -376,13 +376,13 @@ class ScatterAdd(Combining):
 # -- values and places -----------------------------------------------------------------
 
 
-@lru_cache(1024)
+@lru_cache(256)
 def read_layout(op: Gather, shape: Shape, batch: Shape) -> Layout:
     """Where on the host a gather reads."""
     return Layout(op.dimension_numbers, op.slice_sizes, shape, batch)
 
 
-@lru_cache(1024)
+@lru_cache(256)
 def write_layout(op: Scattering, shape: Shape, batch: Shape, updates: Shape) -> Layout:
     """Where on the host a scatter writes."""
     sizes = update_sizes(op.reading, shape, updates)

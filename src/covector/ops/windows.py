@@ -110,7 +110,9 @@ def window_axes(d: GatherDimensionNumbers, ndim: int) -> list[int]:
     return [a for a in range(ndim) if a not in gone]
 
 
-def spread_axes(d: GatherDimensionNumbers, batch: Shape, window: Shape) -> Shape:
+def spread_axes(
+    d: GatherDimensionNumbers, batch: Sequence[Any], window: Sequence[Any]
+) -> tuple[Any, ...]:
     """What belongs to the axes of the batch and of the window, in the order of both."""
     rest, inside = iter(batch), iter(window)
     count = len(batch) + len(window)
