@@ -16,7 +16,9 @@ from covector.errors import ArgumentError, TypeMismatch
 from covector.numpy.axes import canonical_axes, canonical_axis, check_no_out
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.compiled import fused
+from covector.numpy.matrices import diagonal
 from covector.numpy.promote import promote_dtypes
+from covector.numpy.reductions import sum
 from covector.numpy.reshaping import broadcast_arrays, expand_dims, ravel
 from covector.numpy.types import asked_dtype
 from covector.ops.broadcasting import move_axis
@@ -35,6 +37,7 @@ __all__ = [
     "matvec",
     "outer",
     "tensordot",
+    "trace",
     "vdot",
     "vecdot",
     "vecmat",
@@ -359,6 +362,28 @@ def vecmat(x1: Any, x2: Any, /) -> Array:
 def _check_vectors(who: str, x: Any, y: Any) -> None:
     if not (x.type.ndim and y.type.ndim):
         raise TypeMismatch(f"{who} needs vectors, but got {x.type} and {y.type}.")
+
+
+def trace(
+    a: Any,
+    offset: Any = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: Any = None,
+    out: None = None,
+) -> Array:
+    """The sum of a diagonal: of matrices along two axes, with the others as a stack.
+
+    Args:
+      offset: which diagonal: positive ones lie above the main one.
+      dtype: of the sum; by default as for ``sum``.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.trace(cnp.array([[1, 2], [3, 4]])))
+    5
+    """
+    check_no_out("trace", out)
+    return sum(diagonal(a, offset, axis1, axis2), -1, dtype)
 
 
 # -- cross products --------------------------------------------------------------------

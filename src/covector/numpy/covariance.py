@@ -135,7 +135,8 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> A
     standard deviations, between −1 and 1. Arguments are those of ``cov``.
 
     >>> import covector.numpy as cnp
-    >>> print(cnp.corrcoef(cnp.array([1.0, 2.0, 3.0]), cnp.array([3.0, 2.0, 1.0]))[0, 1])
+    >>> x = cnp.array([1.0, 2.0, 3.0])
+    >>> print(cnp.corrcoef(x, -x)[0, 1])
     -1.0
     """
     c = cov(x, y, rowvar, dtype=dtype)

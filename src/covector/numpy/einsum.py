@@ -98,15 +98,14 @@ def _operands(
     """The subscripts as letters, and the arrays."""
     if isinstance(subscripts, str):
         return subscripts, [as_array(x, who) for x in operands]
-    arrays = [as_array(x, who) for x in (subscripts, *operands[1::2])]
-    if len(operands) % 2 == 0:
-        arrays.pop()  # the last list of axes is that of the result
+    result = operands[-1:] if len(operands) % 2 == 0 else ()
+    given = (subscripts, *operands[: len(operands) - len(result)])
+    arrays = [as_array(x, who) for x in given[::2]]
     placed = [
         item
-        for x, axes in zip(arrays, operands[::2], strict=False)
+        for x, axes in zip(arrays, given[1::2], strict=True)
         for item in (x.type.shape, axes)
     ]
-    result = operands[-1:] if len(operands) % 2 == 0 else ()
     letters, _ = opt_einsum.parser.convert_interleaved_input([*placed, *result])
     return letters, arrays
 

@@ -70,7 +70,8 @@ def sum(
     """
     check_no_out("sum", out)
     x = _numbers("sum", a, dtype, promote_integers)
-    return reduce(SUM, x, axis, keepdims, initial, where)
+    fold = ANY if dtypes.is_bool(x.type.dtype) else SUM
+    return reduce(fold, x, axis, keepdims, initial, where)
 
 
 def prod(
@@ -91,7 +92,8 @@ def prod(
     """
     check_no_out("prod", out)
     x = _numbers("prod", a, dtype, promote_integers)
-    return reduce(PRODUCT, x, axis, keepdims, initial, where)
+    fold = ALL if dtypes.is_bool(x.type.dtype) else PRODUCT
+    return reduce(fold, x, axis, keepdims, initial, where)
 
 
 def _numbers(who: str, a: Any, dtype: Any, promote_integers: bool) -> Any:

@@ -1,0 +1,217 @@
+"""Differences of neighbours, and what approximates derivatives and integrals by
+them.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar
+from covector.errors import ArgumentError, TypeMismatch
+from covector.numpy.arithmetic import add, divide, multiply, subtract
+from covector.numpy.axes import canonical_axes, canonical_axis
+from covector.numpy.joining import concatenate
+from covector.numpy.promote import broadcast_to, inexact, promote_dtypes_inexact
+from covector.numpy.reshaping import ravel, reshape
+from covector.ops.broadcasting import ReduceSum
+from covector.ops.casting import convert
+from covector.ops.comparison import ne
+from covector.ops.joining import Concatenate
+from covector.ops.slicing import Slice
+
+__all__ = ["diff", "ediff1d", "gradient", "trapezoid"]
+
+
+def _part(x: Any, axis: int, start: int, stop: int | None = None) -> Any:
+    """The elements from ``start`` to ``stop`` (negative: from the end) along an
+    axis.
+    """
+    n = x.type.shape[axis]
+    low = [0] * x.type.ndim
+    limit = list(x.type.shape)
+    low[axis] = start + n if start < 0 else start
+    limit[axis] = n if stop is None else stop + n if stop < 0 else stop
+    return Slice(tuple(low), tuple(limit))(x)
+
+
+def diff(
+    a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None
+) -> Array:
+    """Differences of neighbours along ``axis``, ``n`` times; of bools, whether they
+    differ.
+
+    Args:
+      prepend, append: what is put before and after ``a`` first: arrays, or scalars that
+        stand for one place.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.diff(cnp.array([1, 4, 9, 16])), cnp.diff(cnp.array([1, 4, 9]), n=2))
+    [3 5 7] [2]
+    """
+    x = as_array(a, "diff")
+    if not x.type.ndim:
+        raise TypeMismatch(
+            f"diff needs an array with at least one axis, but got {x.type}."
+        )
+    if n < 0:
+        raise ArgumentError(f"diff needs an order n that is not negative, but got {n}.")
+    k = canonical_axis("diff", axis, x.type.ndim)
+    if n == 0:
+        return x
+    x = _between(x, prepend, append, k)
+    different = ne if dtypes.is_bool(x.type.dtype) else subtract
+    for _ in range(min(n, x.type.shape[k])):
+        x = different(_part(x, k, 1), _part(x, k, 0, -1)) if x.type.shape[k] else x
+    return x
+
+
+def _between(x: Any, before: Any, after: Any, axis: int) -> Any:
+    """``x`` with what is put before and after it."""
+    if before is None and after is None:
+        return x
+    shape = (*x.type.shape[:axis], 1, *x.type.shape[axis + 1 :])
+    parts = [p if p is None else as_array(p, "diff") for p in (before, after)]
+    spread = [p if p is None or p.type.ndim else broadcast_to(p, shape) for p in parts]
+    return concatenate([p for p in (spread[0], x, spread[1]) if p is not None], axis)
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
+    """Differences of neighbours in ``ary`` raveled, between what stands before and
+    after.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.ediff1d(cnp.array([1, 4, 9]), to_begin=0))
+    [0 3 5]
+    """
+    x = ravel(as_array(ary, "ediff1d"))
+    steps = diff(x)
+    ends = [
+        e if e is None else convert(ravel(as_array(e, "ediff1d")), steps.type.dtype)
+        for e in (to_begin, to_end)
+    ]
+    parts = [p for p in (ends[0], steps, ends[1]) if p is not None]
+    return Concatenate(0)(*parts) if len(parts) > 1 else steps
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
+    """The integral along ``axis`` by the trapezoidal rule: Σ ½ (yₖ + yₖ₊₁) (xₖ₊₁ − xₖ).
+
+    Args:
+      x: where the values are; one axis, or broadcasting to ``y``.
+      dx: the distance of neighbours, if there is no ``x``.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.trapezoid(cnp.array([0.0, 1.0, 4.0]), dx=0.5))
+    1.5
+    """
+    if x is None:
+        values, widths = promote_dtypes_inexact("trapezoid", y, dx)
+        k = canonical_axis("trapezoid", axis, values.type.ndim)
+    else:
+        values, places = promote_dtypes_inexact("trapezoid", y, x)
+        k = canonical_axis("trapezoid", axis, values.type.ndim)
+        if places.type.ndim == 1:
+            widths = _along_axis(diff(places), values.type.ndim, k)
+        else:
+            widths = diff(places, axis=axis)
+    middles = multiply(add(_part(values, k, 1), _part(values, k, 0, -1)), widths)
+    return multiply(ReduceSum((k,))(middles), 0.5)
+
+
+def _along_axis(x: Any, ndim: int, axis: int) -> Any:
+    """One axis of numbers as axis ``axis`` of ``ndim``."""
+    return reshape(x, tuple([-1 if k == axis else 1 for k in range(ndim)]))
+
+
+# -- gradients on grids ----------------------------------------------------------------
+
+
+def gradient(
+    f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None
+) -> Array | list[Array]:
+    """Derivatives of values on a grid, by differences of neighbours on both sides.
+
+    Args:
+      varargs: the distance of neighbours, for all axes or for each; or the coordinates
+        along each, in arrays with one axis.
+      axis: along which axes; None: all.
+      edge_order: at the edges, differences to one neighbour (1, the default) or to two.
+
+    Returns:
+      An array of the shape of ``f`` for each axis, in a list if there are several.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.gradient(cnp.array([0.0, 1.0, 4.0, 9.0])))
+    [1. 2. 4. 5.]
+    """
+    x = inexact("gradient", f)
+    axes = canonical_axes("gradient", axis, x.type.ndim)
+    order = 1 if edge_order is None else edge_order
+    if order not in (1, 2):
+        raise ArgumentError(
+            f"gradient: edge_order must be 1 or 2, but got {edge_order}."
+        )
+    spacings = _spacings(varargs, len(axes))
+    out = []
+    for k, spacing in zip(axes, spacings, strict=True):
+        n = x.type.shape[k]
+        if n <= order:
+            raise TypeMismatch(
+                f"gradient of {x.type} along axis {k} needs at least {order + 1} "
+                "elements."
+            )
+        steps = _steps(x, as_array(spacing, "gradient"), k)
+        out.append(_gradient(x, steps, k, order))
+    return out[0] if len(out) == 1 else out
+
+
+def _spacings(given: Sequence[Any], count: int) -> Sequence[Any]:
+    """A distance, or coordinates, for each axis."""
+    if len(given) not in (0, 1, count):
+        raise ArgumentError(
+            f"gradient along {count} axes needs one distance, or one for each axis, "
+            f"but got {len(given)}."
+        )
+    return (given or (1.0,)) * count if len(given) < 2 else given
+
+
+def _steps(x: Any, spacing: Any, axis: int) -> Any:
+    """The distances of neighbours along an axis: a scalar, or an array along it."""
+    spacing = convert(spacing, x.type.dtype)
+    if not spacing.type.ndim:
+        return spacing
+    if spacing.type.shape != (x.type.shape[axis],):
+        raise TypeMismatch(
+            f"gradient of {x.type} along axis {axis} needs a distance, or the "
+            f"coordinate of each of {x.type.shape[axis]} places, but got "
+            f"{spacing.type}."
+        )
+    return _along_axis(diff(spacing), x.type.ndim, axis)
+
+
+def _gradient(x: Any, steps: Any, k: int, order: int) -> Any:
+    """Slopes to both neighbours, each weighted by the distance of the other."""
+    slopes = divide(diff(x, axis=k), steps)
+    left, right = _part(slopes, k, 0, -1), _part(slopes, k, 1)
+    if steps.type.ndim:
+        before, after = _part(steps, k, 0, -1), _part(steps, k, 1)
+        inner = divide(
+            add(multiply(after, left), multiply(before, right)), before + after
+        )
+    else:
+        inner = multiply(add(left, right), scalar(0.5, x.type.dtype))
+    first, last = _part(slopes, k, 0, 1), _part(slopes, k, -1)
+    if order == 2:
+        first, last = _beyond(first, inner, k, 0), _beyond(last, inner, k, -1)
+    return concatenate([first, inner, last], k)
+
+
+def _beyond(slope: Any, inner: Any, k: int, at: int) -> Any:
+    """The derivative at an edge, by going on as the derivative changes inside.
+
+    The slope to the neighbour is that of the middle between them, and the one at the
+    neighbour is ``inner``: both lie on the line through the derivatives of a parabola.
+    """
+    neighbour = _part(inner, k, at, 1 if at == 0 else None)
+    return subtract(multiply(scalar(2, slope.type.dtype), slope), neighbour)

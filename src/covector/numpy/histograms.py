@@ -1,0 +1,330 @@
+"""Counting: how many elements have a value, or lie in a bin."""
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar
+from covector.core.trace import Tracer
+from covector.core.types import ArrayType
+from covector.errors import (
+    ArgumentError,
+    ConcretizationTypeError,
+    DTypeError,
+    TypeMismatch,
+)
+from covector.numpy.differences import diff
+from covector.numpy.indexing import index
+from covector.numpy.joining import stack
+from covector.numpy.promote import inexact, promote_dtypes, promote_dtypes_inexact
+from covector.numpy.ranges import linspace
+from covector.numpy.reductions import max, min
+from covector.numpy.reshaping import ravel, reshape
+from covector.numpy.searching import index_dtype, searchsorted
+from covector.numpy.updating import at
+from covector.ops.arithmetic import add, div, mul, sub
+from covector.ops.bitwise import and_
+from covector.ops.broadcasting import ReduceSum, filled, zeros
+from covector.ops.casting import convert
+from covector.ops.comparison import eq, ge, le
+from covector.ops.extrema import max_
+from covector.ops.selection import where
+from covector.ops.slicing import Rev
+
+__all__ = [
+    "bincount",
+    "digitize",
+    "histogram",
+    "histogram2d",
+    "histogram_bin_edges",
+    "histogramdd",
+]
+
+
+def bincount(
+    x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None
+) -> Array:
+    """How often each of 0, 1, 2, … occurs in ``x``; negative numbers count as 0.
+
+    Args:
+      x: integers along one axis.
+      weights: what each counts; by default 1.
+      minlength: the least length of the result, which otherwise is max(x) + 1.
+      length: the length of the result, which is needed where ``x`` is traced; larger
+        numbers are left out.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.bincount(cnp.array([1, 3, 1])))
+    [0 2 0 1]
+    """
+    numbers = as_array(x, "bincount")
+    if not (
+        dtypes.is_integer(numbers.type.dtype) or dtypes.is_bool(numbers.type.dtype)
+    ):
+        raise DTypeError(f"bincount counts integers, but got {numbers.type}.")
+    if numbers.type.ndim != 1:
+        raise TypeMismatch(
+            f"bincount needs an array with one axis, but got {numbers.type}."
+        )
+    dtype = index_dtype()
+    numbers = max_(convert(numbers, dtype), scalar(0, dtype))
+    if length is None:
+        length = _bincount_length(numbers, minlength)
+    if weights is None:
+        each = scalar(1, dtype)
+    else:
+        each = as_array(weights, "bincount")
+        if each.type.shape != numbers.type.shape:
+            raise TypeMismatch(
+                f"bincount of {numbers.type} needs a weight for each number, but got "
+                f"{each.type}."
+            )
+    return at(zeros(ArrayType((length,), each.type.dtype)))[numbers].add(each)
+
+
+def _bincount_length(numbers: Any, minlength: int) -> int:
+    if isinstance(numbers, Tracer):
+        raise ConcretizationTypeError(
+            f"bincount of traced numbers ({numbers.type}): the largest, and so the "
+            f"length of the result, is not known. {numbers.origin()} Say it with "
+            "length=."
+        )
+    values = np.asarray(numbers)
+    largest = int(values.max()) + 1 if values.size else 0
+    return largest if largest > minlength else minlength
+
+
+def digitize(
+    x: Any, bins: Any, right: bool = False, *, method: str | None = None
+) -> Array:
+    """The number of the bin that each element lies in, 0 standing for before the first.
+
+    Args:
+      bins: edges along one axis, ascending or descending.
+      right: whether a bin includes its right edge instead of its left one.
+      method: how to search; see ``searchsorted``.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.digitize(cnp.array([0.5, 2.0, 9.0]), cnp.array([1.0, 2.0, 3.0])))
+    [0 2 3]
+    """
+    values, edges = promote_dtypes("digitize", x, bins)
+    if edges.type.ndim != 1:
+        raise TypeMismatch(
+            f"digitize needs edges along one axis, but got {edges.type}."
+        )
+    how = "scan" if method is None else method
+    n = edges.type.size
+    side = "left" if right else "right"
+    up = searchsorted(edges, values, side, method=how)
+    if not n:
+        return up
+    turned = Rev((0,))(edges)
+    down = searchsorted(turned, values, side, method=how)
+    down = sub(scalar(n, down.type.dtype), down)
+    return where(ge(index(edges, -1), index(edges, 0)), up, down)
+
+
+# -- histograms ------------------------------------------------------------------------
+
+
+def histogram_bin_edges(
+    a: Any, bins: Any = 10, range: Any = None, weights: Any = None
+) -> Array:
+    """The edges of the bins that ``histogram`` counts in.
+
+    Args:
+      bins: how many, of equal width; or the edges.
+      range: where the first begins and the last ends; by default the extrema of ``a``.
+      weights: not used.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.histogram_bin_edges(cnp.array([0.0, 1.0, 4.0]), 2))
+    [0. 2. 4.]
+    """
+    if isinstance(bins, str):
+        raise ArgumentError(
+            f"histogram_bin_edges needs a number of bins, or edges, but got {bins!r}: "
+            "how many bins suit the values would be a shape that depends on them."
+        )
+    values = as_array(a, "histogram_bin_edges")
+    given = as_array(bins, "histogram_bin_edges")
+    if given.type.ndim == 1:
+        return given
+    if range is None:
+        low, high = min(values), max(values)
+    else:
+        low, high = [as_array(r, "histogram_bin_edges") for r in range]
+    _, low, high = promote_dtypes_inexact("histogram_bin_edges", values, low, high)
+    half = scalar(0.5, low.type.dtype)
+    same = eq(low, high)
+    low, high = where(same, sub(low, half), low), where(same, add(high, half), high)
+    return linspace(low, high, operator.index(bins) + 1, dtype=low.type.dtype)
+
+
+def histogram(
+    a: Any,
+    bins: Any = 10,
+    range: Any = None,
+    weights: Any = None,
+    density: bool | None = None,
+) -> tuple[Array, Array]:
+    """How many elements lie in each bin, and the edges of the bins.
+
+    A bin includes its left edge; the last one includes both.
+
+    Args:
+      bins, range: as for ``histogram_bin_edges``.
+      weights: what each element counts; of the shape of ``a``.
+      density: whether counts are divided by their sum and by the widths of the bins.
+
+    >>> import covector.numpy as cnp
+    >>> counts, edges = cnp.histogram(cnp.array([0.0, 1.0, 4.0]), 2)
+    >>> print(counts, edges)
+    [2. 1.] [0. 2. 4.]
+    """
+    edges = histogram_bin_edges(a, bins, range)
+    if weights is None:
+        values = ravel(inexact("histogram", a))
+        each = filled(1, values.type.strong())
+    else:
+        values, each = [
+            ravel(x) for x in promote_dtypes_inexact("histogram", a, weights)
+        ]
+    if each.type.shape != values.type.shape:
+        raise TypeMismatch(
+            f"histogram of {values.type.size} elements needs a weight for each, but "
+            f"got {each.type.size}."
+        )
+    values, edges = promote_dtypes("histogram", values, edges)
+    place, inside = _bin_of(values, edges)
+    each = where(inside, each, scalar(0, each.type.dtype))
+    count = edges.type.size - 1
+    counts = at(zeros(ArrayType((count,), each.type.dtype)))[place].add(each)
+    if density:
+        widths = convert(diff(edges), counts.type.dtype)
+        counts = div(counts, mul(widths, ReduceSum((0,))(counts)))
+    return counts, edges
+
+
+def _bin_of(values: Any, edges: Any) -> tuple[Any, Any]:
+    """The bin of each value, and whether it lies in one at all."""
+    first, last = index(edges, 0), index(edges, -1)
+    place = searchsorted(edges, values, "right")
+    one = scalar(1, place.type.dtype)
+    top = scalar(edges.type.size - 2, place.type.dtype)
+    place = where(eq(values, last), top, sub(place, one))
+    return place, and_(ge(values, first), le(values, last))
+
+
+def histogramdd(
+    sample: Any,
+    bins: Any = 10,
+    range: Any = None,
+    weights: Any = None,
+    density: bool | None = None,
+) -> tuple[Array, list[Array]]:
+    """How many points lie in each cell of a grid, and the edges along each dimension.
+
+    Args:
+      sample: ``[points, dimensions]``, or a sequence of coordinates for each dimension.
+      bins, range: as for ``histogram``, for all dimensions; or a list with one for
+      each.
+      weights: what each point counts.
+      density: whether counts are divided by their sum and by the sizes of the cells.
+
+    >>> import covector.numpy as cnp
+    >>> points = cnp.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> cnp.histogramdd(points, 2)[0].tolist()
+    [[1, 0], [1, 1]]
+    """
+    if isinstance(sample, list | tuple):
+        sample = stack(sample, axis=-1)
+    points = inexact("histogramdd", sample)
+    if points.type.ndim != 2:
+        raise TypeMismatch(f"histogramdd needs points in rows, but got {points.type}.")
+    n, dims = points.type.shape
+    bins_of = _for_each("bins", bins, dims)
+    ranges = [None] * dims if range is None else _for_each("range", range, dims)
+    edges, cells, inside = [], [], None
+    for k, (given, bounds) in enumerate(zip(bins_of, ranges, strict=True)):
+        column = index(points, (slice(None), k))
+        values, edge = promote_dtypes(
+            "histogramdd", column, histogram_bin_edges(column, given, bounds)
+        )
+        place, ok = _bin_of(values, edge)
+        edges.append(edge)
+        cells.append(place)
+        inside = ok if inside is None else and_(inside, ok)
+    each = _weight_of_points(weights, inside, n)
+    shape = tuple([e.type.size - 1 for e in edges])
+    counts = at(zeros(ArrayType(shape, each.type.dtype)))[tuple(cells)].add(each)
+    if density:
+        counts = _per_volume(counts, edges)
+    return counts, edges
+
+
+def _for_each(who: str, given: Any, dims: int) -> Sequence[Any]:
+    """One for each dimension, of a list with as many, or one for all."""
+    if not isinstance(given, list | tuple):
+        return [given] * dims
+    if len(given) != dims:
+        raise ArgumentError(
+            f"histogramdd in {dims} dimensions needs one of {who} for each, but got "
+            f"{len(given)}."
+        )
+    return given
+
+
+def _weight_of_points(weights: Any, inside: Any, n: int) -> Any:
+    """What each point counts: nothing outside the grid."""
+    if weights is None:
+        return convert(inside, index_dtype())
+    each = as_array(weights, "histogramdd")
+    if each.type.shape != (n,):
+        raise TypeMismatch(
+            f"histogramdd of {n} points needs a weight for each, but got {each.type}."
+        )
+    return where(inside, each, scalar(0, each.type.dtype))
+
+
+def _per_volume(counts: Any, edges: list[Any]) -> Any:
+    """Counts divided by their sum and by the sizes of the cells."""
+    total = ReduceSum(tuple(range(counts.type.ndim)))(counts)
+    out = counts / total
+    for k, edge in enumerate(edges):
+        widths = [1] * len(edges)
+        widths[k] = -1
+        out = out / reshape(diff(edge), tuple(widths))
+    return out
+
+
+def histogram2d(
+    x: Any,
+    y: Any,
+    bins: Any = 10,
+    range: Any = None,
+    weights: Any = None,
+    density: bool | None = None,
+) -> tuple[Array, Array, Array]:
+    """How many points lie in each cell of a plane, and the edges in x and in y.
+
+    Args:
+      x, y: the coordinates of the points.
+      bins: how many, or edges, for both directions; or a list with those of each.
+      range, weights, density: as for ``histogramdd``.
+
+    >>> import covector.numpy as cnp
+    >>> x, y = cnp.array([0.0, 1.0, 1.0]), cnp.array([0.0, 0.0, 1.0])
+    >>> cnp.histogram2d(x, y, 2)[0].tolist()
+    [[1, 0], [1, 1]]
+    """
+    points = stack(promote_dtypes("histogram2d", x, y), axis=-1)
+    if isinstance(bins, list | tuple) and len(bins) not in (1, 2):
+        bins = [as_array(np.asarray(bins), "histogram2d")] * 2
+    counts, (x_edges, y_edges) = histogramdd(points, bins, range, weights, density)
+    return counts, x_edges, y_edges

@@ -1,0 +1,199 @@
+"""Reductions that leave NaN out.
+
+NaN becomes what does not count (0 in a sum, −∞ in a maximum), so derivatives are finite
+too. Where no element is left, sums are 0, products 1, and everything else is NaN.
+"""
+
+from typing import Any
+
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar
+from covector.numpy.axes import check_no_out
+from covector.numpy.reducing import mask_for
+from covector.numpy.reductions import all, max, min, prod, sum
+from covector.numpy.statistics import mean, std, var
+from covector.ops.bitwise import and_
+from covector.ops.comparison import eq, ne
+from covector.ops.reductions import highest, lowest
+from covector.ops.selection import where as select
+
+__all__ = [
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+]
+
+
+def _without_nan(who: str, a: Any, neutral: Any) -> Any:
+    """``a`` with a neutral number in place of NaN."""
+    x = as_array(a, who)
+    if not dtypes.is_inexact(x.type.dtype):
+        return x
+    return select(ne(x, x), scalar(neutral, x.type.dtype), x)
+
+
+def nansum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
+    """``sum`` in which NaN counts as 0.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.nansum(cnp.array([1.0, cnp.nan, 2.0])))
+    3.0
+    """
+    check_no_out("nansum", out)
+    x = _without_nan("nansum", a, 0)
+    return sum(x, axis, dtype, None, keepdims, initial, where)
+
+
+def nanprod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
+    """``prod`` in which NaN counts as 1.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.nanprod(cnp.array([3.0, cnp.nan, 2.0])))
+    6.0
+    """
+    check_no_out("nanprod", out)
+    x = _without_nan("nanprod", a, 1)
+    return prod(x, axis, dtype, None, keepdims, initial, where)
+
+
+def nanmax(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
+    """``max`` of the elements that are not NaN; NaN if all are.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.nanmax(cnp.array([1.0, cnp.nan, 2.0])))
+    2.0
+    """
+    check_no_out("nanmax", out)
+    x = as_array(a, "nanmax")
+    return _extremum(max, x, lowest(x.type.dtype), axis, keepdims, initial, where)
+
+
+def nanmin(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
+    """``min`` of the elements that are not NaN; NaN if all are.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.nanmin(cnp.array([1.0, cnp.nan, 2.0])))
+    1.0
+    """
+    check_no_out("nanmin", out)
+    x = as_array(a, "nanmin")
+    return _extremum(min, x, highest(x.type.dtype), axis, keepdims, initial, where)
+
+
+def _extremum(
+    reduce: Any, x: Any, last: Any, axis: Any, keepdims: bool, initial: Any, where: Any
+) -> Any:
+    found = reduce(
+        _without_nan("nanmax", x, last), axis, None, keepdims, initial, where
+    )
+    if initial is not None or not dtypes.is_inexact(x.type.dtype):
+        return found
+    none = all(ne(x, x), axis, None, keepdims, where=where)
+    return select(none, scalar(float("nan"), x.type.dtype), found)
+
+
+def nanmean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: Any = None,
+) -> Array:
+    """``mean`` of the elements that are not NaN.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.nanmean(cnp.array([1.0, cnp.nan, 2.0])))
+    1.5
+    """
+    check_no_out("nanmean", out)
+    x, there = _known("nanmean", a, where)
+    return mean(x, axis, dtype, None, keepdims, where=there)
+
+
+def _known(who: str, a: Any, where: Any) -> tuple[Any, Any]:
+    """The array with 0 for NaN, and the mask of elements that take part."""
+    x = as_array(a, who)
+    if not dtypes.is_inexact(x.type.dtype):
+        return x, where
+    there = eq(x, x)
+    if where is not None:
+        there = and_(there, mask_for(who, where, x.type))
+    return select(there, x, scalar(0, x.type.dtype)), there
+
+
+def nanvar(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: Any = None,
+    mean: Any = None,
+) -> Array:
+    """``var`` of the elements that are not NaN.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.nanvar(cnp.array([1.0, cnp.nan, 3.0])))
+    1.0
+    """
+    check_no_out("nanvar", out)
+    x, there = _known("nanvar", a, where)
+    return var(x, axis, dtype, None, ddof, keepdims, where=there, mean=mean)
+
+
+def nanstd(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: Any = None,
+    mean: Any = None,
+) -> Array:
+    """``std`` of the elements that are not NaN.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.nanstd(cnp.array([1.0, cnp.nan, 3.0])))
+    1.0
+    """
+    check_no_out("nanstd", out)
+    x, there = _known("nanstd", a, where)
+    return std(x, axis, dtype, None, ddof, keepdims, where=there, mean=mean)

@@ -1,0 +1,341 @@
+"""Quantiles: what lies at a given fraction of the way through the sorted elements.
+
+Between two elements the methods differ. Those of ``CONTINUOUS`` interpolate at the
+place n·q + α + q·(1 − α − β) − 1, counted from 0 (Hyndman and Fan, Sample Quantiles in
+Statistical Packages, 1996); the others of ``METHODS`` choose at the place of
+``linear``.
+"""
+
+from typing import Any
+
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar
+from covector.core.types import ArrayType
+from covector.errors import ArgumentError, DTypeError, TypeMismatch
+from covector.numpy.axes import canonical_axes, check_no_out
+from covector.numpy.axis_order import moveaxis
+from covector.numpy.compiled import fused
+from covector.numpy.cumulative import cumsum
+from covector.numpy.promote import broadcast_to, promote_dtypes_inexact
+from covector.numpy.reducing import kept_shape, working_dtype
+from covector.numpy.reshaping import reshape
+from covector.numpy.taking import take_along_axis
+from covector.ops.argmax import Argmax
+from covector.ops.arithmetic import add, mul, sub
+from covector.ops.broadcasting import BroadcastInDim, ReduceSum, filled
+from covector.ops.casting import convert
+from covector.ops.comparison import eq, ge, gt, ne
+from covector.ops.extrema import clamp, max_
+from covector.ops.reductions import ReduceOr
+from covector.ops.rounding import ceil, floor
+from covector.ops.selection import where
+from covector.ops.sorting import Sort
+from covector.ops.transposing import Transpose
+
+__all__ = [
+    "median",
+    "nanmedian",
+    "nanpercentile",
+    "nanquantile",
+    "percentile",
+    "quantile",
+]
+
+#: α and β of the methods that interpolate
+CONTINUOUS = {
+    "linear": (1.0, 1.0),
+    "hazen": (0.5, 0.5),
+    "weibull": (0.0, 0.0),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+    "interpolated_inverted_cdf": (0.0, 1.0),
+}
+METHODS = (*CONTINUOUS, "lower", "higher", "midpoint", "nearest", "inverted_cdf")
+
+
+def quantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Array:
+    """What is larger than a fraction ``q`` of the elements along ``axis``.
+
+    Args:
+      q: a number from 0 to 1, or several along one axis, which then stands first in the
+        result.
+      axis: an axis, several, or None for all.
+      method: what to do between two elements: ``"linear"`` interpolates, ``"lower"``
+        and ``"higher"`` take one of them, ``"nearest"`` the nearer, ``"midpoint"``
+        their average; ``"inverted_cdf"``, ``"hazen"``, ``"weibull"``,
+        ``"median_unbiased"``, ``"normal_unbiased"`` and ``"interpolated_inverted_cdf"``
+        estimate the quantile of the distribution that the elements were drawn from.
+      keepdims: whether the axes stay, with length 1.
+      weights: of the shape of ``a``; only for ``"inverted_cdf"``.
+
+    Returns:
+      Floating; NaN where there is a NaN, or no element.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.quantile(cnp.array([1.0, 2.0, 4.0]), 0.75))
+    3.0
+    """
+    check_no_out("quantile", out)
+    how = (method, bool(keepdims), False)
+    return _quantile("quantile", a, q, axis, how, weights)
+
+
+def percentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Array:
+    """``quantile`` with the fraction in percent.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.percentile(cnp.array([1.0, 2.0, 4.0]), 75))
+    3.0
+    """
+    check_no_out("percentile", out)
+    how = (method, bool(keepdims), False)
+    return _quantile("percentile", a, _fraction(a, q), axis, how, weights)
+
+
+def _fraction(a: Any, q: Any) -> Any:
+    if isinstance(q, int | float):
+        return q / 100
+    _, percents = promote_dtypes_inexact("percentile", a, q)
+    return percents / 100
+
+
+def nanquantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Array:
+    """``quantile`` of the elements that are not NaN.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.nanquantile(cnp.array([1.0, cnp.nan, 4.0]), 0.5))
+    2.5
+    """
+    check_no_out("nanquantile", out)
+    how = (method, bool(keepdims), True)
+    return _quantile("nanquantile", a, q, axis, how, weights)
+
+
+def nanpercentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Array:
+    """``percentile`` of the elements that are not NaN.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.nanpercentile(cnp.array([1.0, cnp.nan, 4.0]), 50))
+    2.5
+    """
+    check_no_out("nanpercentile", out)
+    how = (method, bool(keepdims), True)
+    return _quantile("nanpercentile", a, _fraction(a, q), axis, how, weights)
+
+
+def median(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:
+    """The element in the middle along ``axis``, or the average of the two there.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.median(cnp.array([[1, 9, 2], [4, 3, 8]]), axis=1))
+    [2. 4.]
+    """
+    check_no_out("median", out)
+    return _quantile("median", a, 0.5, axis, ("midpoint", bool(keepdims), False), None)
+
+
+def nanmedian(
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:
+    """``median`` of the elements that are not NaN.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.nanmedian(cnp.array([1.0, cnp.nan, 2.0, 9.0])))
+    2.0
+    """
+    check_no_out("nanmedian", out)
+    return _quantile(
+        "nanmedian", a, 0.5, axis, ("midpoint", bool(keepdims), True), None
+    )
+
+
+def _quantile(
+    who: str, a: Any, q: Any, axis: Any, how: tuple[str, bool, bool], weights: Any
+) -> Any:
+    method, keepdims, skip_nan = how
+    if method not in METHODS:
+        raise ArgumentError(
+            f"{who}: method must be one of {METHODS}, but got {method!r}."
+        )
+    x, fractions = promote_dtypes_inexact(who, a, q)
+    if dtypes.is_complex(x.type.dtype):
+        raise DTypeError(f"{who} needs real numbers, but got {x.type}.")
+    if fractions.type.ndim > 1:
+        raise TypeMismatch(
+            f"{who} needs a scalar or one axis of fractions q, but got "
+            f"{fractions.type}."
+        )
+    axes = canonical_axes(who, axis, x.type.ndim)
+    shape = (*fractions.type.shape, *kept_shape(x.type.shape, axes))
+    rows = _rows(x, axes)
+    if weights is not None:
+        out = _weighted(
+            who, rows, _rows(_weights(who, x, weights, method), axes), fractions
+        )
+    else:
+        out = _at_fractions(rows, fractions, method=method, skip_nan=skip_nan)
+    out = (
+        moveaxis(out, -1, 0)
+        if fractions.type.ndim
+        else reshape(out, out.type.shape[:-1])
+    )
+    return reshape(out, shape) if keepdims else out
+
+
+def _rows(x: Any, axes: tuple[int, ...]) -> Any:
+    """``x`` with all the axes as one, behind the others."""
+    kept = [k for k in range(x.type.ndim) if k not in axes]
+    lengths = tuple([x.type.shape[k] for k in kept])
+    count = 1
+    for k in axes:
+        count *= x.type.shape[k]
+    return reshape(Transpose((*kept, *sorted(axes)))(x), (*lengths, count))
+
+
+@fused()
+def _at_fractions(x: Any, q: Any, *, method: str, skip_nan: bool) -> Any:
+    """The quantiles of rows, along the last axis."""
+    result, dtype = x.type.dtype, working_dtype(x.type.dtype)
+    x, q = convert(x, dtype), reshape(convert(q, dtype), (-1,))
+    *rest, n = x.type.shape
+    shape = (*rest, q.type.size)
+    if n == 0:
+        return filled(float("nan"), ArrayType(shape, result))
+    q = BroadcastInDim(shape, (len(rest),))(q)
+    missing = convert(ne(x, x), dtype)
+    gaps = BroadcastInDim(shape, tuple(range(len(rest))))(
+        ReduceSum((len(rest),))(missing)
+    )
+    length = scalar(n, dtype)
+    count = sub(length, gaps) if skip_nan else filled(n, q.type)
+    (ordered,) = Sort(len(rest))(x)
+    low, high, weight = _places(count, q, method)
+    below, above = [
+        take_along_axis(ordered, convert(k, dtypes.int32), -1, mode="clip")
+        for k in (low, high)
+    ]
+    out = add(below, mul(weight, sub(above, below)))
+    # Between equal infinities, and at an element, there is nothing to interpolate.
+    at_element = (eq(below, above), eq(weight, scalar(0, dtype)))
+    out = where(at_element[0], below, where(at_element[1], below, out))
+    zero = scalar(0, dtype)
+    unknown = eq(count, zero) if skip_nan else gt(gaps, zero)
+    return convert(where(unknown, scalar(float("nan"), dtype), out), result)
+
+
+def _places(count: Any, q: Any, method: str) -> tuple[Any, Any, Any]:
+    """The two places between which a quantile lies, and how far on the way to the
+    second.
+    """
+    dtype = q.type.dtype
+    zero, one = scalar(0, dtype), scalar(1, dtype)
+    last = max_(sub(count, one), zero)
+    if method == "inverted_cdf":
+        place = sub(ceil(mul(count, q)), one)
+    else:
+        alpha, beta = CONTINUOUS.get(method, (1.0, 1.0))
+        rate = scalar(1 - alpha - beta, dtype)
+        place = add(mul(count, q), sub(add(scalar(alpha, dtype), mul(q, rate)), one))
+    place = clamp(filled(0, place.type), place, last)
+    low, high = floor(place), ceil(place)
+    match method:
+        case "lower":
+            high = low
+        case "higher" | "inverted_cdf":
+            low = high
+        case "nearest":
+            low = high = where(gt(sub(place, low), scalar(0.5, dtype)), high, low)
+        case "midpoint":
+            half = where(eq(low, high), zero, scalar(0.5, dtype))
+            return low, high, broadcast_to(half, q.type.shape)
+    return low, high, sub(place, low) if method in CONTINUOUS else filled(0, q.type)
+
+
+# -- weights ---------------------------------------------------------------------------
+
+
+def _weights(who: str, x: Any, weights: Any, method: str) -> Any:
+    w = as_array(weights, who)
+    if method != "inverted_cdf":
+        raise ArgumentError(
+            f"{who} takes weights with method='inverted_cdf' only, but got {method!r}."
+        )
+    if w.type.shape != x.type.shape:
+        raise TypeMismatch(
+            f"{who} of {x.type} needs a weight for each element, but got {w.type}."
+        )
+    return convert(w, x.type.dtype)
+
+
+def _weighted(who: str, x: Any, w: Any, q: Any) -> Any:
+    """The first element of each row up to which the weights add up to a fraction."""
+    axis = x.type.ndim - 1
+    ordered, moved = Sort(axis)(x, w)
+    reached = cumsum(moved, axis)
+    total = ReduceSum((axis,))(moved)
+    zero = scalar(0, reached.type.dtype)
+    # An element without weight is never the one, not even for q = 0.
+    reached = where(gt(reached, zero), reached, scalar(-1, reached.type.dtype))
+    fractions = reshape(q, (-1,))
+    shape = (*total.type.shape, fractions.type.size, x.type.shape[-1])
+    wanted = mul(
+        BroadcastInDim(shape, tuple(range(axis)))(total),
+        BroadcastInDim(shape, (axis,))(fractions),
+    )
+    beside = BroadcastInDim(shape, (*range(axis), axis + 1))(reached)
+    first = Argmax(axis + 1, dtypes.int32)(ge(beside, wanted))
+    out = take_along_axis(ordered, first, -1)
+    missing = ReduceOr((axis,))(ne(x, x))
+    missing = BroadcastInDim(out.type.shape, tuple(range(axis)))(missing)
+    return where(missing, scalar(float("nan"), out.type.dtype), out)

@@ -1,0 +1,275 @@
+"""``pad``: arrays made longer at both ends of each axis."""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.core.types import ArrayType
+from covector.errors import ArgumentError, DTypeError
+from covector.numpy import reductions
+from covector.numpy.creation import asarray
+from covector.numpy.indexing import index
+from covector.numpy.joining import concatenate
+from covector.numpy.order_statistics import median
+from covector.numpy.reducing import mean_dtype, working_dtype
+from covector.numpy.reshaping import broadcast_to
+from covector.numpy.statistics import mean
+from covector.numpy.vectorize import apply_along_axis
+from covector.ops.casting import convert
+from covector.ops.creation import Iota
+from covector.ops.rounding import Round, RoundingMethod, floor
+from covector.ops.slicing import Pad, Rev, Slice
+
+__all__ = ["pad"]
+
+#: the keywords that each mode takes, and their defaults
+KEYWORDS: dict[str, dict[str, Any]] = {
+    "constant": {"constant_values": 0},
+    "edge": {},
+    "empty": {},
+    "linear_ramp": {"end_values": 0},
+    "maximum": {"stat_length": None},
+    "mean": {"stat_length": None},
+    "median": {"stat_length": None},
+    "minimum": {"stat_length": None},
+    "reflect": {"reflect_type": "even"},
+    "symmetric": {"reflect_type": "even"},
+    "wrap": {},
+}
+
+Width = tuple[int, int]
+
+
+def pad(
+    array: Any,
+    pad_width: Any,
+    mode: str | Callable[..., Any] = "constant",
+    **kwargs: Any,
+) -> Array:
+    """``array`` with elements put before and after it along each axis.
+
+    Args:
+      pad_width: how many: a number, ``(before, after)``, or such a pair for each axis;
+        or a dictionary from axes to either.
+      mode: what they are: ``"constant"``: ``constant_values``, given in the same form
+        as ``pad_width``; ``"edge"``: the nearest element; ``"empty"``: zeros;
+        ``"linear_ramp"``: a ramp that ends with ``end_values``; ``"maximum"``,
+        ``"minimum"``, ``"mean"``, ``"median"``: that of the nearest ``stat_length``
+        elements, or of all; ``"reflect"``, ``"symmetric"``: a mirror image, without the
+        edge and with it, or for ``reflect_type="odd"`` its point reflection;
+        ``"wrap"``: the other end; or a function of a padded row, its widths ``(before,
+        after)``, the axis and the keywords, which returns the row filled.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.pad(cnp.array([1, 2, 3]), (1, 2), mode="wrap"))
+    [3 1 2 3 1 2]
+    """
+    x = as_array(array, "pad")
+    widths = _widths(pad_width, x.type.ndim)
+    if callable(mode):
+        return _pad_by(mode, _pad_constant(x, widths, 0), widths, kwargs)
+    if mode not in KEYWORDS:
+        raise ArgumentError(
+            f"pad: mode must be one of {tuple(KEYWORDS)}, but got {mode!r}."
+        )
+    unknown = set(kwargs) - set(KEYWORDS[mode])
+    if unknown:
+        raise ArgumentError(
+            f"pad with mode={mode!r} takes the keywords {tuple(KEYWORDS[mode])}, but "
+            f"got {tuple(sorted(unknown))}."
+        )
+    options = KEYWORDS[mode] | kwargs
+    if mode == "constant":
+        return _pad_constant(x, widths, options["constant_values"])
+    if mode == "empty":
+        return _pad_constant(x, widths, 0)
+    option = next(iter(options.values()), None)
+    for axis, width in enumerate(widths):
+        if width != (0, 0):
+            x = _pad_axis(x, axis, width, mode, option)
+    return x
+
+
+def _widths(given: Any, ndim: int) -> list[Width]:
+    """How many elements go before and after, for each axis."""
+    if isinstance(given, dict):
+        found = [(0, 0)] * ndim
+        for axis, width in given.items():
+            found[operator.index(axis)] = _pair(width)
+        return found
+    values = np.asarray(given)
+    if values.dtype.kind not in "iu":
+        raise DTypeError(
+            f"pad needs integers for pad_width, but got {given!r} of dtype "
+            f"{values.dtype}."
+        )
+    pairs = _pairs("pad_width", values, ndim)
+    if values.size and values.min() < 0:
+        raise ArgumentError(
+            f"pad needs widths that are not negative, but got {given!r}. To cut "
+            "elements off, use a slice."
+        )
+    return [(int(before), int(after)) for before, after in pairs]
+
+
+def _pair(width: Any) -> Width:
+    before, after = np.broadcast_to(np.asarray(width), (2,))
+    return int(before), int(after)
+
+
+def _pairs(name: str, values: Any, ndim: int) -> Any:
+    """A number, a pair, or a pair for each axis, as a pair for each axis."""
+    if values.shape not in ((), (1,), (2,), (1, 2), (ndim, 2), (ndim, 1)):
+        raise ArgumentError(
+            f"pad of {ndim} axes needs for {name} a number, (before, after), or such a "
+            f"pair for each axis, but got the shape {values.shape}."
+        )
+    if isinstance(values, Array):
+        return broadcast_to(values, (ndim, 2))
+    return np.broadcast_to(values, (ndim, 2))
+
+
+def _pad_constant(x: Any, widths: list[Width], given: Any) -> Any:
+    """``x`` between copies of constants: one for all, or one for each end of each
+    axis.
+    """
+    if not isinstance(given, list | tuple) and not np.ndim(given):
+        value = convert(as_array(given, "pad"), x.type.dtype)
+        return Pad(tuple([(before, after, 0) for before, after in widths]))(x, value)
+    values = _for_each_end("constant_values", given, x)
+    for axis, width in enumerate(widths):
+        for side, count in enumerate(width):
+            config = [(0, 0, 0)] * x.type.ndim
+            config[axis] = (0, count, 0) if side else (count, 0, 0)
+            x = Pad(tuple(config))(x, index(values, (axis, side)))
+    return x
+
+
+def _for_each_end(name: str, given: Any, x: Any) -> Any:
+    """Numbers in the element type of ``x``: ``[axes, 2]``."""
+    values = convert(asarray(given), x.type.dtype)
+    return _pairs(name, values, x.type.ndim)
+
+
+def _pad_by(
+    fill: Callable[..., Any], x: Any, widths: list[Width], kwargs: dict[str, Any]
+) -> Any:
+    """Rows filled by a function of the user's, one axis after the other."""
+    for axis, width in enumerate(widths):
+        x = apply_along_axis(fill, axis, x, width, axis, kwargs)
+    return x
+
+
+def _pad_axis(x: Any, axis: int, width: Width, mode: str, option: Any) -> Any:
+    """``x`` padded along one axis, by a mode that looks at the elements there."""
+    n = x.type.shape[axis]
+    if not n:
+        raise ArgumentError(
+            f"pad with mode={mode!r} of {x.type} along axis {axis}, of length 0: there "
+            "is no element to pad with."
+        )
+    if mode == "linear_ramp":
+        ends = _for_each_end("end_values", option, x)
+        parts = [_ramp(x, axis, width[k], index(ends, (axis, k)), k) for k in (0, 1)]
+    elif mode in _STATISTICS:
+        lengths = _statistic_lengths(option, x.type.ndim)[axis]
+        parts = [_level(x, axis, width[k], mode, lengths[k], k) for k in (0, 1)]
+    elif option == "odd" and n > 1:
+        return _reflect_oddly(x, axis, width, mode)
+    else:
+        places = np.pad(np.arange(n), width, mode=mode)
+        before, after = places[: width[0]], places[width[0] + n :]
+        parts = [_elements(x, axis, before), _elements(x, axis, after)]
+    return concatenate([parts[0], x, parts[1]], axis)
+
+
+def _part(x: Any, axis: int, start: int, stop: int) -> Any:
+    low, limit = [0] * x.type.ndim, list(x.type.shape)
+    low[axis], limit[axis] = start, stop
+    return Slice(tuple(low), tuple(limit))(x)
+
+
+def _elements(x: Any, axis: int, places: np.ndarray) -> Any:
+    """The elements at known places along an axis, run by run: no gather is needed."""
+    parts = [_part(x, axis, 0, 0)]
+    start = 0
+    while start < len(places):
+        rest = np.diff(places[start:])
+        step = int(rest[0]) if len(rest) and abs(rest[0]) <= 1 else 1
+        broken = np.flatnonzero(rest != step)
+        count = int(broken[0]) + 1 if len(broken) else len(rest) + 1
+        first, last = int(places[start]), int(places[start + count - 1])
+        part = _part(x, axis, min(first, last), max(first, last) + 1)
+        if step == 0:
+            part = broadcast_to(part, _with_length(x.type, axis, count))
+        parts.append(Rev((axis,))(part) if step < 0 else part)
+        start += count
+    return concatenate(parts, axis)
+
+
+def _with_length(type_: ArrayType, axis: int, length: int) -> tuple[int, ...]:
+    return (*type_.shape[:axis], length, *type_.shape[axis + 1 :])
+
+
+def _reflect_oddly(x: Any, axis: int, width: Width, mode: str) -> Any:
+    """Point reflections at both ends, as often as the widths need."""
+    before, after = width
+    skip = 1 if mode == "reflect" else 0
+    while before or after:
+        n = x.type.shape[axis]
+        left, right = min(before, n - skip), min(after, n - skip)
+        first, last = _part(x, axis, 0, 1), _part(x, axis, n - 1, n)
+        low = Rev((axis,))(_part(x, axis, skip, skip + left))
+        high = Rev((axis,))(_part(x, axis, n - skip - right, n - skip))
+        x = concatenate([2 * first - low, x, 2 * last - high], axis)
+        before, after = before - left, after - right
+    return x
+
+
+def _ramp(x: Any, axis: int, count: int, end: Any, side: int) -> Any:
+    """Equal steps from the end value to the edge, which is not repeated."""
+    dtype = working_dtype(mean_dtype(x.type.dtype))
+    n = x.type.shape[axis]
+    edge = _part(x, axis, n - 1, n) if side else _part(x, axis, 0, 1)
+    edge, end = convert(edge, dtype), convert(end, dtype)
+    shape = _with_length(x.type, axis, count)
+    steps = Iota(dtypes.float32, shape, axis)() / max(count, 1)
+    ramp = end + (edge - end) * convert(steps, dtype)
+    if not dtypes.is_inexact(x.type.dtype):
+        ramp = floor(ramp)
+    ramp = convert(ramp, x.type.dtype)
+    return Rev((axis,))(ramp) if side else ramp
+
+
+_STATISTICS = {
+    "maximum": reductions.max,
+    "minimum": reductions.min,
+    "mean": mean,
+    "median": median,
+}
+
+
+def _statistic_lengths(option: Any, ndim: int) -> list[tuple[int | None, int | None]]:
+    if option is None:
+        return [(None, None)] * ndim
+    values = _pairs("stat_length", np.asarray(option), ndim)
+    return [(int(before), int(after)) for before, after in values]
+
+
+def _level(
+    x: Any, axis: int, count: int, mode: str, length: int | None, side: int
+) -> Any:
+    """One statistic of the elements at an end, repeated."""
+    n = x.type.shape[axis]
+    length = n if length is None else min(length, n)
+    part = _part(x, axis, n - length, n) if side else _part(x, axis, 0, length)
+    level = _STATISTICS[mode](part, axis, keepdims=True)
+    if not dtypes.is_inexact(x.type.dtype) and mode in ("mean", "median"):
+        level = Round(RoundingMethod.TO_NEAREST_EVEN)(level)
+    level = convert(level, x.type.dtype)
+    return broadcast_to(level, _with_length(x.type, axis, count))
