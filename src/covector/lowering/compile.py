@@ -19,11 +19,16 @@ class Lowered:
     """A StableHLO module, and what one needs to know to compile and to call it."""
 
     def __init__(
-        self, jaxpr: Jaxpr, name: str, device: Any, donated: Sequence[bool]
+        self,
+        jaxpr: Jaxpr,
+        name: str,
+        device: Any,
+        donated: Sequence[bool] = (),
+        keep_unused: bool = False,
     ) -> None:
         self.jaxpr = jaxpr
         self.device = device
-        self.used = used_inputs(jaxpr)
+        self.used = [keep_unused or used for used in used_inputs(jaxpr)]
         self.donated = [
             i
             for i, (d, u) in enumerate(zip(donated, self.used, strict=False))
@@ -107,19 +112,13 @@ class Compiled:
         return quick
 
 
-def lower_program(
-    jaxpr: Jaxpr, name: str, device: Any, donated: Sequence[bool] = ()
-) -> Lowered:
-    return Lowered(jaxpr, name, device, donated)
-
-
 def compile_program(jaxpr: Jaxpr, device: Any) -> Compiled:
     """The compiled form of a program on a device, made once."""
     return jaxpr.memo(_compile, device)
 
 
 def _compile(jaxpr: Jaxpr, device: Any) -> Compiled:
-    return lower_program(jaxpr, f"jit_{jaxpr.name or 'program'}", device).compile()
+    return Lowered(jaxpr, f"jit_{jaxpr.name or 'program'}", device).compile()
 
 
 def compile_operation(
@@ -129,4 +128,4 @@ def compile_operation(
     inputs = [Var(t) for t in types]
     outputs = [Var(t) for t in op.plan(tuple(types)).outs]
     jaxpr = Jaxpr(inputs, [Equation(op, inputs, outputs, None)], outputs, op.name)
-    return lower_program(jaxpr, f"eager_{op.name}", device).compile()
+    return Lowered(jaxpr, f"eager_{op.name}", device).compile()

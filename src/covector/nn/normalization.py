@@ -30,9 +30,11 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     """
     x = _floats(x, "softmax")
     powers = cnp.exp(x - _largest(x, axis, where))
-    if where is not None:
-        powers = cnp.where(where, powers, 0)
-    return powers / cnp.sum(powers, axis, where=where, keepdims=True)
+    if where is None:
+        return powers / cnp.sum(powers, axis, keepdims=True)
+    powers = cnp.where(where, powers, 0)
+    total = cnp.sum(powers, axis, keepdims=True)
+    return powers / cnp.where(total == 0, 1, total)
 
 
 def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:

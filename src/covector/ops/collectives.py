@@ -47,6 +47,19 @@ class Collective(Primitive):
         (x,), (dim,) = args, dims
         return (self.shifted(1)(move_axis(x, dim, 0)),), (0,)
 
+    def batch_named(self, axis: Axis, size: int, args: Any, dims: Any) -> Any:
+        (x,), (dim,) = args, dims
+        shape = x.type.shape
+        member = (
+            x.type if dim is None else x.type.with_shape(shape[:dim] + shape[dim + 1 :])
+        )
+        self.type_rule(member)  # raises what is wrong with the operand
+        return self.along(size, x, dim)
+
+    def along(self, size: int, x: Any, dim: int | None) -> Any:
+        """The operation along the batch axis ``dim`` (None: all members have ``x``)."""
+        raise NotImplementedError
+
     def shifted(self, n: int) -> "Collective":
         """The same, with array axes counted past ``n`` new ones in front."""
         return self
@@ -71,7 +84,9 @@ class PSum(Collective):
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         if not dtypes.is_numeric(x.dtype):
-            raise DTypeError(f"psum needs numbers, but got {x}. Convert it with .astype.")
+            raise DTypeError(
+                f"psum needs numbers, but got {x}. Convert it with .astype."
+            )
         return (x,)
 
     def differential(self, out: Any, x: Any) -> Any:
@@ -80,8 +95,7 @@ class PSum(Collective):
     def transpose(self, cotangents: Any, x: Any) -> Any:
         return [self(cotangents[0])]
 
-    def batch_named(self, axis: Axis, size: int, args: Any, dims: Any) -> Any:
-        (x,), (dim,) = args, dims
+    def along(self, size: int, x: Any, dim: int | None) -> Any:
         if dim is None:
             return (mul(x, filled(size, x.type.with_shape(()))),), (None,)
         return (ReduceSum((dim,))(x),), (None,)
@@ -95,8 +109,7 @@ class _PExtreme(Collective):
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         return (x,)
 
-    def batch_named(self, axis: Axis, size: int, args: Any, dims: Any) -> Any:
-        (x,), (dim,) = args, dims
+    def along(self, size: int, x: Any, dim: int | None) -> Any:
         return ((x if dim is None else self.reduce((dim,))(x)),), (None,)
 
 
@@ -160,8 +173,7 @@ class AllGather(Collective):
     def transpose(self, cotangents: Any, x: Any) -> Any:
         return [PSumScatter(self.axis, self.size, self.at, self.tiled)(cotangents[0])]
 
-    def batch_named(self, axis: Axis, size: int, args: Any, dims: Any) -> Any:
-        (x,), (dim,) = args, dims
+    def along(self, size: int, x: Any, dim: int | None) -> Any:
         x = batched(size, x, dim, self.at)
         return ((_merge(x, self.at) if self.tiled else x),), (None,)
 
@@ -199,8 +211,7 @@ class PSumScatter(Collective):
     def transpose(self, cotangents: Any, x: Any) -> Any:
         return [AllGather(self.axis, self.size, self.at, self.tiled)(cotangents[0])]
 
-    def batch_named(self, axis: Axis, size: int, args: Any, dims: Any) -> Any:
-        (x,), (dim,) = args, dims
+    def along(self, size: int, x: Any, dim: int | None) -> Any:
         x = ReduceSum((0,))(batched(size, x, dim))
         return ((_divide(x, self.at, size) if self.tiled else x),), (self.at,)
 
@@ -234,7 +245,9 @@ class AllToAll(Collective):
         return (x.with_shape(tuple(shape)),)
 
     def shifted(self, n: int) -> "AllToAll":
-        return AllToAll(self.axis, self.size, self.split + n, self.concat + n, self.tiled)
+        return AllToAll(
+            self.axis, self.size, self.split + n, self.concat + n, self.tiled
+        )
 
     def differential(self, out: Any, x: Any) -> Any:
         return [self]
@@ -243,8 +256,7 @@ class AllToAll(Collective):
         back = AllToAll(self.axis, self.size, self.concat, self.split, self.tiled)
         return [back(cotangents[0])]
 
-    def batch_named(self, axis: Axis, size: int, args: Any, dims: Any) -> Any:
-        (x,), (dim,) = args, dims
+    def along(self, size: int, x: Any, dim: int | None) -> Any:
         x = batched(size, x, dim)
         split = self.split + 1
         if self.tiled:
@@ -286,8 +298,7 @@ class PPermute(Collective):
         back = tuple([(t, s) for s, t in self.pairs])
         return [PPermute(self.axis, self.size, back)(cotangents[0])]
 
-    def batch_named(self, axis: Axis, size: int, args: Any, dims: Any) -> Any:
-        (x,), (dim,) = args, dims
+    def along(self, size: int, x: Any, dim: int | None) -> Any:
         x = batched(size, x, dim)
         members = Unstack(0)(x)
         source = {t: s for s, t in self.pairs}

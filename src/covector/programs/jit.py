@@ -22,7 +22,7 @@ from covector.core.jaxpr import Jaxpr, run
 from covector.core.staging import stage
 from covector.core.trace import Tracer, check_scope, current
 from covector.errors import StaticArgumentError
-from covector.lowering.compile import Compiled, lower_program
+from covector.lowering.compile import Compiled, Lowered
 from covector.lowering.evaluate import base, common_device
 from covector.programs import stages
 from covector.programs.call import call
@@ -232,9 +232,16 @@ class Jitted:
 
     def _compile(self, program: Program, device: Any) -> Ready:
         donated = (*[False] * len(program.captured), *program.donated)
-        lowered = lower_program(program.jaxpr, f"jit_{self.__name__}", device, donated)
+        lowered = Lowered(
+            program.jaxpr,
+            f"jit_{self.__name__}",
+            device,
+            donated,
+            self.spec.keep_unused,
+        )
+        compiled = lowered.compile(dict(self.spec.compiler_options))
         places = [i for i, d in enumerate(program.donated) if d]
-        return Ready(lowered.compile(), program.captured, program.out_tree, places)
+        return Ready(compiled, program.captured, program.out_tree, places)
 
     def clear_cache(self) -> None:
         """Forget all programs: the next call traces and compiles again."""
@@ -257,6 +264,8 @@ class JitSpec(NamedTuple):
     donate_argnums: tuple[int, ...] = ()
     donate_argnames: tuple[str, ...] = ()
     inline: bool = False
+    keep_unused: bool = False
+    compiler_options: tuple[tuple[str, Any], ...] = ()
 
     def split_static(
         self, fun: Any, args: Sequence[Any], kwargs: dict[str, Any], who: str
@@ -268,6 +277,11 @@ class JitSpec(NamedTuple):
         statics = [(i, args[i]) for i in sorted(places)]
         statics += [(k, kwargs[k]) for k in sorted(kwargs) if k in self.static_argnames]
         for place, value in statics:
+            if isinstance(value, Tracer):
+                raise StaticArgumentError(
+                    f"{who}: the static argument {place!r} must be known, but got the "
+                    f"traced value {value!r}."
+                )
             try:
                 hash(value)
             except TypeError:
@@ -277,11 +291,6 @@ class JitSpec(NamedTuple):
                     f"{type(value).__name__}. Use a tuple for a list, a frozen dataclass "
                     "for a mapping; or do not make it static."
                 ) from None
-            if isinstance(value, Tracer):
-                raise StaticArgumentError(
-                    f"{who}: the static argument {place!r} must be known, but got the "
-                    f"traced value {value!r}."
-                )
         dynamic = tuple([a for i, a in enumerate(args) if i not in places])
         named = {k: v for k, v in kwargs.items() if k not in self.static_argnames}
         keyed = tuple([(place, type(value), value) for place, value in statics])
@@ -334,10 +343,7 @@ def jit(
     donate_argnames: str | Iterable[str] | None = None,
     inline: bool = False,
     keep_unused: bool = False,
-    device: Any = None,
-    backend: str | None = None,
-    in_shardings: Any = None,
-    out_shardings: Any = None,
+    compiler_options: dict[str, Any] | None = None,
 ) -> Any:
     """``fun`` compiled: traced once for each signature of its arguments, then run by XLA.
 
@@ -348,6 +354,8 @@ def jit(
       donate_argnums, donate_argnames: arguments whose memory the results may take. They
         cannot be used afterwards.
       inline: write the operations into the surrounding program instead of a call.
+      keep_unused: pass arguments to the executable that the program does not read.
+      compiler_options: XLA's debug options by name.
 
     Raises:
       StaticArgumentError: an argument is neither an array nor static, or a static one
@@ -366,16 +374,16 @@ def jit(
             donate_argnames=donate_argnames,
             inline=inline,
             keep_unused=keep_unused,
-            device=device,
-            backend=backend,
-            in_shardings=in_shardings,
-            out_shardings=out_shardings,
+            compiler_options=compiler_options,
         )
     nums, names = _static_places(fun, _ints(static_argnums), _names(static_argnames))
     donated, donated_names = _static_places(
         fun, _ints(donate_argnums), _names(donate_argnames)
     )
-    return Jitted(fun, JitSpec(nums, names, donated, donated_names, inline))
+    chosen = tuple(sorted((compiler_options or {}).items()))
+    return Jitted(
+        fun, JitSpec(nums, names, donated, donated_names, inline, keep_unused, chosen)
+    )
 
 
 def _ints(x: int | Sequence[int] | None) -> tuple[int, ...]:

@@ -69,7 +69,7 @@ class Traced:
         known = [x for x in self.captured if type(x).__name__ == "ConcreteArray"]
         device, _ = common_device(known, self.who)
         donated = (*[False] * len(self.captured), *self.donated)
-        made = lowering.lower_program(
+        made = lowering.Lowered(
             self.jaxpr, f"jit_{self.fun_name}", device, donated
         )
         return Lowered(self, made)

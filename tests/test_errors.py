@@ -1,0 +1,381 @@
+"""What errors say: who, what was wanted, what came, and the way out.
+
+After each error the library is in a clean state: the base trace is watching again, and the
+next call works.
+"""
+
+import threading
+
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+from covector import errors, lax
+from covector.core.trace import current
+from covector.lowering.evaluate import base
+
+
+@pytest.fixture(autouse=True)
+def clean_afterwards():
+    yield
+    assert current.trace is base
+    assert float(cv.jit(cv.grad(lambda x: x * x))(3.0)) == 6.0
+
+
+X = np.arange(4, dtype=np.float32)
+
+
+def says(error, *words):
+    """Expect an error whose message has all these words, in this order."""
+    return pytest.raises(error, match="(?s)" + ".*".join(words))
+
+
+# -- derivatives -----------------------------------------------------------------------
+
+
+def vector_loss(x):
+    return x * 2
+
+
+def test_the_gradient_of_a_vector():
+    with says(errors.NotScalar, r"grad of vector_loss \(test_errors.py:\d+\)", "f32\\[4\\]", "jacrev"):
+        cv.grad(vector_loss)(X)
+    assert cv.grad(vector_loss, reduce=cnp.sum)(X).tolist() == [2.0] * 4
+
+
+def test_the_gradient_of_several_values():
+    with says(errors.NotScalar, "returned a tuple of 2", "has_aux=True"):
+        cv.grad(lambda x: (x, x))(1.0)
+
+
+def test_the_gradient_of_an_integer_result():
+    with says(errors.NotScalar, "real floating-point result", "i32\\[\\]"):
+        cv.grad(lambda x: cnp.argmax(x))(X)
+
+
+def test_the_gradient_of_a_complex_result():
+    with says(errors.NotScalar, "c64\\[\\]", "holomorphic=True"):
+        cv.grad(lambda x: x * 1j)(1.0)
+
+
+def test_the_gradient_with_respect_to_an_integer():
+    with says(errors.NotDifferentiable, "argument 0 is i32", "astype", "allow_int=True"):
+        cv.grad(lambda x: x * 2.0)(1)
+    with says(errors.NotDifferentiable, r"argument 1\['w'\] is i32\[2\]"):
+        cv.grad(lambda x, p: x * p["w"].sum(), argnums=1)(1.0, {"w": np.array([1, 2])})
+
+
+def test_a_holomorphic_gradient_of_real_numbers():
+    with says(errors.NotDifferentiable, "holomorphic=True needs complex", "argument 0 is f32"):
+        cv.grad(lambda x: x, holomorphic=True)(1.0)
+
+
+def test_argnums_beyond_the_arguments():
+    with says(errors.TypeMismatch, "argument 3", "1 positional arguments"):
+        cv.grad(lambda x: x, argnums=3)(1.0)
+
+
+def test_has_aux_without_a_pair():
+    with says(errors.TypeMismatch, "has_aux=True", "pair", "f32"):
+        cv.grad(lambda x: x, has_aux=True)(1.0)
+
+
+def test_tangents_of_another_structure_or_type():
+    with says(errors.TreeMismatch, "structure of the primals"):
+        cv.jvp(lambda x: x, (1.0,), ((1.0, 2.0),))
+    with says(errors.TypeMismatch, "tangent of type f32\\[4\\]", "f32\\[3\\]"):
+        cv.jvp(lambda x: x, (X,), (X[:3],))
+    with says(errors.TypeMismatch, "tuple or list", r"jvp\(f, \(x,\), \(dx,\)\)"):
+        cv.jvp(lambda x: x, 1.0, 1.0)
+
+
+def test_cotangents_of_another_structure_or_type():
+    _, pull = cv.vjp(lambda x: {"a": x}, X)
+    with says(errors.TreeMismatch, "pullback", "structure of the value"):
+        pull(X)
+    with says(errors.TypeMismatch, "cotangent of type f32\\[4\\]", "i32\\[4\\]", "astype"):
+        pull({"a": np.arange(4)})
+    with says(errors.TypeMismatch, "one argument"):
+        pull(X, X)
+
+
+def test_the_transpose_of_what_is_not_linear():
+    with says(errors.NotDifferentiable, "linear function", "mul at .*test_errors.py", "vjp"):
+        cv.linear_transpose(lambda x: x * x, 1.0)
+
+
+def test_forward_mode_of_a_reverse_rule():
+    f = cv.custom_vjp(lambda x: x)
+    f.defvjp(lambda x: (x, None), lambda _, ct: (ct,))
+    with says(errors.NotDifferentiable, "only a reverse-mode rule", "custom_jvp"):
+        cv.jvp(f, (1.0,), (1.0,))
+
+
+def test_custom_rules_that_are_missing_or_wrong():
+    with says(errors.NotDifferentiable, "no rule yet", "defjvp"):
+        cv.custom_jvp(lambda x: x)(1.0)
+    with says(errors.NotDifferentiable, "no rule yet", "defvjp"):
+        cv.custom_vjp(lambda x: x)(1.0)
+    f = cv.custom_jvp(lambda x: x)
+    f.defjvp(lambda p, t: p[0])
+    with says(errors.TypeMismatch, "pair \\(value, tangent\\)"):
+        cv.grad(f)(1.0)
+    f.defjvp(lambda p, t: (p[0], cnp.ones(3)))
+    with says(errors.TypeMismatch, "tangent of type f32\\[\\]", "f32\\[3\\]"):
+        cv.grad(f)(1.0)
+    g = cv.custom_vjp(lambda x, y: x * y)
+    g.defvjp(lambda x, y: (x * y, None), lambda _, ct: (ct,))
+    with says(errors.TreeMismatch, "one cotangent per argument \\(2\\)", "a tuple of 1"):
+        cv.grad(g)(1.0, 2.0)
+    g.defvjp(lambda x, y: (x * y, None), lambda _, ct: (ct, cnp.ones(3)))
+    with says(errors.TypeMismatch, "cotangent of type f32\\[\\]", "f32\\[3\\]"):
+        cv.grad(g)(1.0, 2.0)
+
+
+# -- traced values where known ones are needed -----------------------------------------
+
+
+def test_a_traced_value_as_a_bool():
+    with says(
+        errors.TracerBoolConversionError, "known bool", "f32|bool", "where", "static_argnums"
+    ):
+        cv.jit(lambda x: 1 if x > 0 else 2)(1.0)
+
+
+def test_a_traced_value_as_an_integer_or_shape():
+    with says(errors.TracerIntegerConversionError, "known integer", "i32\\[\\]", "static_argnums"):
+        cv.jit(lambda n: list(range(n)))(3)
+    with says(errors.TracerIntegerConversionError, "known integer"):
+        cv.jit(lambda n: int(n))(3)
+    with pytest.raises((errors.ConcretizationTypeError, TypeError)):
+        cv.jit(lambda n: cnp.zeros(n))(3)
+    with pytest.raises((errors.ConcretizationTypeError, TypeError)):
+        cv.jit(lambda n: cnp.arange(4.0).reshape(n, 2))(2)
+
+
+def test_a_traced_value_as_an_index_of_a_list():
+    with says(errors.TracerIntegerConversionError, "known integer"):
+        cv.jit(lambda i: [1.0, 2.0][i])(1)
+
+
+def test_a_traced_value_as_a_float():
+    with says(errors.ConcretizationTypeError, r"float\(\) needs a known number", "astype"):
+        cv.jit(lambda x: float(x))(1.0)
+
+
+def test_a_traced_value_in_numpy():
+    with says(errors.TracerArrayConversionError, "NumPy needs the values", "covector.numpy"):
+        cv.jit(lambda x: np.sin(x))(X)
+
+
+def test_a_traced_mask_as_an_index():
+    with says(errors.NonConcreteBooleanIndexError, "where"):
+        cv.jit(lambda x: x[x > 1])(X)
+
+
+def test_a_traced_value_says_where_it_was_made():
+    def f(x):
+        y = x + 1
+        return bool(y)
+
+    with says(errors.TracerBoolConversionError, r"made at .*test_errors.py:\d+", "jit|f"):
+        cv.jit(f)(1.0)
+
+
+# -- leaks -----------------------------------------------------------------------------
+
+
+def test_a_leaked_value_names_the_line_that_made_it():
+    kept = []
+
+    def f(x):
+        y = cnp.sin(x)  # the line that is named
+        kept.append(y)
+        return y
+
+    cv.jit(f)(1.0)
+    line = f.__code__.co_firstlineno + 1
+    with says(errors.UnexpectedTracerError, "f32\\[\\]", "had ended", f"test_errors.py:{line} "):
+        kept[0] + 1
+    with says(errors.UnexpectedTracerError, "had ended"):
+        cv.jit(lambda x: x + kept[0])(1.0)
+    with says(errors.UnexpectedTracerError, "had ended"):
+        cv.jit(lambda x: x)(kept[0])
+
+
+@pytest.mark.parametrize("transform", [cv.grad, cv.vmap], ids=["grad", "vmap"])
+def test_a_value_leaked_from_a_derivative_or_a_batch_names_the_function(transform):
+    kept = []
+
+    def leaky(x):
+        kept.append(x * 1)
+        return x
+
+    transform(leaky)(cnp.float32(1) if transform is cv.grad else X)
+    with says(errors.UnexpectedTracerError, "leaky \\(test_errors.py"):
+        kept[0] + 1
+
+
+# -- jit -------------------------------------------------------------------------------
+
+
+def test_an_argument_that_is_no_array():
+    with says(errors.StaticArgumentError, "argument 1 is 'fast' of type str", "static_argnums"):
+        cv.jit(lambda x, mode: x)(1.0, "fast")
+    with says(errors.StaticArgumentError, "keyword argument mode", "static_argnames"):
+        cv.jit(lambda x, mode: x)(1.0, mode="fast")
+
+
+def test_a_static_argument_that_cannot_be_hashed():
+    f = cv.jit(lambda x, sizes: x, static_argnums=1)
+    with says(errors.StaticArgumentError, "static argument 1 must be hashable", "list", "tuple"):
+        f(1.0, [1, 2])
+
+
+def test_a_static_argument_that_is_traced():
+    f = cv.jit(lambda x, n: x * n, static_argnums=1)
+    with says(errors.StaticArgumentError, "static argument 1 must be known"):
+        cv.jit(lambda n: f(1.0, n))(3)
+
+
+def test_a_result_that_is_no_array():
+    with says(errors.TypeMismatch, r"result at \['name'\] is 'a' of type str"):
+        cv.jit(lambda x: {"x": x, "name": "a"})(1.0)
+
+
+def test_shapes_without_values_cannot_run():
+    with says(errors.StaticArgumentError, "needs values to run", "eval_shape"):
+        cv.jit(lambda x: x)(cv.ShapeDtypeStruct((2,), "float32"))
+
+
+def test_a_donated_array_used_again():
+    x = cnp.asarray(np.ones(1000, np.float32))
+    cv.jit(lambda x: x + 1, donate_argnums=0)(x)
+    with says(errors.DeletedArrayError, "f32\\[1000\\]", "donate_argnums", "copy"):
+        x + 1
+    with says(errors.DeletedArrayError, "f32\\[1000\\]", "donate_argnums"):
+        cv.jit(lambda x: x * 3)(x)
+    with says(errors.DeletedArrayError, "donate_argnums"):
+        np.asarray(x)
+
+
+def test_a_compiled_function_called_with_something_else():
+    compiled = cv.jit(lambda x, y: x + y).lower(X, X).compile()
+    with says(errors.TypeMismatch, "traced for f32\\[4\\] as argument 1", "f32\\[3\\]"):
+        compiled(X, X[:3])
+    with says(errors.TreeMismatch, "traced for other arguments"):
+        compiled(X)
+
+
+# -- vmap ------------------------------------------------------------------------------
+
+
+def test_in_axes_of_another_length():
+    with says(errors.AxisError, "one entry per positional argument", "has 3", "has 1"):
+        cv.vmap(lambda x: x, in_axes=(0, 0, 0))(X)
+
+
+def test_in_axes_that_is_no_prefix():
+    with says(errors.TreeMismatch, "vmap in_axes must be a prefix"):
+        cv.vmap(lambda p: p["w"], in_axes=({"v": 0},))({"w": X})
+
+
+def test_mapped_sizes_that_differ():
+    with says(errors.AxisError, "one size", r"argument 1 is f32\[3\], mapped over axis 0 of size 3"):
+        cv.vmap(lambda x, y, z: x)(X, X[:3], X)
+
+
+def test_an_axis_that_is_not_there():
+    with says(errors.AxisError, "argument 0 is f32\\[4\\]", "no axis 1", "None"):
+        cv.vmap(lambda x: x, in_axes=1)(X)
+    with says(errors.AxisError, "argument 0 is f32\\[\\]", "no axis 0"):
+        cv.vmap(lambda x: x)(1.0)
+
+
+def test_nothing_mapped():
+    with says(errors.AxisError, "no argument is mapped", "axis_size"):
+        cv.vmap(lambda x: x, in_axes=None)(X)
+    assert cv.vmap(lambda x: x, in_axes=None, axis_size=2)(1.0).tolist() == [1.0, 1.0]
+
+
+def test_out_axes_of_what_differs_over_the_batch():
+    with says(errors.AxisError, "out_axes is None", "differs over the batch"):
+        cv.vmap(lambda x: x, out_axes=None)(X)
+    with says(errors.AxisError, "out_axes is 3", "needs an axis from -1 to 0"):
+        cv.vmap(lambda x: x, out_axes=3)(X)
+
+
+def test_names_that_are_no_arguments():
+    with says(errors.AxisError, "names z", "arguments are x, y"):
+        cv.vmap(lambda x, y: x, in_axes={"z": 0})(X, X)
+
+
+# -- operands --------------------------------------------------------------------------
+
+
+def test_shapes_that_do_not_broadcast():
+    with says(errors.TypeMismatch, "add cannot broadcast", "f32\\[4\\], f32\\[3\\]"):
+        cnp.asarray(X) + X[:3]
+
+
+def test_strict_operations_name_their_operands():
+    with says(errors.TypeMismatch, "add needs operands", "f32\\[4\\], f32\\[3\\]"):
+        lax.add(cnp.asarray(X), cnp.asarray(X[:3]))
+    with says(errors.TypeMismatch, "f32\\[4\\].*i32\\[4\\]"):
+        lax.add(cnp.asarray(X), cnp.arange(4))
+
+
+def test_products_that_do_not_fit():
+    with says(errors.TypeMismatch, "f32\\[2,3\\]", "f32\\[2,3\\]"):
+        cnp.ones((2, 3)) @ cnp.ones((2, 3))
+
+
+def test_a_list_where_an_array_is_needed():
+    with says(TypeError, "list", "covector.numpy.array"):
+        cnp.sin([1.0, 2.0])
+
+
+def test_an_integer_that_does_not_fit():
+    with says(OverflowError, "300", "u8"):
+        cnp.zeros(2, "uint8") + 300
+
+
+def test_an_error_in_the_users_function_passes_through_and_leaves_nothing():
+    def broken(x):
+        raise ZeroDivisionError("mine")
+
+    for transform in (cv.jit, cv.grad, cv.vmap, cv.checkpoint, cv.jacfwd):
+        with pytest.raises(ZeroDivisionError, match="mine"):
+            transform(broken)(X if transform is cv.vmap else 1.0)
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        cv.jit(cv.grad(cv.jit(cv.vmap(broken))))(X)
+
+
+def test_an_error_on_one_thread_leaves_the_others_alone():
+    outcome = []
+
+    def work(i):
+        for _ in range(20):
+            if i % 2:
+                with pytest.raises(errors.TracerBoolConversionError):
+                    cv.jit(lambda x: 1 if x > 0 else 2)(1.0)
+            else:
+                outcome.append(float(cv.grad(lambda x: x**3)(2.0)))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert outcome == [12.0] * 40
+
+
+# -- options ---------------------------------------------------------------------------
+
+
+def test_options_that_do_not_exist_or_cannot_be():
+    with says(errors.SettingError, "no option 'enable_x46'", "Did you mean 'enable_x64'"):
+        cv.config.update("jax_enable_x46", True)
+    with says(errors.SettingError, "numpy_dtype_promotion must be one of", "'loose'"):
+        cv.config.update("numpy_dtype_promotion", "loose")
