@@ -16,7 +16,7 @@ from covector.core.primitive import Linear, Primitive
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import DTypeError, TypeMismatch
 from covector.ops.broadcasting import Dims, batched, zeros
-from covector.ops.gathering import CLIP, Gather, wide
+from covector.ops.gathering import CLIP, Gather
 from covector.ops.joining import Stack
 from covector.ops.scattering import Scatter
 from covector.ops.slicing import MOVING_LIMIT, collapsed_shape, compact, insert
@@ -24,6 +24,7 @@ from covector.ops.windows import (
     GatherDimensionNumbers,
     ScatterDimensionNumbers,
     shifted,
+    wide,
 )
 
 

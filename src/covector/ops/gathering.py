@@ -12,31 +12,29 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.array import ConcreteArray, from_host
+from covector.core.array import ConcreteArray
 from covector.core.convert import scalar
-from covector.core.number_info import iinfo
 from covector.core.primitive import Linear, Primitive
 from covector.core.staging import stage
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import DTypeError, TypeMismatch
 from covector.ops.arithmetic import add
-from covector.ops.bitwise import and_
 from covector.ops.broadcasting import BroadcastInDim, batched, zeros
-from covector.ops.casting import convert
-from covector.ops.comparison import ge, le
 from covector.ops.extrema import clamp
-from covector.ops.reductions import ReduceAnd
 from covector.ops.selection import where
 from covector.ops.slicing import MOVING_LIMIT, insert
-from covector.ops.transposing import Reshape
+from covector.ops.window_layout import Layout
 from covector.ops.windows import (
     GatherDimensionNumbers,
     GatherScatterMode,
-    Layout,
     ScatterDimensionNumbers,
+    are_inside,
     check_windows,
+    default_fill,
+    last_starts,
     shifted,
     update_sizes,
+    wide,
     window_axes,
 )
 
@@ -373,7 +371,7 @@ class ScatterAdd(Combining):
         ]
 
 
-# -- values and places -----------------------------------------------------------------
+# -- on the host -----------------------------------------------------------------------
 
 
 @lru_cache(256)
@@ -387,43 +385,6 @@ def write_layout(op: Scattering, shape: Shape, batch: Shape, updates: Shape) -> 
     """Where on the host a scatter writes."""
     sizes = update_sizes(op.reading, shape, updates)
     return Layout(op.reading, sizes, shape, batch)
-
-
-def default_fill(dtype: np.dtype) -> Any:
-    """What stands for a value that is not there: NaN, the farthest integer, or True."""
-    if dtypes.is_bool(dtype):
-        return True
-    if dtypes.is_integer(dtype):
-        limits = iinfo(dtype)
-        return limits.min or limits.max
-    return np.nan
-
-
-def wide(indices: Any) -> Any:
-    """Indices of at least 32 bits, which can count along any axis."""
-    narrow = indices.type.dtype.itemsize < 4
-    return convert(indices, dtypes.int32) if narrow else indices
-
-
-def last_starts(
-    indices: ArrayType, axes: Sequence[int], sizes: Shape, x: ArrayType
-) -> Any:
-    """The largest indices of windows inside ``x``, as the indices are laid out."""
-    largest = iinfo(indices.dtype).max
-    last = [min(x.shape[a] - sizes[a], largest) for a in axes]
-    if len(last) == 1:
-        return scalar(last[0], indices.dtype)
-    values = from_host(np.array(last, indices.dtype))
-    return BroadcastInDim(indices.shape, (indices.ndim - 1,))(values)
-
-
-def are_inside(indices: Any, axes: Sequence[int], sizes: Shape, x: ArrayType) -> Any:
-    """Which windows lie inside ``x``."""
-    last = last_starts(indices.type, axes, sizes, x)
-    inside = and_(ge(indices, scalar(0, indices.type.dtype)), le(indices, last))
-    if len(axes) == 1:
-        return Reshape(indices.type.shape[:-1])(inside)
-    return ReduceAnd((indices.type.ndim - 1,))(inside)
 
 
 def _flag(value: bool) -> str:

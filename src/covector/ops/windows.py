@@ -14,17 +14,25 @@ in the result. Along an axis that is *batching*, window b is at the place of b a
 axis of the indices that belongs to it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import Enum
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.array import from_host
+from covector.core.convert import scalar
+from covector.core.number_info import iinfo
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
+from covector.ops.bitwise import and_
+from covector.ops.broadcasting import BroadcastInDim
+from covector.ops.casting import convert
+from covector.ops.comparison import ge, le
+from covector.ops.reductions import ReduceAnd
 from covector.ops.slicing import are_axes
+from covector.ops.transposing import Reshape
 
 Axes = tuple[int, ...]
 
@@ -195,133 +203,41 @@ def _wrong_windows(
     return ""
 
 
-# -- on the host -----------------------------------------------------------------------
+# -- values and places in programs ------------------------------------------------------
 
 
-class Layout:
-    """How to reach the windows of an array on the host, by one flat index.
-
-    The axes of the operand that windows do not span are brought together, at ``axis``,
-    and counted through as one; the others are taken whole.
-    """
-
-    def __init__(
-        self, d: GatherDimensionNumbers, sizes: Shape, shape: Shape, batch: Shape
-    ) -> None:
-        window = window_axes(d, len(shape))
-        whole = [a for a in window if sizes[a] == shape[a]]
-        counted = [a for a in range(len(shape)) if a not in whole]
-        inner = [a for a in counted if a in window]
-        #: whether the counted axes are side by side as they are
-        self.together = not counted or counted[-1] - counted[0] < len(counted)
-        self.axis = counted[0] if counted and self.together else 0
-        before, after = whole[: self.axis], whole[self.axis :]
-        self.before, self.after = _at(before, shape), _at(after, shape)
-        self.counted = _at(counted, shape)
-        self.merged = (*self.before, prod(self.counted), *self.after)
-        self.order = _Order((*before, *counted, *after))
-        self.flat = (*batch, *_at(inner, sizes))
-        steps = {a: prod([shape[b] for b in counted if b > a]) for a in counted}
-        self._count(d, sizes, shape, steps)
-        own = zip(d.operand_batching_dims, d.start_indices_batching_dims, strict=True)
-        places = [*own, *[(a, len(batch) + k) for k, a in enumerate(inner)]]
-        self.offsets = self._offsets({place: steps[a] for a, place in places})
-        rest = [f"batch axis {k}" for k in range(len(batch))]
-        found = [*before, *rest, *inner, *after]
-        #: of the axes of all windows together, from (before, flat, after)
-        self.arrangement = _Order(
-            [found.index(a) for a in spread_axes(d, rest, window)]
-        )
-
-    def _count(
-        self,
-        d: GatherDimensionNumbers,
-        sizes: Shape,
-        shape: Shape,
-        steps: dict[int, int],
-    ) -> None:
-        """Set how far each entry of an index counts, and the last one inside."""
-        axes = d.start_index_map
-        self.steps = np.array([steps.get(a, 0) for a in axes], np.int64)
-        self.last = np.array([shape[a] - sizes[a] for a in axes], np.int64)
-        #: whether an index is the flat index
-        self.plain = self.steps.tolist() == [1]
-
-    def _offsets(self, steps: dict[int, int]) -> Any:
-        """What places within a window, and in the batch, add to the flat index."""
-        offsets = None
-        for place, step in steps.items():
-            lengths = [1] * len(self.flat)
-            lengths[place] = self.flat[place]
-            along = (np.arange(self.flat[place]) * step).reshape(lengths)
-            offsets = along if offsets is None else offsets + along
-        return offsets
-
-    def places(self, indices: Any, clip: bool) -> tuple[Any, Any]:
-        """Flat indices, and which windows lie inside; None stands for all of them.
-
-        Those that do not are moved inside.
-        """
-        if indices.dtype == np.uint64:
-            indices = np.minimum(indices, 2**62)
-        starts = indices.astype(np.int64)
-        # As an unsigned number, a negative one is larger than any length.
-        within = starts.view(np.uint64) <= self.last.view(np.uint64)
-        inside = None
-        if not np.logical_and.reduce(within, None):
-            starts = np.minimum(np.maximum(starts, 0), self.last)
-            inside = None if clip else within.all(-1)
-        flat = starts[..., 0] if self.plain else starts.dot(self.steps)
-        if self.offsets is not None:
-            inner = len(self.flat) - indices.ndim + 1
-            flat = flat.reshape(indices.shape[:-1] + (1,) * inner) + self.offsets
-        return flat, inside
-
-    def read(self, x: Any, indices: Any, fill: Any) -> Any:
-        """The windows of ``x``; ``fill``, if given, where they are not inside."""
-        flat, inside = self.places(indices, fill is None)
-        out = self.order.apply(x).reshape(self.merged).take(flat, self.axis)
-        if inside is not None:
-            behind = out.ndim - self.axis - inside.ndim
-            out = np.where(inside.reshape((*inside.shape, *(1,) * behind)), out, fill)
-        return self.arrangement.apply(out)
-
-    def write(
-        self, x: Any, indices: Any, updates: Any, clip: bool, change: Callable[..., Any]
-    ) -> Any:
-        """A copy of ``x`` to which ``change(array, key, values)`` has been done."""
-        out = np.array(self.order.apply(x), order="C").reshape(self.merged)
-        flat, inside = self.places(indices, clip)
-        # The places one after the other, so that the last of several updates wins.
-        flat = self._one_by_one(flat)
-        values = self.arrangement.undo(updates)
-        values = values.reshape((*self.before, flat.size, *self.after))
-        if inside is not None:
-            inner = (1,) * (len(self.flat) - inside.ndim)
-            kept = self._one_by_one(inside.reshape((*inside.shape, *inner)))
-            flat, values = flat[kept], values.compress(kept, self.axis)
-        change(out, (*(slice(None),) * self.axis, flat), values)
-        return self.order.undo(out.reshape((*self.before, *self.counted, *self.after)))
-
-    def _one_by_one(self, x: Any) -> Any:
-        """What is said of each flat index, along one axis."""
-        return (x if x.shape == self.flat else np.broadcast_to(x, self.flat)).ravel()
+def default_fill(dtype: np.dtype) -> Any:
+    """What stands for a value that is not there: NaN, the farthest integer, or True."""
+    if dtypes.is_bool(dtype):
+        return True
+    if dtypes.is_integer(dtype):
+        limits = iinfo(dtype)
+        return limits.min or limits.max
+    return np.nan
 
 
-class _Order:
-    """An order of axes, on the host."""
-
-    def __init__(self, axes: Sequence[int]) -> None:
-        self.axes = tuple(axes)
-        self.back = sorted(range(len(axes)), key=axes.__getitem__)
-        self.moves = self.axes != tuple(range(len(axes)))
-
-    def apply(self, x: Any) -> Any:
-        return x.transpose(self.axes) if self.moves else x
-
-    def undo(self, x: Any) -> Any:
-        return x.transpose(self.back) if self.moves else x
+def wide(indices: Any) -> Any:
+    """Indices of at least 32 bits, which can count along any axis."""
+    narrow = indices.type.dtype.itemsize < 4
+    return convert(indices, dtypes.int32) if narrow else indices
 
 
-def _at(axes: list[int], values: Shape) -> list[int]:
-    return [values[a] for a in axes]
+def last_starts(
+    indices: ArrayType, axes: Sequence[int], sizes: Shape, x: ArrayType
+) -> Any:
+    """The largest indices of windows inside ``x``, as the indices are laid out."""
+    largest = iinfo(indices.dtype).max
+    last = [min(x.shape[a] - sizes[a], largest) for a in axes]
+    if len(last) == 1:
+        return scalar(last[0], indices.dtype)
+    values = from_host(np.array(last, indices.dtype))
+    return BroadcastInDim(indices.shape, (indices.ndim - 1,))(values)
+
+
+def are_inside(indices: Any, axes: Sequence[int], sizes: Shape, x: ArrayType) -> Any:
+    """Which windows lie inside ``x``."""
+    last = last_starts(indices.type, axes, sizes, x)
+    inside = and_(ge(indices, scalar(0, indices.type.dtype)), le(indices, last))
+    if len(axes) == 1:
+        return Reshape(indices.type.shape[:-1])(inside)
+    return ReduceAnd((indices.type.ndim - 1,))(inside)
