@@ -64,7 +64,7 @@ def test_small_floats_and_integers_are_accepted(name):
     fun = getattr(nn, name)
     half = cnp.array([0.5, -2.0], "bfloat16")
     assert fun(half).dtype == half.dtype
-    expected = getattr(jax.nn, name)(jax.numpy.array([1, -2]))
+    expected = getattr(jax.nn, name)(jax.numpy.array([1.0, -2.0]))
     np.testing.assert_allclose(fun(cnp.array([1, -2])), expected, rtol=1e-5)
 
 
