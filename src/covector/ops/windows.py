@@ -203,7 +203,7 @@ def _wrong_windows(
     return ""
 
 
-# -- values and places in programs ------------------------------------------------------
+# -- values and places in programs -----------------------------------------------------
 
 
 def default_fill(dtype: np.dtype) -> Any:
