@@ -16,35 +16,49 @@ SPECIAL = [np.inf, -np.inf, np.nan]
 INTEGERS = [0, 1, 2, 3, 5, 7, 100, -1, -2, -3, -7, -100]
 COMPLEX = [0, 1, -1, 1j, -1j, 0.5 + 0.25j, -2.5 - 1j, 3 - 4j]
 
-#: the functions of one operand that take real, complex, integer and bool elements
+#: functions of one operand, for floats, complex numbers, integers and bools
 UNARY = {
-    "f": """acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh
-        cbrt ceil cos cosh deg2rad degrees exp exp2 expm1 fabs floor frexp isfinite isinf
-        isnan isneginf isposinf log log10 log1p log2 logical_not modf nan_to_num negative
-        positive rad2deg radians reciprocal rint sign signbit sin sinc sinh spacing sqrt
-        square tan tanh trunc abs absolute angle conj conjugate imag real isreal iscomplex
-        round around""",
-    "c": """abs absolute angle conj conjugate cos cosh exp imag iscomplex isfinite isinf
-        isnan isreal log log10 log2 logical_not negative positive real reciprocal rint
-        sin sinh sqrt square tan tanh nan_to_num""",
-    "i": """abs absolute bitwise_count bitwise_invert bitwise_not ceil cos exp floor invert
-        isfinite isnan isinf logical_not negative positive rint round sign signbit sin sqrt
-        square trunc real imag conj nan_to_num""",
-    "b": """abs bitwise_not invert isfinite isnan logical_not signbit ceil floor
-        trunc real conj nan_to_num""",
+    "f": """
+        acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan
+        atanh cbrt ceil cos cosh deg2rad degrees exp exp2 expm1 fabs floor frexp
+        isfinite isinf isnan isneginf isposinf log log10 log1p log2 logical_not modf
+        nan_to_num negative positive rad2deg radians reciprocal rint sign signbit
+        sin sinc sinh spacing sqrt square tan tanh trunc abs absolute angle conj
+        conjugate imag real isreal iscomplex round around
+        """,
+    "c": """
+        abs absolute angle conj conjugate cos cosh exp imag iscomplex isfinite isinf
+        isnan isreal log log10 log2 logical_not negative positive real reciprocal
+        rint sin sinh sqrt square tan tanh nan_to_num
+        """,
+    "i": """
+        abs absolute bitwise_count bitwise_invert bitwise_not ceil cos exp floor
+        invert isfinite isnan isinf logical_not negative positive rint round sign
+        signbit sin sqrt square trunc real imag conj nan_to_num
+        """,
+    "b": """
+        abs bitwise_not invert isfinite isnan logical_not signbit ceil floor trunc
+        real conj nan_to_num
+        """,
 }
-#: the functions of two
+#: functions of two
 BINARY = {
-    "f": """add arctan2 atan2 copysign divide equal float_power floor_divide fmax fmin fmod
-        greater greater_equal heaviside hypot less less_equal logaddexp logaddexp2
-        logical_and logical_or logical_xor maximum minimum mod multiply nextafter
-        not_equal pow power remainder subtract true_divide isclose""",
-    "c": """add divide equal less greater_equal maximum minimum multiply not_equal
-        subtract true_divide logical_and""",
-    "i": """add bitwise_and bitwise_or bitwise_xor divide equal floor_divide fmod gcd
-        greater lcm less left_shift right_shift logical_xor maximum minimum mod multiply
-        not_equal remainder subtract arctan2 hypot bitwise_left_shift
-        bitwise_right_shift""",
+    "f": """
+        add arctan2 atan2 copysign divide equal float_power floor_divide fmax fmin
+        fmod greater greater_equal heaviside hypot less less_equal logaddexp
+        logaddexp2 logical_and logical_or logical_xor maximum minimum mod multiply
+        nextafter not_equal pow power remainder subtract true_divide isclose
+        """,
+    "c": """
+        add divide equal less greater_equal maximum minimum multiply not_equal
+        subtract true_divide logical_and
+        """,
+    "i": """
+        add bitwise_and bitwise_or bitwise_xor divide equal floor_divide fmod gcd
+        greater lcm less left_shift right_shift logical_xor maximum minimum mod
+        multiply not_equal remainder subtract arctan2 hypot bitwise_left_shift
+        bitwise_right_shift
+        """,
     "b": "add multiply logical_and logical_or bitwise_xor maximum minimum equal less",
 }
 
@@ -182,7 +196,8 @@ def test_every_shape_passes(name, shape):
 
 
 @pytest.mark.parametrize(
-    ("s", "t"), list(itertools.product([(), (1,), (3,), (2, 3), (2, 1), (1, 0)], repeat=2))
+    ("s", "t"),
+    list(itertools.product([(), (1,), (3,), (2, 3), (2, 1), (1, 0)], repeat=2)),
 )
 def test_shapes_broadcast_as_in_numpy(s, t):
     x, y = np.ones(s, np.float32), np.full(t, 2, np.float32)

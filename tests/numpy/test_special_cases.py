@@ -1,4 +1,4 @@
-"""What the array API standard says of infinities, NaN and zeros; and Python of floors."""
+"""Infinities, NaN and signs of zero, as the array API standard and Python have them."""
 
 import math
 
@@ -80,7 +80,9 @@ def test_remainder_of_special_values(x, y, wanted, mode):
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32"])
 @pytest.mark.parametrize("mode", ["eager", "compiled"])
-def test_integers_divide_as_in_numpy_at_the_ends_of_their_range_and_by_zero(dtype, mode):
+def test_integers_divide_as_in_numpy_at_the_ends_of_their_range_and_by_zero(
+    dtype, mode
+):
     info = np.iinfo(dtype)
     values = np.unique([0, 1, 2, 3, 7, info.max, info.max - 1, info.min, info.min + 1])
     x, y = (a.ravel().astype(dtype) for a in np.meshgrid(values, values))
@@ -154,7 +156,9 @@ def test_powers_of_special_values(x, y, wanted, mode):
 )
 def test_hypot_of_special_values(x, y, wanted):
     for fun in (cnp.hypot, cv.jit(cnp.hypot)):
-        assert math.isclose(float(fun(np.float32(x), np.float32(y))), wanted, rel_tol=1e-6)
+        assert math.isclose(
+            float(fun(np.float32(x), np.float32(y))), wanted, rel_tol=1e-6
+        )
 
 
 def test_derivatives_are_finite_where_formulas_divide_by_zero():
@@ -177,7 +181,9 @@ def test_complex_logaddexp_is_a_principal_logarithm(z):
     wanted = np.log(np.exp(np.complex128(z)) + np.exp(1j))
     got = complex(cnp.logaddexp(np.complex64(z), np.complex64(1j)))
     assert abs(got - wanted) < 1e-5
-    assert abs(complex(cnp.logaddexp(np.complex64(z + 2j * math.pi), 1j)) - wanted) < 1e-5
+    assert (
+        abs(complex(cnp.logaddexp(np.complex64(z + 2j * math.pi), 1j)) - wanted) < 1e-5
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])

@@ -14,7 +14,7 @@ from covector.core.convert import as_array, scalar
 from covector.core.dtypes import bool_
 from covector.errors import DTypeError
 from covector.numpy.compiled import fused
-from covector.numpy.promote import inexact, promote, promote_inexact
+from covector.numpy.promote import inexact, number, promote, promote_inexact
 from covector.ops import arithmetic, bitwise, magnitude
 from covector.ops.casting import convert
 from covector.ops.comparison import eq, lt, ne
@@ -198,7 +198,7 @@ def _real(who: str, x1: Any, x2: Any) -> tuple[Any, Any]:
     """Promoted operands that are real numbers; bools count as integers."""
     x, y = promote(who, x1, x2)
     if x.type.dtype is bool_:
-        x, y = promote(who, x, y, 0)[:2]
+        x, y = number(who, x), number(who, y)
     if dtypes.is_complex(x.type.dtype):
         raise DTypeError(
             f"{who} needs real numbers, but got {x.type} and {y.type}: complex numbers "
@@ -216,7 +216,7 @@ def _floor_divide_on_host(x: Any, y: Any) -> Any:
 @fused(host=_floor_divide_on_host)
 def _floor_divide_floats(x: Any, y: Any) -> Any:
     x, y = stop_gradient(x), stop_gradient(y)  # it jumps, and stands still between
-    zero, one = scalar(0, x.type.dtype), scalar(1, x.type.dtype)
+    zero, one = scalar(0, x.type.dtype, True), scalar(1, x.type.dtype, True)
     rest = arithmetic.rem(x, y)
     whole = arithmetic.div(arithmetic.sub(x, rest), y)
     behind = bitwise.and_(ne(rest, zero), bitwise.xor(lt(rest, zero), lt(y, zero)))
@@ -225,30 +225,30 @@ def _floor_divide_floats(x: Any, y: Any) -> Any:
     whole = Round(RoundingMethod.TO_NEAREST_EVEN)(whole)
     quotient = arithmetic.div(x, y)
     whole = where(eq(whole, zero), arithmetic.mul(quotient, zero), whole)
-    infinite = eq(magnitude.abs_(y), scalar(np.inf, y.type.dtype))
+    infinite = eq(magnitude.abs_(y), scalar(np.inf, y.type.dtype, True))
     unusual = bitwise.or_(ne(rest, rest), infinite)
     return where(unusual, floor(quotient), whole)
 
 
 @fused(host=np.floor_divide)
 def _floor_divide_integers(x: Any, y: Any) -> Any:
-    zero = scalar(0, x.type.dtype)
+    zero = scalar(0, x.type.dtype, True)
     quotient = arithmetic.div(x, y)
     inexact = ne(arithmetic.mul(quotient, y), x)
     behind = bitwise.and_(inexact, lt(bitwise.xor(x, y), zero))
-    quotient = arithmetic.sub(quotient, convert(behind, x.type.dtype))
+    quotient = arithmetic.sub(quotient, convert(behind, x.type.dtype, True))
     return where(eq(y, zero), zero, quotient)
 
 
 @fused(host=np.floor_divide)
 def _divide_unsigned(x: Any, y: Any) -> Any:
-    zero = scalar(0, x.type.dtype)
+    zero = scalar(0, x.type.dtype, True)
     return where(eq(y, zero), zero, arithmetic.div(x, y))
 
 
 @fused(host=np.remainder)
 def _remainder_of_floats(x: Any, y: Any) -> Any:
-    zero, one = scalar(0, x.type.dtype), scalar(1, x.type.dtype)
+    zero, one = scalar(0, x.type.dtype, True), scalar(1, x.type.dtype, True)
     rest, down = arithmetic.rem(x, y), lt(y, zero)
     # No rest is a zero with the sign of y: r − r, which still moves as the rest does.
     sign = where(down, arithmetic.neg(one), one)
@@ -261,7 +261,7 @@ def _remainder_of_floats(x: Any, y: Any) -> Any:
 
 @fused(host=np.remainder)
 def _remainder_of_integers(x: Any, y: Any) -> Any:
-    zero = scalar(0, x.type.dtype)
+    zero = scalar(0, x.type.dtype, True)
     rest = arithmetic.rem(x, y)
     if not dtypes.is_unsigned(x.type.dtype):
         behind = bitwise.and_(ne(rest, zero), lt(bitwise.xor(rest, y), zero))
@@ -271,7 +271,7 @@ def _remainder_of_integers(x: Any, y: Any) -> Any:
 
 @fused(host=np.fmod)
 def _fmod_integers(x: Any, y: Any) -> Any:
-    zero = scalar(0, x.type.dtype)
+    zero = scalar(0, x.type.dtype, True)
     return where(eq(y, zero), zero, arithmetic.rem(x, y))
 
 

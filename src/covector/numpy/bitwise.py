@@ -8,7 +8,7 @@ from covector.core.convert import as_array, scalar
 from covector.core.dtypes import bool_
 from covector.errors import ArgumentError, DTypeError
 from covector.numpy.axes import canonical_axis
-from covector.numpy.promote import promote
+from covector.numpy.promote import number, promote
 from covector.ops import bitwise
 from covector.ops.broadcasting import ReduceSum, move_axis
 from covector.ops.casting import convert
@@ -157,7 +157,7 @@ def _integers(who: str, x1: Any, x2: Any) -> tuple[Any, Any]:
     """Promoted integers; bools count as such."""
     x, y = promote(who, x1, x2)
     if x.type.dtype is bool_:
-        x, y = promote(who, x, 0)[0], promote(who, y, 0)[0]
+        x, y = number(who, x), number(who, y)
     return x, y
 
 
@@ -198,7 +198,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     if not (x.type.dtype is bool_ or dtypes.is_integer(x.type.dtype)):
         raise DTypeError(f"packbits needs integers or bools, but got {x.type}.")
     *rest, n = x.type.shape
-    bits = convert(ne(x, scalar(0, x.type.dtype)), dtypes.uint8)
+    bits = convert(ne(x, scalar(0, x.type.dtype, True)), dtypes.uint8)
     bits = _lengthen(bits, -n % 8)
     bits = Reshape((*rest, (n + 7) // 8, 8))(bits)
     packed = ReduceSum((len(rest) + 1,))(
@@ -234,7 +234,7 @@ def unpackbits(
     moved = bitwise.shift_right_logical(
         *promote("unpackbits", x, _places(bitorder, "unpackbits"))
     )
-    bits = bitwise.and_(moved, scalar(1, dtypes.uint8))
+    bits = bitwise.and_(moved, scalar(1, dtypes.uint8, True))
     bits = Reshape((*rest, 8 * n))(bits)
     if count is not None:
         kept = max(8 * n + count, 0) if count < 0 else count
@@ -256,7 +256,7 @@ def _lengthen(x: Any, by: int) -> Any:
     if not by:
         return x
     config = ((0, 0, 0),) * (x.type.ndim - 1) + ((0, by, 0),)
-    return Pad(config)(x, scalar(0, x.type.dtype))
+    return Pad(config)(x, scalar(0, x.type.dtype, True))
 
 
 def _places(bitorder: str, who: str) -> Any:

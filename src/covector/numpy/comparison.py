@@ -102,7 +102,7 @@ def truth(who: str, x: Any) -> Any:
     x = as_array(x, who)
     if x.type.dtype is bool_:
         return x
-    return comparison.ne(x, scalar(0, x.type.dtype))
+    return comparison.ne(x, scalar(0, x.type.dtype, True))
 
 
 def _truths(who: str, x: Any, y: Any) -> Any:

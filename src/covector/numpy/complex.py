@@ -7,6 +7,7 @@ from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.types import ArrayType
+from covector.numpy.creation import zeros_like
 from covector.numpy.promote import inexact
 from covector.ops import arithmetic
 from covector.ops import complex as parts
@@ -34,7 +35,7 @@ def imag(val: Any, /) -> Array:
     4.0
     """
     x = as_array(val, "imag")
-    return parts.imag(x) if dtypes.is_complex(x.type.dtype) else zeros(x.type)
+    return parts.imag(x) if dtypes.is_complex(x.type.dtype) else zeros_like(x)
 
 
 def conj(x: Any, /) -> Array:
@@ -83,7 +84,7 @@ def isreal(x: Any) -> Array:
     if not dtypes.is_complex(x.type.dtype):
         return filled(True, ArrayType(x.type.shape, dtypes.bool_))
     part = parts.imag(x)
-    return eq(part, scalar(0, part.type.dtype))
+    return eq(part, scalar(0, part.type.dtype, True))
 
 
 def iscomplex(x: Any) -> Array:
@@ -97,4 +98,4 @@ def iscomplex(x: Any) -> Array:
     if not dtypes.is_complex(x.type.dtype):
         return zeros(ArrayType(x.type.shape, dtypes.bool_))
     part = parts.imag(x)
-    return ne(part, scalar(0, part.type.dtype))
+    return ne(part, scalar(0, part.type.dtype, True))

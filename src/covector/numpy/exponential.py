@@ -8,7 +8,6 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.errors import DTypeError
 from covector.numpy.compiled import fused
 from covector.numpy.promote import inexact, promote_inexact
 from covector.ops import arithmetic, transcendental
@@ -106,7 +105,7 @@ def _log10_on_host(x: Any) -> Any:
 @fused(host=_log10_on_host)
 def _log10(x: Any) -> Any:
     out = transcendental.log(x)
-    ten = scalar(math.log(10), dtypes.real_part(x.type.dtype))
+    ten = scalar(math.log(10), dtypes.real_part(x.type.dtype), True)
     if not dtypes.is_complex(x.type.dtype):
         return arithmetic.div(out, ten)
     # Part by part, for ∞ / (1 + 0i) has the imaginary part ∞ · 0.
@@ -126,28 +125,22 @@ def logaddexp(x1: Any, x2: Any, /) -> Array:
 def logaddexp2(x1: Any, x2: Any, /) -> Array:
     """log₂(2ˣ + 2ʸ), where it fits the dtype also if the powers do not.
 
-    Raises:
-      DTypeError: an operand is complex.
-
     >>> float(logaddexp2(3.0, 3.0))
     4.0
     """
     x, y = promote_inexact("logaddexp2", x1, x2)
-    if dtypes.is_complex(x.type.dtype):
-        raise DTypeError(
-            f"logaddexp2 needs real numbers, but got {x.type} and {y.type}; logaddexp "
-            "takes complex ones."
-        )
-    return _logaddexp2(x, y)
+    if not dtypes.is_complex(x.type.dtype):
+        return _logaddexp2(x, y)
+    return logaddexp(x * math.log(2), y * math.log(2)) * (1 / math.log(2))
 
 
 @fused(host=np.logaddexp2)
 def _logaddexp2(x: Any, y: Any) -> Any:
     # As in the operation logaddexp; of two equal infinities the difference counts as 0.
-    difference = where(eq(x, y), scalar(0, x.type.dtype), arithmetic.sub(x, y))
+    difference = where(eq(x, y), scalar(0, x.type.dtype, True), arithmetic.sub(x, y))
     small = transcendental.exp2(arithmetic.neg(abs_(difference)))
     bits = arithmetic.div(
-        transcendental.log1p(small), scalar(math.log(2), x.type.dtype)
+        transcendental.log1p(small), scalar(math.log(2), x.type.dtype, True)
     )
     return arithmetic.add(max_(x, y), bits)
 
@@ -156,6 +149,6 @@ def _logaddexp2(x: Any, y: Any) -> Any:
 def _principal(z: Any) -> Any:
     """A complex logarithm with its imaginary part brought to between −π and π."""
     angle = imag(z)
-    turn = scalar(2 * math.pi, angle.type.dtype)
+    turn = scalar(2 * math.pi, angle.type.dtype, True)
     turns = Round(RoundingMethod.TO_NEAREST_EVEN)(arithmetic.div(angle, turn))
     return complex_(real(z), arithmetic.sub(angle, arithmetic.mul(turn, turns)))

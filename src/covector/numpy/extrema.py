@@ -109,6 +109,6 @@ def heaviside(x1: Any, x2: Any, /) -> Array:
 
 @fused(host=np.heaviside)
 def _heaviside(x: Any, at_zero: Any) -> Any:
-    zero, one = scalar(0, x.type.dtype), scalar(1, x.type.dtype)
+    zero, one = scalar(0, x.type.dtype, True), scalar(1, x.type.dtype, True)
     out = where(lt(x, zero), zero, where(gt(x, zero), one, at_zero))
     return where(ne(x, x), x, out)

@@ -66,7 +66,7 @@ def isinf(x: Any, /) -> Array:
         return bitwise.or_(isinf(real(x)), isinf(imag(x)))
     if not dtypes.is_floating(x.type.dtype):
         return _everywhere(False, x)
-    return eq(abs_(x), scalar(np.inf, x.type.dtype))
+    return eq(abs_(x), scalar(np.inf, x.type.dtype, True))
 
 
 def isfinite(x: Any, /) -> Array:
@@ -113,7 +113,7 @@ def _is(who: str, value: float, x: Any, out: Any) -> Any:
     x = _check_real(who, as_array(x, who))
     if not dtypes.is_floating(x.type.dtype):
         return _everywhere(False, x)
-    return eq(x, scalar(value, x.type.dtype))
+    return eq(x, scalar(value, x.type.dtype, True))
 
 
 def nan_to_num(
@@ -145,7 +145,7 @@ def nan_to_num(
 
 def _as(value: Any, dtype: Any) -> Any:
     if type(value) is float or type(value) is int:
-        return scalar(value, dtype)
+        return scalar(value, dtype, True)
     return convert(as_array(value, "nan_to_num"), dtype)
 
 
@@ -158,7 +158,7 @@ def _replace_on_host(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
 @fused(host=_replace_on_host)
 def _replace(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     x, nan, posinf, neginf = broadcast("nan_to_num", x, nan, posinf, neginf)
-    infinity = scalar(np.inf, x.type.dtype)
+    infinity = scalar(np.inf, x.type.dtype, True)
     x = where(ne(x, x), nan, x)
     x = where(eq(x, infinity), posinf, x)
     return where(eq(x, arithmetic.neg(infinity)), neginf, x)
@@ -180,14 +180,16 @@ def signbit(x: Any, /) -> Array:
     x = _check_real("signbit", as_array(x, "signbit"))
     if not dtypes.is_floating(x.type.dtype):
         negative = dtypes.is_signed(x.type.dtype)
-        return lt(x, scalar(0, x.type.dtype)) if negative else _everywhere(False, x)
+        return (
+            lt(x, scalar(0, x.type.dtype, True)) if negative else _everywhere(False, x)
+        )
     return _signbit(x)
 
 
 @fused(host=np.signbit)
 def _signbit(x: Any) -> Any:
     bits = _bits(x)
-    return lt(bits, scalar(0, bits.type.dtype))
+    return lt(bits, scalar(0, bits.type.dtype, True))
 
 
 def _bits(x: Any) -> Any:
@@ -205,7 +207,8 @@ def copysign(x1: Any, x2: Any, /) -> Array:
     [-1.0, -2.0]
     """
     x, y = promote_inexact("copysign", x1, x2)
-    return _copysign(_check_real("copysign", x), y)
+    x = convert(_check_real("copysign", x), x.type.dtype, x.type.weak and y.type.weak)
+    return _copysign(x, y)
 
 
 @fused(host=np.copysign)
@@ -241,7 +244,7 @@ def _ldexp_on_host(x: Any, n: Any) -> Any:
 def _ldexp(x: Any, n: Any) -> Any:
     # Two factors each fit the dtype where their product does not.
     dtype = x.type.dtype
-    half = bitwise.shift_right_arithmetic(n, scalar(1, n.type.dtype))
+    half = bitwise.shift_right_arithmetic(n, scalar(1, n.type.dtype, True))
     for part in (half, arithmetic.sub(n, half)):
         x = arithmetic.mul(x, _power_of_two(part, dtype))
     return x
@@ -273,8 +276,8 @@ def _frexp_on_host(x: Any) -> Any:
 @fused(host=_frexp_on_host)
 def _frexp(x: Any) -> Any:
     dtype = x.type.dtype
-    one, half = scalar(1, dtype), scalar(0.5, dtype)
-    usual = bitwise.and_(is_finite(x), ne(x, scalar(0, dtype)))
+    one, half = scalar(1, dtype, True), scalar(0.5, dtype, True)
+    usual = bitwise.and_(is_finite(x), ne(x, scalar(0, dtype, True)))
     size = stop_gradient(where(usual, abs_(x), half))
     # A logarithm may be off by its last digit: the mantissa tells, and is put right.
     exponent = convert(rounding.ceil(log2(size)), dtypes.int32)
@@ -282,7 +285,7 @@ def _frexp(x: Any) -> Any:
     more = convert(ge(mantissa, one), dtypes.int32)
     less = convert(lt(mantissa, half), dtypes.int32)
     exponent = arithmetic.sub(arithmetic.add(exponent, more), less)
-    exponent = where(usual, exponent, scalar(0, dtypes.int32))
+    exponent = where(usual, exponent, scalar(0, dtypes.int32, True))
     return _ldexp(x, arithmetic.neg(exponent)), exponent
 
 
@@ -321,13 +324,15 @@ def _spacing(x: Any) -> Any:
     # Of a number with biased exponent e the spacing is 2 to the e − n, where n bits are
     # in the mantissa. It is made of bits, for it may be too small to compute with.
     dtype, size = x.type.dtype, _bits(abs_(x))
-    zero, one, n = (scalar(k, size.type.dtype) for k in (0, 1, finfo(dtype).nmant))
+    zero, one, n = (
+        scalar(k, size.type.dtype, True) for k in (0, 1, finfo(dtype).nmant)
+    )
     e = bitwise.shift_right_logical(size, n)
     normal = bitwise.shift_left(arithmetic.sub(e, n), n)
     below = bitwise.shift_left(one, max_(arithmetic.sub(e, one), zero))
     bits = where(gt(e, n), normal, below)
     out = _copysign(BitcastConvertType(dtype)(bits), x)
-    return where(is_finite(x), out, scalar(np.nan, dtype))
+    return where(is_finite(x), out, scalar(np.nan, dtype, True))
 
 
 def _check_real(who: str, x: Any) -> Any:

@@ -71,7 +71,7 @@ def _gcd(x: Any, y: Any) -> Any:
 @lru_cache
 def _euclid(type: ArrayType) -> While:
     """(x, y) → (y, x rem y) for as long as some y is not 0: x is the divisor then."""
-    zero = scalar(0, type.dtype)
+    zero = scalar(0, type.dtype, True)
 
     def going(x: Any, y: Any) -> Any:
         return [ReduceOr(tuple(range(type.ndim)))(ne(y, zero))]
@@ -87,5 +87,5 @@ def _euclid(type: ArrayType) -> While:
 @fused(host=np.lcm)
 def _lcm(x: Any, y: Any) -> Any:
     divisor = _gcd(x, y)
-    one, zero = scalar(1, divisor.type.dtype), scalar(0, divisor.type.dtype)
+    one, zero = scalar(1, divisor.type.dtype, True), scalar(0, divisor.type.dtype, True)
     return abs_(mul(div(x, where(eq(divisor, zero), one, divisor)), y))

@@ -122,7 +122,7 @@ def _triangle(who: str, m: Any, relation: Callable[[Any, Any], Any], k: Any) -> 
             f"{who} needs matrices, with two axes at least, but got {x.type}."
         )
     mask = _mask(who, *x.type.shape[-2:], relation, k)
-    return where(mask, x, scalar(0, x.type.dtype))
+    return where(mask, x, scalar(0, x.type.dtype, True))
 
 
 def _mask(who: str, n: Any, m: Any, relation: Callable[[Any, Any], Any], k: Any) -> Any:
@@ -158,9 +158,9 @@ def diag(v: Any, k: int = 0) -> Array:
         raise AxisError(f"diag needs one axis or two, but got {x.type}.")
     n = x.type.size + max(k, -k)
     # Above the main diagonal row i has the element i; below it, column j the element j.
-    x = Pad(((0, n - x.type.size, 0),))(x, scalar(0, x.type.dtype))
+    x = Pad(((0, n - x.type.size, 0),))(x, scalar(0, x.type.dtype, True))
     x = Reshape((n, 1) if k >= 0 else (1, n))(x)
-    return where(_mask("diag", n, n, operator.eq, k), x, scalar(0, x.type.dtype))
+    return where(_mask("diag", n, n, operator.eq, k), x, scalar(0, x.type.dtype, True))
 
 
 def diagflat(v: Any, k: int = 0) -> Array:

@@ -6,11 +6,11 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.array_like import Array
-from covector.core.convert import as_array, scalar
+from covector.core.convert import scalar
 from covector.core.dtypes import bool_
 from covector.errors import DTypeError
 from covector.numpy.compiled import fused
-from covector.numpy.promote import inexact, promote, promote_inexact
+from covector.numpy.promote import inexact, number, promote, promote_inexact
 from covector.ops import arithmetic, powers, roots
 from covector.ops.bitwise import or_
 from covector.ops.comparison import eq
@@ -62,7 +62,7 @@ def square(x: Any, /) -> Array:
     >>> print(square(cnp.array([1, -2])))
     [1 4]
     """
-    return powers.square(_number("square", x))
+    return powers.square(number("square", x))
 
 
 def sqrt(x: Any, /) -> Array:
@@ -109,7 +109,7 @@ def hypot(x1: Any, x2: Any, /) -> Array:
 @fused(host=np.hypot)
 def _hypot(x: Any, y: Any) -> Any:
     x, y = abs_(x), abs_(y)
-    zero, one, inf = (scalar(n, x.type.dtype) for n in (0, 1, np.inf))
+    zero, one, inf = (scalar(n, x.type.dtype, True) for n in (0, 1, np.inf))
     large, small = max_(x, y), min_(x, y)
     # √(a² + b²) = a·√(1 + (b/a)²), where a is neither 0 nor infinite
     plain = or_(eq(large, zero), eq(large, inf))
@@ -122,14 +122,8 @@ def _hypot(x: Any, y: Any) -> Any:
 
 def _power(who: str, x1: Any, x2: Any) -> Any:
     if type(x2) is int:
-        return powers.IntegerPow(x2)(_number(who, x1))
+        return powers.IntegerPow(x2)(number(who, x1))
     x, y = promote(who, x1, x2)
     if x.type.dtype is bool_:
-        x, y = _number(who, x), _number(who, y)
+        x, y = number(who, x), number(who, y)
     return powers.power(x, y)
-
-
-def _number(who: str, x: Any) -> Any:
-    """``x`` as an array of numbers: bools become integers."""
-    x = as_array(x, who)
-    return promote(who, x, 0)[0] if x.type.dtype is bool_ else x

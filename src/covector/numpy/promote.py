@@ -78,6 +78,14 @@ def inexact(who: str, x: Any) -> Any:
     return convert(x, inexact_dtype(x.type.dtype, x.type.weak), x.type.weak)
 
 
+def number(who: str, x: Any) -> Any:
+    """``x`` as an array of numbers: bools become integers of the default dtype."""
+    x = as_array(x, who)
+    if x.type.dtype is not dtypes.bool_:
+        return x
+    return convert(x, dtypes.default_int(options.current().enable_x64))
+
+
 def inexact_dtype(dtype: Any, weak: bool = False) -> Any:
     """The floating-point dtype in which functions of integers have their values.
 
@@ -113,12 +121,12 @@ def _common(who: str, args: Sequence[Any]) -> tuple[Any, bool, list[Any]]:
 
 def _cast(a: Any, dtype: Any, weak: bool, who: str) -> Any:
     if type(a) in _PYTHON:
-        return scalar(a, dtype, weak or type(a) is not bool)
-    return convert(a, dtype, weak and a.type.weak)
+        return scalar(a, dtype, weak)
+    return convert(a, dtype, weak)
 
 
 def _joined(x: Array, number: Any, as_inexact: bool) -> tuple[Any, Any]:
-    """An array and a Python number in one element type, which may have to be inexact."""
+    """An array and a number in one element type, an inexact one if it has to be."""
     type_, kind = x.type, type(number)
     # 0.0 and −0.0 are equal, and two complex numbers with such parts: not cached here.
     look_up = _meet if number and kind is not complex else _meet.__wrapped__
@@ -146,7 +154,7 @@ def _meet(
     )
     if inexact:
         common = inexact_dtype(common, weak)
-    return common, weak, scalar(number, common, kind is not bool)
+    return common, weak, scalar(number, common, weak)
 
 
 # -- one shape -------------------------------------------------------------------------

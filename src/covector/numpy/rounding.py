@@ -76,7 +76,7 @@ def _is_whole(x: Any) -> bool:
 
 @fused(host=np.trunc)
 def _trunc(x: Any) -> Any:
-    negative = lt(x, scalar(0, x.type.dtype))
+    negative = lt(x, scalar(0, x.type.dtype, True))
     return where(negative, rounding.ceil(x), rounding.floor(x))
 
 
@@ -127,13 +127,13 @@ def _round(who: str, a: Any, decimals: int, out: Any) -> Any:
 
 def _round_integers(x: Any, unit: int) -> Any:
     if unit.bit_length() > 8 * x.type.dtype.itemsize - 2:
-        return arithmetic.mul(x, scalar(0, x.type.dtype))
+        return arithmetic.mul(x, scalar(0, x.type.dtype, True))
     whole, rest = divmod(x, unit)
-    unit = scalar(unit, x.type.dtype)
-    rest_again, one = arithmetic.add(rest, rest), scalar(1, x.type.dtype)
-    odd = ne(and_(whole, one), scalar(0, x.type.dtype))
+    unit = scalar(unit, x.type.dtype, True)
+    rest_again, one = arithmetic.add(rest, rest), scalar(1, x.type.dtype, True)
+    odd = ne(and_(whole, one), scalar(0, x.type.dtype, True))
     up = or_(gt(rest_again, unit), and_(eq(rest_again, unit), odd))
-    return arithmetic.mul(arithmetic.add(whole, convert(up, x.type.dtype)), unit)
+    return arithmetic.mul(arithmetic.add(whole, convert(up, x.type.dtype, True)), unit)
 
 
 def _round_parts(x: Any, decimals: int) -> Any:
@@ -144,7 +144,7 @@ def _round_parts(x: Any, decimals: int) -> Any:
         return _to_even(x)
     wide = dtypes.float32 if x.type.dtype.itemsize < 4 else x.type.dtype
     if 10.0 ** max(decimals, -decimals) > finfo(wide).max:
-        return x if decimals > 0 else arithmetic.mul(x, scalar(0, x.type.dtype))
+        return x if decimals > 0 else arithmetic.mul(x, scalar(0, x.type.dtype, True))
     out = _round_decimals(convert(x, wide, x.type.weak), decimals=decimals)
     return convert(out, x.type.dtype, x.type.weak)
 
@@ -160,13 +160,13 @@ def _round_decimals_on_host(x: Any, *, decimals: int) -> Any:
 
 @fused(host=_round_decimals_on_host)
 def _round_decimals(x: Any, *, decimals: int) -> Any:
-    factor = scalar(10 ** max(decimals, -decimals), x.type.dtype)
+    factor = scalar(10 ** max(decimals, -decimals), x.type.dtype, True)
     scale, back = arithmetic.mul, arithmetic.div
     if decimals < 0:
         scale, back = back, scale
     out = back(_to_even(scale(x, factor)), factor)
     # Where the scaled number is too large to have a fraction, x has too few digits.
-    large = eq(abs_(scale(x, factor)), scalar(np.inf, x.type.dtype))
+    large = eq(abs_(scale(x, factor)), scalar(np.inf, x.type.dtype, True))
     return where(large, x, out)
 
 
@@ -190,6 +190,6 @@ def modf(x: Any, /, out: Any = None) -> tuple[Array, Array]:
 
 @fused(host=np.modf)
 def _modf(x: Any) -> Any:
-    whole, zero = _trunc(x), scalar(0, x.type.dtype)
-    infinite = eq(abs_(x), scalar(np.inf, x.type.dtype))
+    whole, zero = _trunc(x), scalar(0, x.type.dtype, True)
+    infinite = eq(abs_(x), scalar(np.inf, x.type.dtype, True))
     return copysign(where(infinite, zero, arithmetic.sub(x, whole)), x), whole

@@ -1,0 +1,61 @@
+"""Functions beyond the elementary ones that NumPy has: sinc and I₀."""
+
+import math
+from typing import Any
+
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import scalar
+from covector.errors import DTypeError
+from covector.numpy.compiled import fused
+from covector.numpy.promote import inexact
+from covector.ops.arithmetic import add, div, mul
+from covector.ops.comparison import lt
+from covector.ops.magnitude import abs_
+from covector.ops.selection import where
+from covector.ops.transcendental import exp, sin
+
+__all__ = ["i0", "sinc"]
+
+#: sin(y)/y = Σ (−1)ᵏ y²ᵏ / (2k + 1)!; eight terms are enough for |y| ≤ ½ in float64
+_SINC_SERIES = [(-1) ** k / math.factorial(2 * k + 1) for k in range(8)]
+
+
+def sinc(x: Any, /) -> Array:
+    """sin(πx) / (πx), which is 1 at 0; its derivatives of any order are right there
+    too.
+
+    >>> print(sinc(0.5).round(4), sinc(0))
+    0.6366 1.0
+    """
+    return _sinc(inexact("sinc", x))
+
+
+@fused()
+def _sinc(x: Any) -> Any:
+    dtype = x.type.dtype
+    y = mul(x, scalar(math.pi, dtype, x.type.weak))
+    near = lt(abs_(y), scalar(0.5, dtypes.real_part(dtype), True))
+    # Each branch gets numbers that it can work with where the other one is taken.
+    small = where(near, y, scalar(0, dtype, True))
+    square = mul(small, small)
+    series = scalar(_SINC_SERIES[-1], dtype, x.type.weak)
+    for coefficient in _SINC_SERIES[-2::-1]:
+        series = add(mul(series, square), scalar(coefficient, dtype, x.type.weak))
+    large = where(near, scalar(1, dtype, True), y)
+    return where(near, series, div(sin(large), large))
+
+
+def i0(x: Any) -> Array:
+    """The modified Bessel function of order 0, I₀, of real numbers.
+
+    Raises:
+      DTypeError: x is complex.
+
+    >>> print(i0(0), i0(1).round(4))
+    1.0 1.2661
+    """
+    x = inexact("i0", x)
+    if dtypes.is_complex(x.type.dtype):
+        raise DTypeError(f"i0 needs real numbers, but got {x.type}.")
+    return mul(exp(abs_(x)), bessel_i0e(x))
