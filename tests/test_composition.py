@@ -1,8 +1,8 @@
 """Every pair of transformations composes, and third order works.
 
 Each wrapper takes an elementwise function to one that is either equal to it or its
-derivative. So the sine under any stack of wrappers is one of sin, cos, −sin, −cos, according
-to how many of the wrappers differentiate.
+derivative. So the sine under any stack of wrappers is one of sin, cos, −sin, −cos,
+according to how many of the wrappers differentiate.
 """
 
 import itertools
@@ -140,7 +140,9 @@ def order(names):
 
 
 def refuses(names):
-    """Forward mode of what has only a reverse rule, unless that is differentiated within."""
+    """Forward mode of what has only a reverse rule, unless that is differentiated
+    within.
+    """
     for i, name in enumerate(names):
         if name == "custom_vjp":
             return any(outer in FORWARD for outer in names[:i])

@@ -1,7 +1,7 @@
 """What errors say: who, what was wanted, what came, and the way out.
 
-After each error the library is in a clean state: the base trace is watching again, and the
-next call works.
+After each error the library is in a clean state: the base trace is watching again, and
+the next call works.
 """
 
 import threading
@@ -39,7 +39,12 @@ def vector_loss(x):
 
 
 def test_the_gradient_of_a_vector():
-    with says(errors.NotScalar, r"grad of vector_loss \(test_errors.py:\d+\)", "f32\\[4\\]", "jacrev"):
+    with says(
+        errors.NotScalar,
+        r"grad of vector_loss \(test_errors.py:\d+\)",
+        "f32\\[4\\]",
+        "jacrev",
+    ):
         cv.grad(vector_loss)(X)
     assert cv.grad(vector_loss, reduce=cnp.sum)(X).tolist() == [2.0] * 4
 
@@ -60,14 +65,18 @@ def test_the_gradient_of_a_complex_result():
 
 
 def test_the_gradient_with_respect_to_an_integer():
-    with says(errors.NotDifferentiable, "argument 0 is i32", "astype", "allow_int=True"):
+    with says(
+        errors.NotDifferentiable, "argument 0 is i32", "astype", "allow_int=True"
+    ):
         cv.grad(lambda x: x * 2.0)(1)
     with says(errors.NotDifferentiable, r"argument 1\['w'\] is i32\[2\]"):
         cv.grad(lambda x, p: x * p["w"].sum(), argnums=1)(1.0, {"w": np.array([1, 2])})
 
 
 def test_a_holomorphic_gradient_of_real_numbers():
-    with says(errors.NotDifferentiable, "holomorphic=True needs complex", "argument 0 is f32"):
+    with says(
+        errors.NotDifferentiable, "holomorphic=True needs complex", "argument 0 is f32"
+    ):
         cv.grad(lambda x: x, holomorphic=True)(1.0)
 
 
@@ -94,14 +103,18 @@ def test_cotangents_of_another_structure_or_type():
     _, pull = cv.vjp(lambda x: {"a": x}, X)
     with says(errors.TreeMismatch, "pullback", "structure of the value"):
         pull(X)
-    with says(errors.TypeMismatch, "cotangent of type f32\\[4\\]", "i32\\[4\\]", "astype"):
+    with says(
+        errors.TypeMismatch, "cotangent of type f32\\[4\\]", "i32\\[4\\]", "astype"
+    ):
         pull({"a": np.arange(4)})
     with says(errors.TypeMismatch, "one argument"):
         pull(X, X)
 
 
 def test_the_transpose_of_what_is_not_linear():
-    with says(errors.NotDifferentiable, "linear function", "mul at .*test_errors.py", "vjp"):
+    with says(
+        errors.NotDifferentiable, "linear function", "mul at .*test_errors.py", "vjp"
+    ):
         cv.linear_transpose(lambda x: x * x, 1.0)
 
 
@@ -126,7 +139,9 @@ def test_custom_rules_that_are_missing_or_wrong():
         cv.grad(f)(1.0)
     g = cv.custom_vjp(lambda x, y: x * y)
     g.defvjp(lambda x, y: (x * y, None), lambda _, ct: (ct,))
-    with says(errors.TreeMismatch, "one cotangent per argument \\(2\\)", "a tuple of 1"):
+    with says(
+        errors.TreeMismatch, "one cotangent per argument \\(2\\)", "a tuple of 1"
+    ):
         cv.grad(g)(1.0, 2.0)
     g.defvjp(lambda x, y: (x * y, None), lambda _, ct: (ct, cnp.ones(3)))
     with says(errors.TypeMismatch, "cotangent of type f32\\[\\]", "f32\\[3\\]"):
@@ -138,13 +153,22 @@ def test_custom_rules_that_are_missing_or_wrong():
 
 def test_a_traced_value_as_a_bool():
     with says(
-        errors.TracerBoolConversionError, "known bool", "f32|bool", "where", "static_argnums"
+        errors.TracerBoolConversionError,
+        "known bool",
+        "f32|bool",
+        "where",
+        "static_argnums",
     ):
         cv.jit(lambda x: 1 if x > 0 else 2)(1.0)
 
 
 def test_a_traced_value_as_an_integer_or_shape():
-    with says(errors.TracerIntegerConversionError, "known integer", "i32\\[\\]", "static_argnums"):
+    with says(
+        errors.TracerIntegerConversionError,
+        "known integer",
+        "i32\\[\\]",
+        "static_argnums",
+    ):
         cv.jit(lambda n: list(range(n)))(3)
     with says(errors.TracerIntegerConversionError, "known integer"):
         cv.jit(lambda n: int(n))(3)
@@ -160,12 +184,16 @@ def test_a_traced_value_as_an_index_of_a_list():
 
 
 def test_a_traced_value_as_a_float():
-    with says(errors.ConcretizationTypeError, r"float\(\) needs a known number", "astype"):
+    with says(
+        errors.ConcretizationTypeError, r"float\(\) needs a known number", "astype"
+    ):
         cv.jit(lambda x: float(x))(1.0)
 
 
 def test_a_traced_value_in_numpy():
-    with says(errors.TracerArrayConversionError, "NumPy needs the values", "covector.numpy"):
+    with says(
+        errors.TracerArrayConversionError, "NumPy needs the values", "covector.numpy"
+    ):
         cv.jit(lambda x: np.sin(x))(X)
 
 
@@ -179,7 +207,9 @@ def test_a_traced_value_says_where_it_was_made():
         y = x + 1
         return bool(y)
 
-    with says(errors.TracerBoolConversionError, r"made at .*test_errors.py:\d+", "jit|f"):
+    with says(
+        errors.TracerBoolConversionError, r"made at .*test_errors.py:\d+", "jit|f"
+    ):
         cv.jit(f)(1.0)
 
 
@@ -196,7 +226,12 @@ def test_a_leaked_value_names_the_line_that_made_it():
 
     cv.jit(f)(1.0)
     line = f.__code__.co_firstlineno + 1
-    with says(errors.UnexpectedTracerError, "f32\\[\\]", "had ended", f"test_errors.py:{line} "):
+    with says(
+        errors.UnexpectedTracerError,
+        "f32\\[\\]",
+        "had ended",
+        f"test_errors.py:{line} ",
+    ):
         kept[0] + 1
     with says(errors.UnexpectedTracerError, "had ended"):
         cv.jit(lambda x: x + kept[0])(1.0)
@@ -221,7 +256,9 @@ def test_a_value_leaked_from_a_derivative_or_a_batch_names_the_function(transfor
 
 
 def test_an_argument_that_is_no_array():
-    with says(errors.StaticArgumentError, "argument 1 is 'fast' of type str", "static_argnums"):
+    with says(
+        errors.StaticArgumentError, "argument 1 is 'fast' of type str", "static_argnums"
+    ):
         cv.jit(lambda x, mode: x)(1.0, "fast")
     with says(errors.StaticArgumentError, "keyword argument mode", "static_argnames"):
         cv.jit(lambda x, mode: x)(1.0, mode="fast")
@@ -229,7 +266,12 @@ def test_an_argument_that_is_no_array():
 
 def test_a_static_argument_that_cannot_be_hashed():
     f = cv.jit(lambda x, sizes: x, static_argnums=1)
-    with says(errors.StaticArgumentError, "static argument 1 must be hashable", "list", "tuple"):
+    with says(
+        errors.StaticArgumentError,
+        "static argument 1 must be hashable",
+        "list",
+        "tuple",
+    ):
         f(1.0, [1, 2])
 
 
@@ -282,7 +324,11 @@ def test_in_axes_that_is_no_prefix():
 
 
 def test_mapped_sizes_that_differ():
-    with says(errors.AxisError, "one size", r"argument 1 is f32\[3\], mapped over axis 0 of size 3"):
+    with says(
+        errors.AxisError,
+        "one size",
+        r"argument 1 is f32\[3\], mapped over axis 0 of size 3",
+    ):
         cv.vmap(lambda x, y, z: x)(X, X[:3], X)
 
 
@@ -375,7 +421,9 @@ def test_an_error_on_one_thread_leaves_the_others_alone():
 
 
 def test_options_that_do_not_exist_or_cannot_be():
-    with says(errors.SettingError, "no option 'enable_x46'", "Did you mean 'enable_x64'"):
+    with says(
+        errors.SettingError, "no option 'enable_x46'", "Did you mean 'enable_x64'"
+    ):
         cv.config.update("jax_enable_x46", True)
     with says(errors.SettingError, "numpy_dtype_promotion must be one of", "'loose'"):
         cv.config.update("numpy_dtype_promotion", "loose")

@@ -1,7 +1,8 @@
-"""Options as users set them: ``config.update`` for the process, ``with`` blocks for a thread.
+"""Options as users set them: ``config.update`` for the process, ``with`` blocks for a
+thread.
 
-Every option that can change a program is a field of ``covector.options.Options``; names are
-accepted with and without the prefix ``jax_``, under which the ecosystem knows them.
+Every option that can change a program is a field of ``covector.options.Options``; names
+are accepted with and without the prefix ``jax_``, under which the ecosystem knows them.
 """
 
 from collections.abc import Callable
@@ -120,12 +121,14 @@ numpy_dtype_promotion = _block(
 )
 numpy_rank_promotion = _block(
     "numpy_rank_promotion",
-    "'allow', 'warn' or 'raise' where operands of different ranks meet, until the block "
+    "'allow', 'warn' or 'raise' where operands of different ranks meet, until the "
+    "block "
     "ends.",
 )
 threefry_partitionable = _block(
     "threefry_partitionable",
-    "Which of the two published threefry streams random bits come from, until the block "
+    "Which of the two published threefry streams random bits come from, until the "
+    "block "
     "ends.",
 )
 default_device = _block(

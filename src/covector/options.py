@@ -2,7 +2,8 @@
 
 ``Options`` is wholly in every cache key, so a program compiled under other options is
 never used by mistake. ``Settings`` (checks, logging) never enters a key. Both have a
-process-wide value; a ``with options(...)`` block overrides it for the thread that runs it.
+process-wide value; a ``with options(...)`` block overrides it for the thread that runs
+it.
 """
 
 import contextlib
@@ -84,7 +85,8 @@ def _check(name: str, value: Any) -> None:
     choices = _CHOICES.get(name)
     if choices is not None and value not in choices:
         raise SettingError(
-            f"the option {name} must be one of {', '.join(map(repr, choices))}, but got "
+            f"the option {name} must be one of {', '.join(map(repr, choices))}, but "
+            "got "
             f"{value!r}."
         )
 

@@ -1,7 +1,7 @@
 """Python and NumPy values become arrays here, and nowhere else.
 
-Python scalars are weak: they give way to the element type of what they meet. 64-bit values
-narrow to 32 bits unless ``enable_x64`` is on.
+Python scalars are weak: they give way to the element type of what they meet. 64-bit
+values narrow to 32 bits unless ``enable_x64`` is on.
 """
 
 from functools import lru_cache
@@ -28,7 +28,8 @@ def _scalar(
         if not limits.min <= value <= limits.max:
             raise IntegerOverflow(
                 f"the Python integer {value} does not fit {dtypes.short_name(dtype)}, "
-                f"which holds {limits.min} to {limits.max}. Convert the array it meets to "
+                f"which holds {limits.min} to {limits.max}. Convert the array it meets "
+                "to "
                 "a wider dtype, or the number to an array of its own."
             )
     values = np.asarray(value).astype(dtype)

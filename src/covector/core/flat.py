@@ -47,7 +47,8 @@ class FlatFunction:
             where = f" at {tree.keystr(paths[0])}" if paths and paths[0] else ""
             raise TypeMismatch(
                 f"{self.who} must return arrays and numbers, but its result{where} is "
-                f"{x!r} of type {type(x).__name__}. Return it as static data beside the "
+                f"{x!r} of type {type(x).__name__}. Return it as static data beside "
+                "the "
                 "function, or not at all."
             ) from None
 
@@ -56,7 +57,8 @@ def split_aux(out: Any, who: str) -> tuple[Any, Any]:
     """``(result, aux)`` of a function with ``has_aux``."""
     if not isinstance(out, tuple | list) or len(out) != 2:
         raise TypeMismatch(
-            f"{who} with has_aux=True needs a function that returns a pair (result, aux), "
+            f"{who} with has_aux=True needs a function that returns a pair (result, "
+            "aux), "
             f"but it returned {describe(out)}."
         )
     return out[0], out[1]
@@ -72,7 +74,9 @@ def describe(x: Any) -> str:
 
 
 def argument_path(in_tree: Any, i: int) -> str:
-    """Leaf i of ``(args, kwargs)`` in words: ``argument 0['w']``, ``keyword argument x``."""
+    """Leaf i of ``(args, kwargs)`` in words: ``argument 0['w']``, ``keyword argument
+    x``.
+    """
     path = tree.leaf_path(in_tree, i)
     if path[0].idx == 0:
         return f"argument {path[1].idx}{tree.keystr(path[2:])}"
@@ -98,7 +102,8 @@ def bind_arguments(
     bound.apply_defaults()
     if bound.kwargs:
         raise TypeMismatch(
-            f"{function_line(fun)} has its own derivative rule, which takes arguments by "
+            f"{function_line(fun)} has its own derivative rule, which takes arguments "
+            "by "
             f"position, but {', '.join(bound.kwargs)} can only be passed by keyword."
         )
     return bound.args

@@ -7,8 +7,8 @@
         return e }
 
 Inputs, the results of equations, and nothing else are variables (``Var``). Any other
-operand is a concrete array, a *literal*. A Jaxpr is closed: what its function captured from
-outside is either a literal or has become a leading input.
+operand is a concrete array, a *literal*. A Jaxpr is closed: what its function captured
+from outside is either a literal or has become a leading input.
 """
 
 from collections.abc import Callable, Iterable, Sequence

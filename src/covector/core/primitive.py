@@ -1,7 +1,7 @@
 """``Primitive``: an operation as a value that carries its own rules.
 
-The fields of an operation are its parameters, its methods are its rules. Each trace asks
-one rule:
+The fields of an operation are its parameters, its methods are its rules. Each trace
+asks one rule:
 
     type_rule      staging      what types come out?
     on_host        evaluation   the value, by NumPy: the reference meaning
@@ -13,8 +13,9 @@ one rule:
     batch          vmap         the operation over a batch
     lower          compilation  which StableHLO?
 
-Operations are interned: ``Sum((0,))`` is the same object each time, so an operation can be
-compared by identity and keep what was worked out about it (its types, its executables).
+Operations are interned: ``Sum((0,))`` is the same object each time, so an operation can
+be compared by identity and keep what was worked out about it (its types, its
+executables).
 """
 
 from collections.abc import Callable, Sequence
@@ -55,7 +56,8 @@ class Primitive(metaclass=Interned):
     on_host: Any = None
     evaluate: Any = None
     #: ``linearize(active, *primals)`` gives ``(outs, push)``, with ``push`` linear from
-    #: tangents (None where inactive) to tangents; only where ``differential`` will not do
+    #: tangents (None where inactive) to tangents; only where ``differential`` will not
+    #: do
     linearize: Any = None
     #: ``stage(trace, args)``: for operations that are written down in another form
     stage: Any = None
@@ -135,7 +137,9 @@ class Primitive(metaclass=Interned):
         return outs, (total,)
 
     def transpose(self, cotangents: Sequence[Any], *args: Any) -> Sequence[Any]:
-        """Cotangents of the ``Linear`` entries of ``args``; None elsewhere, or for zero."""
+        """Cotangents of the ``Linear`` entries of ``args``; None elsewhere, or for
+        zero.
+        """
         raise self._missing("transpose", "reverse-mode differentiation", args)
 
     def batch(self, size: int, args: Sequence[Any], dims: Sequence[int | None]) -> Any:

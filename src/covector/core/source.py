@@ -1,8 +1,8 @@
 """Where in the user's program a value was made.
 
-While tracing, one frame is remembered per operation as (code, instruction offset), which
-costs a few attribute reads; it becomes a file and a line only when something is printed
-or lowered.
+While tracing, one frame is remembered per operation as (code, instruction offset),
+which costs a few attribute reads; it becomes a file and a line only when something is
+printed or lowered.
 """
 
 import os
@@ -51,7 +51,7 @@ def _internal(code: CodeType) -> bool:
 
 def user_line() -> Line | None:
     """The innermost frame that is not the library's own."""
-    frame = sys._getframe(1)  # noqa: SLF001  there is no cheaper public way
+    frame = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         known = _is_internal.get(code)

@@ -1,9 +1,9 @@
 """Staging: run a function on tracers and write down what it does.
 
 What is known stays known: a pure operation whose operands are all concrete and small is
-evaluated at once, so shape arithmetic on Python numbers can still be used as a shape. What
-touches a tracer is written down. Tracers of outer traces, and large concrete arrays, become
-*captured* inputs, which stand before the function's own.
+evaluated at once, so shape arithmetic on Python numbers can still be used as a shape.
+What touches a tracer is written down. Tracers of outer traces, and large concrete
+arrays, become *captured* inputs, which stand before the function's own.
 """
 
 from collections.abc import Callable, Sequence

@@ -2,10 +2,10 @@
 
     current.trace.process(op, args)      every operation, always, goes through this line
 
-The base trace runs operations. A transformation puts its own trace in the cell for as long
-as it runs the user's function, and hands that function *tracers*: stand-ins for arrays that
-know what the trace needs. A trace handles its own tracers and passes everything else to the
-trace below, its ``parent``.
+The base trace runs operations. A transformation puts its own trace in the cell for as
+long as it runs the user's function, and hands that function *tracers*: stand-ins for
+arrays that know what the trace needs. A trace handles its own tracers and passes
+everything else to the trace below, its ``parent``.
 """
 
 import threading
@@ -70,7 +70,8 @@ class Tracer(Array):
 
     def _unknown(self, use: str) -> str:
         return (
-            f"{use}, but here it is a traced value of type {self.type}, which stands for "
+            f"{use}, but here it is a traced value of type {self.type}, which stands "
+            "for "
             f"every value of that type. {self.origin()} "
         )
 
@@ -87,7 +88,8 @@ class Tracer(Array):
         raise TracerIntegerConversionError(
             self._unknown(f"{use} needs a known integer")
             + "To index, use an array or covector.lax.dynamic_index_in_dim; for a shape or "
-            "a range, make the argument static (static_argnums of jit) or compute it from "
+            "a range, make the argument static (static_argnums of jit) or compute it "
+            "from "
             "shapes and Python numbers."
         )
 
@@ -136,13 +138,17 @@ def check_scope(tracer: Tracer, running: Trace | None) -> None:
     """Raise where ``tracer`` is used outside of the trace that made it."""
     if not tracer.trace.alive:
         raise UnexpectedTracerError(
-            f"A traced value of type {tracer.type} was used after the transformation that "
-            f"made it had ended. {tracer.origin()} It probably escaped through a global, an "
+            f"A traced value of type {tracer.type} was used after the transformation "
+            "that "
+            f"made it had ended. {tracer.origin()} It probably escaped through a "
+            "global, an "
             "attribute or a list. Return it from the transformed function instead."
         )
     if not within(tracer.trace, running):
         raise UnexpectedTracerError(
-            f"A traced value of type {tracer.type} was used in code that runs outside of "
-            f"{tracer.trace.name}. {tracer.origin()} A custom rule, a callback or another "
+            f"A traced value of type {tracer.type} was used in code that runs outside "
+            "of "
+            f"{tracer.trace.name}. {tracer.origin()} A custom rule, a callback or "
+            "another "
             "thread probably closes over it: pass it as an argument instead."
         )

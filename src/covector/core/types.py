@@ -1,8 +1,9 @@
 """``ArrayType``: what is known of an array before it has a value.
 
 A type is a shape, an element type, and whether the element type is *weak* (came from a
-Python scalar and gives way to others). Types are interned: equal types are one object, so
-equality is identity, and a tuple of types is a dictionary key that costs nothing to hash.
+Python scalar and gives way to others). Types are interned: equal types are one object,
+so equality is identity, and a tuple of types is a dictionary key that costs nothing to
+hash.
 """
 
 from typing import Any

@@ -32,7 +32,8 @@ def _named(axis_name: AxisName, who: str) -> tuple[Any, ...]:
             near = get_close_matches(str(name), [str(a) for a in axes], 1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise AxisError(
-                f"{who} over the axis {name!r}, but the named axes here are {known}.{hint} "
+                f"{who} over the axis {name!r}, but the named axes here are "
+                f"{known}.{hint} "
                 "An axis gets its name from vmap(..., axis_name=...)."
             )
     return tuple(names)
@@ -87,8 +88,8 @@ def _over(make: Callable[[Any], Any], x: Any, axis_name: AxisName, who: str) -> 
 def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     """The sum over named axes of ``x``, an array or a tree of them.
 
-    A Python number is known to be the same everywhere: it is multiplied by the size of the
-    axes at once, so ``psum(1, 'i')`` is an int.
+    A Python number is known to be the same everywhere: it is multiplied by the size of
+    the axes at once, so ``psum(1, 'i')`` is an int.
 
     >>> import covector as cv
     >>> cv.vmap(lambda x: x / psum(x, "i"), axis_name="i")(cv.numpy.ones(4)).tolist()
@@ -193,8 +194,8 @@ def all_to_all(
     axis_index_groups: Any = None,
     tiled: bool = False,
 ) -> Any:
-    """Array axis ``split_axis`` is divided among the members of a named axis, and what a
-    member gets from the others is put along ``concat_axis``.
+    """Array axis ``split_axis`` is divided among the members of a named axis, and what
+    a member gets from the others is put along ``concat_axis``.
 
     >>> import covector as cv
     >>> x = cv.numpy.arange(4).reshape(2, 2)
@@ -205,12 +206,15 @@ def all_to_all(
     name, size = _one(axis_name, "all_to_all")
     return _each(
         x,
-        lambda v: AllToAll(name, size, split_axis % v.ndim, concat_axis % v.ndim, tiled)(v),
+        lambda v: AllToAll(
+            name, size, split_axis % v.ndim, concat_axis % v.ndim, tiled
+        )(v),
     )
 
 
 def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
-    """Values sent round a named axis by (source, target) pairs; zeros where none arrives.
+    """Values sent round a named axis by (source, target) pairs; zeros where none
+    arrives.
 
     >>> import covector as cv
     >>> shift = lambda x: ppermute(x, "i", [(0, 1), (1, 2)])
@@ -256,6 +260,7 @@ def _each(x: Any, fun: Callable[[Any], Any]) -> Any:
 def _no_groups(groups: Any, who: str) -> None:
     if groups is not None:
         raise TypeMismatch(
-            f"{who}: axis_index_groups has no meaning over the axis of a vmap. Give the "
+            f"{who}: axis_index_groups has no meaning over the axis of a vmap. Give "
+            "the "
             "groups an axis of their own, with a second vmap."
         )

@@ -1,10 +1,10 @@
 """From a program to something that runs: lower, compile, and call with arrays.
 
-``Compiled`` is the end of every path to XLA: of ``jit``, and of eager operations that are
-too large for NumPy.
+``Compiled`` is the end of every path to XLA: of ``jit``, and of eager operations that
+are too large for NumPy.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from covector.core.array import ConcreteArray

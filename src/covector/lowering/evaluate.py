@@ -3,8 +3,8 @@
     small, values at hand      NumPy, in well under a microsecond      ``op.on_host``
     everything else            one compiled operation, kept            ``op.lower``
 
-XLA needs some 25 ms to compile one addition and 4 µs to run it; NumPy runs it in 0.3 µs. So
-what is small is never compiled.
+XLA needs some 25 ms to compile one addition and 4 µs to run it; NumPy runs it in 0.3
+µs. So what is small is never compiled.
 """
 
 import contextvars

@@ -1,8 +1,8 @@
 """The one window on ``jaxlib.mlir``: types, attributes, operations, modules.
 
-Everything belongs to one MLIR context, which is not thread-safe: building a module happens
-under ``building()``, which holds the lock. Types and attributes are cached for the life of
-the process, since making them costs as much as making an operation.
+Everything belongs to one MLIR context, which is not thread-safe: building a module
+happens under ``building()``, which holds the lock. Types and attributes are cached for
+the life of the process, since making them costs as much as making an operation.
 """
 
 import contextlib

@@ -1,8 +1,9 @@
 """From a Jaxpr to a StableHLO module.
 
-Each equation asks its operation to ``lower``; the ``Lowering`` it is handed knows the types
-of the equation and where to put operations. A program that is called becomes a function,
-one per program however often it is called, so repeated layers stay repeated calls.
+Each equation asks its operation to ``lower``; the ``Lowering`` it is handed knows the
+types of the equation and where to put operations. A program that is called becomes a
+function, one per program however often it is called, so repeated layers stay repeated
+calls.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +31,8 @@ class Lowering:
         self.point = point
         self.equation: Equation = None  # type: ignore[assignment]  set for each equation
         self.location: Any = None
-        #: by identity: the array (kept alive, so the identity stays its own) and its value
+        #: by identity: the array (kept alive, so the identity stays its own) and its
+        #: value
         self._literals: dict[int, tuple[ConcreteArray, Value]] = {}
 
     # -- the equation at hand ----------------------------------------------------------
@@ -57,10 +59,11 @@ class Lowering:
         regions: int = 0,
         **attributes: Any,
     ) -> Any:
-        """Add one operation; attributes are MLIR spellings, tuples of ints, or attributes.
+        """Add one operation; attributes are MLIR spellings, tuples of ints, or
+        attributes.
 
-        The result types are those of the equation unless given. Returns the one result, or
-        the operation when it has several results or regions still to be filled.
+        The result types are those of the equation unless given. Returns the one result,
+        or the operation when it has several results or regions still to be filled.
         """
         types = self.out_types if types is None else types
         made = hlo.operation(
@@ -165,7 +168,8 @@ class ModuleLowering:
     def __init__(self, name: str, platform: str) -> None:
         self.platform = platform
         self.module = hlo.Module(name)
-        #: functions by program (kept, so that its identity stays its own), with their calls
+        #: functions by program (kept, so that its identity stays its own), with their
+        #: calls
         self._functions: dict[int, tuple[Jaxpr, str, list[Any]]] = {}
 
     def function(self, jaxpr: Jaxpr, name: str, public: bool = False) -> hlo.Function:

@@ -1,8 +1,8 @@
 """Activation functions: elementwise, and differentiable wherever they can be.
 
-At a kink the derivative is that of the flat side (``relu`` has slope 0 at 0). Functions that
-would overflow on the side they do not use are computed from an argument that is safe there,
-so that gradients are finite too.
+At a kink the derivative is that of the flat side (``relu`` has slope 0 at 0). Functions
+that would overflow on the side they do not use are computed from an argument that is
+safe there, so that gradients are finite too.
 """
 
 from typing import Any
@@ -50,7 +50,7 @@ def relu6(x: Any) -> Any:
 
 
 def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
-    """x where it is not negative, and negative_slope · x where it is.
+    """X where it is not negative, and negative_slope · x where it is.
 
     >>> leaky_relu(cnp.array([-1.0, 2.0]), 0.5).tolist()
     [-0.5, 2.0]
@@ -96,7 +96,7 @@ def log_sigmoid(x: Any) -> Any:
 
 
 def silu(x: Any) -> Any:
-    """x · sigmoid(x) (Hendrycks & Gimpel 2016; Ramachandran et al. 2017, as swish).
+    """X · sigmoid(x) (Hendrycks & Gimpel 2016; Ramachandran et al. 2017, as swish).
 
     >>> float(silu(0.0))
     0.0
@@ -109,7 +109,7 @@ swish = silu
 
 
 def gelu(x: Any, approximate: bool = True) -> Any:
-    """x · Φ(x), with Φ the normal distribution function (Hendrycks & Gimpel 2016).
+    """X · Φ(x), with Φ the normal distribution function (Hendrycks & Gimpel 2016).
 
     Args:
       approximate: by tanh(√(2/π) (x + 0.044715 x³)), which differs by at most 5e-4.
@@ -125,7 +125,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
 
 
 def elu(x: Any, alpha: Any = 1.0) -> Any:
-    """x where it is positive, alpha · (eˣ − 1) elsewhere (Clevert et al. 2015).
+    """X where it is positive, alpha · (eˣ − 1) elsewhere (Clevert et al. 2015).
 
     >>> elu(cnp.array([2.0, 0.0])).tolist()
     [2.0, 0.0]
@@ -156,7 +156,7 @@ def selu(x: Any) -> Any:
 
 
 def soft_sign(x: Any) -> Any:
-    """x / (1 + |x|).
+    """X / (1 + |x|).
 
     >>> float(soft_sign(1.0))
     0.5
@@ -186,7 +186,7 @@ def hard_sigmoid(x: Any) -> Any:
 
 
 def hard_silu(x: Any) -> Any:
-    """x · hard_sigmoid(x) (Howard et al. 2019, as hard-swish).
+    """X · hard_sigmoid(x) (Howard et al. 2019, as hard-swish).
 
     >>> float(hard_silu(3.0))
     3.0
@@ -199,7 +199,7 @@ hard_swish = hard_silu
 
 
 def mish(x: Any) -> Any:
-    """x · tanh(softplus(x)) (Misra 2019).
+    """X · tanh(softplus(x)) (Misra 2019).
 
     >>> float(mish(0.0))
     0.0
@@ -253,7 +253,8 @@ def log1mexp(x: Any) -> Any:
 
 
 def glu(x: Any, axis: int = -1) -> Any:
-    """The first half along an axis, times the sigmoid of the second (Dauphin et al. 2017).
+    """The first half along an axis, times the sigmoid of the second (Dauphin et al.
+    2017).
 
     Raises:
       ValueError: the axis has odd length.

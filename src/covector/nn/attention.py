@@ -101,8 +101,10 @@ def _check(query: Any, key: Any, value: Any) -> None:
     )
     if not good:
         raise TypeMismatch(
-            "dot_product_attention needs a query [batch, t, heads, depth] and a key and a "
-            "value [batch, s, groups, depth], with heads a multiple of groups and floating "
+            "dot_product_attention needs a query [batch, t, heads, depth] and a key "
+            "and a "
+            "value [batch, s, groups, depth], with heads a multiple of groups and "
+            "floating "
             f"point elements, but got {query.type}, {key.type} and {value.type}."
         )
 
@@ -114,7 +116,9 @@ def _allowed(
     lengths: tuple[Any, Any],
     window: int | tuple[int, int] | None,
 ) -> Any:
-    """Which positions attend to which, ``[batch, heads, t, s]`` or what broadcasts to it."""
+    """Which positions attend to which, ``[batch, heads, t, s]`` or what broadcasts to
+    it.
+    """
     _, t, s = sizes
     rows, columns = cnp.arange(t)[:, None], cnp.arange(s)[None, :]
     conditions = [] if mask is None else [as_array(mask)]

@@ -1,8 +1,8 @@
 """Initializers: functions of a key, a shape and a dtype that give the first weights.
 
-The usual ones keep the variance of signals on their way through a layer: weights are drawn
-with variance scale / fan, where ``fan`` counts the inputs of a unit (He, LeCun), its outputs,
-or their mean (Glorot).
+The usual ones keep the variance of signals on their way through a layer: weights are
+drawn with variance scale / fan, where ``fan`` counts the inputs of a unit (He, LeCun),
+its outputs, or their mean (Glorot).
 """
 
 import math
@@ -182,7 +182,8 @@ def variance_scaling(
         shape = tuple(shape)
         if len(shape) < 2:
             raise TypeMismatch(
-                f"variance_scaling needs a shape with an input and an output axis, but got "
+                "variance_scaling needs a shape with an input and an output axis, but "
+                "got "
                 f"{shape}. For biases use zeros."
             )
         kind = _dtype(dtype_, dtype)
@@ -218,7 +219,8 @@ def _drawn(key: Any, shape: Any, kind: Any, variance: Any, distribution: str) ->
     if name in ("truncated_normal", "uniform"):
         return _complex_disc(key, shape, kind, variance, truncated=name != "uniform")
     raise TypeMismatch(
-        "variance_scaling: distribution is truncated_normal, normal or uniform, but got "
+        "variance_scaling: distribution is truncated_normal, normal or uniform, but "
+        "got "
         f"{distribution!r}."
     )
 
@@ -226,7 +228,9 @@ def _drawn(key: Any, shape: Any, kind: Any, variance: Any, distribution: str) ->
 def _complex_disc(
     key: Any, shape: Any, kind: Any, variance: Any, truncated: bool
 ) -> Any:
-    """Complex weights with a random angle, uniform in a disc or normal in one of radius 2."""
+    """Complex weights with a random angle, uniform in a disc or normal in one of radius
+    2.
+    """
     radius_key, angle_key = random.split(key)
     real = dtypes.real_part(kind)
     u = random.uniform(radius_key, shape, real)

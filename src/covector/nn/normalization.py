@@ -119,7 +119,8 @@ def standardize(
 
     Args:
       mean, variance: worked out over ``axis`` where they are not given.
-      algorithm: of the variance: "fast" as E[x²] − E[x]², "stable" from the differences.
+      algorithm: of the variance: "fast" as E[x²] − E[x]², "stable" from the
+        differences.
 
     >>> standardize(cnp.array([1.0, 3.0]), epsilon=0.0).tolist()
     [-1.0, 1.0]

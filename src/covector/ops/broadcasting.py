@@ -1,7 +1,8 @@
 """Spreading an array over new axes, and its adjoint, summing axes away.
 
-``BroadcastInDim`` ⇄ ``ReduceSum``. Also here: what every rule needs to bring operands to
-one shape (``unbroadcast``, ``spread_like``) or one batch axis (``move_axis``, ``align``).
+``BroadcastInDim`` ⇄ ``ReduceSum``. Also here: what every rule needs to bring operands
+to one shape (``unbroadcast``, ``spread_like``) or one batch axis (``move_axis``,
+``align``).
 """
 
 from collections.abc import Sequence
@@ -37,8 +38,10 @@ class BroadcastInDim(Primitive):
         )
         if not fits or list(self.axes) != sorted(set(self.axes)):
             raise TypeMismatch(
-                f"broadcast_in_dim cannot spread {x} over the shape {self.shape} with its "
-                f"axes at {self.axes}: each axis needs its own increasing place, and there "
+                f"broadcast_in_dim cannot spread {x} over the shape {self.shape} with "
+                "its "
+                f"axes at {self.axes}: each axis needs its own increasing place, and "
+                "there "
                 "its length or 1."
             )
         return (x.with_shape(self.shape),)
@@ -88,7 +91,9 @@ class ReduceSum(Primitive):
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         if not dtypes.is_numeric(x.dtype):
-            raise DTypeError(f"reduce_sum needs numbers, but got {x}; count_nonzero counts")
+            raise DTypeError(
+                f"reduce_sum needs numbers, but got {x}; count_nonzero counts"
+            )
         return (reduced_type("reduce_sum", x, self.axes),)
 
     def on_host(self, x: Any) -> Any:
@@ -192,7 +197,9 @@ def align(size: int, args: Sequence[Any], dims: Dims) -> list[Any]:
     return [batched(size, x, d) for x, d in zip(args, dims, strict=True)]
 
 
-def align_elementwise(size: int, args: Sequence[Any], dims: Dims) -> tuple[list[Any], int]:
+def align_elementwise(
+    size: int, args: Sequence[Any], dims: Dims
+) -> tuple[list[Any], int]:
     """Operands of an elementwise operation over a batch, and where the batch axis is.
 
     Scalars that are not batched stay scalars; everything else comes to one shape.
@@ -201,7 +208,8 @@ def align_elementwise(size: int, args: Sequence[Any], dims: Dims) -> tuple[list[
     ranks = [x.type.ndim - (d is not None) for x, d in zip(args, dims, strict=True)]
     rank = max(ranks)
     simple = all(
-        (r == rank) if d is not None else r == 0 for r, d in zip(ranks, dims, strict=True)
+        (r == rank) if d is not None else r == 0
+        for r, d in zip(ranks, dims, strict=True)
     )
     if simple and len(places) == 1:
         return list(args), places.pop()
@@ -213,7 +221,9 @@ def align_elementwise(size: int, args: Sequence[Any], dims: Dims) -> tuple[list[
             aligned.append(batched(size, x, d))
         else:
             full = next(
-                a.type.shape[:d_] + a.type.shape[d_ + 1 :] if d_ is not None else a.type.shape
+                a.type.shape[:d_] + a.type.shape[d_ + 1 :]
+                if d_ is not None
+                else a.type.shape
                 for a, d_, r_ in zip(args, dims, ranks, strict=True)
                 if r_ == rank
             )

@@ -1,12 +1,14 @@
 """Collectives: operations between the members of a named axis.
 
 A named axis is a batch axis of ``vmap`` that has a name. Where the axis is batched, an
-operation that names it is told so (``batch_named``) and becomes an ordinary operation along
-the batch axis: ``PSum`` a sum, ``AllGather`` nothing but a move of axes. Sizes of axes are
-fields, so that programs can be read, checked and remembered without their surroundings.
+operation that names it is told so (``batch_named``) and becomes an ordinary operation
+along
+the batch axis: ``PSum`` a sum, ``AllGather`` nothing but a move of axes. Sizes of axes
+are fields, so that programs can be read, checked and remembered without their
+surroundings.
 
-Adjoint pairs: PSum is its own; AllGather ⇄ PSumScatter; PPermute and AllToAll have their
-inverses.
+Adjoint pairs: PSum is its own; AllGather ⇄ PSumScatter; PPermute and AllToAll have
+their inverses.
 """
 
 from collections.abc import Sequence
@@ -66,7 +68,8 @@ class Collective(Primitive):
 
     def evaluate(self, *args: Any) -> Any:
         raise AxisError(
-            f"{self.name} over the axis {self.axis!r}, which nothing around it names. Call "
+            f"{self.name} over the axis {self.axis!r}, which nothing around it names. "
+            "Call "
             f"it in a function under vmap(..., axis_name={self.axis!r})."
         )
 
@@ -148,8 +151,9 @@ class AxisIndex(Collective):
 
 @dataclass(frozen=True, eq=False)
 class AllGather(Collective):
-    """The operands of all members along array axis ``at``: a new one, or, when ``tiled``,
-    end to end along an old one."""
+    """The operands of all members along array axis ``at``: a new one, or, when
+    ``tiled``, end to end along an old one.
+    """
 
     axis: Axis
     size: int
@@ -180,7 +184,9 @@ class AllGather(Collective):
 
 @dataclass(frozen=True, eq=False)
 class PSumScatter(Collective):
-    """The sum over the named axis, of which each member gets its part of array axis ``at``."""
+    """The sum over the named axis, of which each member gets its part of array axis
+    ``at``.
+    """
 
     axis: Axis
     size: int
@@ -198,7 +204,8 @@ class PSumScatter(Collective):
             need = "a multiple of" if self.tiled else "equal to"
             raise TypeMismatch(
                 f"psum_scatter over {self.axis!r} of size {self.size} scatters axis "
-                f"{self.at} of {x}: its length must be {need} {self.size}, but is {length}."
+                f"{self.at} of {x}: its length must be {need} {self.size}, but is "
+                f"{length}."
             )
         return (x.with_shape(tuple(shape)),)
 
@@ -218,7 +225,9 @@ class PSumScatter(Collective):
 
 @dataclass(frozen=True, eq=False)
 class AllToAll(Collective):
-    """Array axis ``split`` goes round the members, who put what they get along ``concat``."""
+    """Array axis ``split`` goes round the members, who put what they get along
+    ``concat``.
+    """
 
     axis: Axis
     size: int
@@ -260,7 +269,8 @@ class AllToAll(Collective):
         x = batched(size, x, dim)
         split = self.split + 1
         if self.tiled:
-            # [from, …, to · part, …] → the new batch is `to`, and `from` is concatenated
+            # [from, …, to · part, …] → the new batch is `to`, and `from` is
+            # concatenated
             x = move_axis(_divide(x, split, size), split, 0)
             x = move_axis(x, 1, self.concat + 1)
             return (_merge(x, self.concat + 1),), (0,)
@@ -270,8 +280,9 @@ class AllToAll(Collective):
 
 @dataclass(frozen=True, eq=False)
 class PPermute(Collective):
-    """Each member gets the operand of the one that ``pairs`` (from, to) sends to it; zeros
-    where none does."""
+    """Each member gets the operand of the one that ``pairs`` (from, to) sends to it;
+    zeros where none does.
+    """
 
     axis: Axis
     size: int
@@ -285,8 +296,10 @@ class PPermute(Collective):
         unique = len(set(sources)) == len(sources) and len(set(targets)) == len(targets)
         if not unique or any(not 0 <= n < self.size for n in (*sources, *targets)):
             raise TypeMismatch(
-                f"ppermute over {self.axis!r} of size {self.size} needs (source, target) "
-                f"pairs in which each place from 0 to {self.size - 1} stands at most once "
+                f"ppermute over {self.axis!r} of size {self.size} needs (source, "
+                "target) "
+                f"pairs in which each place from 0 to {self.size - 1} stands at most "
+                "once "
                 f"on either side, but got {self.pairs}."
             )
         return (x,)

@@ -22,8 +22,8 @@ from covector.transforms.transpose import transpose_jaxpr
 class Call(Primitive):
     """Run ``jaxpr`` on the operands.
 
-    A ``separate`` call is compiled by itself, out of sight of the surrounding program, so
-    that what it computes again stays computed again (``checkpoint``).
+    A ``separate`` call is compiled by itself, out of sight of the surrounding program,
+    so that what it computes again stays computed again (``checkpoint``).
     """
 
     interned = False

@@ -1,10 +1,11 @@
 """``checkpoint``: trade memory for computation in reverse mode.
 
-What a checkpointed function computed on the way is not kept for the derivative but computed
-again from its inputs, except what a *policy* says is worth keeping. A policy is two prunes
-of one program: forward, to the results and what is saved; backward, to the residuals, from
-the inputs and what was saved. The second is a call that XLA compiles apart, since otherwise
-it would see that the same was computed before, and keep it after all.
+What a checkpointed function computed on the way is not kept for the derivative but
+computed again from its inputs, except what a *policy* says is worth keeping. A policy
+is two prunes
+of one program: forward, to the results and what is saved; backward, to the residuals,
+from the inputs and what was saved. The second is a call that XLA compiles apart, since
+otherwise it would see that the same was computed before, and keep it after all.
 """
 
 import functools
@@ -85,8 +86,9 @@ class Checkpoint(Primitive):
 class Divided:
     """A checkpointed program in two parts.
 
-    ``forward`` gives the outputs and what is saved; ``backward`` takes the inputs, what was
-    saved and the tangents of the active inputs, and gives those of the moving outputs.
+    ``forward`` gives the outputs and what is saved; ``backward`` takes the inputs, what
+    was saved and the tangents of the active inputs, and gives those of the moving
+    outputs.
     """
 
     forward: Jaxpr
@@ -179,11 +181,11 @@ def checkpoint_name(x: Any, name: str) -> Any:
     return tree.map(Name(name), x)
 
 
-class checkpoint_policies:  # noqa: N801  a name that users know
+class checkpoint_policies:
     """What a checkpointed function keeps for its derivative, besides its inputs.
 
-    A policy is a function of an operation, the types of its operands and its parameters;
-    these are the usual ones, and functions that make them.
+    A policy is a function of an operation, the types of its operands and its
+    parameters; these are the usual ones, and functions that make them.
     """
 
     @staticmethod
@@ -205,7 +207,9 @@ class checkpoint_policies:  # noqa: N801  a name that users know
 
     @staticmethod
     def dots_with_no_batch_dims_saveable(op: Any, *_: Any, **parameters: Any) -> bool:
-        """Keep the results of matrix products that are not batched, as those of weights."""
+        """Keep the results of matrix products that are not batched, as those of
+        weights.
+        """
         if op.name != "dot_general":
             return False
         _, (lhs_batch, rhs_batch) = parameters["dimension_numbers"]

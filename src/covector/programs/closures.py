@@ -1,8 +1,8 @@
 """What custom rules close over.
 
-A rule is a Python function, run when something is differentiated. If it closes over values
-of a trace that has ended by then, they are gone. So a function is searched for such values
-when it is written down, and a rule that has some is written down with it.
+A rule is a Python function, run when something is differentiated. If it closes over
+values of a trace that has ended by then, they are gone. So a function is searched for
+such values when it is written down, and a rule that has some is written down with it.
 """
 
 import functools
@@ -22,7 +22,8 @@ _MOST = 2000
 
 def holds_tracer(x: Any) -> bool:
     """Whether a traced value, of a trace that is still running, is found in ``x`` or in
-    what the function ``x`` closes over."""
+    what the function ``x`` closes over.
+    """
     queue, seen = [x], {id(x)}
     while queue and len(seen) < _MOST:
         found = queue.pop()
@@ -101,7 +102,9 @@ def refuse_captured(tangents: Sequence[Any], who: str) -> None:
     for t in tangents:
         if t is not None:
             raise NotDifferentiable(
-                f"{who} closes over a value of type {t.type} that is being differentiated, "
-                "and its rule does not say how that moves the result. Pass the value as an "
+                f"{who} closes over a value of type {t.type} that is being "
+                "differentiated, "
+                "and its rule does not say how that moves the result. Pass the value "
+                "as an "
                 "argument."
             )

@@ -21,8 +21,8 @@ class _Static:
 def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     """A function from one that returns ``(value, pull)``.
 
-    ``pull(cotangent)`` gives the cotangent of the argument, or a tuple of them. It may close
-    over what was computed for the value.
+    ``pull(cotangent)`` gives the cotangent of the argument, or a tuple of them. It may
+    close over what was computed for the value.
 
     >>> import covector as cv
     >>> @cv.custom_gradient

@@ -1,8 +1,8 @@
 """``custom_jvp``: a function with a derivative rule of its own, for both modes.
 
-``CustomJVP`` is an ordinary operation whose fields are functions; no trace knows it. Its
-rule is run on primals and tangents. In reverse mode the tangents are tracers of the linear
-program, so what the rule computes from primals alone is computed at once.
+``CustomJVP`` is an ordinary operation whose fields are functions; no trace knows it.
+Its rule is run on primals and tangents. In reverse mode the tangents are tracers of the
+linear program, so what the rule computes from primals alone is computed at once.
 """
 
 import functools
@@ -74,7 +74,8 @@ class CustomJVP(Primitive):
 
     def written(self, args: Sequence[Any]) -> tuple[Any, list[Any]]:
         """This operation with its functions written down, and its operands: what they
-        close over of traced values stands before the arguments."""
+        close over of traced values stands before the arguments.
+        """
         args = arrays(args, self.who)
         types = [a.type for a in args]
         fun = Written(self.fun, types, self.who)
@@ -216,12 +217,12 @@ class SymbolicZero:
         return f"SymbolicZero({self.type})"
 
 
-class custom_jvp:  # noqa: N801  a decorator
+class custom_jvp:
     """A function whose derivative is given by a rule.
 
-    The rule, set with ``defjvp``, takes the primals and the tangents as tuples and returns
-    the value and its tangent, which must be linear in the tangents. It serves forward and
-    reverse mode, and can itself be differentiated.
+    The rule, set with ``defjvp``, takes the primals and the tangents as tuples and
+    returns the value and its tangent, which must be linear in the tangents. It serves
+    forward and reverse mode, and can itself be differentiated.
 
     Args:
       nondiff_argnums, nondiff_argnames: arguments that are not differentiated; the rule
@@ -311,7 +312,8 @@ class custom_jvp:  # noqa: N801  a decorator
             ts, t_tree = tree.flatten(out[1])
             if t_tree != flat.out_tree:
                 raise TreeMismatch(
-                    f"the rule of {who} must return a tangent with the structure of the "
+                    f"the rule of {who} must return a tangent with the structure of "
+                    "the "
                     f"value, {flat.out_tree}, but it returned {t_tree}."
                 )
             return outs, [
@@ -339,7 +341,8 @@ def checked(t: Any, type: ArrayType, who: str, what: str) -> Any:
     t = t if isinstance(t, Array) else as_array(t)
     if t.type.shape != type.shape or t.type.dtype != type.dtype:
         raise TypeMismatch(
-            f"{who} must return a {what} of type {type.strong()} for that value, but it "
+            f"{who} must return a {what} of type {type.strong()} for that value, but "
+            "it "
             f"returned {t.type}."
         )
     return t

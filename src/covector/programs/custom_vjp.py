@@ -3,8 +3,9 @@
     fwd(*primals)                value and residuals, when the function is differentiated
     bwd(residuals, cotangent)    cotangents of the primals
 
-``CustomVJP`` is an ordinary operation whose fields are functions. Differentiating it runs
-``fwd`` and leaves one linear operation, ``PullBack``, whose adjoint is ``bwd``. That one can
+``CustomVJP`` is an ordinary operation whose fields are functions. Differentiating it
+runs ``fwd`` and leaves one linear operation, ``PullBack``, whose adjoint is ``bwd``.
+That one can
 be transposed and batched but not run forwards: there is no rule for it.
 """
 
@@ -87,7 +88,8 @@ class CustomVJP(Primitive):
 
     def written(self, args: Sequence[Any]) -> tuple[Any, list[Any]]:
         """This operation with its functions written down, and its operands: what they
-        close over of traced values stands before the arguments."""
+        close over of traced values stands before the arguments.
+        """
         args = arrays(args, self.who)
         types = [a.type for a in args]
         fun = Written(self.fun, types, self.who)
@@ -283,8 +285,10 @@ class PullBack(Primitive):
 
     def evaluate(self, *args: Any) -> Sequence[Any]:
         raise NotDifferentiable(
-            f"forward-mode differentiation (jvp, jacfwd, linearize) of {self.who}, which "
-            "has only a reverse-mode rule. Give it a forward rule by using custom_jvp, whose "
+            f"forward-mode differentiation (jvp, jacfwd, linearize) of {self.who}, "
+            "which "
+            "has only a reverse-mode rule. Give it a forward rule by using custom_jvp, "
+            "whose "
             "one rule serves both modes; or use grad, vjp or jacrev."
         )
 
@@ -312,18 +316,20 @@ class PullBack(Primitive):
 
 
 class CustomVJPPrimal(NamedTuple):
-    """A primal handed to ``fwd`` under ``symbolic_zeros``: its value, and whether it moves."""
+    """A primal handed to ``fwd`` under ``symbolic_zeros``: its value, and whether it
+    moves.
+    """
 
     value: Any
     perturbed: bool
 
 
-class custom_vjp:  # noqa: N801  a decorator
+class custom_vjp:
     """A function whose reverse-mode derivative is given by two functions.
 
     Set with ``defvjp(fwd, bwd)``: ``fwd`` takes the arguments and returns the value and
-    residuals (any tree); ``bwd(residuals, cotangent)`` returns a tuple with one cotangent
-    per argument, None for zero.
+    residuals (any tree); ``bwd(residuals, cotangent)`` returns a tuple with one
+    cotangent per argument, None for zero.
 
     Args:
       nondiff_argnums, nondiff_argnames: arguments that are not differentiated; ``fwd``
@@ -360,8 +366,8 @@ class custom_vjp:  # noqa: N801  a decorator
     ) -> None:
         """Set the rule.
 
-        With ``symbolic_zeros``, ``fwd`` gets ``CustomVJPPrimal`` pairs (value, perturbed)
-        and ``bwd`` gets ``SymbolicZero`` for cotangents that are zero.
+        With ``symbolic_zeros``, ``fwd`` gets ``CustomVJPPrimal`` pairs (value,
+        perturbed) and ``bwd`` gets ``SymbolicZero`` for cotangents that are zero.
         """
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
@@ -396,13 +402,15 @@ class custom_vjp:  # noqa: N801  a decorator
             out = fwd(*given)
             if not isinstance(out, tuple | list) or len(out) != 2:
                 raise TypeMismatch(
-                    f"the forward rule of {who} must return a pair (value, residuals), but "
+                    f"the forward rule of {who} must return a pair (value, residuals), "
+                    "but "
                     f"it returned {describe(out)}."
                 )
             outs, flat.out_tree = tree.flatten(out[0])
             outs = arrays(outs, who)
             leaves, res_tree = tree.flatten(out[1])
-            # Residuals that are not arrays stay what they are: bwd gets them back as given.
+            # Residuals that are not arrays stay what they are: bwd gets them back as
+            # given.
             kept = [isinstance(x, Array) for x in leaves]
             static = [None if k else x for x, k in zip(leaves, kept, strict=True)]
             types = [o.type for o in outs]
@@ -443,7 +451,8 @@ class custom_vjp:  # noqa: N801  a decorator
             arguments.children()
         ):
             raise TreeMismatch(
-                f"the backward rule of {who} must return a tuple with one cotangent per "
+                f"the backward rule of {who} must return a tuple with one cotangent "
+                "per "
                 f"argument ({len(arguments.children())}), but it returned "
                 f"{describe(leaving)}."
             )

@@ -59,7 +59,8 @@ def _single_device(device: Any) -> Any:
     if found is not None and len(found) == 1:
         return next(iter(found))
     raise DeviceError(
-        f"device_put needs one device, such as covector.devices()[0], but got {device!r}."
+        "device_put needs one device, such as covector.devices()[0], but got "
+        f"{device!r}."
     )
 
 

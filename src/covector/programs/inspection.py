@@ -111,8 +111,8 @@ def closure_convert(
 
     Returns:
       ``(converted, values)``: ``converted(*args, *values)`` is ``fun(*args)``, for
-      arguments of the types of the examples; ``values`` are the traced values, and large
-      arrays, that ``fun`` closes over.
+      arguments of the types of the examples; ``values`` are the traced values, and
+      large arrays, that ``fun`` closes over.
 
     >>> import covector as cv
     >>> converted, values = closure_convert(lambda x: 2 * x, 1.0)
@@ -132,7 +132,7 @@ def closure_convert(
     return converted, staged.captured
 
 
-class ensure_compile_time_eval:  # noqa: N801  used as a context manager
+class ensure_compile_time_eval:
     """Inside the block operations run at once, also while a function is being traced.
 
     >>> import covector as cv, covector.numpy as cnp

@@ -3,8 +3,9 @@
     jit(f)(x)   eager          one dictionary look-up, one call of the executable
                 while tracing  the operation ``Call`` on the program of f
 
-The signature is the tree of the arguments, the types of the leaves, the static arguments by
-value, and the options in force. Programs live on the jitted function they belong to.
+The signature is the tree of the arguments, the types of the leaves, the static
+arguments by value, and the options in force. Programs live on the jitted function they
+belong to.
 """
 
 import functools
@@ -26,7 +27,6 @@ from covector.lowering.compile import Compiled, Lowered
 from covector.lowering.evaluate import base, common_device
 from covector.programs import stages
 from covector.programs.call import call
-
 
 #: straight to C++: on the way of every call
 flatten = tree.registry.registry.flatten
@@ -211,8 +211,10 @@ class Jitted:
                 check_scope(leaf, current.trace)
             elif isinstance(leaf, ShapeDtypeStruct):
                 raise StaticArgumentError(
-                    f"{self.who} needs values to run, but got {leaf!r}. To see the type of "
-                    "the result use eval_shape; to compile ahead, .lower(...).compile()."
+                    f"{self.who} needs values to run, but got {leaf!r}. To see the "
+                    "type of "
+                    "the result use eval_shape; to compile ahead, "
+                    ".lower(...).compile()."
                 )
 
     def program(self, signature: Signature) -> Program:
@@ -287,8 +289,10 @@ class JitSpec(NamedTuple):
             except TypeError:
                 raise StaticArgumentError(
                     f"{who}: the static argument {place!r} must be hashable, since the "
-                    f"compiled program is found by its value, but got {value!r} of type "
-                    f"{type(value).__name__}. Use a tuple for a list, a frozen dataclass "
+                    f"compiled program is found by its value, but got {value!r} of "
+                    "type "
+                    f"{type(value).__name__}. Use a tuple for a list, a frozen "
+                    "dataclass "
                     "for a mapping; or do not make it static."
                 ) from None
         dynamic = tuple([a for i, a in enumerate(args) if i not in places])
@@ -345,12 +349,14 @@ def jit(
     keep_unused: bool = False,
     compiler_options: dict[str, Any] | None = None,
 ) -> Any:
-    """``fun`` compiled: traced once for each signature of its arguments, then run by XLA.
+    """``fun`` compiled: traced once for each signature of its arguments, then run by
+    XLA.
 
     Args:
-      fun: a function of arrays, or trees of arrays; without it, a decorator is returned.
-      static_argnums, static_argnames: arguments that are part of the program. They must be
-        hashable; a new value means a new program.
+      fun: a function of arrays, or trees of arrays; without it, a decorator is
+        returned.
+      static_argnums, static_argnames: arguments that are part of the program. They must
+        be hashable; a new value means a new program.
       donate_argnums, donate_argnames: arguments whose memory the results may take. They
         cannot be used afterwards.
       inline: write the operations into the surrounding program instead of a call.

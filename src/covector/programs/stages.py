@@ -69,9 +69,7 @@ class Traced:
         known = [x for x in self.captured if type(x).__name__ == "ConcreteArray"]
         device, _ = common_device(known, self.who)
         donated = (*[False] * len(self.captured), *self.donated)
-        made = lowering.Lowered(
-            self.jaxpr, f"jit_{self.fun_name}", device, donated
-        )
+        made = lowering.Lowered(self.jaxpr, f"jit_{self.fun_name}", device, donated)
         return Lowered(self, made)
 
 
@@ -109,7 +107,8 @@ class Lowered:
             return self.compile().as_text()
         if dialect not in (None, "stablehlo"):
             raise TypeMismatch(
-                f"as_text knows the dialects 'stablehlo' and 'hlo', but got {dialect!r}."
+                "as_text knows the dialects 'stablehlo' and 'hlo', but got "
+                f"{dialect!r}."
             )
         return self._lowered.text(debug_info)
 
@@ -158,7 +157,9 @@ class Compiled:
         return self._compiled.executable.cost_analysis()
 
     def memory_analysis(self) -> Any:
-        """Sizes in bytes: ``argument_size_in_bytes``, ``temp_size_in_bytes`` and others."""
+        """Sizes in bytes: ``argument_size_in_bytes``, ``temp_size_in_bytes`` and
+        others.
+        """
         return self._compiled.executable.memory_analysis()
 
     def runtime_executable(self) -> Any:
@@ -171,7 +172,8 @@ class Compiled:
         if in_tree != traced.in_tree:
             difference = tree.describe_difference(traced.in_tree, in_tree)
             raise TreeMismatch(
-                f"the compiled {traced.who} was traced for other arguments: {difference}. "
+                f"the compiled {traced.who} was traced for other arguments: "
+                f"{difference}. "
                 "Static arguments are left out of the call. Lower it again for these."
             )
         wanted = traced.jaxpr.in_types[len(traced.captured) :]

@@ -241,7 +241,8 @@ def set_cpu_devices(number: int) -> None:
 
 
 def set_platforms(names: str | None) -> None:
-    """Choose the platforms by name, such as ``"cpu"`` or ``"gpu,cpu"``, the default first.
+    """Choose the platforms by name, such as ``"cpu"`` or ``"gpu,cpu"``, the default
+    first.
 
     Raises:
       SettingError: there is no such platform, or devices are in use already.
@@ -249,7 +250,8 @@ def set_platforms(names: str | None) -> None:
     with _clients.lock:
         if _clients.made:
             raise SettingError(
-                f"the platforms cannot be chosen any more: {', '.join(_clients.made)} is in "
+                f"the platforms cannot be chosen any more: {', '.join(_clients.made)} "
+                "is in "
                 "use. Choose them before the first array is put on a device, or in the "
                 "environment: COVECTOR_PLATFORMS=cpu."
             )

@@ -22,7 +22,6 @@ from covector.errors import DeviceError
 from covector.runtime import client
 from covector.runtime.buffers import (
     Buffer,
-    Description,
     JaxlibError,
     check_alive,
     describe,
@@ -55,8 +54,9 @@ class Executable:
     """A program compiled for one device.
 
     ``execute`` runs it: a sequence of buffers in, a list of buffers out. ``launch`` and
-    ``handlers`` are its two halves, ``launch(buffers).consume_with_handlers(handlers)``,
-    for callers that count tenths of a microsecond; they raise in jaxlib's words.
+    ``handlers`` are its two halves,
+    ``launch(buffers).consume_with_handlers(handlers)``, for callers that count tenths
+    of a microsecond; they raise in jaxlib's words.
     """
 
     __slots__ = (

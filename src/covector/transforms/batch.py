@@ -1,8 +1,8 @@
 """Batching: run a function once for a whole batch of values.
 
-A ``BatchTracer`` is an array with one axis, at ``dim``, that the function does not see. Each
-operation is asked for its ``batch`` rule, which says the same over the whole batch. An
-operation that names the axis (a collective) is asked for ``batch_named``.
+A ``BatchTracer`` is an array with one axis, at ``dim``, that the function does not see.
+Each operation is asked for its ``batch`` rule, which says the same over the whole
+batch. An operation that names the axis (a collective) is asked for ``batch_named``.
 """
 
 from collections.abc import Callable, Sequence

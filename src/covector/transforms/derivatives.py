@@ -88,7 +88,8 @@ def grad(
     allow_int: bool = False,
     reduce: Callable[[Any], Any] | None = None,
 ) -> Callable[..., Any]:
-    """A function that gives the gradient of ``fun``; arguments as in ``value_and_grad``.
+    """A function that gives the gradient of ``fun``; arguments as in
+    ``value_and_grad``.
 
     >>> import covector as cv
     >>> float(cv.grad(lambda x: x ** 3)(2.0))
@@ -158,7 +159,8 @@ def _not_differentiable(
     where = f"argument {nums[path[1].idx]}{tree.keystr(path[2:])}"
     if holomorphic:
         return NotDifferentiable(
-            f"{who} with holomorphic=True needs complex arguments, but {where} is {type}. "
+            f"{who} with holomorphic=True needs complex arguments, but {where} is "
+            f"{type}. "
             "Convert it with .astype(complex), or leave holomorphic out."
         )
     return NotDifferentiable(
@@ -174,14 +176,16 @@ def _check_scalar(
     if len(outs) != 1 or out_tree.num_nodes != 1:
         shown = describe(out_tree.unflatten(outs))
         raise NotScalar(
-            f"{who} needs a function that returns one real scalar, but it returned {shown}. "
+            f"{who} needs a function that returns one real scalar, but it returned "
+            f"{shown}. "
             "Return the loss alone, or (loss, others) with has_aux=True."
         )
     (out,) = outs
     if out.type.ndim:
         raise NotScalar(
             f"{who} needs a function that returns a real scalar, but it returned "
-            f"{out.type}. To differentiate an array, use jacrev or jacfwd; to sum first, "
+            f"{out.type}. To differentiate an array, use jacrev or jacfwd; to sum "
+            "first, "
             "grad(f, reduce=covector.numpy.sum)."
         )
     wanted = dtypes.is_complex if holomorphic else dtypes.is_floating
@@ -221,7 +225,8 @@ def pull_back(
 
 
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """The value of ``fun``, and a function from cotangents of it to those of ``primals``.
+    """The value of ``fun``, and a function from cotangents of it to those of
+    ``primals``.
 
     Returns:
       ``(value, pull)``, or ``(value, pull, aux)`` with ``has_aux``. ``pull(cotangent)``
@@ -244,7 +249,8 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     def pull(*cotangent: Any) -> Any:
         if len(cotangent) != 1:
             raise TypeMismatch(
-                f"the pullback of {who} takes one argument, a cotangent shaped like the "
+                f"the pullback of {who} takes one argument, a cotangent shaped like "
+                "the "
                 f"value, but got {len(cotangent)}. Put several into one tuple."
             )
         cts = cotangents_of(cotangent[0], out_tree, out_types, who)
@@ -284,7 +290,8 @@ def _matching(x: Any, type: ArrayType, who: str, what: str) -> Any:
     if x.type.shape != type.shape or x.type.dtype != type.dtype:
         raise TypeMismatch(
             f"{who} needs a {what} of type {type}, but got {x.type}. "
-            f"Convert it with .astype({dtypes.short_name(type.dtype)!r}) or give it that shape."
+            f"Convert it with .astype({dtypes.short_name(type.dtype)!r}) or give it "
+            "that shape."
         )
     return x
 
@@ -298,8 +305,8 @@ def jvp(
     """The value of ``fun`` and its derivative in the direction of ``tangents``.
 
     Args:
-      primals, tangents: tuples or lists of arguments; tangents have the structure, shapes
-        and dtypes of the primals (float0 for integers).
+      primals, tangents: tuples or lists of arguments; tangents have the structure,
+        shapes and dtypes of the primals (float0 for integers).
 
     >>> import covector as cv, covector.numpy as cnp
     >>> value, tangent = cv.jvp(cnp.sin, (0.0,), (2.0,))
@@ -310,7 +317,8 @@ def jvp(
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, tuple | list):
             raise TypeMismatch(
-                f"{who} takes {name} as a tuple or list with one entry per argument, but "
+                f"{who} takes {name} as a tuple or list with one entry per argument, "
+                "but "
                 f"got {describe(given)}. Write jvp(f, (x,), (dx,))."
             )
     leaves, in_tree = tree.flatten((tuple(primals), {}))
@@ -329,7 +337,8 @@ def _tangents(
     ts, t_tree = tree.flatten((tuple(tangents), {}))
     if t_tree != in_tree:
         raise TreeMismatch(
-            f"{who} needs tangents with the structure of the primals, {in_tree}, but got "
+            f"{who} needs tangents with the structure of the primals, {in_tree}, but "
+            "got "
             f"{t_tree}."
         )
     return [

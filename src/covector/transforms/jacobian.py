@@ -2,9 +2,9 @@
 
 A column of a Jacobian is one push of a unit tangent (forward), a row one pull of a unit
 cotangent (reverse); all of them at once are one batch. ``jacobian`` looks at the linear
-program of the function: which result depends on which argument, and how large each is. Each
-block (result, argument) must be covered either by pushing that argument or by pulling that
-result; the cheapest cover wins, and it may be a mixture.
+program of the function: which result depends on which argument, and how large each is.
+Each block (result, argument) must be covered either by pushing that argument or by
+pulling that result; the cheapest cover wins, and it may be a mixture.
 """
 
 import functools
@@ -41,8 +41,8 @@ _MOST_LEAVES = 12
 class Plan(NamedTuple):
     """How a Jacobian is worked out.
 
-    ``forward`` and ``reverse`` are the paths of the arguments that are pushed and of the
-    results that are pulled; ``passes`` is the number of unit directions in all.
+    ``forward`` and ``reverse`` are the paths of the arguments that are pushed and of
+    the results that are pulled; ``passes`` is the number of unit directions in all.
     """
 
     forward: tuple[str, ...]
@@ -83,8 +83,9 @@ def jacobian(
 
     Returns:
       A function with the arguments of ``fun``. Its result has the tree of the result of
-      ``fun``, and at each leaf the tree of the argument; a block has the shape of the result
-      followed by that of the argument. Its ``plan(*args)`` says how it is worked out.
+      ``fun``, and at each leaf the tree of the argument; a block has the shape of the
+      result followed by that of the argument. Its ``plan(*args)`` says how it is worked
+      out.
 
     >>> import covector as cv, covector.numpy as cnp
     >>> f = cv.jacobian(lambda x: cnp.sum(x ** 2))
@@ -176,7 +177,8 @@ def _jacobian(
             if not (dtypes.is_complex(o.type.dtype) if holomorphic else moves(o.type)):
                 wanted = "complex" if holomorphic else "floating-point"
                 raise NotDifferentiable(
-                    f"{who} needs {wanted} results, but one is {o.type}. Convert it, or "
+                    f"{who} needs {wanted} results, but one is {o.type}. Convert it, "
+                    "or "
                     "return it beside the others with has_aux=True."
                 )
         return _Problem(
@@ -236,7 +238,9 @@ def _all_reverse(p: _Problem) -> tuple[list[int], list[int]]:
 
 
 def _cheapest(p: _Problem) -> tuple[list[int], list[int]]:
-    """The arguments to push and the results to pull that cover all blocks at least cost."""
+    """The arguments to push and the results to pull that cover all blocks at least
+    cost.
+    """
     depends = _dependence(p)
     ins = [j for j, t in enumerate(p.in_types) if moves(t)]
     if len(ins) > _MOST_LEAVES:

@@ -24,7 +24,8 @@ def linear_transpose(
       primals: examples of the arguments, of which only shapes and dtypes matter.
 
     Returns:
-      A function from a cotangent of the result to a tuple of cotangents of the arguments.
+      A function from a cotangent of the result to a tuple of cotangents of the
+      arguments.
 
     Raises:
       NotDifferentiable: ``fun`` is not linear, or an argument is not floating point.
@@ -40,7 +41,8 @@ def linear_transpose(
     for t in types:
         if not moves(t):
             raise NotDifferentiable(
-                f"{who} needs floating-point arguments, but one is {t}. Close over what is "
+                f"{who} needs floating-point arguments, but one is {t}. Close over "
+                "what is "
                 "not transposed."
             )
     flat = FlatFunction(fun, in_tree, who)
@@ -82,5 +84,6 @@ def _check_linear(jaxpr: Jaxpr, known: int, who: str) -> None:
             )
     if any(type(o) is not Var or o not in moving for o in jaxpr.outputs):
         raise NotDifferentiable(
-            f"{who} needs a linear function, but a result does not depend on the arguments."
+            f"{who} needs a linear function, but a result does not depend on the "
+            "arguments."
         )

@@ -75,7 +75,8 @@ class LinearTrace(Trace):
 
 class SplitTrace(Trace):
     """For rules that users write: what touches a tangent is written down in the tangent
-    trace, everything else is computed in the parent."""
+    trace, everything else is computed in the parent.
+    """
 
     def __init__(self, parent: Trace, tangents: StagingTrace) -> None:
         self.parent = parent
@@ -124,8 +125,8 @@ def jvp_flat(
 class Linearization(NamedTuple):
     """The linear part of a function at a point.
 
-    ``jaxpr`` takes ``residuals`` and then a tangent per active input; it gives a tangent for
-    each output that ``moving`` marks.
+    ``jaxpr`` takes ``residuals`` and then a tangent per active input; it gives a
+    tangent for each output that ``moving`` marks.
     """
 
     jaxpr: Jaxpr
@@ -164,11 +165,11 @@ def linearize_flat(
 
 
 class LinearizedJaxpr(NamedTuple):
-    """A program, split: ``primal`` gives the outputs and then the residuals that are not
-    among its inputs; ``linear`` takes all residuals and the active tangents.
+    """A program, split: ``primal`` gives the outputs and then the residuals that are
+    not among its inputs; ``linear`` takes all residuals and the active tangents.
 
-    ``residual_places[k]`` says where residual k is found: an input of ``primal`` (i ≥ 0), or
-    output ``~i`` of it.
+    ``residual_places[k]`` says where residual k is found: an input of ``primal`` (i ≥
+    0), or output ``~i`` of it.
     """
 
     primal: Jaxpr

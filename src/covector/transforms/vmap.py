@@ -25,13 +25,14 @@ def vmap(
     """``fun`` over a batch: each operation runs once, for all of it.
 
     Args:
-      in_axes: which axis of each argument is the batch: an int (negative counts from the
-        end), None for arguments that all share, or a tuple with one entry per positional
-        argument, each an int, None, or a tree of them that is a prefix of the argument.
-        Keyword arguments are mapped over axis 0; a dict gives axes by argument name, for
-        positional and keyword arguments alike (0 where a name is left out).
-      out_axes: where the batch axis goes in the results; a prefix of the result. None is
-        for results that are the same for the whole batch.
+      in_axes: which axis of each argument is the batch: an int (negative counts from
+        the end), None for arguments that all share, or a tuple with one entry per
+        positional argument, each an int, None, or a tree of them that is a prefix of
+        the argument. Keyword arguments are mapped over axis 0; a dict gives axes by
+        argument name, for positional and keyword arguments alike (0 where a name is
+        left out).
+      out_axes: where the batch axis goes in the results; a prefix of the result. None
+        is for results that are the same for the whole batch.
       axis_name: a name by which collectives such as ``lax.psum`` refer to the batch.
       axis_size: the size of the batch, needed only where no argument is mapped.
       spmd_axis_name: mesh axes over which the batch axis is divided, for shardings
@@ -48,7 +49,8 @@ def vmap(
     who = who_of("vmap", fun)
     if not isinstance(in_axes, int | tuple | list | Mapping | None):
         raise TypeMismatch(
-            f"{who}: in_axes must be an int, None, a tuple with an entry per positional "
+            f"{who}: in_axes must be an int, None, a tuple with an entry per "
+            "positional "
             f"argument, or a dict by argument name, but got {in_axes!r}."
         )
 
@@ -90,8 +92,10 @@ def _in_dims(
             axes = tuple(axes) if isinstance(axes, list) else axes
         if isinstance(axes, tuple) and len(axes) != len(args):
             raise AxisError(
-                f"{who}: in_axes must have one entry per positional argument, but it has "
-                f"{len(axes)} and the call has {len(args)}. Keyword arguments are mapped "
+                f"{who}: in_axes must have one entry per positional argument, but it "
+                "has "
+                f"{len(axes)} and the call has {len(args)}. Keyword arguments are "
+                "mapped "
                 "over axis 0; a dict gives axes by name."
             )
         dims = tree.flatten_prefix(
@@ -129,7 +133,8 @@ def _axis(d: Any, type: ArrayType, i: int, in_tree: Any, who: str) -> int:
         raise TypeMismatch(f"{who}: in_axes holds ints and None, but got {d!r}.")
     if not -type.ndim <= d < type.ndim:
         raise AxisError(
-            f"{who}: {argument_path(in_tree, i)} is {type}, which has no axis {d} to map "
+            f"{who}: {argument_path(in_tree, i)} is {type}, which has no axis {d} to "
+            "map "
             "over. Give in_axes None for what the whole batch shares."
         )
     return d % type.ndim
@@ -152,13 +157,15 @@ def _batch_size(
         counted[given] += 1
     if not counted:
         raise AxisError(
-            f"{who}: no argument is mapped, so the size of the batch is unknown. Give some "
+            f"{who}: no argument is mapped, so the size of the batch is unknown. Give "
+            "some "
             "argument an axis in in_axes, or pass axis_size."
         )
     if len(counted) > 1:
         common = counted.most_common(1)[0][0] if given is None else given
         shown = "; ".join(
-            f"{argument_path(in_tree, i)} is {leaves[i].type}, mapped over axis {dims[i]} "
+            f"{argument_path(in_tree, i)} is {leaves[i].type}, mapped over axis "
+            f"{dims[i]} "
             f"of size {n}"
             for i, n in sizes.items()
             if n != common
@@ -188,7 +195,8 @@ def _out_dims(
         if axis is None:
             if d is not None:
                 raise AxisError(
-                    f"{who}: out_axes is None for {where}, which differs over the batch "
+                    f"{who}: out_axes is None for {where}, which differs over the "
+                    "batch "
                     f"({x.type} with the batch at axis {d}). Give it an axis."
                 )
             wanted.append(None)
@@ -196,7 +204,8 @@ def _out_dims(
         ndim = x.type.ndim + (d is None)
         if not isinstance(axis, int) or not -ndim <= axis < ndim:
             raise AxisError(
-                f"{who}: out_axes is {axis!r} for {where}, which is {describe(x)} and needs "
+                f"{who}: out_axes is {axis!r} for {where}, which is {describe(x)} and "
+                "needs "
                 f"an axis from {-ndim} to {ndim - 1}."
             )
         wanted.append(axis % ndim)
