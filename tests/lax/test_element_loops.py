@@ -30,7 +30,9 @@ def test_map_applies_the_function_to_each_element(batch_size):
 
 @pytest.mark.parametrize("batch_size", [None, 2])
 def test_map_over_nothing_has_the_right_shape(batch_size):
-    out = lax_map(lambda x: Stack(0)(x, x), np.zeros(0, np.float32), batch_size=batch_size)
+    out = lax_map(
+        lambda x: Stack(0)(x, x), np.zeros(0, np.float32), batch_size=batch_size
+    )
     assert out.shape == (0, 2)
 
 
@@ -77,7 +79,9 @@ def test_a_linear_recurrence_is_a_scan_of_pairs(n, reverse):
     for k in reversed(range(n)) if reverse else range(n):
         x = a[k] * x + b[k]
         wanted.append(x)
-    np.testing.assert_allclose(out["b"], wanted[::-1] if reverse else wanted, rtol=1e-12)
+    np.testing.assert_allclose(
+        out["b"], wanted[::-1] if reverse else wanted, rtol=1e-12
+    )
 
 
 def test_associative_scan_has_derivatives_and_batches():
@@ -127,7 +131,8 @@ WORDS = {
     "structure": Case(
         lambda: associative_scan(lambda x, y: (x, y), X),
         errors.TreeMismatch,
-        "must keep the structure, but an element is a leaf where the combination of two is "
+        "must keep the structure, but an element is a leaf where the combination of "
+        "two is "
         "a tuple of 2",
     ),
     "batch size": Case(

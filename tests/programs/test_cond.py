@@ -38,7 +38,9 @@ def _known(x):
 
 
 def two_ways(cond, switch, x, y, z):
-    return cond(cnp.sum(z) < 0.0, lambda a, b: cnp.sin(a) * b, lambda a, b: a - b * b, x, y)
+    return cond(
+        cnp.sum(z) < 0.0, lambda a, b: cnp.sin(a) * b, lambda a, b: a - b * b, x, y
+    )
 
 
 def residuals_of_their_own(cond, switch, x, y, z):
@@ -109,7 +111,9 @@ CHOICES = {
     )
 }
 VARIED = ("residuals_of_their_own", "many", "inside_another")
-ROWS = [(c, t) for c in CHOICES for t in TRANSFORMATIONS if t not in LONG or c in VARIED]
+ROWS = [
+    (c, t) for c in CHOICES for t in TRANSFORMATIONS if t not in LONG or c in VARIED
+]
 
 
 @pytest.mark.parametrize(("choice", "name"), ROWS)
@@ -128,7 +132,9 @@ def test_a_branch_is_the_one_chosen(choice, name, sign):
 
 
 @pytest.mark.parametrize("index", [-3, 0, 1, 2, 3, 100])
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize(
+    "dtype", ["int8", "uint8", "int32", "uint32", "int64", "uint64"]
+)
 def test_an_index_out_of_range_is_taken_to_the_nearest(index, dtype):
     if index < 0 and dtype[0] == "u":
         index = -index + 2**7
@@ -155,13 +161,16 @@ def test_zero_does_not_hold(pred):
 
 
 def test_where_the_predicate_is_known_the_program_has_one_branch():
-    program = stage(lambda x: [cond(True, cnp.sin, cnp.cos, x)], [as_array(1.0).type]).jaxpr
+    program = stage(
+        lambda x: [cond(True, cnp.sin, cnp.cos, x)], [as_array(1.0).type]
+    ).jaxpr
     assert [e.op.name for e in program.equations] == ["sin"]
 
 
 def test_where_the_predicate_is_traced_the_program_has_both():
     program = stage(
-        lambda p, x: [cond(p, cnp.sin, cnp.cos, x)], [as_array(True).type, as_array(1.0).type]
+        lambda p, x: [cond(p, cnp.sin, cnp.cos, x)],
+        [as_array(True).type, as_array(1.0).type],
     ).jaxpr
     (equation,) = program.equations
     assert isinstance(equation.op, Cond)
@@ -218,7 +227,9 @@ def test_results_that_are_keys_pass_through_a_batch_of_predicates():
         cv.core.types.ArrayType((2,), keys), np.array([3, 4], np.uint64)
     )
     flags = np.array([True, False])
-    out = vmap(lambda p, k, l: cond(p, lambda: k, lambda: l), (0, 0, None))(flags, key, key[0])
+    out = vmap(lambda p, k, other: cond(p, lambda: k, lambda: other), (0, 0, None))(
+        flags, key, key[0]
+    )
     assert out.host().tolist() == [3, 3]
 
 
@@ -244,7 +255,9 @@ def test_a_weak_result_gives_way():
         assert str(out.type) == "f16[]"
         assert not out.type.weak
         assert float(out) == wanted
-        assert cv.jit(lambda p: cond(p, lambda: 1, lambda: strong))(pred).type is out.type
+        assert (
+            cv.jit(lambda p: cond(p, lambda: 1, lambda: strong))(pred).type is out.type
+        )
 
 
 def test_weak_results_stay_weak():
@@ -266,11 +279,15 @@ WORDS = {
     "pred is an array": Case(
         lambda: cond(ONES, lambda: 1, lambda: 2),
         TypeError,
-        r"cond of .*<lambda> \(test_cond.py:\d+\) and .*: pred must be a scalar bool or "
-        r"number, but got f32\[3\]. To choose element by element use covector.numpy.where",
+        r"cond of .*<lambda> \(test_cond.py:\d+\) and .*: pred must be a scalar bool "
+        r"or "
+        r"number, but got f32\[3\]. To choose element by element use "
+        r"covector.numpy.where",
     ),
     "pred is a string": Case(
-        lambda: cond("yes", lambda: 1, lambda: 2), TypeError, "but got 'yes' of type str"
+        lambda: cond("yes", lambda: 1, lambda: 2),
+        TypeError,
+        "but got 'yes' of type str",
     ),
     "not a function": Case(
         lambda: cond(True, 1, lambda: 2),
@@ -280,7 +297,8 @@ WORDS = {
     "dtypes": Case(
         lambda: cond(True, lambda: {"a": ONES}, lambda: {"a": ONES.astype("int32")}),
         errors.TypeMismatch,
-        r"must have one type, but the dtypes at \['a'\] differ: f32\[3\] in true_fun and "
+        r"must have one type, but the dtypes at \['a'\] differ: f32\[3\] in true_fun "
+        r"and "
         r"i32\[3\] in false_fun. Convert one of them with .astype.",
     ),
     "shapes": Case(
@@ -291,7 +309,8 @@ WORDS = {
     "structures": Case(
         lambda: cond(True, lambda: {"a": 1}, lambda: (1, 2)),
         errors.TreeMismatch,
-        "must have one structure, but that of true_fun is a dict with keys .* where that of "
+        "must have one structure, but that of true_fun is a dict with keys .* where "
+        "that of "
         "false_fun is a tuple of 2",
     ),
     "operands twice": Case(
@@ -305,7 +324,9 @@ WORDS = {
         r"the index must be a scalar integer, but got f32\[\]",
     ),
     "index is a bool": Case(
-        lambda: switch(True, [lambda: 1, lambda: 2]), TypeError, r"got bool\[\].* use cond"
+        lambda: switch(True, [lambda: 1, lambda: 2]),
+        TypeError,
+        r"got bool\[\].* use cond",
     ),
     "no branch": Case(lambda: switch(0, []), ValueError, "at least one branch"),
     "two of three differ": Case(
@@ -336,7 +357,9 @@ def test_a_difference_of_results_names_the_lines():
     with pytest.raises(errors.TypeMismatch) as caught:
         cond(True, up, down, 1.0)
     for fun in (up, down):
-        assert f"made at {__file__}:{fun.__code__.co_firstlineno + 1}" in str(caught.value)
+        assert f"made at {__file__}:{fun.__code__.co_firstlineno + 1}" in str(
+            caught.value
+        )
 
 
 def test_an_error_in_a_branch_leaves_nothing_behind():

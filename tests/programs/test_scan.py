@@ -19,10 +19,14 @@ from covector.programs.scan import Scan
 from covector.transforms.vmap import vmap
 from tests.programs.transformed import LONG, TRANSFORMATIONS, assert_alike
 
-W, C, XS = np.array([0.3, -0.8]), np.array([0.5, 1.1]), np.linspace(-1, 1, 10).reshape(5, 2)
+W, C, XS = (
+    np.array([0.3, -0.8]),
+    np.array([0.5, 1.1]),
+    np.linspace(-1, 1, 10).reshape(5, 2),
+)
 
 
-def unrolled(f, init, xs=None, length=None, reverse=False, unroll=1):
+def unrolled(f, init, xs=None, length=None, reverse=False, unroll=1):  # noqa: PLR0917
     """The meaning of scan."""
     xs = tree.map(as_array, xs)
     length = tree.leaves(xs)[0].type.shape[0] if length is None else length
@@ -124,7 +128,9 @@ def one_step(scan, w, c, xs):
 
 def nested(scan, w, c, xs):
     def step(c, x):
-        inner, ys = scan(lambda d, v: (cnp.sin(d) * v + x, d * v), c, Stack(0)(w, x, w * x))
+        inner, ys = scan(
+            lambda d, v: (cnp.sin(d) * v + x, d * v), c, Stack(0)(w, x, w * x)
+        )
         return inner, cnp.sum(ys * c)
 
     return scan(step, c, xs)
@@ -259,7 +265,7 @@ def test_what_comes_back_narrower_is_converted():
 
 def test_widening_one_carry_may_widen_the_next():
     def step(carry, x):
-        a, b, c = carry
+        _, b, c = carry
         return (b, c, x), None
 
     last, _ = scan(step, (0, 0, 0), np.arange(4, dtype=np.float32))
@@ -281,7 +287,10 @@ def test_keys_and_bools_can_be_carried_and_stacked():
     def step(c, x):
         return (c[1], c[0]), (x, c[0])
 
-    for run in (lambda: scan(step, (True, False), key), cv.jit(lambda: scan(step, (True, False), key))):
+    for run in (
+        lambda: scan(step, (True, False), key),
+        cv.jit(lambda: scan(step, (True, False), key)),
+    ):
         (_, last), (ys, flags) = run()
         assert last.dtype == np.bool_
         assert ys.type is key.type
@@ -291,7 +300,10 @@ def test_keys_and_bools_can_be_carried_and_stacked():
 
 def test_large_closed_over_arrays_are_passed_and_not_copied_into_the_program():
     big = as_array(np.ones((64, 64), np.float32))
-    staged = stage(lambda c: scan(lambda c, _: (c + cnp.sum(big), None), c, None, 3)[0:1], [big.type.with_shape(())])
+    staged = stage(
+        lambda c: scan(lambda c, _: (c + cnp.sum(big), None), c, None, 3)[0:1],
+        [big.type.with_shape(())],
+    )
     assert staged.captured == [big] or staged.captured[0] is big
     (equation,) = [e for e in staged.jaxpr.equations if isinstance(e.op, Scan)]
     assert equation.op.num_consts == 1
@@ -348,7 +360,9 @@ def test_a_forward_derivative_keeps_nothing():
     def f(x):
         return scan(lambda c, _: (cnp.sin(c) * x, None), x, None, 9)[0]
 
-    program = stage(lambda x, dx: list(cv.jvp(f, (x,), (dx,))), [as_array(1.0).type] * 2)
+    program = stage(
+        lambda x, dx: list(cv.jvp(f, (x,), (dx,))), [as_array(1.0).type] * 2
+    )
     (equation,) = [e for e in program.jaxpr.equations if isinstance(e.op, Scan)]
     assert all(v.type.ndim == 0 for v in equation.outputs)
 
@@ -393,18 +407,21 @@ WORDS = {
     "shape": Case(
         _carry_to({"h": (1, 2.0)}),
         errors.TypeMismatch,
-        r"the carry at \['h'\]\[1\] starts as f32\[3\] but comes back from a step as f32\[\]. "
+        r"the carry at \['h'\]\[1\] starts as f32\[3\] but comes back from a step as "
+        r"f32\[\]. "
         "A carry keeps its shape",
     ),
     "structure": Case(
         _carry_to({"h": 1}),
         errors.TreeMismatch,
-        r"at \['h'\] the initial carry has a tuple of 2 where what comes back has a leaf",
+        r"at \['h'\] the initial carry has a tuple of 2 where what comes back has a "
+        r"leaf",
     ),
     "lengths": Case(
         lambda: scan(lambda c, x: (c, x), 0, {"a": XS, "b": XS[:3]}),
         ValueError,
-        r"all of xs must have one length, but xs\['b'\] is f32\[3,2\] where xs\['a'\] is "
+        r"all of xs must have one length, but xs\['b'\] is f32\[3,2\] where xs\['a'\] "
+        r"is "
         r"f32\[5,2\]",
     ),
     "length": Case(

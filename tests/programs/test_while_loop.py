@@ -83,7 +83,10 @@ LOOPS = {
 def test_a_loop_is_its_steps(loop, name):
     f = LOOPS[loop]
     assert_alike(
-        lambda *args: f(while_loop, *args), lambda *args: f(by_hand, *args), (X, W), name
+        lambda *args: f(while_loop, *args),
+        lambda *args: f(by_hand, *args),
+        (X, W),
+        name,
     )
 
 
@@ -114,7 +117,9 @@ def backwards(fori_loop, x, w):
 
 
 COUNTED = {f.__name__: f for f in (powers, with_a_tree, backwards)}
-ROWS = [(c, t) for c in COUNTED for t in TRANSFORMATIONS if t not in LONG or c == "powers"]
+ROWS = [
+    (c, t) for c in COUNTED for t in TRANSFORMATIONS if t not in LONG or c == "powers"
+]
 
 
 @pytest.mark.parametrize(("loop", "name"), ROWS)
@@ -205,7 +210,9 @@ def test_members_of_a_batch_stop_when_they_are_done():
 
 
 def test_a_batch_that_all_members_leave_together_is_one_loop():
-    f = vmap(lambda x: while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * x), (0, x)))
+    f = vmap(
+        lambda x: while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * x), (0, x))
+    )
     program = stage(lambda x: list(f(x)), [as_array(np.ones(4, "f")).type]).jaxpr
     (equation,) = [e for e in program.equations if isinstance(e.op, While)]
     assert [str(v.type) for v in equation.outputs] == ["i32[]", "f32[4]"]
@@ -315,15 +322,22 @@ class Case(NamedTuple):
 ONES = np.ones(3, np.float32)
 WORDS = {
     "reverse mode": Case(
-        lambda: cv.grad(lambda x: while_loop(lambda v: v < 9.0, lambda v: v * x, x))(2.0),
+        lambda: cv.grad(lambda x: while_loop(lambda v: v < 9.0, lambda v: v * x, x))(
+            2.0
+        ),
         errors.NotDifferentiable,
-        r"no reverse-mode derivative of while_loop, nor of fori_loop with bounds that are "
-        r"known only when the program runs, here with a body at .*test_while_loop.py:\d+ "
-        r".*Use lax.scan, or lax.fori_loop with static bounds, which becomes a scan; or "
+        r"no reverse-mode derivative of while_loop, nor of fori_loop with bounds that "
+        r"are "
+        r"known only when the program runs, here with a body at "
+        r".*test_while_loop.py:\d+ "
+        r".*Use lax.scan, or lax.fori_loop with static bounds, which becomes a scan; "
+        r"or "
         r"forward mode \(jvp, jacfwd\)",
     ),
     "reverse mode of traced bounds": Case(
-        lambda: cv.jit(cv.grad(lambda x, n: fori_loop(0, n, lambda i, c: c * x, x)))(2.0, 3),
+        lambda: cv.jit(cv.grad(lambda x, n: fori_loop(0, n, lambda i, c: c * x, x)))(
+            2.0, 3
+        ),
         errors.NotDifferentiable,
         "nor of fori_loop with bounds",
     ),
@@ -331,15 +345,21 @@ WORDS = {
         lambda: while_loop(lambda x: x > 1.0, lambda x: x, ONES),
         errors.TypeMismatch,
         r"while_loop of .* needs a test that returns one scalar bool, but .*<lambda> "
-        r"\(test_while_loop.py:\d+\) returned bool\[3\]. For one answer of many use .any",
+        r"\(test_while_loop.py:\d+\) returned bool\[3\]. For one answer of many use "
+        r".any",
     ),
     "test returns nothing": Case(
-        lambda: while_loop(lambda x: None, lambda x: x, ONES), TypeError, "returned nothing"
+        lambda: while_loop(lambda x: None, lambda x: x, ONES),
+        TypeError,
+        "returned nothing",
     ),
     "shape": Case(
-        lambda: while_loop(lambda x: True, lambda c: {"x": cnp.sum(c["x"])}, {"x": ONES}),
+        lambda: while_loop(
+            lambda x: True, lambda c: {"x": cnp.sum(c["x"])}, {"x": ONES}
+        ),
         errors.TypeMismatch,
-        r"the carry at \['x'\] starts as f32\[3\] but comes back from a step as f32\[\], made "
+        r"the carry at \['x'\] starts as f32\[3\] but comes back from a step as "
+        r"f32\[\], made "
         r"at .*test_while_loop.py",
     ),
     "structure": Case(

@@ -1,8 +1,8 @@
 """What a function gives under every transformation, to be compared with another's.
 
-A loop or a branch is right if it cannot be told from the same computation written out in
-Python. ``TRANSFORMATIONS`` are the ways to look: each takes a function of arrays and its
-arguments, float64, and gives a list of NumPy arrays.
+A loop or a branch is right if it cannot be told from the same computation written out
+in Python. ``TRANSFORMATIONS`` are the ways to look: each takes a function of arrays and
+its arguments, float64, and gives a list of NumPy arrays.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +35,9 @@ def host(out: Any) -> list[np.ndarray]:
 
 def moved(seed: int, x: Any) -> np.ndarray:
     """Another array of that shape and dtype: a tangent, or a neighbour."""
-    return np.random.default_rng(seed).normal(size=np.shape(x)).astype(np.asarray(x).dtype)
+    return (
+        np.random.default_rng(seed).normal(size=np.shape(x)).astype(np.asarray(x).dtype)
+    )
 
 
 def loss(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -108,7 +110,9 @@ def as_it_is(f: Any) -> Any:
 def subsets(args: Sequence[Any]) -> list[tuple[bool, ...]]:
     """Choices of arguments of which there is a batch: each alone, and all."""
     count = len(args)
-    return [tuple([i == k for i in range(count)]) for k in range(count)] + [(True,) * count]
+    return [tuple([i == k for i in range(count)]) for k in range(count)] + [
+        (True,) * count
+    ]
 
 
 def of_batch(f: Any, args: Any, axis: int, map_: Any) -> list[np.ndarray]:
@@ -116,7 +120,9 @@ def of_batch(f: Any, args: Any, axis: int, map_: Any) -> list[np.ndarray]:
     found = []
     for chosen in subsets(args):
         batch = [
-            np.stack([x, *[moved(7 * m, x) for m in range(1, MEMBERS)]], axis % (x.ndim + 1))
+            np.stack(
+                [x, *[moved(7 * m, x) for m in range(1, MEMBERS)]], axis % (x.ndim + 1)
+            )
             if c
             else x
             for x, c in zip(map(np.asarray, args), chosen, strict=True)
@@ -137,7 +143,9 @@ def members(f: Any, axes: Any) -> Any:
             return [as_array(x if d is None else np.take(x, m, d)) for x, d in pairs]
 
         outs = [f(*member(m)) for m in range(MEMBERS)]
-        return tree.map(lambda *xs: np.stack([np.asarray(as_array(x)) for x in xs]), *outs)
+        return tree.map(
+            lambda *xs: np.stack([np.asarray(as_array(x)) for x in xs]), *outs
+        )
 
     return over_batch
 
@@ -191,7 +199,8 @@ def members_only(f: Any, axes: Any) -> Any:
     return over_batch
 
 
-#: transformations that take long: what goes wrong in them goes wrong for few kinds of body
+#: transformations that take long: what goes wrong in them goes wrong for few kinds of
+#: body
 LONG = ("second order", "jit of grad of vmap")
 
 

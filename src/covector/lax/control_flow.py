@@ -4,6 +4,7 @@ Python's own ``if`` and ``for`` work too, on values that are known; they are wri
 in the program. What is here stays one branch, or one loop, in it.
 """
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -153,7 +154,7 @@ def _as_int32(index: Any, count: int) -> Any:
 # -- loops -----------------------------------------------------------------------------
 
 
-def scan(  # noqa: PLR0913, PLR0917  as callers know it
+def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
     xs: Any = None,
@@ -238,9 +239,10 @@ def leading_length(xs: Any, length: Any, who: str) -> int:
 
 def natural(x: Any, what: str, who: str) -> int:
     """An argument that must be a known integer, and not negative."""
+    known: Any = x
     if not hasattr(x, "__index__") or (isinstance(x, Array) and x.type.shape):
         raise TypeMismatch(f"{who}: {what} must be an integer, but got {x!r}.")
-    value = x.__index__()
+    value = operator.index(known)
     if value < 0:
         raise TypeMismatch(f"{who}: {what} must not be negative, but is {value}.")
     return value
@@ -341,7 +343,7 @@ def fori_loop(
     return loop.run_while(lambda c: lt(c[0], upper), step, (lower, init_val))[1]
 
 
-def _bounds(who: str, lower: Any, upper: Any) -> list[Any]:
+def _bounds(who: str, lower: Any, upper: Any) -> Sequence[Any]:
     """The bounds of a loop as scalars of one integer type."""
     for name, bound in (("lower", lower), ("upper", upper)):
         type_ = as_array(bound, who).type

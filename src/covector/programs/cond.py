@@ -35,7 +35,7 @@ class Cond(Primitive):
 
     interned = False
     multiple_results = True
-    name = "cond"
+    name = "cond"  # type: ignore[assignment]
 
     branches: tuple[Jaxpr, ...]
 

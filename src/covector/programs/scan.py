@@ -47,7 +47,7 @@ class Scan(Primitive):
 
     interned = False
     multiple_results = True
-    name = "scan"
+    name = "scan"  # type: ignore[assignment]
 
     jaxpr: Jaxpr
     length: int

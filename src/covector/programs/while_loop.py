@@ -36,7 +36,7 @@ class While(Primitive):
 
     interned = False
     multiple_results = True
-    name = "while"
+    name = "while"  # type: ignore[assignment]
 
     cond_jaxpr: Jaxpr
     body_jaxpr: Jaxpr
@@ -90,7 +90,7 @@ class While(Primitive):
                 if not going.host():
                     return carry
                 carry = run(body, [*consts, *carry])
-            args = [*test_consts, *consts, *carry]
+            args = (*test_consts, *consts, *carry)
         plan = self.plan(tuple([a.type for a in args]))
         return evaluate_compiled(self, plan, args)
 
