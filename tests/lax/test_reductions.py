@@ -7,6 +7,7 @@ import covector
 from covector.core import dtypes
 from covector.core.convert import as_array, scalar
 from covector.core.key_types import KeyType
+from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import ConcretizationTypeError, DTypeError, TypeMismatch
 from covector.lax import reductions as lax
@@ -67,7 +68,7 @@ def test_reduce_of_nothing_is_the_initial_value():
 
 
 def test_reduce_with_an_operation_is_its_own_reduction():
-    program = covector.stage(
+    program = stage(
         lambda x: [lax.reduce(x, -np.inf, max_, (1,))], [ArrayType((2, 3), "float32")]
     ).jaxpr
     assert [e.op for e in program.equations] == [ReduceMax((1,))]
@@ -114,7 +115,7 @@ def test_reduce_over_a_batch_is_a_loop(dims):
 
 def test_a_combiner_written_twice_is_one_operation():
     def program():
-        return covector.stage(
+        return stage(
             lambda x: [lax.reduce(x, 0.0, circle, (1,))], [ArrayType((2, 3), "float32")]
         ).jaxpr
 

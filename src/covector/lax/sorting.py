@@ -16,12 +16,12 @@ def sort(
 ) -> Any:
     """The elements along ``dimension`` in ascending order.
 
-    −0 and 0 are equal, NaN is larger than all numbers, and complex numbers are ordered by
-    their real parts, then by their imaginary parts.
+    −0 and 0 are equal, NaN is larger than all numbers, and complex numbers are ordered
+    by their real parts, then by their imaginary parts.
 
     Args:
-      operand: an array; or several of one shape, of which the first ``num_keys`` decide,
-        one after the other, and which all move together.
+      operand: an array; or several of one shape, which move together. The first
+        ``num_keys`` of them decide, one after the other.
       dimension: negative counts from the end.
       is_stable: elements that are equal keep their order.
 
@@ -50,7 +50,7 @@ def sort(
 def sort_key_val(
     keys: Any, values: Any, dimension: int = -1, is_stable: bool = True
 ) -> tuple[Array, Array]:
-    """Keys in ascending order along ``dimension``, and values in the order of their keys.
+    """Keys in ascending order along ``dimension``; values in the order of their keys.
 
     Args:
       keys, values: of one shape; ``values`` may be of any type.

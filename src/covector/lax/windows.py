@@ -1,0 +1,142 @@
+"""Reductions over windows that slide along the axes, as pooling needs them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from covector import tree
+from covector.core.convert import as_array
+from covector.core.types import show_types
+from covector.errors import TypeMismatch
+from covector.lax.convolution_shapes import padtype_to_pads
+from covector.ops.sliding import Window, dilated
+from covector.programs.reduce import combiner, initial_value
+from covector.programs.reduce_window import reduce_windows_flat
+
+__all__ = ["reduce_window", "reduce_window_shape_tuple"]
+
+Padding = str | Sequence[tuple[int, int]]
+
+
+def reduce_window(
+    operand: Any,
+    init_value: Any,
+    computation: Callable[[Any, Any], Any],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = None,
+    padding: Padding = "VALID",
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Any:
+    """The elements in each window that slides over an array, combined into one.
+
+    Args:
+      operand: an array, or a tree of arrays of one shape, reduced together.
+      init_value: a scalar for each, from which the combination starts; it stands around
+        the operand and in its gaps as well.
+      computation: takes two trees of scalars like ``operand`` and combines them into
+        one; it must be associative.
+      window_dimensions, window_strides: a length and a step for each axis.
+      padding: ``"VALID"``, ``"SAME"``, ``"SAME_LOWER"``, or (low, high) for each axis.
+      base_dilation: element k of an axis counts as element k · base_dilation.
+      window_dilation: a window meets every so manyth position.
+
+    Raises:
+      TypeMismatch: trees, shapes, dtypes or numbers of axes do not go together.
+      ConcretizationTypeError: the computation uses a traced value from outside.
+
+    >>> import covector.numpy as cnp
+    >>> x = cnp.array([1.0, 4.0, 2.0, 3.0])
+    >>> print(reduce_window(x, 0.0, cnp.add, (2,)))
+    [5. 6. 5.]
+    >>> print(reduce_window(x, 1.0, cnp.multiply, (2,), (2,)))
+    [4. 6.]
+    """
+    leaves, structure = tree.flatten(operand)
+    arrays = [as_array(x, "reduce_window") for x in leaves]
+    starts, found = tree.flatten(init_value)
+    difference = tree.describe_difference(
+        found, structure, ("the initial value", "the operand")
+    )
+    if difference or not arrays:
+        raise TypeMismatch(
+            "reduce_window needs some operands, and an initial value for each of them, "
+            f"but {difference or 'got none'}."
+        )
+    types = [x.type for x in arrays]
+    if any([t.shape != types[0].shape for t in types]):
+        raise TypeMismatch(
+            f"reduce_window needs operands of one shape, but got {show_types(types)}."
+        )
+    initial = [
+        initial_value("reduce_window", i, x)
+        for i, x in zip(starts, arrays, strict=True)
+    ]
+    program = combiner(
+        "reduce_window", computation, structure, [t.dtype for t in types]
+    )
+    fields = _fields(
+        types[0].shape,
+        window_dimensions,
+        window_strides,
+        padding,
+        base_dilation,
+        window_dilation,
+    )
+    outs = reduce_windows_flat(program, arrays, initial, fields)
+    return tree.unflatten(structure, outs)
+
+
+def reduce_window_shape_tuple(
+    operand_shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> tuple[int, ...]:
+    """The shape of what ``reduce_window`` makes of an operand of this shape.
+
+    >>> reduce_window_shape_tuple((6, 5), (2, 2), (2, 1), "VALID")
+    (3, 4)
+    """
+    sizes, strides, pads, base, gaps = _fields(
+        operand_shape,
+        window_dimensions,
+        window_strides,
+        padding,
+        base_dilation,
+        window_dilation,
+    )
+    axes = zip(operand_shape, sizes, strides, pads, base, gaps, strict=True)
+    return tuple([Window(s, *p, b, g).places(n, k) for n, k, s, p, b, g in axes])
+
+
+def _fields(
+    shape: Sequence[int],
+    sizes: Sequence[int],
+    strides: Sequence[int] | None,
+    padding: Padding,
+    base_dilation: Sequence[int] | None,
+    window_dilation: Sequence[int] | None,
+) -> list[Any]:
+    """The parameters of the operation, with what was left out filled in."""
+    ones = (1,) * len(sizes)
+    strides = tuple(strides or ones)
+    base, gaps = tuple(base_dilation or ones), tuple(window_dilation or ones)
+    if isinstance(padding, str):
+        ranks = {len(shape), len(sizes), len(strides), len(base), len(gaps)}
+        if len(ranks) > 1:
+            pads: Any = ()  # the operation says which of its parameters are too few
+        else:
+            lengths = [dilated(n, b) for n, b in zip(shape, base, strict=True)]
+            spans = [dilated(k, g) for k, g in zip(sizes, gaps, strict=True)]
+            pads = padtype_to_pads(lengths, spans, strides, padding)
+    else:
+        pads = padding
+    return [
+        tuple(sizes),
+        strides,
+        tuple([(int(low), int(high)) for low, high in pads]),
+        base,
+        gaps,
+    ]

@@ -1,0 +1,265 @@
+"""Reductions over windows that slide along the axes: what pooling is made of.
+
+Which positions a window meets is told in ``sliding``. Positions around the operand, and
+in the gaps of a dilated one, hold the identity of the combining operation. The sum is
+linear, and its adjoint is a sum over windows again; how extrema move is in
+``window_selection``.
+
+XLA:CPU visits each window by itself. Here windows are built up along one axis after the
+other, from slices of the whole array: as many steps as the windows are long and wide,
+not their product, or fewer where they overlap (``slide``).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.convert import scalar
+from covector.core.primitive import Primitive
+from covector.core.types import ArrayType, Shape
+from covector.errors import DTypeError, TypeMismatch
+from covector.ops.arithmetic import add
+from covector.ops.broadcasting import zeros
+from covector.ops.casting import convert
+from covector.ops.networks import cut
+from covector.ops.reductions import is_short_float
+from covector.ops.slicing import Pad, insert
+from covector.ops.sliding import Window, sliding_view
+
+Values = Sequence[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Windowed(Primitive):
+    """An operation on the windows of an operand, one entry per axis in each field.
+
+    ``padding`` is (low, high); ``base_dilation`` − 1 gaps are between the elements of
+    the operand, ``window_dilation`` − 1 between the positions that a window meets.
+    """
+
+    window_dimensions: Shape
+    window_strides: Shape
+    padding: tuple[tuple[int, int], ...]
+    base_dilation: Shape
+    window_dilation: Shape
+
+    @cached_property
+    def windows(self) -> tuple[Window, ...]:
+        """The windows, axis by axis."""
+        return tuple(
+            [
+                Window(stride, low, high, base, gap)
+                for stride, (low, high), base, gap in zip(
+                    self.window_strides,
+                    self.padding,
+                    self.base_dilation,
+                    self.window_dilation,
+                    strict=True,
+                )
+            ]
+        )
+
+    def places(self, x: ArrayType) -> Shape:
+        """How many places the window has along each axis."""
+        fields = list(self.parameters.values())[:5]
+        if any([len(f) != x.ndim for f in fields]):
+            raise TypeMismatch(
+                f"{self.name} of {x} needs a window dimension, a stride, padding and "
+                f"dilations for each of its {x.ndim} axes, but got "
+                f"{', '.join(map(str, fields))}."
+            )
+        positive = (*fields[0], *fields[1], *fields[3], *fields[4])
+        if any([n < 1 for n in positive]):
+            raise TypeMismatch(
+                f"{self.name} of {x} needs windows, strides and dilations of at least "
+                f"1, but got {', '.join(map(str, fields))}."
+            )
+        axes = zip(self.windows, x.shape, self.window_dimensions, strict=True)
+        return tuple([w.places(n, k) for w, n, k in axes])
+
+    def padded(self, x: Any, value: Any) -> Any:
+        """``x`` with gaps and margins, which hold a value; no window needs more."""
+        config = self.margins
+        if not any(map(any, config)):
+            return x
+        return Pad(config)(x, scalar(value, x.type.dtype))
+
+    @cached_property
+    def margins(self) -> tuple[tuple[int, int, int], ...]:
+        """The configuration of ``Pad`` that makes gaps and margins."""
+        return tuple([(w.low, w.high, w.lhs_dilation - 1) for w in self.windows])
+
+    @cached_property
+    def inside(self) -> tuple[Window, ...]:
+        """The windows on an operand that has its gaps and margins."""
+        return tuple([Window(w.stride, 0, 0, 1, w.rhs_dilation) for w in self.windows])
+
+    def over_batch(self, dim: int) -> Any:
+        """This operation with one more axis, along which windows are of length 1."""
+        first, *rest = self.parameters.values()
+        ones = [insert(f, dim, 1) for f in (first, *rest[:1])]
+        dilations = [insert(f, dim, 1) for f in rest[2:4]]
+        padding = insert(rest[1], dim, (0, 0))
+        return type(self)(*ones, padding, *dilations, *rest[4:])
+
+    def view_on_host(self, x: Any, value: Any) -> Any:
+        """A view of all windows: the axes of places, then those of the windows."""
+        if any(map(any, self.margins)):
+            x = Pad(self.margins).on_host(x, np.asarray(value).astype(x.dtype))
+        # NumPy makes such views of its own element types only.
+        bits = x if x.dtype.isbuiltin == 1 else x.view(f"u{x.dtype.itemsize}")
+        return sliding_view(bits, self.inside, self.window_dimensions).view(x.dtype)
+
+
+class WindowReduction(Windowed):
+    """What the elements in each window combine to."""
+
+    combine = add
+    accepts = staticmethod(dtypes.is_numeric)
+
+    def identity(self, dtype: Any) -> Any:
+        """What combines with any element to that element."""
+        raise self._missing("identity", "reducing", [])
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        if not self.accepts(x.dtype):
+            raise DTypeError(f"{self.name} needs numbers, but got {x}.")
+        return (x.with_shape(self.places(x)),)
+
+    def on_host(self, x: Any) -> Any:
+        view = self.view_on_host(x, self.identity(x.dtype))
+        taps = tuple(range(x.ndim, 2 * x.ndim))
+        wide = np.float32 if self.widens(x.dtype) else None
+        out = self.combine.on_host.reduce(view, taps, wide or view.dtype)
+        return out.astype(x.dtype, copy=False)
+
+    def widens(self, dtype: Any) -> bool:
+        """Whether numbers of this dtype are combined in float32."""
+        return False
+
+    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
+        (out,) = outs
+        met = out.size * int(np.prod(self.window_dimensions))
+        return types[0].dtype not in dtypes.SUB_BYTE and met <= self.host_limit
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        return (self.over_batch(dims[0])(args[0]),), dims
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        (source,), (out,) = ctx.in_types, ctx.out_types
+        if not out.size:
+            return ctx.constant(0, out)
+        wide = dtypes.float32 if self.widens(source.dtype) else source.dtype
+        identity = self.identity(wide)
+
+        def slid(x: Any) -> Sequence[Any]:
+            values = [self.padded(convert(x, wide), identity)]
+            (out,) = slide(self._pairwise, values, self.inside, self.window_dimensions)
+            return [convert(out, source.dtype)]
+
+        return ctx.through(slid, x)
+
+    def _pairwise(self, x: Values, y: Values) -> Values:
+        return [self.combine(x[0], y[0])]
+
+
+class ReduceWindowSum(WindowReduction):
+    """The sum of the elements in each window; integers wrap around."""
+
+    def identity(self, dtype: Any) -> Any:
+        return 0
+
+    def widens(self, dtype: Any) -> bool:
+        return is_short_float(dtype)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        return [self]
+
+    def transpose(self, cotangents: Any, x: Any) -> Any:
+        (ct,) = cotangents
+        if not ct.type.size or not x.type.size:
+            return [zeros(x.type.strong())]
+        lengths = zip(self.windows, x.type.shape, self.window_dimensions, strict=True)
+        back = [w.of_lhs(n, k) for w, n, k in lengths]
+        adjoint = ReduceWindowSum(
+            self.window_dimensions,
+            tuple([w.stride for w in back]),
+            tuple([(w.low, w.high) for w in back]),
+            tuple([w.lhs_dilation for w in back]),
+            tuple([w.rhs_dilation for w in back]),
+        )
+        return [adjoint(ct)]
+
+
+# -- building windows ------------------------------------------------------------------
+
+Pairwise = Callable[[Values, Values], Values]
+
+
+def slide(
+    combine: Pairwise, xs: Values, windows: Sequence[Window], taps: Shape
+) -> Values:
+    """What the elements in each window combine to, for arrays that combine together.
+
+    Elements are combined in the order that they have in the window. There must be
+    places for the windows, and no gaps or margins to be made.
+    """
+    for axis in reversed(range(len(taps))):
+        w, k = windows[axis], taps[axis]
+        if w.stride > 1 or k > 1:
+            xs = _slide_along(combine, xs, axis, w, k)
+    return xs
+
+
+def _slide_along(
+    combine: Pairwise, xs: Values, axis: int, window: Window, taps: int
+) -> Values:
+    n = xs[0].type.shape[axis]
+    places = window.places(n, taps)
+    end = (places - 1) * window.stride + 1
+
+    def tap(k: int) -> Values:
+        start = k * window.rhs_dilation
+        return [cut(x, axis, start, start + end, window.stride) for x in xs]
+
+    # One by one, taps cost their number at each place; doubled, its log everywhere.
+    if taps <= window.stride * taps.bit_length():
+        out = tap(0)
+        for k in range(1, taps):
+            out = combine(out, tap(k))
+        return out
+    doubled = _doubled(combine, xs, axis, window.rhs_dilation, taps)
+    return [cut(x, axis, 0, end, window.stride) for x in doubled]
+
+
+def _doubled(
+    combine: Pairwise, xs: Values, axis: int, dilation: int, taps: int
+) -> Values:
+    """Windows at every position, joined from windows of 1, 2, 4, … taps."""
+    done, out, power = 0, None, 1
+    while True:
+        if taps & power:
+            out = (
+                xs if out is None else _joined(combine, out, xs, axis, done * dilation)
+            )
+            done += power
+        if done == taps:
+            return out
+        xs = _joined(combine, xs, xs, axis, power * dilation)
+        power *= 2
+
+
+def _joined(
+    combine: Pairwise, first: Values, then: Values, axis: int, start: int
+) -> Values:
+    """What ``first`` has at each position, with what ``then`` has ``start`` later."""
+    a, b = first[0].type.shape[axis], then[0].type.shape[axis] - start
+    length = min(a, b)
+    return combine(
+        [cut(x, axis, 0, length) for x in first],
+        [cut(x, axis, start, start + length) for x in then],
+    )

@@ -1,0 +1,225 @@
+"""The extrema of windows that slide along the axes, and how they move.
+
+An extremum moves with the element that is it: in each window the first of those that
+tie, or the first NaN.
+
+    ReduceWindowMax, ReduceWindowMin    the extrema
+    SelectAndGatherAdd                  for each window, a tangent at the element chosen
+    SelectAndScatterAdd                 its adjoint: cotangents go where the tangents
+                                        came from, and those that meet are added
+
+``select`` is ``"ge"`` where the largest element is chosen, ``"le"`` for the smallest.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.convert import scalar
+from covector.core.types import ArrayType, Shape
+from covector.errors import DTypeError, TypeMismatch
+from covector.ops.arithmetic import add
+from covector.ops.bitwise import or_
+from covector.ops.broadcasting import align, zeros
+from covector.ops.comparison import eq, ge, le, ne
+from covector.ops.creation import Iota
+from covector.ops.extrema import max_, min_
+from covector.ops.gathering import (
+    Gather,
+    GatherDimensionNumbers,
+    ScatterAdd,
+    ScatterDimensionNumbers,
+)
+from covector.ops.reductions import highest, lowest
+from covector.ops.selection import where
+from covector.ops.slicing import Pad, Slice
+from covector.ops.sliding import dilated
+from covector.ops.transposing import Reshape
+from covector.ops.window_reductions import Values, Windowed, WindowReduction, slide
+
+#: positions in a window up to which each is looked at with a mask over all windows
+_MASKS = 64
+
+
+class _WindowExtremum(WindowReduction):
+    """What ``ReduceWindowMax`` and ``ReduceWindowMin`` share."""
+
+    accepts = staticmethod(lambda dtype: dtypes.is_real(dtype) or dtypes.is_bool(dtype))
+    select = ""
+
+    def differential(self, out: Any, x: Any) -> Any:
+        gather = SelectAndGatherAdd(*self.parameters.values(), self.select)
+        return [lambda dx: gather(dx, x)]
+
+
+class ReduceWindowMax(_WindowExtremum):
+    """The largest element in each window; NaN if one is."""
+
+    combine, select = max_, "ge"
+
+    def identity(self, dtype: Any) -> Any:
+        return lowest(dtype)
+
+
+class ReduceWindowMin(_WindowExtremum):
+    """The smallest element in each window; NaN if one is."""
+
+    combine, select = min_, "le"
+
+    def identity(self, dtype: Any) -> Any:
+        return highest(dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class _Selecting(Windowed):
+    """What gathering and scattering by chosen elements share."""
+
+    select: str
+
+    def check(self, given: ArrayType, operand: ArrayType, wanted: ArrayType) -> None:
+        """Refuse what is not a floating array beside a fitting operand."""
+        if not dtypes.is_floating(operand.dtype):
+            raise DTypeError(
+                f"{self.name} needs floating-point numbers, but got {operand}."
+            )
+        if given.shape != wanted.shape or given.dtype != wanted.dtype:
+            raise TypeMismatch(
+                f"{self.name} needs {wanted} for its operand {operand}, but got "
+                f"{given}."
+            )
+
+    @property
+    def least(self) -> Any:
+        """The bound that is chosen last."""
+        return lowest if self.select == "ge" else highest
+
+    def choice_on_host(self, x: Any) -> Any:
+        """The position in each window, counted row by row, of the element chosen."""
+        view = self.view_on_host(x, self.least(x.dtype))
+        count = math.prod(self.window_dimensions)
+        function = np.argmax if self.select == "ge" else np.argmin
+        return function(view.reshape((*view.shape[: x.ndim], count)), -1)[..., None]
+
+    def chosen(self, x: Any, places: Any) -> tuple[Any, Any]:
+        """Of the places of a padded operand those of the elements chosen; and all."""
+        compare = ge if self.select == "ge" else le
+
+        def first(a: Values, b: Values) -> Values:
+            keep = or_(compare(a[0], b[0]), ne(a[0], a[0]))
+            return [where(keep, p, q) for p, q in zip(a, b, strict=True)]
+
+        _, found = slide(first, [x, places], self.inside, self.window_dimensions)
+        return found, places
+
+    def numbered(self, x: Any) -> tuple[Any, Any]:
+        """The padded operand and the places of its elements, counted row by row.
+
+        The place of what is not an element is the number of elements.
+        """
+        count = x.type.size
+        places = Reshape(x.type.shape)(Iota(dtypes.int32, (count,), 0)())
+        return self.padded(x, self.least(x.type.dtype)), self.padded(places, count)
+
+    @property
+    def by_masks(self) -> bool:
+        """Whether windows are so small that each position in them is looked at."""
+        return math.prod(self.window_dimensions) <= _MASKS
+
+    def taps(self, shape: Shape) -> Iterator[Slice]:
+        """For each position in the window, what of a padded operand it meets."""
+        axes = zip(self.inside, shape, self.window_dimensions, strict=True)
+        spans = [dilated(w.places(n, k), w.stride) for w, n, k in axes]
+        for position in np.ndindex(*self.window_dimensions):
+            pairs = zip(position, self.window_dilation, strict=True)
+            start = tuple([k * d for k, d in pairs])
+            limit = tuple([a + span for a, span in zip(start, spans, strict=True)])
+            yield Slice(start, limit, self.window_strides)
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        return (self.over_batch(0)(*align(size, args, dims)),), (0,)
+
+
+class SelectAndGatherAdd(_Selecting):
+    """For each window of the operand, the tangent of the element chosen there."""
+
+    def type_rule(self, tangents: ArrayType, operand: ArrayType) -> Sequence[ArrayType]:
+        self.check(tangents, operand, operand)
+        return (tangents.with_shape(self.places(operand)),)
+
+    def on_host(self, tangents: Any, x: Any) -> Any:
+        view = self.view_on_host(tangents, 0)
+        choice = self.choice_on_host(x)
+        view = view.reshape((*view.shape[: x.ndim], -1))
+        return np.take_along_axis(view, choice, -1)[..., 0]
+
+    def differential(self, out: Any, tangents: Any, x: Any) -> Any:
+        return [lambda dt: self(dt, x), None]
+
+    def transpose(self, cotangents: Any, tangents: Any, x: Any) -> Any:
+        return [SelectAndScatterAdd(*self.parameters.values())(cotangents[0], x), None]
+
+    def lower(self, ctx: Any, tangents: Any, x: Any) -> Any:
+        (out,) = ctx.out_types
+        if not out.size:
+            return ctx.constant(0, out)
+        return ctx.through(lambda t, x: [self._gathered(t, x)], tangents, x)
+
+    def _gathered(self, tangents: Any, x: Any) -> Any:
+        chosen, places = self.chosen(*self.numbered(x))
+        if not self.by_masks:
+            read = Gather(GatherDimensionNumbers((), (0,), (0,)), (1,), fill_value=0)
+            flat = Reshape((x.type.size,))(tangents)
+            return read(flat, Reshape((*chosen.type.shape, 1))(chosen))
+        tangents = self.padded(tangents, 0)
+        out = zeros(tangents.type.with_shape(chosen.type.shape))
+        for tap in self.taps(tangents.type.shape):
+            out = where(eq(chosen, tap(places)), tap(tangents), out)
+        return out
+
+
+class SelectAndScatterAdd(_Selecting):
+    """Zeros like the operand, with what each window has added where it chose."""
+
+    def type_rule(self, source: ArrayType, operand: ArrayType) -> Sequence[ArrayType]:
+        self.check(source, operand, operand.with_shape(self.places(operand)))
+        return (source.with_shape(operand.shape),)
+
+    def on_host(self, source: Any, x: Any) -> Any:
+        places = np.arange(x.size).reshape(x.shape)
+        view = self.view_on_host(places, x.size)
+        view = view.reshape((*source.shape, -1))
+        chosen = np.take_along_axis(view, self.choice_on_host(x), -1)
+        # One more than there are elements: what is not one.
+        out = np.zeros(x.size + 1, np.promote_types(x.dtype, np.float32))
+        np.add.at(out, chosen.ravel(), source.ravel().astype(out.dtype))
+        return out[:-1].reshape(x.shape).astype(x.dtype)
+
+    def differential(self, out: Any, source: Any, x: Any) -> Any:
+        return [lambda ds: self(ds, x), None]
+
+    def transpose(self, cotangents: Any, source: Any, x: Any) -> Any:
+        return [SelectAndGatherAdd(*self.parameters.values())(cotangents[0], x), None]
+
+    def lower(self, ctx: Any, source: Any, x: Any) -> Any:
+        (given, _), (out,) = ctx.in_types, ctx.out_types
+        if not given.size or not out.size:
+            return ctx.constant(0, out)
+        return ctx.through(lambda s, x: [self._scattered(s, x)], source, x)
+
+    def _scattered(self, source: Any, x: Any) -> Any:
+        chosen, places = self.chosen(*self.numbered(x))
+        if not self.by_masks:
+            write = ScatterAdd(ScatterDimensionNumbers((), (0,), (0,)))
+            flat = zeros(source.type.with_shape((x.type.size,)))
+            at = Reshape((*chosen.type.shape, 1))(chosen)
+            return Reshape(x.type.shape)(write(flat, at, source))
+        zero, total = scalar(0, source.type.dtype), None
+        for tap in self.taps(places.type.shape):
+            here = where(eq(chosen, tap(places)), source, zero)
+            (spread,) = tap.transpose([here], places)
+            total = spread if total is None else add(total, spread)
+        return Pad(self.margins).cut_out(total)
