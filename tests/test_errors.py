@@ -366,10 +366,10 @@ def test_shapes_that_do_not_broadcast():
 
 
 def test_strict_operations_name_their_operands():
-    with says(errors.TypeMismatch, "add needs operands", "f32\\[4\\], f32\\[3\\]"):
-        lax.add(cnp.asarray(X), cnp.asarray(X[:3]))
-    with says(errors.TypeMismatch, "f32\\[4\\].*i32\\[4\\]"):
+    with says(errors.TypeMismatch, "add needs operands", "f32\\[4\\], i32\\[4\\]"):
         lax.add(cnp.asarray(X), cnp.arange(4))
+    with says(errors.TypeMismatch, "add", "f32\\[4\\], f32\\[3\\]"):
+        lax.add(cnp.asarray(X), cnp.asarray(X[:3]))
 
 
 def test_products_that_do_not_fit():

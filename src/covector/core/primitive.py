@@ -28,6 +28,11 @@ from covector.errors import MissingRule
 Linearized = tuple[Sequence[Any], Callable[..., Sequence[Any]]]
 
 
+#: parameters of one class that are remembered; equal operations made before and after
+#: they are forgotten work the same, but do not share what was worked out about them
+MOST_INSTANCES = 8192
+
+
 class Interned(type):
     """Makes equal constructions of an operation one object, unless it opts out."""
 
@@ -36,6 +41,8 @@ class Interned(type):
             return super().__call__(*args, **kwargs)
         if not kwargs and args in cls.instances:
             return cls.instances[args]
+        if len(cls.instances) > MOST_INSTANCES:
+            cls.instances.clear()
         made = super().__call__(*args, **kwargs)
         made = cls.instances.setdefault(tuple(made.parameters.values()), made)
         return made if kwargs else cls.instances.setdefault(args, made)
@@ -44,6 +51,8 @@ class Interned(type):
 class Primitive(metaclass=Interned):
     """An operation: frozen fields for parameters, methods for rules."""
 
+    #: the name under which programs show this operation
+    name: str = "primitive"
     interned = True
     multiple_results = False
     #: False for what must be kept, or run each time, even where operands are known
@@ -65,14 +74,11 @@ class Primitive(metaclass=Interned):
 
     def __init_subclass__(cls) -> None:
         cls.instances = {}
+        if "name" not in cls.__dict__:
+            cls.name = snake_case(cls.__name__)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
-
-    @property
-    def name(self) -> str:
-        """The name under which programs show this operation."""
-        return snake_case(type(self).__name__)
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -28,18 +28,18 @@ LITERAL_LIMIT = 1024
 class StagedTracer(Tracer):
     """A value of the program that is being written down."""
 
-    __slots__ = ("line", "type", "var")
+    __slots__ = ("line", "type", "variable")
 
     def __init__(self, trace: Trace, var: Var, line: Any = None) -> None:
-        self.trace = trace
-        self.var = var
+        self.owner = trace
+        self.variable = var
         self.type = var.type
         self.line = line
 
     def origin(self) -> str:
         if self.line is None:
-            return f"It is an argument of {self.trace.name}."
-        return f"It was made at {self.line} while tracing {self.trace.name}."
+            return f"It is an argument of {self.owner.name}."
+        return f"It was made at {self.line} while tracing {self.owner.name}."
 
 
 class StagingTrace(Trace):
@@ -67,8 +67,8 @@ class StagingTrace(Trace):
 
     def atom(self, x: Any) -> Any:
         """What stands for ``x`` in this program: a variable or a literal."""
-        if type(x) is StagedTracer and x.trace is self:
-            return x.var
+        if type(x) is StagedTracer and x.owner is self:
+            return x.variable
         if type(x) is ConcreteArray:
             return x if x.type.size < self.literal_limit else self._capture(x)
         if isinstance(x, Tracer):
@@ -91,9 +91,9 @@ class StagingTrace(Trace):
                 return staged
         atoms, types, traced = [], [], False
         for a in args:
-            if type(a) is StagedTracer and a.trace is self:
+            if type(a) is StagedTracer and a.owner is self:
                 traced = True
-                atoms.append(a.var)
+                atoms.append(a.variable)
             else:
                 atoms.append(self.atom(a))
             types.append(atoms[-1].type)
@@ -114,7 +114,7 @@ class StagingTrace(Trace):
         """The program with these inputs and outputs, and what it captured."""
         atoms = [self.atom(o) for o in outs]
         captured = list(self.captured.values())
-        variables = [v for _, v in captured] + [t.var for t in inputs]
+        variables = [v for _, v in captured] + [t.variable for t in inputs]
         jaxpr = Jaxpr(variables, self.equations, atoms, self.name)
         if options.settings.check_programs:
             check_jaxpr(jaxpr)

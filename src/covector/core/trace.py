@@ -25,7 +25,7 @@ from covector.errors import (
 class Trace:
     """A meaning for operations."""
 
-    parent: "Trace | None" = None
+    parent: Any = None
     alive: bool = True
     #: the named axes that collectives may name here, with their sizes
     axes: dict[Any, int] = {}  # noqa: RUF012  never changed, only replaced
@@ -57,13 +57,14 @@ def install_base(trace: Trace) -> None:
 class Tracer(Array):
     """A stand-in for an array while a transformation runs the user's function."""
 
-    __slots__ = ("trace",)
+    # Not ``trace``: that is a method of arrays.
+    __slots__ = ("owner",)
 
-    trace: Trace
+    owner: Trace
 
     def origin(self) -> str:
         """Where this tracer came from, for messages."""
-        return f"It was made by {self.trace.name}."
+        return f"It was made by {self.owner.name}."
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.type})"
@@ -136,7 +137,7 @@ def within(trace: Trace, running: Trace | None) -> bool:
 
 def check_scope(tracer: Tracer, running: Trace | None) -> None:
     """Raise where ``tracer`` is used outside of the trace that made it."""
-    if not tracer.trace.alive:
+    if not tracer.owner.alive:
         raise UnexpectedTracerError(
             f"A traced value of type {tracer.type} was used after the transformation "
             "that "
@@ -144,11 +145,11 @@ def check_scope(tracer: Tracer, running: Trace | None) -> None:
             "global, an "
             "attribute or a list. Return it from the transformed function instead."
         )
-    if not within(tracer.trace, running):
+    if not within(tracer.owner, running):
         raise UnexpectedTracerError(
             f"A traced value of type {tracer.type} was used in code that runs outside "
             "of "
-            f"{tracer.trace.name}. {tracer.origin()} A custom rule, a callback or "
+            f"{tracer.owner.name}. {tracer.origin()} A custom rule, a callback or "
             "another "
             "thread probably closes over it: pass it as an argument instead."
         )

@@ -28,7 +28,7 @@ def holds_tracer(x: Any) -> bool:
     while queue and len(seen) < _MOST:
         found = queue.pop()
         if isinstance(found, Tracer):
-            if within(found.trace, current.trace):
+            if within(found.owner, current.trace):
                 return True
             continue
         for part in _parts(found):

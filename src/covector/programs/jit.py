@@ -27,9 +27,10 @@ from covector.lowering.compile import Compiled, Lowered
 from covector.lowering.evaluate import base, common_device
 from covector.programs import stages
 from covector.programs.call import call
+from covector.tree.registry import registry
 
 #: straight to C++: on the way of every call
-flatten = tree.registry.registry.flatten
+flatten = registry.flatten
 type_of = operator.attrgetter("type")
 
 

@@ -21,7 +21,7 @@ class BatchTracer(Tracer):
     __slots__ = ("dim", "type", "value")
 
     def __init__(self, trace: Trace, value: Any, dim: int) -> None:
-        self.trace = trace
+        self.owner = trace
         self.value = value
         self.dim = dim
         shape = value.type.shape
@@ -45,7 +45,7 @@ class BatchTrace(Trace):
         dims: list[int | None] = []
         seen = False
         for a in args:
-            if type(a) is BatchTracer and a.trace is self:
+            if type(a) is BatchTracer and a.owner is self:
                 values.append(a.value)
                 dims.append(a.dim)
                 seen = True
@@ -70,7 +70,7 @@ class BatchTrace(Trace):
 
     def split(self, x: Any) -> tuple[Any, int | None]:
         """The value, and the batch axis, of what a function returned."""
-        if type(x) is BatchTracer and x.trace is self:
+        if type(x) is BatchTracer and x.owner is self:
             return x.value, x.dim
         return x, None
 

@@ -28,7 +28,7 @@ class LinearTracer(Tracer):
     __slots__ = ("primal", "tangent", "type")
 
     def __init__(self, trace: Trace, primal: Any, tangent: Any) -> None:
-        self.trace = trace
+        self.owner = trace
         self.primal = primal
         self.tangent = tangent
         self.type = primal.type
@@ -46,7 +46,7 @@ class LinearTrace(Trace):
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
         primals, tangents, moving = [], [], False
         for a in args:
-            if type(a) is LinearTracer and a.trace is self:
+            if type(a) is LinearTracer and a.owner is self:
                 primals.append(a.primal)
                 tangents.append(a.tangent)
                 moving = True
@@ -68,7 +68,7 @@ class LinearTrace(Trace):
 
     def pair(self, x: Any) -> tuple[Any, Any]:
         """The primal and the tangent of what a function returned."""
-        if type(x) is LinearTracer and x.trace is self:
+        if type(x) is LinearTracer and x.owner is self:
             return x.primal, x.tangent
         return x, None
 
@@ -86,7 +86,7 @@ class SplitTrace(Trace):
 
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
         for a in args:
-            if type(a) is StagedTracer and a.trace is self.tangents:
+            if type(a) is StagedTracer and a.owner is self.tangents:
                 meaning: Trace = self.tangents
                 break
         else:
@@ -192,15 +192,15 @@ def linearize_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...]) -> LinearizedJaxpr:
             lambda *args: run(jaxpr, args), inputs, active, jaxpr.name
         )
         places, extra = [], []
-        positions: dict[Var, int] = {t.var: i for i, t in enumerate(inputs)}
+        positions: dict[Var, int] = {t.variable: i for i, t in enumerate(inputs)}
         for i, out in enumerate(outs):
             if type(out) is StagedTracer:
-                positions.setdefault(out.var, ~i)
+                positions.setdefault(out.variable, ~i)
         for residual in linearization.residuals:
-            if residual.var not in positions:
-                positions[residual.var] = ~(len(outs) + len(extra))
+            if residual.variable not in positions:
+                positions[residual.variable] = ~(len(outs) + len(extra))
                 extra.append(residual)
-            places.append(positions[residual.var])
+            places.append(positions[residual.variable])
         primal = staging.finish(inputs, [*outs, *extra])
     finally:
         current.trace = parent

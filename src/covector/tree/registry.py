@@ -26,7 +26,7 @@ DictKey: TypeAlias = _jax.pytree.DictKey
 GetAttrKey: TypeAlias = _jax.pytree.GetAttrKey
 FlattenedIndexKey: TypeAlias = _jax.pytree.FlattenedIndexKey
 
-KeyEntry: TypeAlias = Hashable
+KeyEntry: TypeAlias = Any
 KeyPath: TypeAlias = tuple[KeyEntry, ...]
 IsLeaf: TypeAlias = Callable[[Any], bool] | None
 
