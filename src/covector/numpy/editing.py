@@ -206,7 +206,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
     for k in axes:
         used = np.flatnonzero(mask.any(tuple([a for a in range(mask.ndim) if a != k])))
         start = used[0] if len(used) else mask.shape[k]
-        stop = used[-1] + 1 if len(used) else mask.shape[k]
+        stop = used[-1] + 1 if len(used) else 0
         front, back = "f" in trim.lower(), "b" in trim.lower()
         cut[k] = slice(int(start) if front else 0, int(stop) if back else mask.shape[k])
     return index(x, tuple(cut))

@@ -124,6 +124,8 @@ def _pair(width: Any) -> Width:
 
 def _pairs(name: str, values: Any, ndim: int) -> Any:
     """A number, a pair, or a pair for each axis, as a pair for each axis."""
+    if not ndim:
+        return []
     if values.shape not in ((), (1,), (2,), (1, 2), (ndim, 2), (ndim, 1)):
         raise ArgumentError(
             f"pad of {ndim} axes needs for {name} a number, (before, after), or such a "

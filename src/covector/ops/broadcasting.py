@@ -97,7 +97,7 @@ class ReduceSum(Primitive):
         return (reduced_type("reduce_sum", x, self.axes),)
 
     def on_host(self, x: Any) -> Any:
-        if x.dtype.itemsize <= 2 and dtypes.is_floating(x.dtype):
+        if _is_short(x.dtype):
             return np.add.reduce(x, self.axes, np.float32).astype(x.dtype)
         return np.add.reduce(x, self.axes, x.dtype)
 
@@ -113,7 +113,19 @@ class ReduceSum(Primitive):
         return batch_reduction(type(self), self.axes, args, dims)
 
     def lower(self, ctx: Any, x: Any) -> Any:
-        return lower_reduction(ctx, x, "stablehlo.add", 0, self.axes)
+        (source,), (out,) = ctx.in_types, ctx.out_types
+        if not _is_short(source.dtype):
+            return _lower_sum(ctx, x, out, self.axes)
+        # Rounded to few bits at each step, a long sum would drift.
+        wide = source.with_dtype(dtypes.float32)
+        x = ctx.op("stablehlo.convert", [x], [wide])
+        total = _lower_sum(ctx, x, out.with_dtype(dtypes.float32), self.axes)
+        return ctx.op("stablehlo.convert", [total], [out])
+
+
+def _is_short(dtype: Any) -> bool:
+    """Whether numbers of this dtype are added up in float32."""
+    return dtype.itemsize <= 2 and dtypes.is_floating(dtype)
 
 
 def reduced_type(who: str, x: ArrayType, axes: tuple[int, ...]) -> ArrayType:
@@ -133,25 +145,21 @@ def batch_reduction(reduce: Any, axes: tuple[int, ...], args: Any, dims: Any) ->
     return (reduce(moved)(x),), (dim - sum([a < dim for a in moved]),)
 
 
-def lower_reduction(
-    ctx: Any, x: Any, combine: str, start: Any, axes: tuple[int, ...]
-) -> Any:
-    """``stablehlo.reduce`` with one operation as its body."""
-    (type,) = ctx.out_types
-    element = ArrayType((), type.dtype)
-    initial = ctx.constant(start, element)
-    op = ctx.op("stablehlo.reduce", [x, initial], [type], regions=1, dimensions=axes)
-    ctx.region(
-        op, 0, [element, element], lambda c, a, b: [c.op(combine, [a, b], [element])]
-    )
-    return op.results
+def _lower_sum(ctx: Any, x: Any, out: ArrayType, axes: tuple[int, ...]) -> Any:
+    """While lowering: the sum over axes, formed in the dtype of the result."""
+    element = ArrayType((), out.dtype)
+    zero = ctx.constant(0, element)
+    op = ctx.op("stablehlo.reduce", [x, zero], [out], regions=1, dimensions=axes)
+    pair = [element, element]
+    ctx.region(op, 0, pair, lambda c, a, b: [c.op("stablehlo.add", [a, b], [element])])
+    return op.results[0]
 
 
 # -- bringing operands together --------------------------------------------------------
 
 
 def unbroadcast(cotangent: Any, type: ArrayType) -> Any:
-    """The cotangent of an operand that may have been a scalar spread over the others."""
+    """The cotangent of an operand that may have been a scalar spread over others."""
     if cotangent.type.shape == type.shape:
         return cotangent
     return ReduceSum(tuple(range(cotangent.type.ndim)))(cotangent)

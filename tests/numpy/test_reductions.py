@@ -1,0 +1,440 @@
+"""Reductions, statistics, running sums, histograms: the values of NumPy."""
+
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+from tests.numpy.agreement import (
+    agrees,
+    agrees_batched,
+    agrees_compiled,
+    assert_same,
+    evaluate,
+    lines,
+)
+
+_NAN = np.array([[1.0, np.nan, -3.0, 2.0], [np.nan] * 4, [4.0, 0.5, np.nan, np.inf]])
+VALUES = {
+    "x": np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32),
+    "m": np.arange(12, dtype=np.int32).reshape(3, 4) - 4,
+    "v": np.array([3.0, 1.0, 2.0, 5.0], np.float32),
+    "n": _NAN.astype(np.float32),
+    "b": np.array([[True, False, True, False]] * 2 + [[False] * 4]),
+    "i": np.array([[100, 100], [-3, 0]], np.int8),
+    "u": np.array([200, 100, 3], np.uint8),
+    "c": np.array([[1 + 2j, 3 - 1j], [0, -2j]], np.complex64),
+    "e": np.zeros((0, 3), np.float32),
+    "s": np.array(2.5, np.float32),
+}
+
+REDUCTIONS = """
+xp.sum(x)
+xp.sum(x, axis=0)
+xp.sum(x, axis=(0, -1), keepdims=True)
+xp.sum(x, axis=())
+xp.sum(s)
+xp.sum(i)
+xp.sum(u)
+xp.sum(b, axis=1)
+xp.sum(c, axis=0)
+xp.sum(e, axis=0)
+xp.sum(i, dtype="int8")
+xp.sum(m, initial=10)
+xp.sum(x, where=x > 0)
+xp.sum(m, axis=1, where=b, initial=2, keepdims=True)
+xp.sum(m, where=b[:1])
+xp.prod(v)
+xp.prod(m, axis=1)
+xp.prod(u)
+xp.prod(e, axis=0)
+xp.prod(c)
+xp.prod(v, where=v > 1, initial=2)
+xp.max(x, axis=1)
+xp.max(m)
+xp.max(n, axis=1)
+xp.max(b)
+xp.max(c)
+xp.max(e, axis=1)
+xp.max(m, initial=100)
+xp.max(m, axis=0, where=b, initial=-50)
+xp.amax(v)
+xp.min(x, axis=(0, 1))
+xp.min(u)
+xp.min(e, initial=3)
+xp.amin(v)
+xp.all(m, axis=0)
+xp.all(e)
+xp.all(b, where=b)
+xp.any(b, axis=1)
+xp.any(n)
+xp.any(m, keepdims=True)
+xp.any(e)
+xp.count_nonzero(m, axis=1)
+xp.count_nonzero(b)
+xp.ptp(x, axis=1)
+xp.ptp(m)
+xp.argmax(x)
+xp.argmax(x, axis=1)
+xp.argmax(n, axis=1)
+xp.argmax(b, axis=0)
+xp.argmax(m, keepdims=True)
+xp.argmin(x, axis=-1, keepdims=True)
+xp.argmin(u)
+xp.nanargmax(n[::2], axis=1)
+xp.nanargmin(n[::2], axis=1)
+xp.nanargmax(m)
+"""
+
+STATISTICS = """
+xp.mean(x)
+xp.mean(x, axis=(0, 2), keepdims=True)
+xp.mean(m, axis=1)
+xp.mean(b)
+xp.mean(c, axis=0)
+xp.mean(s)
+xp.mean(x, where=x > 0)
+xp.mean(m, dtype="float32")
+xp.var(x)
+xp.var(x, axis=1, ddof=1)
+xp.var(m, axis=0)
+xp.var(c)
+xp.var(x, axis=1, where=x > -1, keepdims=True)
+xp.var(v, mean=np.float32(1))
+xp.var(v, correction=1)
+xp.std(x, axis=0)
+xp.std(m)
+xp.std(v, ddof=1)
+xp.average(x, axis=0)
+xp.average(v, weights=v)
+xp.average(m, axis=1, weights=v)
+xp.average(m, axis=(0, 1), weights=m + 5)
+xp.average(x, axis=(2, 0), weights=x[:, 0].T + 9)
+xp.average(m, axis=0, returned=True)
+xp.average(v, weights=v, returned=True, keepdims=True)
+xp.cov(m)
+xp.cov(v)
+xp.cov(v, v[::-1])
+xp.cov(m, rowvar=False)
+xp.cov(m, bias=True)
+xp.cov(m, ddof=0)
+xp.cov(m, fweights=np.array([1, 2, 1, 3]))
+xp.cov(m, aweights=v)
+xp.cov(m, fweights=np.array([1, 2, 1, 3]), aweights=v)
+xp.cov(c)
+xp.corrcoef(x[0])
+xp.corrcoef(v, v**2)
+xp.corrcoef(c + np.array([[1, 2], [5, 7]]))
+xp.corrcoef(v)
+xp.nansum(n, axis=1)
+xp.nansum(m)
+xp.nanprod(n, axis=1)
+xp.nanmax(n[::2], axis=1)
+xp.nanmin(n[::2], axis=1)
+xp.nanmax(n, initial=1)
+xp.nanmean(n[::2, :3], axis=1)
+xp.nanmean(n[::2, :3])
+xp.nanmean(m)
+xp.nanvar(n[::2, :3], axis=1)
+xp.nanvar(n[0], ddof=1)
+xp.nanstd(n[::2, :3])
+xp.nanmean(n[0], where=n[0] > 0)
+xp.quantile(x, 0.3)
+xp.quantile(x, np.array([0.0, 0.25, 1.0], np.float32), axis=1)
+xp.quantile(x, np.array([0.1, 0.6], np.float32), axis=(0, 2), keepdims=True)
+xp.quantile(m, 0.4)
+xp.quantile(n, 0.5, axis=1)
+xp.quantile(v, 0.3, method="lower")
+xp.quantile(v, 0.3, method="higher")
+xp.quantile(v, 0.3, method="midpoint")
+xp.quantile(v, 0.3, method="nearest")
+xp.quantile(v, 0.3, method="inverted_cdf")
+xp.quantile(v, 0.3, method="hazen")
+xp.quantile(v, 0.9, method="weibull")
+xp.quantile(v, 0.3, method="median_unbiased")
+xp.quantile(v, 0.3, method="normal_unbiased")
+xp.quantile(v, 0.3, method="interpolated_inverted_cdf")
+xp.quantile(v, 0.3, weights=v, method="inverted_cdf")
+xp.quantile(v, 0.0, weights=(v > 1) * np.float32(2), method="inverted_cdf")
+xp.percentile(x, 30, axis=0)
+xp.percentile(m, np.array([10, 90]))
+xp.median(x)
+xp.median(m, axis=1, keepdims=True)
+xp.median(n, axis=1)
+xp.nanmedian(n[::2, :3], axis=1)
+xp.nanquantile(n[::2, :3], 0.3, axis=1)
+xp.nanpercentile(n[::2, :3], 30)
+"""
+
+RUNNING = """
+xp.cumsum(x)
+xp.cumsum(x, axis=1)
+xp.cumsum(m, axis=-1)
+xp.cumsum(b, axis=1)
+xp.cumsum(c, axis=0)
+xp.cumsum(s)
+xp.cumsum(e, axis=0)
+xp.cumsum(v, dtype="int32")
+xp.cumprod(v)
+xp.cumprod(m, axis=1)
+xp.nancumsum(n, axis=1)
+xp.nancumprod(n, axis=0)
+xp.cumulative_sum(u)
+xp.cumulative_sum(m, axis=1, include_initial=True)
+xp.cumulative_prod(v, include_initial=True)
+xp.diff(v)
+xp.diff(x, axis=0)
+xp.diff(x, n=2)
+xp.diff(v, n=0)
+xp.diff(v, n=9)
+xp.diff(b)
+xp.diff(v, prepend=1, append=v[:2])
+xp.diff(m, axis=0, prepend=m[:1])
+xp.ediff1d(m)
+xp.ediff1d(m, to_begin=np.array([1, 2], np.int32), to_end=np.int32(9))
+xp.gradient(v)
+xp.gradient(x, axis=1)
+xp.gradient(x[0])
+xp.gradient(x[0], 2.0, 3.0)
+xp.gradient(v, np.array([0, 1, 3, 4], np.float32))
+xp.gradient(v, 2.0, edge_order=2)
+xp.gradient(v, np.array([0, 1, 3, 4], np.float32), edge_order=2)
+xp.gradient(m.astype("float32"), np.array([0, 1, 3.0]), 1.5)
+xp.trapezoid(v)
+xp.trapezoid(x, dx=2.0, axis=1)
+xp.trapezoid(v, x=v)
+xp.trapezoid(x, x=x**2)
+xp.bincount(u)
+xp.bincount(np.abs(m.ravel()), minlength=20)
+xp.bincount(u // 50, weights=v[:3])
+xp.digitize(v, np.array([1.0, 2.0, 4.0], np.float32))
+xp.digitize(v, np.array([4.0, 2.0, 1.0], np.float32))
+xp.digitize(v, np.array([4.0, 2.0, 1.0], np.float32), right=True)
+xp.digitize(x, np.array([0.0], np.float32), right=True)
+xp.histogram_bin_edges(v, 3)
+xp.histogram_bin_edges(v[:1], 2)
+xp.histogram_bin_edges(v, 3, (0, 9))
+"""
+#: counts are floats here, as in JAX
+HISTOGRAMS = """
+xp.histogram(x)
+xp.histogram(x, 5, (-1, 1))
+xp.histogram(v, np.array([0.0, 1.0, 3.0], np.float32), density=True)
+xp.histogram(v, 3, weights=v)
+xp.histogram(m, 4)
+xp.histogram2d(v, v[::-1], 2)
+xp.histogram2d(v, v, [2, np.array([0.0, 2.0, 6.0], np.float32)], density=True)
+xp.histogramdd(m[:, :2], 2)[0]
+xp.histogramdd(x.reshape((-1, 2)), (2, 3), weights=np.arange(12.0, dtype=np.float32))[0]
+"""
+TABLE = lines(REDUCTIONS + STATISTICS + RUNNING)
+#: what depends on values needs known ones
+KNOWN = ("bincount",)
+
+
+@pytest.mark.parametrize("expression", TABLE)
+@pytest.mark.filterwarnings(
+    "ignore::RuntimeWarning", "ignore::numpy.exceptions.ComplexWarning"
+)
+def test_value_is_numpys(expression):
+    agrees(expression, VALUES, np)
+
+
+@pytest.mark.parametrize("expression", lines(HISTOGRAMS))
+def test_histogram_is_numpys(expression):
+    agrees(expression, VALUES, np, exact_dtype=False)
+
+
+@pytest.mark.parametrize(
+    "expression", [e for e in TABLE[::2] if not any(k in e for k in KNOWN)]
+)
+def test_compiled_is_eager(expression):
+    agrees_compiled(expression, VALUES)
+
+
+@pytest.mark.parametrize(
+    "expression", [e for e in TABLE[1::2] if not any(k in e for k in KNOWN)]
+)
+def test_batch_is_each(expression):
+    agrees_batched(expression, VALUES)
+
+
+# -- where NumPy does otherwise --------------------------------------------------------
+
+LIKE_JAX = """
+xp.cumsum(i)
+xp.cumprod(u)
+xp.sum(i, promote_integers=False)
+xp.sum(h)
+xp.mean(h)
+xp.var(h)
+xp.mean(q)
+xp.quantile(q, 0.3)
+xp.max(q)
+xp.cumsum(q)
+xp.sum(v, dtype=bool)
+xp.bincount(u, length=4)
+xp.bincount(np.array([-1, 1], np.int32))
+xp.quantile(v, 1.5)
+xp.average(v, weights=xp.zeros(4))
+xp.mean(e)
+xp.std(v, ddof=4)
+xp.nanargmax(n, axis=1)
+xp.nanmax(n, axis=1)
+xp.nanmean(n, axis=1)
+xp.histogram(x)[0]
+xp.histogram2d(v, v, 2)[0]
+xp.argmax(n)
+"""
+
+
+@pytest.mark.parametrize("expression", lines(LIKE_JAX))
+def test_value_is_jaxs(expression):
+    values = VALUES | {
+        "h": np.full(100, 60000, np.float16),
+        "q": np.array([1.5, 3.25, -2, 100], ml_dtypes.bfloat16),
+    }
+    theirs = evaluate(jnp, expression, {k: jnp.asarray(v) for k, v in values.items()})
+    ours = evaluate(cnp, expression, {k: cnp.asarray(v) for k, v in values.items()})
+    for found, wanted in zip(ours, theirs, strict=True):
+        assert_same(found, wanted)
+
+
+def test_nothing_left_has_no_statistics():
+    nothing = cnp.zeros((0,))
+    for f in (cnp.mean, cnp.median, cnp.var):
+        assert np.isnan(f(nothing))
+    assert np.isnan(cnp.nanmedian(cnp.array([np.nan])))
+
+
+def test_infinities_have_quantiles():
+    x = cnp.array([-np.inf, 1.0, np.inf, np.inf])
+    assert [float(cnp.quantile(x, q)) for q in (0.0, 1 / 3, 0.8, 1.0)] == [
+        -np.inf,
+        1,
+        np.inf,
+        np.inf,
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_long_sums_of_short_floats_are_rounded_once(dtype):
+    x = cnp.full((3, 40_000), 0.1, dtype)
+    for run in (cnp.mean, cv.jit(cnp.mean)):
+        assert float(run(x)) == pytest.approx(float(x[0, 0]), rel=1e-2)
+    assert float(cnp.median(cnp.full(4, 60000, "float16"))) == 60000
+    assert float(cnp.sum(x, axis=1)[0]) == pytest.approx(4000, rel=1e-2)
+
+
+# -- derivatives -----------------------------------------------------------------------
+
+SMOOTH = """
+xp.sum(x * x, axis=1).sum()
+xp.prod(v)
+xp.max(x)
+xp.mean(x, where=x > 0)
+xp.var(x, axis=1).sum()
+xp.std(v)
+xp.average(x, axis=2, weights=v).sum()
+xp.nanmean(x)
+xp.nanvar(x)
+xp.median(v)
+xp.quantile(v, 0.3)
+xp.ptp(x)
+xp.cumprod(v).sum()
+(xp.cumsum(x, 1) ** 2).sum()
+(xp.diff(x) ** 2).sum()
+(xp.gradient(v) ** 2).sum()
+xp.trapezoid(x, dx=0.5).sum()
+xp.cov(x[0]).sum()
+"""
+
+
+@pytest.mark.parametrize("expression", lines(SMOOTH))
+def test_derivative_is_the_difference_quotient(expression):
+    values = {k: cnp.asarray(VALUES[k]) for k in ("x", "v")}
+
+    def f(name, x):
+        return evaluate(cnp, expression, values | {name: x})[0]
+
+    name = "v" if "(v" in expression else "x"
+    x = values[name]
+    found = cv.grad(lambda x: f(name, x))(x)
+    step = np.random.default_rng(2).normal(size=x.shape).astype(np.float32) * 1e-2
+    slope = (f(name, x + step) - f(name, x - step)) / 2
+    assert float((found * step).sum()) == pytest.approx(
+        float(slope), rel=2e-2, abs=2e-4
+    )
+
+
+def test_derivatives_are_finite_where_elements_do_not_count():
+    n = cnp.asarray(VALUES["n"][[0, 2], :3])
+    for f in (cnp.nansum, cnp.nanmean, cnp.nanvar, cnp.nanmax, cnp.nanstd):
+        assert np.isfinite(cv.grad(f)(n)).all()
+    zero = cv.grad(lambda x: cnp.sum(cnp.log(x), where=x > 1))(cnp.array([1.0, 2.0]))
+    assert zero.tolist() == [0, 0.5]
+
+
+# -- words -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        (
+            lambda x: cnp.sum(x, axis=3),
+            r"sum: axis 3 is out of bounds for an array with 3",
+        ),
+        (lambda x: cnp.sum(x, axis=(0, -3)), "names an axis more than once"),
+        (lambda x: cnp.sum(x, axis=1.5), "must be an integer or a tuple of integers"),
+        (lambda x: cnp.sum(x, out=x), "sum has no place to write to"),
+        (lambda x: cnp.sum([1]), "sum needs an array, but got a list"),
+        (lambda x: cnp.sum(x, where=1), r"mask of bools for `where`, but got i32\[\]"),
+        (lambda x: cnp.sum(x, where=x[0] > 0, initial=x), "scalar for `initial`"),
+        (
+            lambda x: cnp.sum(x, where=np.ones(3, bool)),
+            r"broadcasts to its shape, .*bool\[3\]",
+        ),
+        (lambda x: cnp.max(x[:0]), r"max of f32\[0,3,4\] .* no element to reduce"),
+        (lambda x: cnp.max(x, where=x > 0), "give `initial`"),
+        (lambda x: cnp.argmax(x[:0]), "argmax of .* there is no element"),
+        (lambda x: cnp.var(x, ddof=1, correction=1), "two names for one number"),
+        (lambda x: cnp.var(x * 1j, dtype="float32"), "is ambiguous"),
+        (lambda x: cnp.average(x, weights=x[0]), "average of .* needs weights"),
+        (cnp.cov, "at most two axes"),
+        (lambda x: cnp.cov(x[0], fweights=x[0, 0]), "integers for fweights"),
+        (lambda x: cnp.cov(x[0], aweights=x[0, 0, :2]), "needs a weight for each"),
+        (lambda x: cnp.quantile(x, 0.5, method="best"), "method must be one of"),
+        (lambda x: cnp.quantile(x * 1j, 0.5), "needs real numbers"),
+        (lambda x: cnp.quantile(x, x[0]), "one axis of fractions q"),
+        (lambda x: cnp.quantile(x, 0.5, weights=x), "inverted_cdf"),
+        (cnp.cumulative_sum, "needs to know along which axis"),
+        (lambda x: cnp.diff(x[0, 0, 0]), "at least one axis"),
+        (lambda x: cnp.diff(x, n=-1), "not negative"),
+        (lambda x: cnp.gradient(x, 1.0, 2.0), "one distance, or one for each axis"),
+        (lambda x: cnp.gradient(x[:1]), "needs at least 2 elements"),
+        (lambda x: cnp.gradient(x, edge_order=3), "edge_order must be 1 or 2"),
+        (lambda x: cnp.gradient(x[0, 0], np.ones(3)), "the coordinate of each"),
+        (lambda x: cnp.bincount(x[0, 0]), "counts integers"),
+        (lambda x: cnp.bincount(np.ones((2, 2), int)), "one axis"),
+        (
+            lambda x: cnp.histogram(x, "auto"),
+            "a number of bins, or edges, but got 'auto'",
+        ),
+        (lambda x: cnp.histogram(x, weights=x[0]), "needs a weight for each"),
+        (cnp.histogramdd, "points in rows"),
+        (lambda x: cnp.histogramdd(x[0], [2, 2]), "one of bins for each"),
+        (lambda x: cnp.digitize(x, x), "edges along one axis"),
+    ],
+)
+def test_words_of_reductions(run, words):
+    with pytest.raises((TypeError, ValueError, IndexError), match=words) as info:
+        run(cnp.asarray(VALUES["x"]))
+    assert isinstance(info.value, cv.errors.CovectorError)
+
+
+def test_words_of_lengths_that_depend_on_traced_values():
+    with pytest.raises(cv.errors.ConcretizationTypeError, match="Say it with length="):
+        cv.jit(cnp.bincount)(np.array([1, 2]))
