@@ -55,6 +55,24 @@ def current() -> Options:
     return _cell.override or _process["options"]
 
 
+#: algorithms for products of matrices, as operations know them by name
+_DOT_ALGORITHMS = (
+    "ANY_F8_ANY_F8_F32",
+    "ANY_F8_ANY_F8_F32_FAST_ACCUM",
+    "ANY_F8_ANY_F8_ANY",
+    "ANY_F8_ANY_F8_ANY_FAST_ACCUM",
+    "F16_F16_F16",
+    "F16_F16_F32",
+    "BF16_BF16_BF16",
+    "BF16_BF16_F32",
+    "BF16_BF16_F32_X3",
+    "BF16_BF16_F32_X6",
+    "BF16_BF16_F32_X9",
+    "TF32_TF32_F32",
+    "TF32_TF32_F32_X3",
+    "F32_F32_F32",
+    "F64_F64_F64",
+)
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "numpy_dtype_promotion": ("standard", "strict"),
     "numpy_rank_promotion": ("allow", "warn", "raise"),
@@ -71,6 +89,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
         "tensorfloat32",
         "highest",
         "float32",
+        *_DOT_ALGORITHMS,
     ),
 }
 

@@ -25,7 +25,6 @@ from covector.ops.precision import (
     DotAlgorithm,
     Exactness,
     algorithm_of,
-    check_platform,
     lower_converted,
     operand_dtype,
     precision_config,
@@ -237,7 +236,6 @@ class DotGeneral(Primitive):
         (out,) = ctx.out_types
         algorithm = algorithm_of(self.precision, left.dtype, right.dtype)
         if algorithm is not None:
-            check_platform(algorithm, self.precision, ctx.platform)
             kinds = [storage_of(kind, algorithm) for kind in algorithm[:2]]
             working = algorithm.accumulation_type
         else:
@@ -249,11 +247,13 @@ class DotGeneral(Primitive):
             "stablehlo.dot_general",
             [lhs, rhs],
             [out.with_dtype(working)],
-            **self._attributes(algorithm),
+            **self._attributes(algorithm, ctx.platform),
         )
         return lower_converted(ctx, made, out.with_dtype(working), out.dtype)
 
-    def _attributes(self, algorithm: DotAlgorithm | None) -> dict[str, str]:
+    def _attributes(
+        self, algorithm: DotAlgorithm | None, platform: str
+    ) -> dict[str, str]:
         (contracted, others), (batch, other_batch) = self.dimension_numbers
         numbers = (
             f"#stablehlo.dot<lhs_batching_dimensions = {list(batch)}, "
@@ -262,10 +262,10 @@ class DotGeneral(Primitive):
             f"rhs_contracting_dimensions = {list(others)}>"
         )
         found = {"dot_dimension_numbers": numbers}
-        if algorithm is not None:
-            found["algorithm"] = spelled(algorithm)
-        elif self.precision is not None:
+        if algorithm is None and self.precision is not None:
             found["precision_config"] = precision_config(self.precision)
+        if algorithm is not None and platform != "cpu":
+            found["algorithm"] = spelled(algorithm)
         return found
 
 

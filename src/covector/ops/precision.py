@@ -1,11 +1,11 @@
 """How exactly products are summed: dtypes of sums, precisions, algorithms by name.
 
     working_dtype(f16, f32) is f32      products of f16 are summed for a result in f32
-    Precision.HIGH                      a hint, for each operand
-    DotAlgorithmPreset.BF16_BF16_F32    what the hardware computes, or it refuses
+    Precision.HIGH                      a hint to accelerators, for each operand
+    DotAlgorithmPreset.BF16_BF16_F32    operands rounded to bfloat16, sums in float32
 
-XLA heeds precisions on accelerators. On the CPU every one is the full one, and of the
-algorithms there are those of ``_ON_CPU``.
+On the CPU every precision is the full one. There an algorithm says how operands are
+rounded and sums are formed; tensor floats and split operands are full float32.
 """
 
 import enum
@@ -187,8 +187,8 @@ def exactness(precision: PrecisionLike, who: str) -> Exactness:
         return precision
     if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:
         return exactness(DotAlgorithmPreset[precision], who)
-    alike = isinstance(precision, str | Precision)
-    pair = (precision, precision) if alike else tuple(precision)
+    several = isinstance(precision, tuple | list)
+    pair = tuple(precision) if several else (precision, precision)
     if len(pair) != 2 or not all(p is None or _is_precision(p) for p in pair):
         names = ", ".join([*map(str, _SPELLINGS), *DotAlgorithmPreset.__members__])
         raise ArgumentError(
@@ -230,33 +230,6 @@ def algorithm_of(precision: Exactness, lhs: Any, rhs: Any) -> DotAlgorithm | Non
                 "with .astype('float8_e4m3fn')."
             )
     return DotAlgorithm(lhs, rhs, dtypes.float32, 1, 1, 1, "FAST" in precision.name)
-
-
-_ON_CPU = frozenset(
-    [
-        algorithm_of(DotAlgorithmPreset[name], None, None)
-        for name in (
-            "F16_F16_F16",
-            "BF16_BF16_F32",
-            "BF16_BF16_F32_X3",
-            "BF16_BF16_F32_X6",
-            "F32_F32_F32",
-            "F64_F64_F64",
-        )
-    ]
-)
-
-
-def check_platform(
-    algorithm: DotAlgorithm, precision: Exactness, platform: str
-) -> None:
-    """Raise ArgumentError when the CPU does not have the algorithm."""
-    if platform == "cpu" and algorithm not in _ON_CPU:
-        raise ArgumentError(
-            f"the CPU does not have the algorithm {precision}. It has F16_F16_F16, "
-            "BF16_BF16_F32 and its X3 and X6, F32_F32_F32 and F64_F64_F64; the default "
-            "(precision=None) is right everywhere."
-        )
 
 
 def precision_config(precision: tuple[Precision, Precision]) -> str:

@@ -66,7 +66,10 @@ CASES = [
         lambda x, y: np.einsum("bi,bj->bij", x, y),
     ),
     Case(
-        _dot(((), ()), ((0,), (0,))), (_x(3), _x(3)), np.multiply, name="only batch axes"
+        _dot(((), ()), ((0,), (0,))),
+        (_x(3), _x(3)),
+        np.multiply,
+        name="only batch axes",
     ),
     Case(_matmul, (_x(2, 0), _x(0, 4)), np.matmul),
     Case(_matmul, (_x(0, 3), _x(3, 4)), np.matmul),
@@ -91,7 +94,10 @@ CASES = [
     ),
     Case(
         _matmul,
-        (np.array([[np.inf, 1.0], [np.nan, 0.0], [0.0, 2.0]]), np.array([[1.0], [2.0]])),
+        (
+            np.array([[np.inf, 1.0], [np.nan, 0.0], [0.0, 2.0]]),
+            np.array([[1.0], [2.0]]),
+        ),
         np.matmul,
         name="special values",
         derivative=False,
