@@ -274,19 +274,20 @@ class Methods:
         out_sharding: Any = None,
     ) -> Any:
         """Each element so many times along ``axis``."""
-        return link.numpy.repeat(
-            self,
-            repeats,
-            axis,
-            total_repeat_length=total_repeat_length,
-            out_sharding=out_sharding,
+        out = link.numpy.repeat(
+            self, repeats, axis, total_repeat_length=total_repeat_length
         )
+        return out if out_sharding is None else out.to_device(out_sharding)
 
     # -- elements ----------------------------------------------------------------------
 
     def astype(self, dtype: Any, copy: bool = False, device: Any = None) -> Any:
         """The values in another element type."""
         return link.numpy.astype(self, dtype, copy=copy, device=device)
+
+    def copy(self) -> Any:
+        """The same values in memory of their own."""
+        return link.numpy.copy(self)
 
     def view(self, dtype: Any = None, type: None = None) -> Any:
         """The bits as elements of another type."""

@@ -250,6 +250,16 @@ from covector.numpy.order_statistics import (
     quantile,
 )
 from covector.numpy.padding import pad
+from covector.numpy.polynomial import (
+    polyadd,
+    polyder,
+    polydiv,
+    polyint,
+    polymul,
+    polysub,
+    polyval,
+    vander,
+)
 from covector.numpy.powers import (
     cbrt,
     float_power,
@@ -813,6 +823,13 @@ __all__ = [
     "pi",
     "piecewise",
     "place",
+    "polyadd",
+    "polyder",
+    "polydiv",
+    "polyint",
+    "polymul",
+    "polysub",
+    "polyval",
     "positive",
     "pow",
     "power",
@@ -908,6 +925,7 @@ __all__ = [
     "unsignedinteger",
     "unstack",
     "unwrap",
+    "vander",
     "var",
     "vdot",
     "vecdot",

@@ -25,6 +25,7 @@ from covector.numpy.reshaping import broadcast_to
 from covector.numpy.sequences import from_sequence
 from covector.numpy.types import asked_dtype
 from covector.ops.casting import convert
+from covector.ops.identities import copy as duplicate
 from covector.ops.transposing import Reshape
 from covector.runtime import buffers, client
 
@@ -76,7 +77,7 @@ def array(
     _check_order("array", order)
     x = _array("array", object, dtype)
     if copy and x is object:
-        x = x.copy()
+        x = _copied(x)
     if ndmin > x.type.ndim:
         x = Reshape((1,) * (ndmin - x.type.ndim) + x.type.shape)(x)
     return _placed(x, device, out_sharding)
@@ -113,7 +114,7 @@ def asarray(
                 "copy=False forbids it. Leave copy out: a copy is made only where it "
                 "is needed."
             )
-        x = x.copy()
+        x = _copied(x)
     return _placed(x, device, out_sharding)
 
 
@@ -142,6 +143,10 @@ def copy(a: Any, order: str | None = None) -> Array:
     [1, 2]
     """
     return array(a, copy=True, order=order)
+
+
+def _copied(x: Any) -> Any:
+    return x.copy() if type(x) is ConcreteArray else duplicate(x)
 
 
 def _check_order(who: str, order: str | None) -> None:

@@ -10,6 +10,7 @@ from covector.errors import DTypeError
 from covector.numpy.compiled import fused
 from covector.numpy.promote import inexact
 from covector.ops.arithmetic import add, div, mul
+from covector.ops.bessel import bessel_i0e
 from covector.ops.comparison import lt
 from covector.ops.magnitude import abs_
 from covector.ops.selection import where

@@ -87,7 +87,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
 def promote_types(a: Any, b: Any) -> Any:
     """The dtype in which arrays of two dtypes meet; ``int``, ``float`` … are weak.
 
-    Unlike ``result_type`` it does not narrow 64 bits to 32.
+    Unlike ``result_type`` it takes 64-bit dtypes for what they are, also where arrays do
+    not have them.
 
     Raises:
       TypePromotionError: the two have no common dtype.
@@ -95,9 +96,12 @@ def promote_types(a: Any, b: Any) -> Any:
     >>> promote_types("int8", "bfloat16"), promote_types("float16", float)
     (dtype(bfloat16), dtype('float16'))
     """
-    mode = options.current().numpy_dtype_promotion
-    found = [operand_type(x, True) for x in (a, b)]
-    return promote(*found, x64=True, mode=mode)[0]
+    now = options.current()
+    given = [x if x in (int, float, complex) else dtypes.as_dtype(x) for x in (a, b)]
+    x64 = now.enable_x64 or any(dtypes.canonical(x, False) is not x for x in given)
+    x64 = x64 or not {int, float, complex}.isdisjoint(given)
+    found = [operand_type(x, x64) for x in given]
+    return promote(*found, x64=x64, mode=now.numpy_dtype_promotion)[0]
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
