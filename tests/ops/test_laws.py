@@ -239,6 +239,17 @@ def test_vmap_is_a_loop(case):
             agree_all(case, got, wanted, f"for axes {dims}, entry {i}")
 
 
+@rows(lambda case: len(case.args) > 0)
+def test_vmap_over_nothing_gives_nothing_of_the_right_type(case):
+    types = case.op.type_rule(*[a.type for a in arrays(case.args)])
+    empty = [array(np.zeros((0, *a.shape), a.dtype)) for a in case.args]
+    outs, dims = batch_flat(bound(case.op), 0, empty, [0] * len(empty))
+    for out, d, t in zip(outs, dims, types, strict=True):
+        shape = t.shape if d is None else (*t.shape[:d], 0, *t.shape[d:])
+        assert np.shape(out.host()) == shape
+        assert out.type.dtype == t.dtype
+
+
 @differentiable_rows
 def test_jvp_of_vmap_is_vmap_of_jvp(case):
     fun, n = bound(case.op), len(case.args)

@@ -30,7 +30,7 @@ _STEP = "    "
 
 
 def show_jaxpr(jaxpr: Any, lines: bool = False) -> str:
-    """The text of a program; with ``lines``, where the user's program asked for what."""
+    """The text of a program; with ``lines``, where its equations were asked for."""
     return "\n".join(_Printer(lines).program(jaxpr, ""))
 
 
@@ -133,10 +133,11 @@ def _operation(op: Any, name: Any) -> str:
 
 def _chosen(op: Any) -> list[tuple[str, Any]]:
     """The parameters that differ from their default."""
+    parameters: dict[str, Any] = op.parameters
     defaults = {f.name: f.default for f in fields(op)} if is_dataclass(op) else {}
     return [
         (key, value)
-        for key, value in op.parameters.items()
+        for key, value in parameters.items()
         if key not in defaults or defaults[key] is not value
     ]
 

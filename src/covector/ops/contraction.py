@@ -25,9 +25,9 @@ from covector.ops.precision import (
     DotAlgorithm,
     Exactness,
     algorithm_of,
+    hints,
     lower_converted,
     operand_dtype,
-    precision_config,
     spelled,
     storage_of,
     swapped,
@@ -261,9 +261,7 @@ class DotGeneral(Primitive):
             f"lhs_contracting_dimensions = {list(contracted)}, "
             f"rhs_contracting_dimensions = {list(others)}>"
         )
-        found = {"dot_dimension_numbers": numbers}
-        if algorithm is None and self.precision is not None:
-            found["precision_config"] = precision_config(self.precision)
+        found = {"dot_dimension_numbers": numbers, **hints(self.precision)}
         if algorithm is not None and platform != "cpu":
             found["algorithm"] = spelled(algorithm)
         return found

@@ -32,9 +32,9 @@ from covector.ops.precision import (
     BLAS,
     ON_HOST,
     Exactness,
+    hints,
     lower_converted,
     operand_dtype,
-    precision_config,
     working_dtype,
 )
 from covector.ops.slicing import Rev
@@ -294,17 +294,33 @@ class ConvGeneralDilated(Primitive):
         """A batch of both is groups; of one, more of its batch entries or features."""
         (lhs, rhs), (at_left, at_right) = args, dims
         a, b, c = self.dimension_numbers
+        if not size:
+            return self._batch_of_nothing(args, dims)
         if at_right is None:
             lhs = folded(lhs, at_left, a[0], self.batch_group_count)
             return unfolded(self(lhs, rhs), c[0], 1, size)
         if at_left is None:
             rhs = folded(rhs, at_right, b[0], self.groups)
             return unfolded(self(lhs, rhs), c[1], self.groups, size)
-        kind = "batch" if self.batch_group_count > 1 else "feature"
-        lhs = folded(lhs, at_left, a[0] if kind == "batch" else a[1], 1)
+        groups = self.groups * size
+        if self.batch_group_count > 1:
+            lhs = folded(lhs, at_left, a[0], 1)
+            op = self.changed(batch_group_count=groups)
+        else:
+            lhs = folded(lhs, at_left, a[1], 1)
+            op = self.changed(feature_group_count=groups)
         rhs = folded(rhs, at_right, b[0], 1)
-        op = self.changed(**{f"{kind}_group_count": self.groups * size})
         return unfolded(op(lhs, rhs), c[1], 1, size)
+
+    def _batch_of_nothing(self, args: Any, dims: Any) -> Any:
+        """No entries, of the type that each would have: there cannot be zero groups."""
+        shapes = [
+            x.type.shape if d is None else x.type.shape[:d] + x.type.shape[d + 1 :]
+            for x, d in zip(args, dims, strict=True)
+        ]
+        types = [x.type.with_shape(s) for x, s in zip(args, shapes, strict=True)]
+        (out,) = self.type_rule(*types)
+        return (zeros(out.with_shape((0, *out.shape))),), (0,)
 
     # -- compilation -------------------------------------------------------------------
 
@@ -351,9 +367,7 @@ class ConvGeneralDilated(Primitive):
             "feature_group_count": f"{self.feature_group_count} : i64",
             "batch_group_count": f"{self.batch_group_count} : i64",
         }
-        if self.precision is not None:
-            found["precision_config"] = precision_config(self.precision)
-        return found
+        return found | hints(self.precision)
 
 
 def _spelled(numbers: ConvDimensionNumbers) -> str:

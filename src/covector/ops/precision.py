@@ -181,8 +181,11 @@ def exactness(precision: PrecisionLike, who: str) -> Exactness:
     if precision is None or precision is DotAlgorithmPreset.DEFAULT:
         return None
     if isinstance(precision, DotAlgorithm):
-        kinds = [dtypes.as_dtype(t) for t in precision[:3]]
-        return DotAlgorithm(*kinds, *precision[3:])
+        return precision._replace(
+            lhs_precision_type=dtypes.as_dtype(precision.lhs_precision_type),
+            rhs_precision_type=dtypes.as_dtype(precision.rhs_precision_type),
+            accumulation_type=dtypes.as_dtype(precision.accumulation_type),
+        )
     if isinstance(precision, DotAlgorithmPreset):
         return precision
     if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:
@@ -207,9 +210,13 @@ def _is_precision(x: Any) -> bool:
 def swapped(precision: Exactness) -> Exactness:
     """The same for the product with its operands the other way round."""
     if isinstance(precision, DotAlgorithm):
-        left, right, total, m, n, *rest = precision
-        return DotAlgorithm(right, left, total, n, m, *rest)
-    return precision[::-1] if isinstance(precision, tuple) else precision
+        return precision._replace(
+            lhs_precision_type=precision.rhs_precision_type,
+            rhs_precision_type=precision.lhs_precision_type,
+            lhs_component_count=precision.rhs_component_count,
+            rhs_component_count=precision.lhs_component_count,
+        )
+    return (precision[1], precision[0]) if isinstance(precision, tuple) else precision
 
 
 def algorithm_of(precision: Exactness, lhs: Any, rhs: Any) -> DotAlgorithm | None:
@@ -232,9 +239,12 @@ def algorithm_of(precision: Exactness, lhs: Any, rhs: Any) -> DotAlgorithm | Non
     return DotAlgorithm(lhs, rhs, dtypes.float32, 1, 1, 1, "FAST" in precision.name)
 
 
-def precision_config(precision: tuple[Precision, Precision]) -> str:
-    """A pair of precisions in StableHLO."""
-    return f"[{', '.join(f'#stablehlo<precision {p.name}>' for p in precision)}]"
+def hints(precision: Exactness) -> dict[str, str]:
+    """The attribute of StableHLO operations that holds a pair of precisions."""
+    if not isinstance(precision, tuple) or isinstance(precision, DotAlgorithm):
+        return {}
+    names = [f"#stablehlo<precision {p.name}>" for p in precision]
+    return {"precision_config": f"[{', '.join(names)}]"}
 
 
 def spelled(algorithm: DotAlgorithm) -> str:
