@@ -8,11 +8,11 @@ nothing is summed. The order and all operations are worked out once for each set
 types.
 """
 
+import functools
+import importlib
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
-
-import opt_einsum
 
 from covector.core import dtypes
 from covector.core.array_like import Array
@@ -33,6 +33,12 @@ from covector.ops.slicing import Slice
 from covector.ops.transposing import Reshape, Transpose
 
 __all__ = ["einsum", "einsum_path"]
+
+
+@functools.cache
+def _opt_einsum() -> Any:
+    """The library that orders contractions, imported by the first einsum."""
+    return importlib.import_module("opt_einsum")
 
 
 def einsum(
@@ -106,14 +112,14 @@ def _operands(
         for x, axes in zip(arrays, given[1::2], strict=True)
         for item in (x.type.shape, axes)
     ]
-    letters, _ = opt_einsum.parser.convert_interleaved_input([*placed, *result])
+    letters, _ = _opt_einsum().parser.convert_interleaved_input([*placed, *result])
     return letters, arrays
 
 
 def _path(subscripts: str, types: tuple[ArrayType, ...], optimize: Any) -> Any:
     """The order of contractions, and the report, of subscripts that must fit."""
     try:
-        return opt_einsum.contract_path(
+        return _opt_einsum().contract_path(
             subscripts, *[t.shape for t in types], shapes=True, optimize=optimize
         )
     except (ValueError, KeyError) as error:
@@ -188,7 +194,7 @@ def _program(
 ) -> tuple[Contraction, ...]:
     """The contractions that compute the result."""
     path, _ = _path(subscripts, types, optimize)
-    inputs, output, _ = opt_einsum.parser.parse_einsum_input(
+    inputs, output, _ = _opt_einsum().parser.parse_einsum_input(
         (subscripts, *[t.shape for t in types]), shapes=True
     )
     pairs = zip(inputs.split(","), types, strict=True)

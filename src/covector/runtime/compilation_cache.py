@@ -15,7 +15,6 @@ not check out is ignored and written anew.
 import functools
 import hashlib
 import os
-import platform
 import tempfile
 import threading
 from collections import OrderedDict
@@ -186,4 +185,4 @@ def _instruction_sets() -> str:
                     return line
     except OSError:
         pass
-    return f"{platform.machine()} {platform.processor()}"
+    return str(os.uname())

@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from jaxlib import xla_client as xc
 from jaxlib.mlir import ir
-from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-from jaxlib.mlir.dialects import chlo, sdy, stablehlo
+from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 from jaxlib.mlir.passmanager import PassManager
 
 from covector.errors import DeviceError
@@ -225,7 +224,7 @@ def _parsed(module: ir.Module | str) -> ir.Module:
     context.append_dialect_registry(dialects)
     context.load_all_available_dialects()
     context.enable_multithreading(False)  # it would start a pool of threads
-    for dialect in (stablehlo, chlo, sdy):
+    for dialect in (_stablehlo, _chlo, _sdy):
         dialect.register_dialect(context)
     try:
         return ir.Module.parse(module, context)
