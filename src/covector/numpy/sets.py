@@ -219,8 +219,9 @@ def _unique_listed(
     first = take(order, places, mode="fill", fill_value=0)
     inverse = at(zeros(order.type))[order].set(which)
     there = ne(places, scalar(n, dtype))
-    values = take(ordered, places, 0, mode="clip")
-    if not n:
+    if n:
+        values = take(ordered, places, 0, mode="clip")
+    else:
         values = zeros(parts.type.with_shape((size, *parts.type.shape[1:])))
     fill = index(ordered, slice(1)) if fill_value is None else as_array(fill_value)
     mask = BroadcastInDim(values.type.shape, (0,))(there)
