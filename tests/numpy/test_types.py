@@ -12,9 +12,19 @@ import covector as cv
 import covector.numpy as cnp
 from covector.errors import ArgumentError, DTypeError
 
-DTYPES = (
-    "bool int4 int8 uint32 int64 bfloat16 float16 float32 float64 complex64".split()
-)
+DTYPES = [
+    "bool",
+    "int4",
+    "int8",
+    "uint32",
+    "int64",
+    "bfloat16",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+]
+NARROW = {"bool", "int8", "int16", "int32"}
 
 
 @pytest.mark.parametrize("source", DTYPES)

@@ -14,9 +14,11 @@ from covector.core.convert import as_array
 from covector.core.staging import stage
 from covector.errors import ArgumentError
 from covector.numpy.axis_order import moveaxis
+from covector.numpy.creation import ones
 from covector.numpy.joining import concatenate, stack
 from covector.numpy.ranges import arange
 from covector.numpy.reshaping import broadcast_to, expand_dims
+from covector.numpy.selection import where as select
 from covector.ops import networks
 from covector.ops.casting import convert
 from covector.programs.scan import Scan
@@ -37,12 +39,23 @@ def accumulate_in_pairs(f: Binary, a: Any, axis: int) -> Any:
     return networks.scan(lambda x, y: (f(x, y), None), a, axis)[0]
 
 
-def reduce_in_order(f: Binary, a: Any, axis: Sequence[int], keepdims: bool) -> Any:
-    """The elements along ``axis``, of which there are some, from the first to the
+def reduce_in_order(
+    f: Binary, a: Any, axes: Sequence[int], keepdims: bool, initial: Any, where: Any
+) -> Any:
+    """The elements along ``axes``, of which there are some, from the first to the
     last.
     """
-    total, _ = _step(f, _in_front(a, axis))
-    return expand_dims(total, tuple(axis)) if keepdims else total
+    x, mask = _in_front(a, axes), None
+    if where is not None:
+        mask = _in_front(broadcast_to(where, a.shape), axes)
+    if initial is not None:
+        first = broadcast_to(convert(as_array(initial), x.dtype), x.shape[1:])
+        x = concatenate([first[None], x])
+        mask = (
+            None if mask is None else concatenate([ones(first.shape, bool)[None], mask])
+        )
+    total, _ = _step(f, x, mask)
+    return expand_dims(total, tuple(axes)) if keepdims else total
 
 
 def accumulate_in_order(f: Binary, a: Any, axis: int) -> Any:
@@ -53,23 +66,30 @@ def accumulate_in_order(f: Binary, a: Any, axis: int) -> Any:
     return moveaxis(entries, 0, axis)
 
 
-def _step(f: Binary, x: Any) -> tuple[Any, Any]:
-    """What the elements along the first axis combine to, and the entries on the way."""
+def _step(f: Binary, x: Any, mask: Any = None) -> tuple[Any, Any]:
+    """What the elements along the first axis combine to, and the entries on the way.
+
+    Where the mask is False, an element takes no part.
+    """
     if x.shape[0] < 2:
         return x[0] if x.shape[0] else None, x
-    first, rest = x[0], x[1:]
 
-    def combine(total: Any, element: Any) -> list[Any]:
+    def combine(total: Any, element: Any, *takes_part: Any) -> list[Any]:
         out = as_array(f(total, element))
+        for chosen in takes_part:
+            out = select(chosen, out, total)
         return [out, out]
 
-    types = [first.type, first.type]
-    found = stage(combine, types).jaxpr.out_types[0]
-    if found is not first.type:  # the combination of two may be of a wider dtype
-        first, types[0] = convert(first, found.dtype, found.weak), found
-    program = stage(combine, types, getattr(f, "__name__", ""))
+    first, operands = x[0], [x[1:]]
+    if mask is not None:
+        operands.append(mask[1:])
+    elements = [e.type.with_shape(e.type.shape[1:]) for e in operands]
+    found = stage(combine, [first.type, *elements]).jaxpr.out_types[0]
+    # The combination of two may be of a wider dtype.
+    first = convert(first, found.dtype, found.weak)
+    program = stage(combine, [found, *elements], getattr(f, "__name__", ""))
     scan = Scan(program.jaxpr, x.shape[0] - 1, len(program.captured), 1)
-    total, entries = scan(*program.captured, first, rest)
+    total, entries = scan(*program.captured, first, *operands)
     return total, concatenate([first[None], entries])
 
 

@@ -87,8 +87,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
 def promote_types(a: Any, b: Any) -> Any:
     """The dtype in which arrays of two dtypes meet; ``int``, ``float`` … are weak.
 
-    Unlike ``result_type`` it takes 64-bit dtypes for what they are, also where arrays do
-    not have them.
+    Unlike ``result_type`` it takes 64-bit dtypes for what they are, also where arrays
+    do not have them.
 
     Raises:
       TypePromotionError: the two have no common dtype.
@@ -97,11 +97,14 @@ def promote_types(a: Any, b: Any) -> Any:
     (dtype(bfloat16), dtype('float16'))
     """
     now = options.current()
-    given = [x if x in (int, float, complex) else dtypes.as_dtype(x) for x in (a, b)]
-    x64 = now.enable_x64 or any(dtypes.canonical(x, False) is not x for x in given)
-    x64 = x64 or not {int, float, complex}.isdisjoint(given)
-    found = [operand_type(x, x64) for x in given]
+    x64 = now.enable_x64 or any(_is_wide(x) for x in (a, b))
+    found = [operand_type(x, x64) for x in (a, b)]
     return promote(*found, x64=x64, mode=now.numpy_dtype_promotion)[0]
+
+
+def _is_wide(x: Any) -> bool:
+    """Whether ``x`` spells a dtype of 64 bits, as the Python types do."""
+    return dtypes.canonical(dtypes.as_dtype(x), False) is not dtypes.as_dtype(x)
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:

@@ -22,7 +22,6 @@ from covector.errors import ArgumentError, ImmutableArrayError
 from covector.numpy import folding
 from covector.numpy.axes import canonical_axes, canonical_axis, check_no_out
 from covector.numpy.creation import full
-from covector.numpy.selection import where as select_where
 from covector.numpy.vectorize import vectorize
 
 __all__ = ["frompyfunc", "ufunc"]
@@ -35,7 +34,8 @@ class ufunc:
       func: takes ``nin`` scalars and returns ``nout``.
       identity: what ``reduce`` gives for no element; None where there is no such value.
       call: the same function for whole arrays; by default ``func`` is vectorized.
-      reduce: ``reduce(a, axis, keepdims)``, used by the method; likewise
+      reduce: ``reduce(a, axes, keepdims, initial, where)``, used by the method;
+        likewise
       accumulate: ``accumulate(a, axis)``,
       at: ``at(a, indices, b)``, and
       reduceat: ``reduceat(a, indices, axis)``.
@@ -119,23 +119,19 @@ class ufunc:
         check_no_out(who, out)
         a = self._prepare(who, a, dtype)
         axes = canonical_axes(who, axis, a.ndim)
-        first = initial
-        if first is None and self.identity is not None:
-            first = as_array(self.identity).astype(a.dtype)
         nothing = any(a.shape[k] == 0 for k in axes)
+        first = self.identity if initial is None else initial
         if first is None and (nothing or where is not None):
             raise ArgumentError(
                 f"{who} of {a.type} over axes {axes}: {self.__name__} has no identity, "
                 "so without elements, or with `where`, it needs `initial`."
             )
-        if where is not None:
-            a = select_where(where, a, first)
         if nothing:
             kept = [n for k, n in enumerate(a.shape) if k not in axes]
             ones = [1 if k in axes else n for k, n in enumerate(a.shape)]
-            return full(ones if keepdims else kept, first, a.dtype)
-        result = self._reduce(a, axis=axes, keepdims=keepdims)
-        return result if initial is None else self(initial, result)
+            value = as_array(first).astype(a.dtype)
+            return full(ones if keepdims else kept, value)
+        return self._reduce(a, axes, keepdims, initial, where)
 
     def accumulate(
         self, a: Any, axis: int = 0, dtype: Any = None, out: Any = None

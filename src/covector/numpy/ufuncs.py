@@ -6,16 +6,16 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from covector.core.convert import as_array
 from covector.numpy import arithmetic, bitwise, comparison, exponential, extrema
 from covector.numpy.comparison import truth
 from covector.numpy.cumulative import cumprod, cumsum
 from covector.numpy.folding import accumulate_in_pairs, reduce_in_pairs
 from covector.numpy.promote import inexact
-from covector.numpy.reductions import all as all_of
-from covector.numpy.reductions import any as any_of
 from covector.numpy.reductions import max as max_of
 from covector.numpy.reductions import min as min_of
 from covector.numpy.reductions import prod, sum
+from covector.numpy.selection import where as select
 from covector.numpy.ufunc import ufunc
 from covector.ops.cumulative import Cummax, Cummin
 
@@ -40,7 +40,7 @@ __all__ = [
 def _ufunc(
     call: Callable[..., Any], identity: Any = None, at: str = "", **folds: Any
 ) -> ufunc:
-    """A ufunc of two operands; ``at`` names the method of ``x.at[i]`` that does the
+    """A ufunc of two operands; ``at`` is the method of ``x.at[i]`` that does the
     same.
     """
     if at:
@@ -48,36 +48,50 @@ def _ufunc(
     return ufunc(call, 2, 1, call=call, identity=identity, **folds)
 
 
+def _named(reduction: Callable[..., Any]) -> Callable[..., Any]:
+    """A reduction of the namespace with the arguments that ``ufunc`` gives it."""
+
+    def reduce(a: Any, axes: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+        return reduction(a, axes, keepdims=keepdims, initial=initial, where=where)
+
+    return reduce
+
+
 def _associative(
     call: Callable[..., Any],
     identity: Any,
     prepare: Callable[[str, Any], Any] = lambda _, a: a,
-    **folds: Any,
 ) -> ufunc:
     """A ufunc whose results combine again; ``prepare`` gives operands their dtype."""
+    name = call.__name__
 
-    def reduce(a: Any, axis: Sequence[int], keepdims: bool) -> Any:
-        return reduce_in_pairs(call, prepare(call.__name__, a), axis, keepdims)
+    def reduce(a: Any, axes: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+        a = prepare(name, a)
+        if where is not None:
+            a = select(where, a, as_array(identity).astype(a.dtype))
+        out = reduce_in_pairs(call, a, axes, keepdims)
+        return out if initial is None else call(initial, out)
 
     def accumulate(a: Any, axis: int) -> Any:
-        return accumulate_in_pairs(call, prepare(call.__name__, a), axis)
+        return accumulate_in_pairs(call, prepare(name, a), axis)
 
-    folds = {"reduce": reduce, "accumulate": accumulate} | folds
-    return _ufunc(call, identity, **folds)
+    return _ufunc(call, identity, reduce=reduce, accumulate=accumulate)
 
 
-add = _ufunc(arithmetic.add, 0, "add", reduce=sum, accumulate=cumsum)
-multiply = _ufunc(arithmetic.multiply, 1, "multiply", reduce=prod, accumulate=cumprod)
+add = _ufunc(arithmetic.add, 0, "add", reduce=_named(sum), accumulate=cumsum)
+multiply = _ufunc(
+    arithmetic.multiply, 1, "multiply", reduce=_named(prod), accumulate=cumprod
+)
 maximum = _ufunc(
     extrema.maximum,
     at="max",
-    reduce=max_of,
+    reduce=_named(max_of),
     accumulate=lambda a, axis: Cummax(axis)(a),
 )
 minimum = _ufunc(
     extrema.minimum,
     at="min",
-    reduce=min_of,
+    reduce=_named(min_of),
     accumulate=lambda a, axis: Cummin(axis)(a),
 )
 bitwise_and = _associative(bitwise.bitwise_and, -1)
@@ -85,19 +99,24 @@ bitwise_or = _associative(bitwise.bitwise_or, 0)
 bitwise_xor = _associative(bitwise.bitwise_xor, 0)
 logaddexp = _associative(exponential.logaddexp, -math.inf, inexact)
 logaddexp2 = _associative(exponential.logaddexp2, -math.inf, inexact)
-logical_and = _associative(comparison.logical_and, True, truth, reduce=all_of)
-logical_or = _associative(comparison.logical_or, False, truth, reduce=any_of)
+logical_and = _associative(comparison.logical_and, True, truth)
+logical_or = _associative(comparison.logical_or, False, truth)
 logical_xor = _associative(comparison.logical_xor, False, truth)
 
 
 # -- not associative -------------------------------------------------------------------
 
 
-def _reduce_by_subtracting(a: Any, axis: Sequence[int], keepdims: bool) -> Any:
-    first = a[tuple([slice(0, 1) if k in axis else slice(None) for k in range(a.ndim)])]
-    if not keepdims:
-        first = first.squeeze(tuple(axis))
-    return first + first - sum(a, tuple(axis), a.dtype, keepdims=keepdims)
+def _reduce_by_subtracting(
+    a: Any, axes: Sequence[int], keepdims: bool, initial: Any, where: Any
+) -> Any:
+    total = sum(a, tuple(axes), a.dtype, keepdims=keepdims, where=where)
+    if initial is not None:
+        return arithmetic.subtract(initial, total)
+    # x₀ − x₁ − x₂ − … = 2 x₀ − (x₀ + x₁ + x₂ + …)
+    first = a[tuple([slice(0, 1) if k in axes else slice(None) for k in range(a.ndim)])]
+    first = first if keepdims else first.squeeze(tuple(axes))
+    return first + first - total
 
 
 def _accumulate_by_subtracting(a: Any, axis: int) -> Any:

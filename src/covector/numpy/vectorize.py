@@ -225,7 +225,7 @@ def apply_along_axis(
         return func1d(vector, *args, **kwargs)
 
     for _ in range(axis + 1, x.ndim):
-        of_vector = vmap(of_vector, in_axes=1, out_axes=-1)
+        of_vector = vmap(of_vector, in_axes=-1, out_axes=-1)
     for _ in range(axis):
         of_vector = vmap(of_vector)
     return of_vector(x)
