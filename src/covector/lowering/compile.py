@@ -88,7 +88,9 @@ class Compiled:
             for t, b in zip(self._types, outs, strict=True)
         ]
 
-    def bound(self, captured: list[Any], out_tree: Any, donated: list[int]) -> Any:
+    def bound(
+        self, captured: list[Any], out_tree: Any, donated: list[int], committed: Any
+    ) -> Any:
         """The quickest call: from leaves on this device to the tree of results.
 
         It raises, in whatever words, where the leaves are anything else.
@@ -107,7 +109,12 @@ class Compiled:
             if donated:
                 for i in donated:
                     leaves[i].forget()
-            return unflatten([ConcreteArray(t, None, b) for t, b in zip(types, outs)])  # noqa: B905  one handler per type
+            return unflatten(
+                [
+                    ConcreteArray(t, None, b, committed)
+                    for t, b in zip(types, outs)  # noqa: B905  one handler per type
+                ]
+            )
 
         return quick
 

@@ -32,6 +32,7 @@ from covector.tree.registry import registry
 #: straight to C++: on the way of every call
 flatten = registry.flatten
 type_of = operator.attrgetter("type")
+chosen_device = operator.attrgetter("device_")
 
 
 class Program(NamedTuple):
@@ -75,8 +76,10 @@ class Caches:
     def __init__(self) -> None:
         self.programs: dict[tuple, Program] = {}
         self.ready: dict[tuple, Ready] = {}
-        #: straight from (tree, types, options) to the call, for uncommitted arguments
+        #: straight from (tree, types, options, device chosen by the user) to the call
         self.quick: dict[tuple, Callable[[list[Any]], Any]] = {}
+        #: the key and the call of the one before
+        self.last: tuple[Any, Any, Any, Any] = (None, None, None, None)
 
 
 #: by function, so that jitting the same function twice compiles it once
@@ -95,15 +98,16 @@ def _caches_of(fun: Callable[..., Any], spec: "JitSpec") -> Caches:
 class Jitted:
     """A function that compiles itself; what ``jit`` returns."""
 
-    def __init__(self, fun: Callable[..., Any], spec: "JitSpec") -> None:
+    def __init__(
+        self, fun: Callable[..., Any], spec: "JitSpec", transform: str = "jit"
+    ) -> None:
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.spec = spec
-        self.who = who_of("jit", fun)
+        self.who = who_of(transform, fun)
         self.__name__ = getattr(fun, "__name__", type(fun).__name__)
         self._simple = not (spec.static_argnums or spec.static_argnames)
         self._caches = _caches_of(fun, spec)
-        self._quick = self._caches.quick
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current.trace is not base:
@@ -111,7 +115,20 @@ class Jitted:
         try:
             leaves, in_tree = flatten((args, kwargs) if kwargs else args)
             types = tuple(map(type_of, leaves))
-            return self._quick[in_tree, types, options.current()](leaves)
+            if any(map(chosen_device, leaves)):
+                key = in_tree, types, options.current(), _common(leaves)
+                return self._caches.quick[key](leaves)
+            # Most calls are like the one before, and comparing is cheaper than hashing.
+            last_tree, last_types, last_options, quick = self._caches.last
+            if (
+                types != last_types
+                or in_tree != last_tree
+                or options.current() is not last_options
+            ):
+                key = in_tree, types, options.current()
+                quick = self._caches.quick[(*key, None)]
+                self._caches.last = (*key, quick)
+            return quick(leaves)
         except Exception:  # noqa: BLE001  whatever it was, the slow way explains it
             pass
         return self._call_first(args, kwargs)
@@ -130,10 +147,13 @@ class Jitted:
         if ready is None:
             ready = self._caches.ready[key] = self._compile(program, device)
         outs = ready.compiled(everything, committed)
-        if self._simple and committed is None:
+        if self._simple:
             quick_tree = flatten((args, kwargs) if kwargs else args)[1]
-            self._quick[quick_tree, key[1], options.current()] = ready.compiled.bound(
-                ready.captured, ready.out_tree, ready.donated
+            chosen = committed if any(map(chosen_device, signature.leaves)) else None
+            self._caches.quick[quick_tree, key[1], options.current(), chosen] = (
+                ready.compiled.bound(
+                    ready.captured, ready.out_tree, ready.donated, committed
+                )
             )
         for i in ready.donated:
             signature.leaves[i].forget()
@@ -167,6 +187,8 @@ class Jitted:
             donated=program.donated,
             fun_name=self.__name__,
             who=self.who,
+            keep_unused=self.spec.keep_unused,
+            compiler_options=dict(self.spec.compiler_options),
         )
 
     def lower(self, *args: Any, **kwargs: Any) -> Any:
@@ -251,6 +273,7 @@ class Jitted:
         self._caches.programs.clear()
         self._caches.ready.clear()
         self._caches.quick.clear()
+        self._caches.last = (None, None, None, None)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -298,7 +321,7 @@ class JitSpec(NamedTuple):
                 ) from None
         dynamic = tuple([a for i, a in enumerate(args) if i not in places])
         named = {k: v for k, v in kwargs.items() if k not in self.static_argnames}
-        keyed = tuple([(place, type(value), value) for place, value in statics])
+        keyed = tuple([(place, _kind(value), value) for place, value in statics])
         return dynamic, named, keyed
 
     def with_statics(
@@ -383,14 +406,25 @@ def jit(
             keep_unused=keep_unused,
             compiler_options=compiler_options,
         )
-    nums, names = _static_places(fun, _ints(static_argnums), _names(static_argnames))
-    donated, donated_names = _static_places(
-        fun, _ints(donate_argnums), _names(donate_argnames)
-    )
+    nums, names = static_places(fun, static_argnums, static_argnames)
+    donated, donated_names = static_places(fun, donate_argnums, donate_argnames)
     chosen = tuple(sorted((compiler_options or {}).items()))
     return Jitted(
         fun, JitSpec(nums, names, donated, donated_names, inline, keep_unused, chosen)
     )
+
+
+def _common(leaves: Sequence[Any]) -> Any:
+    """The device that the user chose for these arrays."""
+    return common_device(leaves, "jit")[1]
+
+
+def _kind(value: Any) -> Any:
+    """Tells apart what Python calls equal: 1, 1.0 and True; 0.0 and -0.0."""
+    if isinstance(value, tuple):
+        return (type(value), *map(_kind, value))
+    signed = isinstance(value, float | complex) and value == 0
+    return (type(value), str(value)) if signed else type(value)
 
 
 def _ints(x: int | Sequence[int] | None) -> tuple[int, ...]:
@@ -401,10 +435,14 @@ def _names(x: str | Iterable[str] | None) -> tuple[str, ...]:
     return () if x is None else (x,) if isinstance(x, str) else tuple(x)
 
 
-def _static_places(
-    fun: Any, nums: tuple[int, ...], names: tuple[str, ...]
+def static_places(
+    fun: Any,
+    argnums: int | Sequence[int] | None,
+    argnames: str | Iterable[str] | None,
+    transform: str = "jit",
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Numbers and names of the same arguments, each completed from the other."""
+    nums, names = _ints(argnums), _names(argnames)
     if not nums and not names:
         return nums, names
     try:
@@ -420,11 +458,10 @@ def _static_places(
         for n in nums:
             if not -len(by_place) <= n < len(by_place):
                 raise StaticArgumentError(
-                    f"jit of {getattr(fun, '__name__', fun)}: argument number {n} was "
+                    f"{who_of(transform, fun)}: argument number {n} was "
                     f"named, but it takes {len(by_place)} positional arguments."
                 )
+        nums = tuple([n % len(by_place) for n in nums])
     all_nums = set(nums) | {i for i, name in enumerate(by_place) if name in names}
-    all_names = set(names) | {
-        by_place[n] for n in nums if -len(by_place) <= n < len(by_place)
-    }
+    all_names = set(names) | {by_place[n] for n in nums if 0 <= n < len(by_place)}
     return tuple(sorted(all_nums)), tuple(sorted(all_names))
