@@ -78,14 +78,10 @@ from covector.numpy.contraction import (
     dot,
     inner,
     kron,
-    matmul,
-    matvec,
     outer,
     tensordot,
     trace,
     vdot,
-    vecdot,
-    vecmat,
 )
 from covector.numpy.convolution import (
     convolve,
@@ -232,6 +228,12 @@ from covector.numpy.matrices import (
     triu_indices,
     triu_indices_from,
 )
+from covector.numpy.matrix_products import (
+    matmul,
+    matvec,
+    vecdot,
+    vecmat,
+)
 from covector.numpy.nan_reductions import (
     nanmax,
     nanmean,
@@ -240,6 +242,14 @@ from covector.numpy.nan_reductions import (
     nanstd,
     nansum,
     nanvar,
+)
+from covector.numpy.nonzeros import (
+    argwhere,
+    compress,
+    extract,
+    flatnonzero,
+    nonzero,
+    place,
 )
 from covector.numpy.order_statistics import (
     median,
@@ -377,14 +387,8 @@ from covector.numpy.scalar_types import (
 from covector.numpy.searching import (
     argmax,
     argmin,
-    argwhere,
-    compress,
-    extract,
-    flatnonzero,
     nanargmax,
     nanargmin,
-    nonzero,
-    place,
     searchsorted,
 )
 from covector.numpy.selection import (
@@ -398,11 +402,6 @@ from covector.numpy.sets import (
     setdiff1d,
     setxor1d,
     union1d,
-    unique,
-    unique_all,
-    unique_counts,
-    unique_inverse,
-    unique_values,
 )
 from covector.numpy.sorting import (
     argpartition,
@@ -504,6 +503,13 @@ from covector.numpy.ufuncs import (
     multiply,
     negative,
     subtract,
+)
+from covector.numpy.unique import (
+    unique,
+    unique_all,
+    unique_counts,
+    unique_inverse,
+    unique_values,
 )
 from covector.numpy.updating import at  # noqa: F401  for arrays
 from covector.numpy.vectorize import (

@@ -35,10 +35,10 @@ def canonical_axes(
     """
     if axes is None:
         return tuple(range(ndim))
-    if type(axes) is int or not isinstance(axes, tuple | list):
-        if getattr(axes, "ndim", 0) == 1:
-            return canonical_axes(who, list(axes), ndim, name)
-        return (canonical_axis(who, axes, ndim, name),)
+    if not isinstance(axes, tuple | list):
+        if getattr(axes, "ndim", 0) != 1:
+            return (canonical_axis(who, axes, ndim, name),)
+        axes = list(axes)
     found = tuple([canonical_axis(who, a, ndim, name) for a in axes])
     if len(set(found)) < len(found):
         raise AxisError(f"{who}: {name} {tuple(axes)} names an axis more than once.")

@@ -173,7 +173,9 @@ def _spacings(given: Sequence[Any], count: int) -> Sequence[Any]:
             f"gradient along {count} axes needs one distance, or one for each axis, "
             f"but got {len(given)}."
         )
-    return (given or (1.0,)) * count if len(given) < 2 else given
+    if len(given) == count:
+        return given
+    return list(given or (1.0,)) * count
 
 
 def _steps(x: Any, spacing: Any, axis: int) -> Any:

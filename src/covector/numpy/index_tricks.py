@@ -23,10 +23,11 @@ from covector.numpy.axes import canonical_shape
 from covector.numpy.creation import array
 from covector.numpy.indexing import counted
 from covector.numpy.joining import concatenate
+from covector.numpy.nonzeros import nonzero
 from covector.numpy.promote import broadcast
 from covector.numpy.ranges import arange, linspace
 from covector.numpy.reshaping import reshape
-from covector.numpy.searching import index_dtype, nonzero
+from covector.numpy.searching import index_dtype
 from covector.numpy.types import asked_dtype
 from covector.ops.arithmetic import add, mul
 from covector.ops.casting import convert

@@ -76,7 +76,7 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
     return concatenate(arrays, axis)
 
 
-def _parts(who: str, arrays: Any, dtype: Any = None) -> list[Any]:
+def _parts(who: str, arrays: Any, dtype: Any = None) -> Sequence[Any]:
     """The arrays of a list, at least one, in one element type."""
     if not isinstance(arrays, Sequence):
         raise ArgumentError(

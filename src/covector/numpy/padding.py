@@ -167,7 +167,7 @@ def _pad_by(
     return x
 
 
-def _pad_axis(x: Any, axis: int, width: Width, mode: str, option: Any) -> Any:
+def _pad_axis(x: Any, axis: int, width: Width, mode: Any, option: Any) -> Any:
     """``x`` padded along one axis, by a mode that looks at the elements there."""
     n = x.type.shape[axis]
     if not n:
@@ -268,8 +268,8 @@ def _level(
 ) -> Any:
     """One statistic of the elements at an end, repeated."""
     n = x.type.shape[axis]
-    length = n if length is None else min(length, n)
-    part = _part(x, axis, n - length, n) if side else _part(x, axis, 0, length)
+    near = n if length is None else min(length, n)
+    part = _part(x, axis, n - near, n) if side else _part(x, axis, 0, near)
     level = _STATISTICS[mode](part, axis, keepdims=True)
     if not dtypes.is_inexact(x.type.dtype) and mode in ("mean", "median"):
         level = Round(RoundingMethod.TO_NEAREST_EVEN)(level)

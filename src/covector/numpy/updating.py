@@ -15,6 +15,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from covector import options
 from covector.core import dtypes
 from covector.core.array_like import Array, link
@@ -184,7 +186,7 @@ def fill_text(value: Any) -> int | str | None:
     """A fill value as operations keep it: None, an integer, or the text of a number."""
     if value is None:
         return None
-    number = as_array(value, "fill_value").item()
+    number = np.asarray(as_array(value, "fill_value")).item()
     return int(number) if isinstance(number, bool | int) else repr(number)
 
 

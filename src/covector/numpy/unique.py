@@ -1,0 +1,255 @@
+"""The different elements of an array.
+
+How many different elements there are is a shape. So either the array is known, and
+NumPy finds them; or ``size`` says how many to list, and what is missing is filled up.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array, from_numpy, scalar
+from covector.core.trace import Tracer
+from covector.errors import ArgumentError, ConcretizationTypeError
+from covector.numpy.axes import canonical_axis
+from covector.numpy.axis_order import moveaxis
+from covector.numpy.cumulative import cumsum
+from covector.numpy.indexing import index
+from covector.numpy.joining import concatenate
+from covector.numpy.nonzeros import nonzero
+from covector.numpy.reductions import any as any_of
+from covector.numpy.reshaping import broadcast_to, ravel, reshape
+from covector.numpy.searching import index_dtype
+from covector.numpy.taking import take
+from covector.numpy.updating import at
+from covector.ops.bitwise import and_, not_
+from covector.ops.broadcasting import BroadcastInDim, filled, zeros
+from covector.ops.casting import convert
+from covector.ops.comparison import ne
+from covector.ops.creation import Iota
+from covector.ops.joining import Unstack
+from covector.ops.selection import where
+from covector.ops.sorting import Sort
+
+__all__ = [
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]
+
+
+class UniqueAllResult(NamedTuple):
+    """The different elements, where each is first, which each element is, how often."""
+
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCountsResult(NamedTuple):
+    """The different elements, and how often each occurs."""
+
+    values: Array
+    counts: Array
+
+
+class UniqueInverseResult(NamedTuple):
+    """The different elements, and which of them each element is."""
+
+    values: Array
+    inverse_indices: Array
+
+
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: Any = None,
+    sorted: bool = True,
+) -> Any:
+    """The different elements of ``ar``, ascending; or its different parts along
+    ``axis``.
+
+    Args:
+      return_index: also the place of the first of each.
+      return_inverse: also which of them each element of ``ar`` is, in the shape of
+        ``ar`` (for parts, along the axis).
+      return_counts: also how often each occurs.
+      equal_nan: whether all NaN count as one element.
+      size: how many to list; the first so many. Without it, ``ar`` must be known.
+      fill_value: what to list if there are fewer: by default the first. Its place is
+        that of the first, and it does not count.
+      sorted: not used: they always are.
+
+    Raises:
+      ConcretizationTypeError: ``ar`` is traced, and there is no ``size``.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.unique(cnp.array([3, 1, 3])))
+    [1 3]
+    """
+    x = as_array(ar, "unique")
+    found = different(x, axis, size, fill_value, equal_nan)
+    wanted = (True, return_index, return_inverse, return_counts)
+    out = [part for part, is_wanted in zip(found, wanted, strict=True) if is_wanted]
+    return out[0] if len(out) == 1 else tuple(out)
+
+
+def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """``unique`` with all that it can return, NaN counting as different from each
+    other.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.unique_all(cnp.array([3, 1, 3])).counts)
+    [1 2]
+    """
+    found = different(as_array(x, "unique_all"), None, size, fill_value, False)
+    return UniqueAllResult(*found)
+
+
+def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The different elements and how often each occurs; every NaN is different.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.unique_counts(cnp.array([3, 1, 3])).counts)
+    [1 2]
+    """
+    found = different(as_array(x, "unique_counts"), None, size, fill_value, False)
+    return UniqueCountsResult(found[0], found[3])
+
+
+def unique_inverse(
+    x: Any, /, *, size: int | None = None, fill_value: Any = None
+) -> Any:
+    """The different elements and which each element is; every NaN is different.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.unique_inverse(cnp.array([3, 1, 3])).inverse_indices)
+    [1 0 1]
+    """
+    found = different(as_array(x, "unique_inverse"), None, size, fill_value, False)
+    return UniqueInverseResult(found[0], found[2])
+
+
+def unique_values(
+    x: Any, /, *, size: int | None = None, fill_value: Any = None
+) -> Array:
+    """The different elements; every NaN is different.
+
+    >>> import covector.numpy as cnp
+    >>> print(cnp.unique_values(cnp.array([3, 1, 3])))
+    [1 3]
+    """
+    return different(as_array(x, "unique_values"), None, size, fill_value, False)[0]
+
+
+def different(
+    x: Any, axis: int | None, size: int | None, fill_value: Any, equal_nan: bool
+) -> tuple[Any, ...]:
+    """The different parts, where each is first, which each part is, how often each
+    is.
+    """
+    if axis is None:
+        parts, shape = ravel(x), x.type.shape
+    else:
+        k = canonical_axis("unique", axis, x.type.ndim)
+        parts, shape = moveaxis(x, k, 0), (x.type.shape[k],)
+    if size is not None and size and not parts.type.shape[0] and fill_value is None:
+        raise ArgumentError(
+            f"unique of {x.type}, which has no element, with size={size}: say with "
+            "fill_value what to list."
+        )
+    if size is None:
+        out = _unique_known(parts, equal_nan)
+    else:
+        out = _unique_listed(parts, size, fill_value, equal_nan)
+    values, first, inverse, counts = out
+    values = values if axis is None else moveaxis(values, 0, k)
+    return values, first, reshape(inverse, shape), counts
+
+
+def _unique_known(parts: Any, equal_nan: bool) -> list[Any]:
+    """Of values that can be looked at; NumPy knows all about them."""
+    if isinstance(parts, Tracer):
+        raise ConcretizationTypeError(
+            f"unique of a traced array ({parts.type}): how many different elements "
+            f"there are, which is a shape, is not known. {parts.origin()} Say with "
+            "size= how many to list; what is missing is filled up."
+        )
+    axis = None if parts.type.ndim == 1 else 0
+    known = np.asarray(parts)
+    # NumPy knows the order of its own dtypes only; wider floats have the same.
+    wide = known if known.dtype.isbuiltin == 1 else known.astype(np.float32)
+    values, *places = np.unique(wide, True, True, True, axis=axis, equal_nan=equal_nan)
+    return [
+        from_numpy(values.astype(known.dtype)),
+        *[from_numpy(p.ravel().astype(index_dtype())) for p in places],
+    ]
+
+
+def _unique_listed(
+    parts: Any, size: int, fill_value: Any, equal_nan: bool
+) -> list[Any]:
+    """The first ``size`` of them: equal parts are neighbours once all are sorted."""
+    n, dtype = parts.type.shape[0], index_dtype()
+    ordered, order = sorted_parts(parts)
+    new = differs_from_last(ordered, equal_nan)
+    which = cumsum(convert(new, dtype)) - 1
+    (places,) = nonzero(new, size=size, fill_value=n)
+    ends = concatenate(
+        [index(places, slice(1, None)), filled(n, index(places, slice(1)).type)]
+    )
+    count = ends - places
+    first = take(order, places, mode="fill", fill_value=0)
+    inverse = at(zeros(order.type))[order].set(which)
+    there = ne(places, scalar(n, dtype))
+    if n:
+        values = take(ordered, places, 0, mode="clip")
+    else:
+        values = zeros(parts.type.with_shape((size, *parts.type.shape[1:])))
+    fill = index(ordered, slice(1)) if fill_value is None else as_array(fill_value)
+    mask = BroadcastInDim(values.type.shape, (0,))(there)
+    values = where(
+        mask, values, broadcast_to(convert(fill, values.type.dtype), values.type.shape)
+    )
+    if n:
+        lead = index(first, slice(1))
+        first = where(there, first, BroadcastInDim(first.type.shape, (0,))(lead))
+    return [values, first, inverse, where(there, count, scalar(0, dtype))]
+
+
+def sorted_parts(parts: Any) -> tuple[Any, Any]:
+    """The parts in lexicographic order, and the places they came from."""
+    n = parts.type.shape[0]
+    places = Iota(index_dtype(), (n,), 0)()
+    if parts.type.ndim == 1:
+        return Sort(0)(parts, places)
+    columns = Unstack(1)(reshape(parts, (n, -1)))
+    *_, order = Sort(0, True, len(columns))(*columns, places)
+    return take(parts, order, 0, mode="clip"), order
+
+
+def differs_from_last(ordered: Any, equal_nan: bool) -> Any:
+    """Which parts are not equal to the one before."""
+    n = ordered.type.shape[0]
+    if not n:
+        return zeros(ordered.type.with_shape((0,)).with_dtype(dtypes.bool_))
+    a, b = index(ordered, slice(1, None)), index(ordered, slice(-1))
+    other = ne(a, b)
+    if equal_nan and dtypes.is_inexact(ordered.type.dtype):
+        other = and_(other, not_(and_(ne(a, a), ne(b, b))))
+    if ordered.type.ndim > 1:
+        other = any_of(other, tuple(range(1, other.type.ndim)))
+    return concatenate(
+        [filled(True, index(other, slice(0)).type.with_shape((1,))), other]
+    )
