@@ -50,13 +50,15 @@ def python_scalar(value: bool | int | float | complex) -> ConcreteArray:
     return scalar(value, dtype, weak)
 
 
+@lru_cache(256)
+def _held_as(dtype: Any, x64: bool) -> Any:
+    return dtypes.canonical(dtypes.as_dtype(dtype), x64)
+
+
 def from_numpy(values: np.ndarray | np.generic) -> ConcreteArray:
     """A copy of a NumPy array, narrowed to 32 bits unless x64 is on."""
-    dtype = dtypes.canonical(
-        dtypes.as_dtype(values.dtype), options.current().enable_x64
-    )
-    host = np.array(values, dtype=dtype, order="C")
-    host.flags.writeable = False
+    dtype = _held_as(values.dtype, options.current().enable_x64)
+    host = np.array(values, dtype, order="C")
     return ConcreteArray(ArrayType(host.shape, dtype), host)
 
 
