@@ -13,7 +13,7 @@ not their product, or fewer where they overlap (``slide``).
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,14 +23,16 @@ from covector.core.primitive import Primitive
 from covector.core.types import ArrayType, Shape
 from covector.errors import DTypeError, TypeMismatch
 from covector.ops.arithmetic import add
-from covector.ops.broadcasting import zeros
+from covector.ops.broadcasting import BroadcastInDim, zeros
 from covector.ops.casting import convert
 from covector.ops.networks import cut
 from covector.ops.reductions import is_short_float
 from covector.ops.slicing import Pad, insert
 from covector.ops.sliding import Window, sliding_view
+from covector.ops.transposing import Reshape
 
 Values = Sequence[Any]
+Margins = tuple[tuple[int, int, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +85,10 @@ class Windowed(Primitive):
 
     def padded(self, x: Any, value: Any) -> Any:
         """``x`` with gaps and margins, which hold a value; no window needs more."""
-        config = self.margins
-        if not any(map(any, config)):
-            return x
-        return Pad(config)(x, scalar(value, x.type.dtype))
+        return _padded(x, self.margins, value)
 
     @cached_property
-    def margins(self) -> tuple[tuple[int, int, int], ...]:
+    def margins(self) -> Margins:
         """The configuration of ``Pad`` that makes gaps and margins."""
         return tuple([(w.low, w.high, w.lhs_dilation - 1) for w in self.windows])
 
@@ -154,14 +153,24 @@ class WindowReduction(Windowed):
         if not out.size:
             return ctx.constant(0, out)
         wide = dtypes.float32 if self.widens(source.dtype) else source.dtype
-        identity = self.identity(wide)
+        return ctx.through(
+            lambda x: [convert(self._slid(convert(x, wide)), source.dtype)], x
+        )
 
-        def slid(x: Any) -> Sequence[Any]:
-            values = [self.padded(convert(x, wide), identity)]
-            (out,) = slide(self._pairwise, values, self.inside, self.window_dimensions)
-            return [convert(out, source.dtype)]
-
-        return ctx.through(slid, x)
+    def _slid(self, x: Any) -> Any:
+        identity = self.identity(x.type.dtype)
+        taps, inside, margins = [], [], []
+        for axis, (w, k) in enumerate(
+            zip(self.windows, self.window_dimensions, strict=True)
+        ):
+            if _meets_one(w, x.type.shape[axis], k):
+                x = _repeat_along(x, axis, w, k, identity)
+                w, k = Window(1, 0, 0, 1, 1), 1  # noqa: PLW2901  done with this axis
+            taps.append(k)
+            margins.append((w.low, w.high, w.lhs_dilation - 1))
+            inside.append(Window(w.stride, 0, 0, 1, w.rhs_dilation))
+        values = [_padded(x, tuple(margins), identity)]
+        return slide(self._pairwise, values, inside, tuple(taps))[0]
 
     def _pairwise(self, x: Values, y: Values) -> Values:
         return [self.combine(x[0], y[0])]
@@ -183,8 +192,8 @@ class ReduceWindowSum(WindowReduction):
         (ct,) = cotangents
         if not ct.type.size or not x.type.size:
             return [zeros(x.type.strong())]
-        lengths = zip(self.windows, x.type.shape, self.window_dimensions, strict=True)
-        back = [w.of_lhs(n, k) for w, n, k in lengths]
+        axes = zip(self.windows, x.type.shape, self.window_dimensions, strict=True)
+        back = [w.of_lhs(n, k) for w, n, k in axes]
         adjoint = ReduceWindowSum(
             self.window_dimensions,
             tuple([w.stride for w in back]),
@@ -193,6 +202,61 @@ class ReduceWindowSum(WindowReduction):
             tuple([w.rhs_dilation for w in back]),
         )
         return [adjoint(ct)]
+
+
+# -- windows that meet at most one element ---------------------------------------------
+
+
+def _meets_one(window: Window, length: int, taps: int) -> bool:
+    """Whether windows at consecutive positions meet at most one element each."""
+    simple = window.stride == 1 and window.rhs_dilation == 1 and taps > 1
+    return simple and length > 0 and (length == 1 or window.lhs_dilation >= taps)
+
+
+def _repeat_along(x: Any, axis: int, window: Window, taps: int, value: Any) -> Any:
+    """The element that each window meets along an axis, or the value where it is none.
+
+    The windows that meet an element are side by side, as many as a window is long.
+    """
+    places = window.places(x.type.shape[axis], taps)
+    period = max(window.lhs_dilation, taps)
+    return lay_out(
+        x, axis, Copies(taps, period, window.low - (taps - 1), places), value
+    )
+
+
+class Copies(NamedTuple):
+    """Where elements of an axis are copied to: ``count`` positions each.
+
+    The first element begins at ``start``, the next ones a ``period`` later each; of all
+    positions, ``length`` are kept, from 0 on.
+    """
+
+    count: int
+    period: int
+    start: int
+    length: int
+
+
+def lay_out(x: Any, axis: int, copies: Copies, value: Any) -> Any:
+    """Elements copied along an axis, with a value where none is copied to."""
+    count, period, start, length = copies
+    shape = x.type.shape
+    n, rank = shape[axis], len(shape)
+    kept = tuple([k + (k > axis) for k in range(rank)])
+    x = BroadcastInDim(insert(shape, axis + 1, count), kept)(x)
+    gaps = insert(((0, 0, 0),) * rank, axis + 1, (0, period - count, 0))
+    x = _padded(x, gaps, value)
+    x = Reshape((*shape[:axis], n * period, *shape[axis + 1 :]))(x)
+    after = length - start - n * period
+    around = insert(((0, 0, 0),) * (rank - 1), axis, (start, after, 0))
+    return _padded(x, around, value)
+
+
+def _padded(x: Any, margins: Margins, value: Any) -> Any:
+    if not any(map(any, margins)):
+        return x
+    return Pad(margins)(x, scalar(value, x.type.dtype))
 
 
 # -- building windows ------------------------------------------------------------------

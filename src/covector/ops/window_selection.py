@@ -34,15 +34,23 @@ from covector.ops.gathering import (
     ScatterAdd,
     ScatterDimensionNumbers,
 )
+from covector.ops.networks import cut
 from covector.ops.reductions import highest, lowest
 from covector.ops.selection import where
 from covector.ops.slicing import Pad, Slice
 from covector.ops.sliding import dilated
 from covector.ops.transposing import Reshape
-from covector.ops.window_reductions import Values, Windowed, WindowReduction, slide
+from covector.ops.window_reductions import (
+    Copies,
+    Values,
+    Windowed,
+    WindowReduction,
+    lay_out,
+    slide,
+)
 
-#: positions in a window up to which each is looked at with a mask over all windows
-_MASKS = 64
+#: positions in a window, and windows at a position, up to which masks are laid over all
+_TAPS, _OVERLAPS = 64, 16
 
 
 class _WindowExtremum(WindowReduction):
@@ -100,9 +108,13 @@ class _Selecting(Windowed):
     def choice_on_host(self, x: Any) -> Any:
         """The position in each window, counted row by row, of the element chosen."""
         view = self.view_on_host(x, self.least(x.dtype))
-        count = math.prod(self.window_dimensions)
         function = np.argmax if self.select == "ge" else np.argmin
-        return function(view.reshape((*view.shape[: x.ndim], count)), -1)[..., None]
+        return function(self.rows_on_host(view), -1)[..., None]
+
+    def rows_on_host(self, view: Any) -> Any:
+        """A view of windows, the axes of which become one."""
+        count = math.prod(self.window_dimensions)
+        return view.reshape((*view.shape[: view.ndim // 2], count))
 
     def chosen(self, x: Any, places: Any) -> tuple[Any, Any]:
         """Of the places of a padded operand those of the elements chosen; and all."""
@@ -123,11 +135,6 @@ class _Selecting(Windowed):
         count = x.type.size
         places = Reshape(x.type.shape)(Iota(dtypes.int32, (count,), 0)())
         return self.padded(x, self.least(x.type.dtype)), self.padded(places, count)
-
-    @property
-    def by_masks(self) -> bool:
-        """Whether windows are so small that each position in them is looked at."""
-        return math.prod(self.window_dimensions) <= _MASKS
 
     def taps(self, shape: Shape) -> Iterator[Slice]:
         """For each position in the window, what of a padded operand it meets."""
@@ -151,10 +158,8 @@ class SelectAndGatherAdd(_Selecting):
         return (tangents.with_shape(self.places(operand)),)
 
     def on_host(self, tangents: Any, x: Any) -> Any:
-        view = self.view_on_host(tangents, 0)
-        choice = self.choice_on_host(x)
-        view = view.reshape((*view.shape[: x.ndim], -1))
-        return np.take_along_axis(view, choice, -1)[..., 0]
+        rows = self.rows_on_host(self.view_on_host(tangents, 0))
+        return np.take_along_axis(rows, self.choice_on_host(x), -1)[..., 0]
 
     def differential(self, out: Any, tangents: Any, x: Any) -> Any:
         return [lambda dt: self(dt, x), None]
@@ -170,7 +175,7 @@ class SelectAndGatherAdd(_Selecting):
 
     def _gathered(self, tangents: Any, x: Any) -> Any:
         chosen, places = self.chosen(*self.numbered(x))
-        if not self.by_masks:
+        if math.prod(self.window_dimensions) > _TAPS:
             read = Gather(GatherDimensionNumbers((), (0,), (0,)), (1,), fill_value=0)
             flat = Reshape((x.type.size,))(tangents)
             return read(flat, Reshape((*chosen.type.shape, 1))(chosen))
@@ -190,9 +195,8 @@ class SelectAndScatterAdd(_Selecting):
 
     def on_host(self, source: Any, x: Any) -> Any:
         places = np.arange(x.size).reshape(x.shape)
-        view = self.view_on_host(places, x.size)
-        view = view.reshape((*source.shape, -1))
-        chosen = np.take_along_axis(view, self.choice_on_host(x), -1)
+        rows = self.rows_on_host(self.view_on_host(places, x.size))
+        chosen = np.take_along_axis(rows, self.choice_on_host(x), -1)
         # One more than there are elements: what is not one.
         out = np.zeros(x.size + 1, np.promote_types(x.dtype, np.float32))
         np.add.at(out, chosen.ravel(), source.ravel().astype(out.dtype))
@@ -212,14 +216,36 @@ class SelectAndScatterAdd(_Selecting):
 
     def _scattered(self, source: Any, x: Any) -> Any:
         chosen, places = self.chosen(*self.numbered(x))
-        if not self.by_masks:
+        reach = zip(self._spans(), self.window_strides, chosen.type.shape, strict=True)
+        classes = [min(-(-span // stride), count) for span, stride, count in reach]
+        if math.prod(classes) > _OVERLAPS:
             write = ScatterAdd(ScatterDimensionNumbers((), (0,), (0,)))
             flat = zeros(source.type.with_shape((x.type.size,)))
             at = Reshape((*chosen.type.shape, 1))(chosen)
             return Reshape(x.type.shape)(write(flat, at, source))
+        # Of every so manyth window no two overlap: each has its positions for itself.
         zero, total = scalar(0, source.type.dtype), None
-        for tap in self.taps(places.type.shape):
-            here = where(eq(chosen, tap(places)), source, zero)
-            (spread,) = tap.transpose([here], places)
+        for first in np.ndindex(*classes):
+            laid = [
+                self._laid_out(v, places.type.shape, first, classes, fill)
+                for v, fill in ((chosen, -1), (source, 0))
+            ]
+            spread = where(eq(laid[0], places), laid[1], zero)
             total = spread if total is None else add(total, spread)
         return Pad(self.margins).cut_out(total)
+
+    def _spans(self) -> Shape:
+        """How far a window reaches along each axis."""
+        pairs = zip(self.window_dimensions, self.window_dilation, strict=True)
+        return tuple([dilated(k, d) for k, d in pairs])
+
+    def _laid_out(
+        self, v: Any, shape: Shape, first: Shape, classes: Sequence[int], fill: int
+    ) -> Any:
+        """What each window of a class has, at all positions that it reaches over."""
+        axes = zip(first, classes, self.window_strides, self._spans(), strict=True)
+        for axis, (start, step, stride, span) in enumerate(axes):
+            v = cut(v, axis, start, v.type.shape[axis], step)
+            copies = Copies(span, max(step * stride, span), start * stride, shape[axis])
+            v = lay_out(v, axis, copies, fill)
+        return v

@@ -37,6 +37,8 @@ _WINDOWS = [
     (_shuffled(7), _fields((2,), (3,), ((1, 1),)), _FEW),
     (_shuffled(2, 6, 5), _fields((1, 2, 3), (1, 2, 1), ((0, 0), (1, 0), (1, 1))), _FEW),
     (_shuffled(6, 5), _fields((2, 2), (2, 2)), _FEW),
+    (_shuffled(9, 7), _fields((2, 4), (3, 4), ((1, 0), (-1, 2))), _FEW),
+    (_shuffled(3, 4), _fields((3, 4), (2, 1)), _FEW),
     (_shuffled(9), _fields((3,), (2,), ((2, -1),), (2,), (2,)), _FEW),
     (_shuffled(20), _fields((7,), None, ((3, 3),)), _FEW),
     (_shuffled(4), _fields((9,), None, ((4, 4),)), _FEW),
@@ -133,9 +135,9 @@ CASES = [
         for op in (ReduceWindowMax, ReduceWindowMin)
     ],
     Case(
-        ReduceWindowMin(*_WINDOWS[4][1]),
-        (_WINDOWS[4][0],),
-        _extrema(_WINDOWS[4][1], _greatest, np.min),
+        ReduceWindowMin(*_WINDOWS[6][1]),
+        (_WINDOWS[6][0],),
+        _extrema(_WINDOWS[6][1], _greatest, np.min),
         dtypes=_FEW,
     ),
     *[
