@@ -50,13 +50,16 @@ SWEEP = (
     dtypes.uint4,
 )
 KEYS = KeyType("threefry2x32")
+#: the element type of NumPy operands that stand for random keys
+KEY = np.dtype([("key", KEYS.storage)])
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
     """One row of the table.
 
-    ``op``: the operation. ``args``: NumPy operands; floats are float64 or complex128.
+    ``op``: the operation. ``args``: NumPy operands; floats are float64 or complex128,
+    and random keys ``KEY``.
     The operands that have the element type of the leading one (the first inexact one,
     else the first integer, else the first) are cast for the other element types.
 
@@ -140,7 +143,7 @@ class Case:
             return (dtypes.complex64, dtypes.complex128)
         if dtypes.is_integer(lead):
             return tuple([d for d in SWEEP if dtypes.is_integer(d)])
-        return (lead,)
+        return (KEYS,) if lead == KEY else (lead,)
 
     def cast(self, dtype: Any) -> tuple[ConcreteArray, ...]:
         """The operands, those of the leading element type now of another one."""
@@ -179,6 +182,8 @@ class Case:
 
 def _cast(x: np.ndarray, dtype: Any) -> np.ndarray:
     """Float64 operands as other numbers: integers are made of quarters."""
+    if x.dtype == KEY:
+        return x
     storage = getattr(dtype, "storage", dtype)
     with np.errstate(all="ignore"):
         if dtypes.is_integer(x.dtype) or dtypes.is_inexact(storage):
@@ -194,6 +199,8 @@ def _cast(x: np.ndarray, dtype: Any) -> np.ndarray:
 def array(values: np.ndarray, dtype: Any = None) -> ConcreteArray:
     """NumPy values as an array of exactly their element type, or of a key type."""
     values = np.array(values)
+    if values.dtype == KEY:
+        values, dtype = values.view(KEYS.storage), KEYS
     values.flags.writeable = False
     return ConcreteArray(ArrayType(values.shape, dtype or values.dtype), values)
 

@@ -27,6 +27,8 @@ from covector.ops.casting import convert
 from covector.ops.families import Elementwise
 from covector.transforms.batch import batch_flat
 from tests.laws import (
+    KEY,
+    KEYS,
     Case,
     agree,
     array,
@@ -297,6 +299,8 @@ def choices_of_axes(case: Case) -> list[tuple[int | None, ...]]:
 
 def varied(x: np.ndarray, i: int) -> np.ndarray:
     """Entry i of a batch of operands like ``x``: scaled numbers, or others in turn."""
+    if x.dtype == KEY:
+        return varied(x.view(KEYS.storage), i).view(KEY)
     if dtypes.is_inexact(x.dtype):
         parts = np.ascontiguousarray(x).view(dtypes.real_part(x.dtype))
         return (

@@ -15,9 +15,9 @@ _WIDER = {dtypes.float32: np.float64, dtypes.float64: np.longdouble}
 class MultiplyAdd(Elementwise):
     """x · y + z.
 
-    XLA fuses a product and a sum that follow each other, so that ``f32`` and ``f64`` are
-    rounded once. Written as two operations, the result would depend on whether they are
-    compiled together.
+    XLA fuses a product and a sum that follow each other, so that ``f32`` and ``f64``
+    are rounded once. Written as two operations, the result would depend on whether they
+    are compiled together.
     """
 
     accepts = staticmethod(dtypes.is_floating)

@@ -6,13 +6,13 @@
     RandomBits      a key becomes an array of bits
     RandomWrap, RandomUnwrap    a key and its two words, as bits
 
-A key is one ``uint64``: two words, the first in the low half. Each operation takes keys of
-any shape, and what it makes of one key stands in new trailing axes: so over a batch each
-is itself, and gives what a loop over the keys would. None has a derivative.
+A key is one ``uint64``: two words, the first in the low half. Each operation takes keys
+of any shape, and what it makes of one key stands in new trailing axes: so over a batch
+each is itself, and gives what a loop over the keys would. None has a derivative.
 
-Element i of a stream is the encryption of i and of nothing else, so a stream is computed in
-any parts. An older stream, where blocks are shared between elements, is ``RandomWords``;
-the option ``threefry_partitionable`` chooses between them.
+Element i of a stream is the encryption of i and of nothing else, so a stream is
+computed in any parts. An older stream, where blocks are shared between elements, is
+``RandomWords``; the option ``threefry_partitionable`` chooses between them.
 """
 
 from collections.abc import Sequence
@@ -79,7 +79,9 @@ class RandomSeed(KeyOperation):
 
     def type_rule(self, seed: ArrayType) -> Sequence[ArrayType]:
         if not dtypes.is_integer(seed.dtype):
-            raise DTypeError(f"a seed of random keys must be an integer, but got {seed}.")
+            raise DTypeError(
+                f"a seed of random keys must be an integer, but got {seed}."
+            )
         return (ArrayType(seed.shape, THREEFRY),)
 
     def on_host(self, seed: Any) -> Any:
@@ -102,7 +104,8 @@ class RandomWrap(KeyOperation):
     def type_rule(self, data: ArrayType) -> Sequence[ArrayType]:
         if data.dtype is not dtypes.uint32 or data.shape[-1:] != (2,):
             raise TypeMismatch(
-                f"the data of random keys, {THREEFRY}, must be u32[..., 2], but got {data}."
+                f"the data of random keys, {THREEFRY}, must be u32[..., 2], but got "
+                f"{data}."
             )
         return (ArrayType(data.shape[:-1], THREEFRY),)
 
@@ -136,8 +139,8 @@ class RandomFoldIn(KeyOperation):
             raise DTypeError(f"{self.name} folds in u32 numbers, but got {data}.")
         if keys.shape != data.shape and keys.shape and data.shape:
             raise TypeMismatch(
-                f"{self.name} needs keys and numbers of one shape (or scalars), but got "
-                f"{keys} and {data}."
+                f"{self.name} needs keys and numbers of one shape (or scalars), but "
+                f"got {keys} and {data}."
             )
         return (keys.with_shape(keys.shape or data.shape),)
 
@@ -182,8 +185,8 @@ class RandomSplit(KeyOperation):
 class RandomBits(KeyOperation):
     """For each key, an array of random integers of ``width`` bits: 8, 16, 32 or 64.
 
-    Element i is made of the encryption of i: of both words, or of their sum modulo 2, cut
-    to its lowest bits.
+    Element i is made of the encryption of i: of both words, or of their sum modulo 2,
+    cut to its lowest bits.
     """
 
     width: int
@@ -212,7 +215,7 @@ class RandomBits(KeyOperation):
 
 
 def _blocks(keys: Any, count: int) -> Any:
-    """Per key, the encryption of the 64-bit numbers below ``count``, high word first."""
+    """Per key, the numbers below ``count`` encrypted, their high words first."""
     numbers = np.arange(count, dtype=np.uint64)
     return encrypt(keys[..., None], (numbers << _32) | (numbers >> _32))
 
@@ -228,7 +231,7 @@ def _lower_blocks(ctx: Any, keys: Any, count: int) -> tuple[LoweredWords, Words]
 
 
 def _lower_keys(ctx: Any, keys: Any, count: int) -> tuple[LoweredWords, Words]:
-    """Words of the shape of the keys with ``count`` places for each; the keys in all."""
+    """Words in ``count`` places for each key, and the keys in all of them."""
     shape = ctx.in_types[0].shape
     each, words = LoweredWords(ctx, shape), LoweredWords(ctx, (*shape, count))
     axes = tuple(range(len(shape)))
@@ -241,7 +244,7 @@ def _lower_keys(ctx: Any, keys: Any, count: int) -> tuple[LoweredWords, Words]:
 
 @dataclass(frozen=True, eq=False)
 class RandomWords(KeyOperation):
-    """For each key, ``count`` random words; word i and word i + ⌈count/2⌉ are one block."""
+    """For each key, ``count`` words: those at i and i + ⌈count/2⌉ are one block."""
 
     count: int
 
@@ -313,7 +316,7 @@ def _joined(words: Any, count: int) -> Any:
 
 
 def _cut(words: Any, width: int, count: int) -> Any:
-    """Each word cut into pieces from the low bits upwards; the first ``count`` pieces."""
+    """The first ``count`` pieces of words that are cut from the low bits upwards."""
     *shape, length = words.type.shape
     pieces = 32 // width
     cut = (*shape, length, pieces)

@@ -1,14 +1,16 @@
 """Threefry-2x32, the cipher behind random numbers: a pair of words under a key of two.
 
-Random numbers are the encryption of 0, 1, 2, …: each is found without the ones before it,
-on any device, in any order. The cipher is 20 rounds of add, rotate and xor on 32-bit words
-(Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011). It is
-written once, over words that can be
+Random numbers are the encryption of 0, 1, 2, …: each is found without the ones before
+it, on any device, in any order. The cipher is 20 rounds of add, rotate and xor on
+32-bit words (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2,
+3", 2011). It is written once, over words that can be
 
     ArrayWords     NumPy arrays
-    PackedWords    a few words in one Python integer, 64 bits apart: NumPy needs 50 µs for
+    PackedWords    a few words in one Python integer, 64 bits apart: NumPy needs 50 µs
+    for
                    the 160 steps however small the arrays, and this a tenth
-    LoweredWords   values of the program being lowered; unrolled, since XLA runs a loop of
+    LoweredWords   values of the program being lowered; unrolled, since XLA runs a loop
+    of
                    small steps many times slower than their sequence
 
 On the host, a key and a block are ``uint64``, the first word in the low half.
@@ -43,11 +45,13 @@ def threefry2x32(on: Any, key: Words, block: Words) -> Words:
 
 
 def encrypt(key: np.ndarray, block: np.ndarray) -> np.ndarray:
-    """Blocks encrypted on the host; ``uint64`` arrays that broadcast, also the result."""
+    """Blocks encrypted on the host: ``uint64`` arrays that broadcast, into another."""
     zeros = np.zeros(np.broadcast(key, block).shape, np.uint64)
     if zeros.size <= PACKED_LIMIT:
         packed = PackedWords(zeros.size)
-        words = threefry2x32(packed, packed.words(key | zeros), packed.words(block | zeros))
+        words = threefry2x32(
+            packed, packed.words(key | zeros), packed.words(block | zeros)
+        )
         return packed.unpack(words).reshape(zeros.shape)
     first, second = threefry2x32(ArrayWords, split_words(key), split_words(block))
     return join_words(first, second)

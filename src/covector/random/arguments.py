@@ -1,8 +1,8 @@
 """What the functions that draw have in common: their arguments, and how they run.
 
-    single_key, sample_shape, float_dtype, parameters      arguments, checked
-    sampler                                                small draws run at once on the
-                                                           host, large ones compiled
+single_key, sample_shape, float_dtype, parameters      arguments, checked
+sampler                                                small draws run at once on the
+                                                       host, large ones compiled
 """
 
 import functools
@@ -17,11 +17,15 @@ from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.primitive import Primitive
+from covector.core.trace import current
 from covector.core.types import Shape, show_types
 from covector.errors import ArgumentError, DTypeError, DTypeKindError, TypeMismatch
+from covector.lax.control_flow import while_loop
 from covector.numpy.axes import canonical_shape
 from covector.numpy.promote import broadcast_to
+from covector.ops import random as operations
 from covector.ops.casting import convert
+from covector.ops.joining import Unstack
 from covector.ops.random import THREEFRY, random_wrap
 from covector.programs.jit import jit
 
@@ -50,8 +54,9 @@ def single_key(who: str, key: Any) -> Array:
     typed = key if is_typed(key) else random_wrap(words(who, key))
     if typed.type.shape:
         raise TypeMismatch(
-            f"{who} needs one random key, but got an array of keys, {as_array(key).type}. "
-            f"To draw from each, use covector.vmap(lambda key: {who}(key, ...))(keys)."
+            f"{who} needs one random key, but got an array of keys, "
+            f"{as_array(key).type}. To draw from each, use "
+            f"covector.vmap(lambda key: {who}(key, ...))(keys)."
         )
     return typed
 
@@ -72,7 +77,8 @@ def float_dtype(who: str, dtype: Any) -> Any:
     dtype = dtypes.canonical(dtypes.as_dtype(dtype), x64)
     if not dtypes.is_floating(dtype):
         raise DTypeKindError(
-            f"{who} draws floating-point numbers, and {dtypes.short_name(dtype)} is none."
+            f"{who} draws floating-point numbers, and {dtypes.short_name(dtype)} is no "
+            "floating-point dtype."
         )
     return dtype
 
@@ -95,11 +101,14 @@ def parameters(
 ) -> tuple[Shape, Sequence[Array]]:
     """The shape to draw, and the parameters of a distribution brought to it.
 
-    Without a shape it is the one that the parameters broadcast to. Scalars stay scalars.
+    Without a shape it is the one that the parameters broadcast to. Scalars stay
+    scalars.
     """
     arrays = [convert(as_array(v, who), dtype) for v in values]
     shapes = [a.type.shape for a in arrays]
     wanted = None if shape is None else sample_shape(who, shape)
+    if not any(shapes):
+        return wanted or (), arrays
     try:
         found = np.broadcast_shapes(*shapes, *([] if wanted is None else [wanted]))
     except ValueError:
@@ -128,3 +137,18 @@ def sampler(draw: Callable[..., Any]) -> Callable[..., Any]:
         return compiled[names](*operands, shape=shape, **static)
 
     return run
+
+
+def subkeys(keys: Any, count: int) -> Sequence[Any]:
+    """``count`` new keys for each key, one array for each."""
+    return Unstack(keys.type.ndim)(operations.split(keys, (count,)))
+
+
+def repeat(test: Callable[..., Any], step: Callable[..., Any], carry: Any) -> Any:
+    """``while_loop`` over a tuple of arrays; small ones are not compiled for it."""
+    eager = current.trace is type(current).trace
+    if eager and max([x.type.size for x in carry]) <= DRAW_LIMIT:
+        while test(carry):
+            carry = step(carry)
+        return carry
+    return while_loop(test, step, carry)

@@ -1,12 +1,12 @@
 """Choosing among given things: permutations, samples, categories.
 
-    permutation     elements ordered by random 32-bit keys, twice if there are many: ties
-                    between keys, which keep their order, must stay rare
-    choice          with replacement: random places, or the places where uniform numbers
-                    fall in the running sums of p; without: the first of a permutation,
-                    or the largest of log p plus Gumbel numbers
-    categorical     the largest of the logits plus Gumbel numbers, which is each with the
-                    probability that softmax gives it
+permutation     elements ordered by random 32-bit keys, twice if there are many: ties
+                between keys, which keep their order, must stay rare
+choice          with replacement: random places, or the places where uniform numbers
+                fall in the running sums of p; without: the first of a permutation,
+                or the largest of log p plus Gumbel numbers
+categorical     the largest of the logits plus Gumbel numbers, which is each with the
+                probability that softmax gives it
 """
 
 from math import ceil, log, prod
@@ -50,8 +50,8 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
     if not x.type.ndim:
         if not dtypes.is_integer(x.type.dtype):
             raise ArgumentError(
-                "permutation needs an array of one axis or more, or an integer n for the "
-                f"numbers below n, but got {x.type}."
+                "permutation needs an array of one axis or more, or an integer n for "
+                f"the numbers below n, but got {x.type}."
             )
         return draw_order(key, shape=(max(0, int(x)),), axis=0)
     axis = canonical_axis("permutation", axis, x.type.ndim)
@@ -116,45 +116,56 @@ def choice(
     count = a.type.shape[axis] if a.type.ndim else int(a)
     wanted = prod(shape)
     if count < 1 and wanted:
-        raise ArgumentError(f"choice: there is nothing to draw from in {a.type} ({count}).")
+        raise ArgumentError(
+            f"choice: there is nothing to draw from in {a.type} ({count})."
+        )
     if not replace and wanted > count:
         raise ArgumentError(
-            f"choice: {wanted} elements cannot be drawn from {count} without drawing some "
-            "of them again; that is what replace=True allows."
+            f"choice: {wanted} elements cannot be drawn from {count} without drawing "
+            "some of them again; that is what replace=True allows."
         )
-    places = _places(key, count, shape, replace, p, mode)
+    if not wanted:
+        places = cnp.zeros(shape, dtypes.int32)
+    elif p is None:
+        places = _equally_likely(key, count, shape, replace)
+    else:
+        check_mode("choice", mode or "low")
+        p = _probabilities(p, count)
+        places = _by_probability(key, p, shape, replace, mode == "high")
     return cnp.take(a, places, axis) if a.type.ndim else places
 
 
-def _places(
-    key: Any, count: int, shape: Shape, replace: bool, p: Any, mode: str | None
-) -> Any:
-    """Which elements are drawn."""
-    wanted = prod(shape)
-    if not wanted:
-        return cnp.zeros(shape, dtypes.int32)
-    if p is None:
-        if not replace:
-            order = draw_order(key, shape=(count,), axis=0)
-            return order[:wanted].reshape(shape)
-        kind = dtypes.default_int(options.current().enable_x64)
-        low, high = scalar(0, kind), scalar(count, kind)
-        never = scalar(False, dtypes.bool_)
-        return draw_integers(key, low, high, never, shape=shape)
+def _equally_likely(key: Any, count: int, shape: Shape, replace: bool) -> Any:
+    """Places below ``count``."""
+    if not replace:
+        order = draw_order(key, shape=(count,), axis=0)
+        return order[: prod(shape)].reshape(shape)
+    kind = dtypes.default_int(options.current().enable_x64)
+    low, high = scalar(0, kind), scalar(count, kind)
+    return draw_integers(key, low, high, scalar(False, dtypes.bool_), shape=shape)
+
+
+def _probabilities(p: Any, count: int) -> Any:
+    """The argument ``p`` of choice, one floating-point number for each element."""
     p = cnp.asarray(p)
-    if not dtypes.is_floating(p.type.dtype):
-        p = p.astype(float_dtype("choice", None))
     if p.type.shape != (count,):
         raise TypeMismatch(
-            f"choice needs one probability for each of {count} elements, but got {p.type}."
+            f"choice needs one probability for each of {count} elements, but got "
+            f"{p.type}."
         )
+    if dtypes.is_floating(p.type.dtype):
+        return p
+    return p.astype(float_dtype("choice", None))
+
+
+def _by_probability(key: Any, p: Any, shape: Shape, replace: bool, fine: bool) -> Any:
+    """Places with the probabilities ``p``."""
     if replace:
         return draw_places(key, p, shape=shape)
-    check_mode("choice", mode or "low")
     order = draw_categories_in_order(
-        key, cnp.log(p), shape=(count,), axis=0, fine=mode == "high"
+        key, cnp.log(p), shape=p.type.shape, axis=0, fine=fine
     )
-    return order[:wanted].reshape(shape)
+    return order[: prod(shape)].reshape(shape)
 
 
 @sampler
@@ -220,8 +231,8 @@ def categorical(
         return draw_categories(key, logits, shape=every, axis=axis, fine=fine)
     if prod(draws) > every[axis]:
         raise ArgumentError(
-            f"categorical: {prod(draws)} draws from {every[axis]} categories must repeat "
-            "some; that is what replace=True allows."
+            f"categorical: {prod(draws)} draws from {every[axis]} categories must "
+            "repeat some; that is what replace=True allows."
         )
     order = draw_categories_in_order(key, logits, shape=every, axis=axis, fine=fine)
     return order[: prod(draws)].reshape(shape)

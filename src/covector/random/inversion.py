@@ -1,10 +1,11 @@
-"""Distributions drawn by inverting their distribution function F: x = F⁻¹(u), u uniform.
+"""Distributions drawn by inverting their distribution function F: x = F⁻¹(u), u
+uniform.
 
-    exponential   −log(1 − u)                 laplace      sign(u) · −log(1 − |u|), u from −1
-    gumbel        −log(−log u)                logistic     log(u / (1 − u))
-    cauchy        tan(π(u − ½))               rayleigh     σ · √(−2 log u)
-    weibull_min   λ · (−log(1 − u))^(1/k)     pareto       (1 − u)^(−1/b)
-    geometric     ⌊log u / log(1 − p)⌋ + 1     triangular   a root on each side of the mode
+    exponential   −log(1 − u)                 laplace      sign(u) · −log(1 − |u|), u
+    from −1 gumbel        −log(−log u)                logistic     log(u / (1 − u))
+    cauchy        tan(π(u − ½))               rayleigh     σ · √(−2 log u) weibull_min
+    λ · (−log(1 − u))^(1/k)     pareto       (1 − u)^(−1/b) geometric     ⌊log u / log(1
+    − p)⌋ + 1     triangular   a root on each side of the mode
 
 Each is a differentiable function of its parameters, geometric apart.
 """
@@ -15,9 +16,9 @@ import numpy as np
 
 from covector import numpy as cnp
 from covector.core.array_like import Array
+from covector.core.convert import scalar
 from covector.core.number_info import finfo
 from covector.core.types import Shape
-from covector.core.convert import scalar
 from covector.ops.joining import Unstack
 from covector.ops.multiply_add import multiply_add
 from covector.random.arguments import (
@@ -45,13 +46,17 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 @sampler
 def draw_exponential(key: Any, *, shape: Shape, dtype: Any) -> Any:
+    """Exponential numbers."""
     return -cnp.log1p(-draw_unit(key, shape=shape, dtype=dtype))
 
 
-def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None) -> Array:
+def gumbel(
+    key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None
+) -> Array:
     """Largest values: distribution function exp(−e⁻ˣ).
 
-    ``mode`` ``"high"`` resolves the upper tail with twice as many bits as ``"low"``, which
+    ``mode`` ``"high"`` resolves the upper tail with twice as many bits as ``"low"``,
+    which
     is what None means: the largest values in f32 are then about 32 and not 16.
 
     >>> from covector import random
@@ -66,6 +71,7 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None
 
 @sampler
 def draw_gumbel(key: Any, *, shape: Shape, dtype: Any, fine: bool) -> Any:
+    """Gumbel numbers, of one uniform number each or, if ``fine``, of two."""
     if fine:
         both = draw_positive(key, shape=(2, *shape), dtype=dtype)
         high, low = Unstack(0)(both)
@@ -89,6 +95,7 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 @sampler
 def draw_laplace(key: Any, *, shape: Shape, dtype: Any) -> Any:
+    """Laplace numbers."""
     low = scalar(-1 + float(finfo(dtype).epsneg), dtype)
     u = draw_between(key, low, scalar(1, dtype), shape=shape, dtype=dtype)
     return cnp.sign(u) * cnp.log1p(-cnp.abs(u))
@@ -108,6 +115,7 @@ def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 @sampler
 def draw_logistic(key: Any, *, shape: Shape, dtype: Any) -> Any:
+    """Logistic numbers."""
     u = draw_positive(key, shape=shape, dtype=dtype)
     return cnp.log(u) - cnp.log1p(-u)
 
@@ -126,6 +134,7 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 @sampler
 def draw_cauchy(key: Any, *, shape: Shape, dtype: Any) -> Any:
+    """Cauchy numbers."""
     eps = scalar(finfo(dtype).eps, dtype)
     u = draw_between(key, eps, scalar(1, dtype), shape=shape, dtype=dtype)
     return cnp.tan(np.pi * (u - 0.5))
@@ -135,7 +144,8 @@ def draw_cauchy(key: Any, *, shape: Shape, dtype: Any) -> Any:
 
 
 def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Lengths of normal vectors in the plane: density x/σ² · exp(−x²/2σ²), σ = ``scale``.
+    """Lengths of normal vectors in the plane: density x/σ² · exp(−x²/2σ²), σ =
+    ``scale``.
 
     ``shape`` defaults to that of ``scale``.
 
@@ -150,13 +160,15 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Arra
 
 @sampler
 def draw_rayleigh(key: Any, scale: Any, *, shape: Shape, dtype: Any) -> Any:
+    """Rayleigh numbers."""
     return scale * cnp.sqrt(-2 * cnp.log(draw_positive(key, shape=shape, dtype=dtype)))
 
 
 def weibull_min(
     key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
 ) -> Array:
-    """Distribution function 1 − exp(−(x/λ)ᵏ), with λ = ``scale``, k = ``concentration``.
+    """Distribution function 1 − exp(−(x/λ)ᵏ), with λ = ``scale``, k =
+    ``concentration``.
 
     >>> from covector import random
     >>> random.weibull_min(random.key(0), 2.0, 1.5, (3,)).shape
@@ -171,6 +183,7 @@ def weibull_min(
 def draw_weibull(
     key: Any, scale: Any, concentration: Any, *, shape: Shape, dtype: Any
 ) -> Any:
+    """Weibull numbers."""
     waited = draw_exponential(key, shape=shape, dtype=dtype)
     return cnp.power(waited, 1 / concentration) * scale
 
@@ -189,6 +202,7 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
 
 @sampler
 def draw_pareto(key: Any, b: Any, *, shape: Shape, dtype: Any) -> Any:
+    """Pareto numbers."""
     return cnp.exp(draw_exponential(key, shape=shape, dtype=dtype) / b)
 
 
@@ -212,6 +226,7 @@ def triangular(
 def draw_triangular(
     key: Any, left: Any, mode: Any, right: Any, *, shape: Shape, dtype: Any
 ) -> Any:
+    """Triangular numbers."""
     u = draw_unit(key, shape=shape, dtype=dtype)
     width = right - left
     rising = left + cnp.sqrt(u * width * (mode - left))
@@ -220,7 +235,8 @@ def draw_triangular(
 
 
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """How many trials, each succeeding with probability ``p``, it takes to succeed once.
+    """How many trials, each succeeding with probability ``p``, it takes to succeed
+    once.
 
     Args:
       key: one key, typed or raw.
@@ -240,5 +256,6 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
 
 @sampler
 def draw_geometric(key: Any, p: Any, *, shape: Shape, dtype: Any) -> Any:
+    """Geometric numbers, as floats."""
     u = draw_positive(key, shape=shape, dtype=dtype)
     return cnp.floor(cnp.log(u) / cnp.log1p(-p)) + 1

@@ -4,10 +4,10 @@
     split(key)     →  two keys      each for one use
     fold_in(key, 7) →  a key        one for each number
 
-A key is consumed, not updated: what is drawn from one key is the same every time, so every
-draw needs a key of its own. Keys come in two forms, and every function takes both: *typed*
-keys, arrays of the element type ``key<fry>``, and the older *raw* ones, ``u32[2]`` arrays
-of their two words, which ``PRNGKey`` makes.
+A key is consumed, not updated: what is drawn from one key is the same every time, so
+every draw needs a key of its own. Keys come in two forms, and every function takes
+both: *typed* keys, arrays of the element type ``key<fry>``, and the older *raw* ones,
+``u32[2]`` arrays of their two words, which ``PRNGKey`` makes.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
       DTypeError: the seed is not an integer. TypeMismatch: it is not a scalar.
       IntegerOverflow: it needs more than 64 bits.
 
-    >>> key(0).type
+    >>> print(key(0).type)
     key<fry>[]
     >>> key_data(key(7)).tolist()
     [0, 7]
@@ -70,8 +70,8 @@ def _seed(who: str, seed: Any) -> Any:
     if isinstance(seed, int) and not isinstance(seed, np.generic):
         if not -(2**63) <= seed < 2**63:
             raise IntegerOverflow(
-                f"{who}: the seed {seed} needs more than 64 bits. Use its remainder, as in "
-                "seed % 2**63."
+                f"{who}: the seed {seed} needs more than 64 bits. Use its remainder, "
+                "as in seed % 2**63."
             )
         if options.current().enable_x64:
             return from_numpy(np.int64(seed))
@@ -81,8 +81,8 @@ def _seed(who: str, seed: Any) -> Any:
         raise DTypeError(f"{who} needs an integer for a seed, but got {seed.type}.")
     if seed.type.shape:
         raise TypeMismatch(
-            f"{who} needs one integer for a seed, but got {seed.type}. For a key of each, "
-            f"use covector.vmap({who})(seeds)."
+            f"{who} needs one integer for a seed, but got {seed.type}. For a key of "
+            f"each, use covector.vmap({who})(seeds)."
         )
     return seed
 
@@ -133,7 +133,7 @@ def fold_in(key: Any, data: Any) -> Array:
       DTypeError: ``data`` is not an integer. IntegerOverflow: it does not fit 32 bits.
 
     >>> key_data(fold_in(key(0), 7)).tolist()
-    [2146753349, 2713408265]
+    [2716826189, 292468403]
     """
     number = _folded(data)
     return _as_given(lambda k: random_fold_in(k, number), "fold_in", key)
@@ -143,8 +143,8 @@ def _folded(data: Any) -> Any:
     if isinstance(data, int) and not isinstance(data, np.generic):
         if not 0 <= data < 2**32:
             raise IntegerOverflow(
-                f"fold_in: the number {data} does not fit u32, which holds 0 to 2**32 - 1. "
-                "Use its remainder, as in data % 2**32."
+                f"fold_in: the number {data} does not fit u32, which holds 0 to "
+                "2**32 - 1. Use its remainder, as in data % 2**32."
             )
         return from_numpy(np.uint32(data))
     data = as_array(data, "fold_in")
@@ -173,7 +173,7 @@ def clone(key: Any) -> Array:
 def key_data(keys: Any) -> Array:
     """The words of keys, typed or raw: ``u32[..., 2]``.
 
-    >>> key_data(split(key(0), 3)).type
+    >>> print(key_data(split(key(0), 3)).type)
     u32[3,2]
     """
     return random_unwrap(keys) if is_typed(keys) else words("key_data", keys)
@@ -182,7 +182,7 @@ def key_data(keys: Any) -> Array:
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     """Typed keys with the given words, ``u32[..., 2]``.
 
-    >>> wrap_key_data(PRNGKey(7)).type
+    >>> print(wrap_key_data(PRNGKey(7)).type)
     key<fry>[]
     """
     _generator("wrap_key_data", impl, dtype)

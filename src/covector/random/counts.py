@@ -1,0 +1,307 @@
+"""Random counts: poisson, binomial and multinomial.
+
+Small means by adding waiting times until they pass the limit: −log u, of which Poisson
+events are Σ(−log u) ≤ λ (Knuth); or geometric numbers of trials up to the next success.
+Large means by transformed rejection (W. Hörmann, "The transformed rejection method for
+generating Poisson random variables" and "The generation of binomial random variates",
+both 1993): a candidate ⌊(2a/(½ − |u|) + b) u + centre⌋, accepted at once where the
+distribution is well covered, and by comparing logarithms of probabilities elsewhere.
+
+All elements take each step together, until the last one has been accepted; an element
+that is accepted again meanwhile takes the later number, which is as good.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from covector import numpy as cnp
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.core.types import Shape
+from covector.errors import TypeMismatch
+from covector.lax.control_flow import scan
+from covector.ops import random as operations
+from covector.ops.special import lgamma
+from covector.random.arguments import (
+    float_dtype,
+    int_dtype,
+    parameters,
+    repeat,
+    sampler,
+    single_key,
+    subkeys,
+)
+from covector.random.bits import draw_unit
+
+#: the mean from which rejection is used
+_LARGE = 10
+
+
+def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """How many events happen where ``lam`` are expected: P(k) = λᵏ e^−λ / k!.
+
+    Args:
+      key: one key, typed or raw.
+      lam: means, worked with in f32. For a negative one or NaN the result is −1.
+      shape: the shape of the result, by default that of ``lam``.
+      dtype: an integer dtype, by default the default one.
+
+    >>> from covector import random
+    >>> random.poisson(random.key(0), 3.0, (4,)).shape
+    (4,)
+    """
+    key, dtype = single_key("poisson", key), int_dtype("poisson", dtype)
+    shape, (lam,) = parameters("poisson", shape, dtypes.float32, lam)
+    return draw_poisson(key, lam, shape=shape).astype(dtype)
+
+
+@sampler
+def draw_poisson(key: Any, lam: Any, *, shape: Shape) -> Any:
+    """Poisson numbers, as floats."""
+    lam = cnp.broadcast_to(lam, shape)
+    small = cnp.isnan(lam) | (lam < _LARGE)
+    few = _waiting_times(key, cnp.where(small, lam, 0))
+    # Elements that are not large take part with a mean that is accepted soon.
+    many = _rejected(key, _poisson_hat(cnp.where(small, 1e5, lam)), small)
+    return cnp.where(lam == 0, 0, cnp.where(small, few, many))
+
+
+def _waiting_times(key: Any, lam: Any) -> Any:
+    """Events before the waiting times add up to λ."""
+
+    def going(carry: Any) -> Any:
+        return (carry[2] > -lam).any()
+
+    def step(carry: Any) -> Any:
+        key, count, log_product = carry
+        key, now = subkeys(key, 2)
+        count = cnp.where(log_product > -lam, count + 1, count)
+        u = draw_unit(now, shape=lam.type.shape, dtype=lam.type.dtype)
+        return key, count, log_product + cnp.log(u)
+
+    start = key, cnp.full_like(lam, -1), cnp.zeros_like(lam)
+    return repeat(going, step, start)[1]
+
+
+# -- transformed rejection -------------------------------------------------------------
+
+
+class Hat(NamedTuple):
+    """What rejection needs to know of a distribution."""
+
+    a: Any
+    b: Any
+    centre: Any
+    #: v up to which a candidate near the centre is accepted at once
+    squeeze: Any
+    #: what turns v into a height above the distribution
+    height: Any
+    #: whether a candidate k, with u and v, cannot be
+    impossible: Callable[..., Any]
+    #: log P(k), up to the constant that ``height`` is in terms of
+    log_probability: Callable[..., Any]
+
+
+def _poisson_hat(lam: Any) -> Hat:
+    b = 0.931 + 2.53 * cnp.sqrt(lam)
+    log_lam = cnp.log(lam)
+    return Hat(
+        a=-0.059 + 0.02483 * b,
+        b=b,
+        centre=lam + 0.43,
+        squeeze=0.9277 - 3.6224 / (b - 2),
+        height=1.1239 + 1.1328 / (b - 3.4),
+        impossible=lambda k, rest, v: (k < 0) | ((rest < 0.013) & (v > rest)),
+        log_probability=lambda k: -lam + k * log_lam - lgamma(k + 1),
+    )
+
+
+def _rejected(key: Any, hat: Hat, unused: Any) -> Any:
+    """Numbers of the distribution, by rejection; none where all are unused."""
+    shape, dtype = hat.a.type.shape, hat.a.type.dtype
+
+    def going(carry: Any) -> Any:
+        return ~carry[1].all()
+
+    def step(carry: Any) -> Any:
+        key, done, found = carry
+        key, for_u, for_v = subkeys(key, 3)
+        u = draw_unit(for_u, shape=shape, dtype=dtype) - 0.5
+        v = draw_unit(for_v, shape=shape, dtype=dtype)
+        rest = 0.5 - cnp.abs(u)
+        k = cnp.floor((2 * hat.a / rest + hat.b) * u + hat.centre)
+        log_height = cnp.log(v * hat.height / (hat.a / (rest * rest) + hat.b))
+        below = log_height <= hat.log_probability(k)
+        at_once = (rest >= 0.07) & (v <= hat.squeeze)
+        accepted = at_once | (~hat.impossible(k, rest, v) & below)
+        return key, done | accepted, cnp.where(accepted, k, found)
+
+    nobody = cnp.broadcast_to(unused.all(), shape)
+    return repeat(going, step, (key, nobody, cnp.full_like(hat.a, -1)))[2]
+
+
+# -- binomial --------------------------------------------------------------------------
+
+
+def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """How many of ``n`` trials succeed, each with probability ``p``.
+
+    Args:
+      key: one key, typed or raw.
+      n: counts. For a negative one, or a ``p`` outside of [0, 1], the result is NaN.
+      p: probabilities.
+      shape: the shape of the result, by default the one that ``n`` and ``p`` broadcast
+        to.
+      dtype: a floating-point dtype, by default the default one: the result is a float.
+
+    >>> from covector import random
+    >>> random.binomial(random.key(0), 10, 1.0, (2,)).tolist()
+    [10.0, 10.0]
+    """
+    key, dtype = single_key("binomial", key), float_dtype("binomial", dtype)
+    shape, (n, p) = parameters("binomial", shape, dtype, n, p)
+    return draw_binomial(key, n, p, shape=shape)
+
+
+@sampler
+def draw_binomial(key: Any, n: Any, p: Any, *, shape: Shape) -> Any:
+    """Binomial numbers, as floats."""
+    n, p = cnp.broadcast_to(n, shape), cnp.broadcast_to(p, shape)
+    # Of successes and failures, the rarer ones are counted.
+    rare = cnp.where(p < 0.5, p, 1 - p)
+    possible = (n >= 0) & (p >= 0) & (p <= 1)
+    finite = possible & cnp.isfinite(n)
+    small = ~finite | (n * rare <= _LARGE)
+    few = _up_to_next_success(
+        key, cnp.where(small & finite, n, 0), cnp.where(finite, rare, 0.5)
+    )
+    many = _rejected(
+        key, _binomial_hat(cnp.where(small, 1e4, n), cnp.where(small, 0.5, rare)), small
+    )
+    count = cnp.where(small, few, many)
+    count = cnp.where(p < 0.5, count, n - count)
+    return cnp.where(finite, count, cnp.where(possible, n, cnp.nan))
+
+
+def _up_to_next_success(key: Any, n: Any, p: Any) -> Any:
+    """Successes among n trials, going from each to the next."""
+    log_failure = cnp.log1p(-p)
+
+    def going(carry: Any) -> Any:
+        return (carry[2] <= n).any()
+
+    def step(carry: Any) -> Any:
+        key, count, trials = carry
+        now, key = subkeys(key, 2)
+        count = cnp.where(trials <= n, count + 1, count)
+        u = draw_unit(now, shape=n.type.shape, dtype=n.type.dtype)
+        return key, count, trials + cnp.ceil(cnp.log(u) / log_failure)
+
+    start = key, cnp.full_like(n, -1), cnp.zeros_like(n)
+    return repeat(going, step, start)[1]
+
+
+def _binomial_hat(n: Any, p: Any) -> Hat:
+    odds = p / (1 - p)
+    deviation = cnp.sqrt(n * p * (1 - p))
+    b = 1.15 + 2.53 * deviation
+    mode = cnp.floor((n + 1) * p)
+
+    def log_probability(k: Any) -> Any:
+        """Relative to the mode; factorials by Stirling's formula and its rest."""
+        return (
+            (mode + 0.5) * cnp.log((mode + 1) / (odds * (n - mode + 1)))
+            + (n + 1) * cnp.log((n - mode + 1) / (n - k + 1))
+            + (k + 0.5) * cnp.log(odds * (n - k + 1) / (k + 1))
+            + _stirling_rest(mode)
+            + _stirling_rest(n - mode)
+            - _stirling_rest(k)
+            - _stirling_rest(n - k)
+        )
+
+    return Hat(
+        a=-0.0873 + 0.0248 * b + 0.01 * p,
+        b=b,
+        centre=n * p + 0.5,
+        squeeze=0.92 - 4.2 / b,
+        height=(2.83 + 5.1 / b) * deviation,
+        impossible=lambda k, rest, v: (k < 0) | (k > n),
+        log_probability=log_probability,
+    )
+
+
+#: log k! − ((k + ½) log(k + 1) − (k + 1) + ½ log 2π) for k = 0 … 9
+_RESTS = (
+    0.0810614667953272,
+    0.0413406959554092,
+    0.0276779256849983,
+    0.0207906721037650,
+    0.0166446911898211,
+    0.0138761288230707,
+    0.0118967099458917,
+    0.0104112652619720,
+    0.00925546218271273,
+    0.00833056343336287,
+)
+
+
+def _stirling_rest(k: Any) -> Any:
+    """What Stirling's formula leaves of log k!."""
+    table = cnp.asarray(_RESTS, k.type.dtype)
+    place = cnp.clip(k, 0, len(_RESTS) - 1).astype(dtypes.int32)
+    square = (k + 1) * (k + 1)
+    series = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (k + 1)
+    return cnp.where(k < len(_RESTS), cnp.take(table, place), series)
+
+
+# -- multinomial -----------------------------------------------------------------------
+
+
+def multinomial(
+    key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: Any = 1
+) -> Array:
+    """How ``n`` trials fall into categories of probabilities ``p``.
+
+    One category after the other takes a binomial part of what is left.
+
+    Args:
+      key: one key, typed or raw.
+      n: counts; broadcasts to ``shape[:-1]``.
+      p: ``[..., k]``, probabilities that add up to 1; broadcasts to ``shape``.
+      shape: the shape of the result, by default the one that ``n[..., None]`` and ``p``
+        broadcast to.
+      dtype: a floating-point dtype, by default the default one.
+      unroll: how many categories a step of the loop takes, as for ``lax.scan``.
+
+    >>> from covector import random
+    >>> p = cnp.array([0.2, 0.3, 0.5])
+    >>> float(random.multinomial(random.key(0), 20, p).sum())
+    20.0
+    """
+    key, dtype = single_key("multinomial", key), float_dtype("multinomial", dtype)
+    n, p = as_array(n, "multinomial"), as_array(p, "multinomial")
+    if not p.type.ndim:
+        raise TypeMismatch(
+            f"multinomial needs probabilities along a last axis, but got {p.type}."
+        )
+    shape, (p, n) = parameters("multinomial", shape, dtype, p, n[..., None])
+    return draw_multinomial(key, n, p, shape=shape, unroll=unroll)
+
+
+@sampler
+def draw_multinomial(key: Any, n: Any, p: Any, *, shape: Shape, unroll: Any) -> Any:
+    """Multinomial vectors along the last axis."""
+    p = cnp.moveaxis(p, -1, 0)
+    left = cnp.flip(cnp.cumsum(cnp.flip(p, 0), 0), 0)
+    part = cnp.clip(cnp.where(left > 0, p / left, 0), 0, 1)
+
+    def take(rest: Any, now: Any) -> Any:
+        key, part = now
+        count = draw_binomial(key, rest, part, shape=shape[:-1])
+        return rest - count, count
+
+    keys = operations.split(key, (p.type.shape[0],))
+    everything = cnp.broadcast_to(n[..., 0], shape[:-1])
+    _, counts = scan(take, everything, (keys, part), unroll=unroll)
+    return cnp.moveaxis(counts, 0, -1)

@@ -1,0 +1,336 @@
+"""The gamma distribution, drawn by rejection, and what is made of gamma numbers.
+
+    gamma, loggamma   density x^(a−1) e⁻ˣ / Γ(a), and the logarithm, for small a
+    chisquare         2 · gamma(df / 2)
+    t                 normal / √(gamma(df / 2) / (df / 2))
+    f                 a ratio of two chi-squares, each divided by its degrees of freedom
+    beta              x / (x + y)                  of gamma numbers x, y
+    dirichlet         gamma numbers divided by their sum
+
+Marsaglia and Tsang ("A simple method for generating gamma variables", 2000) accept
+d (1 + c·x)³ for normal x with a probability above 0.95, where d = a − 1/3 ≥ 2/3 and
+c = 1/√(9d). For a < 1, a number for a + 1 is multiplied by u^(1/a), u uniform.
+
+Each element draws with a key of its own, so it does not depend on how long others take.
+The derivative with respect to a is that of the sample at which the distribution
+function
+has the same value: dx/da = −(∂F/∂a) / (∂F/∂x).
+"""
+
+from typing import Any
+
+from covector import numpy as cnp
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar
+from covector.core.number_info import finfo
+from covector.core.types import Shape
+from covector.errors import TypeMismatch
+from covector.ops import random as operations
+from covector.ops.broadcasting import filled
+from covector.ops.comparison import gt
+from covector.ops.gamma import random_gamma_grad
+from covector.ops.selection import where
+from covector.programs.custom_jvp import custom_jvp
+from covector.random.arguments import (
+    float_dtype,
+    parameters,
+    repeat,
+    sample_shape,
+    sampler,
+    single_key,
+    subkeys,
+)
+from covector.random.bits import draw_sign, draw_unit
+from covector.random.inversion import draw_exponential
+from covector.random.normal import draw_normal
+
+
+def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Gamma numbers: density x^(a−1) e⁻ˣ / Γ(a) for x > 0; differentiable in ``a``.
+
+    For small ``a`` many are too small to be told from 0: ``loggamma`` can.
+
+    Args:
+      key: one key, typed or raw.
+      a: positive shape parameters.
+      shape: the shape of the result, by default that of ``a``.
+      dtype: a floating-point dtype, by default the default one.
+
+    >>> from covector import random
+    >>> random.gamma(random.key(0), 2.0, (3,)).shape
+    (3,)
+    """
+    key, dtype = single_key("gamma", key), float_dtype("gamma", dtype)
+    shape, (a,) = parameters("gamma", shape, dtype, a)
+    return draw_gamma(key, a, shape=shape)
+
+
+def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Logarithms of gamma numbers, accurate for ``a`` however small.
+
+    >>> from covector import random
+    >>> bool(random.loggamma(random.key(0), 1e-6) < -100)
+    True
+    """
+    key, dtype = single_key("loggamma", key), float_dtype("loggamma", dtype)
+    shape, (a,) = parameters("loggamma", shape, dtype, a)
+    return draw_loggamma(key, a, shape=shape)
+
+
+@sampler
+def draw_gamma(key: Any, a: Any, *, shape: Shape) -> Any:
+    """Gamma numbers."""
+    return _gamma(operations.split(key, shape), cnp.broadcast_to(a, shape))
+
+
+@sampler
+def draw_loggamma(key: Any, a: Any, *, shape: Shape) -> Any:
+    """Logarithms of gamma numbers."""
+    return _loggamma(operations.split(key, shape), cnp.broadcast_to(a, shape))
+
+
+@custom_jvp
+def _gamma(keys: Any, a: Any) -> Any:
+    """One gamma number for each key."""
+    spare, scale, cube = _accepted(keys, a)
+    u = 1 - draw_unit(spare, shape=(), dtype=a.type.dtype)
+    return scale * cube * cnp.where(a >= 1, 1, cnp.power(u, 1 / a))
+
+
+@_gamma.defjvp
+def _gamma_moves(primals: Any, tangents: Any) -> Any:
+    out = _gamma(*primals)
+    return out, tangents[1] * random_gamma_grad(primals[1], out)
+
+
+@custom_jvp
+def _loggamma(keys: Any, a: Any) -> Any:
+    """The logarithm of one gamma number for each key."""
+    spare, scale, cube = _accepted(keys, a)
+    power = -draw_exponential(spare, shape=(), dtype=a.type.dtype)
+    power = cnp.where((a >= 1) | (power == 0), 0, power / a)
+    return cnp.log(scale) + cnp.log(cube) + power
+
+
+@_loggamma.defjvp
+def _loggamma_moves(primals: Any, tangents: Any) -> Any:
+    out = _loggamma(*primals)
+    tiny = finfo(out.type.dtype).tiny
+    x = cnp.maximum(cnp.exp(out), tiny)
+    return out, tangents[1] * (random_gamma_grad(primals[1], x) / x)
+
+
+def _accepted(keys: Any, a: Any) -> tuple[Any, Any, Any]:
+    """For a number of each key: a key to spare, d, and (1 + c·x)³ of an accepted x.
+
+    A candidate needs 1 + c·x > 0. Those that fail this draw another x, and those that
+    are then rejected begin again; whichever happens, all elements take a step at once.
+    """
+    dtype = a.type.dtype
+    d = cnp.where(a >= 1, a, a + 1) - 1 / 3
+    c = (1 / 3) / cnp.sqrt(d)
+    keys, spare = subkeys(keys, 2)
+
+    def going(carry: Any) -> Any:
+        return ~carry[0].all()
+
+    def step(carry: Any) -> Any:
+        done, cube, key, for_x, for_u = carry
+        for_x, now = subkeys(for_x, 2)
+        x = draw_normal(now, shape=(), dtype=dtype)
+        u = draw_unit(for_u, shape=(), dtype=dtype)
+        v = 1 + x * c
+        inside = gt(v, scalar(0, dtype))
+        found = v * v * v
+        accepted = inside & _accepts(x * x, found, u, d)
+        cube = where(accepted & ~done, found, cube)
+        fresh = subkeys(key, 3)
+        kept = (key, for_x, for_u)
+        again = [where(inside, f, k) for f, k in zip(fresh, kept, strict=True)]
+        return (done | accepted, cube, *again)
+
+    nobody, nothing = filled(False, a.type.with_dtype(bool)), cnp.zeros_like(a)
+    carry = repeat(going, step, (nobody, nothing, *subkeys(keys, 3)))
+    return spare, d, carry[1]
+
+
+def _accepts(square: Any, cube: Any, u: Any, d: Any) -> Any:
+    """Whether u allows the candidate: a bound that decides most, then the exact one."""
+    exact = cnp.log(u) < square / 2 + d * (1 - cube + cnp.log(cube))
+    return (u < 1 - 0.0331 * (square * square)) | exact
+
+
+# -- functions of gamma numbers --------------------------------------------------------
+
+
+def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Sums of ``df`` squared normal numbers: twice a gamma number for ``df / 2``.
+
+    >>> from covector import random
+    >>> random.chisquare(random.key(0), 3.0, (3,)).shape
+    (3,)
+    """
+    key, dtype = single_key("chisquare", key), float_dtype("chisquare", dtype)
+    shape, (df,) = parameters("chisquare", shape, dtype, df)
+    return draw_chisquare(key, df, shape=shape)
+
+
+@sampler
+def draw_chisquare(key: Any, df: Any, *, shape: Shape) -> Any:
+    """Chi-square numbers."""
+    return 2 * cnp.exp(draw_loggamma(key, df / 2, shape=shape))
+
+
+def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Student's t with ``df`` degrees of freedom.
+
+    >>> from covector import random
+    >>> random.t(random.key(0), 3.0, (3,)).shape
+    (3,)
+    """
+    key, dtype = single_key("t", key), float_dtype("t", dtype)
+    shape, (df,) = parameters("t", shape, dtype, df)
+    return draw_t(key, df, shape=shape)
+
+
+@sampler
+def draw_t(key: Any, df: Any, *, shape: Shape) -> Any:
+    """Student numbers."""
+    for_normal, for_gamma = subkeys(key, 2)
+    half = df / 2
+    x = draw_normal(for_normal, shape=shape, dtype=df.type.dtype)
+    return x * cnp.sqrt(half / draw_gamma(for_gamma, half, shape=shape))
+
+
+def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Ratios of two chi-squares, each divided by its degrees of freedom.
+
+    >>> from covector import random
+    >>> random.f(random.key(0), 3.0, 5.0, (3,)).shape
+    (3,)
+    """
+    key, dtype = single_key("f", key), float_dtype("f", dtype)
+    shape, (dfnum, dfden) = parameters("f", shape, dtype, dfnum, dfden)
+    return draw_f(key, dfnum, dfden, shape=shape)
+
+
+@sampler
+def draw_f(key: Any, dfnum: Any, dfden: Any, *, shape: Shape) -> Any:
+    """F numbers."""
+    below, above = subkeys(key, 2)
+    numerator = draw_chisquare(above, dfnum, shape=shape) / dfnum
+    return numerator / (draw_chisquare(below, dfden, shape=shape) / dfden)
+
+
+def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Beta numbers: density proportional to x^(a−1) (1−x)^(b−1) for 0 < x < 1.
+
+    ``shape`` defaults to the one that ``a`` and ``b`` broadcast to.
+
+    >>> from covector import random
+    >>> random.beta(random.key(0), 2.0, 3.0, (3,)).shape
+    (3,)
+    """
+    key, dtype = single_key("beta", key), float_dtype("beta", dtype)
+    shape, (a, b) = parameters("beta", shape, dtype, a, b)
+    return draw_beta(key, a, b, shape=shape)
+
+
+@sampler
+def draw_beta(key: Any, a: Any, b: Any, *, shape: Shape) -> Any:
+    """Beta numbers."""
+    for_a, for_b = subkeys(key, 2)
+    x = draw_loggamma(for_a, a, shape=shape)
+    y = draw_loggamma(for_b, b, shape=shape)
+    # Divided by the larger of them, neither of both is lost where both are tiny.
+    largest = cnp.maximum(x, y)
+    x, y = cnp.exp(x - largest), cnp.exp(y - largest)
+    return x / (x + y)
+
+
+def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Probabilities that add up to 1: density proportional to Π xₖ^(αₖ−1).
+
+    Args:
+      key: one key, typed or raw.
+      alpha: ``[..., k]``, positive.
+      shape: the shape of the result without the last axis, to which that of ``alpha``
+        without its last axis broadcasts; by default that.
+      dtype: a floating-point dtype, by default the default one.
+
+    Raises:
+      TypeMismatch: ``alpha`` is a scalar, or does not broadcast.
+
+    >>> from covector import random
+    >>> random.dirichlet(random.key(0), cnp.ones(3), (2,)).shape
+    (2, 3)
+    """
+    key, dtype = single_key("dirichlet", key), float_dtype("dirichlet", dtype)
+    alpha = as_array(alpha, "dirichlet")
+    if not alpha.type.ndim:
+        raise TypeMismatch(
+            f"dirichlet needs parameters along a last axis, but got {alpha.type}."
+        )
+    categories = alpha.type.shape[-1:]
+    shape = alpha.type.shape[:-1] if shape is None else sample_shape("dirichlet", shape)
+    shape, (alpha,) = parameters("dirichlet", (*shape, *categories), dtype, alpha)
+    return draw_dirichlet(key, alpha, shape=shape)
+
+
+@sampler
+def draw_dirichlet(key: Any, alpha: Any, *, shape: Shape) -> Any:
+    """Dirichlet vectors along the last axis."""
+    x = draw_loggamma(key, alpha, shape=shape)
+    x = cnp.exp(x - cnp.max(x, axis=-1, keepdims=True))
+    return x / cnp.sum(x, axis=-1, keepdims=True)
+
+
+# -- balls of the p-norm ---------------------------------------------------------------
+
+
+def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Density proportional to exp(−|x|ᵖ): for p = 2 normal, of variance ½.
+
+    >>> from covector import random
+    >>> random.generalized_normal(random.key(0), 1.5, (3,)).shape
+    (3,)
+    """
+    who = "generalized_normal"
+    key, dtype = single_key(who, key), float_dtype(who, dtype)
+    shape, (p,) = parameters(who, sample_shape(who, shape), dtype, p)
+    return draw_generalized_normal(key, p, shape=shape)
+
+
+@sampler
+def draw_generalized_normal(key: Any, p: Any, *, shape: Shape) -> Any:
+    """Generalized normal numbers."""
+    for_size, for_sign = subkeys(key, 2)
+    size = cnp.power(draw_gamma(for_size, 1 / p, shape=shape), 1 / p)
+    return draw_sign(for_sign, shape=shape, dtype=p.type.dtype) * size
+
+
+def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None) -> Array:
+    """Points of the ``d``-dimensional unit ball of the p-norm, all equally likely.
+
+    A vector of generalized normal numbers x has a random direction; divided by
+    (Σ|x|ᵖ + e)^(1/p), e exponential, it fills the ball (Barthe, Guédon, Mendelson and
+    Naor, 2005). The result has the shape ``(*shape, d)``.
+
+    >>> from covector import random
+    >>> bool((random.ball(random.key(0), 2, shape=(9,)) ** 2).sum(-1).max() <= 1)
+    True
+    """
+    key, dtype = single_key("ball", key), float_dtype("ball", dtype)
+    shape = (*sample_shape("ball", shape), *sample_shape("ball", d, "d"))
+    _, (p,) = parameters("ball", (), dtype, p)
+    return draw_ball(key, p, shape=shape)
+
+
+@sampler
+def draw_ball(key: Any, p: Any, *, shape: Shape) -> Any:
+    """Points of the unit ball along the last axis."""
+    for_point, for_rest = subkeys(key, 2)
+    x = draw_generalized_normal(for_point, p, shape=shape)
+    rest = draw_exponential(for_rest, shape=shape[:-1], dtype=p.type.dtype)
+    size = cnp.sum(cnp.power(cnp.abs(x), p), axis=-1) + rest
+    return x / cnp.power(size, 1 / p)[..., None]

@@ -1,0 +1,207 @@
+"""The normal distribution, and what is a function of normal numbers.
+
+normal                  √2 erf⁻¹(u), u uniform between −1 and 1
+truncated_normal        the same, u between the values at the bounds
+lognormal               its exponential
+maxwell                 the length of a normal vector in space
+double_sided_maxwell    that, with a random sign
+multivariate_normal     a linear map of a normal vector
+wald                    a function of one normal number and a choice
+"""
+
+from typing import Any
+
+import numpy as np
+
+from covector import numpy as cnp
+from covector import options
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import scalar
+from covector.core.number_info import finfo
+from covector.core.types import Shape
+from covector.ops import random as operations
+from covector.ops.arithmetic import mul
+from covector.ops.complex import complex_
+from covector.ops.rounding import nextafter
+from covector.ops.special import erf, erf_inv
+from covector.random.arguments import (
+    float_dtype,
+    parameters,
+    sample_shape,
+    sampler,
+    single_key,
+)
+from covector.random.bits import draw_between, draw_sign, draw_unit
+
+
+def normal(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Normal numbers of mean 0 and variance 1.
+
+    Args:
+      key: one key, typed or raw.
+      shape: the shape of the result.
+      dtype: a floating-point or complex dtype, by default the default floating-point
+        one. The two parts of complex numbers have variance ½ each.
+
+    Raises:
+      DTypeKindError: ``dtype`` is of another kind.
+
+    >>> from covector import random
+    >>> random.normal(random.key(0), (3,)).shape
+    (3,)
+    """
+    key = single_key("normal", key)
+    shape = sample_shape("normal", shape)
+    if dtype is None:
+        return draw_normal(key, shape=shape, dtype=float_dtype("normal", None))
+    dtype = dtypes.canonical(dtypes.as_dtype(dtype), options.current().enable_x64)
+    if dtypes.is_complex(dtype):
+        return draw_complex_normal(key, shape=shape, dtype=dtypes.real_part(dtype))
+    return draw_normal(key, shape=shape, dtype=float_dtype("normal", dtype))
+
+
+@sampler
+def draw_normal(key: Any, *, shape: Shape, dtype: Any) -> Any:
+    """Normal numbers."""
+    low = scalar(-1 + float(finfo(dtype).epsneg), dtype)
+    u = draw_between(key, low, scalar(1, dtype), shape=shape, dtype=dtype)
+    return mul(scalar(np.sqrt(2), dtype), erf_inv(u))
+
+
+@sampler
+def draw_complex_normal(key: Any, *, shape: Shape, dtype: Any) -> Any:
+    """Complex normal numbers, with parts of ``dtype``."""
+    parts = [
+        draw_normal(k, shape=shape, dtype=dtype) for k in operations.split(key, (2,))
+    ]
+    return complex_(*parts) / scalar(np.sqrt(2), dtype)
+
+
+def truncated_normal(
+    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None
+) -> Array:
+    """Normal numbers given that they lie strictly between ``lower`` and ``upper``.
+
+    ``shape`` defaults to the one that the bounds broadcast to.
+
+    >>> from covector import random
+    >>> float(random.truncated_normal(random.key(0), 1.0, 1.5)) < 1.5
+    True
+    """
+    who = "truncated_normal"
+    key, dtype = single_key(who, key), float_dtype(who, dtype)
+    shape, (lower, upper) = parameters(who, shape, dtype, lower, upper)
+    return draw_truncated_normal(key, lower, upper, shape=shape, dtype=dtype)
+
+
+@sampler
+def draw_truncated_normal(
+    key: Any, lower: Any, upper: Any, *, shape: Shape, dtype: Any
+) -> Any:
+    """Normal numbers between bounds."""
+    root = scalar(np.sqrt(2), dtype)
+    low, high = erf(lower / root), erf(upper / root)
+    x = root * erf_inv(draw_between(key, low, high, shape=shape, dtype=dtype))
+    # Rounding may have reached the bounds themselves.
+    least = nextafter(lower, scalar(np.inf, dtype))
+    most = nextafter(upper, scalar(-np.inf, dtype))
+    return cnp.clip(x, least, most)
+
+
+def lognormal(
+    key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None
+) -> Array:
+    """Numbers whose logarithm is normal, with the standard deviation ``sigma``.
+
+    ``shape`` defaults to that of ``sigma``.
+
+    >>> from covector import random
+    >>> random.lognormal(random.key(0), 0.5, (3,)).shape
+    (3,)
+    """
+    key, dtype = single_key("lognormal", key), float_dtype("lognormal", dtype)
+    shape, (sigma,) = parameters("lognormal", shape, dtype, sigma)
+    return draw_lognormal(key, sigma, shape=shape, dtype=dtype)
+
+
+@sampler
+def draw_lognormal(key: Any, sigma: Any, *, shape: Shape, dtype: Any) -> Any:
+    """Exponentials of normal numbers."""
+    return cnp.exp(draw_normal(key, shape=shape, dtype=dtype) * sigma)
+
+
+# -- lengths ---------------------------------------------------------------------------
+
+
+def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Lengths of normal vectors in space: density √(2/π) x² exp(−x²/2).
+
+    >>> from covector import random
+    >>> random.maxwell(random.key(0), (3,)).shape
+    (3,)
+    """
+    key, dtype = single_key("maxwell", key), float_dtype("maxwell", dtype)
+    shape = sample_shape("maxwell", shape)
+    return draw_maxwell(key, shape=shape, dtype=dtype)
+
+
+@sampler
+def draw_maxwell(key: Any, *, shape: Shape, dtype: Any) -> Any:
+    """Maxwell numbers."""
+    vector = draw_normal(key, shape=(*shape, 3), dtype=dtype)
+    return cnp.sqrt(cnp.sum(vector * vector, axis=-1))
+
+
+def double_sided_maxwell(
+    key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
+) -> Array:
+    """``loc`` plus or minus ``scale`` times a Maxwell number.
+
+    >>> from covector import random
+    >>> random.double_sided_maxwell(random.key(0), 0.0, 1.0, (3,)).shape
+    (3,)
+    """
+    who = "double_sided_maxwell"
+    key, dtype = single_key(who, key), float_dtype(who, dtype)
+    shape, (loc, scale) = parameters(who, shape, dtype, loc, scale)
+    return draw_double_sided_maxwell(key, loc, scale, shape=shape, dtype=dtype)
+
+
+@sampler
+def draw_double_sided_maxwell(
+    key: Any, loc: Any, scale: Any, *, shape: Shape, dtype: Any
+) -> Any:
+    """Maxwell numbers with a sign."""
+    for_length, for_sign = operations.split(key, (2,))
+    length = draw_maxwell(for_length, shape=shape, dtype=dtype)
+    sign = draw_sign(for_sign, shape=shape, dtype=dtype)
+    return length * sign * scale + loc
+
+
+def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """When a random walk with drift first reaches a level: mean ``mean``, shape 1.
+
+    Density (2πx³)^(−½) exp(−(x − μ)² / (2μ²x)), drawn as Michael, Schucany and Haas do
+    (1976). ``shape`` defaults to that of ``mean``.
+
+    >>> from covector import random
+    >>> random.wald(random.key(0), 2.0, (3,)).shape
+    (3,)
+    """
+    key, dtype = single_key("wald", key), float_dtype("wald", dtype)
+    shape, (mean,) = parameters("wald", shape, dtype, mean)
+    return draw_wald(key, mean, shape=shape, dtype=dtype)
+
+
+@sampler
+def draw_wald(key: Any, mean: Any, *, shape: Shape, dtype: Any) -> Any:
+    """Wald numbers."""
+    for_root, for_choice = operations.split(key, (2,))
+    y = draw_normal(for_root, shape=shape, dtype=dtype) ** 2
+    u = draw_unit(for_choice, shape=shape, dtype=dtype)
+    # The smaller root of a quadratic equation, of which the larger is mean² / x.
+    square = mean * mean
+    root = cnp.sqrt(4 * mean * y + square * (y * y))
+    x = mean + square * y / 2 - mean / 2 * root
+    return cnp.where(u <= mean / (mean + x), x, square / x)
