@@ -1,0 +1,46 @@
+"""Functions that other operations work out: what StableHLO has no operation for.
+
+They count as one operation all the same, so that their derivatives are formulas and not
+the derivatives of an approximation.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from covector.core import dtypes
+from covector.core.array import ConcreteArray
+from covector.lowering.evaluate import evaluate_compiled
+from covector.ops.casting import convert
+from covector.ops.slopes import Sloped
+
+#: elements up to which some hundred operations, one by one, are quicker than to compile
+FEW = 64
+
+
+class Composed(Sloped):
+    """A function of floats, by a formula in other operations, in at least 32 bits."""
+
+    accepts = staticmethod(dtypes.is_floating)
+    accepted = "floating-point numbers"
+
+    def formula(self, *operands: Any) -> Any:
+        """The value, by other operations."""
+        raise self._missing("formula", "evaluation", [x.type for x in operands])
+
+    def evaluate(self, *operands: Any) -> Sequence[Any]:
+        """Few elements on the host, operation by operation; many compiled."""
+        plan = self.plan(tuple([x.type for x in operands]))
+        few = sum([x.type.size for x in operands]) <= FEW
+        if few and all([x.on_host() for x in operands]):
+            (out,) = self._worked_out(*operands)
+            return (ConcreteArray(plan.outs[0], out.host()),)
+        return evaluate_compiled(self, plan, operands)
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        return ctx.through(self._worked_out, *operands)
+
+    def _worked_out(self, *operands: Any) -> Sequence[Any]:
+        dtype = operands[0].type.dtype
+        wide = dtypes.float32 if dtype.itemsize < 4 else dtype
+        out = self.formula(*[convert(x, wide) for x in operands])
+        return [convert(out, dtype)]

@@ -1,0 +1,70 @@
+"""What densities of the gamma and beta laws are made of, accurately near their modes.
+
+(C. Loader, Fast and accurate computation of binomial probabilities, 2000.)
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from covector.core import dtypes
+from covector.core.convert import scalar
+from covector.ops.comparison import lt
+from covector.ops.magnitude import abs_
+from covector.ops.selection import where
+from covector.ops.special import lgamma
+from covector.ops.transcendental import log
+
+#: coefficients of 1/a, 1/a³, … in log Γ(a) − (a − ½) log a + a − ½ log 2π
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+#: from here on, these are enough
+LARGE = 8.0
+
+
+def number(value: float, x: Any) -> Any:
+    """A number in the element type of x."""
+    return scalar(value, x.type.dtype)
+
+
+def finite(x: Any) -> Any:
+    """Whether x ≥ 0 is finite."""
+    return lt(x, number(math.inf, x))
+
+
+def gap(w: Any, logarithm: Any) -> Any:
+    """The difference w − log(1 + w), given the logarithm."""
+    return _gap(w, w / (2 + w), w - logarithm)
+
+
+def deviance(mean: Any, x: Any, difference: Any) -> Any:
+    """What a log density loses away from its mode m: x − m − m log(x / m)."""
+    far = difference - mean * (log(x) - log(mean))
+    return _gap(difference, difference / (x + mean), far)
+
+
+def _gap(difference: Any, z: Any, far: Any) -> Any:
+    """Both of the above: near the mode, a series in z = (x − m) / (x + m).
+
+    With d = x − m, log(x / m) = 2 (z + z³/3 + z⁵/5 + …) and 2mz = d − dz, so that of
+    d − m log(x / m) there remains d z − (d − d z) (z²/3 + z⁴/5 + …): nothing cancels.
+    """
+    square, rest = z * z, number(0, z)
+    for n in range(23 if z.type.dtype == dtypes.float64 else 11, 1, -2):
+        rest = square * (1 / n + rest)
+    near = difference * (z - (1 - z) * rest)
+    return where(lt(abs_(z), number(0.2, z)), near, far)
+
+
+def stirling_error(a: Any) -> Any:
+    """How far log Γ(a) is from Stirling's formula, (a − ½) log a − a + ½ log 2π."""
+    large = inverse_powers(a, _STIRLING) / a
+    direct = lgamma(a) - ((a - 0.5) * log(a) - a + 0.5 * math.log(2 * math.pi))
+    return where(lt(a, number(LARGE, a)), direct, large)
+
+
+def inverse_powers(a: Any, coefficients: Sequence[float]) -> Any:
+    """Σₖ cₖ / a²ᵏ."""
+    z, total = 1 / (a * a), number(0, a)
+    for c in reversed(coefficients):
+        total = c + z * total
+    return total
