@@ -92,7 +92,7 @@ def test_slices_are_folded_and_outer_products_made(name):
 
 def test_folds_are_differentiated():
     x = np.array([1.0, 2.0, 4.0], np.float32)
-    slope = cv.grad(lambda x: cnp.logaddexp.reduce(x))(x)
+    slope = cv.grad(cnp.logaddexp.reduce)(x)
     np.testing.assert_allclose(slope, np.exp(x) / np.exp(x).sum(), rtol=1e-6)
     slope = cv.grad(lambda x: cnp.multiply.accumulate(x).sum())(x)
     np.testing.assert_allclose(slope, [11, 5, 2])

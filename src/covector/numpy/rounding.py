@@ -143,7 +143,7 @@ def _round_parts(x: Any, decimals: int) -> Any:
     if not decimals:
         return _to_even(x)
     wide = dtypes.float32 if x.type.dtype.itemsize < 4 else x.type.dtype
-    if 10.0 ** max(decimals, -decimals) > finfo(wide).max:
+    if 10 ** max(decimals, -decimals) > float(finfo(wide).max):
         return x if decimals > 0 else arithmetic.mul(x, scalar(0, x.type.dtype, True))
     out = _round_decimals(convert(x, wide, x.type.weak), decimals=decimals)
     return convert(out, x.type.dtype, x.type.weak)
