@@ -13,6 +13,7 @@ from covector.core import dtypes
 from covector.core.convert import scalar
 from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable
+from covector.ops import inverse_erf
 from covector.ops.arithmetic import mul, neg
 from covector.ops.families import spread_operands
 from covector.ops.slopes import Sloped
@@ -76,6 +77,11 @@ class ErfInv(Special):
     """The number with error function x: ±∞ of ±1, NaN of |x| > 1."""
 
     hlo = "chlo.erf_inv"
+    on_host = staticmethod(inverse_erf.erf_inv)
+    host_limit = 8192
+
+    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
+        return types[0].dtype != dtypes.float64 and super().small(types, outs)
 
     def slopes(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
         return [lambda: math.sqrt(math.pi) / 2 * exp(mul(out, out))]
