@@ -108,7 +108,9 @@ def reduce_window_shape_tuple(
         window_dilation,
     )
     axes = zip(operand_shape, sizes, strides, pads, base, gaps, strict=True)
-    return tuple([Window(s, *p, b, g).places(n, k) for n, k, s, p, b, g in axes])
+    return tuple(
+        [Window(s, low, high, b, g).places(n, k) for n, k, s, (low, high), b, g in axes]
+    )
 
 
 def _fields(

@@ -5,7 +5,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.convert import scalar
 from covector.core.number_info import iinfo
-from covector.core.primitive import Primitive
+from covector.core.primitive import Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
@@ -33,15 +32,14 @@ from covector.ops.transposing import Reshape
 _LARGE, _ROW = 2**15, 32
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class _Place(Primitive):
     """The place of an extremum along ``axis``, which disappears, in ``index_dtype``."""
 
     axis: int
     index_dtype: Any
 
-    #: the NumPy function; and whether the largest is wanted
-    function = staticmethod(np.argmax)
+    #: whether the largest element is wanted, or the smallest
     largest = True
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
@@ -67,7 +65,8 @@ class _Place(Primitive):
         return (ArrayType(out.shape, self.index_dtype),)
 
     def on_host(self, x: Any) -> Any:
-        return self.function(x, self.axis).astype(self.index_dtype)
+        find = np.argmax if self.largest else np.argmin
+        return find(x, self.axis).astype(self.index_dtype)
 
     def differential(self, out: Any, x: Any) -> Any:
         return [None]
@@ -170,5 +169,4 @@ class Argmax(_Place):
 class Argmin(_Place):
     """The place of the first smallest element along ``axis``, or of the first NaN."""
 
-    function = staticmethod(np.argmin)
     largest = False

@@ -11,7 +11,6 @@ not their product, or fewer where they overlap (``slide``).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -19,7 +18,7 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.convert import scalar
-from covector.core.primitive import Primitive
+from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType, Shape
 from covector.errors import DTypeError, TypeMismatch
 from covector.ops.arithmetic import add
@@ -35,7 +34,7 @@ Values = Sequence[Any]
 Margins = tuple[tuple[int, int, int], ...]
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class Windowed(Primitive):
     """An operation on the windows of an operand, one entry per axis in each field.
 
@@ -99,11 +98,15 @@ class Windowed(Primitive):
 
     def over_batch(self, dim: int) -> Any:
         """This operation with one more axis, along which windows are of length 1."""
-        first, *rest = self.parameters.values()
-        ones = [insert(f, dim, 1) for f in (first, *rest[:1])]
-        dilations = [insert(f, dim, 1) for f in rest[2:4]]
-        padding = insert(rest[1], dim, (0, 0))
-        return type(self)(*ones, padding, *dilations, *rest[4:])
+        others = list(self.parameters.values())[5:]
+        return type(self)(
+            insert(self.window_dimensions, dim, 1),
+            insert(self.window_strides, dim, 1),
+            insert(self.padding, dim, (0, 0)),
+            insert(self.base_dilation, dim, 1),
+            insert(self.window_dilation, dim, 1),
+            *others,
+        )
 
     def view_on_host(self, x: Any, value: Any) -> Any:
         """A view of all windows: the axes of places, then those of the windows."""
@@ -304,17 +307,16 @@ def _doubled(
     combine: Pairwise, xs: Values, axis: int, dilation: int, taps: int
 ) -> Values:
     """Windows at every position, joined from windows of 1, 2, 4, … taps."""
-    done, out, power = 0, None, 1
-    while True:
+    out: Values = ()
+    done, power = 0, 1
+    while done < taps:
         if taps & power:
-            out = (
-                xs if out is None else _joined(combine, out, xs, axis, done * dilation)
-            )
+            out = _joined(combine, out, xs, axis, done * dilation) if done else xs
             done += power
-        if done == taps:
-            return out
-        xs = _joined(combine, xs, xs, axis, power * dilation)
-        power *= 2
+        if done < taps:
+            xs = _joined(combine, xs, xs, axis, power * dilation)
+            power *= 2
+    return out
 
 
 def _joined(

@@ -7,12 +7,11 @@ are those of the same windows built up from slices (``slide``).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from covector.core import dtypes
 from covector.core.jaxpr import Jaxpr
-from covector.core.primitive import Primitive
+from covector.core.primitive import Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.ops.arithmetic import Add
@@ -42,14 +41,14 @@ def reduce_windows_flat(
 ) -> Sequence[Any]:
     """Windows of operands reduced by a combining program, from these initial values."""
     op = single_operation(jaxpr)
-    if type(op) in _REDUCTIONS and not _is_complex_extremum(op, operands):
+    if op and type(op) in _REDUCTIONS and not _is_complex_extremum(op, operands):
         _, identity = REDUCTIONS[type(op)]
         if is_known(initial[0], identity(operands[0].type.dtype)):
             return [_REDUCTIONS[type(op)](*fields)(*operands)]
     return jaxpr.memo(_make, *fields)(*operands, *initial)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@operation
 class ReduceWindow(Windowed):
     """k operands of one shape and k initial scalars, reduced over sliding windows."""
 
