@@ -13,13 +13,14 @@ from covector import tree
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.source import function_line
+from covector.core.trace import current
 from covector.errors import CovectorError, TypeMismatch
 
 
 class FlatFunction:
     """A function of flat leaves, which remembers the tree of its last result."""
 
-    __slots__ = ("aux", "aux_tree", "fun", "has_aux", "in_tree", "out_tree", "who")
+    __slots__ = ("aux", "fun", "has_aux", "in_tree", "out_tree", "who")
 
     def __init__(
         self, fun: Callable[..., Any], in_tree: Any, who: str, has_aux: bool = False
@@ -35,7 +36,8 @@ class FlatFunction:
         args, kwargs = self.in_tree.unflatten(leaves)
         out = self.fun(*args, **kwargs)
         if self.has_aux:
-            out, self.aux = split_aux(out, self.who)
+            out, aux = split_aux(out, self.who)
+            self.aux = tree.map(current.trace.value, aux)
         outs, self.out_tree = tree.flatten(out)
         return [x if isinstance(x, Array) else self._output(x, out) for x in outs]
 
@@ -83,8 +85,15 @@ def argument_path(in_tree: Any, i: int) -> str:
     return f"keyword argument {path[1].key}{tree.keystr(path[2:])}"
 
 
-@functools.lru_cache(4096)
 def _signature(fun: Callable[..., Any]) -> inspect.Signature | None:
+    try:
+        return _known_signature(fun)
+    except TypeError:  # not hashable
+        return _known_signature.__wrapped__(fun)
+
+
+@functools.lru_cache(4096)
+def _known_signature(fun: Callable[..., Any]) -> inspect.Signature | None:
     try:
         return inspect.signature(fun)
     except (TypeError, ValueError):
@@ -94,17 +103,21 @@ def _signature(fun: Callable[..., Any]) -> inspect.Signature | None:
 def bind_arguments(
     fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
 ) -> tuple:
-    """All arguments by position, with keywords in their places and defaults filled in."""
+    """All arguments by position, with keywords in their places and defaults filled in.
+
+    What can only be passed by keyword is left to its default.
+    """
     signature = _signature(fun)
     if signature is None or (not kwargs and len(args) >= len(signature.parameters)):
         return args
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
-    if bound.kwargs:
+    refused = [name for name in bound.kwargs if name in kwargs]
+    if refused:
         raise TypeMismatch(
             f"{function_line(fun)} has its own derivative rule, which takes arguments "
             "by "
-            f"position, but {', '.join(bound.kwargs)} can only be passed by keyword."
+            f"position, but {', '.join(refused)} can only be passed by keyword."
         )
     return bound.args
 

@@ -19,7 +19,7 @@ executables).
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, dataclass_transform
 
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
@@ -36,6 +36,9 @@ MOST_INSTANCES = 8192
 class Interned(type):
     """Makes equal constructions of an operation one object, unless it opts out."""
 
+    interned: bool
+    instances: dict[tuple, Any]
+
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if not cls.interned:
             return super().__call__(*args, **kwargs)
@@ -48,8 +51,22 @@ class Interned(type):
         return made if kwargs else cls.instances.setdefault(args, made)
 
 
+@dataclass_transform(frozen_default=True, eq_default=False)
+def operation(cls: Any) -> Any:
+    """The decorator of operations with parameters: annotated names become fields.
+
+    It is what a frozen dataclass is, without the compilation of methods for each class,
+    which would be a fifth of the time that the package takes to import.
+    """
+    own = cls.__dict__.get("__annotations__", {})
+    cls.fields = (*cls.fields, *[name for name in own if name not in cls.fields])
+    return cls
+
+
 class Primitive(metaclass=Interned):
     """An operation: frozen fields for parameters, methods for rules."""
+
+    fields: tuple[str, ...] = ()
 
     #: the name under which programs show this operation
     name: str = "primitive"
@@ -77,14 +94,37 @@ class Primitive(metaclass=Interned):
         if "name" not in cls.__dict__:
             cls.name = snake_case(cls.__name__)
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        given = dict(zip(self.fields, args, strict=False)) | kwargs
+        wanted = set(self.fields)
+        missing = [n for n in self.fields if n not in given and not hasattr(self, n)]
+        if missing or len(args) > len(self.fields) or not wanted.issuperset(given):
+            raise TypeError(
+                f"{type(self).__name__} takes the parameters {', '.join(self.fields)}, "
+                f"but got {args} and {kwargs}"
+            )
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """Bring parameters to their one form, with ``object.__setattr__``."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{self!r} is a constant: its {name} cannot be set")
+
     def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
+        shown = ", ".join([f"{k}={v!r}" for k, v in self.parameters.items()])
+        return f"{type(self).__name__}({shown})"
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The fields by name."""
-        names = getattr(type(self), "__dataclass_fields__", ())
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in self.fields}
+
+    def replace(self, **changes: Any) -> Any:
+        """This operation with other parameters."""
+        return type(self)(**(self.parameters | changes))
 
     def __call__(self, *args: Any) -> Any:
         outs = current.trace.process(self, args)
@@ -94,9 +134,10 @@ class Primitive(metaclass=Interned):
 
     def plan(self, types: tuple[ArrayType, ...]) -> "Plan":
         """What comes out for operands of these types, and whether NumPy is quicker."""
-        plans = self.__dict__.get("plans")
+        kept: dict[str, Any] = vars(self)  # type: ignore[assignment]
+        plans = kept.get("plans")
         if plans is None:
-            plans = self.__dict__.setdefault("plans", {})
+            plans = kept.setdefault("plans", {})
         plan = plans.get(types)
         if plan is None:
             outs = tuple(self.type_rule(*types))

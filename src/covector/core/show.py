@@ -20,7 +20,6 @@ module. A program is what has ``equations``; a literal is what has values on the
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 from covector.core import dtypes
@@ -134,11 +133,11 @@ def _operation(op: Any, name: Any) -> str:
 def _chosen(op: Any) -> list[tuple[str, Any]]:
     """The parameters that differ from their default."""
     parameters: dict[str, Any] = op.parameters
-    defaults = {f.name: f.default for f in fields(op)} if is_dataclass(op) else {}
+    none = object()
     return [
         (key, value)
         for key, value in parameters.items()
-        if key not in defaults or defaults[key] is not value
+        if getattr(type(op), key, none) is not value
     ]
 
 

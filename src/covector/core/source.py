@@ -8,7 +8,7 @@ printed or lowered.
 import os
 import sys
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # A frame of these folders is the library's own, except the demo's: that is a user.
@@ -64,7 +64,7 @@ def user_line() -> Line | None:
 def function_line(fun: object) -> str:
     """``loss (train.py:31)`` for a function; its bare name where it has no code."""
     name = getattr(fun, "__qualname__", None) or getattr(fun, "__name__", repr(fun))
-    inner = fun
+    inner: Any = fun
     while not hasattr(inner, "__code__") and hasattr(inner, "__wrapped__"):
         inner = inner.__wrapped__
     code = getattr(inner, "__code__", None)

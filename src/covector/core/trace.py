@@ -36,6 +36,10 @@ class Trace:
         """The results of a ``Primitive`` on ``args``, in the meaning of this trace."""
         raise NotImplementedError
 
+    def value(self, x: Any) -> Any:
+        """What is left of ``x``, an outcome of this trace, when the trace ends."""
+        return x
+
 
 class _Cell(threading.local):
     """The one trace that is watching, on each thread.

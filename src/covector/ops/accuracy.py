@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from covector.core.primitive import operation
 from covector.core.types import ArrayType
 from covector.errors import SettingError
 from covector.ops.families import Elementwise
@@ -45,7 +46,7 @@ class Tolerance:
             )
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class Adjustable(Elementwise):
     """A function that some hardware computes in several ways."""
 

@@ -6,14 +6,13 @@ to one shape (``unbroadcast``, ``spread_like``) or one batch axis (``move_axis``
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from covector.core import dtypes
 from covector.core.convert import scalar
-from covector.core.primitive import Primitive
+from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType, Shape
 from covector.errors import DTypeError, TypeMismatch
 from covector.ops.transposing import Transpose
@@ -21,7 +20,7 @@ from covector.ops.transposing import Transpose
 Dims = Sequence[int | None]
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class BroadcastInDim(Primitive):
     """The operand spread over ``shape``, its axis k becoming axis ``axes[k]``.
 
@@ -83,7 +82,7 @@ class BroadcastInDim(Primitive):
         return ctx.broadcast(x, ctx.out_types[0], self.axes)
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class ReduceSum(Primitive):
     """The sum over ``axes``, which disappear; integers wrap around."""
 

@@ -6,21 +6,20 @@ ReducePrecision       the value as a narrower float has it, in the type it was
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from covector.core import dtypes
 from covector.core.number_info import bit_width, finfo, iinfo
-from covector.core.primitive import Primitive
+from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
 from covector.ops.broadcasting import align
 from covector.ops.families import Elementwise, widened
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class ConvertElementType(Primitive):
     """The operand's values in another element type.
 
@@ -94,7 +93,7 @@ def _lower_nonzero(ctx: Any, x: Any, source: ArrayType, out: ArrayType) -> Any:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class BitcastConvertType(Primitive):
     """The bits of the operand as elements of another type.
 
@@ -153,7 +152,7 @@ class BitcastConvertType(Primitive):
         return ctx.op("stablehlo.bitcast_convert", [x])
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class ReducePrecision(Elementwise):
     """x rounded to a float of so many exponent and mantissa bits, ties to even.
 

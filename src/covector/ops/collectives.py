@@ -12,11 +12,10 @@ their inverses.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from covector.core import dtypes
-from covector.core.primitive import Primitive
+from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType
 from covector.errors import AxisError, DTypeError, TypeMismatch
 from covector.ops.arithmetic import mul
@@ -77,7 +76,7 @@ class Collective(Primitive):
         return self.evaluate()
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class PSum(Collective):
     """The sum of the operand over the named axis, the same for all its members."""
 
@@ -116,7 +115,7 @@ class _PExtreme(Collective):
         return ((x if dim is None else self.reduce((dim,))(x)),), (None,)
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class PMax(_PExtreme):
     """The maximum over the named axis, the same for all its members."""
 
@@ -126,7 +125,7 @@ class PMax(_PExtreme):
     reduce = ReduceMax
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class PMin(_PExtreme):
     """The minimum over the named axis, the same for all its members."""
 
@@ -136,7 +135,7 @@ class PMin(_PExtreme):
     reduce = ReduceMin
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class AxisIndex(Collective):
     """The place of each member on the named axis, an i32 scalar."""
 
@@ -149,7 +148,7 @@ class AxisIndex(Collective):
         return (Iota(dtypes.int32, (size,), 0)(),), (0,)
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class AllGather(Collective):
     """The operands of all members along array axis ``at``: a new one, or, when
     ``tiled``, end to end along an old one.
@@ -182,7 +181,7 @@ class AllGather(Collective):
         return ((_merge(x, self.at) if self.tiled else x),), (None,)
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class PSumScatter(Collective):
     """The sum over the named axis, of which each member gets its part of array axis
     ``at``.
@@ -223,7 +222,7 @@ class PSumScatter(Collective):
         return ((_divide(x, self.at, size) if self.tiled else x),), (self.at,)
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class AllToAll(Collective):
     """Array axis ``split`` goes round the members, who put what they get along
     ``concat``.
@@ -278,7 +277,7 @@ class AllToAll(Collective):
         return (move_axis(x, 1, self.concat + 1),), (0,)
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class PPermute(Collective):
     """Each member gets the operand of the one that ``pairs`` (from, to) sends to it;
     zeros where none does.

@@ -9,13 +9,12 @@ free axes i and j in one, contracted axes k in both and not in the result.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.primitive import Linear, Primitive
+from covector.core.primitive import Linear, Primitive, operation
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
 from covector.ops.casting import ConvertElementType, convert
@@ -52,7 +51,7 @@ class Side(NamedTuple):
     contracted: Axes
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class DotGeneral(Primitive):
     """Products of ``lhs`` and ``rhs`` summed over the contracting axes.
 

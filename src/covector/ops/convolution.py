@@ -14,14 +14,13 @@ adjoints and all batches are convolutions of the same kind.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.primitive import Linear, Primitive
+from covector.core.primitive import Linear, Primitive, operation
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.ops.axis_groups import folded, regrouped, unfolded
@@ -62,7 +61,7 @@ class ConvDimensionNumbers(NamedTuple):
     out_spec: Axes
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class ConvGeneralDilated(Primitive):
     """Windows of ``lhs`` weighted by ``rhs``; the formula stands above.
 

@@ -1,18 +1,17 @@
 """Arrays made from nothing: ``Iota``. Constant arrays are broadcast scalars."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.primitive import Primitive
+from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType, Shape
 from covector.errors import DTypeError, TypeMismatch
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class Iota(Primitive):
     """0, 1, 2, … along axis ``dimension``, the same along all others.
 

@@ -8,13 +8,12 @@ that tie share. On CPUs they are loops (``cumulative_loops``), elsewhere network
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.primitive import Linearized, Primitive
+from covector.core.primitive import Linearized, Primitive, operation
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
 from covector.ops.arithmetic import add, mul
@@ -27,7 +26,7 @@ from covector.ops.reductions import highest, is_short_float, lowest
 from covector.ops.slicing import Rev
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class Cumulative(Primitive):
     """The elements up to each place along ``axis`` combined; or from it on."""
 

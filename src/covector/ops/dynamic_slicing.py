@@ -5,14 +5,13 @@ moved inside. Over a batch of places they are a gather and a scatter.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from covector.core import dtypes
 from covector.core.convert import scalar
-from covector.core.primitive import Linear, Primitive
+from covector.core.primitive import Linear, Primitive, operation
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import DTypeError, TypeMismatch
 from covector.ops.broadcasting import Dims, batched, zeros
@@ -28,7 +27,7 @@ from covector.ops.windows import (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class DynamicSlice(Primitive):
     """``slice_sizes`` elements along each axis, from the places that scalars name.
 
@@ -93,7 +92,7 @@ class DynamicSlice(Primitive):
         return ctx.op("stablehlo.reshape", [x], [out]) if self.collapsed else x
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class DynamicUpdateSlice(Primitive):
     """The operand with one window, at the place that scalars name, replaced.
 

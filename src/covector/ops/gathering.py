@@ -5,7 +5,6 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.convert import scalar
-from covector.core.primitive import Linear, Primitive
+from covector.core.primitive import Linear, Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import DTypeError, TypeMismatch
@@ -42,7 +41,7 @@ CLIP = GatherScatterMode.CLIP
 FILL_OR_DROP = GatherScatterMode.FILL_OR_DROP
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class Gather(Primitive):
     """The windows of the operand at the places that the indices name.
 
@@ -93,7 +92,7 @@ class Gather(Primitive):
     @cached_property
     def with_zeros(self) -> "Gather":
         """This operation on tangents: those outside are zero."""
-        return replace(self, fill_value=0) if self.mode is FILL_OR_DROP else self
+        return self.replace(fill_value=0) if self.mode is FILL_OR_DROP else self
 
     def differential(self, out: Any, x: Any, indices: Any) -> Any:
         return [lambda dx: self.with_zeros(dx, indices), None]
@@ -119,8 +118,7 @@ class Gather(Primitive):
             numbers = d._replace(
                 offset_dims=offset_dims, start_indices_batching_dims=theirs
             )
-            gather = replace(
-                self,
+            gather = self.replace(
                 dimension_numbers=numbers,
                 indices_are_sorted=False,
                 unique_indices=False,
@@ -136,7 +134,7 @@ class Gather(Primitive):
             insert(theirs, place, 0),
         )
         sizes = insert(self.slice_sizes, dim, min(size, 1))
-        gather = replace(self, dimension_numbers=numbers, slice_sizes=sizes)
+        gather = self.replace(dimension_numbers=numbers, slice_sizes=sizes)
         return (gather(x, indices),), (0,)
 
     def _batch_operand(self, size: int, x: Any, indices: Any, dim: int) -> Any:
@@ -154,7 +152,7 @@ class Gather(Primitive):
         )
         sizes = insert(self.slice_sizes, dim, size)
         return (
-            replace(self, dimension_numbers=numbers, slice_sizes=sizes)(x, indices),
+            self.replace(dimension_numbers=numbers, slice_sizes=sizes)(x, indices),
         ), (at,)
 
     def lower(self, ctx: Any, x: Any, indices: Any) -> Any:
@@ -181,7 +179,7 @@ class Gather(Primitive):
     def clipped(self, x: Any, indices: Any) -> Sequence[Any]:
         """The same by a gather that StableHLO has, which moves windows inside."""
         indices = wide(indices)
-        windows = replace(self, mode=CLIP, fill_value=None)(x, indices)
+        windows = self.replace(mode=CLIP, fill_value=None)(x, indices)
         axes = self.dimension_numbers.start_index_map
         if self.mode is not FILL_OR_DROP or not axes:
             return [windows]
@@ -193,7 +191,7 @@ class Gather(Primitive):
         return [where(BroadcastInDim(shape, batch)(inside), windows, fill)]
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class Scattering(Primitive):
     """Windows of the operand at places that the indices name, changed by ``updates``.
 
@@ -281,7 +279,7 @@ class Scattering(Primitive):
             own,
             theirs,
         )
-        return (replace(self, dimension_numbers=numbers)(x, indices, updates),), (0,)
+        return (self.replace(dimension_numbers=numbers)(x, indices, updates),), (0,)
 
     def lower(self, ctx: Any, x: Any, indices: Any, updates: Any) -> Any:
         source, kind, _ = ctx.in_types
@@ -317,7 +315,7 @@ class Scattering(Primitive):
             axes = self.dimension_numbers.scatter_dims_to_operand_dims
             last = last_starts(indices.type, axes, sizes, x.type)
             indices = clamp(scalar(0, indices.type.dtype), indices, last)
-        return [replace(self, mode=FILL_OR_DROP)(x, indices, updates)]
+        return [self.replace(mode=FILL_OR_DROP)(x, indices, updates)]
 
 
 class Combining(Scattering):

@@ -5,14 +5,13 @@ new one. Taking apart is one operation, and so is its adjoint, however many the 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-from covector.core.primitive import Linear, Primitive
+from covector.core.primitive import Linear, Primitive, operation
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import TypeMismatch
 from covector.ops.broadcasting import align, zeros
@@ -65,7 +64,7 @@ class _Parting(Primitive):
         return ctx.through(lambda x: [s(x) for s in self.slices(x.type.shape)], x)
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class Concatenate(_Joining):
     """The operands one after the other along axis ``dimension``."""
 
@@ -107,7 +106,7 @@ class Concatenate(_Joining):
         return ctx.op("stablehlo.concatenate", xs, dimension=f"{self.dimension} : i64")
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class Split(_Parting):
     """Consecutive parts of the operand: ``sizes[k]`` elements of ``axis`` in part k."""
 
@@ -163,7 +162,7 @@ class Split(_Parting):
         return parts, [dim] * len(parts)
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class Stack(_Joining):
     """The operands, all of one shape, along a new axis ``axis``."""
 
@@ -202,7 +201,7 @@ class Stack(_Joining):
         )
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class Unstack(_Parting):
     """The parts of the operand for each place along ``axis``, which disappears."""
 

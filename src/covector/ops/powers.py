@@ -1,13 +1,13 @@
 """Powers. Roots are in ``roots``, powers of e and of 2 in ``transcendental``."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from covector.core import dtypes
 from covector.core.convert import scalar
+from covector.core.primitive import operation
 from covector.core.types import ArrayType
 from covector.errors import DTypeError
 from covector.ops.arithmetic import mul, neg, sub
@@ -99,7 +99,7 @@ def _power_of_integers(x: Any, y: Any) -> Any:
     return [where(lt(y, zero), inverse, product)]
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class IntegerPow(Elementwise):
     """xⁿ for a known whole number n, by repeated multiplication; x⁰ = 1, also of 0."""
 

@@ -16,7 +16,6 @@ computed in any parts. An older stream, where blocks are shared between elements
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -26,7 +25,7 @@ from covector import options
 from covector.core import dtypes
 from covector.core.convert import scalar
 from covector.core.key_types import KeyType
-from covector.core.primitive import Primitive
+from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType, Shape
 from covector.errors import DTypeError, TypeMismatch
 from covector.ops.arithmetic import mul
@@ -163,7 +162,7 @@ class RandomFoldIn(KeyOperation):
 # -- streams ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class RandomSplit(KeyOperation):
     """For each key, ``shape`` new keys: key i is the encryption of i."""
 
@@ -181,7 +180,7 @@ class RandomSplit(KeyOperation):
         return ctx.op("stablehlo.reshape", [words.join(pair)])
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class RandomBits(KeyOperation):
     """For each key, an array of random integers of ``width`` bits: 8, 16, 32 or 64.
 
@@ -242,7 +241,7 @@ def _lower_keys(ctx: Any, keys: Any, count: int) -> tuple[LoweredWords, Words]:
 # -- the older stream ------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class RandomWords(KeyOperation):
     """For each key, ``count`` words: those at i and i + ⌈count/2⌉ are one block."""
 

@@ -6,14 +6,13 @@ for a maximum, 1 for a product, all ones for ``and``.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from covector.core import dtypes
 from covector.core.number_info import finfo, iinfo
-from covector.core.primitive import Primitive
+from covector.core.primitive import Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import DTypeError
@@ -36,7 +35,7 @@ from covector.ops.transposing import Reshape, Transpose
 LIBRARY_SIZE = 4096
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class Reduction(Primitive):
     """The elements along ``axes`` combined into one."""
 

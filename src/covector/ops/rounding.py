@@ -4,12 +4,12 @@ Rounding has derivative 0; it does not exist at the jumps.
 """
 
 import enum
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.primitive import operation
 from covector.errors import NotDifferentiable
 from covector.ops.families import Elementwise, widened
 
@@ -45,7 +45,7 @@ class Ceil(Rounding):
     on_host = staticmethod(np.ceil)
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class Round(Rounding):
     """The integer nearest to x; the method says which of two that are equally near."""
 

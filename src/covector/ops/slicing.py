@@ -5,7 +5,6 @@ places; and ``Rev``, its own adjoint. Places that are values: ``dynamic_slicing`
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.convert import scalar
-from covector.core.primitive import Linear, Primitive
+from covector.core.primitive import Linear, Primitive, operation
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import TypeMismatch
 from covector.ops.broadcasting import (
@@ -33,7 +32,7 @@ MOVING_LIMIT = 1 << 17
 PaddingConfig = tuple[tuple[int, int, int], ...]
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class Slice(Primitive):
     """Elements ``start, start + stride, …`` before ``limit`` along each axis.
 
@@ -132,7 +131,7 @@ class Slice(Primitive):
         return ctx.op("stablehlo.reshape", [x], [out]) if self.collapsed else x
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class Pad(Primitive):
     """The operand with copies of a scalar around its elements and between them.
 
@@ -235,7 +234,7 @@ class Pad(Primitive):
         )
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class Rev(Primitive):
     """The elements in opposite order along ``dimensions``."""
 

@@ -7,14 +7,13 @@ way.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from covector.core import dtypes
 from covector.core.number_info import bit_width
-from covector.core.primitive import Linearized, Primitive
+from covector.core.primitive import Linearized, Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType, show_types
 from covector.errors import DTypeError, TypeMismatch
@@ -33,7 +32,7 @@ from covector.ops.transposing import Reshape
 _LONG = 4096
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class Sort(Primitive):
     """The operands, of one shape, put in the order of the first ``num_keys`` of them.
 
@@ -168,7 +167,7 @@ def _ranks(x: Any) -> Any:
     return canonical(x) if dtypes.is_floating(x.type.dtype) else x
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class TopK(Primitive):
     """The k largest elements along ``axis``, in descending order; and their places.
 

@@ -4,18 +4,17 @@ Both are their own kind of adjoint: the way back is another of the same.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from covector.core.primitive import Primitive
+from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType, Shape
 from covector.errors import TypeMismatch
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class Transpose(Primitive):
     """Axis k of the result is axis ``permutation[k]`` of the operand."""
 
@@ -48,7 +47,7 @@ class Transpose(Primitive):
         return ctx.op("stablehlo.transpose", [x], permutation=self.permutation)
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class Reshape(Primitive):
     """The same elements in row-major order, in another shape."""
 

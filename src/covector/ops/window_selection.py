@@ -13,13 +13,13 @@ tie, or the first NaN.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from covector.core import dtypes
 from covector.core.convert import scalar
+from covector.core.primitive import operation
 from covector.core.types import ArrayType, Shape
 from covector.errors import DTypeError, TypeMismatch
 from covector.ops.arithmetic import add
@@ -82,7 +82,7 @@ class ReduceWindowMin(_WindowExtremum):
         return highest(dtype)
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class _Selecting(Windowed):
     """What gathering and scattering by chosen elements share."""
 

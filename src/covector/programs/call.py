@@ -5,11 +5,10 @@ layer called twelve times is transformed once, and stays twelve calls.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from covector.core.jaxpr import Jaxpr
-from covector.core.primitive import Linear, Primitive
+from covector.core.primitive import Linear, Primitive, operation
 from covector.core.types import ArrayType
 from covector.lowering.compile import compile_program
 from covector.lowering.evaluate import common_device
@@ -18,7 +17,7 @@ from covector.transforms.linearize import linearize_jaxpr
 from covector.transforms.transpose import transpose_jaxpr
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@operation
 class Call(Primitive):
     """Run ``jaxpr`` on the operands.
 

@@ -9,18 +9,17 @@ otherwise it would see that the same was computed before, and keep it after all.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from covector import tree
-from covector.core.flat import FlatFunction, arrays, who_of
-from covector.core.jaxpr import Jaxpr, needed_equations, run
-from covector.core.primitive import Primitive
+from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations, read, run
+from covector.core.primitive import Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
-from covector.programs.call import call, named_axes
-from covector.programs.jit import JitSpec
+from covector.programs.call import Call, call, named_axes
+from covector.programs.jit import JitSpec, Jitted, static_places
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
 from covector.transforms.transpose import backward
@@ -29,7 +28,7 @@ from covector.transforms.transpose import backward
 Policy = Callable[..., Any]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@operation
 class Checkpoint(Primitive):
     """Run ``jaxpr``; keep for its derivative only what ``policy`` says."""
 
@@ -98,6 +97,8 @@ class Divided:
 
 def divide(jaxpr: Jaxpr, active: tuple[bool, ...], policy: Policy) -> Divided:
     """The two prunes of a program (memoise on the program)."""
+    if policy is not checkpoint_policies.nothing_saveable:
+        jaxpr = jaxpr.memo(calls_opened)
     split = jaxpr.memo(linearize_jaxpr, active)
     primal, count = split.primal, len(jaxpr.outputs)
     residuals = _residual_atoms(split)
@@ -133,6 +134,28 @@ def divide(jaxpr: Jaxpr, active: tuple[bool, ...], policy: Policy) -> Divided:
     return Divided(forward, staged.jaxpr, split.moving)
 
 
+def calls_opened(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with the programs that it calls written into it, where a policy sees
+    their operations.
+    """
+    equations: list[Equation] = []
+
+    def write(program: Jaxpr, atoms: Sequence[Any]) -> list[Any]:
+        env = dict(zip(program.inputs, atoms, strict=True))
+        for e in program.equations:
+            operands = read(env, e.inputs)
+            if isinstance(e.op, Call) and not e.op.separate:
+                outs = write(e.op.jaxpr, operands)
+            else:
+                outs = [Var(v.type) for v in e.outputs]
+                equations.append(Equation(e.op, operands, outs, e.line))
+            env.update(zip(e.outputs, outs, strict=True))
+        return read(env, program.outputs)
+
+    outputs = write(jaxpr, jaxpr.inputs)
+    return Jaxpr(jaxpr.inputs, equations, outputs, jaxpr.name)
+
+
 def _residual_atoms(split: LinearizedJaxpr) -> list[Any]:
     """The residuals as variables of the primal program."""
     primal = split.primal
@@ -142,7 +165,7 @@ def _residual_atoms(split: LinearizedJaxpr) -> list[Any]:
     ]
 
 
-@dataclass(frozen=True, eq=False)
+@operation
 class Name(Primitive):
     """The operand itself, under a name that checkpoint policies can refer to."""
 
@@ -283,6 +306,7 @@ def checkpoint(
     prevent_cse: bool = True,
     policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Iterable[str] = (),
     concrete: bool = False,
 ) -> Any:
     """``fun``, keeping little for its derivative: the rest is computed again.
@@ -292,7 +316,7 @@ def checkpoint(
         default.
       prevent_cse: compile the second computation apart, so that the compiler does not
         find out that it is one. Inside ``scan`` this is not needed.
-      static_argnums: arguments that are part of the program.
+      static_argnums, static_argnames: arguments that are part of the program.
 
     >>> import covector as cv, covector.numpy as cnp
     >>> float(cv.grad(cv.checkpoint(lambda x: cnp.sin(cnp.sin(x))))(0.0))
@@ -304,24 +328,19 @@ def checkpoint(
             prevent_cse=prevent_cse,
             policy=policy,
             static_argnums=static_argnums,
+            static_argnames=static_argnames,
             concrete=concrete,
         )
     kept = policy or checkpoint_policies.nothing_saveable
-    nums = (
-        (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
-    )
-    spec = JitSpec(static_argnums=nums)
-    who = who_of("checkpoint", fun)
+    nums, names = static_places(fun, static_argnums, static_argnames, "checkpoint")
+    traced = Jitted(fun, JitSpec(nums, names), "checkpoint")
 
     @functools.wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        dynamic, named, statics = spec.split_static(fun, args, kwargs, who)
-        leaves, in_tree = tree.flatten((dynamic, named))
-        leaves = arrays(leaves, who)
-        flat = FlatFunction(spec.with_statics(fun, statics), in_tree, who)
-        staged = stage(flat, [x.type for x in leaves], getattr(fun, "__name__", "fun"))
-        operation = Checkpoint(staged.jaxpr, kept, prevent_cse)
-        outs = operation(*staged.captured, *leaves)
-        return flat.out_tree.unflatten(outs)
+        signature = traced.signature(args, kwargs)
+        program = traced.program(signature)
+        operation = program.jaxpr.memo(Checkpoint, kept, prevent_cse)
+        outs = operation(*program.captured, *signature.leaves)
+        return program.out_tree.unflatten(outs)
 
     return checkpointed

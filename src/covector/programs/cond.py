@@ -6,13 +6,12 @@ their own), zeros fill the gaps, so that they stay alike from outside.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Jaxpr, Var, run
-from covector.core.primitive import Linear, Primitive
+from covector.core.primitive import Linear, Primitive, operation
 from covector.core.types import ArrayType, show_types
 from covector.errors import TypeMismatch
 from covector.ops.broadcasting import batched
@@ -24,7 +23,7 @@ from covector.transforms.linearize import linearize_flat, linearize_jaxpr
 from covector.transforms.transpose import transpose_jaxpr
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@operation
 class Cond(Primitive):
     """Run the branch with the number ``index`` on the other operands.
 

@@ -8,7 +8,6 @@ linear program, so what the rule computes from primals alone is computed at once
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,9 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
 from covector.core.jaxpr import Jaxpr, Var
-from covector.core.primitive import AnyAxis, Primitive
+from covector.core.primitive import AnyAxis, Primitive, operation
 from covector.core.trace import current
-from covector.core.types import ArrayType
+from covector.core.types import ArrayType, show_types
 from covector.errors import NotDifferentiable, TreeMismatch, TypeMismatch
 from covector.ops.broadcasting import batched, zeros
 from covector.programs.closures import (
@@ -39,7 +38,7 @@ from covector.transforms.transpose import backward
 FlatRule = Callable[[Sequence[Any], Sequence[Any]], tuple[Sequence[Any], Sequence[Any]]]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@operation
 class CustomJVP(Primitive):
     """Run ``fun``; differentiate by ``rule``. ``jaxpr`` is ``fun`` once written down."""
 
@@ -87,7 +86,9 @@ class CustomJVP(Primitive):
 
         def rule_on_all(primals: Any, tangents: Any) -> Any:
             refuse_captured(tangents[:m], self.who)
-            return rule(primals[n:m], primals[m:], tangents[m:])
+            outs, moved = rule(primals[n:m], primals[m:], tangents[m:])
+            same_results(outs, jaxpr.out_types, f"the rule of {self.who}")
+            return outs, moved
 
         operands = [*fun.captured, *captured, *args]
         jaxpr = Jaxpr(
@@ -186,6 +187,17 @@ def over_batch(
     return [batched(size, x, d) for x, d in zip(outs, found, strict=True)]
 
 
+def same_results(outs: Sequence[Any], types: Sequence[ArrayType], rule: str) -> None:
+    """Raise where a rule returned another value than its function."""
+    found = [(o.type.shape, o.type.dtype) for o in outs]
+    if found != [(t.shape, t.dtype) for t in types]:
+        raise TypeMismatch(
+            f"{rule} must return a value of the types that the function returns, "
+            f"{show_types(types)}, but it returned "
+            f"{show_types([o.type for o in outs])}."
+        )
+
+
 def unread(values: Sequence[Any]) -> list[Var]:
     """Variables for operands that only the rule reads."""
     return [Var(x.type) for x in values]
@@ -268,6 +280,8 @@ class custom_jvp:
                 for jvp, t in zip(jvps, tangents, strict=True)
                 if jvp is not None
             ]
+            if not parts:
+                return value, tree.map(lambda v: absent(v.type, False), value)
             total = functools.reduce(
                 lambda a, b: tree.map(lambda x, y: x + y, a, b), parts
             )

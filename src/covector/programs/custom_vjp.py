@@ -11,14 +11,13 @@ be transposed and batched but not run forwards: there is no rule for it.
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from covector import tree
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
 from covector.core.jaxpr import Jaxpr
-from covector.core.primitive import AnyAxis, Primitive
+from covector.core.primitive import AnyAxis, Primitive, operation
 from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable, TreeMismatch, TypeMismatch
@@ -36,6 +35,7 @@ from covector.programs.custom_jvp import (
     checked,
     nondiff_places,
     over_batch,
+    same_results,
     set_apart,
     unread,
 )
@@ -53,7 +53,7 @@ class Forward(NamedTuple):
     bwd: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@operation
 class CustomVJP(Primitive):
     """Run ``fun``; differentiate by ``fwd``. ``jaxpr`` is ``fun`` once written down."""
 
@@ -105,6 +105,7 @@ class CustomVJP(Primitive):
                 self.who,
             )
             made = fwd(primals[n:m], primals[m:], active[m:])
+            same_results(made.outs, jaxpr.out_types, f"the forward rule of {self.who}")
             return made._replace(
                 bwd=lambda res, cts: [*[None] * m, *made.bwd(res, cts)]
             )
@@ -262,7 +263,7 @@ def _placed(size: int, x: Any, found: int | None, wanted: int | None) -> Any:
     )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@operation
 class PullBack(Primitive):
     """The linear map whose adjoint is ``bwd``: operands are residuals, then tangents."""
 

@@ -44,7 +44,10 @@ def device_put(
         assert isinstance(array, ConcreteArray), "an array is traced or concrete"
         if target is None:
             return array
-        moved = ConcreteArray(array.type, None, array.buffer(target), target)
+        if array._buffer is None:
+            moved = array.to_device(target)
+        else:
+            moved = ConcreteArray(array.type, None, array.buffer(target), target)
         if donate and moved._buffer is not array._buffer:
             array.delete()
         return moved

@@ -11,7 +11,6 @@ until one is left.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from covector import tree
 from covector.core.array import ConcreteArray
 from covector.core.convert import as_array, scalar
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.primitive import Primitive
+from covector.core.primitive import Primitive, operation
 from covector.core.source import function_line
 from covector.core.staging import stage
 from covector.core.types import ArrayType, show_types
@@ -82,7 +81,7 @@ def is_known(x: Any, value: Any) -> bool:
     return bool(x.host() == np.asarray(value).astype(x.type.storage))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@operation
 class Reduce(Primitive):
     """k operands of one shape and k initial scalars, reduced along ``dimensions``."""
 

@@ -12,14 +12,13 @@ fixpoint.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.primitive import Linear, Primitive
+from covector.core.primitive import Linear, Primitive, operation
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
 from covector.errors import TypeMismatch
@@ -38,7 +37,7 @@ from covector.transforms.batch import batch_jaxpr
 from covector.transforms.transpose import instantiate
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@operation
 class Scan(Primitive):
     """Run ``jaxpr`` for ``length`` steps; from the last element when ``reverse``.
 

@@ -48,6 +48,8 @@ class Traced:
     donated: tuple[bool, ...] = field(repr=False)
     fun_name: str
     who: str = field(repr=False)
+    keep_unused: bool = field(default=False, repr=False)
+    compiler_options: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def out_info(self) -> Any:
@@ -69,7 +71,8 @@ class Traced:
         known = [x for x in self.captured if type(x).__name__ == "ConcreteArray"]
         device, _ = common_device(known, self.who)
         donated = (*[False] * len(self.captured), *self.donated)
-        made = lowering.Lowered(self.jaxpr, f"jit_{self.fun_name}", device, donated)
+        name = f"jit_{self.fun_name}"
+        made = lowering.Lowered(self.jaxpr, name, device, donated, self.keep_unused)
         return Lowered(self, made)
 
 
@@ -122,7 +125,8 @@ class Lowered:
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> "Compiled":
         """The executable; ``compiler_options`` are XLA's debug options by name."""
-        return Compiled(self._traced, self._lowered.compile(compiler_options))
+        options = {**self._traced.compiler_options, **(compiler_options or {})}
+        return Compiled(self._traced, self._lowered.compile(options))
 
 
 class Compiled:

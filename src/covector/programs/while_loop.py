@@ -8,12 +8,11 @@ them: there is a derivative forward, computed beside the values, and none backwa
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from covector.core import dtypes
 from covector.core.jaxpr import Jaxpr, Var, run
-from covector.core.primitive import Primitive
+from covector.core.primitive import Primitive, operation
 from covector.core.staging import stage
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
@@ -30,7 +29,7 @@ from covector.transforms.batch import batch_jaxpr
 from covector.transforms.transpose import instantiate
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@operation
 class While(Primitive):
     """Run ``body_jaxpr`` on the carry while ``cond_jaxpr`` of it is True."""
 
