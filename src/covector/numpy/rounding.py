@@ -18,7 +18,7 @@ from covector.numpy.promote import inexact
 from covector.ops import arithmetic, rounding
 from covector.ops.bitwise import and_, or_
 from covector.ops.casting import convert
-from covector.ops.comparison import eq, gt, lt, ne
+from covector.ops.comparison import eq, gt, is_finite, lt, ne
 from covector.ops.complex import complex_, imag, real
 from covector.ops.magnitude import abs_
 from covector.ops.selection import where
@@ -144,7 +144,8 @@ def _round_parts(x: Any, decimals: int) -> Any:
         return _to_even(x)
     wide = dtypes.float32 if x.type.dtype.itemsize < 4 else x.type.dtype
     if 10 ** max(decimals, -decimals) > float(finfo(wide).max):
-        return x if decimals > 0 else arithmetic.mul(x, scalar(0, x.type.dtype, True))
+        nothing = arithmetic.mul(x, scalar(0, x.type.dtype, True))
+        return x if decimals > 0 else where(is_finite(x), nothing, x)
     out = _round_decimals(convert(x, wide, x.type.weak), decimals=decimals)
     return convert(out, x.type.dtype, x.type.weak)
 
