@@ -129,6 +129,10 @@ class DeviceError(CovectorError, RuntimeError):
     """A platform or device is not there, or failed to compile or run a program."""
 
 
+class DeviceMismatch(CovectorError, ValueError):
+    """Operands were put on different devices."""
+
+
 class DLPackError(CovectorError, BufferError):
     """A tensor cannot be exchanged with another library through DLPack."""
 

@@ -19,6 +19,7 @@ from covector.core.array import ConcreteArray
 from covector.core.convert import as_array
 from covector.core.primitive import Plan, Primitive
 from covector.core.trace import Trace, Tracer, check_scope
+from covector.errors import DeviceMismatch
 from covector.lowering.compile import compile_operation
 from covector.runtime import client
 
@@ -42,12 +43,14 @@ class EvalTrace(Trace):
     name = "evaluation"
 
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
-        types, hosts = [], []
+        types, hosts, committed = [], [], None
         for a in args:
             if type(a) is not ConcreteArray:
                 return self.process(op, [_concrete(a, op) for a in args])
             types.append(a.type)
             hosts.append(a._host)
+            if a.device_ is not None:
+                committed = a.device_
         signature = tuple(types)
         try:
             plan = op.plans[signature]  # type: ignore[attr-defined]  made by op.plan
@@ -65,10 +68,15 @@ class EvalTrace(Trace):
                 if not args[i].on_host():
                     return evaluate_compiled(op, plan, args)
                 hosts[i] = args[i].host()
+        if committed is not None:
+            committed = common_device(args, op.name)[1]
         outs = quiet.run(op.on_host, *hosts)
         if op.multiple_results:
-            return list(map(ConcreteArray, plan.outs, outs))
-        return (ConcreteArray(plan.outs[0], outs),)
+            return [
+                ConcreteArray(t, out, None, committed)
+                for t, out in zip(plan.outs, outs, strict=True)
+            ]
+        return (ConcreteArray(plan.outs[0], outs, None, committed),)
 
 
 #: the meaning of operations where no transformation is running
@@ -91,7 +99,7 @@ def common_device(args: Sequence[ConcreteArray], who: str) -> tuple[Any, Any]:
     """Where to run on these operands, and the device the user chose, if any."""
     chosen = {a.device_ for a in args if a.device_ is not None}
     if len(chosen) > 1:
-        raise ValueError(
+        raise DeviceMismatch(
             f"{who} needs operands on one device, but they were put on "
             f"{', '.join(sorted(map(str, chosen)))}. Bring them together with "
             "covector.device_put."

@@ -4,6 +4,7 @@ Each is thin: check, flatten, call the flat engine, unflatten.
 """
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,6 +29,14 @@ from covector.transforms.linearize import (
 from covector.transforms.transpose import backward
 
 Argnums = int | Sequence[int]
+
+
+def as_argnums(argnums: Any) -> Argnums:
+    """Numbers of arguments as Python ints: one of them, or a tuple."""
+    try:
+        return operator.index(argnums)
+    except TypeError:
+        return tuple([operator.index(n) for n in argnums])
 
 
 def value_and_grad(
@@ -57,6 +66,7 @@ def value_and_grad(
     (9.0, 6.0)
     """
     who = who_of("grad", fun)
+    argnums = as_argnums(argnums)
     wanted = reduce and functools.partial(_reduced, fun, reduce, has_aux, who)
 
     @functools.wraps(fun)
@@ -126,6 +136,10 @@ def choose_arguments(
             raise TypeMismatch(
                 f"{who}: argnums names argument {n}, but the call has {len(args)} "
                 "positional arguments. Pass the argument by position."
+            )
+        if n % len(args) in places:
+            raise TypeMismatch(
+                f"{who}: argnums {nums} names argument {n % len(args)} twice."
             )
         places.append(n % len(args))
     chosen = tuple([args[p] for p in places])

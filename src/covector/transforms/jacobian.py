@@ -9,6 +9,7 @@ pulling that result; the cheapest cover wins, and it may be a mixture.
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from covector.core import dtypes
 from covector.core.flat import FlatFunction, arrays, who_of
 from covector.core.jaxpr import Var, run
 from covector.core.primitive import Linear
-from covector.core.types import ArrayType
+from covector.core.types import ArrayType, show_types
 from covector.errors import NotDifferentiable
 from covector.ops.broadcasting import batched, move_axis, zeros
 from covector.ops.casting import convert
@@ -28,6 +29,7 @@ from covector.ops.transposing import Reshape
 from covector.transforms.batch import batch_flat
 from covector.transforms.derivatives import (
     Argnums,
+    as_argnums,
     check_differentiable,
     choose_arguments,
 )
@@ -69,7 +71,19 @@ class _Problem(NamedTuple):
     out_types: list[ArrayType]
     single: bool
     aux: Any
-    value: Any
+    holomorphic: bool
+
+    def allows(self, pushed: Sequence[int], pulled: Sequence[int]) -> bool:
+        """Whether unit directions say all: one of a complex number does so only for a
+        holomorphic function.
+        """
+        return self.holomorphic or not self.complex_types(pushed, pulled)
+
+    def complex_types(
+        self, pushed: Sequence[int], pulled: Sequence[int]
+    ) -> list[ArrayType]:
+        types = [self.in_types[j] for j in pushed] + [self.out_types[i] for i in pulled]
+        return [t for t in types if dtypes.is_complex(t.dtype)]
 
 
 def jacobian(
@@ -163,6 +177,7 @@ def _jacobian(
     choose: Callable[["_Problem"], tuple[list[int], list[int]]],
 ) -> Callable[..., Any]:
     who = who_of(name, fun)
+    argnums = as_argnums(argnums)
 
     def problem(args: Any, kwargs: Any) -> _Problem:
         chosen, partial = choose_arguments(fun, argnums, args, kwargs, who)
@@ -189,13 +204,24 @@ def _jacobian(
             [o.type for o in outs],
             isinstance(argnums, int),
             flat.aux,
-            flat.out_tree.unflatten(outs),
+            holomorphic,
+        )
+
+    def chosen(p: _Problem) -> tuple[list[int], list[int]]:
+        pushed, pulled = choose(p)
+        if p.allows(pushed, pulled):
+            return pushed, pulled
+        raise NotDifferentiable(
+            f"{who} would take one derivative per complex number of "
+            f"{show_types(p.complex_types(pushed, pulled))}, which is enough only for "
+            "holomorphic functions (holomorphic=True). For others use jacfwd with real "
+            "arguments, jacrev with real results, or real and imaginary parts."
         )
 
     @functools.wraps(fun)
     def whole(*args: Any, **kwargs: Any) -> Any:
         p = problem(args, kwargs)
-        blocks = _blocks(p, *choose(p))
+        blocks = _blocks(p, *chosen(p))
         rows = []
         for i in range(len(p.out_types)):
             row = [blocks[i, j] for j in range(len(p.in_types))]
@@ -206,7 +232,7 @@ def _jacobian(
 
     def plan(*args: Any, **kwargs: Any) -> Plan:
         p = problem(args, kwargs)
-        pushed, pulled = choose(p)
+        pushed, pulled = chosen(p)
         return Plan(
             tuple([_argument_name(p, j, argnums) for j in pushed]),
             tuple(
@@ -244,7 +270,8 @@ def _cheapest(p: _Problem) -> tuple[list[int], list[int]]:
     depends = _dependence(p)
     ins = [j for j, t in enumerate(p.in_types) if moves(t)]
     if len(ins) > _MOST_LEAVES:
-        candidates: Any = [(), tuple(ins)]
+        real = tuple([j for j in ins if p.allows([j], [])])
+        candidates: Any = [(), real, tuple(ins)]
     else:
         candidates = itertools.chain.from_iterable(
             itertools.combinations(ins, n) for n in range(len(ins) + 1)
@@ -254,7 +281,9 @@ def _cheapest(p: _Problem) -> tuple[list[int], list[int]]:
         rest = set(ins) - set(pushed)
         return [i for i, needs in enumerate(depends) if needs & rest]
 
-    def cost(pushed: Sequence[int]) -> int:
+    def cost(pushed: Sequence[int]) -> float:
+        if not p.allows(pushed, pulled(pushed)):
+            return math.inf
         forward = sum([p.in_types[j].size for j in pushed])
         return forward + sum([p.out_types[i].size for i in pulled(pushed)])
 

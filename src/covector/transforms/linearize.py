@@ -72,6 +72,9 @@ class LinearTrace(Trace):
             return x.primal, x.tangent
         return x, None
 
+    def value(self, x: Any) -> Any:
+        return self.pair(x)[0]
+
 
 class SplitTrace(Trace):
     """For rules that users write: what touches a tangent is written down in the tangent

@@ -1,0 +1,93 @@
+"""``linear_transpose``: the adjoint of a function that is linear as it stands."""
+
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+from covector import errors, lax
+
+X = np.array([1.0, 2.0, 3.0], np.float32)
+
+
+def test_the_adjoint_identity_holds_for_a_matrix():
+    matrix = np.arange(6, dtype=np.float32).reshape(2, 3)
+    y = np.array([1.0, -1.0], np.float32)
+    (found,) = cv.linear_transpose(lambda x: matrix @ x, X)(y)
+    np.testing.assert_allclose(found, matrix.T @ y)
+
+
+def test_the_transpose_is_not_conjugated():
+    (found,) = cv.linear_transpose(lambda z: z * 2j, np.complex64(1))(np.complex64(1j))
+    assert complex(found) == -2
+
+
+def test_examples_need_no_values():
+    double = cv.linear_transpose(lambda x: 2 * x, cv.ShapeDtypeStruct((3,), "float32"))
+    assert double(X)[0].tolist() == [2.0, 4.0, 6.0]
+
+
+def test_trees_of_arguments_and_results():
+    def f(p, y):
+        return {"sum": p["a"] + 2 * cnp.sum(y), "y": y}
+
+    back = cv.linear_transpose(f, {"a": 1.0}, X)
+    first, second = back({"sum": np.float32(3), "y": X})
+    assert float(first["a"]) == 3.0
+    assert second.tolist() == [7.0, 8.0, 9.0]
+
+
+def test_an_argument_that_is_not_used_has_a_zero_cotangent():
+    back = cv.linear_transpose(lambda x, y: 2 * x, 1.0, X)
+    assert [np.asarray(ct).tolist() for ct in back(1.0)] == [2.0, [0.0, 0.0, 0.0]]
+
+
+def test_the_transpose_of_the_transpose_is_the_function():
+    def f(x):
+        return cnp.cumsum(x) * 3
+
+    back = cv.linear_transpose(f, X)
+    again = cv.linear_transpose(lambda y: back(y)[0], X)
+    np.testing.assert_allclose(again(X)[0], f(X))
+
+
+PROGRAMS = {
+    "jit": cv.jit(lambda x: x * 3),
+    "scan": lambda x: lax.scan(lambda c, a: (c + a, c), 0 * x[0], x)[1] * 3,
+    "checkpoint": cv.checkpoint(cnp.cumsum),
+    "cond": lambda x: lax.cond(True, lambda x: 2 * x, lambda x: x, x),
+    "vmap": cv.vmap(lambda x: 5 * x),
+}
+
+
+@pytest.mark.parametrize("f", PROGRAMS.values(), ids=PROGRAMS)
+def test_linear_programs_inside_are_transposed(f):
+    matrix = np.asarray(cv.jacfwd(f)(X))
+    np.testing.assert_allclose(cv.linear_transpose(f, X)(X)[0], matrix.T @ X)
+    compiled = cv.jit(lambda y: cv.linear_transpose(f, X)(y)[0])
+    np.testing.assert_allclose(compiled(X), matrix.T @ X)
+    batched = cv.vmap(lambda y: cv.linear_transpose(f, X)(y)[0])
+    np.testing.assert_allclose(batched(X[None])[0], matrix.T @ X)
+
+
+def test_it_can_be_differentiated_with_respect_to_what_it_closes_over():
+    def through(a):
+        return cv.linear_transpose(lambda x: a * x, 1.0)(2.0)[0]
+
+    assert float(cv.grad(through)(3.0)) == 2.0
+
+
+def test_a_constant_result_is_not_linear():
+    with pytest.raises(errors.NotDifferentiable, match="does not depend"):
+        cv.linear_transpose(lambda x: (x, cnp.ones(2)), 1.0)
+
+
+def test_integers_have_no_transpose():
+    with pytest.raises(errors.NotDifferentiable, match=r"floating-point.*i32\[\]"):
+        cv.linear_transpose(lambda i: i * 2, 1)
+
+
+def test_cotangents_are_checked():
+    back = cv.linear_transpose(lambda x: 2 * x, X)
+    with pytest.raises(errors.TypeMismatch, match=r"f32\[3\], but got f32\[2\]"):
+        back(X[:2])
