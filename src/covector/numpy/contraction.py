@@ -12,18 +12,17 @@ from covector.core.array_like import Array
 from covector.errors import ArgumentError, TypeMismatch
 from covector.numpy.axes import canonical_axes, canonical_axis, check_no_out
 from covector.numpy.axis_order import moveaxis
-from covector.numpy.compiled import fused
 from covector.numpy.matrices import diagonal
 from covector.numpy.matrix_products import (
     ProductOptions,
     conjugated,
     product_options,
 )
+from covector.numpy.portable import portable
 from covector.numpy.promote import promote_dtypes
 from covector.numpy.reductions import sum
-from covector.numpy.reshaping import broadcast_arrays, ravel
+from covector.numpy.reshaping import ravel
 from covector.ops.contraction import DotGeneral
-from covector.ops.joining import Stack, Unstack
 from covector.ops.transposing import Reshape, Transpose
 
 __all__ = ["cross", "dot", "inner", "kron", "outer", "tensordot", "trace", "vdot"]
@@ -235,19 +234,19 @@ def cross(
     return moveaxis(out, -1, axisc)
 
 
-@fused()
-def _cross(x: Any, y: Any, *, axes: tuple[int, int]) -> Any:
-    """The components of the cross product, along a new last axis where there are
-    three.
-    """
-    x0, x1, *x2 = Unstack(axes[0])(x)
-    y0, y1, *y2 = Unstack(axes[1])(y)
+@portable
+def _cross(xp: Any, x: Any, y: Any, *, axes: tuple[int, int]) -> Any:
+    """The components of the cross product, along a new last axis if there are three."""
+    x, y = xp.moveaxis(x, axes[0], -1), xp.moveaxis(y, axes[1], -1)
+    (x0, x1, *x2), (y0, y1, *y2) = [
+        [z[..., k] for k in range(z.shape[-1])] for z in (x, y)
+    ]
     third = x0 * y1 - x1 * y0
     if not (x2 or y2):
         return third
-    first, second = 0, 0
+    first = second = xp.zeros_like(third)
     if y2:
-        first, second = x1 * y2[0], -(x0 * y2[0])
+        first, second = first + x1 * y2[0], second - x0 * y2[0]
     if x2:
         first, second = first - x2[0] * y1, second + x2[0] * y0
-    return Stack(third.type.ndim)(*broadcast_arrays(first, second, third))
+    return xp.stack([first, second, third], axis=-1)

@@ -8,27 +8,26 @@ Statistical Packages, 1996); the others of ``METHODS`` choose at the place of
 
 from typing import Any
 
+import numpy as np
+
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
-from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.numpy.axes import canonical_axes, check_no_out
 from covector.numpy.axis_order import moveaxis
-from covector.numpy.compiled import fused
 from covector.numpy.cumulative import cumsum
-from covector.numpy.promote import broadcast_to, promote_dtypes_inexact
+from covector.numpy.portable import portable
+from covector.numpy.promote import promote_dtypes_inexact
 from covector.numpy.reducing import kept_shape, working_dtype
 from covector.numpy.reshaping import reshape
 from covector.numpy.taking import take_along_axis
 from covector.ops.argmax import Argmax
-from covector.ops.arithmetic import add, mul, sub
-from covector.ops.broadcasting import BroadcastInDim, ReduceSum, filled
+from covector.ops.arithmetic import mul
+from covector.ops.broadcasting import BroadcastInDim, ReduceSum
 from covector.ops.casting import convert
-from covector.ops.comparison import eq, ge, gt, ne
-from covector.ops.extrema import clamp, max_
+from covector.ops.comparison import ge, gt, ne
 from covector.ops.reductions import ReduceOr
-from covector.ops.rounding import ceil, floor
 from covector.ops.selection import where
 from covector.ops.sorting import Sort
 from covector.ops.transposing import Transpose
@@ -243,63 +242,52 @@ def _rows(x: Any, axes: tuple[int, ...]) -> Any:
     return reshape(Transpose((*kept, *sorted(axes)))(x), (*lengths, count))
 
 
-@fused()
-def _at_fractions(x: Any, q: Any, *, method: str, skip_nan: bool) -> Any:
+@portable
+def _at_fractions(xp: Any, x: Any, q: Any, *, method: str, skip_nan: bool) -> Any:
     """The quantiles of rows, along the last axis."""
-    result, dtype = x.type.dtype, working_dtype(x.type.dtype)
-    x, q = convert(x, dtype), reshape(convert(q, dtype), (-1,))
-    *rest, n = x.type.shape
-    shape = (*rest, q.type.size)
+    result, dtype = x.dtype, working_dtype(x.dtype)
+    x, q = x.astype(dtype), q.astype(dtype).reshape((-1,))
+    n = x.shape[-1]
     if n == 0:
-        return filled(float("nan"), ArrayType(shape, result))
-    q = BroadcastInDim(shape, (len(rest),))(q)
-    missing = convert(ne(x, x), dtype)
-    gaps = BroadcastInDim(shape, tuple(range(len(rest))))(
-        ReduceSum((len(rest),))(missing)
-    )
-    length = scalar(n, dtype)
-    count = sub(length, gaps) if skip_nan else filled(n, q.type)
-    (ordered,) = Sort(len(rest))(x)
-    low, high, weight = _places(count, q, method)
+        return xp.full((*x.shape[:-1], q.size), np.nan, result)
+    gaps = xp.sum(xp.isnan(x).astype(dtype), axis=-1, keepdims=True)
+    count = n - gaps if skip_nan else xp.full_like(gaps, n)
+    low, high, weight = _places(xp, count, q, method)
+    ordered = xp.sort(x, axis=-1)
     below, above = [
-        take_along_axis(ordered, convert(k, dtypes.int32), -1, mode="clip")
-        for k in (low, high)
+        xp.take_along_axis(ordered, k.astype(np.int32), -1) for k in (low, high)
     ]
-    out = add(below, mul(weight, sub(above, below)))
+    out = below + weight * (above - below)
     # Between equal infinities, and at an element, there is nothing to interpolate.
-    at_element = (eq(below, above), eq(weight, scalar(0, dtype)))
-    out = where(at_element[0], below, where(at_element[1], below, out))
-    zero = scalar(0, dtype)
-    unknown = eq(count, zero) if skip_nan else gt(gaps, zero)
-    return convert(where(unknown, scalar(float("nan"), dtype), out), result)
+    out = xp.where((below == above) | (weight == 0), below, out)
+    unknown = count == 0 if skip_nan else gaps > 0
+    return xp.where(unknown | xp.isnan(q), np.nan, out).astype(result)
 
 
-def _places(count: Any, q: Any, method: str) -> tuple[Any, Any, Any]:
+def _places(xp: Any, count: Any, q: Any, method: str) -> tuple[Any, Any, Any]:
     """The two places between which a quantile lies, and how far on the way to the
     second.
     """
-    dtype = q.type.dtype
-    zero, one = scalar(0, dtype), scalar(1, dtype)
-    last = max_(sub(count, one), zero)
+    last = xp.maximum(count - 1, 0)
+    alpha, beta = CONTINUOUS.get(method, (1.0, 1.0))
     if method == "inverted_cdf":
-        place = sub(ceil(mul(count, q)), one)
+        place = xp.ceil(count * q) - 1
+    elif alpha == beta == 1:
+        place = (count - 1) * q
     else:
-        alpha, beta = CONTINUOUS.get(method, (1.0, 1.0))
-        rate = scalar(1 - alpha - beta, dtype)
-        place = add(mul(count, q), sub(add(scalar(alpha, dtype), mul(q, rate)), one))
-    place = clamp(filled(0, place.type), place, last)
-    low, high = floor(place), ceil(place)
+        place = count * q + (alpha + q * (1 - alpha - beta)) - 1
+    place = xp.clip(xp.where(xp.isnan(place), 0, place), 0, last)
+    low, high = xp.floor(place), xp.ceil(place)
     match method:
         case "lower":
             high = low
         case "higher" | "inverted_cdf":
             low = high
         case "nearest":
-            low = high = where(gt(sub(place, low), scalar(0.5, dtype)), high, low)
+            low = high = xp.where(place - low > 0.5, high, low)
         case "midpoint":
-            half = where(eq(low, high), zero, scalar(0.5, dtype))
-            return low, high, broadcast_to(half, q.type.shape)
-    return low, high, sub(place, low) if method in CONTINUOUS else filled(0, q.type)
+            return low, high, xp.where(low == high, 0, 0.5).astype(q.dtype)
+    return low, high, place - low if method in CONTINUOUS else xp.zeros_like(place)
 
 
 # -- weights ---------------------------------------------------------------------------

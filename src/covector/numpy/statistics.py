@@ -6,15 +6,17 @@ float32 in float32; the result is rounded once.
 
 from typing import Any
 
+import numpy as np
+
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.numpy.axes import canonical_axes, check_no_out
 from covector.numpy.compiled import fused
+from covector.numpy.portable import portable
 from covector.numpy.promote import broadcast_to, promote_dtypes_inexact
 from covector.numpy.reducing import (
-    along,
     count_along,
     keep,
     mask_for,
@@ -23,12 +25,9 @@ from covector.numpy.reducing import (
 )
 from covector.numpy.reshaping import reshape
 from covector.numpy.types import asked_dtype
-from covector.ops.arithmetic import div, mul, sub
+from covector.ops.arithmetic import div, mul
 from covector.ops.broadcasting import ReduceSum
 from covector.ops.casting import convert
-from covector.ops.comparison import gt
-from covector.ops.complex import conj, real
-from covector.ops.roots import sqrt
 from covector.ops.selection import where as select
 from covector.ops.transposing import Transpose
 
@@ -70,8 +69,7 @@ def mean(
 def _mean(x: Any, *mask: Any, axes: tuple[int, ...], dtype: Any, keepdims: bool) -> Any:
     shape = x.type.shape
     x = convert(x, working_dtype(mean_dtype(x.type.dtype)))
-    total, count = _total(x, mask, axes)
-    out = convert(div(total, count), dtype)
+    out = convert(div(*_total(x, mask, axes)), dtype)
     return keep(out, shape, axes) if keepdims else out
 
 
@@ -186,8 +184,9 @@ def _spread(
     return _deviation(*given, has=has, root=who == "std", **how)
 
 
-@fused()
+@portable
 def _deviation(
+    xp: Any,
     x: Any,
     *given: Any,
     has: tuple[bool, bool],
@@ -197,28 +196,30 @@ def _deviation(
     keepdims: bool,
     missing: float,
 ) -> Any:
-    shape = x.type.shape
-    rest = list(given)
-    x = convert(x, working_dtype(mean_dtype(x.type.dtype)))
-    if has[0]:
-        center = broadcast_to(convert(rest.pop(0), x.type.dtype), shape)
-        total, count = _total(x, tuple(rest), axes)
+    """The variance or its root, of the elements that a mask, if given, selects."""
+    x = x.astype(working_dtype(mean_dtype(x.dtype)))
+    mask = xp.broadcast_to(given[-1], x.shape) if has[1] else None
+
+    def total(z: Any) -> Any:
+        z = z if mask is None else xp.where(mask, z, 0)
+        return xp.sum(z, axis=axes, keepdims=True)
+
+    count: Any = count_along(x.shape, axes)
+    if mask is not None:
+        real_dtype = dtypes.real_part(x.dtype)
+        count = xp.sum(mask.astype(real_dtype), axis=axes, keepdims=True)
+    center = given[0].astype(x.dtype) if has[0] else total(x) / count
+    distance = x - center
+    if dtypes.is_complex(x.dtype):
+        squares = xp.real(distance * xp.conj(distance))
     else:
-        total, count = _total(x, tuple(rest), axes)
-        center = along(div(total, count), shape, axes)
-    distance = sub(x, center)
-    if dtypes.is_complex(x.type.dtype):
-        squares = real(mul(distance, conj(distance)))
-        count = real(count)
-    else:
-        squares = mul(distance, distance)
-    squares, _ = _total(squares, tuple(rest), axes)
-    zero = scalar(0, count.type.dtype)
-    free = sub(count, scalar(missing, count.type.dtype))
-    nan = scalar(float("nan"), count.type.dtype)
-    out = div(squares, select(gt(free, zero), free, nan))
-    out = convert(sqrt(out) if root else out, dtype)
-    return keep(out, shape, axes) if keepdims else out
+        squares = distance * distance
+    free = count - missing
+    free = xp.where(xp.asarray(free) > 0, free, np.nan) if missing else free
+    out = total(squares) / free
+    out = (xp.sqrt(out) if root else out).astype(dtype)
+    kept = tuple([n for k, n in enumerate(x.shape) if k not in axes])
+    return out if keepdims else out.reshape(kept)
 
 
 def average(

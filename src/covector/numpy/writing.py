@@ -11,8 +11,8 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
+from covector.core import dtypes
 from covector.core.convert import scalar
-from covector.core.dtypes import bool_
 from covector.core.types import Shape
 from covector.errors import TypeMismatch
 from covector.numpy.index_parsing import (
@@ -41,7 +41,7 @@ from covector.ops.extrema import max_, min_
 from covector.ops.gathering import ScatterAdd
 from covector.ops.scattering import Scatter, ScatterMax, ScatterMin, ScatterMul
 from covector.ops.selection import where
-from covector.ops.slicing import Pad, Rev
+from covector.ops.slicing import Pad, Rev, Slice
 from covector.ops.transposing import Reshape
 from covector.ops.windows import ScatterDimensionNumbers
 
@@ -158,9 +158,17 @@ def _write_gaps(x: Any, parts: Any, change: Change, values: Any) -> Any:
     values = reshape(values)
     if reverse is not None:
         values = reverse(values)
-    ones = broadcast_to(scalar(True, bool_), selection.lengths)
-    mask = pad(ones, scalar(False, bool_))
-    return where(mask, pad(values, scalar(0, values.type.dtype)), x)
+    ones = broadcast_to(scalar(True, dtypes.bool_), selection.lengths)
+    mask = pad(ones, scalar(False, dtypes.bool_))
+    return where(mask, pad(values, _filler(values)), x)
+
+
+def _filler(values: Any) -> Any:
+    """Something of the element type of the values, to stand where there is none."""
+    if not dtypes.is_key(values.type.dtype):
+        return scalar(0, values.type.dtype)
+    ndim = values.type.ndim
+    return Slice((0,) * ndim, (1,) * ndim, None, tuple(range(ndim)))(values)
 
 
 @lru_cache(4096)
