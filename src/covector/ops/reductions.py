@@ -31,8 +31,8 @@ from covector.ops.networks import fold, moving
 from covector.ops.selection import where
 from covector.ops.transposing import Reshape, Transpose
 
-#: elements from which XLA:CPU leaves a reduction to a library whose extrema lose NaN
-LIBRARY_SIZE = 4096
+#: elements from which it pays to look for NaN first, where that decides what is done
+_LARGE = 2**18
 
 
 @operation
@@ -104,14 +104,17 @@ class _Extremum(Reduction):
     def lower(self, ctx: Any, x: Any) -> Any:
         (source,) = ctx.in_types
         floating = dtypes.is_floating(source.dtype)
-        if ctx.platform != "cpu" or not floating or source.size < LIBRARY_SIZE:
+        if ctx.platform != "cpu" or not floating:
             return super().lower(ctx, x)
-        if source.dtype.itemsize >= 4 and source.size >= 64 * LIBRARY_SIZE:
+        if source.dtype.itemsize >= 4 and source.size >= _LARGE:
             return self._unless_nan(ctx, x)
         return self._exactly(ctx, x)
 
     def _exactly(self, ctx: Any, x: Any) -> Any:
-        """Reduce with a comparison, which XLA:CPU does not give to its library."""
+        """Reduce with a comparison, which XLA:CPU does not take for an extremum.
+
+        It leaves extrema of 4096 floats or more to a library that loses NaN.
+        """
 
         def choose(x: Any, y: Any) -> Any:
             return where(or_(self.beats(x, y), ne(x, x)), x, y)
