@@ -4,6 +4,7 @@ Each function promotes, broadcasts, and is then one operation. Quotients and rem
 are rounded down, as Python's are, and take a few.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -213,7 +214,9 @@ def _floor_divide_on_host(x: Any, y: Any) -> Any:
     return np.where(unusual, np.floor(x / y), exact) if unusual.any() else exact
 
 
-@fused(host=_floor_divide_on_host)
+# XLA takes remainders of floats one by one on CPUs, and is slower than NumPy at any
+# size.
+@fused(host=_floor_divide_on_host, limit=math.inf)
 def _floor_divide_floats(x: Any, y: Any) -> Any:
     x, y = stop_gradient(x), stop_gradient(y)  # it jumps, and stands still between
     zero, one = scalar(0, x.type.dtype, True), scalar(1, x.type.dtype, True)
@@ -246,7 +249,7 @@ def _divide_unsigned(x: Any, y: Any) -> Any:
     return where(eq(y, zero), zero, arithmetic.div(x, y))
 
 
-@fused(host=np.remainder)
+@fused(host=np.remainder, limit=math.inf)
 def _remainder_of_floats(x: Any, y: Any) -> Any:
     zero, one = scalar(0, x.type.dtype, True), scalar(1, x.type.dtype, True)
     rest, down = arithmetic.rem(x, y), lt(y, zero)
