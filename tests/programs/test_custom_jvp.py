@@ -65,6 +65,13 @@ def test_nondiff_arguments_from_the_end_and_named(how):
     assert float(cv.grad(lambda x: f(k=5.0, y=2.0, x=x))(1.0)) == 5.0
 
 
+def test_nondiff_names_that_are_no_arguments():
+    with pytest.raises(
+        errors.TypeMismatch, match=r"square .* nondiff_argnames z, but .* are x\."
+    ):
+        cv.custom_jvp(square, nondiff_argnames=("z",))
+
+
 def test_what_can_only_be_passed_by_keyword_is_refused_unless_left_out():
     @cv.custom_jvp
     def f(x, *, k=2.0):

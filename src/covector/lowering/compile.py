@@ -80,9 +80,7 @@ class Compiled:
         if self._kept is not None:
             args = [args[i] for i in self._kept]
         device = self.device
-        outs = self._run(
-            [a._buffer if a._buffer is not None else a.buffer(device) for a in args]
-        )
+        outs = self._run([a.buffer(device) for a in args])
         return [
             ConcreteArray(t, None, b, committed)
             for t, b in zip(self._types, outs, strict=True)

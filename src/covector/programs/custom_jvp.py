@@ -19,6 +19,7 @@ from covector.core.convert import as_array
 from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
 from covector.core.jaxpr import Jaxpr, Var
 from covector.core.primitive import AnyAxis, Primitive, operation
+from covector.core.source import function_line
 from covector.core.trace import current
 from covector.core.types import ArrayType, show_types
 from covector.errors import NotDifferentiable, TreeMismatch, TypeMismatch
@@ -366,10 +367,22 @@ def nondiff_places(
     fun: Any, nums: Sequence[int], names: Sequence[str]
 ) -> tuple[int, ...]:
     """The places of nondiff arguments, named by number or by name."""
-    if not names:
+    if not names and all(n >= 0 for n in nums):
         return tuple(sorted(nums))
-    parameters = list(inspect.signature(fun).parameters)
-    return tuple(sorted({*nums, *[parameters.index(n) for n in names]}))
+    parameters = [
+        p.name
+        for p in inspect.signature(fun).parameters.values()
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    unknown = [n for n in names if n not in parameters]
+    if unknown:
+        raise TypeMismatch(
+            f"the derivative rule of {function_line(fun)} has nondiff_argnames "
+            f"{', '.join(unknown)}, but its positional arguments are "
+            f"{', '.join(parameters)}."
+        )
+    places = [n % len(parameters) for n in nums]
+    return tuple(sorted({*places, *[parameters.index(n) for n in names]}))
 
 
 def set_apart(

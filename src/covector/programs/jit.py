@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from covector import options, tree
+from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import ShapeDtypeStruct, as_array
 from covector.core.flat import FlatFunction, argument_path, who_of
@@ -179,12 +180,15 @@ class Jitted:
         """The traced program for these arguments, or ``ShapeDtypeStruct``s of them."""
         signature = self.signature(args, kwargs)
         program = self.program(signature)
+        everything = program.captured + signature.leaves
+        known = [x for x in everything if isinstance(x, ConcreteArray)]
         return stages.Traced(
             jaxpr=program.jaxpr,
             in_tree=signature.in_tree,
             out_tree=program.out_tree,
             captured=program.captured,
             donated=program.donated,
+            device=common_device(known, self.who)[0],
             fun_name=self.__name__,
             who=self.who,
             keep_unused=self.spec.keep_unused,

@@ -17,7 +17,7 @@ from covector.core.convert import ShapeDtypeStruct, as_array
 from covector.core.flat import argument_path
 from covector.core.jaxpr import Jaxpr
 from covector.core.trace import current
-from covector.errors import TreeMismatch, TypeMismatch
+from covector.errors import DeviceMismatch, TreeMismatch, TypeMismatch
 from covector.lowering import compile as lowering
 from covector.lowering.evaluate import base, common_device
 from covector.programs.call import call
@@ -39,13 +39,17 @@ def struct(type: Any) -> ShapeDtypeStruct:
 
 @dataclass(frozen=True, eq=False)
 class Traced:
-    """A traced function: its program, for arguments of certain types."""
+    """A traced function: its program, for arguments of certain types.
+
+    ``device`` is where it will run: that of the arguments, if the user chose one.
+    """
 
     jaxpr: Jaxpr
     in_tree: Any
     out_tree: Any
     captured: list[Any] = field(repr=False)
     donated: tuple[bool, ...] = field(repr=False)
+    device: Any
     fun_name: str
     who: str = field(repr=False)
     keep_unused: bool = field(default=False, repr=False)
@@ -67,12 +71,12 @@ class Traced:
         return self.in_tree.unflatten(infos)
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> "Lowered":
-        """The StableHLO of the program, for the device of the captured values."""
-        known = [x for x in self.captured if type(x).__name__ == "ConcreteArray"]
-        device, _ = common_device(known, self.who)
+        """The StableHLO of the program."""
         donated = (*[False] * len(self.captured), *self.donated)
         name = f"jit_{self.fun_name}"
-        made = lowering.Lowered(self.jaxpr, name, device, donated, self.keep_unused)
+        made = lowering.Lowered(
+            self.jaxpr, name, self.device, donated, self.keep_unused
+        )
         return Lowered(self, made)
 
 
@@ -190,6 +194,12 @@ class Compiled:
             outs = call(traced.jaxpr)(*everything)
         else:
             _, committed = common_device(everything, traced.who)
+            if committed not in (None, traced.device):
+                raise DeviceMismatch(
+                    f"the compiled {traced.who} runs on {traced.device}, but an "
+                    f"argument was put on {committed}. Lower it again for that device, "
+                    "or move the argument with covector.device_put."
+                )
             outs = self._compiled(everything, committed)
             for x, donated in zip(operands, traced.donated, strict=True):
                 if donated:
