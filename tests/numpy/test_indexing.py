@@ -2,6 +2,8 @@
 it.
 """
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -446,3 +448,31 @@ def test_words_of_values_that_do_not_fit():
 def test_places_print_what_they_are():
     assert repr(V.at[1]) == f"Place({V!r}, 1)"
     assert repr(V.at) == f"At({V!r})"
+
+
+def calls(run):
+    """How many Python functions are called, once everything is known."""
+    run()
+    count = 0
+
+    def profile(frame, event, arg):
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(profile)
+    run()
+    sys.setprofile(None)
+    return count - 1  # ``run`` itself
+
+
+@pytest.mark.parametrize(
+    ("run", "budget"),
+    [
+        (lambda: V[1], 8),
+        (lambda: V[1:3], 20),
+        (lambda: V[..., 0], 18),
+        (lambda: V.at[1].set(2.0), 55),
+    ],
+)
+def test_budget_of_python_calls(run, budget):
+    assert calls(run) <= budget

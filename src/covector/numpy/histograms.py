@@ -17,6 +17,7 @@ from covector.errors import (
     DTypeError,
     TypeMismatch,
 )
+from covector.numpy.compiled import fused
 from covector.numpy.differences import diff
 from covector.numpy.indexing import index
 from covector.numpy.joining import stack
@@ -201,14 +202,20 @@ def histogram(
             f"got {each.type.size}."
         )
     values, edges = promote_dtypes("histogram", values, edges)
+    return _counts(values, edges, each, density=bool(density)), edges
+
+
+@fused()
+def _counts(values: Any, edges: Any, each: Any, *, density: bool) -> Any:
+    """What the values in each bin count together."""
     place, inside = _bin_of(values, edges)
     each = where(inside, each, scalar(0, each.type.dtype))
     count = edges.type.size - 1
     counts = at(zeros(ArrayType((count,), each.type.dtype)))[place].add(each)
-    if density:
-        widths = convert(diff(edges), counts.type.dtype)
-        counts = div(counts, mul(widths, ReduceSum((0,))(counts)))
-    return counts, edges
+    if not density:
+        return counts
+    widths = convert(diff(edges), counts.type.dtype)
+    return div(counts, mul(widths, ReduceSum((0,))(counts)))
 
 
 def _bin_of(values: Any, edges: Any) -> tuple[Any, Any]:

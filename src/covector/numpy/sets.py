@@ -5,6 +5,7 @@ from typing import Any
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.errors import ArgumentError
+from covector.numpy.compiled import fused
 from covector.numpy.indexing import index
 from covector.numpy.joining import concatenate
 from covector.numpy.nonzeros import compress
@@ -52,10 +53,17 @@ def isin(
     x, others = promote_dtypes("isin", element, test_elements)
     others = ravel(others)
     n = others.type.size
-    if not n:
+    all_pairs = method == "compare_all" or (method == "auto" and n <= FEW)
+    return _isin(x, others, all_pairs=all_pairs, invert=bool(invert))
+
+
+@fused()
+def _isin(x: Any, others: Any, *, all_pairs: bool, invert: bool) -> Any:
+    """Whether each element is, or is not, among the others."""
+    if not others.type.size:
         found = zeros(x.type.with_dtype(dtypes.bool_))
-    elif method == "compare_all" or (method == "auto" and n <= FEW):
-        shape = (*x.type.shape, n)
+    elif all_pairs:
+        shape = (*x.type.shape, others.type.size)
         ours = BroadcastInDim(shape, tuple(range(x.type.ndim)))(x)
         theirs = BroadcastInDim(shape, (x.type.ndim,))(others)
         found = any_of(eq(ours, theirs), -1)

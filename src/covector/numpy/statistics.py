@@ -249,12 +249,18 @@ def average(
     x, w = promote_dtypes_inexact("average", x, weights)
     if w.type.shape != x.type.shape:
         w = _weights_along(x.type, w, axis, axes)
-    total = ReduceSum(tuple(sorted(axes)))
-    scale = total(w)
-    out = div(total(mul(x, w)), scale)
+    out, scale = _weighted(x, w, axes=axes)
     if keepdims:
         out, scale = (keep(z, x.type.shape, axes) for z in (out, scale))
     return (out, scale) if returned else out
+
+
+@fused()
+def _weighted(x: Any, w: Any, *, axes: tuple[int, ...]) -> Any:
+    """The average of elements with weights, and the sum of the weights."""
+    total = ReduceSum(tuple(sorted(axes)))
+    scale = total(w)
+    return div(total(mul(x, w)), scale), scale
 
 
 def _weights_along(type_: Any, w: Any, axis: Any, axes: tuple[int, ...]) -> Any:
