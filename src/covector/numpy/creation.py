@@ -309,7 +309,7 @@ def _type_like(who: str, a: Any, dtype: Any, shape: Any) -> ArrayType:
 
 
 def _full(who: str, shape: Shape, fill_value: Any, dtype: Any) -> Any:
-    value = (
+    value: Any = (
         as_array(fill_value, who) if dtype is None else _array(who, fill_value, dtype)
     )
     known = type(value) is ConcreteArray and value.on_host()

@@ -30,13 +30,18 @@ def reduce_in_pairs(f: Binary, a: Any, axis: Sequence[int], keepdims: bool) -> A
     """The elements along ``axis``, of which there are some, combined by associative
     f.
     """
-    out, _ = networks.fold(lambda x, y: (f(x, y), None), _in_front(a, axis), 0)
+    out, _ = networks.fold(_value_of(f), _in_front(a, axis), 0)
     return expand_dims(out, tuple(axis)) if keepdims else out
 
 
 def accumulate_in_pairs(f: Binary, a: Any, axis: int) -> Any:
     """Entry k combines the elements 0 … k along ``axis``; f is associative."""
-    return networks.scan(lambda x, y: (f(x, y), None), a, axis)[0]
+    return networks.scan(_value_of(f), a, axis)[0]
+
+
+def _value_of(f: Binary) -> Any:
+    """``f`` as a network takes it: with how the value moves, which nobody asks here."""
+    return lambda x, y: (f(x, y), None)
 
 
 def reduce_in_order(

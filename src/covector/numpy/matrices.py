@@ -121,7 +121,8 @@ def _triangle(who: str, m: Any, relation: Callable[[Any, Any], Any], k: Any) -> 
         raise AxisError(
             f"{who} needs matrices, with two axes at least, but got {x.type}."
         )
-    mask = _mask(who, *x.type.shape[-2:], relation, k)
+    n, columns = x.type.shape[-2:]
+    mask = _mask(who, n, columns, relation, k)
     return where(mask, x, scalar(0, x.type.dtype, True))
 
 

@@ -72,7 +72,7 @@ def set_printoptions(*args: Any, **kwargs: Any) -> None:
     np.set_printoptions(*args, **kwargs)
 
 
-def get_printoptions() -> dict[str, Any]:
+def get_printoptions() -> Any:
     """How arrays are printed: ``numpy.get_printoptions``.
 
     >>> get_printoptions()["precision"]

@@ -80,7 +80,7 @@ def _known(x: Any) -> Any:
     """A bound as a Python number."""
     if isinstance(x, Tracer):
         x.__index__()  # which says why not
-    if isinstance(x, Array | np.ndarray | np.generic):
+    if isinstance(x, ConcreteArray | np.ndarray | np.generic):
         if x.ndim:
             raise ArgumentError(
                 f"arange needs numbers as bounds, but got {as_array(x).type}."
@@ -117,7 +117,7 @@ def linspace(
     x, y = promote_dtypes_inexact("linspace", start, stop)
     num = _count("linspace", num)
     if _are_known(x, y):
-        values, step = np.linspace(_wide(x), _wide(y), num, endpoint, True)
+        values, step = np.linspace(_wide(x), _wide(y), num, endpoint, retstep=True)
         out, step = from_host(values), from_host(np.asarray(step))
     else:
         t = _fractions(num, endpoint, x, y)

@@ -129,11 +129,11 @@ def _round_integers(x: Any, unit: int) -> Any:
     if unit.bit_length() > 8 * x.type.dtype.itemsize - 2:
         return arithmetic.mul(x, scalar(0, x.type.dtype, True))
     whole, rest = divmod(x, unit)
-    unit = scalar(unit, x.type.dtype, True)
-    rest_again, one = arithmetic.add(rest, rest), scalar(1, x.type.dtype, True)
-    odd = ne(and_(whole, one), scalar(0, x.type.dtype, True))
-    up = or_(gt(rest_again, unit), and_(eq(rest_again, unit), odd))
-    return arithmetic.mul(arithmetic.add(whole, convert(up, x.type.dtype, True)), unit)
+    zero, one, step = (scalar(n, x.type.dtype, True) for n in (0, 1, unit))
+    twice = arithmetic.add(rest, rest)
+    odd = ne(and_(whole, one), zero)
+    up = or_(gt(twice, step), and_(eq(twice, step), odd))
+    return arithmetic.mul(arithmetic.add(whole, convert(up, x.type.dtype, True)), step)
 
 
 def _round_parts(x: Any, decimals: int) -> Any:

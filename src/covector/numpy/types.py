@@ -107,7 +107,7 @@ def _is_wide(x: Any) -> bool:
     return dtypes.canonical(dtypes.as_dtype(x), False) is not dtypes.as_dtype(x)
 
 
-def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
     """Whether a cast between dtypes, or of an array to a dtype, is one of this kind.
 
     Args:
@@ -121,7 +121,9 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
             f"can_cast needs a dtype or an array, but got the number {from_!r}: "
             "numbers have no dtype of their own."
         )
-    return bool(np.can_cast(dtypes.as_dtype(from_), dtypes.as_dtype(to), casting))
+    source: Any = dtypes.as_dtype(from_)
+    target: Any = dtypes.as_dtype(to)
+    return bool(np.can_cast(source, target, casting))
 
 
 _KINDS = {
