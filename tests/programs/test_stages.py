@@ -1,0 +1,125 @@
+"""The stages of a jitted function: traced, lowered, compiled."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+from covector import errors
+
+X = np.arange(4, dtype=np.float32)
+SHAPE = cv.ShapeDtypeStruct((4,), "float32")
+
+
+@functools.partial(cv.jit, donate_argnames="k")
+def scaled(p, *, k):
+    return {"out": p["a"] * k, "none": None}
+
+
+@pytest.fixture
+def traced():
+    return scaled.trace({"a": SHAPE}, k=cv.ShapeDtypeStruct((), "float32"))
+
+
+def test_every_stage_knows_arguments_and_results(traced):
+    for stage in (traced, traced.lower(), traced.lower().compile()):
+        assert stage.out_info == {"out": SHAPE, "none": None}
+        (args, kwargs) = stage.args_info
+        assert (args[0]["a"].shape, args[0]["a"].dtype) == ((4,), np.float32)
+        assert (args[0]["a"].donated, kwargs["k"].donated) == (False, True)
+        assert stage.in_tree.num_leaves == 2
+        assert stage.out_tree.num_leaves == 1
+
+
+def test_the_traced_stage_holds_the_program(traced):
+    assert [e.op.name for e in traced.jaxpr.eqns] == ["mul"]
+    assert traced.fun_name == "scaled"
+
+
+def test_the_lowered_stage_prints_both_dialects(traced):
+    lowered = traced.lower()
+    assert "stablehlo.multiply" in lowered.as_text()
+    assert "stablehlo.multiply" in lowered.as_text("stablehlo")
+    assert lowered.as_text("hlo").startswith("HloModule")
+    assert "test_stages.py" in lowered.as_text(debug_info=True)
+    assert "test_stages.py" not in lowered.as_text()
+    assert "stablehlo.multiply" in str(lowered.compiler_ir())
+    assert lowered.donate_argnums == (1,)
+    with pytest.raises(errors.TypeMismatch, match="'stablehlo' and 'hlo', but got 'x'"):
+        lowered.as_text("x")
+
+
+def test_the_compiled_stage_runs_and_can_be_analysed(traced):
+    compiled = traced.lower().compile()
+    out = compiled({"a": X}, k=np.float32(3))
+    assert out["out"].tolist() == (3 * X).tolist()
+    assert out["none"] is None
+    assert compiled.as_text().startswith("HloModule")
+    assert compiled.cost_analysis()["flops"] == 4.0
+    assert traced.lower().cost_analysis()["flops"] == 4.0
+    assert compiled.memory_analysis().argument_size_in_bytes == 20
+    assert compiled.memory_analysis().output_size_in_bytes >= 16
+    assert compiled.runtime_executable() is not None
+
+
+def test_a_compiled_function_deletes_what_it_was_donated():
+    compiled = cv.jit(lambda x: x + 1, donate_argnums=0).lower(SHAPE).compile()
+    x = cnp.asarray(X)
+    assert compiled(x).tolist() == (X + 1).tolist()
+    assert x.is_deleted()
+    with pytest.raises(errors.DeletedArrayError, match="donate"):
+        compiled(x)
+
+
+def test_static_arguments_are_left_out_of_the_compiled_call():
+    f = cv.jit(lambda x, n: x * n, static_argnums=1)
+    assert f.lower(SHAPE, 3).compile()(X).tolist() == (3 * X).tolist()
+    with pytest.raises(errors.TreeMismatch, match="Static arguments are left out"):
+        f.lower(SHAPE, 3).compile()(X, 3)
+
+
+def test_options_of_the_compiler():
+    lowered = cv.jit(lambda x: x + 1).lower(SHAPE)
+    compiled = lowered.compile({"xla_llvm_disable_expensive_passes": True})
+    assert compiled(X).tolist() == (X + 1).tolist()
+    with pytest.raises(errors.DeviceError, match="No such compile option: 'xla_none'"):
+        lowered.compile({"xla_none": 1})
+
+
+def test_options_given_to_jit_hold_for_its_stages():
+    odd = cv.jit(lambda x: x + 1, compiler_options={"xla_none": 1})
+    with pytest.raises(errors.DeviceError, match="xla_none"):
+        odd.lower(SHAPE).compile()
+    with pytest.raises(errors.DeviceError, match="xla_none"):
+        odd(X)
+    f = cv.jit(lambda x, y: x, keep_unused=True)
+    assert "%arg1" in f.lower(SHAPE, SHAPE).as_text()
+    assert "%arg1" not in cv.jit(lambda x, y: x).lower(SHAPE, SHAPE).as_text()
+    assert f.lower(SHAPE, SHAPE).compile()(X, X).tolist() == X.tolist()
+
+
+def test_captured_arrays_are_passed_along():
+    large = cnp.arange(2000.0)
+    compiled = cv.jit(lambda x: x + large).lower(1.0).compile()
+    assert compiled(2.0).tolist() == (np.arange(2000.0) + 2).tolist()
+
+
+def test_a_compiled_function_inside_a_program():
+    compiled = cv.jit(lambda x: x * x).lower(1.0).compile()
+    assert float(cv.jit(lambda x: compiled(x) + 1)(3.0)) == 10.0
+    assert float(cv.grad(compiled)(3.0)) == 6.0
+
+
+def test_arguments_are_converted_but_not_to_other_dtypes():
+    compiled = cv.jit(lambda x: x * 2).lower(SHAPE).compile()
+    assert compiled(X.astype(np.float64)).tolist() == (2 * X).tolist()
+    with pytest.raises(errors.TypeMismatch, match=r"f32\[4\] as argument 0.*i32\[4\]"):
+        compiled(X.astype(np.int32))
+
+
+def test_the_public_module_of_stages():
+    assert isinstance(cv.jit(lambda x: x).trace(1.0), cv.stages.Traced)
+    assert isinstance(cv.jit(lambda x: x).lower(1.0), cv.stages.Lowered)
+    assert isinstance(cv.jit(lambda x: x).lower(1.0).compile(), cv.stages.Compiled)
