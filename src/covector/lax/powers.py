@@ -7,11 +7,9 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.lax.operands import operands
 from covector.ops import powers, roots
-from covector.ops.accuracy import AccuracyMode, Tolerance
+from covector.ops.accuracy import Accuracy
 
 __all__ = ["cbrt", "integer_pow", "pow", "rsqrt", "sqrt", "square"]
-
-Accuracy = AccuracyMode | Tolerance | None
 
 
 def pow(x: Any, y: Any) -> Array:

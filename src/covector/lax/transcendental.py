@@ -10,7 +10,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.lax.operands import operands
 from covector.ops import transcendental
-from covector.ops.accuracy import AccuracyMode, Tolerance
+from covector.ops.accuracy import Accuracy
 
 __all__ = [
     "acos",
@@ -33,8 +33,6 @@ __all__ = [
     "tan",
     "tanh",
 ]
-
-Accuracy = AccuracyMode | Tolerance | None
 
 
 def exp(x: Any, *, accuracy: Accuracy = None) -> Array:

@@ -6,7 +6,7 @@ Only some accelerators do; on others, and on CPUs, a function is what it is.
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from covector.core.primitive import operation
 from covector.core.types import ArrayType
@@ -46,14 +46,17 @@ class Tolerance:
             )
 
 
+Accuracy: TypeAlias = AccuracyMode | Tolerance | None
+
+
 @operation
 class Adjustable(Elementwise):
     """A function that some hardware computes in several ways."""
 
-    accuracy: AccuracyMode | Tolerance | None = None
+    accuracy: Accuracy = None
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
-        if not isinstance(self.accuracy, AccuracyMode | Tolerance | None):
+        if not isinstance(self.accuracy, Accuracy):
             raise SettingError(
                 f"{self.name} needs for its accuracy an AccuracyMode, a Tolerance or "
                 f"None, but got {self.accuracy!r}."

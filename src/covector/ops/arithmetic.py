@@ -138,7 +138,7 @@ class Div(Elementwise):
         if not dtypes.is_integer(x.dtype):
             return np.divide(x, y)
         quotient = np.floor_divide(x - np.fmod(x, y), y)
-        return np.where(np.equal(y, 0), np.invert(np.zeros_like(quotient)), quotient)
+        return _unless_zero(y, quotient, ~x.dtype.type(0))
 
     def linearize(self, active: Any, x: Any, y: Any) -> Any:
         out = self(x, y)
@@ -162,12 +162,18 @@ class Rem(Elementwise):
     def on_host(self, x: Any, y: Any) -> Any:
         if not dtypes.is_integer(x.dtype):
             return np.fmod(x, y)
-        return np.where(np.equal(y, 0), x, np.fmod(x, y))
+        return _unless_zero(y, np.fmod(x, y), x)
 
     def linearize(self, active: Any, x: Any, y: Any) -> Any:
         out = self(x, y)
         slope = div(sub(out, x), y) if active[1] else None
         return (out,), moved(out, lambda dx: dx, lambda dy: mul(dy, slope))
+
+
+def _unless_zero(y: Any, value: Any, at_zero: Any) -> Any:
+    """The value, but ``at_zero`` where y is 0."""
+    zeros = np.equal(y, 0)
+    return np.where(zeros, at_zero, value) if zeros.any() else value
 
 
 neg, add, sub, mul, div, rem = Neg(), Add(), Sub(), Mul(), Div(), Rem()

@@ -114,8 +114,10 @@ class IntegerPow(Elementwise):
         return super().type_rule(x)
 
     def on_host(self, x: Any) -> Any:
-        one = np.ones_like(x)
-        return _repeated(x, self.y, one, np.multiply, np.divide)
+        if self.y == 0:
+            return np.ones_like(x)
+        power = _repeated(x, abs(self.y), np.multiply)
+        return power if self.y > 0 else np.reciprocal(power)
 
     def differential(self, out: Any, x: Any) -> Any:
         if self.y == 0:
@@ -125,26 +127,27 @@ class IntegerPow(Elementwise):
         return [lambda dx: mul(dx, slope)]
 
     def lower(self, ctx: Any, x: Any) -> Any:
-        return _repeated(
-            x,
-            self.y,
-            ctx.constant(1, ctx.out_types[0]),
-            lambda a, b: ctx.op("stablehlo.multiply", [a, b]),
-            lambda a, b: ctx.op("stablehlo.divide", [a, b]),
-        )
+        def multiply(a: Any, b: Any) -> Any:
+            return ctx.op("stablehlo.multiply", [a, b])
+
+        if self.y > 0:
+            return _repeated(x, self.y, multiply)
+        one = ctx.constant(1, ctx.out_types[0])
+        if self.y == 0:
+            return one
+        return ctx.op("stablehlo.divide", [one, _repeated(x, -self.y, multiply)])
 
 
-def _repeated(x: Any, n: int, one: Any, multiply: Any, divide: Any) -> Any:
-    """xⁿ by squaring: the product of x^(2ᵏ) over the bits k that are set in n."""
-    product, left = None, abs(n)
-    while left:
-        if left & 1:
+def _repeated(x: Any, n: int, multiply: Callable[[Any, Any], Any]) -> Any:
+    """xⁿ by squaring, n > 0: the product of x^(2ᵏ) over the bits k set in n."""
+    product = None
+    while True:
+        if n & 1:
             product = x if product is None else multiply(product, x)
-        left >>= 1
-        x = multiply(x, x) if left else x
-    if product is None:
-        return one
-    return product if n > 0 else divide(one, product)
+        n >>= 1
+        if not n:
+            return product
+        x = multiply(x, x)
 
 
 class Square(Elementwise):
