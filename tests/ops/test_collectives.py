@@ -20,13 +20,22 @@ def swapped(x):
 
 
 CASES = {
-    "psum": (lambda x: parallel.psum(x, "i"), lambda x: np.broadcast_to(x.sum(0), x.shape)),
+    "psum": (
+        lambda x: parallel.psum(x, "i"),
+        lambda x: np.broadcast_to(x.sum(0), x.shape),
+    ),
     "pmean": (
         lambda x: parallel.pmean(x, "i"),
         lambda x: np.broadcast_to(x.mean(0), x.shape),
     ),
-    "pmax": (lambda x: parallel.pmax(x, "i"), lambda x: np.broadcast_to(x.max(0), x.shape)),
-    "pmin": (lambda x: parallel.pmin(x, "i"), lambda x: np.broadcast_to(x.min(0), x.shape)),
+    "pmax": (
+        lambda x: parallel.pmax(x, "i"),
+        lambda x: np.broadcast_to(x.max(0), x.shape),
+    ),
+    "pmin": (
+        lambda x: parallel.pmin(x, "i"),
+        lambda x: np.broadcast_to(x.min(0), x.shape),
+    ),
     "all_gather": (
         lambda x: parallel.all_gather(x, "i", axis=1),
         lambda x: np.stack([np.moveaxis(x, 0, 1)] * N),
@@ -86,9 +95,9 @@ def test_another_batch_axis_goes_through(name):
             as_array(np.moveaxis(stacked, 0, outer))
         )
         np.testing.assert_allclose(got, [reference(x) for x in stacked], rtol=1e-5)
-        other_order = vmap(
-            vmap(collective), in_axes=0, axis_name="i"
-        )(as_array(np.moveaxis(stacked, 0, 1)))
+        other_order = vmap(vmap(collective), in_axes=0, axis_name="i")(
+            as_array(np.moveaxis(stacked, 0, 1))
+        )
         expected = np.stack([reference(x) for x in stacked], 1)
         np.testing.assert_allclose(other_order, expected, rtol=1e-5)
 
@@ -124,10 +133,15 @@ def test_values_that_all_members_share():
         in_axes=(0, None),
         axis_name="i",
     )
-    np.testing.assert_allclose(shared(as_array(X[:, 0, 0]), 2.0), X[:, 0, 0] + 2.0 * N + 2)
-    assert vmap(lambda x: x * parallel.psum(1, "i"), axis_name="i")(
-        as_array(X[:, 0, 0])
-    ).tolist() == (X[:, 0, 0] * N).tolist()
+    np.testing.assert_allclose(
+        shared(as_array(X[:, 0, 0]), 2.0), X[:, 0, 0] + 2.0 * N + 2
+    )
+    assert (
+        vmap(lambda x: x * parallel.psum(1, "i"), axis_name="i")(
+            as_array(X[:, 0, 0])
+        ).tolist()
+        == (X[:, 0, 0] * N).tolist()
+    )
 
 
 def test_two_named_axes_at_once():
@@ -143,9 +157,11 @@ def test_two_named_axes_at_once():
 
 
 def test_an_axis_that_does_not_exist_is_named_with_the_nearest_that_does():
-    with pytest.raises(errors.AxisError, match="axis 'btch'.*'batch'.*Did you mean 'batch'"):
+    with pytest.raises(
+        errors.AxisError, match=r"axis 'btch'.*'batch'.*Did you mean 'batch'"
+    ):
         vmap(lambda x: parallel.psum(x, "btch"), axis_name="batch")(as_array(X))
-    with pytest.raises(errors.AxisError, match="named axes here are none"):
+    with pytest.raises(errors.AxisError, match=r"named axes here are none"):
         parallel.psum(as_array(X), "i")
     # The failure leaves nothing behind.
     assert vmap(lambda x: x, axis_name="i")(as_array(X)).shape == X.shape
@@ -153,11 +169,13 @@ def test_an_axis_that_does_not_exist_is_named_with_the_nearest_that_does():
 
 def test_lengths_that_do_not_divide_are_refused():
     x = as_array(np.ones((4, 3), np.float32))
-    with pytest.raises(errors.TypeMismatch, match="psum_scatter.*must be equal to 4, but is 3"):
+    with pytest.raises(
+        errors.TypeMismatch, match=r"psum_scatter.*must be equal to 4, but is 3"
+    ):
         vmap(lambda v: parallel.psum_scatter(v, "i"), axis_name="i")(x)
-    with pytest.raises(errors.TypeMismatch, match="all_to_all.*must be equal to 4"):
+    with pytest.raises(errors.TypeMismatch, match=r"all_to_all.*must be equal to 4"):
         vmap(lambda v: parallel.all_to_all(v, "i", 0, 0), axis_name="i")(x)
-    with pytest.raises(errors.TypeMismatch, match="ppermute.*at most once"):
+    with pytest.raises(errors.TypeMismatch, match=r"ppermute.*at most once"):
         vmap(lambda v: parallel.ppermute(v, "i", [(0, 1), (0, 2)]), axis_name="i")(x)
-    with pytest.raises(errors.TypeMismatch, match="pshuffle.*permutation"):
+    with pytest.raises(errors.TypeMismatch, match=r"pshuffle.*permutation"):
         vmap(lambda v: parallel.pshuffle(v, "i", [0, 0, 1, 2]), axis_name="i")(x)

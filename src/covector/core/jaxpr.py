@@ -100,7 +100,7 @@ class Jaxpr:
         return tuple([v.type for v in self.outputs])
 
     def memo(self, make: Callable[..., Any], *key: Any) -> Any:
-        """``make(self, *key)``, worked out once and kept for as long as this program."""
+        """``make(self, *key)``, worked out once and kept as long as this program."""
         found = self._memo.get((make, *key))
         if found is None:
             found = self._memo.setdefault((make, *key), make(self, *key))
@@ -157,8 +157,7 @@ def run(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
     for equation in jaxpr.equations:
         operands = [env[a] if type(a) is Var else a for a in equation.inputs]
         outs = process(equation.op, operands)
-        for var, out in zip(equation.outputs, outs, strict=True):
-            env[var] = out
+        env.update(zip(equation.outputs, outs, strict=True))
     return [env[a] if type(a) is Var else a for a in jaxpr.outputs]
 
 

@@ -8,7 +8,7 @@ asks one rule:
     evaluate       evaluation   the values, for operations that know better than to be
                                 compiled alone: those that carry programs or functions
     differential   derivatives  one linear map per operand, and the value is given
-    linearize      derivatives  values and how they move, where a differential will not do
+    linearize      derivatives  values and how they move, beyond a differential
     transpose      derivatives  the adjoint of a linear operation
     batch          vmap         the operation over a batch
     lower          compilation  which StableHLO?
@@ -18,6 +18,7 @@ be compared by identity and keep what was worked out about it (its types, its
 executables).
 """
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, dataclass_transform
 
@@ -58,7 +59,7 @@ def operation(cls: Any) -> Any:
     It is what a frozen dataclass is, without the compilation of methods for each class,
     which would be a fifth of the time that the package takes to import.
     """
-    own = cls.__dict__.get("__annotations__", {})
+    own = inspect.get_annotations(cls)
     cls.fields = (*cls.fields, *[name for name in own if name not in cls.fields])
     return cls
 
@@ -211,7 +212,7 @@ class Primitive(metaclass=Interned):
 
 
 class AnyAxis(tuple):
-    """The ``axis_names`` of an operation that carries functions: it may name any axis."""
+    """The ``axis_names`` of what carries functions: it may name any axis."""
 
     def __contains__(self, name: object) -> bool:
         return True

@@ -58,6 +58,33 @@ def install_base(trace: Trace) -> None:
     _Cell.trace = trace
 
 
+#: what only arrays with values answer by name
+_OF_VALUES = frozenset(
+    {
+        "addressable_data",
+        "addressable_shards",
+        "block_until_ready",
+        "clone",
+        "committed",
+        "copy_to_host_async",
+        "delete",
+        "device",
+        "devices",
+        "global_shards",
+        "is_deleted",
+        "is_fully_addressable",
+        "is_fully_replicated",
+        "is_ready",
+        "on_device_size_in_bytes",
+        "platform",
+        "sharding",
+        "to_device",
+        "tobytes",
+        "unsafe_buffer_pointer",
+    }
+)
+
+
 class Tracer(Array):
     """A stand-in for an array while a transformation runs the user's function."""
 
@@ -85,17 +112,17 @@ class Tracer(Array):
             self._unknown(
                 "Python `if`, `while`, `and`, `or` and `not` need a known bool"
             )
-            + "To choose between values use covector.numpy.where; between computations, "
-            "covector.lax.cond; or make the argument static (static_argnums of jit)."
+            + "To choose between values use covector.numpy.where; between "
+            "computations, covector.lax.cond; or make the argument static "
+            "(static_argnums of jit)."
         )
 
     def _integer(self, use: str) -> int:
         raise TracerIntegerConversionError(
             self._unknown(f"{use} needs a known integer")
-            + "To index, use an array or covector.lax.dynamic_index_in_dim; for a shape or "
-            "a range, make the argument static (static_argnums of jit) or compute it "
-            "from "
-            "shapes and Python numbers."
+            + "To index, use an array or covector.lax.dynamic_index_in_dim; for a "
+            "shape or a range, make the argument static (static_argnums of jit) or "
+            "compute it from shapes and Python numbers."
         )
 
     def __index__(self) -> int:
@@ -119,9 +146,29 @@ class Tracer(Array):
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TracerArrayConversionError(
             self._unknown("NumPy needs the values of an array")
-            + "Use covector.numpy instead of numpy in functions that are transformed, or "
-            "covector.pure_callback to run NumPy code inside them."
+            + "Use covector.numpy instead of numpy in functions that are transformed, "
+            "or covector.pure_callback to run NumPy code inside them."
         )
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_VALUES:
+            raise AttributeError(
+                self._unknown(f"`{name}` is of arrays that have their values")
+                + "Use it outside of the function that is transformed."
+            )
+        raise AttributeError(f"a traced array ({self.type}) has no `{name}`")
+
+    def __reduce__(self) -> Any:
+        raise ConcretizationTypeError(
+            self._unknown("Pickling needs known values")
+            + "Return the value from the transformed function, and pickle the result."
+        )
+
+    def __copy__(self) -> "Tracer":
+        return self
+
+    def __deepcopy__(self, memo: dict) -> "Tracer":
+        return self
 
     def tolist(self) -> Any:
         return self.__array__()

@@ -63,7 +63,7 @@ class ArrayType:
         return ArrayType(self.shape, self.dtype) if self.weak else self
 
     def tangent(self) -> "ArrayType":
-        """The type of a derivative of a value of this type (float0 where none exists)."""
+        """The type of derivatives of values of this type (float0 if none exist)."""
         return ArrayType(self.shape, dtypes.tangent_dtype(self.dtype))
 
     @property

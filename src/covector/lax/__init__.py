@@ -1,7 +1,7 @@
 """Operations one by one: strictly typed functions, control flow, and named axes.
 
-Operands have one dtype, and one shape unless they are scalars; ``covector.numpy`` promotes
-and broadcasts.
+Operands have one dtype, and one shape unless they are scalars; ``covector.numpy``
+promotes and broadcasts.
 """
 
 from covector.lax.arithmetic import (

@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 
-def gather(  # noqa: PLR0913  as callers know it
+def gather(
     operand: Any,
     start_indices: Any,
     dimension_numbers: GatherDimensionNumbers,
@@ -121,7 +121,7 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     return Gather(numbers, sizes)(x, joined_places(places, batch))
 
 
-def scatter(  # noqa: PLR0913  as callers know it
+def scatter(
     operand: Any,
     scatter_indices: Any,
     updates: Any,
@@ -157,7 +157,7 @@ def scatter(  # noqa: PLR0913  as callers know it
     return _scatter(Scatter, operand, scatter_indices, updates, *options)
 
 
-def scatter_add(  # noqa: PLR0913  as callers know it
+def scatter_add(
     operand: Any,
     scatter_indices: Any,
     updates: Any,
@@ -178,7 +178,7 @@ def scatter_add(  # noqa: PLR0913  as callers know it
     return _scatter(ScatterAdd, operand, scatter_indices, updates, *options)
 
 
-def scatter_sub(  # noqa: PLR0913  as callers know it
+def scatter_sub(
     operand: Any,
     scatter_indices: Any,
     updates: Any,
@@ -201,7 +201,7 @@ def scatter_sub(  # noqa: PLR0913  as callers know it
     return _scatter(ScatterAdd, x, scatter_indices, negative, *options)
 
 
-def scatter_mul(  # noqa: PLR0913  as callers know it
+def scatter_mul(
     operand: Any,
     scatter_indices: Any,
     updates: Any,
@@ -226,7 +226,7 @@ def scatter_mul(  # noqa: PLR0913  as callers know it
     return _scatter(ScatterMul, operand, scatter_indices, updates, *options)
 
 
-def scatter_min(  # noqa: PLR0913  as callers know it
+def scatter_min(
     operand: Any,
     scatter_indices: Any,
     updates: Any,
@@ -247,7 +247,7 @@ def scatter_min(  # noqa: PLR0913  as callers know it
     return _scatter(ScatterMin, operand, scatter_indices, updates, *options)
 
 
-def scatter_max(  # noqa: PLR0913  as callers know it
+def scatter_max(
     operand: Any,
     scatter_indices: Any,
     updates: Any,
@@ -268,7 +268,7 @@ def scatter_max(  # noqa: PLR0913  as callers know it
     return _scatter(ScatterMax, operand, scatter_indices, updates, *options)
 
 
-def scatter_apply(  # noqa: PLR0913  as callers know it
+def scatter_apply(
     operand: Any,
     scatter_indices: Any,
     func: Callable[[Any], Any],

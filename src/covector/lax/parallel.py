@@ -63,7 +63,8 @@ def axis_index(axis_name: AxisName) -> Any:
     """The place of this member on a named axis, an i32 scalar.
 
     >>> import covector as cv
-    >>> cv.vmap(lambda x: x + axis_index("i"), axis_name="i")(cv.numpy.zeros(3)).tolist()
+    >>> place = cv.vmap(lambda x: x + axis_index("i"), axis_name="i")
+    >>> place(cv.numpy.zeros(3)).tolist()
     [0.0, 1.0, 2.0]
     """
     index: Any = None
@@ -105,7 +106,8 @@ def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     """The mean over named axes of ``x``, an array or a tree of them.
 
     >>> import covector as cv
-    >>> cv.vmap(lambda x: x - pmean(x, "i"), axis_name="i")(cv.numpy.arange(3.0)).tolist()
+    >>> center = cv.vmap(lambda x: x - pmean(x, "i"), axis_name="i")
+    >>> center(cv.numpy.arange(3.0)).tolist()
     [-1.0, 0.0, 1.0]
     """
     size = axis_size(axis_name)
@@ -150,7 +152,8 @@ def all_gather(
         old one along which the values are put end to end.
 
     >>> import covector as cv
-    >>> cv.vmap(lambda x: all_gather(x, "i"), axis_name="i")(cv.numpy.arange(2)).tolist()
+    >>> everything = cv.vmap(lambda x: all_gather(x, "i"), axis_name="i")
+    >>> everything(cv.numpy.arange(2)).tolist()
     [[0, 1], [0, 1]]
     """
     _no_groups(axis_index_groups, "all_gather")
@@ -175,7 +178,8 @@ def psum_scatter(
         the size of the named axis, and it disappears.
 
     >>> import covector as cv
-    >>> cv.vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(cv.numpy.ones((2, 2))).tolist()
+    >>> parts = cv.vmap(lambda x: psum_scatter(x, "i"), axis_name="i")
+    >>> parts(cv.numpy.ones((2, 2))).tolist()
     [2.0, 2.0]
     """
     _no_groups(axis_index_groups, "psum_scatter")
@@ -230,7 +234,8 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     """Member k of a named axis gets the value of member ``perm[k]``.
 
     >>> import covector as cv
-    >>> cv.vmap(lambda x: pshuffle(x, "i", [1, 0]), axis_name="i")(cv.numpy.arange(2)).tolist()
+    >>> swap = cv.vmap(lambda x: pshuffle(x, "i", [1, 0]), axis_name="i")
+    >>> swap(cv.numpy.arange(2)).tolist()
     [1, 0]
     """
     size = axis_size(axis_name)

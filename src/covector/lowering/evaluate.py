@@ -25,7 +25,7 @@ from covector.runtime import client
 
 
 class _Quiet(threading.local):
-    """A context, per thread, in which NumPy does not warn: infinities are answers here."""
+    """A context, per thread, in which NumPy does not warn: infinities are answers."""
 
     def __init__(self) -> None:
         context = contextvars.Context()

@@ -145,7 +145,7 @@ def operation(
 
 
 def results(made: Any) -> list[Value]:
-    """The results of what a lowering rule returned: a value, several, or an operation."""
+    """What a lowering rule returned (a value, several, an operation) as values."""
     if isinstance(made, ir.Value):
         return [made]
     return list(getattr(made, "results", made))
@@ -153,7 +153,7 @@ def results(made: Any) -> list[Value]:
 
 @functools.lru_cache(65536)
 def location(name: str, line: Line | None) -> ir.Location:
-    """Where an operation came from: its name, and the user's function, file and line."""
+    """Where an operation came from: its name, the user's function, file and line."""
     with _context:
         if line is None:
             return ir.Location.name(name)
@@ -234,7 +234,7 @@ def fill_region(
     types: Sequence[ArrayType],
     body: Callable[[ir.InsertionPoint, list[Value]], None],
 ) -> None:
-    """Build the one block of a region: ``body`` gets its insertion point and arguments."""
+    """Build the one block of a region: ``body`` gets where to insert, and arguments."""
     tensors = [tensor_type(t) for t in types]
     block = op.regions[index].blocks.append(
         *tensors, arg_locs=[_unknown] * len(tensors)

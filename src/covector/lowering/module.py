@@ -119,7 +119,7 @@ class Lowering:
         hlo.fill_region(op, index, types, fill)
 
     def through(self, fun: Callable[..., Any], *operands: Value) -> Sequence[Value]:
-        """Lower as ``fun`` does, a function of other operations on the same operands."""
+        """Lower as ``fun``, a function of other operations on these operands."""
         return self.inline(stage(fun, self.in_types).jaxpr, operands)
 
     # -- programs ----------------------------------------------------------------------
@@ -135,8 +135,7 @@ class Lowering:
             self.equation = equation
             self.location = hlo.location(equation.op.name, equation.line)
             outs = hlo.results(equation.op.lower(self, *values))
-            for var, out in zip(equation.outputs, outs, strict=True):
-                env[var] = out
+            env.update(zip(equation.outputs, outs, strict=True))
         self.equation, self.location = outer
         return [env[a] if type(a) is Var else self._literal(a) for a in jaxpr.outputs]
 

@@ -275,7 +275,7 @@ class checkpoint_policies:
 
     @staticmethod
     def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
-        """Keep unbatched matrix products; on devices without a second memory in place."""
+        """Keep unbatched matrix products; in place if there is no other memory."""
         return checkpoint_policies.dots_with_no_batch_dims_saveable
 
 

@@ -5,6 +5,7 @@ values of a trace that has ended by then, they are gone. So a function is search
 such values when it is written down, and a rule that has some is written down with it.
 """
 
+import contextlib
 import functools
 import types
 from collections.abc import Callable, Sequence
@@ -39,7 +40,7 @@ def holds_tracer(x: Any) -> bool:
 
 
 def call_custom(op: Any, leaves: list[Any]) -> Any:
-    """The results of a custom operation, which may close over values of running traces."""
+    """The results of a custom operation, which may close over traced values."""
     if current.trace is not type(current).trace and holds_tracer(
         [op.fun, op.parameters]
     ):
@@ -65,22 +66,17 @@ def _parts(x: Any) -> list[Any]:
     if isinstance(x, types.MethodType):
         return [x.__func__, x.__self__]
     if isinstance(x, types.FunctionType):
-        cells = [c for c in x.__closure__ or () if _is_filled(c)]
+        cells = []
+        for cell in x.__closure__ or ():
+            with contextlib.suppress(ValueError):  # of a cell that is still empty
+                cells.append(cell.cell_contents)
         defaults = [*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
-        return [c.cell_contents for c in cells] + defaults
+        return cells + defaults
     if isinstance(x, dict):
         return list(x.values())
     if isinstance(x, list | tuple | set | frozenset):
         return list(x)
     return list(getattr(x, "__dict__", {}).values())
-
-
-def _is_filled(cell: Any) -> bool:
-    try:
-        cell.cell_contents
-    except ValueError:
-        return False
-    return True
 
 
 class Written:

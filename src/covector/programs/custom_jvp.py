@@ -41,7 +41,7 @@ FlatRule = Callable[[Sequence[Any], Sequence[Any]], tuple[Sequence[Any], Sequenc
 
 @operation
 class CustomJVP(Primitive):
-    """Run ``fun``; differentiate by ``rule``. ``jaxpr`` is ``fun`` once written down."""
+    """Run ``fun``; differentiate by ``rule``. ``jaxpr`` is ``fun``, written down."""
 
     interned = False
     multiple_results = True
@@ -183,7 +183,7 @@ class CustomJVP(Primitive):
 def over_batch(
     fun: Callable[..., Any], values: Sequence[Any], dims: Any, *, size: int, axis: Any
 ) -> list[Any]:
-    """The results of a flat function over a batch, each with the batch axis in front."""
+    """The results of a flat function over a batch, with the batch axis in front."""
     outs, found = batch_flat(fun, size, values, dims, axis)
     return [batched(size, x, d) for x, d in zip(outs, found, strict=True)]
 
@@ -205,7 +205,7 @@ def unread(values: Sequence[Any]) -> list[Var]:
 
 
 class SymbolicZero:
-    """Stands for a tangent or cotangent that is zero, in rules with ``symbolic_zeros``."""
+    """Stands for a zero tangent or cotangent, in rules with ``symbolic_zeros``."""
 
     def __init__(self, type: ArrayType) -> None:
         self.type = type
@@ -272,7 +272,7 @@ class custom_jvp:
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Set one rule per argument: ``jvp(tangent, value, *primals)``; None for zero."""
+        """Set a rule per argument: ``jvp(tangent, value, *primals)``; None for zero."""
 
         def rule(primals: Any, tangents: Any) -> Any:
             value = self(*primals)

@@ -1,6 +1,6 @@
 """``custom_vjp``: a function whose reverse-mode derivative is given by two functions.
 
-    fwd(*primals)                value and residuals, when the function is differentiated
+    fwd(*primals)                value and residuals, where it is differentiated
     bwd(residuals, cotangent)    cotangents of the primals
 
 ``CustomVJP`` is an ordinary operation whose fields are functions. Differentiating it
@@ -265,7 +265,7 @@ def _placed(size: int, x: Any, found: int | None, wanted: int | None) -> Any:
 
 @operation
 class PullBack(Primitive):
-    """The linear map whose adjoint is ``bwd``: operands are residuals, then tangents."""
+    """The linear map whose adjoint is ``bwd``; operands: residuals, then tangents."""
 
     interned = False
     multiple_results = True

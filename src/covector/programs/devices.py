@@ -109,7 +109,7 @@ def default_backend() -> str:
 
 
 def clear_caches() -> None:
-    """Forget compiled executables; the next call of a jitted function compiles again."""
+    """Forget compiled executables; jitted functions compile again when called."""
     compilation_cache.clear()
 
 

@@ -55,7 +55,7 @@ class Ready(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """Flat arguments of one call, and what the program depends on besides their types."""
+    """Flat arguments of one call, and what else the program depends on."""
 
     leaves: list[Any]
     in_tree: Any
@@ -174,7 +174,7 @@ class Jitted:
             outs = call(program.jaxpr)(*operands)
         return program.out_tree.unflatten(outs)
 
-    # -- step by step -------------------------------------------------------------------
+    # -- step by step ------------------------------------------------------------------
 
     def trace(self, *args: Any, **kwargs: Any) -> Any:
         """The traced program for these arguments, or ``ShapeDtypeStruct``s of them."""

@@ -96,6 +96,14 @@ def int_dtype(who: str, dtype: Any) -> Any:
     return dtype
 
 
+def broadcast_shape(*shapes: Shape) -> Shape | None:
+    """The shape that shapes broadcast to; None if there is none."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None
+
+
 def parameters(
     who: str, shape: Any, dtype: Any, *values: Any
 ) -> tuple[Shape, Sequence[Array]]:
@@ -109,10 +117,7 @@ def parameters(
     wanted = None if shape is None else sample_shape(who, shape)
     if not any(shapes):
         return wanted or (), arrays
-    try:
-        found = np.broadcast_shapes(*shapes, *([] if wanted is None else [wanted]))
-    except ValueError:
-        found = None
+    found = broadcast_shape(*shapes, () if wanted is None else wanted)
     if found is None or (wanted is not None and found != wanted):
         shown = show_types([a.type for a in arrays])
         goal = "one shape" if wanted is None else f"the shape {wanted}"

@@ -12,8 +12,6 @@ categorical     the largest of the logits plus Gumbel numbers, which is each wit
 from math import ceil, log, prod
 from typing import Any
 
-import numpy as np
-
 from covector import numpy as cnp
 from covector import options
 from covector.core import dtypes
@@ -24,7 +22,13 @@ from covector.errors import ArgumentError, DTypeKindError, TypeMismatch
 from covector.numpy.axes import canonical_axis
 from covector.ops import random as operations
 from covector.ops.joining import Unstack
-from covector.random.arguments import float_dtype, sample_shape, sampler, single_key
+from covector.random.arguments import (
+    broadcast_shape,
+    float_dtype,
+    sample_shape,
+    sampler,
+    single_key,
+)
 from covector.random.bits import check_mode, draw_integers, draw_unit
 from covector.random.inversion import draw_gumbel
 
@@ -218,7 +222,7 @@ def categorical(
     batch = (*logits.type.shape[:axis], *logits.type.shape[axis + 1 :])
     shape = batch if shape is None else sample_shape("categorical", shape)
     draws = shape[: len(shape) - len(batch)]
-    if len(shape) < len(batch) or np.broadcast_shapes(shape, batch) != shape:
+    if len(shape) < len(batch) or broadcast_shape(shape, batch) != shape:
         raise TypeMismatch(
             f"categorical: the shape of the result, {shape}, must end in what "
             f"{logits.type} without axis {axis} broadcasts to."

@@ -326,7 +326,7 @@ def _blocks(p: _Problem, pushed: Sequence[int], pulled: Sequence[int]) -> dict:
 
 
 def _units(types: Sequence[ArrayType]) -> list[Any]:
-    """For arrays of these types, all unit directions of all of them, stacked in front."""
+    """For arrays of these types, all unit directions, stacked in front."""
     total = sum([t.size for t in types])
     units, start = [], 0
     for t in types:

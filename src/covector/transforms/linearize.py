@@ -4,8 +4,8 @@
 something to ``parent``, the tangent to ``tangents``:
 
     jvp         tangents is the parent: both are computed now
-    linearize   tangents is a staging trace: the linear part is written down, and what it
-                needs of the primal part, the residuals, is simply what it captured
+    linearize   tangents is a staging trace: the linear part is written down, and what
+                it needs of the primal part, the residuals, is what it captured
 
 An absent tangent, which is zero, is ``None``.
 """
