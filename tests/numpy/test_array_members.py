@@ -221,6 +221,19 @@ def test_the_namespace_of_an_array_is_this_one():
     assert cv.jit(lambda x: isinstance(x, cnp.ndarray) + x)(1) == 2
 
 
+def test_what_only_values_have_is_refused_in_words_under_jit():
+    def asks(x):
+        assert not hasattr(x, "devices")
+        assert not hasattr(x, "no_such_thing")
+        return x.block_until_ready()
+
+    with pytest.raises(AttributeError) as caught:
+        cv.jit(asks)(X)
+    words = str(caught.value)
+    assert "`block_until_ready` is of arrays that have their values" in words
+    assert "traced value of type f32[2,3]" in words
+
+
 class Wrapped:
     def __jax_array__(self):
         return cnp.asarray(2.0)
