@@ -1,0 +1,266 @@
+"""Where arrays live: one device here, two in a process of their own."""
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+from covector import errors
+
+X = np.arange(3, dtype=np.float32)
+DTYPES = ["bool", "int4", "int8", "uint32", "float16", "bfloat16", "float8_e4m3fn"]
+DTYPES += ["float32", "complex64"]
+
+
+# -- putting, getting, waiting ---------------------------------------------------------
+
+
+def test_a_tree_put_on_a_device_stays_there():
+    (device, *_) = cv.devices()
+    put = cv.device_put({"a": 1.0, "b": [X], "none": None}, device)
+    assert put["a"].committed and put["b"][0].committed and put["none"] is None
+    assert put["b"][0].devices() == {device}
+    for out in (put["a"] + 1, cv.jit(lambda x: x * 2)(put["a"])):
+        assert out.committed
+    assert not (cnp.ones(()) + 1).committed
+
+
+def test_results_of_a_jitted_function_are_committed_as_its_arguments_are():
+    f = cv.jit(lambda x: x * 2)
+    put = cv.device_put(1.0, cv.devices()[0])
+    assert [f(x).committed for x in (1.0, put, 1.0, put)] == [False, True, False, True]
+
+
+def test_without_a_device_arrays_stay_where_they_are():
+    x = cnp.asarray(X)
+    assert cv.device_put(x) is x
+    assert not cv.device_put(1.0).committed
+
+
+def test_a_donated_copy_leaves_the_original_readable():
+    x = cnp.asarray(X)
+    cv.jit(lambda x: x + 1, donate_argnums=0)(cv.device_put(x, cv.devices()[0]))
+    assert cv.jit(lambda x: x * 2)(x).tolist() == (2 * X).tolist()
+
+
+def test_traced_values_pass_through():
+    device = cv.devices()[0]
+    assert float(cv.grad(lambda x: cv.device_put(x, device) * 2)(1.0)) == 2.0
+    assert float(cv.jit(lambda x: cv.device_put(x, device) * 2)(1.0)) == 2.0
+
+
+def test_what_is_no_device():
+    with pytest.raises(errors.DeviceError, match=r"devices\(\)\[0\], but got 'cpu'"):
+        cv.device_put(1.0, "cpu")
+
+
+def test_arrays_come_back_as_numpy():
+    found = cv.device_get({"x": cnp.asarray(X), "n": 3, "none": None, "np": X})
+    assert type(found["x"]) is np.ndarray
+    assert found["x"].tolist() == X.tolist()
+    assert found["n"] == 3 and found["none"] is None and found["np"] is X
+
+
+def test_waiting_returns_what_was_waited_for():
+    tree = {"x": cv.jit(lambda x: x + 1)(X), "n": 1.0, "none": None}
+    assert cv.block_until_ready(tree) is tree
+    assert tree["x"].is_ready()
+    assert cv.copy_to_host_async(tree) is tree
+    assert cv.jit(lambda x: cv.block_until_ready(x) + 1)(1.0) == 2.0
+
+
+def test_counts_and_platforms():
+    assert cv.device_count() == cv.local_device_count() == len(cv.devices())
+    assert cv.local_devices() == cv.devices()
+    assert (cv.process_index(), cv.process_count()) == (0, 1)
+    assert cv.default_backend() == cv.devices()[0].platform
+    with pytest.raises(errors.DeviceError, match="no platform 'abacus'"):
+        cv.devices("abacus")
+
+
+def test_live_arrays_are_those_that_hold_memory():
+    before = len(cv.live_arrays())
+    x = cv.jit(lambda x: x + 1)(np.zeros(10_000, np.float32))
+    cv.block_until_ready(x)
+    assert len(cv.live_arrays()) > before
+    assert any(a.shape == (10_000,) for a in cv.live_arrays())
+
+
+# -- copies ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(), (2, 3), (0, 2)])
+def test_pickles_and_copies_are_equal_and_apart(dtype, shape):
+    x = cnp.ones(shape, dtype)
+    for y in (pickle.loads(pickle.dumps(x)), copy.copy(x), copy.deepcopy([x])[0]):
+        assert y is not x
+        assert y.type is x.type
+        np.testing.assert_array_equal(np.asarray(y), np.asarray(x))
+
+
+def test_copies_outlive_a_donated_original():
+    x = cnp.asarray(X)
+    copies = [x.copy(), copy.copy(x), copy.deepcopy(x)]
+    cv.jit(lambda x: x + 1, donate_argnums=0)(x)
+    assert [c.tolist() for c in copies] == [X.tolist()] * 3
+
+
+def test_weak_types_survive_a_pickle():
+    assert pickle.loads(pickle.dumps(cv.jit(lambda: 1)())).weak_type
+
+
+def test_a_traced_value_cannot_be_pickled():
+    with pytest.raises(
+        errors.ConcretizationTypeError, match="Pickling needs .* values"
+    ):
+        cv.jit(lambda x: pickle.dumps(x) and x)(1.0)
+
+
+def test_copies_of_traced_values_are_themselves():
+    @cv.jit
+    def f(p):
+        copied = copy.deepcopy(p)
+        return copied["x"] * copy.copy(p["x"])
+
+    assert float(f({"x": 3.0})) == 9.0
+    assert float(cv.grad(f)({"x": 3.0})["x"]) == 6.0
+    assert cv.vmap(f)({"x": cnp.arange(3.0)}).tolist() == [0.0, 1.0, 4.0]
+
+
+# -- DLPack ----------------------------------------------------------------------------
+
+
+def test_numpy_shares_arrays_both_ways():
+    x = cv.jit(lambda x: x + 1)(X)
+    assert np.from_dlpack(x).tolist() == (X + 1).tolist()
+    assert cnp.from_dlpack(X + 1).tolist() == (X + 1).tolist()
+    assert cnp.from_dlpack(cnp.asarray(X)).tolist() == X.tolist()
+
+
+def test_torch_shares_arrays_both_ways():
+    torch = pytest.importorskip("torch")
+    for dtype in ("float32", "int32", "bfloat16", "bool"):
+        there = torch.from_dlpack(cnp.ones((2, 3), dtype))
+        assert str(there.dtype) == f"torch.{dtype}"
+        back = cnp.from_dlpack(there)
+        assert (back.dtype, back.shape) == (dtype, (2, 3))
+        np.testing.assert_array_equal(np.asarray(back), np.asarray(cnp.ones((2, 3))))
+
+
+# -- two devices -----------------------------------------------------------------------
+
+
+def on_two_devices(program):
+    """Run ``program`` where the CPU counts as two devices."""
+    opening = """
+        import numpy as np
+        import covector as cv, covector.numpy as cnp
+        first, second = cv.devices()
+        X = np.arange(3, dtype=np.float32)
+        put = lambda x, device=second: cv.device_put(x, device)
+    """
+    source = textwrap.dedent(opening) + textwrap.dedent(program)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", source],
+        env={**os.environ, "COVECTOR_NUM_CPU_DEVICES": "2"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_computation_follows_arrays_to_the_second_device():
+    on_two_devices("""
+        x = put(X)
+        f = cv.jit(lambda x: x * 2)
+        loss = lambda x: cnp.sum(x * x)
+        for out in (x, x + 1, f(x), f(x), f(x + 1), cv.grad(loss)(x),
+                    cv.jit(cv.grad(loss))(x), cv.vmap(lambda x: x * 2)(x)):
+            assert out.device is second and out.committed, out
+        assert f(X).device is first
+    """)
+
+
+def test_what_was_not_put_anywhere_follows_what_was():
+    on_two_devices("""
+        add = cv.jit(lambda a, b: a + b)
+        free = cv.jit(lambda x: x + 1)(X)
+        assert free.device is first
+        for _ in range(2):
+            assert add(put(X), free).device is second
+            assert add(put(X), 2.0).device is second
+        assert (put(X) + free).device is second
+        assert free.device is first
+        large = put(np.ones(2000, np.float32))
+        closing = cv.jit(lambda x: x + large)
+        assert all(closing(1.0).device is second for _ in range(2))
+    """)
+
+
+def test_putting_an_array_elsewhere_leaves_the_original():
+    on_two_devices("""
+        x = cnp.asarray(X)
+        y = put(x)
+        z = put(y, first)
+        assert (x.device, y.device, z.device) == (first, second, first)
+        assert not x.committed
+        assert cv.jit(lambda x: x + 1)(x).device is first
+        assert x.to_device(second).device is second
+        assert cv.jit(lambda x: x + 1)(x.to_device(second)).device is second
+        assert y.copy().device is second
+    """)
+
+
+def test_the_default_device_is_for_what_has_none():
+    on_two_devices("""
+        f = cv.jit(lambda x: x * 2)
+        with cv.default_device(second):
+            out, made = f(1.0), cnp.ones(3)
+            assert out.device is second and not out.committed
+            assert f(made).device is second
+        assert f(made).device is first
+        assert f(1.0).device is first
+    """)
+
+
+def test_a_lowered_function_runs_where_its_arguments_are():
+    on_two_devices("""
+        compiled = cv.jit(lambda x: x * 2).lower(put(X)).compile()
+        assert compiled(put(X)).device is second
+        assert compiled(X).device is second
+        try:
+            compiled(put(X, first))
+        except ValueError as error:
+            assert "runs on cpu:1, but an argument was put on cpu:0" in str(error)
+        else:
+            raise AssertionError("no error")
+    """)
+
+
+def test_operands_on_different_devices_are_refused_in_words():
+    on_two_devices("""
+        here, there = put(X, first), put(X)
+        f = cv.jit(lambda a, b: a + b)
+        f(here, 1.0), f(there, 1.0)
+        calls = {"add": lambda: here + there, "jit": lambda: f(here, there)}
+        for who, call in calls.items():
+            try:
+                call()
+            except cv.errors.DeviceMismatch as error:
+                message = str(error)
+            else:
+                raise AssertionError("no error")
+            assert message.startswith(who), message
+            assert "cpu:0, cpu:1" in message and "covector.device_put" in message
+            assert isinstance(cv.errors.DeviceMismatch(), ValueError)
+        assert (here + put(there, first)).tolist() == (2 * X).tolist()
+    """)

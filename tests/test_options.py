@@ -1,0 +1,197 @@
+"""Options: for the process, for a thread, and as part of what a program depends on."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+from covector import errors, options
+
+
+@pytest.fixture(autouse=True)
+def unchanged():
+    before = options.current()
+    yield
+    assert options.current() is before
+
+
+# -- values ----------------------------------------------------------------------------
+
+
+def test_equal_options_are_one_object():
+    before = options.current()
+    with options.override(enable_x64=True):
+        inside = options.current()
+        assert inside is not before
+        with options.override(enable_x64=False):
+            assert options.current() is before
+    with options.override(enable_x64=True):
+        assert options.current() is inside
+
+
+def test_blocks_nest_and_end_after_an_error():
+    with cv.enable_x64():
+        with cv.enable_x64(False):
+            assert cnp.ones(1).dtype == "float32"
+        assert cnp.ones(1).dtype == "float64"
+        with pytest.raises(KeyError), cv.disable_jit():
+            raise KeyError
+        assert not cv.config.read("disable_jit")
+    assert cnp.ones(1).dtype == "float32"
+
+
+def test_names_are_known_with_and_without_prefix():
+    assert cv.config.read("jax_enable_x64") is cv.config.read("enable_x64") is False
+    assert cv.config.jax_enable_x64 is cv.config.enable_x64 is cv.config.x64_enabled
+    assert set(cv.config.values) == set(options.names())
+    assert "enable_x64=False" in repr(cv.config)
+    with pytest.raises(AttributeError, match="no option 'enable_x46'"):
+        _ = cv.config.enable_x46
+
+
+def test_updates_hold_for_the_process_and_blocks_override_them():
+    cv.config.update("jax_numpy_rank_promotion", "raise")
+    try:
+        assert cv.config.numpy_rank_promotion == "raise"
+        seen = []
+        thread = threading.Thread(
+            target=lambda: seen.append(cv.config.numpy_rank_promotion)
+        )
+        thread.start()
+        thread.join()
+        assert seen == ["raise"]
+        with cv.numpy_rank_promotion("allow"):
+            assert (cnp.ones((2, 2)) + cnp.ones(2)).shape == (2, 2)
+        with pytest.raises(ValueError, match="rank"):
+            cnp.ones((2, 2)) + cnp.ones(2)
+    finally:
+        cv.config.update("numpy_rank_promotion", "allow")
+
+
+BLOCKS = {
+    "enable_x64": (cv.enable_x64, True),
+    "disable_jit": (cv.disable_jit, True),
+    "default_matmul_precision": (cv.default_matmul_precision, "highest"),
+    "numpy_dtype_promotion": (cv.numpy_dtype_promotion, "strict"),
+    "numpy_rank_promotion": (cv.numpy_rank_promotion, "warn"),
+    "threefry_partitionable": (cv.threefry_partitionable, False),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_each_option_has_a_block(name):
+    block, value = BLOCKS[name]
+    with block(value):
+        assert cv.config.read(name) == value
+    assert cv.config.read(name) != value
+
+
+def test_the_default_device_of_a_block():
+    (device, *_) = cv.devices()
+    with cv.default_device(device):
+        assert cv.config.default_device is device
+        assert cv.jit(lambda x: x + 1)(1.0).device is device
+
+
+def test_values_that_an_option_cannot_have():
+    with pytest.raises(errors.SettingError, match="enable_x64 must be one of"):
+        cv.config.update("enable_x64", "yes")
+    with (
+        pytest.raises(errors.SettingError, match="default_matmul_precision must be"),
+        cv.default_matmul_precision("best"),
+    ):
+        pass
+
+
+# -- threads ---------------------------------------------------------------------------
+
+
+def test_a_block_holds_for_its_thread_only():
+    f = cv.jit(lambda x: x * 2)
+    inside, checked = threading.Event(), threading.Event()
+    seen = {}
+
+    def wide():
+        with cv.enable_x64():
+            inside.set()
+            checked.wait(10)
+            seen["wide"] = f(1.0).dtype.name
+
+    thread = threading.Thread(target=wide)
+    thread.start()
+    inside.wait(10)
+    seen["narrow"] = f(1.0).dtype.name
+    checked.set()
+    thread.join()
+    assert seen == {"wide": "float64", "narrow": "float32"}
+
+
+def test_many_threads_with_and_without_x64_share_a_function():
+    f = cv.jit(cv.grad(lambda x: x * x * x))
+    seen = []
+
+    def work(wide):
+        for i in range(20):
+            with cv.enable_x64(wide):
+                out = f(float(i))
+            seen.append((wide, out.dtype.name, float(out) == 3.0 * i * i))
+
+    threads = [threading.Thread(target=work, args=(i % 2 == 1,)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert set(seen) == {(True, "float64", True), (False, "float32", True)}
+    assert len(seen) == 80
+
+
+# -- what depends on an option ---------------------------------------------------------
+
+
+def test_every_option_that_can_change_a_program_is_in_the_key():
+    traces = []
+
+    @cv.jit
+    def f(x):
+        traces.append(1)
+        return x @ x
+
+    x = np.ones((2, 2), np.float32)
+    f(x)
+    for name, (block, value) in BLOCKS.items():
+        if name == "disable_jit":
+            continue
+        before = len(traces)
+        with block(value):
+            f(x)
+            f(x)
+        assert len(traces) == before + 1, name
+    before = len(traces)
+    f(x)
+    assert len(traces) == before
+
+
+def test_x64_reaches_into_transformations_and_programs():
+    def f(x):
+        return cnp.sum(cnp.arange(3.0) * x)
+
+    with cv.enable_x64():
+        for made in (f, cv.grad(f), cv.jit(f), cv.checkpoint(f)):
+            assert made(1.0).dtype == "float64"
+        assert cv.vmap(f)(cnp.ones(2)).dtype == "float64"
+        assert cv.eval_shape(f, 1.0).dtype == "float64"
+        wide = cv.jit(f)(1.0)
+    assert wide.dtype == "float64"
+    assert float(wide) == 3.0
+
+
+def test_strict_promotion_refuses_what_standard_promotes():
+    a, b = cnp.ones(2, "int8"), cnp.ones(2, "float32")
+    assert (a + b).dtype == "float32"
+    with (
+        cv.numpy_dtype_promotion("strict"),
+        pytest.raises(errors.TypePromotionError, match="strict"),
+    ):
+        a + b
