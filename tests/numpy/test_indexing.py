@@ -441,8 +441,23 @@ def test_words_of_values_that_do_not_fit():
         V.at[0].set(cnp.ones(2))
     with pytest.raises(ValueError, match="there is no gather or scatter mode 'far'"):
         V.at[0].get(mode="far")
+    with pytest.raises(TypeError, match=r"take the keywords .*but got \('modes',\)"):
+        V.at[0].set(1, modes="clip")
     with pytest.raises(TypeError, match="needs an array or a number, but got 'a'"):
         V.at[0].set("a")
+
+
+def test_results_can_be_placed():
+    device = cv.devices()[0]
+    for x in (
+        V.at[0].set(1, out_sharding=device),
+        V.at[0].get(out_sharding=device),
+        cnp.reshape(V, (2, 2), out_sharding=device),
+        cnp.dot(V, V, out_sharding=device),
+        cnp.einsum("i->", V, out_sharding=device),
+    ):
+        assert x.committed
+        assert x.devices() == {device}
 
 
 def test_places_print_what_they_are():

@@ -69,6 +69,11 @@ def canonical_shape(who: str, shape: Any, name: str = "shape") -> tuple[int, ...
     return tuple([n if type(n) is int else _integer(who, n, name) for n in shape])
 
 
+def placed(x: Any, sharding: Any) -> Any:
+    """``x`` where the caller wants the result: on a device, or as a sharding says."""
+    return x if sharding is None else x.to_device(sharding)
+
+
 def check_no_out(who: str, out: Any) -> None:
     """Raise when NumPy's ``out`` argument is used: arrays are never written to."""
     if out is not None:

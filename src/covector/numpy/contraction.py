@@ -10,7 +10,7 @@ from typing import Any
 
 from covector.core.array_like import Array
 from covector.errors import ArgumentError, TypeMismatch
-from covector.numpy.axes import canonical_axes, canonical_axis, check_no_out
+from covector.numpy.axes import canonical_axes, canonical_axis, check_no_out, placed
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.matrices import diagonal
 from covector.numpy.matrix_products import (
@@ -47,7 +47,12 @@ def _contract(
 
 
 def dot(
-    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None
+    a: Any,
+    b: Any,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Products summed over the last axis of ``a`` and the last but one of ``b``.
 
@@ -58,6 +63,7 @@ def dot(
     Args:
       precision: how exactly products of floats are formed on accelerators.
       preferred_element_type: of the result, and of the sums.
+      out_sharding: where the result is to be.
 
     >>> import covector.numpy as cnp
     >>> float(cnp.dot(cnp.array([1.0, 2.0]), cnp.array([3.0, 4.0])))
@@ -66,9 +72,9 @@ def dot(
     x, y = promote_dtypes("dot", a, b)
     options = product_options("dot", precision, preferred_element_type)
     if not (x.type.ndim and y.type.ndim):
-        return _contract("dot", x, y, ((), ()), options)
+        return placed(_contract("dot", x, y, ((), ()), options), out_sharding)
     last = (x.type.ndim - 1,), (max(y.type.ndim - 2, 0),)
-    return _contract("dot", x, y, last, options)
+    return placed(_contract("dot", x, y, last, options), out_sharding)
 
 
 def inner(
@@ -122,6 +128,7 @@ def tensordot(
     *,
     precision: Any = None,
     preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Products summed over pairs of axes.
 
@@ -148,7 +155,7 @@ def tensordot(
         )
         ours = tuple(range(x.type.ndim - count, x.type.ndim))
         theirs = tuple(range(count))
-    return _contract("tensordot", x, y, (ours, theirs), options)
+    return placed(_contract("tensordot", x, y, (ours, theirs), options), out_sharding)
 
 
 def kron(a: Any, b: Any) -> Array:

@@ -19,7 +19,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import ArgumentError
-from covector.numpy.axes import check_no_out
+from covector.numpy.axes import check_no_out, placed
 from covector.numpy.promote import promote_dtypes
 from covector.numpy.types import asked_dtype
 from covector.ops.arithmetic import mul
@@ -49,6 +49,7 @@ def einsum(
     optimize: Any = "auto",
     precision: Any = None,
     preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Products of the operands, summed over the axes that the result does not have.
 
@@ -61,6 +62,7 @@ def einsum(
         knows, False for left to right, or the order itself.
       precision: how exactly products of floats are formed on accelerators.
       preferred_element_type: of the result, and of the sums.
+      out_sharding: where the result is to be.
 
     Raises:
       ArgumentError: the subscripts do not fit the operands.
@@ -81,7 +83,8 @@ def einsum(
     terms = list(promote_dtypes("einsum", *arrays))
     for step in _program(subscripts, tuple([x.type for x in terms]), order, how):
         terms.append(step(*[terms.pop(k) for k in step.places][::-1]))
-    return terms[0] if preferred is None else convert(terms[0], how.preferred)
+    result = terms[0] if preferred is None else convert(terms[0], how.preferred)
+    return placed(result, out_sharding)
 
 
 def einsum_path(

@@ -17,6 +17,7 @@ from covector.errors import (
     DTypeError,
     TypeMismatch,
 )
+from covector.numpy.axes import placed
 from covector.numpy.compiled import fused
 from covector.numpy.differences import diff
 from covector.numpy.indexing import index
@@ -47,7 +48,12 @@ __all__ = [
 
 
 def bincount(
-    x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None
+    x: Any,
+    weights: Any = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """How often each of 0, 1, 2, … occurs in ``x``; negative numbers count as 0.
 
@@ -57,6 +63,7 @@ def bincount(
       minlength: the least length of the result, which otherwise is max(x) + 1.
       length: the length of the result, which is needed where ``x`` is traced; larger
         numbers are left out.
+      out_sharding: where the result is to be.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.bincount(cnp.array([1, 3, 1])))
@@ -84,7 +91,8 @@ def bincount(
                 f"bincount of {numbers.type} needs a weight for each number, but got "
                 f"{each.type}."
             )
-    return at(zeros(ArrayType((length,), each.type.dtype)))[numbers].add(each)
+    counts = at(zeros(ArrayType((length,), each.type.dtype)))[numbers].add(each)
+    return placed(counts, out_sharding)
 
 
 def _bincount_length(numbers: Any, minlength: int) -> int:

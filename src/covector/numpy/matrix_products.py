@@ -11,7 +11,7 @@ from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.types import ArrayType
 from covector.errors import TypeMismatch
-from covector.numpy.axes import canonical_axis
+from covector.numpy.axes import canonical_axis, placed
 from covector.numpy.promote import promote_dtypes
 from covector.numpy.reshaping import expand_dims
 from covector.numpy.types import asked_dtype
@@ -46,7 +46,12 @@ def conjugated(x: Any) -> Any:
 
 
 def matmul(
-    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None
+    a: Any,
+    b: Any,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """The product of matrices, or of stacks of them, which broadcast together.
 
@@ -55,6 +60,7 @@ def matmul(
       b: ``[..., k, n]``, or ``[k]`` for a column.
       precision: how exactly products of floats are formed on accelerators.
       preferred_element_type: of the result, and of the sums.
+      out_sharding: where the result is to be.
 
     Returns:
       ``[..., m, n]``, without the axis that a row or column does not have.
@@ -65,7 +71,7 @@ def matmul(
     """
     x, y = promote_dtypes("matmul", a, b)
     options = product_options("matmul", precision, preferred_element_type)
-    return _product("matmul", x, y, options)
+    return placed(_product("matmul", x, y, options), out_sharding)
 
 
 def _product(who: str, x: Any, y: Any, options: ProductOptions) -> Any:

@@ -14,7 +14,7 @@ from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
-from covector.numpy.axes import canonical_axes, check_no_out
+from covector.numpy.axes import canonical_axes, check_no_out, placed
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.cumulative import cumsum
 from covector.numpy.portable import portable
@@ -100,8 +100,11 @@ def percentile(
     keepdims: bool = False,
     *,
     weights: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """``quantile`` with the fraction in percent.
+
+    ``out_sharding`` says where the result is to be.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.percentile(cnp.array([1.0, 2.0, 4.0]), 75))
@@ -109,7 +112,8 @@ def percentile(
     """
     check_no_out("percentile", out)
     how = (method, bool(keepdims), False)
-    return _quantile("percentile", a, _fraction(a, q), axis, how, weights)
+    found = _quantile("percentile", a, _fraction(a, q), axis, how, weights)
+    return placed(found, out_sharding)
 
 
 def _fraction(a: Any, q: Any) -> Any:

@@ -11,7 +11,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.trace import Tracer
 from covector.errors import ArgumentError, ConcretizationTypeError, TypeMismatch
-from covector.numpy.axes import canonical_axis, canonical_shape
+from covector.numpy.axes import canonical_axis, canonical_shape, placed
 from covector.numpy.cumulative import cumsum
 from covector.numpy.promote import broadcast_to
 from covector.numpy.reshaping import ravel, reshape
@@ -47,7 +47,12 @@ def tile(A: Any, reps: Any) -> Array:
 
 
 def repeat(
-    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: Any = None
+    a: Any,
+    repeats: Any,
+    axis: int | None = None,
+    *,
+    total_repeat_length: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """``a`` with each element repeated in place.
 
@@ -68,6 +73,11 @@ def repeat(
     elif not x.type.ndim:
         x = reshape(x, (1,))
     k = canonical_axis("repeat", axis, x.type.ndim)
+    return placed(_repeat(x, repeats, k, total_repeat_length), out_sharding)
+
+
+def _repeat(x: Any, repeats: Any, k: int, total_repeat_length: Any) -> Any:
+    """``x`` with its parts along axis k repeated."""
     n = x.type.shape[k]
     if isinstance(repeats, Tracer):
         return _repeat_traced(x, repeats, k, total_repeat_length)

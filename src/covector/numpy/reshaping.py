@@ -13,7 +13,7 @@ from covector.core.convert import as_array
 from covector.core.types import Shape
 from covector.errors import ArgumentError, AxisError, TypeMismatch
 from covector.numpy import promote
-from covector.numpy.axes import canonical_axes, canonical_shape
+from covector.numpy.axes import canonical_axes, canonical_shape, placed
 from covector.ops.broadcasting import BroadcastInDim, zeros
 from covector.ops.slicing import Slice
 from covector.ops.transposing import Reshape, Transpose
@@ -33,7 +33,14 @@ __all__ = [
 ]
 
 
-def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Array:
+def reshape(
+    a: Any,
+    shape: Any,
+    order: str = "C",
+    *,
+    copy: bool | None = None,
+    out_sharding: Any = None,
+) -> Array:
     """The elements of ``a`` in another shape.
 
     Args:
@@ -41,6 +48,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
       shape: lengths; one of them may be −1, which stands for what is left.
       order: ``"C"``: the last axis runs fastest; ``"F"``: the first.
       copy: accepted for NumPy's sake; arrays are immutable, so it makes no difference.
+      out_sharding: where the result is to be.
 
     Raises:
       TypeMismatch: the numbers of elements differ.
@@ -52,9 +60,9 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     x = as_array(a, "reshape")
     wanted = _fill_unknown(x.type, canonical_shape("reshape", shape))
     if order == "C":
-        return x if wanted == x.type.shape else Reshape(wanted)(x)
+        return placed(x if wanted == x.type.shape else Reshape(wanted)(x), out_sharding)
     if order == "F":
-        return _reversed(Reshape(wanted[::-1])(_reversed(x)))
+        return placed(_reversed(Reshape(wanted[::-1])(_reversed(x))), out_sharding)
     raise ArgumentError(f"reshape: order must be 'C' or 'F', but got {order!r}.")
 
 
@@ -81,7 +89,7 @@ def _fill_unknown(type: Any, shape: Shape) -> Shape:
     return tuple([type.size // known if n == -1 else n for n in shape])
 
 
-def ravel(a: Any, order: str = "C") -> Array:
+def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     """The elements of ``a`` along one axis, in row-major order (``"F"``: column-major).
 
     >>> import covector.numpy as cnp
@@ -89,7 +97,8 @@ def ravel(a: Any, order: str = "C") -> Array:
     [1, 3, 2, 4]
     """
     x = as_array(a, "ravel")
-    return reshape(x, (x.type.size,), "C" if order in ("A", "K") else order)
+    order = "C" if order in ("A", "K") else order
+    return reshape(x, (x.type.size,), order, out_sharding=out_sharding)
 
 
 def squeeze(a: Any, axis: Any = None) -> Array:
@@ -151,7 +160,7 @@ def broadcast_shapes(*shapes: Any) -> Shape:
         ) from None
 
 
-def broadcast_to(array: Any, shape: Any) -> Array:
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     """``array`` repeated along new axes, and along those of length 1, to fill
     ``shape``.
 
@@ -170,7 +179,7 @@ def broadcast_to(array: Any, shape: Any) -> Array:
             f"broadcast_to cannot spread {x.type} over the shape {wanted}: seen from "
             "the right, each of its lengths must be 1 or the one wanted."
         )
-    return promote.broadcast_to(x, wanted)
+    return placed(promote.broadcast_to(x, wanted), out_sharding)
 
 
 def broadcast_arrays(*args: Any) -> list[Array]:

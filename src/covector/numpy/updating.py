@@ -13,7 +13,7 @@ and where ``x`` is not used afterwards, no copy is made.
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -22,7 +22,8 @@ from covector.core import dtypes
 from covector.core.array_like import Array, link
 from covector.core.convert import as_array, scalar
 from covector.core.promotion import promote, python_scalar_type
-from covector.errors import IntegerOverflow
+from covector.errors import ArgumentError, IntegerOverflow
+from covector.numpy.axes import placed
 from covector.numpy.index_parsing import canonical_index, select
 from covector.numpy.indexing import (
     CLIP,
@@ -46,6 +47,16 @@ from covector.ops.broadcasting import filled
 from covector.ops.casting import convert
 from covector.ops.selection import where
 from covector.ops.windows import GatherScatterMode
+
+
+class How(TypedDict, total=False):
+    """The keywords that the methods of ``Place`` take."""
+
+    indices_are_sorted: bool
+    unique_indices: bool
+    mode: str | GatherScatterMode | None
+    wrap_negative_indices: bool
+    out_sharding: Any
 
 
 class At:
@@ -90,6 +101,7 @@ class Place:
         ``"clip"`` changes the nearest element, ``"promise_in_bounds"`` says that it
         does not occur.
       wrap_negative_indices: False keeps negative indices in arrays outside.
+      out_sharding: where the result is to be.
 
     >>> import covector.numpy as cnp
     >>> x = cnp.zeros(4)
@@ -106,56 +118,56 @@ class Place:
     def __repr__(self) -> str:
         return f"Place({self.array!r}, {self.index!r})"
 
-    def set(self, values: Any, **access: Any) -> Array:
+    def set(self, values: Any, **how: Unpack[How]) -> Array:
         """``x`` with these elements replaced."""
-        return update(self.array, self.index, SET, values, **access)
+        return update(self.array, self.index, SET, values, **how)
 
-    def add(self, values: Any, **access: Any) -> Array:
+    def add(self, values: Any, **how: Unpack[How]) -> Array:
         """``x`` with values added to these elements."""
-        return update(self.array, self.index, ADD, values, **access)
+        return update(self.array, self.index, ADD, values, **how)
 
-    def subtract(self, values: Any, **access: Any) -> Array:
+    def subtract(self, values: Any, **how: Unpack[How]) -> Array:
         """``x`` with values subtracted from these elements."""
         values = _values(values, self.array.type)
-        return update(self.array, self.index, ADD, neg(values), **access)
+        return update(self.array, self.index, ADD, neg(values), **how)
 
-    def multiply(self, values: Any, **access: Any) -> Array:
+    def multiply(self, values: Any, **how: Unpack[How]) -> Array:
         """``x`` with these elements multiplied."""
-        return update(self.array, self.index, MULTIPLY, values, **access)
+        return update(self.array, self.index, MULTIPLY, values, **how)
 
     mul = multiply
 
-    def divide(self, values: Any, **access: Any) -> Array:
+    def divide(self, values: Any, **how: Unpack[How]) -> Array:
         """``x`` with these elements divided; integers become floating-point numbers."""
-        return self.array / self._of_ones(values, access)
+        return self.array / self._of_ones(values, how)
 
-    def power(self, values: Any, **access: Any) -> Array:
+    def power(self, values: Any, **how: Unpack[How]) -> Array:
         """``x`` with these elements raised to powers."""
-        return self.array ** self._of_ones(values, access)
+        return self.array ** self._of_ones(values, how)
 
-    def _of_ones(self, values: Any, access: dict[str, Any]) -> Array:
+    def _of_ones(self, values: Any, how: How) -> Array:
         """Ones with these elements multiplied."""
         ones = filled(1, self.array.type.strong())
-        return update(ones, self.index, MULTIPLY, values, **access)
+        return update(ones, self.index, MULTIPLY, values, **how)
 
-    def min(self, values: Any, **access: Any) -> Array:
+    def min(self, values: Any, **how: Unpack[How]) -> Array:
         """``x`` with these elements replaced where a value is smaller."""
-        return update(self.array, self.index, MINIMUM, values, **access)
+        return update(self.array, self.index, MINIMUM, values, **how)
 
-    def max(self, values: Any, **access: Any) -> Array:
+    def max(self, values: Any, **how: Unpack[How]) -> Array:
         """``x`` with these elements replaced where a value is larger."""
-        return update(self.array, self.index, MAXIMUM, values, **access)
+        return update(self.array, self.index, MAXIMUM, values, **how)
 
-    def apply(self, func: Callable[[Array], Array], **access: Any) -> Array:
+    def apply(self, func: Callable[[Array], Array], **how: Unpack[How]) -> Array:
         """``x`` with a function applied to these elements, once to each.
 
         The function is called with arrays and must treat each element by itself.
         """
         x = self.array
         change = Change(lambda old, _: convert(as_array(func(old)), x.type.dtype))
-        return update(x, self.index, change, scalar(1, x.type.dtype), **access)
+        return update(x, self.index, change, scalar(1, x.type.dtype), **how)
 
-    def get(self, *, mode: Any = None, fill_value: Any = None, **access: Any) -> Array:
+    def get(self, *, fill_value: Any = None, **how: Unpack[How]) -> Array:
         """``x[index]``, with a choice of what is read outside the array.
 
         Args:
@@ -169,12 +181,32 @@ class Place:
         >>> print(cnp.arange(3.0).at[cnp.array([1, 7])].get(mode="fill"))
         [ 1. nan]
         """
-        how = Access(access_mode(mode, CLIP), fill_text(fill_value), **access)
+        access = _access(CLIP, fill_text(fill_value), **how)
         x, parts, arrays = canonical_index(self.array, self.index)
         selection = select(x.type, parts)
         if arrays or selection.outside:
-            return read(x, selection, arrays, how)
-        return index(self.array, self.index)
+            found = read(x, selection, arrays, access)
+        else:
+            found = index(self.array, self.index)
+        return placed(found, how.get("out_sharding"))
+
+
+def _access(
+    default: GatherScatterMode,
+    fill: int | str | None = None,
+    *,
+    mode: Any = None,
+    out_sharding: Any = None,
+    **promises: Any,
+) -> Access:
+    """How places are taken, from the keywords of a method."""
+    unknown = promises.keys() - How.__annotations__.keys()
+    if unknown:
+        raise ArgumentError(
+            f"the methods of x.at[...] take the keywords {tuple(How.__annotations__)}, "
+            f"but got {tuple(sorted(unknown))}."
+        )
+    return Access(access_mode(mode, default), fill, **promises)
 
 
 def access_mode(mode: Any, default: GatherScatterMode) -> GatherScatterMode:
@@ -190,15 +222,13 @@ def fill_text(value: Any) -> int | str | None:
     return int(number) if isinstance(number, bool | int) else repr(number)
 
 
-def update(
-    x: Any, idx: Any, change: Change, values: Any, *, mode: Any = None, **access: Any
-) -> Any:
+def update(x: Any, idx: Any, change: Change, values: Any, **how: Unpack[How]) -> Any:
     """``x`` with the elements at an index changed."""
-    how = (
-        DROP
-        if mode is None and not access
-        else Access(access_mode(mode, FILL_OR_DROP), **access)
-    )
+    out = _update(x, idx, change, values, _access(FILL_OR_DROP, **how) if how else DROP)
+    return placed(out, how.get("out_sharding"))
+
+
+def _update(x: Any, idx: Any, change: Change, values: Any, access: Access) -> Any:
     values = _values(values, x.type)
     masked = only_mask(x.type, idx)
     if masked is not None:
@@ -207,7 +237,7 @@ def update(
             return _update_masked(x, *masked, change, found)
         check_known(masked[0], values, x.type)
     base, parts, arrays = canonical_index(x, idx)
-    out = write(base, parts, arrays, change, values, how)
+    out = write(base, parts, arrays, change, values, access)
     return out.reshape(x.type.shape) if base is not x else out
 
 
