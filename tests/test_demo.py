@@ -146,3 +146,20 @@ def test_a_report_without_mistakes_says_so(tmp_path):
     page = (tmp_path / "report.html").read_text()
     assert "every one of the 7 test images is read correctly" in page
     assert "a &lt; b &amp; c" in page
+
+
+def test_a_report_with_many_mistakes_says_that_it_shows_a_few(tmp_path):
+    example = report.Example(np.zeros((8, 8), np.float32), 3, "→ 8, 90%")
+    findings = report.Findings(
+        accuracy=0.9,
+        tested=50,
+        figures={},
+        losses=[[2.0, 1.0]],
+        mistakes=[example] * 3,
+        hardest=[],
+        jaxpr="",
+        versions={},
+    )
+    report.write(findings, tmp_path / "report.html")
+    page = " ".join((tmp_path / "report.html").read_text().split())
+    assert "Of 50 images it gets 5 wrong; these are the 3 it is surest of." in page

@@ -153,7 +153,6 @@ __all__ = [
     "local_device_count",
     "local_devices",
     "make_jaxpr",
-    "named_scope",
     "nn",
     "numpy",
     "numpy_dtype_promotion",

@@ -43,7 +43,7 @@ def convolve(layer: Layer, image: Array, stride: int) -> Array:
         padding="SAME",
         dimension_numbers=("NHWC", "HWIO", "NHWC"),
     )
-    return out[0] + layer["biases"]
+    return cnp.squeeze(out, axis=0) + layer["biases"]
 
 
 def dense(layer: Layer, features: Array) -> Array:

@@ -11,6 +11,7 @@ from matplotlib import rc_context
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
+from matplotlib.ticker import MaxNLocator
 
 # What matplotlib would write into each picture about its making.
 UNSAID = ("Creator", "Date", "Format", "Type")
@@ -45,19 +46,27 @@ class Findings:
     jaxpr: str
     versions: dict[str, str]
 
+    @property
+    def right(self) -> int:
+        """How many of the test images are read correctly."""
+        return round(self.accuracy * self.tested)
+
 
 def loss_curve(losses: list[list[float]]) -> str:
     """The loss of every step, and the mean of every epoch, as SVG."""
     per_epoch = len(losses[0])
     steps = np.arange(1, len(losses) * per_epoch + 1) / per_epoch
-    epochs = np.arange(1, len(losses) + 1)
+    middles = np.arange(len(losses)) + 0.5
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "", "font.size": 11}):
         figure = Figure(figsize=(9, 3.2), layout="constrained")
         axes = figure.add_subplot()
         axes.semilogy(steps, np.ravel(losses), color="#a5b4fc", lw=0.8, label="step")
         means = np.mean(losses, axis=1)
-        axes.semilogy(epochs, means, color="#4338ca", lw=2, label="mean of the epoch")
+        axes.semilogy(
+            middles, means, ".-", color="#4338ca", lw=2, label="mean of the epoch"
+        )
         axes.set(xlabel="epoch", ylabel="loss")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.margins(x=0.01)
         axes.grid(color="#e5e7eb", lw=0.6)
         axes.spines[["top", "right"]].set_visible(False)

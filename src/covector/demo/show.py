@@ -109,8 +109,7 @@ def hardest(digits: Digits, norms: np.ndarray) -> list[report.Example]:
 def summary(findings: report.Findings) -> Table:
     """The figures as a table for the terminal."""
     table = Table(show_header=False, box=None)
-    right = round(findings.accuracy * findings.tested)
-    accuracy = f"{findings.accuracy:.2%} ({right} of {findings.tested})"
+    accuracy = f"{findings.accuracy:.2%} ({findings.right} of {findings.tested})"
     table.add_row("test accuracy", f"[bold]{accuracy}[/]")
     for name, value in findings.figures.items():
         table.add_row(name, value)
