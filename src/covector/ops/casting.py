@@ -73,6 +73,9 @@ class ConvertElementType(Primitive):
 def _saturate(x: Any, to: np.dtype) -> Any:
     """Float to integer as XLA does it: clamp to the range, NaN to zero."""
     limits = iinfo(to)
+    # What is in range, as most often all is, needs no further look.
+    if x.size and float(limits.min) <= x.min() and x.max() < float(limits.max):
+        return x.astype(to)
     wide = np.nan_to_num(
         np.asarray(x, np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf
     )
