@@ -119,7 +119,7 @@ def test_weak_types_survive_a_pickle():
 
 def test_a_traced_value_cannot_be_pickled():
     with pytest.raises(
-        errors.ConcretizationTypeError, match="Pickling needs .* values"
+        errors.ConcretizationTypeError, match=r"Pickling needs .* values"
     ):
         cv.jit(lambda x: pickle.dumps(x) and x)(1.0)
 

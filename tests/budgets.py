@@ -1,0 +1,162 @@
+"""Budgets: how many Python calls the warm paths take.
+
+Times differ from run to run; the number of Python functions entered does not. A change
+that makes a path longer fails here, and the number is raised only on purpose. Each
+budget is what the path takes now.
+"""
+
+import gc
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+from covector import options
+
+X = cnp.asarray(np.arange(4, dtype=np.float32))
+ONE = cnp.asarray(np.float32(1))
+
+
+@pytest.fixture(autouse=True)
+def unchecked_programs():
+    """As users run: programs are not checked."""
+    before = options.settings.check_programs
+    options.settings.check_programs = False
+    yield
+    options.settings.check_programs = before
+
+
+def python_calls(fun, *args):
+    """The Python functions, by name, that a warm ``fun(*args)`` enters."""
+    for _ in range(3):
+        fun(*args)
+    entered = Counter()
+
+    def note(frame, event, _):
+        if event == "call":
+            entered[frame.f_code.co_qualname] += 1
+
+    gc.disable()  # finalizers are calls as well
+    sys.setprofile(note)
+    try:
+        fun(*args)
+    finally:
+        sys.setprofile(None)
+        gc.enable()
+    del entered[fun.__qualname__]
+    return entered
+
+
+def within(budget, entered):
+    assert entered.total() <= budget, dict(entered)
+
+
+def per_operation(transformed, few=10, many=30):
+    """Python calls that one more operation costs under a transformation."""
+
+    def chain(n):
+        def f(x):
+            for _ in range(n):
+                x = cnp.sin(x)
+            return x
+
+        return python_calls(lambda: transformed(f)).total()
+
+    return (chain(many) - chain(few)) / (many - few)
+
+
+# -- eager -----------------------------------------------------------------------------
+
+EAGER = {
+    "x + x": (lambda: X + X, 7),
+    "x + 1.0": (lambda: X + 1.0, 12),
+    "sin": (lambda: cnp.sin(X), 6),
+    "x[1]": (lambda: X[1], 6),
+    "sum": (lambda: cnp.sum(X), 18),
+    "zeros": (lambda: cnp.zeros(4), 12),
+    "array": (lambda: cnp.array([1.0, 2.0]), 14),
+}
+
+
+@pytest.mark.parametrize(("call", "budget"), EAGER.values(), ids=EAGER)
+def test_an_eager_operation(call, budget):
+    within(budget, python_calls(call))
+
+
+# -- transformed -----------------------------------------------------------------------
+
+
+def test_an_operation_forward_and_backward_under_grad():
+    assert per_operation(lambda f: cv.grad(f)(ONE)) <= 33
+
+
+def test_an_operation_under_vmap():
+    assert per_operation(lambda f: cv.vmap(f)(X)) <= 18
+
+
+def test_an_operation_that_is_written_down():
+    assert per_operation(lambda f: cv.make_jaxpr(f)(X)) <= 12
+
+
+def test_a_small_gradient():
+    def loss(x):
+        return cnp.sum(cnp.sin(x) * x)
+
+    gradient = cv.grad(loss)
+    within(190, python_calls(lambda: gradient(X)))
+
+
+# -- jit -------------------------------------------------------------------------------
+
+
+@cv.jit
+def add_one(p):
+    return cv.tree.map(lambda x: x + 1, p)
+
+
+def test_a_warm_jitted_call():
+    within(6, python_calls(lambda: add_one(X)))
+
+
+def test_a_warm_jitted_call_costs_one_call_per_further_result():
+    few, many = ({i: X for i in range(n)} for n in (10, 50))
+    more = python_calls(lambda: add_one(many)) - python_calls(lambda: add_one(few))
+    within(40, more)
+
+
+def test_a_warm_jitted_call_with_numpy_arguments():
+    values = np.ones(4, np.float32)
+    within(33, python_calls(lambda: add_one(values)))
+
+
+def test_a_warm_jitted_call_with_a_static_argument():
+    scaled = cv.jit(lambda x, n: x * n, static_argnums=1)
+    within(32, python_calls(lambda: scaled(X, 3)))
+
+
+def test_a_warm_checkpointed_gradient_traces_nothing():
+    gradient = cv.grad(cv.checkpoint(cnp.sin))
+    entered = python_calls(lambda: gradient(ONE))
+    assert "StagingTrace.process" in entered  # the linear part is written down …
+    assert entered["StagingTrace.process"] <= 2  # … and nothing else
+    within(140, entered)
+
+
+# -- import ----------------------------------------------------------------------------
+
+
+def test_the_modules_that_importing_covector_loads():
+    code = "import sys, covector; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    loaded = done.stdout.split()
+    own = [m for m in loaded if m.split(".")[0] == "covector"]
+    assert len(own) <= 200
+    unneeded = ["jax", "scipy", "matplotlib", "sklearn", "opt_einsum", "torch"]
+    unneeded += ["covector.nn", "covector.random", "covector.demo", "covector.cli"]
+    assert [m for m in unneeded if m in loaded] == []
