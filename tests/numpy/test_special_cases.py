@@ -198,6 +198,19 @@ def test_frexp_and_ldexp_undo_each_other_over_the_whole_range(dtype):
         np.testing.assert_array_equal(np.asarray(join(mantissa, exponent)), x)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("n", [-5000, -140, -20, 0, 7, 39, 200, 5000])
+def test_ldexp_takes_numbers_from_end_to_end(dtype, n):
+    x = np.array([0.0, 1.0, -3.0, 2.0**-14, np.inf, np.nan], dtype)
+    with np.errstate(all="ignore"):
+        wanted = np.ldexp(x, n)
+    wanted = np.where(np.abs(wanted) < np.finfo(dtype).tiny, 0, wanted)
+    for fun in (cnp.ldexp, cv.jit(cnp.ldexp)):
+        got = np.asarray(fun(x, n))
+        got = np.where(np.abs(got) < np.finfo(dtype).tiny, 0, got)
+        np.testing.assert_array_equal(got, wanted)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 def test_spacing_is_the_distance_to_the_next_number(dtype):
     x = np.array([0.0, 1.0, -3.0, 1e-3, 100.0, 6e4]).astype(cnp.dtype(dtype))

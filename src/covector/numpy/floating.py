@@ -18,7 +18,7 @@ from covector.ops.broadcasting import filled
 from covector.ops.casting import BitcastConvertType, convert
 from covector.ops.comparison import eq, ge, gt, is_finite, lt, ne
 from covector.ops.complex import complex_, imag, real
-from covector.ops.extrema import max_
+from covector.ops.extrema import clamp, max_
 from covector.ops.identities import stop_gradient
 from covector.ops.magnitude import abs_
 from covector.ops.selection import where
@@ -242,11 +242,14 @@ def _ldexp_on_host(x: Any, n: Any) -> Any:
 
 @fused(host=_ldexp_on_host)
 def _ldexp(x: Any, n: Any) -> Any:
-    # Two factors each fit the dtype where their product does not.
-    dtype = x.type.dtype
-    half = bitwise.shift_right_arithmetic(n, scalar(1, n.type.dtype, True))
-    for part in (half, arithmetic.sub(n, half)):
-        x = arithmetic.mul(x, _power_of_two(part, dtype))
+    # Three powers that fit the dtype make up any that takes it from end to end.
+    dtype, limits = x.type.dtype, finfo(x.type.dtype)
+    bounds = (int(limits.minexp), int(limits.maxexp) - 1)
+    low, high = (scalar(k, n.type.dtype, True) for k in bounds)
+    for parts in (3, 2, 1):
+        share = arithmetic.div(n, scalar(parts, n.type.dtype, True))
+        x = arithmetic.mul(x, _power_of_two(clamp(low, share, high), dtype))
+        n = arithmetic.sub(n, share)
     return x
 
 
