@@ -24,7 +24,7 @@ docs: .venv/ready-docs   ## the documentation as a site in dist/site
 	$(BIN)/mkdocs build --strict -q
 
 clean:                   ## forget everything that was built
-	rm -rf .venv dist report.html .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv dist report.html .hypothesis .pytest_cache .ruff_cache .import_linter_cache
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv && $(BIN)/pip install -q -e '.[dev,demo]' && touch $@
