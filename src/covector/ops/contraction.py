@@ -9,6 +9,7 @@ free axes i and j in one, contracted axes k in both and not in the result.
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -110,6 +111,7 @@ class DotGeneral(Primitive):
                     f"the lengths {tuple(lengths[0])} and {tuple(lengths[1])}."
                 )
 
+    @lru_cache(4096)  # noqa: B019  operations live for ever in any case
     def sides(self, left: int, right: int) -> tuple[Side, Side]:
         """The axes of operands of these ranks."""
         (contracted, others), (batch, other_batch) = self.dimension_numbers
@@ -146,11 +148,18 @@ class DotGeneral(Primitive):
     def _product(self, lhs: Any, rhs: Any) -> Any:
         """The operands as batches of matrices, multiplied as such."""
         left, right = self.sides(lhs.ndim, rhs.ndim)
-        batch, rows, terms = [[lhs.shape[a] for a in axes] for axes in left]
-        columns = [rhs.shape[a] for a in right.free]
-        n, m, k, p = map(math.prod, (batch, rows, terms, columns))
         lhs = lhs.transpose(left.batch + left.free + left.contracted)
         rhs = rhs.transpose(right.batch + right.contracted + right.free)
+        if len(left.free) == len(left.contracted) == len(right.free) == 1:
+            return np.matmul(lhs, rhs)
+        outer, inner = len(left.batch), len(left.batch) + len(left.free)
+        batch, rows, terms = (
+            lhs.shape[:outer],
+            lhs.shape[outer:inner],
+            lhs.shape[inner:],
+        )
+        columns = rhs.shape[outer + len(terms) :]
+        n, m, k, p = [math.prod(lengths) for lengths in (batch, rows, terms, columns)]
         product = np.matmul(lhs.reshape(n, m, k), rhs.reshape(n, k, p))
         return product.reshape((*batch, *rows, *columns))
 
