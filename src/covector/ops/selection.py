@@ -74,13 +74,12 @@ class SelectN(Elementwise):
                 cotangent_of.append(None)
         return cotangent_of
 
-    def lower(self, ctx: Any, which: Any, *cases: Any) -> Any:
+    def lower(self, ctx: Any, *operands: Any) -> Any:
         index, (out,) = ctx.in_types[0], ctx.out_types
-        which, *cases = spread_operands(ctx, (which, *cases))
+        which, chosen, *others = spread_operands(ctx, operands)
         if dtypes.is_bool(index.dtype):
-            return ctx.op("stablehlo.select", [which, cases[1], cases[0]])
-        chosen = cases[0]
-        for k, case in enumerate(cases[1:], start=1):
+            return ctx.op("stablehlo.select", [which, *others, chosen])
+        for k, case in enumerate(others, start=1):
             reached = ctx.op(
                 "stablehlo.compare",
                 [which, ctx.constant(k, out.with_dtype(index.dtype))],
@@ -88,7 +87,7 @@ class SelectN(Elementwise):
                 comparison_direction="#stablehlo<comparison_direction GE>",
             )
             chosen = ctx.op("stablehlo.select", [reached, case, chosen])
-        return chosen if len(cases) > 1 else cases
+        return chosen
 
 
 select_n = SelectN()

@@ -31,12 +31,12 @@ class Special(Sloped):
     host_limit = _FEW
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
-        operands, (out,) = spread_operands(ctx, operands), ctx.out_types
+        full, (out,) = spread_operands(ctx, operands), ctx.out_types
         if out.dtype.itemsize >= 4:
-            return ctx.op(self.hlo, operands)
-        wide = out.with_dtype(dtypes.float32)
-        operands = [ctx.op("stablehlo.convert", [x], [wide]) for x in operands]
-        return ctx.op("stablehlo.convert", [ctx.op(self.hlo, operands, [wide])])
+            return ctx.op(self.hlo, full)
+        type_ = out.with_dtype(dtypes.float32)
+        wide = [ctx.op("stablehlo.convert", [x], [type_]) for x in full]
+        return ctx.op("stablehlo.convert", [ctx.op(self.hlo, wide, [type_])])
 
 
 def _by_element(function: Callable[[float], float]) -> Any:
