@@ -282,6 +282,17 @@ def test_rules_that_close_over_traced_values_under(around):
     assert cv.jit(cv.vmap(cv.grad(f)))(*pairs).tolist() == [10.0, 20.0]
 
 
+@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
+def test_collectives_in_a_rule_find_the_axis_of_the_batch_under(around):
+    f = cv.custom_jvp(lambda x: lax.psum(x, "i"))
+    f.defjvp(lambda p, t: (f(*p), 10 * lax.psum(t[0], "i")))
+    x = cnp.array([1.0, 2.0, 3.0])
+    assert cv.vmap(around(f), axis_name="i")(x).tolist() == [6.0] * 3
+    gradient = cv.vmap(cv.grad(around(f)), axis_name="i")
+    assert gradient(x).tolist() == [30.0] * 3
+    assert cv.jit(gradient)(x).tolist() == [30.0] * 3
+
+
 def test_the_row_of_a_scan_in_a_closure():
     def through(x):
         return lax.scan(lambda c, a: (closing(c, a), None), x, cnp.array([2.0, 3.0]))[0]

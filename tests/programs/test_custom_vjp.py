@@ -220,6 +220,24 @@ def test_a_value_that_moves_in_a_closure_must_be_an_argument():
         cv.grad(closing, argnums=1)(2.0, 3.0)
 
 
+def test_collectives_in_either_rule_find_the_axis_of_the_batch(around):
+    def bwd(_, ct):
+        return (10 * lax.psum(ct, "i"),)
+
+    def total(x):
+        return lax.psum(x, "i")
+
+    f = around(with_rules(total, lambda x: (total(x), None), bwd))
+    g = around(with_rules(lambda x: x, lambda x: (x, None), bwd))
+    x = cnp.array([1.0, 2.0, 3.0])
+    assert cv.vmap(f, axis_name="i")(x).tolist() == [6.0] * 3
+    assert cv.vmap(g, axis_name="i")(x).tolist() == [1.0, 2.0, 3.0]
+    for h in (f, g):
+        gradient = cv.vmap(cv.grad(h), axis_name="i")
+        assert gradient(x).tolist() == [30.0] * 3
+        assert cv.jit(gradient)(x).tolist() == [30.0] * 3
+
+
 # -- zeros and errors ------------------------------------------------------------------
 
 

@@ -211,11 +211,14 @@ class Primitive(metaclass=Interned):
         )
 
 
-class AnyAxis(tuple):
-    """The ``axis_names`` of what carries functions: it may name any axis."""
+class AnyAxis:
+    """Among the ``axis_names`` of what carries functions: it may be any axis."""
 
-    def __contains__(self, name: object) -> bool:
+    def __eq__(self, name: object) -> bool:
         return True
+
+    def __hash__(self) -> int:
+        return id(self)
 
 
 class Plan:

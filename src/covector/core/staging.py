@@ -102,7 +102,7 @@ class StagingTrace(Trace):
             outs = op.plans[signature].outs  # type: ignore[attr-defined]
         except (AttributeError, KeyError):
             outs = op.plan(signature).outs
-        known = not traced and op.pure and not op.axis_names
+        known = not traced and op.pure and not (self.axes and op.axis_names)
         if known and _is_known(atoms, types, outs):
             return _evaluate(op, atoms)
         line = user_line() if self.lines else None

@@ -46,7 +46,7 @@ class CustomJVP(Primitive):
     interned = False
     multiple_results = True
     name = "custom_jvp_call"
-    axis_names = AnyAxis()
+    axis_names = (AnyAxis(),)
 
     fun: Callable[..., Sequence[Any]]
     rule: FlatRule

@@ -60,7 +60,7 @@ class CustomVJP(Primitive):
     interned = False
     multiple_results = True
     name = "custom_vjp_call"
-    axis_names = AnyAxis()
+    axis_names = (AnyAxis(),)
 
     fun: Callable[..., Sequence[Any]]
     fwd: Callable[[Sequence[Any], Sequence[bool]], Forward]
@@ -270,7 +270,7 @@ class PullBack(Primitive):
     interned = False
     multiple_results = True
     name = "custom_vjp_pull_back"
-    axis_names = AnyAxis()
+    axis_names = (AnyAxis(),)
 
     bwd: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
     residual_count: int
