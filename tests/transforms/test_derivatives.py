@@ -120,6 +120,14 @@ def test_linearize_gives_float0_for_integers():
     assert moved["i"].dtype == cv.float0
 
 
+def test_a_number_as_the_tangent_of_an_integer_is_refused():
+    with pytest.raises(errors.TypeMismatch, match=r"i32\[\].*float0.*It got 1\.0"):
+        cv.jvp(lambda i: i * 2.0, (3,), (1.0,))
+    _, pull = cv.vjp(lambda x: (x, 3), 1.0)
+    with pytest.raises(errors.TypeMismatch, match="cotangent is of dtype float0"):
+        pull((1.0, 0))
+
+
 # -- auxiliary results -----------------------------------------------------------------
 
 WITH_AUX = {

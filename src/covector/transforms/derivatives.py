@@ -294,7 +294,12 @@ def cotangents_of(
 def _matching(x: Any, type: ArrayType, who: str, what: str) -> Any:
     """A tangent or cotangent of a value of ``type``; None where it is trivial."""
     if not moves(type):
-        return None
+        if x is None or getattr(x, "dtype", None) == dtypes.float0:
+            return None
+        raise TypeMismatch(
+            f"{who} has a value of type {type}, which does not move, so its {what} is of "
+            f"dtype float0: numpy.zeros({type.shape}, covector.float0). It got {x!r}."
+        )
     if not isinstance(x, Array):
         x = (
             scalar(x, type.dtype)
