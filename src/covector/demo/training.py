@@ -77,8 +77,9 @@ class Training:
                     self.state, self.digits, rows, self.shift_key, rate
                 )
                 losses.append(loss)
-            # The steps run while Python prepares the next ones; only here does it wait.
-            losses = cnp.stack(losses).tolist()
+            # On a device of its own, steps run while Python prepares the next ones; only
+            # here does it wait.
+            losses = [float(loss) for loss in losses]
             yield Epoch(self.state, losses, perf_counter() - started)
 
     def batches(self, epoch: int) -> Array:
