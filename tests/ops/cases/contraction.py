@@ -18,6 +18,10 @@ def _z(*shape):
     return _x(*shape) + 1j * _x(*shape)
 
 
+def _einsum(subscripts):
+    return lambda x, y: np.einsum(subscripts, x, y)
+
+
 def _dot(contracting, batch=((), ()), **parameters):
     return DotGeneral((contracting, batch), **parameters)
 
@@ -70,6 +74,15 @@ CASES = [
         (_x(3), _x(3)),
         np.multiply,
         name="only batch axes",
+    ),
+    # On a CPU these are formed term by term.
+    Case(_dot(((2,), (1,)), ((0,), (0,))), (_x(17, 2, 3), _x(17, 3, 2)), np.matmul),
+    Case(_dot(((1,), (1,)), ((0,), (0,))), (_z(16, 3), _z(16, 3)), _einsum("bk,bk->b")),
+    Case(
+        _dot(((4, 1), (0, 3)), ((3, 0), (2, 1))),
+        (_x(2, 2, 3, 8, 2), _x(2, 2, 8, 2, 2)),
+        _einsum("blicm,mbcln->cbin"),
+        second_order=False,
     ),
     Case(_matmul, (_x(2, 0), _x(0, 4)), np.matmul),
     Case(_matmul, (_x(0, 3), _x(3, 4)), np.matmul),
