@@ -70,7 +70,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
 def draw_order(key: Any, *, shape: Shape, axis: int) -> Any:
     """Along ``axis``, the places 0 … n − 1 in a random order."""
     kind = dtypes.default_int(options.current().enable_x64)
-    order = None
+    order: Any = None
     # With n³ below 2³², the chance that any two of n keys are equal is below 1/n.
     for _ in range(ceil(3 * log(max(2, prod(shape))) / log(2**32 - 1))):
         key, subkey = Unstack(0)(operations.split(key, (2,)))

@@ -118,14 +118,14 @@ def _poisson_hat(lam: Any) -> Hat:
 
 
 def _rejected(key: Any, hat: Hat, unused: Any) -> Any:
-    """Numbers of the distribution, by rejection; none where all are unused."""
+    """Numbers of the distribution, by rejection; 0 where all are unused."""
     shape, dtype = hat.a.type.shape, hat.a.type.dtype
 
     def going(carry: Any) -> Any:
-        return ~carry[1].all()
+        return (carry[1] < 0).any()
 
     def step(carry: Any) -> Any:
-        key, done, found = carry
+        key, found = carry
         key, for_u, for_v = subkeys(key, 3)
         u = draw_unit(for_u, shape=shape, dtype=dtype) - 0.5
         v = draw_unit(for_v, shape=shape, dtype=dtype)
@@ -135,10 +135,10 @@ def _rejected(key: Any, hat: Hat, unused: Any) -> Any:
         below = log_height <= hat.log_probability(k)
         at_once = (rest >= 0.07) & (v <= hat.squeeze)
         accepted = at_once | (~hat.impossible(k, rest, v) & below)
-        return key, done | accepted, cnp.where(accepted, k, found)
+        return key, cnp.where(accepted, k, found)
 
-    nobody = cnp.broadcast_to(unused.all(), shape)
-    return repeat(going, step, (key, nobody, cnp.full_like(hat.a, -1)))[2]
+    nothing = cnp.where(unused.all(), cnp.zeros_like(hat.a), -1)
+    return repeat(going, step, (key, nothing))[1]
 
 
 # -- binomial --------------------------------------------------------------------------

@@ -21,13 +21,11 @@ from typing import Any
 
 from covector import numpy as cnp
 from covector.core.array_like import Array
-from covector.core.convert import as_array, scalar
+from covector.core.convert import as_array
 from covector.core.number_info import finfo
 from covector.core.types import Shape
 from covector.errors import TypeMismatch
 from covector.ops import random as operations
-from covector.ops.broadcasting import filled
-from covector.ops.comparison import gt
 from covector.ops.gamma import random_gamma_grad
 from covector.ops.selection import where
 from covector.programs.custom_jvp import custom_jvp
@@ -125,6 +123,8 @@ def _accepted(keys: Any, a: Any) -> tuple[Any, Any, Any]:
 
     A candidate needs 1 + c·x > 0. Those that fail this draw another x, and those that
     are then rejected begin again; whichever happens, all elements take a step at once.
+    A step judges the candidates of the step before: so each number that it needs comes
+    from memory, and XLA has no reason to encrypt a counter for every use of the result.
     """
     dtype = a.type.dtype
     d = cnp.where(a >= 1, a, a + 1) - 1 / 3
@@ -132,26 +132,24 @@ def _accepted(keys: Any, a: Any) -> tuple[Any, Any, Any]:
     keys, spare = subkeys(keys, 2)
 
     def going(carry: Any) -> Any:
-        return ~carry[0].all()
+        return (carry[0] == 0).any()
 
     def step(carry: Any) -> Any:
-        done, cube, key, for_x, for_u = carry
-        for_x, now = subkeys(for_x, 2)
-        x = draw_normal(now, shape=(), dtype=dtype)
-        u = draw_unit(for_u, shape=(), dtype=dtype)
+        cube, key, for_x, x, u = carry
         v = 1 + x * c
-        inside = gt(v, scalar(0, dtype))
-        found = v * v * v
+        inside, found = v > 0, v * v * v
         accepted = inside & _accepts(x * x, found, u, d)
-        cube = where(accepted & ~done, found, cube)
-        fresh = subkeys(key, 3)
-        kept = (key, for_x, for_u)
-        again = [where(inside, f, k) for f, k in zip(fresh, kept, strict=True)]
-        return (done | accepted, cube, *again)
+        cube = cnp.where(accepted & (cube == 0), found, cube)
+        again, fresh_x, fresh_u = subkeys(key, 3)
+        for_x, now = subkeys(where(inside, fresh_x, for_x), 2)
+        x = draw_normal(now, shape=(), dtype=dtype)
+        u = cnp.where(inside, draw_unit(fresh_u, shape=(), dtype=dtype), u)
+        return cube, where(inside, again, key), for_x, x, u
 
-    nobody, nothing = filled(False, a.type.with_dtype(bool)), cnp.zeros_like(a)
-    carry = repeat(going, step, (nobody, nothing, *subkeys(keys, 3)))
-    return spare, d, carry[1]
+    # The first candidates are inside, and are rejected.
+    nothing = cnp.zeros_like(a)
+    carry = nothing, keys, keys, nothing, cnp.full_like(a, 2)
+    return spare, d, repeat(going, step, carry)[0]
 
 
 def _accepts(square: Any, cube: Any, u: Any, d: Any) -> Any:

@@ -23,6 +23,7 @@ from covector.core.types import Shape
 from covector.ops import random as operations
 from covector.ops.arithmetic import mul
 from covector.ops.complex import complex_
+from covector.ops.identities import stop_gradient
 from covector.ops.rounding import nextafter
 from covector.ops.special import erf, erf_inv
 from covector.random.arguments import (
@@ -104,8 +105,8 @@ def draw_truncated_normal(
     low, high = erf(lower / root), erf(upper / root)
     x = root * erf_inv(draw_between(key, low, high, shape=shape, dtype=dtype))
     # Rounding may have reached the bounds themselves.
-    least = nextafter(lower, scalar(np.inf, dtype))
-    most = nextafter(upper, scalar(-np.inf, dtype))
+    least = nextafter(stop_gradient(lower), scalar(np.inf, dtype))
+    most = nextafter(stop_gradient(upper), scalar(-np.inf, dtype))
     return cnp.clip(x, least, most)
 
 

@@ -1,0 +1,315 @@
+"""Draws have the distribution they are named for, however they are run."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import covector as cv
+import covector.numpy as cnp
+from covector import options, random
+from covector.random.arguments import DRAW_LIMIT
+
+KEY = random.key(2024)
+MANY = 8000
+
+#: draws, and their distribution function or, of integers, their probabilities
+CONTINUOUS = {
+    "uniform": (
+        lambda k, n: random.uniform(k, n, minval=-1, maxval=3),
+        stats.uniform(-1, 4),
+    ),
+    "normal": (random.normal, stats.norm),
+    "truncated_normal": (
+        lambda k, n: random.truncated_normal(k, -1.0, 2.0, n),
+        stats.truncnorm(-1, 2),
+    ),
+    "lognormal": (lambda k, n: random.lognormal(k, 0.7, n), stats.lognorm(0.7)),
+    "maxwell": (random.maxwell, stats.maxwell),
+    "wald": (lambda k, n: random.wald(k, 2.0, n), stats.invgauss(2.0)),
+    "exponential": (random.exponential, stats.expon),
+    "gumbel": (random.gumbel, stats.gumbel_r),
+    "gumbel of more bits": (
+        lambda k, n: random.gumbel(k, n, mode="high"),
+        stats.gumbel_r,
+    ),
+    "laplace": (random.laplace, stats.laplace),
+    "logistic": (random.logistic, stats.logistic),
+    "cauchy": (random.cauchy, stats.cauchy),
+    "rayleigh": (lambda k, n: random.rayleigh(k, 2.0, n), stats.rayleigh(scale=2)),
+    "weibull_min": (
+        lambda k, n: random.weibull_min(k, 2.0, 1.5, n),
+        stats.weibull_min(1.5, scale=2),
+    ),
+    "pareto": (lambda k, n: random.pareto(k, 3.0, n), stats.pareto(3)),
+    "triangular": (
+        lambda k, n: random.triangular(k, -1.0, 0.0, 3.0, n),
+        stats.triang(0.25, -1, 4),
+    ),
+    "gamma of small shape": (lambda k, n: random.gamma(k, 0.3, n), stats.gamma(0.3)),
+    "gamma of large shape": (lambda k, n: random.gamma(k, 9.0, n), stats.gamma(9)),
+    "loggamma": (lambda k, n: random.loggamma(k, 0.5, n), stats.loggamma(0.5)),
+    "chisquare": (lambda k, n: random.chisquare(k, 3.0, n), stats.chi2(3)),
+    "t": (lambda k, n: random.t(k, 3.0, n), stats.t(3)),
+    "f": (lambda k, n: random.f(k, 3.0, 5.0, n), stats.f(3, 5)),
+    "beta": (lambda k, n: random.beta(k, 0.7, 2.0, n), stats.beta(0.7, 2)),
+    "dirichlet": (
+        lambda k, n: random.dirichlet(k, cnp.array([1.0, 2.0, 4.0]), n)[:, 1],
+        stats.beta(2, 5),
+    ),
+    "generalized_normal": (
+        lambda k, n: random.generalized_normal(k, 1.5, n),
+        stats.gennorm(1.5),
+    ),
+    "ball": (
+        lambda k, n: (random.ball(k, 3, shape=n) ** 2).sum(-1) ** 1.5,
+        stats.uniform,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_draws_have_the_distribution(name):
+    draw, wanted = CONTINUOUS[name]
+    values = np.asarray(draw(KEY, (MANY,)), np.float64)
+    assert values.shape == (MANY,)
+    assert stats.kstest(values, wanted.cdf).pvalue > 1e-3
+
+
+DISCRETE = {
+    "poisson of small mean": (lambda k, n: random.poisson(k, 3.0, n), stats.poisson(3)),
+    "poisson of large mean": (
+        lambda k, n: random.poisson(k, 20.0, n),
+        stats.poisson(20),
+    ),
+    "binomial of few": (
+        lambda k, n: random.binomial(k, 9, 0.3, n),
+        stats.binom(9, 0.3),
+    ),
+    "binomial of many": (
+        lambda k, n: random.binomial(k, 60, 0.6, n),
+        stats.binom(60, 0.6),
+    ),
+    "multinomial": (
+        lambda k, n: random.multinomial(
+            k, 12.0, cnp.array([0.2, 0.5, 0.3]), shape=(*n, 3)
+        )[:, 1],
+        stats.binom(12, 0.5),
+    ),
+    "geometric": (lambda k, n: random.geometric(k, 0.3, n), stats.geom(0.3)),
+    "randint": (lambda k, n: random.randint(k, n, 3, 9), stats.randint(3, 9)),
+    "randint of bytes": (
+        lambda k, n: random.randint(k, n, 0, 256, "uint8"),
+        stats.randint(0, 256),
+    ),
+    "rademacher": (
+        lambda k, n: (random.rademacher(k, n) + 1) // 2,
+        stats.bernoulli(0.5),
+    ),
+    "bernoulli": (lambda k, n: random.bernoulli(k, 0.3, n), stats.bernoulli(0.3)),
+    "choice": (
+        lambda k, n: random.choice(k, cnp.arange(2), n, p=cnp.array([0.2, 0.8])),
+        stats.bernoulli(0.8),
+    ),
+    "categorical": (
+        lambda k, n: random.categorical(k, cnp.log(cnp.array([0.2, 0.8])), shape=n),
+        stats.bernoulli(0.8),
+    ),
+    "permutation": (
+        lambda k, n: cv.vmap(lambda k: random.permutation(k, 5)[0])(random.split(k, n)),
+        stats.randint(0, 5),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_counts_have_the_probabilities(name):
+    draw, wanted = DISCRETE[name]
+    values = np.asarray(draw(KEY, (MANY,))).astype(int)
+    found, times = np.unique(values, return_counts=True)
+    expected = MANY * wanted.pmf(found)
+    assert (expected > 0).all()
+    common = expected > 5
+    seen = np.append(times[common], MANY - times[common].sum())
+    meant = np.append(expected[common], MANY - expected[common].sum())
+    kept = meant > 1e-6 * MANY
+    assert stats.chisquare(seen[kept], meant[kept], sum_check=False).pvalue > 1e-3
+
+
+def test_extreme_gumbel_numbers_need_more_bits():
+    def largest(mode):
+        return float(random.gumbel(KEY, (10 * MANY,), "bfloat16", mode).max())
+
+    assert largest("low") < 8 < largest("high")
+
+
+def test_points_of_other_balls_lie_in_them():
+    points = random.ball(KEY, 3, 1.0, (MANY,))
+    sizes = np.abs(np.asarray(points)).sum(-1)
+    assert sizes.max() <= 1
+    assert stats.kstest(sizes**3, stats.uniform.cdf).pvalue > 1e-3
+
+
+# -- shapes and dtypes -----------------------------------------------------------------
+
+
+def test_parameters_give_the_shape_where_none_is_asked_for():
+    a, b = cnp.ones((2, 1)), cnp.ones(3)
+    assert random.beta(KEY, a, b).shape == (2, 3)
+    assert random.poisson(KEY, b).shape == (3,)
+    assert random.dirichlet(KEY, cnp.ones((2, 4))).shape == (2, 4)
+    assert random.multinomial(KEY, cnp.ones(2), cnp.ones((2, 4)) / 4).shape == (2, 4)
+    assert random.categorical(KEY, cnp.ones((2, 4)), 0).shape == (4,)
+    assert random.choice(KEY, cnp.ones((2, 4)), (3, 3), axis=1).shape == (2, 3, 3)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0), 3, [2, 3], np.array([2, 1])])
+def test_shapes_are_taken_as_they_are_written(shape):
+    wanted = (shape,) if isinstance(shape, int) else tuple(shape)
+    assert random.normal(KEY, shape).shape == wanted
+    assert random.gamma(KEY, 2.0, shape).shape == wanted
+    assert random.randint(KEY, shape, 0, 9).shape == wanted
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_floats_are_drawn_in_their_own_dtype(dtype):
+    for draw in (
+        lambda: random.uniform(KEY, (9,), dtype),
+        lambda: random.normal(KEY, (9,), dtype),
+        lambda: random.gamma(KEY, 2.0, (9,), dtype),
+        lambda: random.beta(KEY, 2.0, 2.0, (9,), dtype),
+        lambda: random.cauchy(KEY, (9,), dtype),
+        lambda: random.binomial(KEY, 9, 0.5, (9,), dtype),
+    ):
+        drawn = draw()
+        assert drawn.dtype == cnp.dtype(dtype)
+        assert not drawn.weak_type
+        assert np.isfinite(np.asarray(drawn).astype(np.float64)).all()
+
+
+def test_without_x64_wide_dtypes_are_narrow_ones():
+    assert random.normal(KEY, (), float).dtype == np.float32
+    with options.override(enable_x64=True):
+        assert random.normal(KEY).dtype == np.float64
+        assert random.randint(KEY, (), 0, 9).dtype == np.int64
+        assert random.permutation(KEY, 3).dtype == np.int64
+        assert random.normal(KEY, (), complex).dtype == np.complex128
+
+
+# -- however they are run --------------------------------------------------------------
+
+DRAWS = {
+    "uniform": lambda k: random.uniform(k, (2, 3)),
+    "uniform between": lambda k: random.uniform(k, (9,), minval=-3.3, maxval=7.1),
+    "normal": lambda k: random.normal(k, (3,)),
+    "randint": lambda k: random.randint(k, (4,), -5, 1000),
+    "permutation": lambda k: random.permutation(k, 7),
+    "shuffled rows": lambda k: random.permutation(k, cnp.eye(3), 1, independent=True),
+    "choice": lambda k: random.choice(k, 7, (3,), replace=False),
+    "categorical": lambda k: random.categorical(k, cnp.arange(5.0)),
+    "gamma": lambda k: random.gamma(k, cnp.array([0.3, 1.0, 5.0])),
+    "poisson": lambda k: random.poisson(k, cnp.array([0.5, 5.0, 50.0])),
+    "binomial": lambda k: random.binomial(k, cnp.array([5, 500]), 0.3),
+    "multinomial": lambda k: random.multinomial(k, 9, cnp.array([0.2, 0.8])),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_a_batch_of_keys_draws_what_each_key_draws(name):
+    keys = random.split(KEY, 3)
+    batch = cv.vmap(DRAWS[name])(keys)
+    compiled = cv.jit(cv.vmap(DRAWS[name]))(keys)
+    for i, k in enumerate(keys):
+        alone = DRAWS[name](k)
+        for got in (batch[i], compiled[i]):
+            np.testing.assert_allclose(got, alone, 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_bounded_uniform_numbers_have_the_same_bits_eager_and_compiled(dtype):
+    def draw(key):
+        return random.uniform(key, (2000,), dtype, -0.37, 11.3)
+
+    np.testing.assert_array_equal(draw(KEY), cv.jit(draw)(KEY))
+
+
+def test_large_draws_begin_as_small_ones():
+    """Large draws are compiled, small ones run on the host: one stream for both."""
+    large = DRAW_LIMIT + 5
+    for draw in (
+        random.bits,
+        random.uniform,
+        lambda k, n: random.uniform(k, n, minval=-1, maxval=7),
+        lambda k, n: random.randint(k, n, 0, 1000),
+        lambda k, n: random.bernoulli(k, 0.3, n),
+    ):
+        wanted = np.asarray(draw(KEY, (9,)))
+        np.testing.assert_array_equal(np.asarray(draw(KEY, (large,)))[:9], wanted)
+
+
+def test_large_draws_are_calls_of_one_program():
+    def fun(key):
+        first, second = random.split(key)
+        shape = (DRAW_LIMIT + 1,)
+        return random.normal(first, shape) + random.normal(second, shape)
+
+    equations = cv.make_jaxpr(fun)(KEY).jaxpr.equations
+    calls = [e.op for e in equations if e.op.name == "jit"]
+    assert len(calls) == 2
+    assert calls[0] is calls[1]
+
+
+# -- derivatives -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("a", [0.1, 0.8, 1.0, 3.0, 40.0])
+def test_gamma_numbers_move_along_their_quantiles(a):
+    """Of the sample at which the distribution function stays the same."""
+    with options.override(enable_x64=True):
+        value, slope = cv.jvp(lambda a: random.gamma(KEY, a, (5,)), (a,), (1.0,))
+        value, slope = np.asarray(value), np.asarray(slope)
+        _, moved = cv.jvp(lambda a: random.loggamma(KEY, a, (5,)), (a,), (1.0,))
+        logs = np.exp(np.asarray(random.loggamma(KEY, a, (5,))))
+    step = 1e-5 * a
+    for x, dx in ((value, slope), (logs, logs * np.asarray(moved))):
+        at = stats.gamma(a).cdf(x)
+        ahead, behind = [stats.gamma(a + s).ppf(at) for s in (step, -step)]
+        np.testing.assert_allclose(dx, (ahead - behind) / (2 * step), 1e-4, 1e-12)
+
+
+def test_derivatives_pass_through_what_is_made_of_gamma_numbers():
+    """The mean of dirichlet numbers is α / Σα, and so are the means of derivatives."""
+    alpha = np.array([1.0, 2.0, 3.0], np.float32)
+
+    def mean(alpha):
+        return random.dirichlet(KEY, alpha, (MANY,)).mean(0)
+
+    got = np.asarray(cv.jacrev(mean)(alpha))
+    wanted = (np.eye(3) - alpha[:, None] / 6) / 6
+    np.testing.assert_allclose(got, wanted, atol=0.01)
+
+
+def test_uniform_numbers_move_with_their_bounds():
+    unit = np.asarray(random.uniform(KEY, (5,)))
+
+    def draw(low, high):
+        return random.uniform(KEY, (5,), minval=low, maxval=high)
+
+    low, high = cv.jacrev(draw, (0, 1))(1.0, 3.0)
+    np.testing.assert_allclose(low, 1 - unit, 1e-6)
+    np.testing.assert_allclose(high, unit, 1e-6)
+
+
+def test_keys_and_integers_have_no_derivative():
+    keys = random.split(KEY, 2)
+    for argument in (KEY, keys):
+        _, push = cv.vjp(
+            lambda x, k: (
+                x * random.randint(k, (), 1, 9)
+                if not k.shape
+                else x * random.key_data(k).sum()
+            ),
+            2.0,
+            argument,
+        )
+        _, moved = push(cnp.asarray(1.0))
+        assert (moved.shape, moved.dtype) == (argument.shape, cv.float0)
