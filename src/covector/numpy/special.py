@@ -53,7 +53,7 @@ def i0(x: Any) -> Array:
     Raises:
       DTypeError: x is complex.
 
-    >>> float(i0(0)), round(float(i0(1)), 4)
+    >>> round(float(i0(0)), 4), round(float(i0(1)), 4)
     (1.0, 1.2661)
     """
     x = inexact("i0", x)
