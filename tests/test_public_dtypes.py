@@ -7,6 +7,7 @@ import pytest
 from covector import dtypes, options
 from covector.dtypes import KeyType
 from covector.errors import DTypeError, DTypeKindError
+from tests.naming import readable
 
 FRY = KeyType("threefry2x32")
 
@@ -51,7 +52,7 @@ def test_itemsize_bits_of_a_key_is_refused_with_a_way_out():
         (np.float32(1), float),
         (ml_dtypes.bfloat16, float),
     ],
-    ids=repr,
+    ids=readable,
 )
 def test_scalar_type_of(x, expected):
     assert dtypes.scalar_type_of(x) is expected

@@ -13,6 +13,7 @@ from covector.core import dtypes
 from covector.core.dtypes import KeyType, as_dtype, short_name
 from covector.core.number_info import can_cast_losslessly
 from covector.errors import CovectorError, DTypeError, DTypeKindError
+from tests.naming import readable
 
 FRY = KeyType("threefry2x32")
 every_number = pytest.mark.parametrize("dtype", dtypes.NUMBERS, ids=short_name)
@@ -42,7 +43,7 @@ def test_every_spelling_of_a_dtype_gives_the_one_object(dtype):
         (dtypes.float0, dtypes.float0),
         (FRY, FRY),
     ],
-    ids=str,
+    ids=readable,
 )
 def test_other_spellings_of_a_dtype(spelling, dtype):
     assert as_dtype(spelling) is dtype
@@ -93,7 +94,7 @@ def test_what_has_a_dtype_spells_it():
         ),
         (dtypes.prng_key, "prng_key is a kind of element types"),
     ],
-    ids=repr,
+    ids=readable,
 )
 def test_what_is_no_element_type_is_refused_with_a_way_out(x, words):
     with pytest.raises(DTypeError) as error:
@@ -247,7 +248,7 @@ def test_keys_and_float0_are_not_numbers(dtype):
         (dtypes.float0, np.void, True),
         ("U3", np.character, True),
     ],
-    ids=str,
+    ids=readable,
 )
 def test_issubdtype(a, b, answer):
     assert dtypes.issubdtype(a, b) is answer

@@ -36,6 +36,8 @@ PEER = """
 import itertools, json, sys, warnings
 import jax, ml_dtypes, numpy as np
 from jax import dtypes
+from tests.naming import readable
+from tests.naming import readable
 warnings.simplefilter("ignore")
 names, numbers = json.loads(sys.argv[1])
 things = {n: np.dtype(getattr(ml_dtypes, n, n)) for n in names}
@@ -207,7 +209,7 @@ def test_python_numbers_are_weak_and_of_default_width(x, narrow, wide, weak):
         (Value(np.dtype("float32"), weak_type=True), "float32", True),
         (Value(np.dtype("float64")), "float32", False),
     ],
-    ids=repr,
+    ids=readable,
 )
 def test_what_else_can_be_an_operand(x, dtype, weak):
     assert operand_type(x, x64=False) == (np.dtype(dtype), weak)
@@ -270,7 +272,7 @@ def test_result_type_follows_the_options_of_the_thread():
         ),
         ((), "standard", "no operand was given, and so there is no common dtype"),
     ],
-    ids=str,
+    ids=readable,
 )
 def test_dtypes_that_do_not_mix_are_named(args, mode, words):
     with (
@@ -320,7 +322,7 @@ def test_what_is_no_python_number_is_refused():
         python_scalar_type("a", x64=False)
 
 
-@pytest.mark.parametrize("x", [[1, 2], None, object()], ids=str)
+@pytest.mark.parametrize("x", [[1, 2], None, object()], ids=readable)
 def test_what_has_no_dtype_has_no_result_type(x):
     with pytest.raises(DTypeError, match="is not an element type"):
         result_type(x, 1)

@@ -247,8 +247,10 @@ from covector.lax.windows import (
     reduce_window,
     reduce_window_shape_tuple,
 )
+from covector.ops.accuracy import AccuracyMode, Tolerance
 
 __all__ = [
+    "AccuracyMode",
     "AxisName",
     "ConvDimensionNumbers",
     "ConvGeneralDilatedDimensionNumbers",
@@ -262,6 +264,7 @@ __all__ = [
     "RaggedDotDimensionNumbers",
     "RoundingMethod",
     "ScatterDimensionNumbers",
+    "Tolerance",
     "abs",
     "acos",
     "acosh",
