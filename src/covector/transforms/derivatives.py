@@ -298,7 +298,8 @@ def _matching(x: Any, type: ArrayType, who: str, what: str) -> Any:
             return None
         raise TypeMismatch(
             f"{who} has a value of type {type}, which does not move, so its {what} is "
-            f"of dtype float0: numpy.zeros({type.shape}, covector.float0). It got {x!r}."
+            f"of dtype float0: numpy.zeros({type.shape}, covector.float0). "
+            f"It got {x!r}."
         )
     if not isinstance(x, Array):
         x = (
