@@ -24,6 +24,7 @@ from covector.errors import (
     IntegerOverflow,
     TypePromotionError,
 )
+from tests.naming import readable
 
 FRY = KeyType("threefry2x32")
 NAMES = [dtype.name for dtype in dtypes.NUMBERS]
@@ -36,7 +37,6 @@ PEER = """
 import itertools, json, sys, warnings
 import jax, ml_dtypes, numpy as np
 from jax import dtypes
-from tests.naming import readable
 from tests.naming import readable
 warnings.simplefilter("ignore")
 names, numbers = json.loads(sys.argv[1])
