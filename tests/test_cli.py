@@ -107,6 +107,20 @@ def test_demo_rejects_a_bad_number_of_epochs(capsys, epochs):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("seed", ["-1", "2147483648", "0.5"])
+def test_demo_rejects_a_seed_that_cannot_be_one(capsys, seed):
+    with pytest.raises(SystemExit):
+        main(["demo", f"--seed={seed}"])
+    message = f"a whole number from 0 to 2147483647 is needed, not '{seed}'"
+    assert message in capsys.readouterr().err
+
+
+def test_demo_rejects_a_report_that_is_a_folder(capsys, tmp_path):
+    with pytest.raises(SystemExit):
+        main(["demo", f"--output={tmp_path}"])
+    assert f"{tmp_path} is a folder; name a file" in capsys.readouterr().err
+
+
 def test_demo_rejects_a_report_in_a_folder_that_does_not_exist(capsys, tmp_path):
     missing = tmp_path / "nowhere" / "report.html"
     with pytest.raises(SystemExit):

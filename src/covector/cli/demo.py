@@ -7,10 +7,23 @@ from pathlib import Path
 
 def add_options(parser: ArgumentParser) -> None:
     """How long, from which seed, and where to."""
-    parser.add_argument("--epochs", type=_positive, default=40, help="default: 40")
-    parser.add_argument("--seed", type=int, default=0, help="default: 0")
     parser.add_argument(
-        "--output", type=_file, default="report.html", help="default: report.html"
+        "--epochs",
+        type=_positive,
+        default=40,
+        help="how often each training image is seen (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=_seed,
+        default=0,
+        help="of the split, the weights and the order (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--output",
+        type=_file,
+        default="report.html",
+        help="the report, one HTML file (default: %(default)s)",
     )
 
 
@@ -20,10 +33,20 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _seed(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 2**31:
+        raise ArgumentTypeError(
+            f"a whole number from 0 to 2147483647 is needed, not {text!r}"
+        )
+    return int(text)
+
+
 def _file(text: str) -> Path:
     path = Path(text)
     if not path.absolute().parent.is_dir():
         raise ArgumentTypeError(f"the folder {path.parent} does not exist")
+    if path.is_dir():
+        raise ArgumentTypeError(f"{path} is a folder; name a file")
     return path
 
 

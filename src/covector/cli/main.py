@@ -11,14 +11,16 @@ COMMANDS = {"demo": demo, "doctor": doctor}
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit status."""
-    parser = ArgumentParser("covector", description="covector's command line.")
+    parser = ArgumentParser(
+        "covector", description="Arrays, grad, jit and vmap over XLA."
+    )
     parser.add_argument(
         "--version", action="version", version=f"covector {__version__}"
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="command")
     for name, module in COMMANDS.items():
         summary = (module.__doc__ or "").splitlines()[0].partition(": ")[2]
-        command = commands.add_parser(name, help=summary, description=module.__doc__)
+        command = commands.add_parser(name, help=summary, description=summary)
         module.add_options(command)
         command.set_defaults(run=module.run)
     options = parser.parse_args(arguments)
