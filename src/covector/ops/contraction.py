@@ -47,11 +47,12 @@ BLAS_LIMIT = 128**3
 LOOP_LIMIT = 2**16
 
 # On CPUs many small products are formed term by term: XLA would call a routine, or run
-# a loop over single elements, for each. 4096 products of 8×8: 0.21 → 0.08 ms, 1000 of
-# 4×4: 0.39 → 0.01.
+# a loop over single elements, for each. 4096 products of 8×8: 0.21 → 0.08 ms, 4000 of
+# 5×5: 1.9 → 0.07. Products with a vector win only where they are tiny.
 MANY = 16
-FEW_TERMS = 8
+FEW_TERMS = 16
 SMALL = 64
+TINY = 32
 
 
 class Side(NamedTuple):
@@ -276,7 +277,8 @@ class DotGeneral(Primitive):
         left, right = self.sides(lhs.ndim, rhs.ndim)
         batch, rows, terms = [math.prod([lhs.shape[a] for a in s]) for s in left]
         columns = math.prod([rhs.shape[a] for a in right.free])
-        small = 0 < terms <= FEW_TERMS and rows * columns <= SMALL
+        limit = SMALL if min(rows, columns) > 1 else TINY // max(terms, 1)
+        small = 0 < terms <= FEW_TERMS and rows * columns <= limit
         return batch >= MANY and small and not dtypes.is_bool(lhs.dtype)
 
     def _term_by_term(self, lhs: Any, rhs: Any) -> Sequence[Any]:
