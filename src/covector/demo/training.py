@@ -77,7 +77,7 @@ class Training:
                     self.state, self.digits, rows, self.shift_key, rate
                 )
                 losses.append(loss)
-            # A GPU runs the steps while Python prepares the next; only here does it wait.
+            # A GPU works while Python prepares the next step; only here does it wait.
             losses = [float(loss) for loss in losses]
             yield Epoch(self.state, losses, perf_counter() - started)
 
