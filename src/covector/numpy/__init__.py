@@ -4,6 +4,9 @@ Every function promotes and broadcasts its operands as NumPy does, and then appl
 operation of ``covector.lax``. Arrays never change; 64-bit dtypes need ``enable_x64``.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from covector.core.array_like import Array as ndarray
 from covector.core.dtypes import issubdtype
 from covector.core.number_info import (
@@ -38,19 +41,6 @@ from covector.numpy.axis_order import (
     swapaxes,
     transpose,
 )
-from covector.numpy.bits import byteswap, view  # noqa: F401  for arrays
-from covector.numpy.bitwise import (
-    bitwise_count,
-    bitwise_invert,
-    bitwise_left_shift,
-    bitwise_not,
-    bitwise_right_shift,
-    invert,
-    left_shift,
-    packbits,
-    right_shift,
-    unpackbits,
-)
 from covector.numpy.comparison import (
     allclose,
     array_equal,
@@ -83,14 +73,6 @@ from covector.numpy.contraction import (
     trace,
     vdot,
 )
-from covector.numpy.convolution import (
-    convolve,
-    correlate,
-)
-from covector.numpy.covariance import (
-    corrcoef,
-    cov,
-)
 from covector.numpy.creation import (
     array,
     asarray,
@@ -104,25 +86,6 @@ from covector.numpy.creation import (
     ones_like,
     zeros,
     zeros_like,
-)
-from covector.numpy.cumulative import (
-    cumprod,
-    cumsum,
-    cumulative_prod,
-    cumulative_sum,
-    nancumprod,
-    nancumsum,
-)
-from covector.numpy.differences import (
-    diff,
-    ediff1d,
-    gradient,
-    trapezoid,
-)
-from covector.numpy.editing import (
-    delete,
-    insert,
-    trim_zeros,
 )
 from covector.numpy.einsum import (
     einsum,
@@ -143,62 +106,7 @@ from covector.numpy.extrema import (
     fmin,
     heaviside,
 )
-from covector.numpy.files import (
-    frombuffer,
-    fromfile,
-    fromiter,
-    fromstring,
-    load,
-    save,
-    savez,
-)
-from covector.numpy.floating import (
-    copysign,
-    frexp,
-    isfinite,
-    isinf,
-    isnan,
-    isneginf,
-    isposinf,
-    ldexp,
-    nan_to_num,
-    nextafter,
-    signbit,
-    spacing,
-)
-from covector.numpy.grids import (
-    fromfunction,
-    indices,
-    meshgrid,
-    mgrid,
-    ogrid,
-)
-from covector.numpy.histograms import (
-    bincount,
-    digitize,
-    histogram,
-    histogram2d,
-    histogram_bin_edges,
-    histogramdd,
-)
-from covector.numpy.index_tricks import (
-    c_,
-    index_exp,
-    ix_,
-    r_,
-    ravel_multi_index,
-    s_,
-    unravel_index,
-)
 from covector.numpy.indexing import index  # noqa: F401  for arrays
-from covector.numpy.integers import (
-    gcd,
-    lcm,
-)
-from covector.numpy.interpolation import (
-    interp,
-    unwrap,
-)
 from covector.numpy.joining import (
     append,
     block,
@@ -210,66 +118,6 @@ from covector.numpy.joining import (
     stack,
     vstack,
 )
-from covector.numpy.matrices import (
-    diag,
-    diag_indices,
-    diag_indices_from,
-    diagflat,
-    diagonal,
-    eye,
-    fill_diagonal,
-    identity,
-    mask_indices,
-    tri,
-    tril,
-    tril_indices,
-    tril_indices_from,
-    triu,
-    triu_indices,
-    triu_indices_from,
-)
-from covector.numpy.matrix_products import (
-    matmul,
-    matvec,
-    vecdot,
-    vecmat,
-)
-from covector.numpy.nan_reductions import (
-    nanmax,
-    nanmean,
-    nanmin,
-    nanprod,
-    nanstd,
-    nansum,
-    nanvar,
-)
-from covector.numpy.nonzeros import (
-    argwhere,
-    compress,
-    extract,
-    flatnonzero,
-    nonzero,
-    place,
-)
-from covector.numpy.order_statistics import (
-    median,
-    nanmedian,
-    nanpercentile,
-    nanquantile,
-    percentile,
-    quantile,
-)
-from covector.numpy.padding import pad
-from covector.numpy.polynomial import (
-    polyadd,
-    polyder,
-    polydiv,
-    polyint,
-    polymul,
-    polysub,
-    polyval,
-    vander,
-)
 from covector.numpy.powers import (
     cbrt,
     float_power,
@@ -278,13 +126,6 @@ from covector.numpy.powers import (
     power,
     sqrt,
     square,
-)
-from covector.numpy.printing import (
-    array_repr,
-    array_str,
-    get_printoptions,
-    printoptions,
-    set_printoptions,
 )
 from covector.numpy.ranges import (
     arange,
@@ -303,10 +144,6 @@ from covector.numpy.reductions import (
     prod,
     ptp,
     sum,
-)
-from covector.numpy.repeating import (
-    repeat,
-    tile,
 )
 from covector.numpy.reshaping import (
     atleast_1d,
@@ -384,57 +221,10 @@ from covector.numpy.scalar_types import (
     uint64,
     unsignedinteger,
 )
-from covector.numpy.searching import (
-    argmax,
-    argmin,
-    nanargmax,
-    nanargmin,
-    searchsorted,
-)
 from covector.numpy.selection import (
     piecewise,
     select,
     where,
-)
-from covector.numpy.sets import (
-    intersect1d,
-    isin,
-    setdiff1d,
-    setxor1d,
-    union1d,
-)
-from covector.numpy.sorting import (
-    argpartition,
-    argsort,
-    lexsort,
-    partition,
-    sort,
-    sort_complex,
-)
-from covector.numpy.special import (
-    i0,
-    sinc,
-)
-from covector.numpy.splitting import (
-    array_split,
-    dsplit,
-    hsplit,
-    split,
-    unstack,
-    vsplit,
-)
-from covector.numpy.statistics import (
-    average,
-    mean,
-    std,
-    var,
-)
-from covector.numpy.taking import (
-    choose,
-    put,
-    put_along_axis,
-    take,
-    take_along_axis,
 )
 from covector.numpy.trigonometric import (
     acos,
@@ -488,22 +278,6 @@ from covector.numpy.ufunc import (
     frompyfunc,
     ufunc,
 )
-from covector.numpy.ufuncs import (
-    add,
-    bitwise_and,
-    bitwise_or,
-    bitwise_xor,
-    logaddexp,
-    logaddexp2,
-    logical_and,
-    logical_or,
-    logical_xor,
-    maximum,
-    minimum,
-    multiply,
-    negative,
-    subtract,
-)
 from covector.numpy.unique import (
     unique,
     unique_all,
@@ -517,18 +291,507 @@ from covector.numpy.vectorize import (
     apply_over_axes,
     vectorize,
 )
-from covector.numpy.windows import (
-    bartlett,
-    blackman,
-    hamming,
-    hanning,
-    kaiser,
-)
 
 install_constructor(array)
 
 #: the version of the array API standard that this namespace follows
 __array_api_version__ = "2024.12"
+
+if TYPE_CHECKING:
+    from covector.numpy.bits import byteswap, view  # noqa: F401  for arrays
+    from covector.numpy.bitwise import (
+        bitwise_count,
+        bitwise_invert,
+        bitwise_left_shift,
+        bitwise_not,
+        bitwise_right_shift,
+        invert,
+        left_shift,
+        packbits,
+        right_shift,
+        unpackbits,
+    )
+    from covector.numpy.convolution import (
+        convolve,
+        correlate,
+    )
+    from covector.numpy.covariance import (
+        corrcoef,
+        cov,
+    )
+    from covector.numpy.cumulative import (
+        cumprod,
+        cumsum,
+        cumulative_prod,
+        cumulative_sum,
+        nancumprod,
+        nancumsum,
+    )
+    from covector.numpy.differences import (
+        diff,
+        ediff1d,
+        gradient,
+        trapezoid,
+    )
+    from covector.numpy.editing import (
+        delete,
+        insert,
+        trim_zeros,
+    )
+    from covector.numpy.files import (
+        frombuffer,
+        fromfile,
+        fromiter,
+        fromstring,
+        load,
+        save,
+        savez,
+    )
+    from covector.numpy.floating import (
+        copysign,
+        frexp,
+        isfinite,
+        isinf,
+        isnan,
+        isneginf,
+        isposinf,
+        ldexp,
+        nan_to_num,
+        nextafter,
+        signbit,
+        spacing,
+    )
+    from covector.numpy.grids import (
+        fromfunction,
+        indices,
+        meshgrid,
+        mgrid,
+        ogrid,
+    )
+    from covector.numpy.histograms import (
+        bincount,
+        digitize,
+        histogram,
+        histogram2d,
+        histogram_bin_edges,
+        histogramdd,
+    )
+    from covector.numpy.index_tricks import (
+        c_,
+        index_exp,
+        ix_,
+        r_,
+        ravel_multi_index,
+        s_,
+        unravel_index,
+    )
+    from covector.numpy.integers import (
+        gcd,
+        lcm,
+    )
+    from covector.numpy.interpolation import (
+        interp,
+        unwrap,
+    )
+    from covector.numpy.matrices import (
+        diag,
+        diag_indices,
+        diag_indices_from,
+        diagflat,
+        diagonal,
+        eye,
+        fill_diagonal,
+        identity,
+        mask_indices,
+        tri,
+        tril,
+        tril_indices,
+        tril_indices_from,
+        triu,
+        triu_indices,
+        triu_indices_from,
+    )
+    from covector.numpy.matrix_products import (
+        matmul,
+        matvec,
+        vecdot,
+        vecmat,
+    )
+    from covector.numpy.nan_reductions import (
+        nanmax,
+        nanmean,
+        nanmin,
+        nanprod,
+        nanstd,
+        nansum,
+        nanvar,
+    )
+    from covector.numpy.nonzeros import (
+        argwhere,
+        compress,
+        extract,
+        flatnonzero,
+        nonzero,
+        place,
+    )
+    from covector.numpy.order_statistics import (
+        median,
+        nanmedian,
+        nanpercentile,
+        nanquantile,
+        percentile,
+        quantile,
+    )
+    from covector.numpy.padding import pad
+    from covector.numpy.polynomial import (
+        polyadd,
+        polyder,
+        polydiv,
+        polyint,
+        polymul,
+        polysub,
+        polyval,
+        vander,
+    )
+    from covector.numpy.printing import (
+        array_repr,
+        array_str,
+        get_printoptions,
+        printoptions,
+        set_printoptions,
+    )
+    from covector.numpy.repeating import (
+        repeat,
+        tile,
+    )
+    from covector.numpy.searching import (
+        argmax,
+        argmin,
+        nanargmax,
+        nanargmin,
+        searchsorted,
+    )
+    from covector.numpy.sets import (
+        intersect1d,
+        isin,
+        setdiff1d,
+        setxor1d,
+        union1d,
+    )
+    from covector.numpy.sorting import (
+        argpartition,
+        argsort,
+        lexsort,
+        partition,
+        sort,
+        sort_complex,
+    )
+    from covector.numpy.special import (
+        i0,
+        sinc,
+    )
+    from covector.numpy.splitting import (
+        array_split,
+        dsplit,
+        hsplit,
+        split,
+        unstack,
+        vsplit,
+    )
+    from covector.numpy.statistics import (
+        average,
+        mean,
+        std,
+        var,
+    )
+    from covector.numpy.taking import (
+        choose,
+        put,
+        put_along_axis,
+        take,
+        take_along_axis,
+    )
+    from covector.numpy.ufuncs import (
+        add,
+        bitwise_and,
+        bitwise_or,
+        bitwise_xor,
+        logaddexp,
+        logaddexp2,
+        logical_and,
+        logical_or,
+        logical_xor,
+        maximum,
+        minimum,
+        multiply,
+        negative,
+        subtract,
+    )
+    from covector.numpy.windows import (
+        bartlett,
+        blackman,
+        hamming,
+        hanning,
+        kaiser,
+    )
+
+#: names in rooms that are entered when one of them is first asked for
+_LATER = {
+    "bits": (
+        "byteswap",
+        "view",
+    ),
+    "bitwise": (
+        "bitwise_count",
+        "bitwise_invert",
+        "bitwise_left_shift",
+        "bitwise_not",
+        "bitwise_right_shift",
+        "invert",
+        "left_shift",
+        "packbits",
+        "right_shift",
+        "unpackbits",
+    ),
+    "convolution": (
+        "convolve",
+        "correlate",
+    ),
+    "covariance": (
+        "corrcoef",
+        "cov",
+    ),
+    "cumulative": (
+        "cumprod",
+        "cumsum",
+        "cumulative_prod",
+        "cumulative_sum",
+        "nancumprod",
+        "nancumsum",
+    ),
+    "differences": (
+        "diff",
+        "ediff1d",
+        "gradient",
+        "trapezoid",
+    ),
+    "editing": (
+        "delete",
+        "insert",
+        "trim_zeros",
+    ),
+    "files": (
+        "frombuffer",
+        "fromfile",
+        "fromiter",
+        "fromstring",
+        "load",
+        "save",
+        "savez",
+    ),
+    "floating": (
+        "copysign",
+        "frexp",
+        "isfinite",
+        "isinf",
+        "isnan",
+        "isneginf",
+        "isposinf",
+        "ldexp",
+        "nan_to_num",
+        "nextafter",
+        "signbit",
+        "spacing",
+    ),
+    "grids": (
+        "fromfunction",
+        "indices",
+        "meshgrid",
+        "mgrid",
+        "ogrid",
+    ),
+    "histograms": (
+        "bincount",
+        "digitize",
+        "histogram",
+        "histogram2d",
+        "histogram_bin_edges",
+        "histogramdd",
+    ),
+    "index_tricks": (
+        "c_",
+        "index_exp",
+        "ix_",
+        "r_",
+        "ravel_multi_index",
+        "s_",
+        "unravel_index",
+    ),
+    "integers": (
+        "gcd",
+        "lcm",
+    ),
+    "interpolation": (
+        "interp",
+        "unwrap",
+    ),
+    "matrices": (
+        "diag",
+        "diag_indices",
+        "diag_indices_from",
+        "diagflat",
+        "diagonal",
+        "eye",
+        "fill_diagonal",
+        "identity",
+        "mask_indices",
+        "tri",
+        "tril",
+        "tril_indices",
+        "tril_indices_from",
+        "triu",
+        "triu_indices",
+        "triu_indices_from",
+    ),
+    "matrix_products": (
+        "matmul",
+        "matvec",
+        "vecdot",
+        "vecmat",
+    ),
+    "nan_reductions": (
+        "nanmax",
+        "nanmean",
+        "nanmin",
+        "nanprod",
+        "nanstd",
+        "nansum",
+        "nanvar",
+    ),
+    "nonzeros": (
+        "argwhere",
+        "compress",
+        "extract",
+        "flatnonzero",
+        "nonzero",
+        "place",
+    ),
+    "order_statistics": (
+        "median",
+        "nanmedian",
+        "nanpercentile",
+        "nanquantile",
+        "percentile",
+        "quantile",
+    ),
+    "padding": ("pad",),
+    "polynomial": (
+        "polyadd",
+        "polyder",
+        "polydiv",
+        "polyint",
+        "polymul",
+        "polysub",
+        "polyval",
+        "vander",
+    ),
+    "printing": (
+        "array_repr",
+        "array_str",
+        "get_printoptions",
+        "printoptions",
+        "set_printoptions",
+    ),
+    "repeating": (
+        "repeat",
+        "tile",
+    ),
+    "searching": (
+        "argmax",
+        "argmin",
+        "nanargmax",
+        "nanargmin",
+        "searchsorted",
+    ),
+    "sets": (
+        "intersect1d",
+        "isin",
+        "setdiff1d",
+        "setxor1d",
+        "union1d",
+    ),
+    "sorting": (
+        "argpartition",
+        "argsort",
+        "lexsort",
+        "partition",
+        "sort",
+        "sort_complex",
+    ),
+    "special": (
+        "i0",
+        "sinc",
+    ),
+    "splitting": (
+        "array_split",
+        "dsplit",
+        "hsplit",
+        "split",
+        "unstack",
+        "vsplit",
+    ),
+    "statistics": (
+        "average",
+        "mean",
+        "std",
+        "var",
+    ),
+    "taking": (
+        "choose",
+        "put",
+        "put_along_axis",
+        "take",
+        "take_along_axis",
+    ),
+    "ufuncs": (
+        "add",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "logaddexp",
+        "logaddexp2",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+        "maximum",
+        "minimum",
+        "multiply",
+        "negative",
+        "subtract",
+    ),
+    "windows": (
+        "bartlett",
+        "blackman",
+        "hamming",
+        "hanning",
+        "kaiser",
+    ),
+}
+_ROOMS = {name: room for room, names in _LATER.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    room = _ROOMS.get(name)
+    if room is None:
+        raise AttributeError(f"module 'covector.numpy' has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"covector.numpy.{room}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ROOMS})
+
 
 __all__ = [
     "ComplexWarning",
