@@ -146,8 +146,7 @@ class Tracer(Array):
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TracerArrayConversionError(
             self._unknown("NumPy needs the values of an array")
-            + "Use covector.numpy instead of numpy in functions that are transformed, "
-            "or covector.pure_callback to run NumPy code inside them."
+            + "Use covector.numpy instead of numpy in functions that are transformed."
         )
 
     def __getattr__(self, name: str) -> Any:
