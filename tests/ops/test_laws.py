@@ -340,7 +340,7 @@ def lowerings(cases: Sequence[Case]) -> list[str]:
 
 def test_every_operation_has_a_case():
     rowed = {type(case.op) for cases in CASES.values() for case in cases}
-    # Collectives mean something only along a named axis: test_collectives.py has theirs.
+    # Collectives need a named axis: test_collectives.py has laws of their own.
     missing = [
         f"{op.__module__}.{op.__name__}"
         for op in operations()
