@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import digamma
 
 import covector as cv
 import covector.numpy as cnp
 from covector import options, random
 from covector.random.arguments import DRAW_LIMIT
+from covector.runtime import executable
 
 KEY = random.key(2024)
 MANY = 8000
@@ -258,6 +260,33 @@ def test_large_draws_are_calls_of_one_program():
     assert calls[0] is calls[1]
 
 
+SMALL = {
+    "key": lambda k: random.key(1),
+    "split": lambda k: random.split(k, 3),
+    "fold_in": lambda k: random.fold_in(k, 3),
+    "raw": lambda k: random.split(random.PRNGKey(1)),
+    "complex": lambda k: random.normal(k, (3,), complex),
+    "wide": lambda k: random.randint(k, (4,), 0, 9, "uint8"),
+    "many": lambda k: random.uniform(k, (1000,)),
+    "truncated": lambda k: random.truncated_normal(k, -1.0, 1.0, (4,)),
+    "bernoulli": lambda k: random.bernoulli(k, 0.3, (4,)),
+    "rademacher": lambda k: random.rademacher(k, (4,)),
+    "gumbel": lambda k: random.gumbel(k, (4,)),
+    "exponential": lambda k: random.exponential(k, (4,)),
+    "beta": lambda k: random.beta(k, 0.5, 2.0, (4,)),
+    "batch": lambda k: cv.vmap(lambda k: random.normal(k, (3,)))(random.split(k, 4)),
+} | {name: draw for name, draw in DRAWS.items() if name != "multinomial"}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_draws_do_without_the_compiler(name, monkeypatch):
+    def compile_module(*args, **kwargs):
+        raise AssertionError("the compiler was asked")
+
+    monkeypatch.setattr(executable, "compile_module", compile_module)
+    SMALL[name](KEY)
+
+
 # -- derivatives -----------------------------------------------------------------------
 
 
@@ -274,6 +303,23 @@ def test_gamma_numbers_move_along_their_quantiles(a):
         at = stats.gamma(a).cdf(x)
         ahead, behind = [stats.gamma(a + s).ppf(at) for s in (step, -step)]
         np.testing.assert_allclose(dx, (ahead - behind) / (2 * step), 1e-4, 1e-12)
+
+
+def test_logarithms_of_the_smallest_gamma_numbers_move_too():
+    """Of x below the smallest float: log F(x) = a log x − log Γ(a + 1)."""
+    a = 1e-3
+    value, slope = cv.jvp(lambda a: random.loggamma(KEY, a, (9,)), (a,), (1.0,))
+    assert np.asarray(value).max() < -40
+    wanted = (digamma(a + 1) - np.asarray(value)) / a
+    np.testing.assert_allclose(slope, wanted, 1e-5)
+
+
+@pytest.mark.parametrize("fun", [random.gamma, random.loggamma, random.chisquare])
+def test_impossible_shapes_give_nan(fun):
+    drawn = np.asarray(fun(KEY, cnp.array([np.nan, -5.0, 1.0])))
+    assert np.isnan(drawn).tolist() == [True, True, False]
+    compiled = np.asarray(cv.jit(lambda a: fun(KEY, a))(np.float32(np.nan)))
+    assert np.isnan(compiled)
 
 
 def test_derivatives_pass_through_what_is_made_of_gamma_numbers():

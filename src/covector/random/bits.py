@@ -32,6 +32,7 @@ from covector.random.arguments import (
     sample_shape,
     sampler,
     single_key,
+    subkeys,
 )
 
 _UNSIGNED = {d.itemsize: d for d in dtypes.UNSIGNED if d not in dtypes.SUB_BYTE}
@@ -206,9 +207,9 @@ def draw_sign(key: Any, *, shape: Shape, dtype: Any) -> Any:
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Array:
     """Integers from ``minval`` up to, and without, ``maxval``.
 
-    Two numbers of 32 bits (of 64, for a wider dtype) are drawn, and the remainder of
-    both
-    taken: for ranges below 2¹⁶ (2³²) all integers are equally likely up to 2⁻⁴⁸ (2⁻⁹⁶).
+    Two words of 32 bits (of 64, for a wider dtype) are drawn, and the remainder of both
+    taken: all integers of a range r below 2¹⁶ (2³²) are equally likely up to 2⁻⁴⁸
+    (2⁻⁹⁶), and those of a larger one up to r · 2⁻³² (2⁻⁶⁴).
 
     Args:
       key: one key, typed or raw.
@@ -257,7 +258,7 @@ def _bound(value: Any, dtype: Any, work: Any) -> tuple[Any, Any]:
 
 @sampler
 def draw_integers(key: Any, low: Any, high: Any, beyond: Any, *, shape: Shape) -> Any:
-    """Low + (2ʷ · h + l) mod (high − low), of words h and l of w bits.
+    """The integers low + (2ʷ · h + l) mod (high − low), of words h and l of w bits.
 
     The power is taken modulo the range in two steps, for it has w + 1 bits; that a
     range above its root makes it 0 is part of the stream.
@@ -272,9 +273,6 @@ def draw_integers(key: Any, low: Any, high: Any, beyond: Any, *, shape: Shape) -
     span = where(and_(beyond, gt(high, low)), add(span, one), span)
     root = rem(scalar(2 ** (width // 2), word), span)
     power = rem(mul(root, root), span)
-    first, second = [
-        operations.bits(k, width, shape)
-        for k in Unstack(0)(operations.split(key, (2,)))
-    ]
+    first, second = [operations.bits(k, width, shape) for k in subkeys(key, 2)]
     number = add(mul(rem(first, span), power), rem(second, span))
     return add(low, convert(rem(number, span), dtype))

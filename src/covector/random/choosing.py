@@ -1,12 +1,11 @@
 """Choosing among given things: permutations, samples, categories.
 
-permutation     elements ordered by random 32-bit keys, twice if there are many: ties
-                between keys, which keep their order, must stay rare
-choice          with replacement: random places, or the places where uniform numbers
-                fall in the running sums of p; without: the first of a permutation,
-                or the largest of log p plus Gumbel numbers
-categorical     the largest of the logits plus Gumbel numbers, which is each with the
-                probability that softmax gives it
+A permutation is what sorting random 32-bit keys makes of the places; twice if there are
+many, for ties keep their order, and so must stay rare. A choice with replacement takes
+random places, or the places where uniform numbers fall in the running sums of p; one
+without takes the first of a permutation. The largest of log p plus Gumbel numbers is
+each element with its probability p: so categories are drawn, and, with those that come
+next, elements without replacement.
 """
 
 from math import ceil, log, prod
@@ -21,13 +20,13 @@ from covector.core.types import Shape
 from covector.errors import ArgumentError, DTypeKindError, TypeMismatch
 from covector.numpy.axes import canonical_axis
 from covector.ops import random as operations
-from covector.ops.joining import Unstack
 from covector.random.arguments import (
     broadcast_shape,
     float_dtype,
     sample_shape,
     sampler,
     single_key,
+    subkeys,
 )
 from covector.random.bits import check_mode, draw_integers, draw_unit
 from covector.random.inversion import draw_gumbel
@@ -73,8 +72,8 @@ def draw_order(key: Any, *, shape: Shape, axis: int) -> Any:
     order: Any = None
     # With n³ below 2³², the chance that any two of n keys are equal is below 1/n.
     for _ in range(ceil(3 * log(max(2, prod(shape))) / log(2**32 - 1))):
-        key, subkey = Unstack(0)(operations.split(key, (2,)))
-        turned = cnp.argsort(operations.bits(subkey, 32, shape), axis, stable=True)
+        key, now = subkeys(key, 2)
+        turned = cnp.argsort(operations.bits(now, 32, shape), axis, stable=True)
         order = turned if order is None else cnp.take_along_axis(order, turned, axis)
     return order.astype(kind)
 

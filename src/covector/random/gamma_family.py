@@ -28,6 +28,7 @@ from covector.errors import TypeMismatch
 from covector.ops import random as operations
 from covector.ops.gamma import random_gamma_grad
 from covector.ops.selection import where
+from covector.ops.special import digamma
 from covector.programs.custom_jvp import custom_jvp
 from covector.random.arguments import (
     float_dtype,
@@ -112,10 +113,12 @@ def _loggamma(keys: Any, a: Any) -> Any:
 
 @_loggamma.defjvp
 def _loggamma_moves(primals: Any, tangents: Any) -> Any:
-    out = _loggamma(*primals)
+    out, a = _loggamma(*primals), primals[1]
     tiny = finfo(out.type.dtype).tiny
     x = cnp.maximum(cnp.exp(out), tiny)
-    return out, tangents[1] * (random_gamma_grad(primals[1], x) / x)
+    # Where x is too small for its dtype, F(x) is xᵃ / Γ(a + 1).
+    smallest = (digamma(a + 1) - out) / a
+    return out, tangents[1] * cnp.where(x > tiny, random_gamma_grad(a, x) / x, smallest)
 
 
 def _accepted(keys: Any, a: Any) -> tuple[Any, Any, Any]:
@@ -137,8 +140,9 @@ def _accepted(keys: Any, a: Any) -> tuple[Any, Any, Any]:
     def step(carry: Any) -> Any:
         cube, key, for_x, x, u = carry
         v = 1 + x * c
-        inside, found = v > 0, v * v * v
-        accepted = inside & _accepts(x * x, found, u, d)
+        # Where a is NaN, so is v, and is accepted as it is.
+        inside, found = ~(v <= 0), v * v * v
+        accepted = inside & ~_rejects(x * x, found, u, d)
         cube = cnp.where(accepted & (cube == 0), found, cube)
         again, fresh_x, fresh_u = subkeys(key, 3)
         for_x, now = subkeys(where(inside, fresh_x, for_x), 2)
@@ -152,10 +156,10 @@ def _accepted(keys: Any, a: Any) -> tuple[Any, Any, Any]:
     return spare, d, repeat(going, step, carry)[0]
 
 
-def _accepts(square: Any, cube: Any, u: Any, d: Any) -> Any:
-    """Whether u allows the candidate: a bound that decides most, then the exact one."""
-    exact = cnp.log(u) < square / 2 + d * (1 - cube + cnp.log(cube))
-    return (u < 1 - 0.0331 * (square * square)) | exact
+def _rejects(square: Any, cube: Any, u: Any, d: Any) -> Any:
+    """Whether u rules the candidate out: by a bound that decides most, and exactly."""
+    exact = cnp.log(u) >= square / 2 + d * (1 - cube + cnp.log(cube))
+    return (u >= 1 - 0.0331 * (square * square)) & exact
 
 
 # -- functions of gamma numbers --------------------------------------------------------

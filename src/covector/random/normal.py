@@ -20,7 +20,6 @@ from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.number_info import finfo
 from covector.core.types import Shape
-from covector.ops import random as operations
 from covector.ops.arithmetic import mul
 from covector.ops.complex import complex_
 from covector.ops.identities import stop_gradient
@@ -32,6 +31,7 @@ from covector.random.arguments import (
     sample_shape,
     sampler,
     single_key,
+    subkeys,
 )
 from covector.random.bits import draw_between, draw_sign, draw_unit
 
@@ -73,9 +73,7 @@ def draw_normal(key: Any, *, shape: Shape, dtype: Any) -> Any:
 @sampler
 def draw_complex_normal(key: Any, *, shape: Shape, dtype: Any) -> Any:
     """Complex normal numbers, with parts of ``dtype``."""
-    parts = [
-        draw_normal(k, shape=shape, dtype=dtype) for k in operations.split(key, (2,))
-    ]
+    parts = [draw_normal(k, shape=shape, dtype=dtype) for k in subkeys(key, 2)]
     return complex_(*parts) / scalar(np.sqrt(2), dtype)
 
 
@@ -174,7 +172,7 @@ def draw_double_sided_maxwell(
     key: Any, loc: Any, scale: Any, *, shape: Shape, dtype: Any
 ) -> Any:
     """Maxwell numbers with a sign."""
-    for_length, for_sign = operations.split(key, (2,))
+    for_length, for_sign = subkeys(key, 2)
     length = draw_maxwell(for_length, shape=shape, dtype=dtype)
     sign = draw_sign(for_sign, shape=shape, dtype=dtype)
     return length * sign * scale + loc
@@ -198,7 +196,7 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Array:
 @sampler
 def draw_wald(key: Any, mean: Any, *, shape: Shape, dtype: Any) -> Any:
     """Wald numbers."""
-    for_root, for_choice = operations.split(key, (2,))
+    for_root, for_choice = subkeys(key, 2)
     y = draw_normal(for_root, shape=shape, dtype=dtype) ** 2
     u = draw_unit(for_choice, shape=shape, dtype=dtype)
     # The smaller root of a quadratic equation, of which the larger is mean² / x.
