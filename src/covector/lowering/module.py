@@ -18,7 +18,7 @@ from covector.core.types import ArrayType
 from covector.lowering import hlo
 from covector.lowering.hlo import Value
 
-#: equations from which a function that is called more than once is compiled by itself
+#: operations from which a function that is called more than once is compiled by itself
 SEPARATE_FROM = 8
 _SEPARATE = '{inlineable = "false"}'
 
@@ -120,7 +120,9 @@ class Lowering:
 
     def through(self, fun: Callable[..., Any], *operands: Value) -> Sequence[Value]:
         """Lower as ``fun``, a function of other operations on these operands."""
-        return self.inline(stage(fun, self.in_types).jaxpr, operands)
+        staged = stage(fun, self.in_types)
+        assert not staged.captured, "a lowering uses small constants only"
+        return self.inline(staged.jaxpr, operands)
 
     # -- programs ----------------------------------------------------------------------
 
@@ -207,7 +209,8 @@ class ModuleLowering:
         """Ask XLA to compile what is called repeatedly once, and not to paste it."""
         kept = hlo.attribute(_SEPARATE)
         for jaxpr, _, calls in self._functions.values():
-            if len(calls) > 1 and len(jaxpr.equations) >= SEPARATE_FROM:
+            weight = sum([e.op.weight for e in jaxpr.equations])
+            if len(calls) > 1 and weight >= SEPARATE_FROM:
                 for call in calls:
                     call.attributes["mhlo.frontend_attributes"] = kept
 

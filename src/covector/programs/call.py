@@ -9,7 +9,7 @@ from typing import Any
 
 from covector.core.jaxpr import Jaxpr
 from covector.core.primitive import Linear, Primitive, operation
-from covector.core.types import ArrayType
+from covector.core.types import ArrayType, show_types
 from covector.lowering.compile import compile_program
 from covector.lowering.evaluate import common_device
 from covector.transforms.batch import batch_jaxpr
@@ -36,6 +36,9 @@ class Call(Primitive):
         return f"Call({self.jaxpr.name})"
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        given = [(t.shape, t.dtype) for t in types]
+        wanted = [(t.shape, t.dtype) for t in self.jaxpr.in_types]
+        assert given == wanted, f"{self!r} is called with {show_types(types)}"
         return self.jaxpr.out_types
 
     def evaluate(self, *args: Any) -> Sequence[Any]:

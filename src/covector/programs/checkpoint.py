@@ -18,8 +18,9 @@ from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations, read, ru
 from covector.core.primitive import Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
+from covector.programs.arguments import JitSpec, static_places
 from covector.programs.call import Call, call, named_axes
-from covector.programs.jit import JitSpec, Jitted, static_places
+from covector.programs.jit import Jitted
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
 from covector.transforms.transpose import backward

@@ -6,24 +6,17 @@ linear program, so what the rule computes from primals alone is computed at once
 """
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from covector import tree
-from covector.core import dtypes
-from covector.core.array_like import Array
-from covector.core.convert import as_array
 from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
-from covector.core.jaxpr import Jaxpr, Var
+from covector.core.jaxpr import Jaxpr
 from covector.core.primitive import AnyAxis, Primitive, operation
-from covector.core.source import function_line
 from covector.core.trace import current
-from covector.core.types import ArrayType, show_types
+from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable, TreeMismatch, TypeMismatch
-from covector.ops.broadcasting import batched, zeros
+from covector.ops.broadcasting import zeros
 from covector.programs.closures import (
     Written,
     being_written,
@@ -31,7 +24,15 @@ from covector.programs.closures import (
     holds_tracer,
     refuse_captured,
 )
-from covector.transforms.batch import batch_flat
+from covector.programs.rules import (
+    absent,
+    checked,
+    nondiff_places,
+    over_batch,
+    same_results,
+    set_apart,
+    unread,
+)
 from covector.transforms.linearize import SplitTrace, moves
 from covector.transforms.transpose import backward
 
@@ -180,56 +181,6 @@ class CustomJVP(Primitive):
         return ctx.inline(self.jaxpr, operands)
 
 
-def over_batch(
-    fun: Callable[..., Any], values: Sequence[Any], dims: Any, *, size: int, axis: Any
-) -> list[Any]:
-    """The results of a flat function over a batch, with the batch axis in front."""
-    outs, found = batch_flat(fun, size, values, dims, axis)
-    return [batched(size, x, d) for x, d in zip(outs, found, strict=True)]
-
-
-def same_results(outs: Sequence[Any], types: Sequence[ArrayType], rule: str) -> None:
-    """Raise where a rule returned another value than its function."""
-    found = [(o.type.shape, o.type.dtype) for o in outs]
-    if found != [(t.shape, t.dtype) for t in types]:
-        raise TypeMismatch(
-            f"{rule} must return a value of the types that the function returns, "
-            f"{show_types(types)}, but it returned "
-            f"{show_types([o.type for o in outs])}."
-        )
-
-
-def unread(values: Sequence[Any]) -> list[Var]:
-    """Variables for operands that only the rule reads."""
-    return [Var(x.type) for x in values]
-
-
-class SymbolicZero:
-    """Stands for a zero tangent or cotangent, in rules with ``symbolic_zeros``."""
-
-    def __init__(self, type: ArrayType) -> None:
-        self.type = type
-
-    @property
-    def aval(self) -> ArrayType:
-        return self.type
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.type.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.type.dtype
-
-    @property
-    def ndim(self) -> int:
-        return self.type.ndim
-
-    def __repr__(self) -> str:
-        return f"SymbolicZero({self.type})"
-
-
 class custom_jvp:
     """A function whose derivative is given by a rule.
 
@@ -340,64 +291,3 @@ class custom_jvp:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
-
-
-def absent(type: ArrayType, symbolic: bool) -> Any:
-    """What a rule is handed for a tangent or cotangent that is zero."""
-    if symbolic:
-        return SymbolicZero(type.tangent())
-    return zeros(type.strong()) if moves(type) else np.zeros(type.shape, dtypes.float0)
-
-
-def checked(t: Any, type: ArrayType, who: str, what: str) -> Any:
-    """A tangent or cotangent that a rule returned; None where it is zero."""
-    if t is None or isinstance(t, SymbolicZero) or not moves(type):
-        return None
-    t = t if isinstance(t, Array) else as_array(t)
-    if t.type.shape != type.shape or t.type.dtype != type.dtype:
-        raise TypeMismatch(
-            f"{who} must return a {what} of type {type.strong()} for that value, but "
-            "it "
-            f"returned {t.type}."
-        )
-    return t
-
-
-def nondiff_places(
-    fun: Any, nums: Sequence[int], names: Sequence[str]
-) -> tuple[int, ...]:
-    """The places of nondiff arguments, named by number or by name."""
-    if not names and all(n >= 0 for n in nums):
-        return tuple(sorted(nums))
-    parameters = [
-        p.name
-        for p in inspect.signature(fun).parameters.values()
-        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
-    unknown = [n for n in names if n not in parameters]
-    if unknown:
-        raise TypeMismatch(
-            f"the derivative rule of {function_line(fun)} has nondiff_argnames "
-            f"{', '.join(unknown)}, but its positional arguments are "
-            f"{', '.join(parameters)}."
-        )
-    places = [n % len(parameters) for n in nums]
-    return tuple(sorted({*places, *[parameters.index(n) for n in names]}))
-
-
-def set_apart(
-    fun: Callable[..., Any], args: tuple, places: Sequence[int]
-) -> tuple[tuple, tuple, Callable[..., Any]]:
-    """Nondiff arguments, the others, and ``fun`` as a function of the others."""
-    if not places:
-        return (), args, fun
-    fixed = tuple([args[p] for p in places])
-    given = tuple([a for i, a in enumerate(args) if i not in places])
-
-    def of_given(*values: Any) -> Any:
-        everything = list(values)
-        for place, value in zip(places, fixed, strict=True):
-            everything.insert(place, value)
-        return fun(*everything)
-
-    return fixed, given, of_given

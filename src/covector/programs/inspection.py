@@ -12,7 +12,7 @@ from covector.core.jaxpr import Jaxpr, run
 from covector.core.staging import stage
 from covector.core.trace import Trace, Tracer, current
 from covector.lowering.evaluate import base
-from covector.programs.jit import JitSpec
+from covector.programs.arguments import JitSpec
 from covector.programs.stages import struct
 
 

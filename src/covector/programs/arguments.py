@@ -1,0 +1,158 @@
+"""What is asked of a jitted function, and its arguments: traced, static, donated.
+
+A static argument is part of the program, by value; a donated one gives its memory to
+the results. ``JitSpec`` is what the user said about them, ``Signature`` one call.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from covector import options, tree
+from covector.core.flat import who_of
+from covector.core.trace import Tracer, current
+from covector.errors import StaticArgumentError
+
+
+class Signature(NamedTuple):
+    """Flat arguments of one call, and what else the program depends on."""
+
+    leaves: list[Any]
+    in_tree: Any
+    statics: tuple[Any, ...]
+
+    def key(self) -> tuple:
+        return (
+            self.in_tree,
+            tuple([x.type for x in self.leaves]),
+            self.statics,
+            options.current(),
+            tuple(current.trace.axes.items()),
+        )
+
+
+class JitSpec(NamedTuple):
+    """What was asked of ``jit`` besides the function."""
+
+    static_argnums: tuple[int, ...] = ()
+    static_argnames: tuple[str, ...] = ()
+    donate_argnums: tuple[int, ...] = ()
+    donate_argnames: tuple[str, ...] = ()
+    inline: bool = False
+    keep_unused: bool = False
+    compiler_options: tuple[tuple[str, Any], ...] = ()
+
+    def split_static(
+        self, fun: Any, args: Sequence[Any], kwargs: dict[str, Any], who: str
+    ) -> tuple[tuple, dict[str, Any], tuple]:
+        """Arguments without the static ones, and the static ones by place or name."""
+        places = {
+            n % len(args) for n in self.static_argnums if -len(args) <= n < len(args)
+        }
+        statics = [(i, args[i]) for i in sorted(places)]
+        statics += [(k, kwargs[k]) for k in sorted(kwargs) if k in self.static_argnames]
+        for place, value in statics:
+            if isinstance(value, Tracer):
+                raise StaticArgumentError(
+                    f"{who}: the static argument {place!r} must be known, but got the "
+                    f"traced value {value!r}."
+                )
+            try:
+                hash(value)
+            except TypeError:
+                raise StaticArgumentError(
+                    f"{who}: the static argument {place!r} must be hashable, since the "
+                    f"compiled program is found by its value, but got {value!r} of "
+                    "type "
+                    f"{type(value).__name__}. Use a tuple for a list, a frozen "
+                    "dataclass "
+                    "for a mapping; or do not make it static."
+                ) from None
+        dynamic = tuple([a for i, a in enumerate(args) if i not in places])
+        named = {k: v for k, v in kwargs.items() if k not in self.static_argnames}
+        keyed = tuple([(place, _kind(value), value) for place, value in statics])
+        return dynamic, named, keyed
+
+    def with_statics(
+        self, fun: Callable[..., Any], statics: tuple
+    ) -> Callable[..., Any]:
+        """``fun`` with its static arguments filled in."""
+        if not statics:
+            return fun
+        placed = [(k, v) for k, _, v in statics if isinstance(k, int)]
+        named = {k: v for k, _, v in statics if not isinstance(k, int)}
+
+        def filled(*args: Any, **kwargs: Any) -> Any:
+            everything = list(args)
+            for place, value in placed:
+                everything.insert(place, value)
+            return fun(*everything, **kwargs, **named)
+
+        return filled
+
+    def donated_leaves(self, fun: Any, signature: Signature) -> tuple[bool, ...]:
+        """For each leaf, whether its buffer may be reused for a result."""
+        if not (self.donate_argnums or self.donate_argnames):
+            return (False,) * len(signature.leaves)
+        static = {k for k, _, _ in signature.statics}
+        args, kwargs = signature.in_tree.unflatten(signature.leaves)
+        count = len(args) + sum(isinstance(k, int) for k in static)
+        donated = {n % count for n in self.donate_argnums if -count <= n < count}
+        places = [i for i in range(count) if i not in static]
+        marks = [
+            [place in donated] * len(tree.leaves(arg))
+            for place, arg in zip(places, args, strict=True)
+        ]
+        marks += [
+            [k in self.donate_argnames] * len(tree.leaves(kwargs[k]))
+            for k in sorted(kwargs)
+        ]
+        return tuple([m for ms in marks for m in ms])
+
+
+def _kind(value: Any) -> Any:
+    """Tells apart what Python calls equal: 1, 1.0 and True; 0.0 and -0.0."""
+    if isinstance(value, tuple):
+        return (type(value), *map(_kind, value))
+    signed = isinstance(value, float | complex) and value == 0
+    return (type(value), str(value)) if signed else type(value)
+
+
+def _ints(x: int | Sequence[int] | None) -> tuple[int, ...]:
+    return () if x is None else (x,) if isinstance(x, int) else tuple(x)
+
+
+def _names(x: str | Iterable[str] | None) -> tuple[str, ...]:
+    return () if x is None else (x,) if isinstance(x, str) else tuple(x)
+
+
+def static_places(
+    fun: Any,
+    argnums: int | Sequence[int] | None,
+    argnames: str | Iterable[str] | None,
+    transform: str = "jit",
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Numbers and names of the same arguments, each completed from the other."""
+    nums, names = _ints(argnums), _names(argnames)
+    if not nums and not names:
+        return nums, names
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return nums, names
+    by_place = [
+        p.name
+        for p in parameters
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    if not any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        for n in nums:
+            if not -len(by_place) <= n < len(by_place):
+                raise StaticArgumentError(
+                    f"{who_of(transform, fun)}: argument number {n} was "
+                    f"named, but it takes {len(by_place)} positional arguments."
+                )
+        nums = tuple([n % len(by_place) for n in nums])
+    all_nums = set(nums) | {i for i, name in enumerate(by_place) if name in names}
+    all_names = set(names) | {by_place[n] for n in nums if 0 <= n < len(by_place)}
+    return tuple(sorted(all_nums)), tuple(sorted(all_names))
