@@ -79,6 +79,8 @@ class Primitive(metaclass=Interned):
     axis_names: tuple[Any, ...] = ()
     #: elements (operands and results together) up to which NumPy beats a compiled call
     host_limit = 32768
+    #: about how many ordinary operations it is compiled to
+    weight = 1
 
     on_host: Any = None
     evaluate: Any = None

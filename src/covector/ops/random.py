@@ -16,6 +16,7 @@ computed in any parts. An older stream, where blocks are shared between elements
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -24,6 +25,7 @@ import numpy as np
 from covector import options
 from covector.core import dtypes
 from covector.core.convert import scalar
+from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.key_types import KeyType
 from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType, Shape
@@ -68,6 +70,51 @@ class KeyOperation(Primitive):
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         return (self(move_axis(args[0], dims[0], 0)),), (0,)
+
+
+class Cipher(KeyOperation):
+    """An operation that encrypts: in a program, a function for all calls of one type.
+
+    The cipher is long. Ten splits of a key would be ten thousand operations to compile,
+    and ten masks in one loop over their elements more than fit the registers.
+    """
+
+    weight = 128
+
+    def unrolled(self, ctx: Any, *operands: Any) -> Any:
+        """The operation lowered where it stands."""
+        raise self._missing("unrolled", "compilation", ctx.in_types)
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        return ctx.call(_function(self, *ctx.in_types), operands)
+
+
+@operation
+class Unrolled(Primitive):
+    """``cipher`` as it stands in the function that is made for it."""
+
+    cipher: Cipher
+    weight = Cipher.weight
+
+    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        return self.cipher.type_rule(*types)
+
+    def on_host(self, *operands: Any) -> Any:
+        return self.cipher.on_host(*operands)
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        return self.cipher.batch(size, args, dims)
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        return self.cipher.unrolled(ctx, *operands)
+
+
+@lru_cache(1024)
+def _function(cipher: Cipher, *types: ArrayType) -> Jaxpr:
+    """The program of one operation: the same one each time, so that calls share it."""
+    inputs, outputs = [[Var(t) for t in ts] for ts in (types, cipher.type_rule(*types))]
+    equation = Equation(Unrolled(cipher), inputs, outputs, None)
+    return Jaxpr(inputs, [equation], outputs, cipher.name)
 
 
 # -- keys and their bits ---------------------------------------------------------------
@@ -129,7 +176,7 @@ class RandomUnwrap(KeyOperation):
         return ctx.op("stablehlo.bitcast_convert", [keys])
 
 
-class RandomFoldIn(KeyOperation):
+class RandomFoldIn(Cipher):
     """Keys made of keys and 32-bit numbers: the encryption of the number."""
 
     def type_rule(self, keys: ArrayType, data: ArrayType) -> Sequence[ArrayType]:
@@ -150,7 +197,7 @@ class RandomFoldIn(KeyOperation):
         aligned, dim = align_elementwise(size, args, dims)
         return (self(*aligned),), (dim,)
 
-    def lower(self, ctx: Any, keys: Any, data: Any) -> Any:
+    def unrolled(self, ctx: Any, keys: Any, data: Any) -> Any:
         (out,), types = ctx.out_types, ctx.in_types
         words = LoweredWords(ctx, out.shape)
         keys = ctx.spread(keys, types[0], out.shape)
@@ -163,7 +210,7 @@ class RandomFoldIn(KeyOperation):
 
 
 @operation
-class RandomSplit(KeyOperation):
+class RandomSplit(Cipher):
     """For each key, ``shape`` new keys: key i is the encryption of i."""
 
     shape: Shape
@@ -175,13 +222,13 @@ class RandomSplit(KeyOperation):
     def on_host(self, keys: Any) -> Any:
         return _blocks(keys, prod(self.shape)).reshape((*keys.shape, *self.shape))
 
-    def lower(self, ctx: Any, keys: Any) -> Any:
+    def unrolled(self, ctx: Any, keys: Any) -> Any:
         words, pair = _lower_blocks(ctx, keys, prod(self.shape))
         return ctx.op("stablehlo.reshape", [words.join(pair)])
 
 
 @operation
-class RandomBits(KeyOperation):
+class RandomBits(Cipher):
     """For each key, an array of random integers of ``width`` bits: 8, 16, 32 or 64.
 
     Element i is made of the encryption of i: of both words, or of their sum modulo 2,
@@ -203,7 +250,7 @@ class RandomBits(KeyOperation):
             bits = (high ^ low).astype(_UNSIGNED[self.width])
         return bits.reshape((*keys.shape, *self.shape))
 
-    def lower(self, ctx: Any, keys: Any) -> Any:
+    def unrolled(self, ctx: Any, keys: Any) -> Any:
         words, (high, low) = _lower_blocks(ctx, keys, prod(self.shape))
         if self.width == 64:
             bits = words.join((low, high))
@@ -242,7 +289,7 @@ def _lower_keys(ctx: Any, keys: Any, count: int) -> tuple[LoweredWords, Words]:
 
 
 @operation
-class RandomWords(KeyOperation):
+class RandomWords(Cipher):
     """For each key, ``count`` words: those at i and i + ⌈count/2⌉ are one block."""
 
     count: int
@@ -262,7 +309,7 @@ class RandomWords(KeyOperation):
         halves = split_words(encrypt(keys[..., None], low | (high << _32)))
         return np.concatenate(halves, -1)[..., : self.count]
 
-    def lower(self, ctx: Any, keys: Any) -> Any:
+    def unrolled(self, ctx: Any, keys: Any) -> Any:
         (out,) = ctx.out_types
         words, key = _lower_keys(ctx, keys, self.half)
         low = words.op("iota", iota_dimension=words.last)

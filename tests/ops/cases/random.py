@@ -9,6 +9,7 @@ from covector.ops.random import (
     RandomBits,
     RandomSplit,
     RandomWords,
+    Unrolled,
     random_fold_in,
     random_seed,
     random_unwrap,
@@ -151,6 +152,7 @@ CASES = [
     _words(7),
     _words(1),
     _words(0),
+    Case(Unrolled(RandomBits(32, (2,))), (_keys,), _bits(32, (2,)).reference),
     # -- x·y + z
     Case(multiply_add, (_x, _y, _z), _multiply_add),
     Case(multiply_add, (_x, np.float64(1.5), _z), _multiply_add, name="one factor"),
