@@ -16,6 +16,7 @@ it, on any device, in any order. The cipher is 20 rounds of add, rotate and xor 
 On the host, a key and a block are ``uint64``, the first word in the low half.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -46,13 +47,13 @@ def threefry2x32(on: Any, key: Words, block: Words) -> Words:
 
 def encrypt(key: np.ndarray, block: np.ndarray) -> np.ndarray:
     """Blocks encrypted on the host: ``uint64`` arrays that broadcast, into another."""
-    zeros = np.zeros(np.broadcast(key, block).shape, np.uint64)
-    if zeros.size <= PACKED_LIMIT:
-        packed = PackedWords(zeros.size)
+    result = np.broadcast(key, block)
+    if result.size <= PACKED_LIMIT:
+        packed = packed_words(result.size)
         words = threefry2x32(
-            packed, packed.words(key | zeros), packed.words(block | zeros)
+            packed, packed.words(key, result.shape), packed.words(block, result.shape)
         )
-        return packed.unpack(words).reshape(zeros.shape)
+        return packed.unpack(words).reshape(result.shape)
     first, second = threefry2x32(ArrayWords, split_words(key), split_words(block))
     return join_words(first, second)
 
@@ -88,7 +89,13 @@ class PackedWords:
         self.ones = ((1 << 64 * count) - 1) // 0xFFFFFFFFFFFFFFFF
         self.mask = 0xFFFFFFFF * self.ones
 
-    def words(self, pairs: np.ndarray) -> Words:
+    def words(self, pairs: np.ndarray, shape: tuple[int, ...]) -> Words:
+        """The halves of 64-bit numbers that broadcast to ``shape``."""
+        if pairs.size == 1:
+            high, low = divmod(int(pairs.item()), 1 << 32)
+            return low * self.ones, high * self.ones
+        if pairs.size < self.count:
+            pairs = np.broadcast_to(pairs, shape)
         packed = int.from_bytes(pairs.tobytes(), "little")
         return packed & self.mask, (packed >> 32) & self.mask
 
@@ -107,6 +114,9 @@ class PackedWords:
 
     def rotate(self, x: int, distance: int) -> int:
         return ((x << distance) | (x >> (32 - distance))) & self.mask
+
+
+packed_words = lru_cache(PACKED_LIMIT + 1)(PackedWords)
 
 
 class LoweredWords:
