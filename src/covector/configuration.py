@@ -122,14 +122,12 @@ numpy_dtype_promotion = _block(
 numpy_rank_promotion = _block(
     "numpy_rank_promotion",
     "'allow', 'warn' or 'raise' where operands of different ranks meet, until the "
-    "block "
-    "ends.",
+    "block ends.",
 )
 threefry_partitionable = _block(
     "threefry_partitionable",
     "Which of the two published threefry streams random bits come from, until the "
-    "block "
-    "ends.",
+    "block ends.",
 )
 default_device = _block(
     "default_device",

@@ -105,8 +105,7 @@ def _check(name: str, value: Any) -> None:
     if choices is not None and value not in choices:
         raise SettingError(
             f"the option {name} must be one of {', '.join(map(repr, choices))}, but "
-            "got "
-            f"{value!r}."
+            f"got {value!r}."
         )
 
 

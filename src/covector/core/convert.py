@@ -29,8 +29,7 @@ def _scalar(
             raise IntegerOverflow(
                 f"the Python integer {value} does not fit {dtypes.short_name(dtype)}, "
                 f"which holds {limits.min} to {limits.max}. Convert the array it meets "
-                "to "
-                "a wider dtype, or the number to an array of its own."
+                "to a wider dtype, or the number to an array of its own."
             )
     values = np.asarray(value).astype(dtype)
     values.flags.writeable = False

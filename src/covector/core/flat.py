@@ -50,8 +50,7 @@ class FlatFunction:
             raise TypeMismatch(
                 f"{self.who} must return arrays and numbers, but its result{where} is "
                 f"{x!r} of type {type(x).__name__}. Return it as static data beside "
-                "the "
-                "function, or not at all."
+                "the function, or not at all."
             ) from None
 
 
@@ -60,8 +59,7 @@ def split_aux(out: Any, who: str) -> tuple[Any, Any]:
     if not isinstance(out, tuple | list) or len(out) != 2:
         raise TypeMismatch(
             f"{who} with has_aux=True needs a function that returns a pair (result, "
-            "aux), "
-            f"but it returned {describe(out)}."
+            f"aux), but it returned {describe(out)}."
         )
     return out[0], out[1]
 
@@ -116,8 +114,7 @@ def bind_arguments(
     if refused:
         raise TypeMismatch(
             f"{function_line(fun)} has its own derivative rule, which takes arguments "
-            "by "
-            f"position, but {', '.join(refused)} can only be passed by keyword."
+            f"by position, but {', '.join(refused)} can only be passed by keyword."
         )
     return bound.args
 

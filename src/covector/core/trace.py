@@ -103,8 +103,7 @@ class Tracer(Array):
     def _unknown(self, use: str) -> str:
         return (
             f"{use}, but here it is a traced value of type {self.type}, which stands "
-            "for "
-            f"every value of that type. {self.origin()} "
+            f"for every value of that type. {self.origin()} "
         )
 
     def __bool__(self) -> bool:
@@ -190,16 +189,13 @@ def check_scope(tracer: Tracer, running: Trace | None) -> None:
     if not tracer.owner.alive:
         raise UnexpectedTracerError(
             f"A traced value of type {tracer.type} was used after the transformation "
-            "that "
-            f"made it had ended. {tracer.origin()} It probably escaped through a "
-            "global, an "
-            "attribute or a list. Return it from the transformed function instead."
+            f"that made it had ended. {tracer.origin()} It probably escaped through a "
+            "global, an attribute or a list. Return it from the transformed function "
+            "instead."
         )
     if not within(tracer.owner, running):
         raise UnexpectedTracerError(
             f"A traced value of type {tracer.type} was used in code that runs outside "
-            "of "
-            f"{tracer.owner.name}. {tracer.origin()} A custom rule, a callback or "
-            "another "
-            "thread probably closes over it: pass it as an argument instead."
+            f"of {tracer.owner.name}. {tracer.origin()} A custom rule, a callback or "
+            "another thread probably closes over it: pass it as an argument instead."
         )

@@ -33,8 +33,7 @@ def _named(axis_name: AxisName, who: str) -> tuple[Any, ...]:
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise AxisError(
                 f"{who} over the axis {name!r}, but the named axes here are "
-                f"{known}.{hint} "
-                "An axis gets its name from vmap(..., axis_name=...)."
+                f"{known}.{hint} An axis gets its name from vmap(..., axis_name=...)."
             )
     return tuple(names)
 
@@ -266,6 +265,5 @@ def _no_groups(groups: Any, who: str) -> None:
     if groups is not None:
         raise TypeMismatch(
             f"{who}: axis_index_groups has no meaning over the axis of a vmap. Give "
-            "the "
-            "groups an axis of their own, with a second vmap."
+            "the groups an axis of their own, with a second vmap."
         )

@@ -102,10 +102,9 @@ def _check(query: Any, key: Any, value: Any) -> None:
     if not good:
         raise TypeMismatch(
             "dot_product_attention needs a query [batch, t, heads, depth] and a key "
-            "and a "
-            "value [batch, s, groups, depth], with heads a multiple of groups and "
-            "floating "
-            f"point elements, but got {query.type}, {key.type} and {value.type}."
+            "and a value [batch, s, groups, depth], with heads a multiple of groups "
+            f"and floating point elements, but got {query.type}, {key.type} and "
+            f"{value.type}."
         )
 
 

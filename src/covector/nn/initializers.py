@@ -183,8 +183,7 @@ def variance_scaling(
         if len(shape) < 2:
             raise TypeMismatch(
                 "variance_scaling needs a shape with an input and an output axis, but "
-                "got "
-                f"{shape}. For biases use zeros."
+                f"got {shape}. For biases use zeros."
             )
         kind = _dtype(dtype_, dtype)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
@@ -220,8 +219,7 @@ def _drawn(key: Any, shape: Any, kind: Any, variance: Any, distribution: str) ->
         return _complex_disc(key, shape, kind, variance, truncated=name != "uniform")
     raise TypeMismatch(
         "variance_scaling: distribution is truncated_normal, normal or uniform, but "
-        "got "
-        f"{distribution!r}."
+        f"got {distribution!r}."
     )
 
 

@@ -38,10 +38,8 @@ class BroadcastInDim(Primitive):
         if not fits or list(self.axes) != sorted(set(self.axes)):
             raise TypeMismatch(
                 f"broadcast_in_dim cannot spread {x} over the shape {self.shape} with "
-                "its "
-                f"axes at {self.axes}: each axis needs its own increasing place, and "
-                "there "
-                "its length or 1."
+                f"its axes at {self.axes}: each axis needs its own increasing place, "
+                "and there its length or 1."
             )
         return (x.with_shape(self.shape),)
 

@@ -68,8 +68,7 @@ class Collective(Primitive):
     def evaluate(self, *args: Any) -> Any:
         raise AxisError(
             f"{self.name} over the axis {self.axis!r}, which nothing around it names. "
-            "Call "
-            f"it in a function under vmap(..., axis_name={self.axis!r})."
+            f"Call it in a function under vmap(..., axis_name={self.axis!r})."
         )
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
@@ -296,10 +295,8 @@ class PPermute(Collective):
         if not unique or any(not 0 <= n < self.size for n in (*sources, *targets)):
             raise TypeMismatch(
                 f"ppermute over {self.axis!r} of size {self.size} needs (source, "
-                "target) "
-                f"pairs in which each place from 0 to {self.size - 1} stands at most "
-                "once "
-                f"on either side, but got {self.pairs}."
+                f"target) pairs in which each place from 0 to {self.size - 1} stands "
+                f"at most once on either side, but got {self.pairs}."
             )
         return (x,)
 

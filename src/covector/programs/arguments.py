@@ -63,10 +63,8 @@ class JitSpec(NamedTuple):
                 raise StaticArgumentError(
                     f"{who}: the static argument {place!r} must be hashable, since the "
                     f"compiled program is found by its value, but got {value!r} of "
-                    "type "
-                    f"{type(value).__name__}. Use a tuple for a list, a frozen "
-                    "dataclass "
-                    "for a mapping; or do not make it static."
+                    f"type {type(value).__name__}. Use a tuple for a list, a frozen "
+                    "dataclass for a mapping; or do not make it static."
                 ) from None
         dynamic = tuple([a for i, a in enumerate(args) if i not in places])
         named = {k: v for k, v in kwargs.items() if k not in self.static_argnames}

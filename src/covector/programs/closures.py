@@ -99,8 +99,6 @@ def refuse_captured(tangents: Sequence[Any], who: str) -> None:
         if t is not None:
             raise NotDifferentiable(
                 f"{who} closes over a value of type {t.type} that is being "
-                "differentiated, "
-                "and its rule does not say how that moves the result. Pass the value "
-                "as an "
-                "argument."
+                "differentiated, and its rule does not say how that moves the result. "
+                "Pass the value as an argument."
             )

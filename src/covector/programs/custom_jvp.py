@@ -279,8 +279,7 @@ class custom_jvp:
             if t_tree != flat.out_tree:
                 raise TreeMismatch(
                     f"the rule of {who} must return a tangent with the structure of "
-                    "the "
-                    f"value, {flat.out_tree}, but it returned {t_tree}."
+                    f"the value, {flat.out_tree}, but it returned {t_tree}."
                 )
             return outs, [
                 checked(t, o.type, f"the rule of {who}", "tangent")

@@ -311,8 +311,7 @@ class custom_vjp:
             if not isinstance(out, tuple | list) or len(out) != 2:
                 raise TypeMismatch(
                     f"the forward rule of {who} must return a pair (value, residuals), "
-                    "but "
-                    f"it returned {describe(out)}."
+                    f"but it returned {describe(out)}."
                 )
             outs, flat.out_tree = tree.flatten(out[0])
             outs = arrays(outs, who)
@@ -360,8 +359,7 @@ class custom_vjp:
         ):
             raise TreeMismatch(
                 f"the backward rule of {who} must return a tuple with one cotangent "
-                "per "
-                f"argument ({len(arguments.children())}), but it returned "
+                f"per argument ({len(arguments.children())}), but it returned "
                 f"{describe(leaving)}."
             )
         flat = tree.flatten_prefix(

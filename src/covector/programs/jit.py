@@ -222,8 +222,7 @@ class Jitted:
             elif isinstance(leaf, ShapeDtypeStruct):
                 raise StaticArgumentError(
                     f"{self.who} needs values to run, but got {leaf!r}. To see the "
-                    "type of "
-                    "the result use eval_shape; to compile ahead, "
+                    "type of the result use eval_shape; to compile ahead, "
                     ".lower(...).compile()."
                 )
 

@@ -79,10 +79,8 @@ class PullBack(Primitive):
     def evaluate(self, *args: Any) -> Sequence[Any]:
         raise NotDifferentiable(
             f"forward-mode differentiation (jvp, jacfwd, linearize) of {self.who}, "
-            "which "
-            "has only a reverse-mode rule. Give it a forward rule by using custom_jvp, "
-            "whose "
-            "one rule serves both modes; or use grad, vjp or jacrev."
+            "which has only a reverse-mode rule. Give it a forward rule by using "
+            "custom_jvp, whose one rule serves both modes; or use grad, vjp or jacrev."
         )
 
     def lower(self, ctx: Any, *operands: Any) -> Any:

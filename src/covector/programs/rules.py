@@ -86,8 +86,7 @@ def checked(t: Any, type: ArrayType, who: str, what: str) -> Any:
     if t.type.shape != type.shape or t.type.dtype != type.dtype:
         raise TypeMismatch(
             f"{who} must return a {what} of type {type.strong()} for that value, but "
-            "it "
-            f"returned {t.type}."
+            f"it returned {t.type}."
         )
     return t
 

@@ -181,8 +181,8 @@ class Compiled:
             difference = tree.describe_difference(traced.in_tree, in_tree)
             raise TreeMismatch(
                 f"the compiled {traced.who} was traced for other arguments: "
-                f"{difference}. "
-                "Static arguments are left out of the call. Lower it again for these."
+                f"{difference}. Static arguments are left out of the call. Lower it "
+                "again for these."
             )
         wanted = traced.jaxpr.in_types[len(traced.captured) :]
         operands = [

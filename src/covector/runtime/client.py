@@ -251,9 +251,8 @@ def set_platforms(names: str | None) -> None:
         if _clients.made:
             raise SettingError(
                 f"the platforms cannot be chosen any more: {', '.join(_clients.made)} "
-                "is in "
-                "use. Choose them before the first array is put on a device, or in the "
-                "environment: COVECTOR_PLATFORMS=cpu."
+                "is in use. Choose them before the first array is put on a device, or "
+                "in the environment: COVECTOR_PLATFORMS=cpu."
             )
         os.environ["COVECTOR_PLATFORMS"] = names or ""
         _chosen_platforms()

@@ -174,8 +174,7 @@ def _not_differentiable(
     if holomorphic:
         return NotDifferentiable(
             f"{who} with holomorphic=True needs complex arguments, but {where} is "
-            f"{type}. "
-            "Convert it with .astype(complex), or leave holomorphic out."
+            f"{type}. Convert it with .astype(complex), or leave holomorphic out."
         )
     return NotDifferentiable(
         f"{who} needs floating-point arguments, but {where} is {type}. Convert it with "
@@ -191,16 +190,14 @@ def _check_scalar(
         shown = describe(out_tree.unflatten(outs))
         raise NotScalar(
             f"{who} needs a function that returns one real scalar, but it returned "
-            f"{shown}. "
-            "Return the loss alone, or (loss, others) with has_aux=True."
+            f"{shown}. Return the loss alone, or (loss, others) with has_aux=True."
         )
     (out,) = outs
     if out.type.ndim:
         raise NotScalar(
             f"{who} needs a function that returns a real scalar, but it returned "
             f"{out.type}. To differentiate an array, use jacrev or jacfwd; to sum "
-            "first, "
-            "grad(f, reduce=covector.numpy.sum)."
+            "first, grad(f, reduce=covector.numpy.sum)."
         )
     wanted = dtypes.is_complex if holomorphic else dtypes.is_floating
     if not wanted(out.type.dtype):
@@ -264,8 +261,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         if len(cotangent) != 1:
             raise TypeMismatch(
                 f"the pullback of {who} takes one argument, a cotangent shaped like "
-                "the "
-                f"value, but got {len(cotangent)}. Put several into one tuple."
+                f"the value, but got {len(cotangent)}. Put several into one tuple."
             )
         cts = cotangents_of(cotangent[0], out_tree, out_types, who)
         (result, _) = in_tree.unflatten(pull_back(linear, leaves, active, cts))
@@ -338,8 +334,7 @@ def jvp(
         if not isinstance(given, tuple | list):
             raise TypeMismatch(
                 f"{who} takes {name} as a tuple or list with one entry per argument, "
-                "but "
-                f"got {describe(given)}. Write jvp(f, (x,), (dx,))."
+                f"but got {describe(given)}. Write jvp(f, (x,), (dx,))."
             )
     leaves, in_tree = tree.flatten((tuple(primals), {}))
     leaves = arrays(leaves, who)
@@ -358,8 +353,7 @@ def _tangents(
     if t_tree != in_tree:
         raise TreeMismatch(
             f"{who} needs tangents with the structure of the primals, {in_tree}, but "
-            "got "
-            f"{t_tree}."
+            f"got {t_tree}."
         )
     return [
         _matching(t, type, who, "tangent") for t, type in zip(ts, types, strict=True)

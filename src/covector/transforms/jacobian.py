@@ -193,8 +193,7 @@ def _jacobian(
                 wanted = "complex" if holomorphic else "floating-point"
                 raise NotDifferentiable(
                     f"{who} needs {wanted} results, but one is {o.type}. Convert it, "
-                    "or "
-                    "return it beside the others with has_aux=True."
+                    "or return it beside the others with has_aux=True."
                 )
         return _Problem(
             linear,

@@ -42,8 +42,7 @@ def linear_transpose(
         if not moves(t):
             raise NotDifferentiable(
                 f"{who} needs floating-point arguments, but one is {t}. Close over "
-                "what is "
-                "not transposed."
+                "what is not transposed."
             )
     flat = FlatFunction(fun, in_tree, who)
     staged = stage(flat, types, who)

@@ -23,7 +23,8 @@ def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> li
     totals: dict[Var, Any] = {}
     for atom, cotangent in zip(jaxpr.outputs, cotangents, strict=True):
         if cotangent is not None and type(atom) is Var and type(env[atom]) is Linear:
-            _accumulate(totals, atom, cotangent)
+            known = totals.get(atom)
+            totals[atom] = cotangent if known is None else add(known, cotangent)
     while linear:
         equation, operands = linear.pop()
         arriving = [totals.pop(v, None) for v in equation.outputs]
@@ -34,13 +35,9 @@ def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> li
             equation.inputs, operands, leaving, strict=True
         ):
             if cotangent is not None and type(operand) is Linear:
-                _accumulate(totals, atom, cotangent)
+                known = totals.get(atom)
+                totals[atom] = cotangent if known is None else add(known, cotangent)
     return [totals.get(v) if type(env[v]) is Linear else None for v in jaxpr.inputs]
-
-
-def _accumulate(totals: dict[Var, Any], var: Var, cotangent: Any) -> None:
-    known = totals.get(var)
-    totals[var] = cotangent if known is None else add(known, cotangent)
 
 
 def _forward(jaxpr: Jaxpr, env: dict[Var, Any]) -> list[tuple[Equation, list[Any]]]:

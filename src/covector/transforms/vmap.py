@@ -50,8 +50,7 @@ def vmap(
     if not isinstance(in_axes, int | tuple | list | Mapping | None):
         raise TypeMismatch(
             f"{who}: in_axes must be an int, None, a tuple with an entry per "
-            "positional "
-            f"argument, or a dict by argument name, but got {in_axes!r}."
+            f"positional argument, or a dict by argument name, but got {in_axes!r}."
         )
 
     @functools.wraps(fun)
@@ -93,10 +92,8 @@ def _in_dims(
         if isinstance(axes, tuple) and len(axes) != len(args):
             raise AxisError(
                 f"{who}: in_axes must have one entry per positional argument, but it "
-                "has "
-                f"{len(axes)} and the call has {len(args)}. Keyword arguments are "
-                "mapped "
-                "over axis 0; a dict gives axes by name."
+                f"has {len(axes)} and the call has {len(args)}. Keyword arguments are "
+                "mapped over axis 0; a dict gives axes by name."
             )
         dims = tree.flatten_prefix(
             axes, args, "vmap in_axes", of="the positional arguments"
@@ -134,8 +131,7 @@ def _axis(d: Any, type: ArrayType, i: int, in_tree: Any, who: str) -> int:
     if not -type.ndim <= d < type.ndim:
         raise AxisError(
             f"{who}: {argument_path(in_tree, i)} is {type}, which has no axis {d} to "
-            "map "
-            "over. Give in_axes None for what the whole batch shares."
+            "map over. Give in_axes None for what the whole batch shares."
         )
     return d % type.ndim
 
@@ -158,15 +154,13 @@ def _batch_size(
     if not counted:
         raise AxisError(
             f"{who}: no argument is mapped, so the size of the batch is unknown. Give "
-            "some "
-            "argument an axis in in_axes, or pass axis_size."
+            "some argument an axis in in_axes, or pass axis_size."
         )
     if len(counted) > 1:
         common = counted.most_common(1)[0][0] if given is None else given
         shown = "; ".join(
             f"{argument_path(in_tree, i)} is {leaves[i].type}, mapped over axis "
-            f"{dims[i]} "
-            f"of size {n}"
+            f"{dims[i]} of size {n}"
             for i, n in sizes.items()
             if n != common
         )
@@ -196,8 +190,7 @@ def _out_dims(
             if d is not None:
                 raise AxisError(
                     f"{who}: out_axes is None for {where}, which differs over the "
-                    "batch "
-                    f"({x.type} with the batch at axis {d}). Give it an axis."
+                    f"batch ({x.type} with the batch at axis {d}). Give it an axis."
                 )
             wanted.append(None)
             continue
@@ -205,8 +198,7 @@ def _out_dims(
         if not isinstance(axis, int) or not -ndim <= axis < ndim:
             raise AxisError(
                 f"{who}: out_axes is {axis!r} for {where}, which is {describe(x)} and "
-                "needs "
-                f"an axis from {-ndim} to {ndim - 1}."
+                f"needs an axis from {-ndim} to {ndim - 1}."
             )
         wanted.append(axis % ndim)
     return wanted
