@@ -11,7 +11,7 @@ from covector.core.convert import as_array
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
 from covector.errors import DeviceError
-from covector.runtime import client, compilation_cache
+from covector.runtime import buffers, client, compilation_cache
 
 
 def device_put(
@@ -84,10 +84,13 @@ def block_until_ready(x: Any) -> Any:
     >>> float(block_until_ready(cv.jit(lambda x: x + 1)(1.0)))
     2.0
     """
+    pending = []
     for leaf in tree.leaves(x):
-        wait = getattr(leaf, "block_until_ready", None)
-        if wait is not None and not isinstance(leaf, Tracer):
-            wait()
+        if type(leaf) is ConcreteArray and leaf._buffer is not None:
+            pending.append(leaf._buffer)
+        elif not isinstance(leaf, Tracer) and hasattr(leaf, "block_until_ready"):
+            leaf.block_until_ready()
+    buffers.block_until_ready(pending)
     return x
 
 

@@ -12,7 +12,6 @@ jaxlib imports ``jax`` by itself in some of its calls. They stand in ``no_jax_im
 import functools
 import sys
 import threading
-from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -178,16 +177,16 @@ def report(error: JaxlibError) -> NoReturn:
     raise DeviceError(f"a program failed on its device: {words}") from error
 
 
-def block_until_ready(buffers: Sequence[Buffer]) -> None:
+def block_until_ready(buffers: list[Buffer]) -> None:
     """Wait until every buffer has its values.
 
     Raises DeletedArrayError and DeviceError as ``to_host`` does.
     """
-    for buffer in buffers:
-        check_alive(buffer)
     try:
-        xc.batched_block_until_ready(list(buffers))
+        xc.batched_block_until_ready(buffers)
     except JaxlibError as error:
+        for buffer in buffers:
+            check_alive(buffer)
         report(error)
 
 
