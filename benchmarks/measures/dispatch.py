@@ -17,6 +17,8 @@ def measures(tiny: bool) -> list[Measure]:
             f"jit call, {count} {'leaf' if count == 1 else 'leaves'} in and out",
             leaves_through(count),
             goals=(Goal(limit),),
+            reason="calls are dispatched in Python: about 1.7 µs a call besides PJRT, "
+            "and 0.17 µs more than JAX for each array",
         )
         for count, limit in rows
     ]
