@@ -12,7 +12,7 @@ from typing import Any
 from covector import tree
 from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
 from covector.core.jaxpr import Jaxpr
-from covector.core.primitive import AnyAxis, Primitive, operation
+from covector.core.primitive import operation
 from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable, TreeMismatch, TypeMismatch
@@ -24,6 +24,7 @@ from covector.programs.closures import (
     holds_tracer,
     refuse_captured,
 )
+from covector.programs.custom_call import CustomCall
 from covector.programs.rules import (
     absent,
     checked,
@@ -31,77 +32,35 @@ from covector.programs.rules import (
     over_batch,
     same_results,
     set_apart,
-    unread,
 )
 from covector.transforms.linearize import SplitTrace, moves
-from covector.transforms.transpose import backward
 
 #: (primals, tangents) → (values, tangents), flat; absent tangents are None
 FlatRule = Callable[[Sequence[Any], Sequence[Any]], tuple[Sequence[Any], Sequence[Any]]]
 
 
 @operation
-class CustomJVP(Primitive):
+class CustomJVP(CustomCall):
     """Run ``fun``; differentiate by ``rule``. ``jaxpr`` is ``fun``, written down."""
 
-    interned = False
-    multiple_results = True
     name = "custom_jvp_call"
-    axis_names = (AnyAxis(),)
 
     fun: Callable[..., Sequence[Any]]
     rule: FlatRule
     who: str
     jaxpr: Jaxpr | None = None
-    #: how many leading operands are what the functions closed over: they do not move
     still: int = 0
 
-    def __repr__(self) -> str:
-        return f"CustomJVP({self.who})"
-
-    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
-        assert self.jaxpr is not None, "written down before it is typed"
-        return self.jaxpr.out_types
-
-    def evaluate(self, *args: Any) -> Sequence[Any]:
-        return self.fun(*args)
-
-    def stage(self, trace: Any, args: Sequence[Any]) -> Sequence[Any] | None:
-        """Once written down, as it is; before, the form that is."""
-        if self.jaxpr is not None:
-            return None
-        op, operands = self.written(args)
-        return trace.process(op, operands)
-
-    def written(self, args: Sequence[Any]) -> tuple[Any, list[Any]]:
-        """This operation with its functions written down, and its operands: what they
-        close over of traced values stands before the arguments.
-        """
-        args = arrays(args, self.who)
-        types = [a.type for a in args]
-        fun = Written(self.fun, types, self.who)
-        rule, captured = self._written_rule(types)
-        n, m = len(fun.captured), len(fun.captured) + len(captured)
-
-        def on_all(*operands: Any) -> list[Any]:
-            return fun(operands[:n], operands[m:])
-
+    def closed_rule(self, rule: Any, n: int, m: int, jaxpr: Jaxpr) -> FlatRule:
         def rule_on_all(primals: Any, tangents: Any) -> Any:
             refuse_captured(tangents[:m], self.who)
             outs, moved = rule(primals[n:m], primals[m:], tangents[m:])
             same_results(outs, jaxpr.out_types, f"the rule of {self.who}")
             return outs, moved
 
-        operands = [*fun.captured, *captured, *args]
-        jaxpr = Jaxpr(
-            [*fun.jaxpr.inputs[:n], *unread(captured), *fun.jaxpr.inputs[n:]],
-            fun.jaxpr.equations,
-            fun.jaxpr.outputs,
-            fun.jaxpr.name,
-        )
-        return CustomJVP(on_all, rule_on_all, self.who, jaxpr, m + self.still), operands
+        return rule_on_all
 
-    def _written_rule(self, types: Sequence[ArrayType]) -> tuple[Callable, list[Any]]:
+    def written_rules(self, types: Sequence[ArrayType]) -> tuple[Callable, list[Any]]:
         """The rule as ``rule(captured, primals, tangents)``, and what it captured.
 
         A rule that closes over no traced value stays a Python function.
@@ -143,13 +102,6 @@ class CustomJVP(Primitive):
         current.trace = parent if together else SplitTrace(parent, tangent_trace)
         return self.rule(primals, tangents)
 
-    def transpose(self, cotangents: Any, *args: Any) -> Any:
-        assert self.jaxpr is not None, "linear programs are written down"
-        return backward(self.jaxpr, args, cotangents)
-
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
-        return self.batch_named(None, size, args, dims)
-
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         over = functools.partial(over_batch, size=size, axis=axis)
 
@@ -176,9 +128,6 @@ class CustomJVP(Primitive):
 
         outs = CustomJVP(fun, rule, self.who, None, self.still)(*args)
         return outs, [0] * len(outs)
-
-    def lower(self, ctx: Any, *operands: Any) -> Any:
-        return ctx.inline(self.jaxpr, operands)
 
 
 class custom_jvp:

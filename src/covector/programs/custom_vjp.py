@@ -17,7 +17,7 @@ from covector import tree
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
 from covector.core.jaxpr import Jaxpr
-from covector.core.primitive import AnyAxis, Primitive, operation
+from covector.core.primitive import operation
 from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable, TreeMismatch, TypeMismatch
@@ -29,6 +29,7 @@ from covector.programs.closures import (
     holds_tracer,
     refuse_captured,
 )
+from covector.programs.custom_call import CustomCall
 from covector.programs.pull_back import PullBack, batched_bwd
 from covector.programs.rules import (
     SymbolicZero,
@@ -38,11 +39,9 @@ from covector.programs.rules import (
     over_batch,
     same_results,
     set_apart,
-    unread,
 )
 from covector.transforms.batch import batch_flat
 from covector.transforms.linearize import moves
-from covector.transforms.transpose import backward
 
 
 class Forward(NamedTuple):
@@ -55,51 +54,18 @@ class Forward(NamedTuple):
 
 
 @operation
-class CustomVJP(Primitive):
+class CustomVJP(CustomCall):
     """Run ``fun``; differentiate by ``fwd``. ``jaxpr`` is ``fun`` once written down."""
 
-    interned = False
-    multiple_results = True
     name = "custom_vjp_call"
-    axis_names = (AnyAxis(),)
 
     fun: Callable[..., Sequence[Any]]
     fwd: Callable[[Sequence[Any], Sequence[bool]], Forward]
     who: str
     jaxpr: Jaxpr | None = None
-    #: how many leading operands are what the functions closed over: they do not move
     still: int = 0
 
-    def __repr__(self) -> str:
-        return f"CustomVJP({self.who})"
-
-    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
-        assert self.jaxpr is not None, "written down before it is typed"
-        return self.jaxpr.out_types
-
-    def evaluate(self, *args: Any) -> Sequence[Any]:
-        return self.fun(*args)
-
-    def stage(self, trace: Any, args: Sequence[Any]) -> Sequence[Any] | None:
-        """Once written down, as it is; before, the form that is."""
-        if self.jaxpr is not None:
-            return None
-        op, operands = self.written(args)
-        return trace.process(op, operands)
-
-    def written(self, args: Sequence[Any]) -> tuple[Any, list[Any]]:
-        """This operation with its functions written down, and its operands: what they
-        close over of traced values stands before the arguments.
-        """
-        args = arrays(args, self.who)
-        types = [a.type for a in args]
-        fun = Written(self.fun, types, self.who)
-        fwd, captured = self._written_rules(types)
-        n, m = len(fun.captured), len(fun.captured) + len(captured)
-
-        def on_all(*operands: Any) -> list[Any]:
-            return fun(operands[:n], operands[m:])
-
+    def closed_rule(self, fwd: Any, n: int, m: int, jaxpr: Jaxpr) -> Any:
         def fwd_on_all(primals: Any, active: Any) -> Forward:
             refuse_captured(
                 [p if a else None for p, a in zip(primals[:m], active, strict=False)],
@@ -111,16 +77,9 @@ class CustomVJP(Primitive):
                 bwd=lambda res, cts: [*[None] * m, *made.bwd(res, cts)]
             )
 
-        jaxpr = Jaxpr(
-            [*fun.jaxpr.inputs[:n], *unread(captured), *fun.jaxpr.inputs[n:]],
-            fun.jaxpr.equations,
-            fun.jaxpr.outputs,
-            fun.jaxpr.name,
-        )
-        operands = [*fun.captured, *captured, *args]
-        return CustomVJP(on_all, fwd_on_all, self.who, jaxpr, m + self.still), operands
+        return fwd_on_all
 
-    def _written_rules(self, types: Sequence[ArrayType]) -> tuple[Callable, list[Any]]:
+    def written_rules(self, types: Sequence[ArrayType]) -> tuple[Callable, list[Any]]:
         """``fwd`` as a function of (captured, primals, active), and what was captured.
 
         Rules that close over no traced value stay Python functions; others are written
@@ -188,13 +147,6 @@ class CustomVJP(Primitive):
         moved = iter(pull(*made.residuals, *[t for t in tangents if t is not None]))
         return made.outs, [next(moved) if m else None for m in moving]
 
-    def transpose(self, cotangents: Any, *args: Any) -> Any:
-        assert self.jaxpr is not None, "linear programs are written down"
-        return backward(self.jaxpr, args, cotangents)
-
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
-        return self.batch_named(None, size, args, dims)
-
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         over = functools.partial(over_batch, size=size, axis=axis)
 
@@ -218,9 +170,6 @@ class CustomVJP(Primitive):
 
         outs = CustomVJP(fun, fwd, self.who, None, self.still)(*args)
         return outs, [0] * len(outs)
-
-    def lower(self, ctx: Any, *operands: Any) -> Any:
-        return ctx.inline(self.jaxpr, operands)
 
 
 class CustomVJPPrimal(NamedTuple):
