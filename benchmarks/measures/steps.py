@@ -40,8 +40,8 @@ def measures(tiny: bool) -> list[Measure]:
             f"gradient of an RNN, scan of {steps} steps, 64 units, batch 16",
             partial(rnn_gradient, steps=steps, units=64, batch=16),
             goals=(NO_SLOWER,),
-            reason="not yet understood: the compiled program has as many loops, dots and "
-            "fusions as JAX's, and needs as much memory",
+            reason="not yet understood: the compiled program has as many loops, dots "
+            "and fusions as JAX's, and needs as much memory",
         ),
         Measure(
             f"gradient of an RNN, scan of {steps} steps, 8 units, batch 1",
