@@ -25,8 +25,7 @@
     ├── DeviceError             a device that is not there, or that fails
     ├── DLPackError             a tensor that other libraries cannot share
     ├── SettingError            a setting with a value that it cannot have
-    ├── StaticArgumentError     a static argument that cannot be one
-    └── KeyReuseError           a random key consumed twice
+    └── StaticArgumentError     a static argument that cannot be one
 
 Each class also derives from the builtin exception that a caller would expect. Messages
 say who, what was wanted, what came (types written like ``f32[4]``), and the way out.
@@ -143,7 +142,3 @@ class SettingError(CovectorError, ValueError):
 
 class StaticArgumentError(CovectorError, TypeError, ValueError):
     """A static argument that cannot be one."""
-
-
-class KeyReuseError(CovectorError, RuntimeError):
-    """A random key was consumed twice."""

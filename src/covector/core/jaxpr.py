@@ -14,7 +14,7 @@ from outside is either a literal or has become a leading input.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from covector.core.primitive import Linear, Primitive
+from covector.core.primitive import Primitive
 from covector.core.show import show_jaxpr
 from covector.core.source import Line
 from covector.core.trace import current
@@ -166,20 +166,6 @@ def read(env: dict[Var, Any], atoms: Iterable[Atom]) -> list[Any]:
     return [env[a] if type(a) is Var else a for a in atoms]
 
 
-def prune(jaxpr: Jaxpr, keep: Sequence[bool], known: Sequence[Var] = ()) -> Jaxpr:
-    """Only the chosen outputs, and the equations they need; ``known`` become inputs.
-
-    Inputs stay as they are (with ``known`` after them), so callers need not renumber.
-    """
-    outputs = [a for a, k in zip(jaxpr.outputs, keep, strict=True) if k]
-    return Jaxpr(
-        (*jaxpr.inputs, *known),
-        needed_equations(jaxpr.equations, outputs, known),
-        outputs,
-        jaxpr.name,
-    )
-
-
 def needed_equations(
     equations: Sequence[Equation], outputs: Iterable[Atom], known: Iterable[Var] = ()
 ) -> list[Equation]:
@@ -200,17 +186,3 @@ def used_inputs(jaxpr: Jaxpr) -> list[bool]:
     read_vars = {a for e in jaxpr.equations for a in e.inputs if type(a) is Var}
     read_vars.update([a for a in jaxpr.outputs if type(a) is Var])
     return [v in read_vars for v in jaxpr.inputs]
-
-
-__all__ = [
-    "Atom",
-    "Equation",
-    "Jaxpr",
-    "Linear",
-    "Var",
-    "needed_equations",
-    "prune",
-    "read",
-    "run",
-    "used_inputs",
-]

@@ -91,6 +91,8 @@ class Primitive(metaclass=Interned):
     #: ``stage(trace, args)``: for operations that are written down in another form
     stage: Any = None
     instances: dict[tuple, "Primitive"]
+    #: what was worked out, by the types of the operands
+    plans: dict[tuple[ArrayType, ...], "Plan"]
 
     def __init_subclass__(cls) -> None:
         cls.instances = {}
@@ -108,6 +110,7 @@ class Primitive(metaclass=Interned):
             )
         for name, value in given.items():
             object.__setattr__(self, name, value)
+        object.__setattr__(self, "plans", {})
         self.__post_init__()
 
     def __post_init__(self) -> None:
@@ -137,15 +140,11 @@ class Primitive(metaclass=Interned):
 
     def plan(self, types: tuple[ArrayType, ...]) -> "Plan":
         """What comes out for operands of these types, and whether NumPy is quicker."""
-        kept: dict[str, Any] = vars(self)  # type: ignore[assignment]
-        plans = kept.get("plans")
-        if plans is None:
-            plans = kept.setdefault("plans", {})
-        plan = plans.get(types)
+        plan = self.plans.get(types)
         if plan is None:
             outs = tuple(self.type_rule(*types))
             small = self.on_host is not None and self.small(types, outs)
-            plan = plans[types] = Plan(outs, small)
+            plan = self.plans[types] = Plan(outs, small)
         return plan
 
     def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:

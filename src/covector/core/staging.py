@@ -99,8 +99,8 @@ class StagingTrace(Trace):
             types.append(atoms[-1].type)
         signature = tuple(types)
         try:
-            outs = op.plans[signature].outs  # type: ignore[attr-defined]
-        except (AttributeError, KeyError):
+            outs = op.plans[signature].outs
+        except KeyError:
             outs = op.plan(signature).outs
         known = not traced and op.pure and not (self.axes and op.axis_names)
         if known and _is_known(atoms, types, outs):

@@ -28,21 +28,16 @@ class Lowered:
     ) -> None:
         self.jaxpr = jaxpr
         self.device = device
-        self.used = [keep_unused or used for used in used_inputs(jaxpr)]
-        self.donated = [
-            i
-            for i, (d, u) in enumerate(zip(donated, self.used, strict=False))
-            if d and u
-        ]
-        kept = [v for v, u in zip(jaxpr.inputs, self.used, strict=True) if u]
-        positions = [i for i, u in enumerate(self.used) if u]
-        program = Jaxpr(kept, jaxpr.equations, jaxpr.outputs, jaxpr.name)
+        #: positions of the inputs that are passed on
+        self.kept = [i for i, u in enumerate(used_inputs(jaxpr)) if u or keep_unused]
+        inputs = [jaxpr.inputs[i] for i in self.kept]
+        program = Jaxpr(inputs, jaxpr.equations, jaxpr.outputs, jaxpr.name)
         with hlo.building():
             self.module = module.lower_module(
                 program,
                 name,
                 client.device_platform(device),
-                [i in self.donated for i in positions],
+                [donated[i] for i in self.kept] if donated else (),
             )
 
     def compile(self, options: dict[str, Any] | None = None) -> "Compiled":
@@ -67,11 +62,8 @@ class Compiled:
         self._run = made.execute
         self._types = lowered.jaxpr.out_types
         #: positions of the arguments that are passed on; None for all of them
-        self._kept = (
-            None
-            if all(lowered.used)
-            else [i for i, used in enumerate(lowered.used) if used]
-        )
+        everything = len(lowered.kept) == len(lowered.jaxpr.inputs)
+        self._kept = None if everything else lowered.kept
 
     def __call__(
         self, args: Sequence[ConcreteArray], committed: Any = None

@@ -56,8 +56,8 @@ class EvalTrace(Trace):
                 committed = a.device_
         signature = tuple(types)
         try:
-            plan = op.plans[signature]  # type: ignore[attr-defined]  made by op.plan
-        except (AttributeError, KeyError):
+            plan = op.plans[signature]
+        except KeyError:
             if op.evaluate is not None:
                 return op.evaluate(*args)
             plan = op.plan(signature)

@@ -96,31 +96,11 @@ def dims(values: tuple[int, ...]) -> ir.Attribute:
 
 def constant(values: np.ndarray, type: ArrayType) -> ir.Attribute:
     """The values of a constant operation."""
-    result = tensor_type(type)
     values = np.ascontiguousarray(values)
-    if type.size == 0:
-        return (
-            ir.DenseElementsAttr.get(
-                values.view(np.uint8) if values.dtype.kind == "V" else values,
-                type=result,
-            )
-            if values.dtype.kind in "fiu"
-            else attribute(f"dense<> : {result}")
-        )
-    kind = values.dtype.kind
-    if values.dtype == np.bool_:
-        return ir.DenseElementsAttr.get(
-            values, type=_element(type), shape=list(type.shape)
-        )
-    if kind in "fi" and values.dtype.itemsize >= 1 and values.dtype.isbuiltin:
-        return ir.DenseElementsAttr.get(
-            values, type=_element(type), shape=list(type.shape)
-        )
-    if kind == "V" or not values.dtype.isbuiltin:
-        if values.dtype.name in ("int4", "uint4", "int2", "uint2"):
-            values = values.astype(np.int8 if values.dtype.name[0] == "i" else np.uint8)
-        else:
-            values = values.view(f"u{values.dtype.itemsize}")
+    if values.dtype.name in ("int4", "uint4", "int2", "uint2"):
+        values = values.astype(np.int8 if values.dtype.name[0] == "i" else np.uint8)
+    elif values.dtype.kind == "V":
+        values = values.view(f"u{values.dtype.itemsize}")
     return ir.DenseElementsAttr.get(values, type=_element(type), shape=list(type.shape))
 
 

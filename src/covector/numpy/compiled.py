@@ -19,7 +19,7 @@ from covector.core.primitive import Primitive
 from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
-from covector.lowering.evaluate import quiet
+from covector.lowering.evaluate import base, quiet
 from covector.programs.jit import jit
 
 #: elements of all operands together from which a program is compiled: above it, each
@@ -43,7 +43,7 @@ def fused(
 
         @functools.wraps(fun)
         def run(*operands: Any, **static: Any) -> Any:
-            if current.trace is not type(current).trace:
+            if current.trace is not base:
                 return fun(*operands, **static)
             types = []
             for x in operands:

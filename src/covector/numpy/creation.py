@@ -19,6 +19,7 @@ from covector.core.staging import KNOWN_LIMIT
 from covector.core.trace import current
 from covector.core.types import ArrayType, Shape
 from covector.errors import ArgumentError
+from covector.lowering.evaluate import base
 from covector.numpy.axes import canonical_shape
 from covector.numpy.promote import broadcast_shapes
 from covector.numpy.reshaping import broadcast_to
@@ -337,7 +338,7 @@ def at_hand(size: int) -> bool:
     Otherwise an operation makes it: where it is large and belongs on another device, or
     into a program.
     """
-    if current.trace is not type(current).trace:
+    if current.trace is not base:
         return size <= KNOWN_LIMIT
     return size <= Primitive.host_limit or client.default_platform() == "cpu"
 

@@ -127,16 +127,6 @@ def spread_axes(
     return tuple([next(inside if k in d.offset_dims else rest) for k in range(count)])
 
 
-def as_gather(d: ScatterDimensionNumbers) -> GatherDimensionNumbers:
-    """The gather that reads what this scatter writes."""
-    return GatherDimensionNumbers(*d)
-
-
-def as_scatter(d: GatherDimensionNumbers) -> ScatterDimensionNumbers:
-    """The scatter that writes what this gather reads."""
-    return ScatterDimensionNumbers(*d)
-
-
 def shifted(axes: Axes, place: int) -> Axes:
     """The axes as they count when there is a new one at ``place``."""
     return tuple([a + (a >= place) for a in axes])

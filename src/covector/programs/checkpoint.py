@@ -339,7 +339,7 @@ def checkpoint(
     @functools.wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         signature = traced.signature(args, kwargs)
-        program = traced.program(signature)
+        program = traced.program(signature, signature.key())
         operation = program.jaxpr.memo(Checkpoint, kept, prevent_cse)
         outs = operation(*program.captured, *signature.leaves)
         return program.out_tree.unflatten(outs)

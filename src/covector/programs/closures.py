@@ -16,6 +16,7 @@ from covector.core.staging import stage
 from covector.core.trace import Trace, Tracer, current, within
 from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable
+from covector.lowering.evaluate import base
 
 #: how many objects are looked at before the search gives up
 _MOST = 2000
@@ -41,9 +42,7 @@ def holds_tracer(x: Any) -> bool:
 
 def call_custom(op: Any, leaves: list[Any]) -> Any:
     """The results of a custom operation, which may close over traced values."""
-    if current.trace is not type(current).trace and holds_tracer(
-        [op.fun, op.parameters]
-    ):
+    if current.trace is not base and holds_tracer([op.fun, op.parameters]):
         op, leaves = op.written(leaves)
     return op(*leaves)
 

@@ -100,7 +100,8 @@ class Jitted:
             leaves, in_tree = flatten((args, kwargs) if kwargs else args)
             types = tuple(map(type_of, leaves))
             if any(map(chosen_device, leaves)):
-                key = in_tree, types, options.current(), _common(leaves)
+                _, chosen = common_device(leaves, self.who)
+                key = in_tree, types, options.current(), chosen
                 return self._caches.quick[key](leaves)
             # Most calls are like the one before, and comparing is cheaper than hashing.
             last_tree, last_types, last_options, quick = self._caches.last
@@ -123,22 +124,23 @@ class Jitted:
             return self.fun(*args, **kwargs)
         signature = self.signature(args, kwargs)
         self._check_values(signature.leaves)
-        program = self.program(signature)
+        key = signature.key()
+        program = self.program(signature, key)
         everything = program.captured + signature.leaves
         device, committed = common_device(everything, self.who)
-        key = (*signature.key(), device)
-        ready = self._caches.ready.get(key)
+        ready = self._caches.ready.get((*key, device))
         if ready is None:
-            ready = self._caches.ready[key] = self._compile(program, device)
+            ready = self._compile(program, device)
+            self._caches.ready[*key, device] = ready
         outs = ready.compiled(everything, committed)
         if self._simple:
             quick_tree = flatten((args, kwargs) if kwargs else args)[1]
             chosen = committed if any(map(chosen_device, signature.leaves)) else None
-            self._caches.quick[quick_tree, key[1], options.current(), chosen] = (
-                ready.compiled.bound(
+            quick_key = quick_tree, key[1], options.current(), chosen
+            if quick_key not in self._caches.quick:
+                self._caches.quick[quick_key] = ready.compiled.bound(
                     ready.captured, ready.out_tree, ready.donated, committed
                 )
-            )
         for i in ready.donated:
             signature.leaves[i].forget()
         return program.out_tree.unflatten(outs)
@@ -149,7 +151,7 @@ class Jitted:
             return self.fun(*args, **kwargs)
         signature = self.signature(args, kwargs)
         self._check_values(signature.leaves)
-        program = self.program(signature)
+        program = self.program(signature, signature.key())
         operands = [*program.captured, *signature.leaves]
         if self.spec.inline:
             outs: Sequence[Any] = run(program.jaxpr, operands)
@@ -162,7 +164,7 @@ class Jitted:
     def trace(self, *args: Any, **kwargs: Any) -> Any:
         """The traced program for these arguments, or ``ShapeDtypeStruct``s of them."""
         signature = self.signature(args, kwargs)
-        program = self.program(signature)
+        program = self.program(signature, signature.key())
         everything = program.captured + signature.leaves
         known = [x for x in everything if isinstance(x, ConcreteArray)]
         return stages.Traced(
@@ -226,9 +228,8 @@ class Jitted:
                     ".lower(...).compile()."
                 )
 
-    def program(self, signature: Signature) -> Program:
-        """The traced function for a signature, remembered."""
-        key = signature.key()
+    def program(self, signature: Signature, key: tuple) -> Program:
+        """The traced function for a signature, remembered under its key."""
         program = self._caches.programs.get(key)
         if program is not None:
             return program
@@ -319,8 +320,3 @@ def jit(
     return Jitted(
         fun, JitSpec(nums, names, donated, donated_names, inline, keep_unused, chosen)
     )
-
-
-def _common(leaves: Sequence[Any]) -> Any:
-    """The device that the user chose for these arrays."""
-    return common_device(leaves, "jit")[1]

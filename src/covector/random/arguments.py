@@ -21,6 +21,7 @@ from covector.core.trace import current
 from covector.core.types import Shape, show_types
 from covector.errors import ArgumentError, DTypeError, DTypeKindError, TypeMismatch
 from covector.lax.control_flow import while_loop
+from covector.lowering.evaluate import base
 from covector.numpy.axes import canonical_shape
 from covector.numpy.promote import broadcast_to
 from covector.ops import random as operations
@@ -151,7 +152,7 @@ def subkeys(keys: Any, count: int) -> Sequence[Any]:
 
 def repeat(test: Callable[..., Any], step: Callable[..., Any], carry: Any) -> Any:
     """``while_loop`` over a tuple of arrays; small ones are not compiled for it."""
-    eager = current.trace is type(current).trace
+    eager = current.trace is base
     if eager and max([x.type.size for x in carry]) <= DRAW_LIMIT:
         while test(carry):
             carry = step(carry)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from covector.core import dtypes
-from covector.core.jaxpr import Jaxpr, Var, run, used_inputs
+from covector.core.jaxpr import Jaxpr, Var, run
 from covector.core.primitive import Primitive
 from covector.core.staging import StagedTracer, StagingTrace
 from covector.core.trace import Trace, Tracer, current
@@ -212,17 +212,3 @@ def linearize_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...]) -> LinearizedJaxpr:
     return LinearizedJaxpr(
         primal.jaxpr, linearization.jaxpr, tuple(places), tuple(linearization.moving)
     )
-
-
-__all__ = [
-    "FlatFunction",
-    "LinearTrace",
-    "LinearTracer",
-    "Linearization",
-    "LinearizedJaxpr",
-    "jvp_flat",
-    "linearize_flat",
-    "linearize_jaxpr",
-    "moves",
-    "used_inputs",
-]
