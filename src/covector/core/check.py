@@ -14,6 +14,7 @@ from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.show import nested_programs, show_jaxpr, show_operation
 from covector.core.types import show_types
+from covector.core.varying import result_types
 from covector.errors import CovectorError, MalformedProgram
 
 
@@ -66,7 +67,7 @@ def _check_types(equation: Equation, who: str) -> None:
         check_jaxpr(nested)
     types = tuple([a.type for a in equation.inputs])
     try:
-        wanted = tuple(equation.op.type_rule(*types))
+        wanted = result_types(equation.op, types, [v.type for v in equation.outputs])
     except CovectorError as error:
         raise MalformedProgram(
             f"{who} does not accept its operands, {show_types(types)}."

@@ -90,6 +90,9 @@ class Primitive(metaclass=Interned):
     linearize: Any = None
     #: ``stage(trace, args)``: for operations that are written down in another form
     stage: Any = None
+    #: ``vary(types, tracked)`` gives a ``Varying``; only for operations that
+    #: communicate or carry programs (``core/varying.py``)
+    vary: Any = None
     instances: dict[tuple, "Primitive"]
     #: what was worked out, by the types of the operands
     plans: dict[tuple[ArrayType, ...], "Plan"]

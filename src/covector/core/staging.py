@@ -17,7 +17,8 @@ from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.primitive import Primitive
 from covector.core.source import user_line
 from covector.core.trace import Trace, Tracer, check_scope, current
-from covector.core.types import ArrayType
+from covector.core.types import STILL, ArrayType
+from covector.core.varying import joined
 
 #: elements up to which concrete values are worked out while tracing
 KNOWN_LIMIT = 128
@@ -54,7 +55,8 @@ class StagingTrace(Trace):
         lines: bool = True,
     ) -> None:
         self.parent = parent
-        self.axes = parent.axes if parent is not None else {}
+        if parent is not None:
+            self.axes, self.tracked = parent.axes, parent.tracked
         self.name = name
         self.literal_limit = literal_limit
         self.lines = lines
@@ -89,6 +91,9 @@ class StagingTrace(Trace):
             staged = op.stage(self, args)
             if staged is not None:
                 return staged
+        varying = None
+        if self.tracked:
+            args, varying = joined(self, op, args)
         atoms, types, traced = [], [], False
         for a in args:
             if type(a) is StagedTracer and a.owner is self:
@@ -97,6 +102,8 @@ class StagingTrace(Trace):
             else:
                 atoms.append(self.atom(a))
             types.append(atoms[-1].type)
+        if varying is not None:
+            types = [t.with_varying(STILL) for t in types]
         signature = tuple(types)
         try:
             outs = op.plans[signature].outs
@@ -105,6 +112,8 @@ class StagingTrace(Trace):
         known = not traced and op.pure and not (self.axes and op.axis_names)
         if known and _is_known(atoms, types, outs):
             return _evaluate(op, atoms)
+        if varying:
+            outs = [t.with_varying(varying) for t in outs]
         line = user_line() if self.lines else None
         results = [Var(t) for t in outs]
         self.equations.append(Equation(op, atoms, results, line))

@@ -29,6 +29,8 @@ class Trace:
     alive: bool = True
     #: the named axes that collectives may name here, with their sizes
     axes: dict[Any, int] = {}  # noqa: RUF012  never changed, only replaced
+    #: those of them over which types say whether a value varies (``core/varying.py``)
+    tracked: frozenset[Any] = frozenset()
     #: what the user called to start this trace, for messages
     name: str = ""
 

@@ -1,7 +1,9 @@
 """``ArrayType``: what is known of an array before it has a value.
 
-A type is a shape, an element type, and whether the element type is *weak* (came from a
-Python scalar and gives way to others). Types are interned: equal types are one object,
+A type is a shape, an element type, whether the element type is *weak* (came from a
+Python scalar and gives way to others), and over which axes of a mesh the value
+*varies*: inside ``shard_map`` a value may differ between the devices along an axis, or
+be known to be the same on all of them. Types are interned: equal types are one object,
 so equality is identity, and a tuple of types is a dictionary key that costs nothing to
 hash.
 """
@@ -15,33 +17,49 @@ from covector.errors import TypeMismatch
 
 Shape = tuple[int, ...]
 
+#: no axes: the value is the same on all devices
+STILL: frozenset[Any] = frozenset()
+
 _interned: dict[tuple, "ArrayType"] = {}
 
 
 class ArrayType:
-    """Shape, element type and weakness of an array; ``str`` gives ``f32[4,3]``."""
+    """Shape, element type, weakness, and the mesh axes over which a value varies.
 
-    __slots__ = ("dtype", "ndim", "shape", "size", "weak")
+    ``str`` gives ``f32[4,3]``, and ``f32[4,3]{x}`` for what varies over x.
+    """
+
+    __slots__ = ("dtype", "ndim", "shape", "size", "varying", "weak")
 
     shape: Shape
     dtype: Any  # np.dtype or dtypes.KeyType
     weak: bool
+    varying: frozenset[Any]
     ndim: int
     size: int
 
-    def __new__(cls, shape: Shape, dtype: Any, weak: bool = False) -> "ArrayType":
-        key = (shape, dtype, weak)
+    def __new__(
+        cls,
+        shape: Shape,
+        dtype: Any,
+        weak: bool = False,
+        varying: frozenset[Any] = STILL,
+    ) -> "ArrayType":
+        key = (shape, dtype, weak, varying)
         try:
             return _interned[key]
         except KeyError:
-            return _interned.setdefault(key, cls._make(shape, dtype, weak))
+            return _interned.setdefault(key, cls._make(*key))
 
     @classmethod
-    def _make(cls, shape: Shape, dtype: Any, weak: bool) -> "ArrayType":
+    def _make(
+        cls, shape: Shape, dtype: Any, weak: bool, varying: frozenset[Any]
+    ) -> "ArrayType":
         self = object.__new__(cls)
         self.shape = tuple(int(n) for n in shape)
         self.dtype = dtypes.as_dtype(dtype)
         self.weak = weak
+        self.varying = varying
         self.ndim = len(self.shape)
         size = 1
         for n in self.shape:
@@ -50,21 +68,30 @@ class ArrayType:
         if any(n < 0 for n in self.shape):
             raise TypeMismatch(f"an array cannot have the shape {self.shape}")
         # The same type may be asked for with other spellings of its shape and dtype.
-        return _interned.setdefault((self.shape, self.dtype, weak), self)
+        return _interned.setdefault((self.shape, self.dtype, weak, varying), self)
 
     def with_shape(self, shape: Shape) -> "ArrayType":
-        return ArrayType(shape, self.dtype, self.weak)
+        return ArrayType(shape, self.dtype, self.weak, self.varying)
 
     def with_dtype(self, dtype: Any, weak: bool = False) -> "ArrayType":
-        return ArrayType(self.shape, dtype, weak)
+        return ArrayType(self.shape, dtype, weak, self.varying)
+
+    def with_varying(self, axes: frozenset[Any]) -> "ArrayType":
+        """This type, of a value that varies over these axes and no others."""
+        if axes == self.varying:
+            return self
+        return ArrayType(self.shape, self.dtype, self.weak, axes)
 
     def strong(self) -> "ArrayType":
         """This type, no longer giving way to others."""
-        return ArrayType(self.shape, self.dtype) if self.weak else self
+        if not self.weak:
+            return self
+        return ArrayType(self.shape, self.dtype, False, self.varying)
 
     def tangent(self) -> "ArrayType":
         """The type of derivatives of values of this type (float0 if none exist)."""
-        return ArrayType(self.shape, dtypes.tangent_dtype(self.dtype))
+        dtype = dtypes.tangent_dtype(self.dtype)
+        return ArrayType(self.shape, dtype, False, self.varying)
 
     @property
     def storage(self) -> np.dtype:
@@ -76,6 +103,10 @@ class ArrayType:
     def weak_type(self) -> bool:
         return self.weak
 
+    @property
+    def vma(self) -> frozenset[Any]:
+        return self.varying
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError(f"{self} has no length: it is a scalar")
@@ -83,13 +114,16 @@ class ArrayType:
 
     def __str__(self) -> str:
         dims = ",".join(map(str, self.shape))
-        return f"{dtypes.short_name(self.dtype)}[{dims}]"
+        shown = f"{dtypes.short_name(self.dtype)}[{dims}]"
+        if self.varying:
+            shown += f"{{{','.join(sorted(map(str, self.varying)))}}}"
+        return shown
 
     def __repr__(self) -> str:
         return f"ArrayType({self}{', weak' if self.weak else ''})"
 
     def __reduce__(self) -> tuple:
-        return (ArrayType, (self.shape, self.dtype, self.weak))
+        return (ArrayType, (self.shape, self.dtype, self.weak, self.varying))
 
 
 def show_types(types: Any) -> str:

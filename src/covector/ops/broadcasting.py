@@ -14,6 +14,7 @@ from covector.core import dtypes
 from covector.core.convert import scalar
 from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType, Shape
+from covector.core.varying import vary_as
 from covector.errors import DTypeError, TypeMismatch
 from covector.ops.transposing import Transpose
 
@@ -172,7 +173,8 @@ def spread_like(x: Any, out: Any) -> Any:
 def filled(value: Any, type: ArrayType) -> Any:
     """An array of ``type`` with one value everywhere."""
     x = scalar(value, type.dtype)
-    return BroadcastInDim(type.shape, ())(x) if type.ndim else x
+    x = BroadcastInDim(type.shape, ())(x) if type.ndim else x
+    return vary_as(x, type) if type.varying else x
 
 
 def zeros(type: ArrayType) -> Any:

@@ -38,6 +38,7 @@ class BatchTrace(Trace):
         self.size = size
         self.axis = axis
         self.axes = parent.axes if axis is None else {**parent.axes, axis: size}
+        self.tracked = parent.tracked
         self.name = name
 
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:

@@ -18,6 +18,7 @@ from covector.core.jaxpr import Jaxpr, Var, run
 from covector.core.primitive import Primitive
 from covector.core.staging import StagedTracer, StagingTrace
 from covector.core.trace import Trace, Tracer, current
+from covector.core.varying import joined, vary_as
 
 FlatFunction = Callable[..., Sequence[Any]]
 
@@ -40,10 +41,12 @@ class LinearTrace(Trace):
     def __init__(self, parent: Trace, tangents: Trace, name: str = "") -> None:
         self.parent = parent
         self.tangents = tangents
-        self.axes = parent.axes
+        self.axes, self.tracked = parent.axes, parent.tracked
         self.name = name
 
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
+        if self.tracked:
+            args, _ = joined(self, op, args)
         primals, tangents, moving = [], [], False
         for a in args:
             if type(a) is LinearTracer and a.owner is self:
@@ -59,12 +62,20 @@ class LinearTrace(Trace):
                 current.trace = parent
                 return parent.process(op, args)
             outs, moved = op.differentiate(parent, self.tangents, primals, tangents)
+            if self.tracked:
+                moved = self._as_values(moved, outs)
         finally:
             current.trace = self
         return [
             out if t is None else LinearTracer(self, out, t)
             for out, t in zip(outs, moved, strict=True)
         ]
+
+    def _as_values(self, moved: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
+        """Tangents that vary over the axes over which the values do."""
+        current.trace = self.tangents
+        pairs = zip(moved, outs, strict=True)
+        return [None if t is None else vary_as(t, out.type) for t, out in pairs]
 
     def pair(self, x: Any) -> tuple[Any, Any]:
         """The primal and the tangent of what a function returned."""
@@ -84,7 +95,7 @@ class SplitTrace(Trace):
     def __init__(self, parent: Trace, tangents: StagingTrace) -> None:
         self.parent = parent
         self.tangents = tangents
-        self.axes = parent.axes
+        self.axes, self.tracked = parent.axes, parent.tracked
         self.name = tangents.name
 
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:

@@ -12,6 +12,7 @@ from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.primitive import Linear
 from covector.core.staging import stage
 from covector.core.trace import current
+from covector.core.varying import vary_as
 from covector.ops.arithmetic import add
 from covector.ops.broadcasting import zeros
 
@@ -25,9 +26,12 @@ def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> li
         if cotangent is not None and type(atom) is Var and type(env[atom]) is Linear:
             known = totals.get(atom)
             totals[atom] = cotangent if known is None else add(known, cotangent)
+    tracked = current.trace.tracked
     while linear:
         equation, operands = linear.pop()
         arriving = [totals.pop(v, None) for v in equation.outputs]
+        if tracked:
+            arriving = _as_primals(arriving, equation.outputs)
         if all([ct is None for ct in arriving]):
             continue
         leaving = equation.op.transpose(arriving, *operands)
@@ -37,7 +41,15 @@ def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> li
             if cotangent is not None and type(operand) is Linear:
                 known = totals.get(atom)
                 totals[atom] = cotangent if known is None else add(known, cotangent)
-    return [totals.get(v) if type(env[v]) is Linear else None for v in jaxpr.inputs]
+    inputs = jaxpr.inputs
+    found = [totals.get(v) if type(env[v]) is Linear else None for v in inputs]
+    return _as_primals(found, inputs) if tracked else found
+
+
+def _as_primals(cotangents: Sequence[Any], variables: Sequence[Var]) -> list[Any]:
+    """Cotangents that vary over the axes over which what they belong to does."""
+    pairs = zip(cotangents, variables, strict=True)
+    return [None if ct is None else vary_as(ct, v.type) for ct, v in pairs]
 
 
 def _forward(jaxpr: Jaxpr, env: dict[Var, Any]) -> list[tuple[Equation, list[Any]]]:

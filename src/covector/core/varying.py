@@ -1,0 +1,87 @@
+"""Over which mesh axes values vary, and how operands are brought together.
+
+Inside ``shard_map`` each type says over which axes of the mesh its value may differ
+between devices. Operations know nothing of it: what comes out varies wherever an
+operand does. So that derivatives add up, the operands are made to agree first: one that
+varies over fewer axes is *cast*, by an operation whose adjoint is the sum over the
+devices. A trace does this (``joined``) before it gives an operation its meaning. Two
+kinds of operation say for themselves what they want (``Primitive.vary``): those that
+communicate, and those that carry programs, whose inputs have types of their own.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.core.types import STILL, ArrayType
+
+Axes = frozenset[Any]
+
+
+class Varying(NamedTuple):
+    """What an operation wants of its operands, and over which axes results vary.
+
+    ``result`` is None where the types of the operation's own program say it.
+    """
+
+    operands: Sequence[Axes]
+    result: Axes | None
+
+
+class _Link:
+    """The way up to the operation that casts; set once, where that is defined."""
+
+    cast: Callable[[Axes], Any]
+
+
+def link_cast(cast: Callable[[Axes], Any]) -> None:
+    """``cast(axes)`` is the operation that makes its operand vary over ``axes``."""
+    _Link.cast = staticmethod(cast)
+
+
+def joined(trace: Any, op: Any, args: Sequence[Any]) -> tuple[list[Any], Axes | None]:
+    """The operands as ``op`` wants them to vary, and how its results do."""
+    args = [a if isinstance(a, Array) else as_array(a) for a in args]
+    wanted = _wanted(op, [a.type for a in args], trace.tracked)
+    pairs = zip(args, wanted.operands, strict=True)
+    return [_cast_in(trace, a, axes) for a, axes in pairs], wanted.result
+
+
+def _wanted(op: Any, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+    if op.vary is not None:
+        return op.vary(types, tracked)
+    everywhere = STILL.union(*[t.varying for t in types])
+    return Varying([everywhere] * len(types), everywhere)
+
+
+def _cast_in(trace: Any, x: Any, axes: Axes) -> Any:
+    missing = axes - x.type.varying
+    if not missing:
+        return x
+    return trace.process(_Link.cast(missing), [x])[0]
+
+
+def result_types(
+    op: Any, types: Sequence[ArrayType], given: Sequence[ArrayType]
+) -> tuple[ArrayType, ...]:
+    """The types that ``op`` gives for operands that vary as it wants (for checks)."""
+    tracked = STILL.union(*[t.varying for t in (*types, *given)])
+    if not tracked:
+        return tuple(op.type_rule(*types))
+    wanted = _wanted(op, types, tracked)
+    if wanted.result is None:
+        return tuple(op.type_rule(*types))
+    outs = op.type_rule(*[t.with_varying(STILL) for t in types])
+    return tuple([t.with_varying(wanted.result) for t in outs])
+
+
+def vary_as(x: Any, type: ArrayType) -> Any:
+    """``x``, made to vary over all the axes that a value of ``type`` varies over."""
+    missing = type.varying - x.type.varying
+    return _Link.cast(missing)(x) if missing else x
+
+
+def of_programs(in_types: Sequence[ArrayType]) -> Varying:
+    """For operations that carry a program which takes operands of these types."""
+    return Varying([t.varying for t in in_types], None)
