@@ -21,7 +21,7 @@ from covector.runtime import buffers, client
 class ConcreteArray(Array):
     """An immutable array with known values."""
 
-    __slots__ = ("_buffer", "_host", "device_", "type")
+    __slots__ = ("_buffer", "_host", "placement", "type")
 
     def __init__(
         self, type: ArrayType, host: Any = None, buffer: Any = None, device: Any = None
@@ -30,7 +30,7 @@ class ConcreteArray(Array):
         self._host = host
         self._buffer = buffer
         #: the device that the user put this array on; None where it may go anywhere
-        self.device_ = device
+        self.placement = device
 
     # -- the two representations -------------------------------------------------------
 
@@ -100,7 +100,7 @@ class ConcreteArray(Array):
     def device(self) -> Any:
         if self._buffer is not None:
             return buffers.device_of(self._buffer)
-        return self.device_ or client.default_device()
+        return self.placement or client.default_device()
 
     def devices(self) -> set[Any]:
         """The devices that hold this array."""
@@ -109,7 +109,7 @@ class ConcreteArray(Array):
     @property
     def committed(self) -> bool:
         """Whether the user chose the device of this array."""
-        return self.device_ is not None
+        return self.placement is not None
 
     def platform(self) -> str:
         """The platform of the device: "cpu" or "gpu"."""
@@ -154,8 +154,8 @@ class ConcreteArray(Array):
         """The same values in memory of their own."""
         if self._buffer is not None and not self.on_host():
             copied = buffers.copy_to_device(self._buffer, self.device, always=True)
-            return ConcreteArray(self.type, None, copied, self.device_)
-        return ConcreteArray(self.type, np.array(self.host()), None, self.device_)
+            return ConcreteArray(self.type, None, copied, self.placement)
+        return ConcreteArray(self.type, np.array(self.host()), None, self.placement)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         values = np.asarray(self.host())

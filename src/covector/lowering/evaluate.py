@@ -52,8 +52,8 @@ class EvalTrace(Trace):
                 return self.process(op, [_concrete(a, op) for a in args])
             types.append(a.type)
             hosts.append(a._host)
-            if a.device_ is not None:
-                committed = a.device_
+            if a.placement is not None:
+                committed = a.placement
         signature = tuple(types)
         try:
             plan = op.plans[signature]
@@ -100,7 +100,7 @@ def evaluate_compiled(op: Primitive, plan: Plan, args: Sequence[Any]) -> Sequenc
 
 def common_device(args: Sequence[ConcreteArray], who: str) -> tuple[Any, Any]:
     """Where to run on these operands, and the device the user chose, if any."""
-    chosen = {a.device_ for a in args if a.device_ is not None}
+    chosen = {a.placement for a in args if a.placement is not None}
     if len(chosen) > 1:
         raise DeviceMismatch(
             f"{who} needs operands on one device, but they were put on "

@@ -3,7 +3,7 @@
 A loop or a branch is written down anew each time it is called, which is the only way to
 see what its function closes over now. But to compile it anew would cost a thousand
 times as much. So a program is looked up by what it says: its operations, how they are
-wired, its literals and its lines. Executables and derivatives live on the program that
+wired, its literals and its lines, and by the options in force. Executables and derivatives live on the program that
 is found.
 """
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from covector import options
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Jaxpr, Var
 
@@ -37,7 +38,7 @@ def canonical(jaxpr: Jaxpr) -> Jaxpr:
 def _content(jaxpr: Jaxpr) -> tuple:
     """What a program says. Variables are numbered as they are defined."""
     numbers: dict[Var, int] = {v: i for i, v in enumerate(jaxpr.inputs)}
-    parts: list[Any] = [jaxpr.name, jaxpr.in_types]
+    parts: list[Any] = [options.current(), jaxpr.name, jaxpr.in_types]
     for e in jaxpr.equations:
         parts += [
             e.op,
@@ -52,4 +53,4 @@ def _content(jaxpr: Jaxpr) -> tuple:
 
 
 def _literal(array: ConcreteArray) -> tuple:
-    return array.type, array.device_, np.asarray(array.host()).tobytes()
+    return array.type, array.placement, np.asarray(array.host()).tobytes()

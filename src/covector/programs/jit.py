@@ -33,7 +33,7 @@ from covector.tree.registry import registry
 #: straight to C++: on the way of every call
 flatten = registry.flatten
 type_of = operator.attrgetter("type")
-chosen_device = operator.attrgetter("device_")
+chosen_device = operator.attrgetter("placement")
 
 
 class Program(NamedTuple):
