@@ -14,6 +14,7 @@ from outside is either a literal or has become a leading input.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from covector.core.effects import NONE, Effects
 from covector.core.primitive import Primitive
 from covector.core.show import show_jaxpr
 from covector.core.source import Line
@@ -140,14 +141,18 @@ class Jaxpr:
         return self.out_types
 
     @property
-    def effects(self) -> frozenset:
-        return frozenset()
+    def effects(self) -> Effects:
+        return self.memo(_effects)
 
     def __call__(self, *args: Any) -> list[Any]:
         return run(self, args)
 
     def __repr__(self) -> str:
         return show_jaxpr(self)
+
+
+def _effects(jaxpr: Jaxpr) -> Effects:
+    return NONE.union(*[e.op.effects for e in jaxpr.equations])
 
 
 def run(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:

@@ -22,6 +22,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, dataclass_transform
 
+from covector.core.effects import NONE, Effect, Effects, effects_among, is_program
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
 from covector.errors import MissingRule
@@ -73,8 +74,8 @@ class Primitive(metaclass=Interned):
     name: str = "primitive"
     interned = True
     multiple_results = False
-    #: False for what must be kept, or run each time, even where operands are known
-    pure = True
+    #: what this operation, or a program that it carries, does besides giving results
+    effects: Effects = NONE
     #: names of the mesh or vmap axes that this operation communicates over
     axis_names: tuple[Any, ...] = ()
     #: elements (operands and results together) up to which NumPy beats a compiled call
@@ -114,6 +115,9 @@ class Primitive(metaclass=Interned):
         for name, value in given.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "plans", {})
+        effects = effects_among(given.values())
+        if effects:
+            object.__setattr__(self, "effects", effects)
         self.__post_init__()
 
     def __post_init__(self) -> None:
@@ -131,9 +135,24 @@ class Primitive(metaclass=Interned):
         """The fields by name."""
         return {name: getattr(self, name) for name in self.fields}
 
+    @property
+    def pure(self) -> bool:
+        """Whether it may be dropped where nobody reads its results, or run again."""
+        return Effect.LASTS not in self.effects
+
     def replace(self, **changes: Any) -> Any:
         """This operation with other parameters."""
         return type(self)(**(self.parameters | changes))
+
+    def with_programs(self, change: Callable[[Any], Any]) -> Any:
+        """This operation with ``change(program)`` for each program that it carries."""
+        changes = {}
+        for name, value in self.parameters.items():
+            if isinstance(value, tuple) and any(map(is_program, value)):
+                changes[name] = tuple(map(change, value))
+            elif is_program(value):
+                changes[name] = change(value)
+        return self.replace(**changes)
 
     def __call__(self, *args: Any) -> Any:
         outs = current.trace.process(self, args)

@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from covector.core import dtypes
+from covector.core.effects import is_program
 from covector.core.key_types import KeyType
 
 _STEP = "    "
@@ -43,11 +44,7 @@ def nested_programs(op: Any) -> list[Any]:
     values: list[Any] = []
     for value in op.parameters.values():
         values.extend(value if isinstance(value, tuple) else [value])
-    return [value for value in values if _is_program(value)]
-
-
-def _is_program(value: Any) -> bool:
-    return hasattr(value, "equations")
+    return [value for value in values if is_program(value)]
 
 
 def _program_name(program: Any) -> str:
@@ -142,7 +139,7 @@ def _chosen(op: Any) -> list[tuple[str, Any]]:
 
 
 def _value(value: Any, name: Any) -> str:
-    if _is_program(value):
+    if is_program(value):
         return name(value)
     if isinstance(value, tuple):
         return _sequence([_value(v, name) for v in value])

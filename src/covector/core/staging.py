@@ -1,7 +1,8 @@
 """Staging: run a function on tracers and write down what it does.
 
-What is known stays known: a pure operation whose operands are all concrete and small is
-evaluated at once, so shape arithmetic on Python numbers can still be used as a shape.
+What is known stays known: an operation without effects whose operands are all concrete
+and small is evaluated at once, so shape arithmetic on Python numbers can still be used
+as a shape.
 What touches a tracer is written down. Tracers of outer traces, and large concrete
 arrays, become *captured* inputs, which stand before the function's own.
 """
@@ -84,7 +85,10 @@ class StagingTrace(Trace):
             found = self.captured[id(x)] = (x, Var(x.type))
         return found[1]
 
-    def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
+    # Every operation of every program comes this way.
+    def process(  # noqa: C901
+        self, op: Primitive, args: Sequence[Any]
+    ) -> Sequence[Any]:
         if not self.alive:
             check_scope(next(a for a in args if isinstance(a, Tracer)), self)
         if op.stage is not None:
@@ -109,7 +113,7 @@ class StagingTrace(Trace):
             outs = op.plans[signature].outs
         except KeyError:
             outs = op.plan(signature).outs
-        known = not traced and op.pure and not (self.axes and op.axis_names)
+        known = not traced and not op.effects and not (self.axes and op.axis_names)
         if known and _is_known(atoms, types, outs):
             return _evaluate(op, atoms)
         if varying:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector.core.flat import arrays
-from covector.core.jaxpr import Jaxpr
+from covector.core.jaxpr import Jaxpr, run
 from covector.core.primitive import AnyAxis, Primitive
 from covector.core.types import ArrayType
 from covector.programs.closures import Written
@@ -56,6 +56,12 @@ class CustomCall(Primitive):
             return None
         op, operands = self.written(args)
         return trace.process(op, operands)
+
+    def with_programs(self, change: Callable[[Jaxpr], Jaxpr]) -> Any:
+        """This operation with another program, which is also its function."""
+        assert self.jaxpr is not None, "what carries a program is written down"
+        jaxpr = change(self.jaxpr)
+        return self.replace(jaxpr=jaxpr, fun=lambda *args: run(jaxpr, args))
 
     def written(self, args: Sequence[Any]) -> tuple[Any, list[Any]]:
         """This operation with its functions written down, and its operands."""

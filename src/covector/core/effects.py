@@ -1,0 +1,49 @@
+"""What an operation does besides giving results.
+
+    CALLS     runs Python on the host: not while a program is being written down
+    LASTS     … for the sake of what that does: it is kept, and runs each time, once
+    ORDERED   … in the order of the program
+
+Each one implies those above it. An operation that carries programs has the effects of
+all of them. What is without LASTS is *pure*: it may be dropped where nobody reads its
+results, or run again.
+"""
+
+import enum
+from collections.abc import Iterable
+from typing import Any
+
+
+class Effect(enum.Enum):
+    """One thing that an operation may do besides giving results."""
+
+    CALLS = "calls"
+    LASTS = "lasts"
+    ORDERED = "ordered"
+
+    def __repr__(self) -> str:
+        return f"Effect.{self.name}"
+
+
+Effects = frozenset[Effect]
+
+NONE: Effects = frozenset()
+CALLS: Effects = frozenset({Effect.CALLS})
+LASTS: Effects = CALLS | {Effect.LASTS}
+ORDERED: Effects = LASTS | {Effect.ORDERED}
+
+
+def effects_among(values: Iterable[Any]) -> Effects:
+    """The effects of the programs among the parameters of an operation."""
+    found = NONE
+    for value in values:
+        if type(value) is tuple:
+            found |= effects_among(value)
+        elif is_program(value):
+            found |= value.effects
+    return found
+
+
+def is_program(value: Any) -> bool:
+    """Whether a parameter is a program: what has equations."""
+    return hasattr(value, "equations")

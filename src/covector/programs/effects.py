@@ -1,0 +1,43 @@
+"""What becomes of effects where a program is run again for a derivative.
+
+An effect happens once: in the pass that computes the values. What computes them again
+(a checkpoint in reverse, a while loop in reverse) runs the ``silent`` program.
+"""
+
+from covector.core.jaxpr import Equation, Jaxpr, Var
+from covector.core.show import nested_programs
+from covector.errors import NotDifferentiable
+
+
+def silent(jaxpr: Jaxpr) -> Jaxpr:
+    """The program without its lasting effects (memoise on the program).
+
+    Raises:
+      NotDifferentiable: a result depends on what such an effect gave.
+    """
+    if all([e.op.pure for e in jaxpr.equations]):
+        return jaxpr
+    wanted = {a for a in jaxpr.outputs if type(a) is Var}
+    kept = []
+    for equation in reversed(jaxpr.equations):
+        if not wanted.isdisjoint(equation.outputs):
+            kept.append(_silent_equation(equation))
+            wanted.update([a for a in equation.inputs if type(a) is Var])
+    return Jaxpr(jaxpr.inputs, kept[::-1], jaxpr.outputs, jaxpr.name)
+
+
+def _silent_equation(equation: Equation) -> Equation:
+    """An equation whose results are read, without effects."""
+    op = equation.op
+    if op.pure:
+        return equation
+    if not nested_programs(op):
+        where = f" at {equation.line}" if equation.line is not None else ""
+        raise NotDifferentiable(
+            f"{op!r}{where} has an effect, which happens once, and a result that is "
+            "needed again for a derivative, where the program around it is run again. "
+            "Compute the result outside of checkpoint or while_loop and pass it in, or "
+            "keep it by a policy (covector.checkpoint_policies)."
+        )
+    quiet = op.with_programs(lambda program: program.memo(silent))
+    return Equation(quiet, equation.inputs, equation.outputs, equation.line)
