@@ -1,13 +1,52 @@
-"""Which loops and branches are not worth compiling when they are run by themselves.
+"""Which loops and branches are worth compiling when they are run by themselves.
 
-A compiled program costs some 30 ms or more to make and 5 µs to call; on the host each
-operation costs 1 to 3 µs, every time.
+A compiled program costs some 30 ms to make and 5 µs to call; on the host an operation
+costs 2 µs, every time. How often a loop will be run again is not known. Who rents until
+the rent has come to the price, and buys then, never pays more than twice what would
+have been best: so a loop runs on the host until that has cost as much as a compilation.
 """
+
+from collections.abc import Iterator
 
 from covector.core.jaxpr import Equation, Jaxpr
 
-#: operations, of all steps together, up to which a loop runs on the host
-FEW = 64
+#: µs for which a loop runs on the host, all its calls together, before it is compiled
+PRICE = 30_000.0
+#: µs for an operation on the host, and elements that it works through in another µs
+CALL, PACE = 2.0, 500
+
+
+class Budget:
+    """What a loop over programs may still spend on the host (memoise on the first).
+
+    A call of it takes ``length`` steps; 1 where that is not known, and each step pays.
+    """
+
+    def __init__(
+        self, program: Jaxpr, others: tuple[Jaxpr, ...] = (), length: int = 1
+    ) -> None:
+        programs = (program, *others)
+        self.cost = length * sum([p.memo(host_cost) for p in programs])
+        self.left = PRICE if all([p.memo(runs_on_host) for p in programs]) else 0.0
+
+    def pays(self) -> bool:
+        """Whether there is enough left; if so, what it costs is taken off."""
+        if self.cost > self.left:
+            return False
+        self.left -= self.cost
+        return True
+
+
+def host_cost(jaxpr: Jaxpr) -> float:
+    """About how many µs a program takes in NumPy (memoise on the program)."""
+    ends = len(jaxpr.inputs) + len(jaxpr.outputs)
+    return CALL * ends / 2 + sum(map(_cost, jaxpr.equations))
+
+
+def _cost(equation: Equation) -> float:
+    sizes = [a.type.size for a in (*equation.inputs, *equation.outputs)]
+    inner = [b.memo(host_cost) for b in _branches(equation)]
+    return CALL + sum(sizes) / PACE + max(inner, default=0.0)
 
 
 def runs_on_host(jaxpr: Jaxpr) -> bool:
@@ -20,5 +59,9 @@ def _is_quick(equation: Equation) -> bool:
     if op.evaluate is None:
         return op.plan(tuple([a.type for a in equation.inputs])).small
     # Of the operations that carry programs only a choice runs them one by one.
-    branches = getattr(op, "branches", ())
+    branches = [*_branches(equation)]
     return bool(branches) and all([b.memo(runs_on_host) for b in branches])
+
+
+def _branches(equation: Equation) -> Iterator[Jaxpr]:
+    yield from getattr(equation.op, "branches", ())

@@ -25,7 +25,7 @@ from covector.errors import TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
 from covector.ops.broadcasting import batched, move_axis, zeros
 from covector.programs.call import named_axes
-from covector.programs.eager import FEW, runs_on_host
+from covector.programs.eager import Budget
 from covector.programs.scan_bodies import (
     jvp_body,
     least_carry,
@@ -94,10 +94,10 @@ class Scan(Primitive):
     # -- values ------------------------------------------------------------------------
 
     def evaluate(self, *args: Any) -> Sequence[Any]:
-        few = self.length * len(self.jaxpr.equations) <= FEW
-        if few and all([a.on_host() for a in args]) and self.jaxpr.memo(runs_on_host):
-            return self._step_by_step(args)
         plan = self.plan(tuple([a.type for a in args]))
+        here = plan.executable is None and all([a.on_host() for a in args])
+        if here and self.jaxpr.memo(Budget, (), self.length).pays():
+            return self._step_by_step(args)
         return evaluate_compiled(self, plan, args)
 
     def _step_by_step(self, args: Sequence[ConcreteArray]) -> Sequence[Any]:

@@ -23,7 +23,7 @@ from covector.ops.broadcasting import batched
 from covector.ops.reductions import ReduceOr
 from covector.programs.bodies import of_each_member
 from covector.programs.call import named_axes
-from covector.programs.eager import FEW, runs_on_host
+from covector.programs.eager import Budget
 from covector.programs.scan_bodies import jvp_body, least_carry
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.transpose import instantiate
@@ -81,16 +81,16 @@ class While(Primitive):
     def evaluate(self, *args: Any) -> Sequence[Any]:
         """The first steps on the host, where they are quick; then a compiled loop."""
         test, body = self.cond_jaxpr, self.body_jaxpr
-        quick = test.memo(runs_on_host) and body.memo(runs_on_host)
-        if quick and all([a.on_host() for a in args]):
+        plan = self.plan(tuple([a.type for a in args]))
+        if plan.executable is None and all([a.on_host() for a in args]):
             test_consts, consts, carry = self.split(args)
-            for _ in range(FEW // (len(test.equations) + len(body.equations) + 1)):
+            budget = test.memo(Budget, (body,))
+            while budget.pays():
                 (going,) = run(test, [*test_consts, *carry])
                 if not going.host():
                     return carry
                 carry = run(body, [*consts, *carry])
             args = (*test_consts, *consts, *carry)
-        plan = self.plan(tuple([a.type for a in args]))
         return evaluate_compiled(self, plan, args)
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
