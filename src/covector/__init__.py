@@ -24,6 +24,7 @@ from covector.configuration import (
     numpy_dtype_promotion,
     numpy_rank_promotion,
     threefry_partitionable,
+    warn_batched_cond,
 )
 from covector.core.array_like import Array, link
 from covector.core.convert import ShapeDtypeStruct
@@ -170,4 +171,5 @@ __all__ = [
     "value_and_grad",
     "vjp",
     "vmap",
+    "warn_batched_cond",
 ]

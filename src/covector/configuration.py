@@ -129,6 +129,11 @@ threefry_partitionable = _block(
     "Which of the two published threefry streams random bits come from, until the "
     "block ends.",
 )
+warn_batched_cond = _block(
+    "warn_batched_cond",
+    "Whether to warn where a batch of predicates makes all branches of a cond or "
+    "switch run, until the block ends.",
+)
 default_device = _block(
     "default_device",
     "The device for what has no device of its own, until the block ends.",

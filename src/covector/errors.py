@@ -142,3 +142,7 @@ class SettingError(CovectorError, ValueError):
 
 class StaticArgumentError(CovectorError, TypeError, ValueError):
     """A static argument that cannot be one."""
+
+
+class BatchedCondWarning(UserWarning):
+    """A choice is by a batch of values, so that all its branches run."""

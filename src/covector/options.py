@@ -30,6 +30,7 @@ class Options:
     default_device: Any = None
     threefry_partitionable: bool = True
     disable_jit: bool = False
+    warn_batched_cond: bool = False
 
 
 @dataclass
@@ -78,6 +79,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "numpy_rank_promotion": ("allow", "warn", "raise"),
     "enable_x64": (False, True),
     "disable_jit": (False, True),
+    "warn_batched_cond": (False, True),
     "threefry_partitionable": (False, True),
     "default_matmul_precision": (
         None,

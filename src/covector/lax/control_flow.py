@@ -14,7 +14,7 @@ from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.flat import arrays, describe, who_of
-from covector.core.source import function_line
+from covector.core.source import function_line, user_line
 from covector.errors import TypeMismatch
 from covector.numpy.promote import promote_dtypes
 from covector.ops.arithmetic import add
@@ -74,7 +74,7 @@ def cond(
     leaves, in_tree = tree.flatten((operands, {}))
     leaves = arrays(leaves, who)
     made = stage_branches(who, functions, [x.type for x in leaves], in_tree)
-    op = make_cond(made.jaxprs[::-1])
+    op = make_cond(made.jaxprs[::-1], user_line())
     outs = op(convert(pred, dtypes.bool_), *made.captured, *leaves)
     return made.out_tree.unflatten(outs)
 
@@ -118,7 +118,7 @@ def switch(
     leaves, in_tree = tree.flatten((operands, {}))
     leaves = arrays(leaves, who)
     made = stage_branches(who, functions, [x.type for x in leaves], in_tree)
-    op = make_cond(made.jaxprs)
+    op = make_cond(made.jaxprs, user_line())
     outs = op(_as_int32(index, len(branches)), *made.captured, *leaves)
     return made.out_tree.unflatten(outs)
 

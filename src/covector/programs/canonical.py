@@ -3,8 +3,8 @@
 A loop or a branch is written down anew each time it is called, which is the only way to
 see what its function closes over now. But to compile it anew would cost a thousand
 times as much. So a program is looked up by what it says: its operations, how they are
-wired, its literals and its lines, and by the options in force. Executables and derivatives live on the program that
-is found.
+wired, its literals and its lines, and by the options in force. Executables and
+derivatives live on the program that is found.
 """
 
 from collections import OrderedDict

@@ -5,21 +5,34 @@ branches come to differ in what they give (a tangent here and none there, residu
 their own), zeros fill the gaps, so that they stay alike from outside.
 """
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from covector import options
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
+from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr, Var, run
 from covector.core.primitive import Linear, Primitive, operation
+from covector.core.source import Line
 from covector.core.types import ArrayType, show_types
-from covector.errors import TypeMismatch
+from covector.errors import BatchedCondWarning, TypeMismatch
+from covector.ops.bitwise import not_
 from covector.ops.broadcasting import batched
+from covector.ops.comparison import eq, ge, le
+from covector.ops.reductions import ReduceOr
 from covector.programs.bodies import of_each_member, with_zeros
 from covector.programs.call import call, named_axes
 from covector.programs.eager import runs_on_host
+from covector.programs.stand_ins import (
+    StandIn,
+    communicates,
+    has_loop,
+    with_stand_ins,
+)
 from covector.transforms.batch import batch_jaxpr
-from covector.transforms.linearize import linearize_flat, linearize_jaxpr
+from covector.transforms.linearize import linearize_flat, linearize_jaxpr, moves
 from covector.transforms.transpose import transpose_jaxpr
 
 
@@ -37,6 +50,9 @@ class Cond(Primitive):
     name = "cond"  # type: ignore[assignment]
 
     branches: tuple[Jaxpr, ...]
+
+    #: where the user asked for the choice, for warnings; None for what follows from it
+    line = None
 
     def __repr__(self) -> str:
         return f"Cond({', '.join([b.name for b in self.branches])})"
@@ -78,7 +94,7 @@ class Cond(Primitive):
         if _is_known(index):
             return _linearize_known(self.chosen(index), active[1:], operands)
         first, *rest = self.branches
-        split = first.memo(_linearized, tuple(rest), tuple(active[1:]))
+        split = first.memo(_linearized, tuple(rest), tuple(active[1:]), self.line)
         outs = split.primal(index, *operands)
         residuals = [operands[i] if i >= 0 else outs[~i] for i in split.residual_places]
 
@@ -107,25 +123,34 @@ class Cond(Primitive):
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         index, *operands = args
         dim, rest = dims[0], tuple(dims[1:])
+        if dim is not None:
+            _warn_of_select(self)
+            operands = [
+                x if d is None else batched(size, x, d)
+                for x, d in zip(operands, rest, strict=True)
+            ]
+            rest = tuple([None if d is None else 0 for d in rest])
         found = [b.memo(batch_jaxpr, size, rest, None, axis)[1] for b in self.branches]
         force = tuple(
-            [any([d is not None for d in ds]) for ds in zip(*found, strict=True)]
-        )
-        branches = [
-            b.memo(batch_jaxpr, size, rest, force, axis)[0] for b in self.branches
-        ]
-        if dim is None:
-            return make_cond(branches)(index, *operands), [
-                0 if f else None for f in force
-            ]
-        results = [
             [
-                batched(size, x, 0 if f else None)
-                for x, f in zip(outs, force, strict=True)
+                dim is not None or any([d is not None for d in ds])
+                for ds in zip(*found, strict=True)
             ]
-            for outs in [run(b, operands) for b in branches]
-        ]
-        columns = zip(*results, strict=True)
+        )
+        if dim is None:
+            branches = [
+                b.memo(batch_jaxpr, size, rest, force, axis)[0] for b in self.branches
+            ]
+            outs = make_cond(branches, self.line)(index, *operands)
+            return outs, [0 if f else None for f in force]
+        takers = _takers(index, len(self.branches))
+        columns = zip(
+            *[
+                _for_takers(branch, (size, rest, force, axis), taken, operands)
+                for branch, taken in zip(self.branches, takers, strict=True)
+            ],
+            strict=True,
+        )
         return [of_each_member(index, column) for column in columns], [0] * len(force)
 
     @property
@@ -141,14 +166,16 @@ class Cond(Primitive):
         return op
 
 
-def make_cond(branches: Sequence[Jaxpr]) -> Cond:
+def make_cond(branches: Sequence[Jaxpr], line: Line | None = None) -> Cond:
     """The operation that chooses among these programs; the same one each time."""
     first, *rest = branches
-    return first.memo(_make_cond, tuple(rest))
+    return first.memo(_make_cond, tuple(rest), line)
 
 
-def _make_cond(first: Jaxpr, rest: tuple[Jaxpr, ...]) -> Cond:
-    return Cond((first, *rest))
+def _make_cond(first: Jaxpr, rest: tuple[Jaxpr, ...], line: Line | None) -> Cond:
+    made = Cond((first, *rest))
+    object.__setattr__(made, "line", line)
+    return made
 
 
 def _is_known(index: Any) -> bool:
@@ -188,7 +215,10 @@ class _LinearizedCond(NamedTuple):
 
 
 def _linearized(
-    first: Jaxpr, rest: tuple[Jaxpr, ...], active: tuple[bool, ...]
+    first: Jaxpr,
+    rest: tuple[Jaxpr, ...],
+    active: tuple[bool, ...],
+    line: Line | None,
 ) -> _LinearizedCond:
     """The derivative of a choice is the same choice among the derivatives.
 
@@ -210,7 +240,7 @@ def _linearized(
             for p in split.residual_places
         ]
         placements.append(_allocate(wanted, places))
-    primal = make_cond([_with_slots(p, count, taken, slots) for p, taken in primals])
+    with_slots = [_with_slots(p, count, taken, slots) for p, taken in primals]
     out_types = [
         *map(_common, zip(*[s.primal.out_types[:count] for s in splits], strict=True))
     ]
@@ -223,7 +253,9 @@ def _linearized(
         given = [g for g, m in zip(split.moving, moving, strict=True) if m]
         full = with_zeros(split.linear, given, tangent_types)
         linear.append(_with_residuals(full, placement, types))
-    return _LinearizedCond(primal, make_cond(linear), places, moving)
+    return _LinearizedCond(
+        make_cond(with_slots, line), make_cond(linear), places, moving
+    )
 
 
 def _allocate(wanted: Sequence[Any], places: list[Any]) -> list[int]:
@@ -281,6 +313,57 @@ def _transposed(
         for p, z in pairs
     ]
     return make_cond(branches), nonzero
+
+
+# -- batches of indices ----------------------------------------------------------------
+
+
+def _takers(index: Any, count: int) -> list[Any]:
+    """For each branch the bools that say which members of a batch take it."""
+    if dtypes.is_bool(index.type.dtype):
+        return [not_(index), index]
+    last = count - 1
+    number = [scalar(k, dtypes.int32) for k in range(count)]
+    between = [eq(index, number[k]) for k in range(1, last)]
+    return [le(index, number[0]), *between, ge(index, number[last])]
+
+
+def _for_takers(
+    branch: Jaxpr, batch: tuple[Any, ...], taken: Any, operands: Sequence[Any]
+) -> Sequence[Any]:
+    """The results of a branch over a batch, right for the members that take it.
+
+    A branch with a loop is not run at all where no member takes it. ``batch`` is how
+    the branch is batched: the key of ``batch_jaxpr``, with batch axes in front.
+    """
+    _, dims, _, axis = batch
+    program, _ = branch.memo(batch_jaxpr, *batch)
+    axes = tuple([(d is not None,) for d in dims])
+    loops = program.memo(has_loop)
+    if axis is None or not branch.memo(communicates, axis):
+        if loops:
+            operands = with_stand_ins(axes, taken, operands)
+        elif program.equations and any([moves(t) for t in branch.in_types]):
+            operands = StandIn(axes)(taken, *operands)
+    if not loops:
+        return run(program, operands)
+    nothing = Jaxpr(program.inputs, [], [], program.name)
+    nothing = with_zeros(nothing, [False] * len(program.outputs), program.out_types)
+    return make_cond([nothing, program])(ReduceOr((0,))(taken), *operands)
+
+
+def _warn_of_select(op: Cond) -> None:
+    """Tell users who asked for it where a choice no longer saves work."""
+    line: Any = op.line
+    if line is None or not options.current().warn_batched_cond:
+        return
+    names = ", ".join([b.name for b in op.branches])
+    words = (
+        f"the choice between {names} is by a batch of values, so every branch runs for "
+        "all members of the batch. To run only one of them, choose by what is the same "
+        "for all members."
+    )
+    warnings.warn_explicit(words, BatchedCondWarning, line.file, line.number)
 
 
 def _lower_index(ctx: Any, index: Any, type: ArrayType, last: int) -> Any:
