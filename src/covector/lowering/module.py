@@ -124,6 +124,40 @@ class Lowering:
         assert not staged.captured, "a lowering uses small constants only"
         return self.inline(staged.jaxpr, operands)
 
+    def host_call(
+        self,
+        function: Callable[..., tuple[np.ndarray, ...]],
+        operands: Sequence[Value],
+        types: Sequence[ArrayType],
+        kept: bool,
+    ) -> list[Value]:
+        """Call a function of NumPy arrays; where it is ``kept``, also for no results.
+
+        Nobody checks what it returns: a tuple of arrays of exactly these types.
+        """
+        functions = self.module.module.host_functions
+        functions.append(function)
+        made = hlo.operation(
+            "stablehlo.custom_call",
+            [hlo.tensor_type(t) for t in types],
+            operands,
+            {
+                "call_target_name": hlo.attribute(
+                    f'"xla_ffi_python_{self.platform}_callback"'
+                ),
+                "api_version": hlo.attribute("4 : i32"),
+                "has_side_effect": hlo.attribute(str(kept).lower()),
+                "backend_config": hlo.attribute(
+                    f"{{index = {len(functions) - 1} : ui64}}"
+                ),
+                "operand_layouts": _row_major(self.in_types),
+                "result_layouts": _row_major(types),
+            },
+            self.location,
+            self.point,
+        )
+        return list(made.results)
+
     # -- programs ----------------------------------------------------------------------
 
     def inline(self, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Value]:
@@ -155,6 +189,15 @@ class Lowering:
         return found[1]
 
 
+def _row_major(types: Sequence[ArrayType]) -> Any:
+    """The layouts of arrays whose last axis changes fastest."""
+    layouts = []
+    for t in types:
+        axes = [str(axis) for axis in reversed(range(t.ndim))]
+        layouts.append(f"dense<[{', '.join(axes)}]> : tensor<{t.ndim}xindex>")
+    return hlo.attribute(f"[{', '.join(layouts)}]")
+
+
 def _attribute(value: Any) -> Any:
     if isinstance(value, str):
         return hlo.attribute(value)
@@ -169,6 +212,10 @@ class ModuleLowering:
     def __init__(self, name: str, platform: str) -> None:
         self.platform = platform
         self.module = hlo.Module(name)
+        #: the mesh whose devices run what is being lowered, inside of a shard_map
+        self.mesh: Any = None
+        #: how many operations between devices there are; each has a number of its own
+        self.channels = 0
         #: functions by program (kept, so that its identity stays its own), with their
         #: calls
         self._functions: dict[int, tuple[Jaxpr, str, list[Any]]] = {}

@@ -1,24 +1,29 @@
 """Collectives: operations between the members of a named axis.
 
-A named axis is a batch axis of ``vmap`` that has a name. Where the axis is batched, an
-operation that names it is told so (``batch_named``) and becomes an ordinary operation
-along
-the batch axis: ``PSum`` a sum, ``AllGather`` nothing but a move of axes. Sizes of axes
-are fields, so that programs can be read, checked and remembered without their
-surroundings.
+A named axis is a batch axis of ``vmap`` that has a name, or an axis of the mesh of a
+``shard_map``. Where the axis is batched, an operation that names it is told so
+(``batch_named``) and becomes an ordinary operation along the batch axis: ``PSum`` a
+sum, ``AllGather`` nothing but a move of axes. Over the axis of a mesh it is compiled to
+communication (``ops/communication.py``). Sizes of axes are fields, so that programs can
+be read, checked and remembered without their surroundings.
 
-Adjoint pairs: PSum is its own; AllGather ⇄ PSumScatter; PPermute and AllToAll have
-their inverses.
+Inside ``shard_map`` types say what varies over an axis of the mesh: a sum, a maximum
+and a gathered array do not, since all members get the same.
+
+Adjoint pairs: AllGather ⇄ PSumScatter; PPermute and AllToAll have their inverses; PSum
+is its own over an axis of vmap, and where types say what varies PSum ⇄ PVary.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 from covector.core import dtypes
+from covector.core.convert import scalar
 from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType
+from covector.core.varying import Axes, Varying, link_cast
 from covector.errors import AxisError, DTypeError, TypeMismatch
-from covector.ops.arithmetic import mul
+from covector.ops.arithmetic import div, mul
 from covector.ops.broadcasting import (
     ReduceSum,
     batched,
@@ -26,7 +31,19 @@ from covector.ops.broadcasting import (
     move_axis,
     zeros,
 )
+from covector.ops.casting import ConvertElementType
+from covector.ops.communication import (
+    all_gather,
+    all_reduce,
+    all_to_all,
+    extreme,
+    permute,
+    place,
+    reduce_scatter,
+)
+from covector.ops.comparison import eq
 from covector.ops.creation import Iota
+from covector.ops.dynamic_slicing import DynamicSlice
 from covector.ops.joining import Stack, Unstack
 from covector.ops.reductions import ReduceMax, ReduceMin
 from covector.ops.transposing import Reshape
@@ -38,10 +55,18 @@ class Collective(Primitive):
     """An operation between the members of named axes."""
 
     axis: Axis
+    #: whether all members get the same
+    uniform = False
 
     @property
     def axis_names(self) -> tuple[Axis, ...]:  # type: ignore[override]
         return (self.axis,)
+
+    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        here = tracked & {self.axis}
+        operands = [t.varying | here for t in types]
+        everywhere = here.union(*operands)
+        return Varying(operands, everywhere - here if self.uniform else everywhere)
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         """Over another axis than the named one: the same for each of the batch."""
@@ -68,11 +93,18 @@ class Collective(Primitive):
     def evaluate(self, *args: Any) -> Any:
         raise AxisError(
             f"{self.name} over the axis {self.axis!r}, which nothing around it names. "
-            f"Call it in a function under vmap(..., axis_name={self.axis!r})."
+            f"Call it in a function under vmap(..., axis_name={self.axis!r}), or under "
+            "shard_map over a mesh with that axis."
         )
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
-        return self.evaluate()
+        if ctx.module.mesh is None or self.axis not in ctx.module.mesh.shape:
+            return self.evaluate()
+        return self.communicate(ctx, *operands)
+
+    def communicate(self, ctx: Any, *operands: Any) -> Any:
+        """While lowering: the operation between devices."""
+        raise NotImplementedError
 
 
 @operation
@@ -82,6 +114,7 @@ class PSum(Collective):
     axis: Axis
 
     name = "psum"
+    uniform = True
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         if not dtypes.is_numeric(x.dtype):
@@ -94,7 +127,12 @@ class PSum(Collective):
         return [self]
 
     def transpose(self, cotangents: Any, x: Any) -> Any:
+        if self.axis in x.type.varying:
+            return [PVary(frozenset([self.axis]))(cotangents[0])]
         return [self(cotangents[0])]
+
+    def communicate(self, ctx: Any, x: Any) -> Any:
+        return all_reduce(ctx, x, self.axis, "stablehlo.add")
 
     def along(self, size: int, x: Any, dim: int | None) -> Any:
         if dim is None:
@@ -103,12 +141,27 @@ class PSum(Collective):
 
 
 class _PExtreme(Collective):
-    """The largest or smallest over the named axis."""
+    """The largest or smallest over the named axis.
+
+    Where several members have it, its derivative is shared among them.
+    """
 
     reduce: Any
+    combine: str
+    uniform = True
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         return (x,)
+
+    def differential(self, out: Any, x: Any) -> Any:
+        if not dtypes.is_floating(x.type.dtype):
+            return [None]
+        chosen = ConvertElementType(x.type.dtype)(eq(x, out))
+        share = div(chosen, PSum(self.axis)(chosen))
+        return [lambda dx: PSum(self.axis)(mul(dx, share))]
+
+    def communicate(self, ctx: Any, x: Any) -> Any:
+        return extreme(ctx, x, self.axis, self.combine)
 
     def along(self, size: int, x: Any, dim: int | None) -> Any:
         return ((x if dim is None else self.reduce((dim,))(x)),), (None,)
@@ -122,6 +175,7 @@ class PMax(_PExtreme):
 
     name = "pmax"
     reduce = ReduceMax
+    combine = "stablehlo.maximum"
 
 
 @operation
@@ -132,6 +186,7 @@ class PMin(_PExtreme):
 
     name = "pmin"
     reduce = ReduceMin
+    combine = "stablehlo.minimum"
 
 
 @operation
@@ -146,6 +201,9 @@ class AxisIndex(Collective):
     def batch_named(self, axis: Axis, size: int, args: Any, dims: Any) -> Any:
         return (Iota(dtypes.int32, (size,), 0)(),), (0,)
 
+    def communicate(self, ctx: Any) -> Any:
+        return place(ctx, self.axis)
+
 
 @operation
 class AllGather(Collective):
@@ -157,6 +215,8 @@ class AllGather(Collective):
     size: int
     at: int
     tiled: bool
+
+    uniform = True
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         shape = list(x.shape)
@@ -173,7 +233,23 @@ class AllGather(Collective):
         return [self]
 
     def transpose(self, cotangents: Any, x: Any) -> Any:
+        if self.axis in x.type.varying:
+            # The cotangent is that of all uses, the same everywhere: each takes its
+            # part.
+            return [self._own_part(cotangents[0], x.type)]
         return [PSumScatter(self.axis, self.size, self.at, self.tiled)(cotangents[0])]
+
+    def _own_part(self, x: Any, type: ArrayType) -> Any:
+        length = type.shape[self.at] if self.tiled else 1
+        sizes = list(x.type.shape)
+        sizes[self.at] = length
+        start = mul(AxisIndex(self.axis)(), scalar(length, dtypes.int32))
+        zero = scalar(0, dtypes.int32)
+        starts = [start if k == self.at else zero for k in range(len(sizes))]
+        return Reshape(type.shape)(DynamicSlice(tuple(sizes))(x, *starts))
+
+    def communicate(self, ctx: Any, x: Any) -> Any:
+        return all_gather(ctx, x, self)
 
     def along(self, size: int, x: Any, dim: int | None) -> Any:
         x = batched(size, x, dim, self.at)
@@ -215,6 +291,9 @@ class PSumScatter(Collective):
 
     def transpose(self, cotangents: Any, x: Any) -> Any:
         return [AllGather(self.axis, self.size, self.at, self.tiled)(cotangents[0])]
+
+    def communicate(self, ctx: Any, x: Any) -> Any:
+        return reduce_scatter(ctx, x, self)
 
     def along(self, size: int, x: Any, dim: int | None) -> Any:
         x = ReduceSum((0,))(batched(size, x, dim))
@@ -263,6 +342,9 @@ class AllToAll(Collective):
         back = AllToAll(self.axis, self.size, self.concat, self.split, self.tiled)
         return [back(cotangents[0])]
 
+    def communicate(self, ctx: Any, x: Any) -> Any:
+        return all_to_all(ctx, x, self)
+
     def along(self, size: int, x: Any, dim: int | None) -> Any:
         x = batched(size, x, dim)
         split = self.split + 1
@@ -307,6 +389,9 @@ class PPermute(Collective):
         back = tuple([(t, s) for s, t in self.pairs])
         return [PPermute(self.axis, self.size, back)(cotangents[0])]
 
+    def communicate(self, ctx: Any, x: Any) -> Any:
+        return permute(ctx, x, self.axis, self.pairs)
+
     def along(self, size: int, x: Any, dim: int | None) -> Any:
         x = batched(size, x, dim)
         members = Unstack(0)(x)
@@ -314,6 +399,48 @@ class PPermute(Collective):
         nothing = zeros(members[0].type)
         received = [members[source[t]] if t in source else nothing for t in range(size)]
         return (Stack(0)(*received),), (0,)
+
+
+@operation
+class PVary(Primitive):
+    """The operand itself, from here on a value of each member of the mesh axes.
+
+    Its adjoint is the sum over them. ``asked`` when the user wrote it; otherwise it
+    was inserted where values that vary met others that do not.
+    """
+
+    axes: Axes
+    asked: bool = False
+
+    name = "pvary"
+
+    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        (x,) = types
+        return Varying([x.varying], x.varying | (self.axes & tracked))
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        return (x,)
+
+    def on_host(self, x: Any) -> Any:
+        return x
+
+    def differential(self, out: Any, x: Any) -> Any:
+        return [self]
+
+    def transpose(self, cotangents: Any, x: Any) -> Any:
+        (ct,) = cotangents
+        for axis in sorted(self.axes - x.type.varying, key=str):
+            ct = PSum(axis)(ct)
+        return [ct]
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        return (self(*args),), dims
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        return x
+
+
+link_cast(PVary)
 
 
 def _merge(x: Any, at: int) -> Any:

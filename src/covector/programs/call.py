@@ -10,6 +10,7 @@ from typing import Any
 from covector.core.jaxpr import Jaxpr
 from covector.core.primitive import Linear, Primitive, operation
 from covector.core.types import ArrayType, show_types
+from covector.core.varying import Axes, Varying, of_programs
 from covector.lowering.compile import compile_program
 from covector.lowering.evaluate import common_device
 from covector.transforms.batch import batch_jaxpr
@@ -78,6 +79,9 @@ class Call(Primitive):
     @property
     def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
         return self.jaxpr.memo(named_axes)
+
+    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        return of_programs(self.jaxpr.in_types)
 
     def _like(self, jaxpr: Jaxpr) -> "Call":
         return call(jaxpr, self.separate)

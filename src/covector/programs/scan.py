@@ -21,6 +21,7 @@ from covector.core.jaxpr import Jaxpr, run
 from covector.core.primitive import Linear, Primitive, operation
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
+from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
 from covector.ops.broadcasting import batched, move_axis, zeros
@@ -90,6 +91,9 @@ class Scan(Primitive):
             )
         ys = [stacked_type(t, self.length) for t in outs[self.num_carry :]]
         return [*outs[: self.num_carry], *ys]
+
+    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        return of_programs(self.jaxpr.in_types)
 
     # -- values ------------------------------------------------------------------------
 

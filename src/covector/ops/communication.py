@@ -1,0 +1,214 @@
+"""How collectives over the axes of a mesh are compiled: communication between devices.
+
+A device is known by its place in the mesh, counted with the last axis running fastest.
+The devices that differ in their place along one axis only form a group, and talk to
+each other.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.types import ArrayType
+
+
+def all_reduce(ctx: Any, x: Any, axis: Any, combine: str) -> Any:
+    """``x`` of all devices along an axis, combined element by element."""
+    (out,) = ctx.out_types
+    made = _talk(ctx, "all_reduce", x, out, axis, 1, use_global_device_ids="unit")
+    _combine(ctx, made, out, combine)
+    return made.result
+
+
+def extreme(ctx: Any, x: Any, axis: Any, combine: str) -> Any:
+    """The largest or smallest ``x`` of all devices; NaN where any device has NaN.
+
+    Communication libraries lose NaN, so floats travel as integers of the same order, in
+    which NaN is the most extreme.
+    """
+    (type_,) = ctx.out_types
+    if not dtypes.is_floating(type_.dtype):
+        return all_reduce(ctx, x, axis, combine)
+    bits = type_.with_dtype(np.dtype(f"int{8 * type_.dtype.itemsize}"))
+    low, high = np.iinfo(bits.dtype).min, np.iinfo(bits.dtype).max
+    limit = ctx.constant(high if combine.endswith("maximum") else low, bits)
+    flag = type_.with_dtype(dtypes.bool_)
+    is_nan = ctx.op(
+        "stablehlo.compare",
+        [x, x],
+        [flag],
+        comparison_direction="#stablehlo<comparison_direction NE>",
+    )
+    order = _in_order(ctx, ctx.op("stablehlo.bitcast_convert", [x], [bits]), bits)
+    order = ctx.op("stablehlo.select", [is_nan, limit, order], [bits])
+    made = _talk(ctx, "all_reduce", order, bits, axis, 1, use_global_device_ids="unit")
+    _combine(ctx, made, bits, combine)
+    found = _in_order(ctx, made.result, bits)
+    return ctx.op("stablehlo.bitcast_convert", [found], [type_])
+
+
+def _in_order(ctx: Any, x: Any, bits: ArrayType) -> Any:
+    """The bits of floats as integers that are ordered as the floats are, and back.
+
+    Of a negative float, all bits but the sign are flipped.
+    """
+    zero, mask = ctx.constant(0, bits), ctx.constant(np.iinfo(bits.dtype).max, bits)
+    negative = ctx.op(
+        "stablehlo.compare",
+        [x, zero],
+        [bits.with_dtype(dtypes.bool_)],
+        comparison_direction="#stablehlo<comparison_direction LT>",
+    )
+    flipped = ctx.op("stablehlo.xor", [x, mask], [bits])
+    return ctx.op("stablehlo.select", [negative, flipped, x], [bits])
+
+
+def all_gather(ctx: Any, x: Any, op: Any) -> Any:
+    """``x`` of all devices, end to end along ``op.at``, or stacked along a new axis."""
+    (x_type,), (out,) = ctx.in_types, ctx.out_types
+    if not op.tiled:
+        x = _reshaped(ctx, x, x_type, _inserted(x_type.shape, op.at, 1))
+    at = f"{op.at} : i64"
+    return _talk(
+        ctx,
+        "all_gather",
+        x,
+        out,
+        op.axis,
+        all_gather_dim=at,
+        use_global_device_ids="unit",
+    )
+
+
+def reduce_scatter(ctx: Any, x: Any, op: Any) -> Any:
+    """The sum of ``x`` of all devices, of which each gets a part of axis ``op.at``."""
+    (x_type,), (out,) = ctx.in_types, ctx.out_types
+    part = list(x_type.shape)
+    part[op.at] //= op.size
+    part_type = x_type.with_shape(tuple(part))
+    at = f"{op.at} : i64"
+    made = _talk(
+        ctx,
+        "reduce_scatter",
+        x,
+        part_type,
+        op.axis,
+        1,
+        scatter_dimension=at,
+        use_global_device_ids="unit",
+    )
+    _combine(ctx, made, part_type, "stablehlo.add")
+    return made.result if op.tiled else _reshaped(ctx, made.result, out, out.shape)
+
+
+def all_to_all(ctx: Any, x: Any, op: Any) -> Any:
+    """Part k of axis ``op.split`` goes to device k; what arrives is put along
+    ``op.concat``.
+    """
+    (x_type,), (out,) = ctx.in_types, ctx.out_types
+    split, concat = op.split, op.concat
+    shape = x_type.shape
+    if not op.tiled:
+        # The axis that is divided is left with length 1 and dropped in the end; the new
+        # one stands before it or behind.
+        concat += concat > split
+        split += concat <= split
+        shape = _inserted(shape, concat, 1)
+        x = _reshaped(ctx, x, x_type, shape)
+    moved = list(shape)
+    moved[split] //= op.size
+    moved[concat] *= op.size
+    made = _talk(
+        ctx,
+        "all_to_all",
+        x,
+        x_type.with_shape(tuple(moved)),
+        op.axis,
+        split_dimension=f"{split} : i64",
+        concat_dimension=f"{concat} : i64",
+        split_count=f"{op.size} : i64",
+    )
+    return made if op.tiled else _reshaped(ctx, made, out, out.shape)
+
+
+def permute(ctx: Any, x: Any, axis: Any, pairs: tuple[tuple[int, int], ...]) -> Any:
+    """``x`` sent along an axis by (from, to) pairs; zeros where none arrives."""
+    groups = _groups(ctx.module.mesh, axis)
+    routes = np.array([(g[s], g[t]) for g in groups for s, t in pairs], np.int64)
+    return ctx.op(
+        "stablehlo.collective_permute",
+        [x],
+        source_target_pairs=_table(routes.reshape(-1, 2)),
+        channel_handle=_channel(ctx),
+    )
+
+
+def place(ctx: Any, axis: Any) -> Any:
+    """The place of this device along an axis, an i32."""
+    sizes = list(ctx.module.mesh.shape.values())
+    k = list(ctx.module.mesh.shape).index(axis)
+    (int32,) = ctx.out_types
+    uint32 = ArrayType((), dtypes.uint32)
+    index = ctx.op("stablehlo.partition_id", [], [uint32])
+    for name, n in (("divide", int(np.prod(sizes[k + 1 :]))), ("remainder", sizes[k])):
+        number = ctx.constant(n, uint32)
+        index = ctx.op(f"stablehlo.{name}", [index, number], [uint32])
+    return ctx.op("stablehlo.convert", [index], [int32])
+
+
+# -- shared ----------------------------------------------------------------------------
+
+
+def _groups(mesh: Any, axis: Any) -> np.ndarray:
+    """The places of the devices that talk to each other, a row for each group."""
+    sizes = tuple(mesh.shape.values())
+    places = np.arange(int(np.prod(sizes))).reshape(sizes)
+    along = list(mesh.shape).index(axis)
+    return np.moveaxis(places, along, -1).reshape(-1, sizes[along])
+
+
+def _talk(  # noqa: PLR0913, PLR0917  one for each part of the operation
+    ctx: Any,
+    name: str,
+    x: Any,
+    out: ArrayType,
+    axis: Any,
+    regions: int = 0,
+    **attributes: str,
+) -> Any:
+    """One operation between the devices of each group along ``axis``."""
+    return ctx.op(
+        f"stablehlo.{name}",
+        [x],
+        [out],
+        regions,
+        replica_groups=_table(_groups(ctx.module.mesh, axis)),
+        channel_handle=_channel(ctx),
+        **attributes,
+    )
+
+
+def _combine(ctx: Any, made: Any, type: ArrayType, combine: str) -> None:
+    element = type.with_shape(())
+    pair = [element, element]
+    ctx.region(made, 0, pair, lambda c, a, b: [c.op(combine, [a, b], [element])])
+
+
+def _table(rows: np.ndarray) -> str:
+    shape = "x".join(map(str, rows.shape))
+    values = rows.tolist() if rows.size else ""
+    return f"dense<{values}> : tensor<{shape}xi64>"
+
+
+def _channel(ctx: Any) -> str:
+    ctx.module.channels += 1
+    return f"#stablehlo.channel_handle<handle = {ctx.module.channels}, type = 1>"
+
+
+def _inserted(shape: tuple[int, ...], at: int, n: int) -> tuple[int, ...]:
+    return (*shape[:at], n, *shape[at:])
+
+
+def _reshaped(ctx: Any, x: Any, type: ArrayType, shape: tuple[int, ...]) -> Any:
+    return ctx.op("stablehlo.reshape", [x], [type.with_shape(shape)])
