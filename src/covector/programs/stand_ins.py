@@ -17,16 +17,15 @@ from typing import Any
 from covector.core import dtypes
 from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr
+from covector.core.number_info import iinfo
 from covector.core.primitive import Primitive, operation
 from covector.core.show import nested_programs
 from covector.core.types import ArrayType
-from covector.ops.arithmetic import mul
+from covector.ops.argmax import Argmax
 from covector.ops.broadcasting import BroadcastInDim, batched, spread_like, zeros
-from covector.ops.casting import convert
-from covector.ops.creation import Iota
 from covector.ops.dynamic_slicing import DynamicSlice
 from covector.ops.identities import stop_gradient
-from covector.ops.reductions import ReduceMax, ReduceOr
+from covector.ops.reductions import ReduceOr
 from covector.ops.selection import select_n
 from covector.ops.transposing import Reshape
 
@@ -85,11 +84,10 @@ def with_stand_ins(
     if not size or any([any(a) and not all(a) for a in axes]):
         return list(operands)
     count = chosen.type.ndim
-    places = Reshape(chosen.type.shape)(Iota(dtypes.int32, (size,), 0)())
-    last = mul(convert(chosen, dtypes.int32), places)
-    last = ReduceMax(tuple(range(count)))(last)
+    place_type = dtypes.int32 if size <= iinfo(dtypes.int32).max else dtypes.int64
+    first = Argmax(0, place_type)(Reshape((size,))(chosen))
     return [
-        _with_one(chosen, last, x, count) if all(a) else x
+        _with_one(chosen, first, x, count) if all(a) else x
         for x, a in zip(operands, axes, strict=True)
     ]
 
@@ -98,7 +96,7 @@ def _with_one(chosen: Any, place: Any, x: Any, count: int) -> Any:
     """``x``, with its element number ``place`` for all that are not chosen."""
     batch, own = x.type.shape[:count], x.type.shape[count:]
     flat = Reshape((prod(batch), *own))(x)
-    zero = scalar(0, dtypes.int32)
+    zero = scalar(0, place.type.dtype)
     one = DynamicSlice((1, *own), (0,))(flat, place, *[zero] * len(own))
     if dtypes.is_inexact(x.type.dtype):
         one = stop_gradient(one)
