@@ -33,6 +33,8 @@ class Trace:
     tracked: frozenset[Any] = frozenset()
     #: what the user called to start this trace, for messages
     name: str = ""
+    #: by identity, tracers of other traces that mean something else here
+    meanings: dict[int, Any] = {}  # noqa: RUF012  never changed, only replaced
 
     def process(self, op: Any, args: Sequence[Any]) -> Sequence[Any]:
         """The results of a ``Primitive`` on ``args``, in the meaning of this trace."""
@@ -186,8 +188,21 @@ def within(trace: Trace, running: Trace | None) -> bool:
     return False
 
 
+def in_scope(tracer: Tracer, running: Trace | None) -> bool:
+    """Whether ``tracer`` has a meaning while ``running`` is watching."""
+    if tracer.owner.alive and within(tracer.owner, running):
+        return True
+    while running is not None:
+        if id(tracer) in running.meanings:
+            return True
+        running = running.parent
+    return False
+
+
 def check_scope(tracer: Tracer, running: Trace | None) -> None:
     """Raise where ``tracer`` is used outside of the trace that made it."""
+    if in_scope(tracer, running):
+        return
     if not tracer.owner.alive:
         raise UnexpectedTracerError(
             f"A traced value of type {tracer.type} was used after the transformation "
@@ -195,9 +210,8 @@ def check_scope(tracer: Tracer, running: Trace | None) -> None:
             "global, an attribute or a list. Return it from the transformed function "
             "instead."
         )
-    if not within(tracer.owner, running):
-        raise UnexpectedTracerError(
-            f"A traced value of type {tracer.type} was used in code that runs outside "
-            f"of {tracer.owner.name}. {tracer.origin()} A custom rule, a callback or "
-            "another thread probably closes over it: pass it as an argument instead."
-        )
+    raise UnexpectedTracerError(
+        f"A traced value of type {tracer.type} was used in code that runs outside of "
+        f"{tracer.owner.name}. {tracer.origin()} A custom rule, a callback or another "
+        "thread probably closes over it: pass it as an argument instead."
+    )

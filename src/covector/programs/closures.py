@@ -1,8 +1,9 @@
-"""What custom rules close over.
+"""What functions with rules close over.
 
-A rule is a Python function, run when something is differentiated. If it closes over
-values of a trace that has ended by then, they are gone. So a function is searched for
-such values when it is written down, and a rule that has some is written down with it.
+A rule is a Python function that is run when something is differentiated or batched, and
+by then the values of traces that it closes over may be gone. So the closure is searched
+for such values when the function is called; they become operands, and whenever one of
+the functions runs, its operations are shown what these operands are at that time.
 """
 
 import contextlib
@@ -11,10 +12,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from covector.core.jaxpr import Jaxpr, run
-from covector.core.staging import stage
-from covector.core.trace import Trace, Tracer, current, within
-from covector.core.types import ArrayType
+from covector.core.trace import Trace, Tracer, current, in_scope
 from covector.errors import NotDifferentiable
 from covector.lowering.evaluate import base
 
@@ -22,39 +20,24 @@ from covector.lowering.evaluate import base
 _MOST = 2000
 
 
-def holds_tracer(x: Any) -> bool:
-    """Whether a traced value, of a trace that is still running, is found in ``x`` or in
-    what the function ``x`` closes over.
+def traced_values(x: Any) -> list[Tracer]:
+    """The values of running traces in ``x``, or in what the function ``x`` closes
+    over.
     """
-    queue, seen = [x], {id(x)}
+    if current.trace is base:
+        return []
+    queue, seen, found = [x], {id(x)}, []
     while queue and len(seen) < _MOST:
-        found = queue.pop()
-        if isinstance(found, Tracer):
-            if within(found.owner, current.trace):
-                return True
+        part = queue.pop()
+        if isinstance(part, Tracer):
+            if in_scope(part, current.trace):
+                found.append(part)
             continue
-        for part in _parts(found):
-            if id(part) not in seen:
-                seen.add(id(part))
-                queue.append(part)
-    return False
-
-
-def call_custom(op: Any, leaves: list[Any]) -> Any:
-    """The results of a custom operation, which may close over traced values."""
-    if current.trace is not base and holds_tracer([op.fun, op.parameters]):
-        op, leaves = op.written(leaves)
-    return op(*leaves)
-
-
-def being_written(name: str) -> bool:
-    """Whether a function of this name is being written down just now."""
-    trace: Trace | None = current.trace
-    while trace is not None:
-        if trace.name == name:
-            return True
-        trace = trace.parent
-    return False
+        for inner in _parts(part):
+            if id(inner) not in seen:
+                seen.add(id(inner))
+                queue.append(inner)
+    return found
 
 
 def _parts(x: Any) -> list[Any]:
@@ -78,26 +61,75 @@ def _parts(x: Any) -> list[Any]:
     return list(getattr(x, "__dict__", {}).values())
 
 
-class Written:
-    """A flat function written down, with what it captured as leading arguments."""
+class ClosureTrace(Trace):
+    """What ``parent`` means, where the values that a function closes over are now
+    others.
+    """
 
-    def __init__(
-        self, fun: Callable[..., Any], types: Sequence[ArrayType], name: str
-    ) -> None:
-        staged = stage(fun, types, name)
-        self.jaxpr: Jaxpr = staged.jaxpr
-        self.captured: list[Any] = staged.captured
+    def __init__(self, parent: Trace, meanings: dict[int, Any]) -> None:
+        self.parent = parent
+        self.axes, self.tracked = parent.axes, parent.tracked
+        self.name = parent.name
+        self.meanings = meanings
 
-    def __call__(self, captured: Sequence[Any], args: Sequence[Any]) -> list[Any]:
-        return run(self.jaxpr, [*captured, *args])
-
-
-def refuse_captured(tangents: Sequence[Any], who: str) -> None:
-    """Raise where a rule would silently ignore a moving value that it closes over."""
-    for t in tangents:
-        if t is not None:
+    def value(self, x: Any) -> Any:
+        found = self.meanings.get(id(x), x)
+        if isinstance(found, Moving):
             raise NotDifferentiable(
-                f"{who} closes over a value of type {t.type} that is being "
-                "differentiated, and its rule does not say how that moves the result. "
-                "Pass the value as an argument."
+                f"{found.who} closes over a value of type {x.type} that is being "
+                "differentiated, or takes it as a nondiff argument, and its rule does "
+                "not say how that moves the result. Pass the value as an argument "
+                "that is differentiated."
             )
+        return found
+
+    def process(self, op: Any, args: Sequence[Any]) -> Sequence[Any]:
+        args = [self.value(a) for a in args]
+        current.trace = self.parent
+        try:
+            return self.parent.process(op, args)
+        finally:
+            current.trace = self
+
+
+class Moving:
+    """Stands where a closed-over value moves, which rules would silently ignore."""
+
+    def __init__(self, who: str) -> None:
+        self.who = who
+
+
+class Closed:
+    """A way to run functions that close over ``held``, given what these are now."""
+
+    def __init__(self, held: Sequence[Tracer], who: str) -> None:
+        self.held = held
+        self.who = who
+
+    def run(
+        self,
+        fun: Callable[[], Sequence[Any]],
+        values: Sequence[Any],
+        moving: Sequence[bool] = (),
+    ) -> list[Any]:
+        """The arrays (and None) that ``fun`` returns, with ``values`` for ``held``."""
+        marks = moving or [False] * len(values)
+        meanings = {
+            id(x): Moving(self.who) if m else value
+            for x, value, m in zip(self.held, values, marks, strict=True)
+        }
+        parent = current.trace
+        current.trace = trace = ClosureTrace(parent, meanings)
+        try:
+            return [trace.value(x) for x in fun()]
+        finally:
+            current.trace = parent
+            trace.alive = False
+
+
+def call_closed(op: Any, operands: list[Any]) -> Any:
+    """The results of an operation whose functions may close over traced values."""
+    held = traced_values(list(op.parameters.values()))
+    if held:
+        op, operands = op.closed(Closed(held, op.who)), [*held, *operands]
+    return op(*operands)

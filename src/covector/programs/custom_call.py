@@ -1,95 +1,253 @@
 """``CustomCall``: a function with derivative rules of its own, as one operation.
 
-Before it is written down its fields are Python functions; after, ``jaxpr`` is the
-function, and what the functions closed over of traced values stands before the
-arguments. What is common to ``CustomJVP`` and ``CustomVJP`` is here.
+Its fields are functions, and no trace knows it. Which rule is asked:
+
+    forward mode      ``jvp``
+    reverse mode      ``vjp`` if there is one, and else ``jvp``, transposed
+
+What does not say yet which of the two it will be, because it writes down a linear part
+for later, leaves a ``LinearCall``: run forwards it is ``jvp``, transposed it is
+``vjp``. Once the operation is written down, ``fun`` is a program.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from covector.core.flat import arrays
-from covector.core.jaxpr import Jaxpr, run
-from covector.core.primitive import AnyAxis, Primitive
-from covector.core.types import ArrayType
-from covector.programs.closures import Written
-from covector.programs.rules import unread
+from covector.core.jaxpr import Jaxpr
+from covector.core.primitive import AnyAxis, Primitive, operation
+from covector.core.staging import stage
+from covector.core.trace import current
+from covector.core.types import ArrayType, show_types
+from covector.errors import TypeMismatch
+from covector.ops.broadcasting import zeros
+from covector.programs.closures import Closed
+from covector.programs.linear_call import (
+    LinearCall,
+    Pull,
+    no_forward_rule,
+    pull_over_batch,
+)
+from covector.programs.over_batch import Batch, Packed
+from covector.transforms.batch import batch_flat
+from covector.transforms.linearize import SplitTrace, moves
 from covector.transforms.transpose import backward
 
+#: (primals, tangents) → (values, tangents); absent tangents are None
+ForwardRule = Callable[[Sequence[Any], Sequence[Any]], tuple[Sequence[Any], Any]]
 
+
+class Forward(NamedTuple):
+    """What ``fwd`` gave: values, array residuals, and how to call ``bwd`` with them."""
+
+    outs: Sequence[Any]
+    residuals: Sequence[Any]
+    #: gives a cotangent, or None, for each operand
+    bwd: Pull
+
+
+#: (primals, which of them move) → Forward
+ReverseRule = Callable[[Sequence[Any], Sequence[bool]], Forward]
+
+
+@operation
 class CustomCall(Primitive):
-    """Run ``fun``; differentiate by rules, which are the second field of members."""
+    """Run ``fun``; differentiate by ``jvp`` and ``vjp``, of which one may be None."""
 
     interned = False
     multiple_results = True
+    name = "custom_derivatives_call"
     axis_names = (AnyAxis(),)
 
-    fun: Callable[..., Sequence[Any]]
+    fun: Callable[..., Sequence[Any]] | Jaxpr
+    jvp: ForwardRule | None
+    vjp: ReverseRule | None
     #: whose rules these are, for messages
     who: str
-    #: ``fun``, once it is written down
-    jaxpr: Jaxpr | None = None
-    #: how many leading operands are what the functions closed over: they do not move
-    still: int = 0
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.who})"
+        return f"CustomCall({self.who})"
 
-    def written_rules(self, types: Sequence[ArrayType]) -> tuple[Callable, list[Any]]:
-        """The rules as functions of what they captured and of operands; the former."""
-        raise NotImplementedError
-
-    def closed_rule(self, rule: Any, n: int, m: int, jaxpr: Jaxpr) -> Any:
-        """The rules on all operands: n captured by ``fun``, m in all, arguments."""
-        raise NotImplementedError
+    @property
+    def program(self) -> Jaxpr:
+        assert isinstance(self.fun, Jaxpr), "written down before it is typed"
+        return self.fun
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
-        assert self.jaxpr is not None, "written down before it is typed"
-        return self.jaxpr.out_types
+        return self.program.out_types
 
     def evaluate(self, *args: Any) -> Sequence[Any]:
         return self.fun(*args)
 
     def stage(self, trace: Any, args: Sequence[Any]) -> Sequence[Any] | None:
         """Once written down, as it is; before, the form that is."""
-        if self.jaxpr is not None:
+        if isinstance(self.fun, Jaxpr):
             return None
-        op, operands = self.written(args)
-        return trace.process(op, operands)
-
-    def with_programs(self, change: Callable[[Jaxpr], Jaxpr]) -> Any:
-        """This operation with another program, which is also its function."""
-        assert self.jaxpr is not None, "what carries a program is written down"
-        jaxpr = change(self.jaxpr)
-        return self.replace(jaxpr=jaxpr, fun=lambda *args: run(jaxpr, args))
-
-    def written(self, args: Sequence[Any]) -> tuple[Any, list[Any]]:
-        """This operation with its functions written down, and its operands."""
         args = arrays(args, self.who)
-        types = [a.type for a in args]
-        fun = Written(self.fun, types, self.who)
-        rule, captured = self.written_rules(types)
-        n, m = len(fun.captured), len(fun.captured) + len(captured)
+        staged = stage(self.fun, [a.type for a in args], self.who)
+        # What is still captured are large constants: the rules have their own.
+        known = Closed(staged.captured, self.who)
+        op = self.closed(known).replace(fun=staged.jaxpr)
+        return trace.process(op, [*staged.captured, *args])
 
-        def on_all(*operands: Any) -> list[Any]:
-            return fun(operands[:n], operands[m:])
+    # -- derivatives -------------------------------------------------------------------
 
-        jaxpr = Jaxpr(
-            [*fun.jaxpr.inputs[:n], *unread(captured), *fun.jaxpr.inputs[n:]],
-            fun.jaxpr.equations,
-            fun.jaxpr.outputs,
-            fun.jaxpr.name,
-        )
-        closed = self.closed_rule(rule, n, m, jaxpr)
-        operands = [*fun.captured, *captured, *args]
-        return type(self)(on_all, closed, self.who, jaxpr, m + self.still), operands
+    def differentiate(
+        self, parent: Any, tangent_trace: Any, primals: Any, tangents: Any
+    ) -> Any:
+        forward = tangent_trace is parent
+        if self.jvp is not None and (forward or self.vjp is None):
+            current.trace = parent if forward else SplitTrace(parent, tangent_trace)
+            outs, moved = self.jvp(primals, tangents)
+            self._check_values(outs, f"the rule of {self.who}")
+            return outs, moved
+        if forward:
+            raise no_forward_rule(self.who)
+        return self._leave_linear_call(parent, tangent_trace, primals, tangents)
+
+    def _leave_linear_call(
+        self, parent: Any, tangent_trace: Any, primals: Any, tangents: Any
+    ) -> Any:
+        current.trace = parent
+        active = [t is not None for t in tangents]
+        made = self.vjp(primals, active)  # type: ignore[misc]  one of the two is there
+        self._check_values(made.outs, f"the forward rule of {self.who}")
+        moving = [moves(o.type) for o in made.outs]
+        types = tuple([o.type.strong() for o in made.outs if moves(o.type)])
+        n, jvp = len(made.residuals), self.jvp
+
+        def push(residuals: Sequence[Any], moved: Sequence[Any]) -> list[Any]:
+            assert jvp is not None, "without it there is no push"
+            _, found = jvp(residuals[n:], _spread(moved, active))
+            kept = [t for t, m in zip(found, moving, strict=True) if m]
+            return [
+                zeros(t) if x is None else x for x, t in zip(kept, types, strict=True)
+            ]
+
+        def pull(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+            leaving = made.bwd(residuals[:n], _spread(cotangents, moving))
+            return [ct for ct, a in zip(leaving, active, strict=True) if a]
+
+        residuals = made.residuals if jvp is None else [*made.residuals, *primals]
+        op = LinearCall(push if jvp else None, pull, len(residuals), types, self.who)
+        current.trace = tangent_trace
+        moved = op(*residuals, *[t for t in tangents if t is not None])
+        return made.outs, _spread(moved, moving)
+
+    def _check_values(self, outs: Sequence[Any], rule: str) -> None:
+        """Raise where a rule returned another value than its function."""
+        if not isinstance(self.fun, Jaxpr):
+            return
+        types = self.fun.out_types
+        found = [(o.type.shape, o.type.dtype) for o in outs]
+        if found != [(t.shape, t.dtype) for t in types]:
+            raise TypeMismatch(
+                f"{rule} must return a value of the types that the function returns, "
+                f"{show_types(types)}, but it returned "
+                f"{show_types([o.type for o in outs])}."
+            )
 
     def transpose(self, cotangents: Any, *args: Any) -> Any:
-        assert self.jaxpr is not None, "linear programs are written down"
-        return backward(self.jaxpr, args, cotangents)
+        return backward(self.program, args, cotangents)
+
+    # -- other forms -------------------------------------------------------------------
+
+    def closed(self, over: Closed) -> "CustomCall":
+        """This operation on what its functions close over, and then its operands."""
+        fun, m = self.fun, len(over.held)
+
+        def fun_on_all(*values: Any) -> list[Any]:
+            return over.run(lambda: fun(*values[m:]), values[:m])
+
+        jvp = self.jvp and _closed_forward(self.jvp, over)
+        vjp = self.vjp and _closed_reverse(self.vjp, over)
+        return CustomCall(fun_on_all, jvp, vjp, self.who)
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         return self.batch_named(None, size, args, dims)
 
+    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+        batch = Batch.of(self.fun, size, axis, args, dims, self.who)
+
+        def fun(*values: Any) -> list[Any]:
+            return batch.run(self.fun, values, dims)
+
+        jvp = self.jvp and _forward_over_batch(self.jvp, batch)
+        vjp = self.vjp and _reverse_over_batch(self.vjp, batch)
+        outs = CustomCall(fun, jvp, vjp, self.who)(*args)
+        return outs, [batch.out_dim] * len(outs)
+
     def lower(self, ctx: Any, *operands: Any) -> Any:
-        return ctx.inline(self.jaxpr, operands)
+        return ctx.inline(self.fun, operands)
+
+
+def _spread(values: Sequence[Any], marks: Sequence[bool]) -> list[Any]:
+    """Values at the places that are marked, None at the others."""
+    given = iter(values)
+    return [next(given) if m else None for m in marks]
+
+
+def _closed_forward(jvp: ForwardRule, over: Closed) -> ForwardRule:
+    m = len(over.held)
+
+    def on_all(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        def flat() -> list[Any]:
+            outs, moved = jvp(primals[m:], tangents[m:])
+            return [*outs, *moved]
+
+        found = over.run(flat, primals[:m], [t is not None for t in tangents[:m]])
+        return found[: len(found) // 2], found[len(found) // 2 :]
+
+    return on_all
+
+
+def _closed_reverse(vjp: ReverseRule, over: Closed) -> ReverseRule:
+    m = len(over.held)
+
+    def on_all(primals: Sequence[Any], active: Sequence[bool]) -> Forward:
+        made: list[Forward] = []
+
+        def flat() -> list[Any]:
+            made[:] = [vjp(primals[m:], active[m:])]
+            return [*made[0].outs, *made[0].residuals]
+
+        found = over.run(flat, primals[:m], active[:m])
+        n, bwd = len(made[0].outs), made[0].bwd
+
+        def bwd_on_all(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+            held = residuals[:m]
+            leaving = over.run(lambda: bwd(residuals[m:], cts), held, active[:m])
+            return [*[None] * m, *leaving]
+
+        return Forward(found[:n], [*primals[:m], *found[n:]], bwd_on_all)
+
+    return on_all
+
+
+def _forward_over_batch(jvp: ForwardRule, batch: Batch) -> ForwardRule:
+    def over_batch(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        packed = Packed(jvp, len(primals), tangents)
+        pairs = [
+            (t, d) for t, d in zip(tangents, batch.dims, strict=True) if t is not None
+        ]
+        values = [*primals, *[t for t, _ in pairs]]
+        dims = [*batch.dims, *[d for _, d in pairs]]
+        return packed.unpack(batch.run(packed, values, dims))
+
+    return over_batch
+
+
+def _reverse_over_batch(vjp: ReverseRule, batch: Batch) -> ReverseRule:
+    def over_batch(primals: Sequence[Any], active: Sequence[bool]) -> Forward:
+        made: list[Forward] = []
+
+        def flat(*values: Any) -> list[Any]:
+            made[:] = [vjp(values, active)]
+            return [*made[0].outs, *made[0].residuals]
+
+        values, found = batch_flat(flat, batch.size, primals, batch.dims, batch.axis)
+        n = len(made[0].outs)
+        bwd = pull_over_batch(made[0].bwd, batch, found[n:], batch.dims)
+        return Forward(batch.placed(values[:n], found[:n]), values[n:], bwd)
+
+    return over_batch

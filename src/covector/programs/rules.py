@@ -4,7 +4,7 @@ Which arguments are differentiated, what stands for zero, checks of what rules g
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,21 +12,11 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.core.jaxpr import Var
 from covector.core.source import function_line
 from covector.core.types import ArrayType, show_types
 from covector.errors import TypeMismatch
-from covector.ops.broadcasting import batched, zeros
-from covector.transforms.batch import batch_flat
+from covector.ops.broadcasting import zeros
 from covector.transforms.linearize import moves
-
-
-def over_batch(
-    fun: Callable[..., Any], values: Sequence[Any], dims: Any, *, size: int, axis: Any
-) -> list[Any]:
-    """The results of a flat function over a batch, with the batch axis in front."""
-    outs, found = batch_flat(fun, size, values, dims, axis)
-    return [batched(size, x, d) for x, d in zip(outs, found, strict=True)]
 
 
 def same_results(outs: Sequence[Any], types: Sequence[ArrayType], rule: str) -> None:
@@ -38,11 +28,6 @@ def same_results(outs: Sequence[Any], types: Sequence[ArrayType], rule: str) -> 
             f"{show_types(types)}, but it returned "
             f"{show_types([o.type for o in outs])}."
         )
-
-
-def unread(values: Sequence[Any]) -> list[Var]:
-    """Variables for operands that only the rule reads."""
-    return [Var(x.type) for x in values]
 
 
 class SymbolicZero:
@@ -111,21 +96,3 @@ def nondiff_places(
         )
     places = [n % len(parameters) for n in nums]
     return tuple(sorted({*places, *[parameters.index(n) for n in names]}))
-
-
-def set_apart(
-    fun: Callable[..., Any], args: tuple, places: Sequence[int]
-) -> tuple[tuple, tuple, Callable[..., Any]]:
-    """Nondiff arguments, the others, and ``fun`` as a function of the others."""
-    if not places:
-        return (), args, fun
-    fixed = tuple([args[p] for p in places])
-    given = tuple([a for i, a in enumerate(args) if i not in places])
-
-    def of_given(*values: Any) -> Any:
-        everything = list(values)
-        for place, value in zip(places, fixed, strict=True):
-            everything.insert(place, value)
-        return fun(*everything)
-
-    return fixed, given, of_given

@@ -1,0 +1,245 @@
+"""``LinearCall``: a linear map that is given by two functions, itself and its adjoint.
+
+It is what a reverse-mode rule leaves in a linear program, where the adjoint is the
+user's ``bwd``, and what ``linear_call`` makes of two functions.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from covector import tree
+from covector.core.flat import FlatFunction, arrays, describe, who_of
+from covector.core.primitive import AnyAxis, Primitive, operation
+from covector.core.staging import stage
+from covector.core.trace import current
+from covector.core.types import ArrayType
+from covector.errors import NotDifferentiable, TreeMismatch
+from covector.ops.broadcasting import zeros
+from covector.programs.closures import Closed, call_closed
+from covector.programs.over_batch import Batch, Packed
+from covector.programs.rules import checked
+from covector.transforms.batch import batch_flat
+from covector.transforms.linearize import LinearTrace, LinearTracer
+
+#: (residuals, tangents) → tangents
+Push = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
+#: (residuals, cotangents) → cotangents; in both, None is zero
+Pull = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
+
+
+@operation
+class LinearCall(Primitive):
+    """The linear map ``push`` with the adjoint ``pull``; operands: residuals, tangents.
+
+    Where there is no ``push``, the map can be transposed but not run.
+    """
+
+    interned = False
+    multiple_results = True
+    axis_names = (AnyAxis(),)
+
+    push: Push | None
+    pull: Pull
+    residual_count: int
+    out_types: tuple[ArrayType, ...]
+    who: str
+
+    def __repr__(self) -> str:
+        return f"LinearCall({self.who})"
+
+    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        return self.out_types
+
+    def evaluate(self, *args: Any) -> Sequence[Any]:
+        if self.push is None:
+            raise no_forward_rule(self.who)
+        return self.push(args[: self.residual_count], args[self.residual_count :])
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        staged = stage(self.evaluate, ctx.in_types, self.name)
+        held = [ctx.constant(x.host(), x.type) for x in staged.captured]
+        return ctx.inline(staged.jaxpr, [*held, *operands])
+
+    def differentiate(
+        self, parent: Any, tangent_trace: Any, primals: Any, tangents: Any
+    ) -> Any:
+        """Linear in the tangents among its operands; as ``push`` is in residuals."""
+        n = self.residual_count
+        moving = [*tangents[:n], *[None] * len(tangents[n:])]
+        outs, moved = through(self.evaluate, parent, tangent_trace, primals, moving)
+        if any([t is not None for t in tangents[n:]]):
+            current.trace = tangent_trace
+            filled = [
+                zeros(p.type.strong()) if t is None else t
+                for p, t in zip(primals[n:], tangents[n:], strict=True)
+            ]
+            pushed = self(*primals[:n], *filled)
+            moved = [
+                t if m is None else m + t for m, t in zip(moved, pushed, strict=True)
+            ]
+        return outs, moved
+
+    def closed(self, over: Closed) -> "LinearCall":
+        """This operation on what its functions close over, and then its operands."""
+        m, push, pull = len(over.held), self.push, self.pull
+        assert push is not None, "rules are closed before they leave a linear map"
+
+        def push_on_all(res: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+            return over.run(lambda: push(res[m:], tangents), res[:m])
+
+        def pull_on_all(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+            return over.run(lambda: pull(res[m:], cts), res[:m])
+
+        return self.replace(
+            push=push_on_all, pull=pull_on_all, residual_count=m + self.residual_count
+        )
+
+    def transpose(self, cotangents: Any, *args: Any) -> Any:
+        n = self.residual_count
+        return [*[None] * n, *self.pull(args[:n], cotangents)]
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        return self.batch_named(None, size, args, dims)
+
+    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+        n = self.residual_count
+        apart = any([d is not None for d in dims])
+        batch = Batch(size, axis, tuple(dims), apart, self.who)
+        out_types = self.out_types
+        if apart:
+            out_types = tuple([t.with_shape((size, *t.shape)) for t in out_types])
+
+        def push(residuals: Any, tangents: Any) -> list[Any]:
+            return batch.run(self.evaluate, [*residuals, *tangents], dims)
+
+        op = LinearCall(
+            push if self.push is not None else None,
+            pull_over_batch(self.pull, batch, dims[:n], dims[n:]),
+            n,
+            out_types,
+            self.who,
+        )
+        outs = op(*args)
+        return outs, [batch.out_dim] * len(outs)
+
+
+def no_forward_rule(who: str) -> NotDifferentiable:
+    """What to raise where forward mode is asked of what has a reverse rule only."""
+    name = who.partition(" of ")[2].partition(" (")[0]
+    name = name if name.isidentifier() else "f"
+    return NotDifferentiable(
+        f"forward-mode differentiation (jvp, jacfwd, linearize) of {who}, which has "
+        "only a reverse-mode rule. Give it one for forward mode as well:\n\n"
+        f"    @{name}.defjvp\n"
+        f"    def rule(primals, tangents): return {name}(*primals), ...  # its tangent"
+        "\n\nor use custom_jvp, whose one rule serves both modes; or grad, vjp, jacrev."
+    )
+
+
+def through(
+    fun: Callable[..., Sequence[Any]],
+    parent: Any,
+    tangent_trace: Any,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+) -> tuple[list[Any], list[Any]]:
+    """A function differentiated as what it consists of."""
+    trace = LinearTrace(parent, tangent_trace, parent.name)
+    inputs = [
+        p if t is None else LinearTracer(trace, p, t)
+        for p, t in zip(primals, tangents, strict=True)
+    ]
+    current.trace = trace
+    try:
+        pairs = [trace.pair(x) for x in fun(*inputs)]
+    finally:
+        current.trace = parent
+        trace.alive = False
+    return [p for p, _ in pairs], [t for _, t in pairs]
+
+
+def pull_over_batch(
+    pull: Pull, batch: Batch, residual_dims: Sequence[Any], in_dims: Sequence[Any]
+) -> Pull:
+    """``pull`` over a batch: what belongs to an operand that all share is summed."""
+
+    def over(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        packed = Packed(
+            lambda res, cts: ((), pull(res, cts)), len(residuals), cotangents
+        )
+        given = [ct for ct in cotangents if ct is not None]
+        values, found = batch_flat(
+            packed,
+            batch.size,
+            [*residuals, *given],
+            [*residual_dims, *[batch.out_dim] * len(given)],
+            batch.axis,
+        )
+        _, leaving = packed.unpack(list(zip(values, found, strict=True)))
+        return [
+            None if x is None else batch.summed(*x, d)
+            for x, d in zip(leaving, in_dims, strict=True)
+        ]
+
+    return over
+
+
+def linear_call(
+    fun: Callable[[Any, Any], Any],
+    fun_transpose: Callable[[Any, Any], Any],
+    residual_args: Any,
+    linear_args: Any,
+) -> Any:
+    """``fun(residual_args, linear_args)``, with a transpose of its own.
+
+    Args:
+      fun: linear in its second argument.
+      fun_transpose: takes ``residual_args`` and a cotangent shaped like the result, and
+        gives one shaped like ``linear_args``.
+
+    The derivative is the same map of the tangents, and in reverse mode
+    ``fun_transpose``. What the residuals contribute is the derivative of ``fun``.
+
+    Raises:
+      TreeMismatch: ``fun_transpose`` gives a tree that ``linear_args`` has not.
+
+    >>> import covector as cv
+    >>> divide = lambda r, x: x / r
+    >>> float(cv.grad(lambda x: linear_call(divide, divide, 4.0, x))(3.0))
+    0.25
+    """
+    who = who_of("linear_call", fun)
+    residuals, res_tree = tree.flatten(residual_args)
+    leaves, in_tree = tree.flatten(linear_args)
+    residuals, leaves = arrays(residuals, who), arrays(leaves, who)
+    both = tree.structure(((residual_args, linear_args), {}))
+    flat = FlatFunction(fun, both, who)
+    in_types = [x.type for x in leaves]
+    staged = stage(flat, [x.type for x in (*residuals, *leaves)], who)
+    out_types = tuple([t.strong() for t in staged.jaxpr.out_types])
+
+    def push(res: Sequence[Any], tangents: Sequence[Any]) -> Sequence[Any]:
+        return flat(*res, *tangents)
+
+    def pull(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        filled = [
+            zeros(t) if ct is None else ct for ct, t in zip(cts, out_types, strict=True)
+        ]
+        leaving = fun_transpose(
+            res_tree.unflatten(res), flat.out_tree.unflatten(filled)
+        )
+        found, found_tree = tree.flatten(leaving)
+        if found_tree != in_tree:
+            raise TreeMismatch(
+                f"the transpose of {who} must give a cotangent with the structure of "
+                f"linear_args, {in_tree}, but it returned {describe(leaving)}."
+            )
+        rule = f"the transpose of {who}"
+        return [
+            checked(ct, t, rule, "cotangent")
+            for ct, t in zip(found, in_types, strict=True)
+        ]
+
+    op = LinearCall(push, pull, len(residuals), out_types, who)
+    outs = call_closed(op, [*residuals, *leaves])
+    return flat.out_tree.unflatten(outs)

@@ -1,0 +1,121 @@
+"""Functions over a batch, for operations that carry functions of users.
+
+Such functions may name the batch axis, so the operation is asked even where none of its
+operands differ over the batch. Then results have a batch axis only if the function
+itself tells the members apart.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from covector.core.staging import stage
+from covector.errors import AxisError
+from covector.ops.broadcasting import ReduceSum, batched, move_axis
+from covector.transforms.batch import batch_flat
+
+FlatFunction = Callable[..., Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The batch that the functions of one operation are run over.
+
+    ``dims`` are the batch axes of the operands. Where the operation's results are
+    ``apart`` they all have a batch axis, in front; otherwise none has.
+    """
+
+    size: int
+    axis: Any
+    dims: tuple[int | None, ...]
+    apart: bool
+    who: str
+
+    @classmethod
+    def of(
+        cls,
+        fun: FlatFunction,
+        size: int,
+        axis: Any,
+        args: Sequence[Any],
+        dims: Sequence[int | None],
+        who: str,
+    ) -> "Batch":
+        dims = tuple(dims)
+        apart = any([d is not None for d in dims])
+        if not apart:
+            found: list[int | None] = []
+
+            def outs(*values: Any) -> Sequence[Any]:
+                outs, found[:] = batch_flat(fun, size, values, dims, axis)
+                return outs
+
+            stage(outs, [a.type for a in args], who)
+            apart = any([d is not None for d in found])
+        return cls(size, axis, dims, apart, who)
+
+    @property
+    def out_dim(self) -> int | None:
+        """Where results have their batch axis."""
+        return 0 if self.apart else None
+
+    def run(self, fun: FlatFunction, values: Sequence[Any], dims: Any) -> list[Any]:
+        """The results of a function over the batch, with their axis where it goes."""
+        outs, found = batch_flat(fun, self.size, values, dims, self.axis)
+        return self.placed(outs, found)
+
+    def placed(self, outs: Sequence[Any], found: Sequence[int | None]) -> list[Any]:
+        if self.apart:
+            return [batched(self.size, x, d) for x, d in zip(outs, found, strict=True)]
+        for x, d in zip(outs, found, strict=True):
+            self._same(x, d)
+        return list(outs)
+
+    def summed(self, x: Any, found: int | None, wanted: int | None) -> Any:
+        """A cotangent of an operand: summed where the batch shares the operand."""
+        if wanted is not None:
+            return (
+                batched(self.size, x, None, wanted)
+                if found is None
+                else move_axis(x, found, wanted)
+            )
+        if self.apart:
+            return ReduceSum((0,))(batched(self.size, x, found))
+        self._same(x, found)
+        return x
+
+    def _same(self, x: Any, found: int | None) -> None:
+        if found is not None:
+            raise AxisError(
+                f"a rule of {self.who} gives what differs over the batch ({x.type} "
+                f"with the batch at axis {found}), but neither its arguments nor the "
+                "value of the function do. Let the value depend on the axis as well."
+            )
+
+
+class Packed:
+    """A function of arrays and of entries that may be None, as one of arrays alone.
+
+    ``rule(values, entries)`` gives values and entries; so does ``unpack``, once this
+    was called.
+    """
+
+    def __init__(
+        self, rule: Callable[..., Any], count: int, entries: Sequence[Any]
+    ) -> None:
+        self.rule = rule
+        self.count = count
+        self.given = [x is not None for x in entries]
+        self.left: list[bool] = []
+
+    def __call__(self, *arrays: Any) -> list[Any]:
+        found = iter(arrays[self.count :])
+        entries = [next(found) if g else None for g in self.given]
+        values, leaving = self.rule(arrays[: self.count], entries)
+        self.left = [x is not None for x in leaving]
+        return [*values, *[x for x in leaving if x is not None]]
+
+    def unpack(self, results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        n = len(results) - sum(self.left)
+        found = iter(results[n:])
+        return list(results[:n]), [next(found) if m else None for m in self.left]
