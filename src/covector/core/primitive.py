@@ -223,6 +223,12 @@ class Primitive(metaclass=Interned):
         """``batch`` where the batched axis is one that this operation names."""
         raise self._missing("batch_named", f"vmap over axis {axis!r}", args)
 
+    def with_token(self) -> tuple["Primitive", int]:
+        """This operation with its ordered effects in order, and where among its
+        operands it takes the token; the token is its first result.
+        """
+        raise self._missing("with_token", "an ordered effect inside of it", ())
+
     def lower(self, ctx: Any, *operands: Any) -> Any:
         raise self._missing("lower", "compilation", ctx.in_types)
 

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from covector.core.array import ConcreteArray
+from covector.core.effects import Effect
 from covector.core.jaxpr import Equation, Jaxpr, Var, used_inputs
 from covector.core.primitive import Primitive
 from covector.core.types import ArrayType
-from covector.lowering import hlo, module
+from covector.lowering import hlo, module, tokens
 from covector.runtime import client, executable
 
 
@@ -32,6 +33,7 @@ class Lowered:
         self.kept = [i for i, u in enumerate(used_inputs(jaxpr)) if u or keep_unused]
         inputs = [jaxpr.inputs[i] for i in self.kept]
         program = Jaxpr(inputs, jaxpr.equations, jaxpr.outputs, jaxpr.name)
+        program = tokens.ordered(program)
         with hlo.building():
             self.module = module.lower_module(
                 program,
@@ -42,9 +44,20 @@ class Lowered:
 
     def compile(self, options: dict[str, Any] | None = None) -> "Compiled":
         outputs = [(t.shape, t.storage) for t in self.jaxpr.out_types]
-        made = executable.compile_module(
-            self.module.module, self.device, options=options, outputs=outputs
-        )
+        functions, module_ = self.module.host_functions, self.module.module
+        if functions:
+            made = executable.compile_with_callbacks(
+                module_,
+                self.device,
+                functions,
+                outputs=outputs,
+                options=options,
+                ordered=Effect.ORDERED in self.jaxpr.effects,
+            )
+        else:
+            made = executable.compile_module(
+                module_, self.device, options=options, outputs=outputs
+            )
         return Compiled(self, made)
 
     def text(self, debug_info: bool = False) -> str:

@@ -147,6 +147,8 @@ class Module:
     def __init__(self, name: str) -> None:
         self.module = ir.Module.create()
         self.module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
+        #: the Python functions that it calls, by number
+        self.host_functions: list[Callable[..., Any]] = []
         self._names: set[str] = set()
 
     def function(

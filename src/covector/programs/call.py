@@ -13,6 +13,7 @@ from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying, of_programs
 from covector.lowering.compile import compile_program
 from covector.lowering.evaluate import common_device
+from covector.lowering.tokens import with_token
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.linearize import linearize_jaxpr
 from covector.transforms.transpose import transpose_jaxpr
@@ -85,6 +86,9 @@ class Call(Primitive):
 
     def _like(self, jaxpr: Jaxpr) -> "Call":
         return call(jaxpr, self.separate)
+
+    def with_token(self) -> tuple["Call", int]:
+        return self._like(self.jaxpr.memo(with_token)), 0
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
         return ctx.call(self.jaxpr, operands, self.separate)

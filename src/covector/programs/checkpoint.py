@@ -18,6 +18,7 @@ from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations, read, ru
 from covector.core.primitive import Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
+from covector.lowering.tokens import with_token
 from covector.programs.arguments import JitSpec, static_places
 from covector.programs.call import Call, call, named_axes
 from covector.programs.jit import Jitted
@@ -77,6 +78,9 @@ class Checkpoint(Primitive):
     @property
     def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
         return self.jaxpr.memo(named_axes)
+
+    def with_token(self) -> tuple[Call, int]:
+        return call(self.jaxpr.memo(with_token)), 0
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
         return ctx.inline(self.jaxpr, operands)

@@ -20,7 +20,9 @@ from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.types import ArrayType, show_types
 from covector.errors import TypeMismatch
+from covector.lowering.tokens import with_token
 from covector.ops.broadcasting import zeros
+from covector.programs.call import call
 from covector.programs.closures import Closed
 from covector.programs.linear_call import (
     LinearCall,
@@ -176,6 +178,9 @@ class CustomCall(Primitive):
         vjp = self.vjp and _reverse_over_batch(self.vjp, batch)
         outs = CustomCall(fun, jvp, vjp, self.who)(*args)
         return outs, [batch.out_dim] * len(outs)
+
+    def with_token(self) -> tuple[Primitive, int]:
+        return call(self.program.memo(with_token)), 0
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
         return ctx.inline(self.fun, operands)

@@ -28,6 +28,7 @@ from covector.lowering.evaluate import base, common_device
 from covector.programs import stages
 from covector.programs.arguments import JitSpec, Signature, static_places
 from covector.programs.call import call
+from covector.runtime.host_calls import HostCallFailed
 from covector.tree.registry import registry
 
 #: straight to C++: on the way of every call
@@ -114,8 +115,12 @@ class Jitted:
                 quick = self._caches.quick[(*key, None)]
                 self._caches.last = (*key, quick)
             return quick(leaves)
+        except HostCallFailed as failure:  # the program has run: not once more
+            raised = failure.error
         except Exception:  # noqa: BLE001  whatever it was, the slow way explains it
-            pass
+            raised = None
+        if raised is not None:
+            raise raised
         return self._call_first(args, kwargs)
 
     def _call_first(self, args: Any, kwargs: Any) -> Any:

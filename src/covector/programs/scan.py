@@ -24,6 +24,7 @@ from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
+from covector.lowering.tokens import with_token
 from covector.ops.broadcasting import batched, move_axis, zeros
 from covector.programs.call import named_axes
 from covector.programs.eager import Budget
@@ -129,6 +130,11 @@ class Scan(Primitive):
                 values[i] = row[k].host()
             ys.append(ConcreteArray(type_, values))
         return ys
+
+    def with_token(self) -> tuple["Scan", int]:
+        """A token in the carry."""
+        body = self.jaxpr.memo(with_token, self.num_consts)
+        return self.like(body, self.num_consts, self.num_carry + 1), self.num_consts
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
         return lower_scan(self, ctx, *self.split(operands))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from covector.core import dtypes
+from covector.core.effects import Effect
 from covector.core.jaxpr import Jaxpr, Var, run
 from covector.core.primitive import Primitive, operation
 from covector.core.staging import stage
@@ -18,11 +19,12 @@ from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
 from covector.errors import NotDifferentiable, TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
+from covector.lowering.tokens import TOKEN, with_token
 from covector.ops.bitwise import and_
 from covector.ops.broadcasting import batched
 from covector.ops.reductions import ReduceOr
 from covector.programs.bodies import of_each_member
-from covector.programs.call import named_axes
+from covector.programs.call import call, named_axes
 from covector.programs.eager import Budget
 from covector.programs.scan_bodies import jvp_body, least_carry
 from covector.transforms.batch import batch_jaxpr
@@ -92,6 +94,18 @@ class While(Primitive):
                 carry = run(body, [*consts, *carry])
             args = (*test_consts, *consts, *carry)
         return evaluate_compiled(self, plan, args)
+
+    def with_token(self) -> tuple[Primitive, int]:
+        """A token in the carry. A test gives nothing but its answer, so one with
+        ordered effects is run before the loop and in its body.
+        """
+        if Effect.ORDERED in self.cond_jaxpr.effects:
+            return call(self.cond_jaxpr.memo(_testing_first, self)), 0
+        first, count = self.cond_nconsts, self.body_nconsts
+        body, test = self.body_jaxpr.memo(with_token, count), self.cond_jaxpr
+        inputs = [*test.inputs[:first], Var(TOKEN), *test.inputs[first:]]
+        test = Jaxpr(inputs, test.equations, test.outputs, test.name)
+        return make_while(test, body, first, count), first + count
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
         test_consts, consts, carry = self.split(operands)
@@ -243,6 +257,33 @@ def _until_all_stop(
         lambda going, *_: [ReduceOr((0,))(going)], [members, *carry_types], "any"
     )
     return make_while(any_.jaxpr, turned.jaxpr, 0, count)
+
+
+def _testing_first(test: Jaxpr, loop: While) -> Jaxpr:
+    """The loop, with a token as first input and output, whose test has ordered effects
+    (memoise on the test).
+    """
+    tested, stepped = test.memo(with_token), loop.body_jaxpr.memo(with_token)
+    count = loop.cond_nconsts + loop.body_nconsts
+
+    def turn(*values: Any) -> list[Any]:
+        test_consts, consts, (_, token, *carry) = loop.split(values)
+        token, *carry = run(stepped, [token, *consts, *carry])
+        token, going = run(tested, [token, *test_consts, *carry])
+        return [going, token, *carry]
+
+    def whole(token: Any, *operands: Any) -> list[Any]:
+        test_consts, consts, carry = loop.split(operands)
+        token, going = run(tested, [token, *test_consts, *carry])
+        start = [going, token, *carry]
+        types = [x.type for x in start]
+        turned = stage(turn, [*[x.type for x in operands[:count]], *types], test.name)
+        asked = stage(lambda going, *_: [going], types, "going")
+        again = make_while(asked.jaxpr, turned.jaxpr, 0, count)
+        return again(*test_consts, *consts, *start)[1:]
+
+    types = [*test.in_types[: loop.cond_nconsts], *loop.body_jaxpr.in_types]
+    return stage(whole, [TOKEN, *types], test.name).jaxpr
 
 
 def _with_tangents(test: Jaxpr, marks: Sequence[bool]) -> Jaxpr:

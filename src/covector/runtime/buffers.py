@@ -19,7 +19,7 @@ from jaxlib import _jax
 from jaxlib import xla_client as xc
 
 from covector.errors import DeletedArrayError, DeviceError, DLPackError, DTypeError
-from covector.runtime import client, dlpack
+from covector.runtime import client, dlpack, host_calls
 
 Buffer = xc.ArrayImpl
 JaxlibError = _jax.JaxRuntimeError
@@ -167,6 +167,9 @@ def check_alive(buffer: Buffer) -> None:
 def report(error: JaxlibError) -> NoReturn:
     """Raise what an error of the runtime means to a user."""
     words = str(error)
+    raised = host_calls.raised(words)
+    if raised is not None:
+        raise raised
     if "donated in the same call" in words:
         raise DeletedArrayError(
             "Array has been deleted or donated: one call got the same array as a "

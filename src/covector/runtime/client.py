@@ -82,10 +82,14 @@ def _cpu_devices_wanted() -> int | None:
     return int(value)
 
 
+def _cpu_is_asynchronous() -> bool:
+    return os.environ.get("COVECTOR_ASYNC_CPU", "0") == "1"
+
+
 def _make_cpu_client() -> Client:
     memory.keep_memory()
     return xc.make_cpu_client(
-        asynchronous=os.environ.get("COVECTOR_ASYNC_CPU", "0") == "1",
+        asynchronous=_cpu_is_asynchronous(),
         num_devices=_cpu_devices_wanted(),
     )
 
@@ -214,9 +218,19 @@ def default_device() -> Device:
     return local_devices()[0]
 
 
+def is_local(device: Device) -> bool:
+    """Whether a device belongs to this process."""
+    return device.process_index == device.client.process_index()
+
+
 def device_platform(device: Device) -> str:
     """The platform of a device: "cpu", or "gpu", also where it calls itself "cuda"."""
     return _canonical(device.platform)
+
+
+def runs_inline(device: Device) -> bool:
+    """Whether a program has been run when its call returns."""
+    return device_platform(device) == "cpu" and not _cpu_is_asynchronous()
 
 
 def set_cpu_devices(number: int) -> None:

@@ -18,7 +18,7 @@ from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 from jaxlib.mlir.passmanager import PassManager
 
 from covector.errors import DeviceError
-from covector.runtime import client
+from covector.runtime import client, host_calls
 from covector.runtime.buffers import (
     Buffer,
     JaxlibError,
@@ -28,6 +28,7 @@ from covector.runtime.buffers import (
     report,
 )
 from covector.runtime.compilation_cache import Entry
+from covector.runtime.host_calls import HostCallFailed
 
 Outputs: TypeAlias = Sequence[tuple[tuple[int, ...], Any]]
 Options: TypeAlias = Mapping[str, object]
@@ -71,7 +72,11 @@ class Executable:
     execute: Callable[[Sequence[Buffer]], list[Buffer]]
 
     def __init__(
-        self, loaded: xc.LoadedExecutable, device: client.Device, outputs: Outputs
+        self,
+        loaded: xc.LoadedExecutable,
+        device: client.Device,
+        outputs: Outputs,
+        launch: Callable[..., Any] | None = None,
     ) -> None:
         self._loaded = loaded
         self.device = device
@@ -81,7 +86,7 @@ class Executable:
             xc.array_result_handler(output, sharding, *_HANDLER_FLAGS)
             for output in self.outputs
         ]
-        self.launch = loaded.execute_sharded
+        self.launch = launch or loaded.execute_sharded
         self.execute = _prepared_call(self.launch, self.handlers)
 
     @property
@@ -118,6 +123,9 @@ def _prepared_call(
             for buffer in buffers:
                 check_alive(buffer)
             report(error)
+        except HostCallFailed as failure:
+            error = failure.error
+        raise error
 
     return execute
 
@@ -153,21 +161,29 @@ def compile_module(
     return Executable(loaded, device, outputs)
 
 
-def compile_with_callbacks(
+def compile_with_callbacks(  # noqa: PLR0913  what to compile, for what, and how
     module: ir.Module | str,
     device: client.Device,
     callbacks: Sequence[Callable[..., Any]],
     *,
     outputs: Outputs,
     options: Options | None = None,
+    ordered: bool = False,
 ) -> Executable:
     """Compile a module whose custom calls refer to Python functions by their position.
 
     It is compiled anew each time: its content does not say which functions those are.
+    What a function raises comes out of ``execute``, or of reading a result;
+    ``launch`` raises it as ``HostCallFailed``. An ``ordered`` program starts when those
+    before it are done.
     """
     compile_options = _compile_options(device, options)
-    loaded = _compile(_parsed(module), device, compile_options, callbacks)
-    return Executable(loaded, device, outputs)
+    functions = [host_calls.guarded(function) for function in callbacks]
+    loaded = _compile(_parsed(module), device, compile_options, functions)
+    launch = host_calls.watched(
+        loaded.execute_sharded, client.runs_inline(device), ordered
+    )
+    return Executable(loaded, device, outputs, launch)
 
 
 def load_executable(

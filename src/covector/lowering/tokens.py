@@ -1,0 +1,56 @@
+"""Order as data: a token that what is ordered takes and gives.
+
+    print[ordered] x                t1 = print[ordered] t0 x
+    y = scan[body] x          →     t2 y = scan[body with a token in its carry] t1 x
+
+A compiler may move what does not depend on each other. So just before a program is
+lowered, a value is threaded through its ordered effects, and through the programs that
+contain some: each then depends on the one before. It is a bool, of which no use is
+made. (An array without elements would not do: XLA replaces it by a constant.)
+
+An operation says by ``with_token`` what it is with a token: the operation, and the
+place of the token among its operands. It is the first of its results.
+"""
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.array import ConcreteArray
+from covector.core.effects import Effect
+from covector.core.jaxpr import Equation, Jaxpr, Var
+from covector.core.types import ArrayType
+
+TOKEN = ArrayType((), dtypes.bool_)
+_FIRST = ConcreteArray(TOKEN, np.zeros((), np.bool_))
+
+
+def ordered(jaxpr: Jaxpr) -> Jaxpr:
+    """The program, its ordered effects in order."""
+    if Effect.ORDERED not in jaxpr.effects:
+        return jaxpr
+    equations, _ = _threaded(jaxpr, _FIRST)
+    return Jaxpr(jaxpr.inputs, equations, jaxpr.outputs, jaxpr.name)
+
+
+def with_token(jaxpr: Jaxpr, place: int = 0) -> Jaxpr:
+    """The program with a token at a place among its inputs, and first in its outputs
+    (memoise on the program).
+    """
+    first = Var(TOKEN)
+    equations, last = _threaded(jaxpr, first)
+    inputs = [*jaxpr.inputs[:place], first, *jaxpr.inputs[place:]]
+    return Jaxpr(inputs, equations, [last, *jaxpr.outputs], jaxpr.name)
+
+
+def _threaded(jaxpr: Jaxpr, token: Var | ConcreteArray) -> tuple[list[Equation], Var]:
+    """The equations with the token passed on, and the last token."""
+    equations = []
+    for e in jaxpr.equations:
+        if Effect.ORDERED not in e.op.effects:
+            equations.append(e)
+            continue
+        op, place = e.op.with_token()
+        inputs = [*e.inputs[:place], token, *e.inputs[place:]]
+        token = Var(TOKEN)
+        equations.append(Equation(op, inputs, [token, *e.outputs], e.line))
+    return equations, token

@@ -1,0 +1,127 @@
+"""Python functions that compiled programs call: their failures, and waiting for them.
+
+jaxlib keeps of an exception in such a function only its text. So the exception itself
+is put aside under a number, the text names the number, and who meets the text, now or
+when a result is read, raises the exception.
+
+A program that runs on another thread or device may still be running when its call
+returns. Its *token* says when it is done, with all that it does besides results.
+"""
+
+import itertools
+import re
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib import _jax
+
+#: failures that are kept for results that nobody has read yet
+_MOST_FAILURES = 64
+#: programs that may be under way before the oldest one is waited for
+_MOST_PENDING = 64
+_MARK = re.compile(r"covector host call (\d+) failed")
+
+_numbers = itertools.count()
+_failures: OrderedDict[int, BaseException] = OrderedDict()
+#: tokens of programs that may be running
+_pending: deque[Any] = deque()
+#: what those said that failed while they were waited for
+_unseen: deque[str] = deque(maxlen=_MOST_PENDING)
+_lock = threading.Lock()
+
+
+class _Mark(Exception):
+    """What is raised in the place of an exception, through C++."""
+
+
+class HostCallFailed(Exception):
+    """A function that a program called has raised ``error``."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def guarded(function: Callable[..., tuple]) -> Callable[..., tuple]:
+    """The function, with what it raises put aside."""
+
+    def call(*values: np.ndarray | None) -> tuple:
+        try:
+            return function(*values)
+        except BaseException as error:  # noqa: BLE001  whatever it is, it comes out again
+            number = next(_numbers)
+            with _lock:
+                _failures[number] = error
+                if len(_failures) > _MOST_FAILURES:
+                    _failures.popitem(last=False)
+        raise _Mark(f"covector host call {number} failed")
+
+    return call
+
+
+def raised(words: str, last: bool = False) -> BaseException | None:
+    """The exception of a host call that an error of the runtime tells of.
+
+    It is kept for others who may ask, unless this is the ``last`` time.
+    """
+    found = _MARK.search(words)
+    if not found:
+        return None
+    ask = _failures.pop if last else _failures.get
+    return ask(int(found[1]), None)
+
+
+def watched(launch: Callable[..., Any], inline: bool, ordered: bool) -> Any:
+    """``launch`` of a program with host calls, which raises ``HostCallFailed``.
+
+    A program that does not run ``inline``, as part of its call, is waited for by
+    ``wait``; an ``ordered`` one waits for those before it.
+    """
+
+    def launch_watched(buffers: Sequence[Any]) -> Any:
+        if ordered and _pending:
+            settle()
+        try:
+            results = launch(buffers, with_tokens=not inline)
+        except _jax.JaxRuntimeError as failure:
+            error = raised(str(failure), last=inline)
+            if error is None:
+                raise
+        else:
+            if not inline:
+                _remember(results.consume_token())
+            return results
+        raise HostCallFailed(error)
+
+    return launch_watched
+
+
+def _remember(token: Any) -> None:
+    _pending.append(token)
+    if len(_pending) > _MOST_PENDING:
+        settle()
+
+
+def settle() -> None:
+    """Wait for all programs that are under way; their failures are in their results."""
+    while _pending:
+        try:
+            token = _pending.popleft()
+        except IndexError:  # another thread took it
+            return
+        try:
+            token.block_until_ready()
+        except _jax.JaxRuntimeError as failure:
+            _unseen.append(str(failure))
+
+
+def wait() -> None:
+    """Wait for all programs that are under way, and raise the first failure."""
+    settle()
+    words = list(_unseen)
+    _unseen.clear()
+    for error in filter(None, map(raised, words)):
+        raise error
