@@ -18,6 +18,7 @@ from covector.core.primitive import Linear, Primitive, operation
 from covector.core.source import Line
 from covector.core.types import ArrayType, show_types
 from covector.errors import BatchedCondWarning, TypeMismatch
+from covector.lowering.tokens import with_token
 from covector.ops.bitwise import not_
 from covector.ops.broadcasting import batched
 from covector.ops.comparison import eq, ge, le
@@ -157,6 +158,10 @@ class Cond(Primitive):
     def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
         names = [n for branch in self.branches for n in branch.memo(named_axes)]
         return tuple(dict.fromkeys(names))
+
+    def with_token(self) -> tuple["Cond", int]:
+        """Where no branch has the effect the token passes through."""
+        return make_cond([b.memo(with_token) for b in self.branches]), 1
 
     def lower(self, ctx: Any, index: Any, *operands: Any) -> Any:
         index = _lower_index(ctx, index, ctx.in_types[0], len(self.branches) - 1)
