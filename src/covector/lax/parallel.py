@@ -74,15 +74,8 @@ def axis_index(axis_name: AxisName) -> Any:
 
 
 def _over(make: Callable[[Any], Any], x: Any, axis_name: AxisName, who: str) -> Any:
-    names = _named(axis_name, who)
-
-    def leaf(value: Any) -> Any:
-        value = as_array(value, who)
-        for name in names:
-            value = make(name)(value)
-        return value
-
-    return tree.map(leaf, x)
+    op = make(_named(axis_name, who))
+    return _each(x, op) if op.axes else x
 
 
 def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:

@@ -63,7 +63,7 @@ class Collective(Primitive):
         return (self.axis,)
 
     def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
-        here = tracked & {self.axis}
+        here = tracked.intersection(self.axis_names)
         operands = [t.varying | here for t in types]
         everywhere = here.union(*operands)
         return Varying(operands, everywhere - here if self.uniform else everywhere)
@@ -91,30 +91,53 @@ class Collective(Primitive):
         return self
 
     def evaluate(self, *args: Any) -> Any:
-        raise AxisError(
-            f"{self.name} over the axis {self.axis!r}, which nothing around it names. "
-            f"Call it in a function under vmap(..., axis_name={self.axis!r}), or under "
-            "shard_map over a mesh with that axis."
-        )
+        raise self._unnamed(self.axis_names[0])
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
-        if ctx.module.mesh is None or self.axis not in ctx.module.mesh.shape:
-            return self.evaluate()
+        for axis in self.axis_names:
+            if ctx.module.mesh is None or axis not in ctx.module.mesh.axis_names:
+                raise self._unnamed(axis)
         return self.communicate(ctx, *operands)
+
+    def _unnamed(self, axis: Axis) -> AxisError:
+        return AxisError(
+            f"{self.name} over the axis {axis!r}, which nothing around it names. "
+            f"Call it in a function under vmap(..., axis_name={axis!r}), or under "
+            "shard_map over a mesh with that axis."
+        )
 
     def communicate(self, ctx: Any, *operands: Any) -> Any:
         """While lowering: the operation between devices."""
         raise NotImplementedError
 
 
-@operation
-class PSum(Collective):
-    """The sum of the operand over the named axis, the same for all its members."""
+class _Reduction(Collective):
+    """An operation that combines the operands of all members of named axes."""
 
-    axis: Axis
+    axes: tuple[Axis, ...]
+    uniform = True
+
+    @property
+    def axis_names(self) -> tuple[Axis, ...]:  # type: ignore[override]
+        return self.axes
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        return (x,)
+
+    def batch_named(self, axis: Axis, size: int, args: Any, dims: Any) -> Any:
+        """Along the batch axis now; over the others, if any, as before."""
+        outs, out_dims = super().batch_named(axis, size, args, dims)
+        others = tuple([a for a in self.axes if a != axis])
+        return ((type(self)(others)(*outs),) if others else outs), out_dims
+
+
+@operation
+class PSum(_Reduction):
+    """The sum of the operand over the named axes, the same for all their members."""
+
+    axes: tuple[Axis, ...]
 
     name = "psum"
-    uniform = True
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         if not dtypes.is_numeric(x.dtype):
@@ -127,12 +150,15 @@ class PSum(Collective):
         return [self]
 
     def transpose(self, cotangents: Any, x: Any) -> Any:
-        if self.axis in x.type.varying:
-            return [PVary(frozenset([self.axis]))(cotangents[0])]
-        return [self(cotangents[0])]
+        (ct,) = cotangents
+        others = tuple([a for a in self.axes if a not in x.type.varying])
+        if others:
+            ct = PSum(others)(ct)
+        varying = x.type.varying.intersection(self.axes)
+        return [PVary(varying)(ct) if varying else ct]
 
     def communicate(self, ctx: Any, x: Any) -> Any:
-        return all_reduce(ctx, x, self.axis, "stablehlo.add")
+        return all_reduce(ctx, x, self.axes, "stablehlo.add")
 
     def along(self, size: int, x: Any, dim: int | None) -> Any:
         if dim is None:
@@ -140,28 +166,25 @@ class PSum(Collective):
         return (ReduceSum((dim,))(x),), (None,)
 
 
-class _PExtreme(Collective):
-    """The largest or smallest over the named axis.
+class _PExtreme(_Reduction):
+    """The largest or smallest over the named axes.
 
     Where several members have it, its derivative is shared among them.
     """
 
     reduce: Any
     combine: str
-    uniform = True
-
-    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
-        return (x,)
 
     def differential(self, out: Any, x: Any) -> Any:
         if not dtypes.is_floating(x.type.dtype):
             return [None]
+        total = PSum(self.axes)
         chosen = ConvertElementType(x.type.dtype)(eq(x, out))
-        share = div(chosen, PSum(self.axis)(chosen))
-        return [lambda dx: PSum(self.axis)(mul(dx, share))]
+        share = div(chosen, total(chosen))
+        return [lambda dx: total(mul(dx, share))]
 
     def communicate(self, ctx: Any, x: Any) -> Any:
-        return extreme(ctx, x, self.axis, self.combine)
+        return extreme(ctx, x, self.axes, self.combine)
 
     def along(self, size: int, x: Any, dim: int | None) -> Any:
         return ((x if dim is None else self.reduce((dim,))(x)),), (None,)
@@ -169,9 +192,9 @@ class _PExtreme(Collective):
 
 @operation
 class PMax(_PExtreme):
-    """The maximum over the named axis, the same for all its members."""
+    """The maximum over the named axes, the same for all their members."""
 
-    axis: Axis
+    axes: tuple[Axis, ...]
 
     name = "pmax"
     reduce = ReduceMax
@@ -180,9 +203,9 @@ class PMax(_PExtreme):
 
 @operation
 class PMin(_PExtreme):
-    """The minimum over the named axis, the same for all its members."""
+    """The minimum over the named axes, the same for all their members."""
 
-    axis: Axis
+    axes: tuple[Axis, ...]
 
     name = "pmin"
     reduce = ReduceMin
@@ -429,9 +452,8 @@ class PVary(Primitive):
 
     def transpose(self, cotangents: Any, x: Any) -> Any:
         (ct,) = cotangents
-        for axis in sorted(self.axes - x.type.varying, key=str):
-            ct = PSum(axis)(ct)
-        return [ct]
+        axes = self.axes - x.type.varying
+        return [PSum(tuple(sorted(axes, key=str)))(ct) if axes else ct]
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         return (self(*args),), dims

@@ -5,6 +5,7 @@ The devices that differ in their place along one axis only form a group, and tal
 each other.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,18 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.types import ArrayType
 
+Axes = Sequence[Any]
 
-def all_reduce(ctx: Any, x: Any, axis: Any, combine: str) -> Any:
-    """``x`` of all devices along an axis, combined element by element."""
+
+def all_reduce(ctx: Any, x: Any, axes: Axes, combine: str) -> Any:
+    """``x`` of all devices along axes, combined element by element."""
     (out,) = ctx.out_types
-    made = _talk(ctx, "all_reduce", x, out, axis, 1, use_global_device_ids="unit")
+    made = _talk(ctx, "all_reduce", x, out, axes, 1, use_global_device_ids="unit")
     _combine(ctx, made, out, combine)
     return made.result
 
 
-def extreme(ctx: Any, x: Any, axis: Any, combine: str) -> Any:
+def extreme(ctx: Any, x: Any, axes: Axes, combine: str) -> Any:
     """The largest or smallest ``x`` of all devices; NaN where any device has NaN.
 
     Communication libraries lose NaN, so floats travel as integers of the same order, in
@@ -29,7 +32,7 @@ def extreme(ctx: Any, x: Any, axis: Any, combine: str) -> Any:
     """
     (type_,) = ctx.out_types
     if not dtypes.is_floating(type_.dtype):
-        return all_reduce(ctx, x, axis, combine)
+        return all_reduce(ctx, x, axes, combine)
     bits = type_.with_dtype(np.dtype(f"int{8 * type_.dtype.itemsize}"))
     low, high = np.iinfo(bits.dtype).min, np.iinfo(bits.dtype).max
     limit = ctx.constant(high if combine.endswith("maximum") else low, bits)
@@ -42,7 +45,7 @@ def extreme(ctx: Any, x: Any, axis: Any, combine: str) -> Any:
     )
     order = _in_order(ctx, ctx.op("stablehlo.bitcast_convert", [x], [bits]), bits)
     order = ctx.op("stablehlo.select", [is_nan, limit, order], [bits])
-    made = _talk(ctx, "all_reduce", order, bits, axis, 1, use_global_device_ids="unit")
+    made = _talk(ctx, "all_reduce", order, bits, axes, 1, use_global_device_ids="unit")
     _combine(ctx, made, bits, combine)
     found = _in_order(ctx, made.result, bits)
     return ctx.op("stablehlo.bitcast_convert", [found], [type_])
@@ -75,7 +78,7 @@ def all_gather(ctx: Any, x: Any, op: Any) -> Any:
         "all_gather",
         x,
         out,
-        op.axis,
+        (op.axis,),
         all_gather_dim=at,
         use_global_device_ids="unit",
     )
@@ -93,7 +96,7 @@ def reduce_scatter(ctx: Any, x: Any, op: Any) -> Any:
         "reduce_scatter",
         x,
         part_type,
-        op.axis,
+        (op.axis,),
         1,
         scatter_dimension=at,
         use_global_device_ids="unit",
@@ -124,7 +127,7 @@ def all_to_all(ctx: Any, x: Any, op: Any) -> Any:
         "all_to_all",
         x,
         x_type.with_shape(tuple(moved)),
-        op.axis,
+        (op.axis,),
         split_dimension=f"{split} : i64",
         concat_dimension=f"{concat} : i64",
         split_count=f"{op.size} : i64",
@@ -134,7 +137,7 @@ def all_to_all(ctx: Any, x: Any, op: Any) -> Any:
 
 def permute(ctx: Any, x: Any, axis: Any, pairs: tuple[tuple[int, int], ...]) -> Any:
     """``x`` sent along an axis by (from, to) pairs; zeros where none arrives."""
-    groups = _groups(ctx.module.mesh, axis)
+    groups = _groups(ctx.module.mesh, (axis,))
     routes = np.array([(g[s], g[t]) for g in groups for s, t in pairs], np.int64)
     return ctx.op(
         "stablehlo.collective_permute",
@@ -146,8 +149,8 @@ def permute(ctx: Any, x: Any, axis: Any, pairs: tuple[tuple[int, int], ...]) -> 
 
 def place(ctx: Any, axis: Any) -> Any:
     """The place of this device along an axis, an i32."""
-    sizes = list(ctx.module.mesh.shape.values())
-    k = list(ctx.module.mesh.shape).index(axis)
+    sizes = ctx.module.mesh.axis_sizes
+    k = ctx.module.mesh.axis_names.index(axis)
     (int32,) = ctx.out_types
     uint32 = ArrayType((), dtypes.uint32)
     index = ctx.op("stablehlo.partition_id", [], [uint32])
@@ -160,12 +163,13 @@ def place(ctx: Any, axis: Any) -> Any:
 # -- shared ----------------------------------------------------------------------------
 
 
-def _groups(mesh: Any, axis: Any) -> np.ndarray:
+def _groups(mesh: Any, axes: Axes) -> np.ndarray:
     """The places of the devices that talk to each other, a row for each group."""
-    sizes = tuple(mesh.shape.values())
-    places = np.arange(int(np.prod(sizes))).reshape(sizes)
-    along = list(mesh.shape).index(axis)
-    return np.moveaxis(places, along, -1).reshape(-1, sizes[along])
+    places = np.arange(mesh.size).reshape(mesh.axis_sizes)
+    along = [mesh.axis_names.index(a) for a in axes]
+    members = int(np.prod([mesh.axis_sizes[k] for k in along]))
+    order = range(-len(along), 0)
+    return np.moveaxis(places, along, order).reshape(-1, members)
 
 
 def _talk(  # noqa: PLR0913, PLR0917  one for each part of the operation
@@ -173,17 +177,17 @@ def _talk(  # noqa: PLR0913, PLR0917  one for each part of the operation
     name: str,
     x: Any,
     out: ArrayType,
-    axis: Any,
+    axes: Axes,
     regions: int = 0,
     **attributes: str,
 ) -> Any:
-    """One operation between the devices of each group along ``axis``."""
+    """One operation between the devices of each group along ``axes``."""
     return ctx.op(
         f"stablehlo.{name}",
         [x],
         [out],
         regions,
-        replica_groups=_table(_groups(ctx.module.mesh, axis)),
+        replica_groups=_table(_groups(ctx.module.mesh, axes)),
         channel_handle=_channel(ctx),
         **attributes,
     )
