@@ -28,6 +28,7 @@ from covector.programs.host_functions import (
     promise,
     split_arguments,
 )
+from covector.programs.one_by_one import refuse_order
 from covector.runtime import host_calls
 from covector.transforms.linearize import moves
 
@@ -144,12 +145,7 @@ class LastingCall(HostCall):
         object.__setattr__(self, "effects", ORDERED if self.ordered else LASTS)
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
-        if self.ordered:
-            raise ArgumentError(
-                f"{self.function} is ordered, and an order of what the members of a "
-                "batch do is not defined: it cannot be used under vmap on values that "
-                "are batched. Leave ordered=True out, or call it outside of vmap."
-            )
+        refuse_order(self, str(self.function))
         return super().batch(size, args, dims)
 
     def with_token(self) -> tuple["LastingCall", int]:

@@ -26,6 +26,7 @@ from covector.ops.reductions import ReduceOr
 from covector.programs.bodies import of_each_member, with_zeros
 from covector.programs.call import call, named_axes
 from covector.programs.eager import runs_on_host
+from covector.programs.one_by_one import one_by_one
 from covector.programs.stand_ins import (
     StandIn,
     communicates,
@@ -43,7 +44,8 @@ class Cond(Primitive):
 
     The index is a bool, between two branches, or an int32; one that is out of range
     stands for the nearest branch. With a batch of indices all branches run, and each
-    member of the batch takes its own result.
+    member of the batch takes its own result; but where branches have effects, the
+    members run one after the other.
     """
 
     interned = False
@@ -124,6 +126,8 @@ class Cond(Primitive):
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         index, *operands = args
         dim, rest = dims[0], tuple(dims[1:])
+        if dim is not None and not self.pure:
+            return one_by_one(self, axis, size, args, dims)
         if dim is not None:
             _warn_of_select(self)
             operands = [

@@ -26,6 +26,7 @@ from covector.ops.reductions import ReduceOr
 from covector.programs.bodies import of_each_member
 from covector.programs.call import call, named_axes
 from covector.programs.eager import Budget
+from covector.programs.one_by_one import one_by_one
 from covector.programs.scan_bodies import jvp_body, least_carry
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.transpose import instantiate
@@ -217,6 +218,8 @@ class While(Primitive):
         if not differ:
             loop = make_while(test, body, self.cond_nconsts, self.body_nconsts)
             return loop(*test_consts, *consts, *carry), out_dims
+        if not self.pure:
+            return one_by_one(self, axis, size, args, dims)
         loop = body.memo(_until_all_stop, test, self.cond_nconsts, self.body_nconsts)
         going = run(test, [*test_consts, *carry])
         return loop(*test_consts, *consts, *going, *carry)[1:], out_dims
