@@ -164,6 +164,8 @@ class ConcreteArray(Array):
                 f"random keys ({self.type}) have no NumPy values; "
                 "covector.random.key_data gives their bits"
             )
+        if self.dtype is dtypes.float0:
+            values = np.zeros(self.shape, dtypes.float0)
         if dtype is not None and values.dtype != dtype:
             if copy is False:
                 raise ValueError(f"{self.type} cannot become {dtype} without a copy")

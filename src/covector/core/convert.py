@@ -57,7 +57,10 @@ def _held_as(dtype: Any, x64: bool) -> Any:
 def from_numpy(values: np.ndarray | np.generic) -> ConcreteArray:
     """A copy of a NumPy array, narrowed to 32 bits unless x64 is on."""
     dtype = _held_as(values.dtype, options.current().enable_x64)
-    host = np.array(values, dtype, order="C")
+    if dtype is dtypes.float0:
+        host = np.zeros(values.shape, dtypes.bool_)
+    else:
+        host = np.array(values, dtype, order="C")
     return ConcreteArray(ArrayType(host.shape, dtype), host)
 
 

@@ -95,7 +95,9 @@ class ArrayType:
 
     @property
     def storage(self) -> np.dtype:
-        """The NumPy dtype that holds the elements."""
+        """The NumPy dtype that holds the elements; that of float0 is of no account."""
+        if self.dtype is dtypes.float0:
+            return dtypes.bool_
         return getattr(self.dtype, "storage", self.dtype)
 
     # The names by which the ecosystem knows these facts.
