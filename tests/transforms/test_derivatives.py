@@ -221,3 +221,45 @@ def test_callables_of_every_kind_can_be_differentiated():
     assert float(cv.grad(scale)(1.0)) == 3.0
     assert float(cv.grad(scale.method)(1.0)) == 6.0
     assert float(cv.grad(cnp.sin)(0.0)) == 1.0
+
+
+def test_the_derivative_with_respect_to_a_python_number_is_weak_as_the_number_is():
+    x16 = cnp.ones(2, "bfloat16")
+
+    def loss(w):
+        return cnp.sin(w) * w
+
+    found = {
+        "grad": cv.grad(loss)(2.0),
+        "unused": cv.grad(lambda w: 3.0)(2.0),
+        "jit": cv.jit(cv.grad(loss))(2.0),
+        "vjp": cv.vjp(loss, 2.0)[1](1.0)[0],
+        "jvp": cv.jvp(loss, (2.0,), (1.0,))[1],
+        "linearize": cv.linearize(loss, 2.0)[1](1.0),
+        "second": cv.grad(cv.grad(loss))(2.0),
+    }
+    assert {name for name, g in found.items() if not g.weak_type} == set()
+    stepped = 2.0 - 0.1 * found["grad"]
+    assert (stepped * x16).dtype == cnp.bfloat16
+
+
+def test_the_derivative_with_respect_to_an_array_is_not_weak():
+    x = cnp.ones(())
+    assert not cv.grad(lambda w: 2.0 * w)(x).weak_type
+    assert not cv.jvp(lambda w: 2.0 * w, (x,), (x,))[1].weak_type
+
+
+def test_programs_take_and_give_derivatives_that_have_no_values():
+    def both(x, i):
+        return cv.grad(lambda x, i: x * i, argnums=(0, 1), allow_int=True)(x, i)
+
+    for f in (both, cv.jit(both), cv.checkpoint(both), cv.jit(cv.jit(both))):
+        slope, nothing = f(2.0, 3)
+        assert float(slope) == 3.0
+        assert (nothing.dtype, np.asarray(nothing).dtype) == (cv.float0, cv.float0)
+    _, rows = cv.jit(cv.vmap(both))(cnp.ones(2), cnp.arange(2))
+    assert (rows.shape, rows.dtype) == ((2,), cv.float0)
+    pulled = cv.jit(lambda ct: cv.vjp(lambda x, i: (x, i), 1.0, 2)[1]((5.0, ct))[0])
+    assert float(pulled(nothing)) == float(pulled(np.zeros((), cv.float0))) == 5.0
+    carried = cv.lax.scan(lambda c, i: (c, both(c, i)), 2.0, cnp.arange(3))
+    assert carried[1][1].shape == (3,)

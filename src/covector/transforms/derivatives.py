@@ -20,6 +20,7 @@ from covector.core.primitive import Linear
 from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable, NotScalar, TreeMismatch, TypeMismatch
 from covector.ops.broadcasting import zeros
+from covector.ops.casting import convert
 from covector.transforms.linearize import (
     Linearization,
     jvp_flat,
@@ -220,7 +221,10 @@ def pull_back(
     active: Sequence[bool],
     cotangents: Sequence[Any],
 ) -> list[Any]:
-    """Cotangents of all primals: zeros where nothing arrives, float0 for integers."""
+    """Cotangents of all primals: zeros where nothing arrives, float0 for integers.
+
+    What belongs to a weak primal is weak: a Python number stays one after a step.
+    """
     jaxpr, residuals, moving = linear
     tangent_types = [v.type for v in jaxpr.inputs[len(residuals) :]]
     args = [*residuals, *[Linear(t) for t in tangent_types]]
@@ -230,8 +234,8 @@ def pull_back(
     for p, a in zip(primals, active, strict=True):
         ct = next(found) if a else None
         if ct is None:
-            ct = zeros(p.type.strong()) if a else np.zeros(p.type.shape, dtypes.float0)
-        result.append(ct)
+            ct = zeros(p.type) if a else np.zeros(p.type.shape, dtypes.float0)
+        result.append(convert(ct, p.type.dtype, weak=True) if a and p.type.weak else ct)
     return result
 
 
@@ -361,10 +365,13 @@ def _tangents(
 
 
 def instantiate_tangent(tangent: Any, type: ArrayType) -> Any:
-    """A tangent as a value: zeros, or float0 for integers, where it is absent."""
+    """A tangent as a value: zeros, or float0 for integers, where it is absent.
+
+    The tangent of a weak value is weak.
+    """
     if tangent is not None:
-        return tangent
-    return zeros(type.strong()) if moves(type) else np.zeros(type.shape, dtypes.float0)
+        return convert(tangent, type.dtype, weak=True) if type.weak else tangent
+    return zeros(type) if moves(type) else np.zeros(type.shape, dtypes.float0)
 
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
