@@ -73,7 +73,8 @@ def cond(
         return (true_fun if pred else false_fun)(*operands)
     leaves, in_tree = tree.flatten((operands, {}))
     leaves = arrays(leaves, who)
-    made = stage_branches(who, functions, [x.type for x in leaves], in_tree)
+    types = [x.type for x in leaves]
+    made = stage_branches(who, functions, types, in_tree, pred.type.varying)
     op = make_cond(made.jaxprs[::-1], user_line())
     outs = op(convert(pred, dtypes.bool_), *made.captured, *leaves)
     return made.out_tree.unflatten(outs)
@@ -117,7 +118,8 @@ def switch(
         return branches[0](*operands)
     leaves, in_tree = tree.flatten((operands, {}))
     leaves = arrays(leaves, who)
-    made = stage_branches(who, functions, [x.type for x in leaves], in_tree)
+    types = [x.type for x in leaves]
+    made = stage_branches(who, functions, types, in_tree, index.type.varying)
     op = make_cond(made.jaxprs, user_line())
     outs = op(_as_int32(index, len(branches)), *made.captured, *leaves)
     return made.out_tree.unflatten(outs)

@@ -12,10 +12,12 @@ import numpy as np
 
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Equation, Jaxpr, Var, run
+from covector.core.primitive import Primitive
 from covector.core.staging import stage
-from covector.core.types import ArrayType
+from covector.core.types import STILL, ArrayType
 from covector.ops.broadcasting import BroadcastInDim, zeros
 from covector.ops.casting import ConvertElementType
+from covector.ops.collectives import PVary
 from covector.ops.selection import select_n
 from covector.transforms.linearize import jvp_flat
 
@@ -27,12 +29,23 @@ def converted(jaxpr: Jaxpr, types: Sequence[ArrayType]) -> Jaxpr:
     equations, outputs = list(jaxpr.equations), []
     for atom, type_ in zip(jaxpr.outputs, types, strict=True):
         out = atom
-        if atom.type is not type_:
-            out = Var(type_)
+        same = type_.with_varying(out.type.varying)
+        if out.type is not same:
             convert = ConvertElementType(type_.dtype, type_.weak)
-            equations.append(Equation(convert, [atom], [out], None))
+            out = _appended(equations, convert, out, same)
+        if out.type is not type_:
+            missing = type_.varying - out.type.varying
+            out = _appended(equations, PVary(missing), out, type_)
         outputs.append(out)
     return Jaxpr(jaxpr.inputs, equations, outputs, jaxpr.name)
+
+
+def _appended(
+    equations: list[Equation], op: Primitive, atom: Any, type: ArrayType
+) -> Var:
+    out = Var(type)
+    equations.append(Equation(op, [atom], [out], None))
+    return out
 
 
 def with_zeros(
@@ -51,9 +64,12 @@ def with_zeros(
         if is_given:
             outputs.append(next(found))
             continue
-        zero = ConcreteArray(type_.with_shape(()), np.zeros((), type_.storage))
-        out = Var(type_)
-        equations.append(Equation(BroadcastInDim(type_.shape, ()), [zero], [out], None))
+        scalar = ArrayType((), type_.dtype, type_.weak)
+        zero = ConcreteArray(scalar, np.zeros((), type_.storage))
+        same = type_.with_varying(STILL)
+        out = _appended(equations, BroadcastInDim(type_.shape, ()), zero, same)
+        if type_.varying:
+            out = _appended(equations, PVary(type_.varying), out, type_)
         outputs.append(out)
     return Jaxpr(jaxpr.inputs, equations, outputs, jaxpr.name)
 

@@ -15,10 +15,12 @@ from covector.core.jaxpr import Jaxpr, Var
 from covector.core.promotion import promote
 from covector.core.staging import Staged, stage
 from covector.core.types import ArrayType
+from covector.core.varying import Axes
 from covector.errors import TreeMismatch, TypeMismatch, TypePromotionError
 from covector.programs.bodies import converted
 from covector.programs.canonical import canonical
 from covector.programs.carries import made_at
+from covector.programs.divergence import refuse_communication, varied
 
 
 class Branches(NamedTuple):
@@ -34,10 +36,12 @@ def stage_branches(
     funs: dict[str, Callable[..., Any]],
     types: Sequence[ArrayType],
     in_tree: Any,
+    varying: Axes,
 ) -> Branches:
     """Write down functions of the same operands, and bring them together.
 
-    They come by what the caller's arguments are called, for messages.
+    They come by what the caller's arguments are called, for messages. What chooses
+    among them may be ``varying`` between devices.
     """
     flats = [FlatFunction(f, in_tree, f"{n} of {who}") for n, f in funs.items()]
     staged = [
@@ -52,11 +56,14 @@ def stage_branches(
         for k in range(out_tree.num_leaves)
     ]
     captured = list({id(x): x for s in staged for x in s.captured}.values())
-    alike = [canonical(converted(_taking(s, captured), out_types)) for s in staged]
-    return Branches(alike, captured, out_tree)
+    alike = [converted(taking(s, captured), out_types) for s in staged]
+    if varying:
+        refuse_communication(who, "the predicate", alike, varying)
+        alike = [varied(j, varying) for j in alike]
+    return Branches([canonical(j) for j in alike], captured, out_tree)
 
 
-def _taking(staged: Staged, captured: Sequence[Any]) -> Jaxpr:
+def taking(staged: Staged, captured: Sequence[Any]) -> Jaxpr:
     """The program with inputs for everything that any branch captured."""
     jaxpr, count = staged.jaxpr, len(staged.captured)
     own = {id(x): v for x, v in zip(staged.captured, jaxpr.inputs[:count], strict=True)}
@@ -119,5 +126,7 @@ def _meet(types: Sequence[ArrayType]) -> ArrayType | None:
         )
     except TypePromotionError:
         return None
-    same = all([t.weak or t.dtype == dtype for t in types])
-    return first.with_dtype(dtype, weak) if same else None
+    if not all([t.weak or t.dtype == dtype for t in types]):
+        return None
+    varying = first.varying.union(*[t.varying for t in types])
+    return first.with_dtype(dtype, weak).with_varying(varying)

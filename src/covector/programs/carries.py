@@ -81,7 +81,8 @@ def _join(jaxpr: Jaxpr, k: int, now: ArrayType, carry: Carry) -> ArrayType:
                 x64=opts.enable_x64,
                 mode=opts.numpy_dtype_promotion,
             )
-            return now.with_dtype(dtype, weak)
+            varying = now.varying | back.varying
+            return now.with_dtype(dtype, weak).with_varying(varying)
         except TypePromotionError as error:
             reason = str(error)
     else:

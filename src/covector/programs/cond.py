@@ -16,7 +16,8 @@ from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr, Var, run
 from covector.core.primitive import Linear, Primitive, operation
 from covector.core.source import Line
-from covector.core.types import ArrayType, show_types
+from covector.core.types import STILL, ArrayType, show_types
+from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import BatchedCondWarning, TypeMismatch
 from covector.lowering.tokens import with_token
 from covector.ops.bitwise import not_
@@ -25,6 +26,7 @@ from covector.ops.comparison import eq, ge, le
 from covector.ops.reductions import ReduceOr
 from covector.programs.bodies import of_each_member, with_zeros
 from covector.programs.call import call, named_axes
+from covector.programs.divergence import varied
 from covector.programs.eager import runs_on_host
 from covector.programs.one_by_one import one_by_one
 from covector.programs.stand_ins import (
@@ -78,6 +80,9 @@ class Cond(Primitive):
         columns = zip(*[b.out_types for b in self.branches], strict=True)
         return [_common(column) for column in columns]
 
+    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        return of_programs([types[0], *self.branches[0].in_types])
+
     def chosen(self, index: ConcreteArray) -> Jaxpr:
         """The branch that a known index stands for."""
         return self.branches[max(0, min(int(index.host()), len(self.branches) - 1))]
@@ -97,7 +102,9 @@ class Cond(Primitive):
         if _is_known(index):
             return _linearize_known(self.chosen(index), active[1:], operands)
         first, *rest = self.branches
-        split = first.memo(_linearized, tuple(rest), tuple(active[1:]), self.line)
+        split = first.memo(
+            _linearized, tuple(rest), tuple(active[1:]), self.line, index.type.varying
+        )
         outs = split.primal(index, *operands)
         residuals = [operands[i] if i >= 0 else outs[~i] for i in split.residual_places]
 
@@ -192,6 +199,8 @@ def _is_known(index: Any) -> bool:
 
 
 def _common(types: Sequence[ArrayType]) -> ArrayType:
+    varying = STILL.union(*[t.varying for t in types])
+    types = [t.with_varying(varying) for t in types]
     first = types[0]
     if any([t.strong() is not first.strong() for t in types]):
         raise TypeMismatch(
@@ -228,6 +237,7 @@ def _linearized(
     rest: tuple[Jaxpr, ...],
     active: tuple[bool, ...],
     line: Line | None,
+    varying: Axes,
 ) -> _LinearizedCond:
     """The derivative of a choice is the same choice among the derivatives.
 
@@ -262,6 +272,10 @@ def _linearized(
         given = [g for g, m in zip(split.moving, moving, strict=True) if m]
         full = with_zeros(split.linear, given, tangent_types)
         linear.append(_with_residuals(full, placement, types))
+    if varying:
+        # What a device has for a residual depends on the branch that it took.
+        with_slots = [varied(p, varying) for p in with_slots]
+        linear = [varied(p, varying) for p in linear]
     return _LinearizedCond(
         make_cond(with_slots, line), make_cond(linear), places, moving
     )

@@ -14,13 +14,15 @@ from covector.core.convert import as_array
 from covector.core.flat import FlatFunction, arrays
 from covector.core.source import function_line
 from covector.core.staging import Staged, stage
-from covector.core.types import ArrayType, show_types
+from covector.core.types import STILL, ArrayType, show_types
+from covector.core.varying import Axes, vary_as
 from covector.errors import TypeMismatch
 from covector.ops.casting import convert
 from covector.ops.joining import Stack
 from covector.programs.bodies import converted
 from covector.programs.canonical import canonical
 from covector.programs.carries import Body, Carry, stage_body
+from covector.programs.divergence import refuse_communication, varied
 from covector.programs.scan import Scan
 from covector.programs.while_loop import While
 
@@ -69,8 +71,20 @@ class Loop:
         if options.current().disable_jit:
             return _while_in_python(test, step, init)
         in_tree = tree.structure(((init,), {}))
-        body, carry = self._body(FlatFunction(step, in_tree, self.who), init, [])
+        flat, varying = FlatFunction(step, in_tree, self.who), STILL
+        body, carry = self._body(flat, init, [])
         test_body = self._test(test, in_tree, body.carry_types)
+        while not test_body.jaxpr.out_types[0].varying <= varying:
+            # Devices stop at different times: what they have then differs.
+            varying = test_body.jaxpr.out_types[0].varying
+            body, carry = self._body(flat, init, [], varying)
+            test_body = self._test(test, in_tree, body.carry_types)
+        if varying:
+            both = [test_body.jaxpr, body.jaxpr]
+            refuse_communication(self.who, "the test", both, varying)
+            body = body._replace(jaxpr=canonical(varied(body.jaxpr, varying)))
+            jaxpr = canonical(varied(test_body.jaxpr, varying))
+            test_body = test_body._replace(jaxpr=jaxpr)
         captured = [*test_body.captured, *body.captured]
         op = test_body.jaxpr.memo(
             While, body.jaxpr, len(test_body.captured), len(body.captured)
@@ -78,16 +92,23 @@ class Loop:
         return body.out_tree.unflatten(op(*captured, *carry))
 
     def _body(
-        self, flat: FlatFunction, init: Any, others: list[ArrayType]
+        self,
+        flat: FlatFunction,
+        init: Any,
+        others: list[ArrayType],
+        varying: Axes = STILL,
     ) -> tuple[Body, list[Any]]:
-        """The body, and the first carry in the types that it has found."""
+        """The body, and the first carry in the types that it has found.
+
+        The carry varies at least over the axes ``varying``.
+        """
         leaves, carry_tree = tree.flatten(init)
         leaves = arrays(leaves, self.who)
-        types = [x.type for x in leaves]
+        types = [x.type.with_varying(x.type.varying | varying) for x in leaves]
         carry = Carry(self.who, types, carry_tree, self.depth)
         body = stage_body(flat, carry, others, self.name)
         pairs = zip(leaves, body.carry_types, strict=True)
-        return body, [convert(x, t.dtype, t.weak) for x, t in pairs]
+        return body, [vary_as(convert(x, t.dtype, t.weak), t) for x, t in pairs]
 
     def _test(
         self, test: Callable[..., Any], in_tree: Any, types: list[ArrayType]
@@ -102,7 +123,7 @@ class Loop:
                 f"{function_line(test)} returned {show_types(outs) or 'nothing'}. For "
                 "one answer of many use .any() or .all()."
             )
-        flag = ArrayType((), dtypes.bool_)
+        flag = ArrayType((), dtypes.bool_, varying=outs[0].varying)
         jaxpr = canonical(converted(staged.jaxpr, [flag]))
         return Staged(jaxpr, staged.captured)
 

@@ -17,6 +17,7 @@ from covector.core.primitive import Primitive, operation
 from covector.core.staging import stage
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
+from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import NotDifferentiable, TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.tokens import TOKEN, with_token
@@ -63,7 +64,8 @@ class While(Primitive):
                 f"while_loop needs operands of types {show_types(test.in_types)} for "
                 f"its test {test.name}, but got {show_types([*test_consts, *carry])}."
             )
-        if _strong(test.out_types) != [ArrayType((), dtypes.bool_)]:
+        (going,) = test.out_types
+        if going.shape or going.dtype != dtypes.bool_:
             raise TypeMismatch(
                 f"the test {test.name} of while_loop must give one scalar bool, but "
                 f"gives {show_types(test.out_types)}."
@@ -78,6 +80,10 @@ class While(Primitive):
                 f"{show_types(body.out_types)}."
             )
         return body.out_types
+
+    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        test_consts = self.cond_jaxpr.in_types[: self.cond_nconsts]
+        return of_programs([*test_consts, *self.body_jaxpr.in_types])
 
     # -- values ------------------------------------------------------------------------
 
