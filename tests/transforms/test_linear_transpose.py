@@ -82,6 +82,28 @@ def test_a_constant_result_is_not_linear():
         cv.linear_transpose(lambda x: (x, cnp.ones(2)), 1.0)
 
 
+def test_a_result_that_is_always_zero_takes_a_cotangent_and_passes_nothing_on():
+    def f(x):
+        return x * 3, cnp.zeros(2), cnp.zeros_like(x), 0.0, cnp.zeros(5000)
+
+    def back(ct):
+        given = (ct, cnp.ones(2), cnp.ones(3), 1.0, cnp.ones(5000))
+        return cv.linear_transpose(f, X)(given)[0]
+
+    assert back(X).tolist() == cv.jit(back)(X).tolist() == [3.0, 6.0, 9.0]
+    nothing = cv.linear_transpose(lambda x: cnp.zeros(3), X)
+    assert nothing(X)[0].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_result_that_is_known_only_later_is_not_known_to_be_zero():
+    def back(y):
+        return cv.linear_transpose(lambda x: (x, y), 1.0)((2.0, 3.0))[0]
+
+    assert float(back(0.0)) == 2.0
+    with pytest.raises(errors.NotDifferentiable, match="not known to be zero"):
+        cv.jit(back)(0.0)
+
+
 def test_integers_have_no_transpose():
     with pytest.raises(errors.NotDifferentiable, match=r"floating-point.*i32\[\]"):
         cv.linear_transpose(lambda i: i * 2, 1)

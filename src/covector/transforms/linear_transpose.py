@@ -3,13 +3,17 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from covector import tree
 from covector.core.convert import type_of
 from covector.core.flat import FlatFunction, who_of
-from covector.core.jaxpr import Jaxpr, Var
+from covector.core.jaxpr import Jaxpr, Var, needed_equations, run, used_inputs
 from covector.core.primitive import Linear, Primitive
-from covector.core.staging import stage
+from covector.core.staging import Staged, stage
+from covector.core.trace import Tracer, current
 from covector.errors import NotDifferentiable
+from covector.lowering.evaluate import base
 from covector.transforms.derivatives import cotangents_of
 from covector.transforms.linearize import moves
 from covector.transforms.transpose import backward, instantiate
@@ -21,6 +25,7 @@ def linear_transpose(
     """The transpose of ``fun``, which must be linear in all its arguments.
 
     Args:
+      fun: linear, as written; a result may also be zero whatever the arguments are.
       primals: examples of the arguments, of which only shapes and dtypes matter.
 
     Returns:
@@ -46,7 +51,7 @@ def linear_transpose(
             )
     flat = FlatFunction(fun, in_tree, who)
     staged = stage(flat, types, who)
-    _check_linear(staged.jaxpr, len(staged.captured), who)
+    _check_linear(staged, who)
 
     def transposed(cotangent: Any) -> tuple:
         out_types = list(staged.jaxpr.out_types)
@@ -62,9 +67,10 @@ def linear_transpose(
     return transposed
 
 
-def _check_linear(jaxpr: Jaxpr, known: int, who: str) -> None:
+def _check_linear(staged: Staged, who: str) -> None:
     """Raise where an operation on the arguments is not linear in them."""
-    moving = set(jaxpr.inputs[known:])
+    jaxpr = staged.jaxpr
+    moving = set(jaxpr.inputs[len(staged.captured) :])
     for equation in jaxpr.equations:
         args = [
             Linear(a.type) if type(a) is Var and a in moving else a
@@ -81,8 +87,24 @@ def _check_linear(jaxpr: Jaxpr, known: int, who: str) -> None:
                 f"{who} needs a linear function, but {equation.op.name}{where} is not "
                 "linear in the arguments. For the derivative at a point, use vjp."
             )
-    if any(type(o) is not Var or o not in moving for o in jaxpr.outputs):
+    still = [o for o in jaxpr.outputs if type(o) is not Var or o not in moving]
+    if not all([_is_zero(o, staged) for o in still]):
         raise NotDifferentiable(
             f"{who} needs a linear function, but a result does not depend on the "
-            "arguments."
+            "arguments, and is not known to be zero."
         )
+
+
+def _is_zero(output: Any, staged: Staged) -> bool:
+    """Whether a result that does not depend on the arguments is known to be zero."""
+    jaxpr, count = staged.jaxpr, len(staged.captured)
+    equations = needed_equations(jaxpr.equations, [output])
+    alone = Jaxpr(jaxpr.inputs[:count], equations, [output], jaxpr.name)
+    used = zip(staged.captured, used_inputs(alone), strict=True)
+    if any([u and isinstance(x, Tracer) for x, u in used]):
+        return False
+    before, current.trace = current.trace, base
+    try:
+        return not np.any(np.asarray(run(alone, staged.captured)[0]))
+    finally:
+        current.trace = before
