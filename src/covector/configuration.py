@@ -1,8 +1,9 @@
 """Options as users set them: ``config.update`` for the process, ``with`` blocks for a
 thread.
 
-Every option that can change a program is a field of ``covector.options.Options``; names
-are accepted with and without the prefix ``jax_``, under which the ecosystem knows them.
+Every option is a field of ``covector.options.Options``; names are accepted with and
+without the prefix ``jax_``, under which the ecosystem knows them. A variable of the
+environment such as ``COVECTOR_DEBUG_NANS=1`` sets an option when covector is imported.
 """
 
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any
 
 from covector import options
 from covector.errors import SettingError
+from covector.programs import non_finite
 from covector.runtime import client, compilation_cache
 
 #: names that are set once, before the first device is used, or that are no options
@@ -41,6 +43,8 @@ class Config:
             return
         self._check(name)
         options.update(**{name: value})
+        if name in ("debug_nans", "debug_infs"):
+            non_finite.follow_process()
 
     def read(self, name: str) -> Any:
         """The value of an option, as this thread sees it."""
@@ -138,3 +142,99 @@ default_device = _block(
     "default_device",
     "The device for what has no device of its own, until the block ends.",
 )
+
+
+# -- what only watches -----------------------------------------------------------------
+
+
+log_compiles = _block(
+    "log_compiles",
+    "Whether to log each tracing and each compilation, with its times, as warnings of "
+    "the logger ``covector``, until the block ends. (Otherwise they are messages of "
+    "level DEBUG.)",
+)
+explain_cache_misses = _block(
+    "explain_cache_misses",
+    "Whether to log why a jitted function is traced again, as warnings of the logger "
+    "``covector.jit``, until the block ends.",
+)
+
+
+def explain_recompiles(explain: bool = True) -> AbstractContextManager[None]:
+    """``explain_cache_misses``, switched on: each recompilation is logged, with what
+    had changed since the one before.
+
+    >>> import covector as cv
+    >>> with cv.explain_recompiles():
+    ...     pass
+    """
+    return options.override(explain_cache_misses=explain)
+
+
+def no_recompile(
+    refuse: bool = True, *, strict: bool = False
+) -> AbstractContextManager[None]:
+    """Compiling a jitted function again is an error, on this thread, in the block.
+
+    The error names what had changed: an argument, a static argument, a value that the
+    function closes over, an option. A function that was never compiled may be compiled,
+    unless ``strict``; what it calls is part of it. Asking for a program (``lower``,
+    ``eval_shape``) is no compilation.
+
+    Raises:
+      RecompilationError: in the block, where a function would be compiled again.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> double = cv.jit(lambda x: 2 * x)
+    >>> with cv.no_recompile():
+    ...     a, b = double(cnp.ones(3)), double(cnp.zeros(3))
+    """
+    return options.override(no_recompile="strict" if refuse and strict else refuse)
+
+
+def debug_nans(check: bool = True) -> AbstractContextManager[None]:
+    """Results are searched for NaN, on this thread, until the block ends.
+
+    Every operation that runs by itself is looked at, and every call of a jitted
+    function; if a program gives a NaN, it is run once more, operation by operation, to
+    name the one that made it, its line, and its operands.
+
+    Raises:
+      NonFiniteError: (a FloatingPointError) in the block, where a result holds NaN.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> with cv.debug_nans():
+    ...     total = cnp.log(cnp.ones(3)).sum()
+    """
+    return non_finite.watched(debug_nans=check)
+
+
+def debug_infs(check: bool = True) -> AbstractContextManager[None]:
+    """As ``debug_nans``, for infinities.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> with cv.debug_infs():
+    ...     total = cnp.log(cnp.ones(3)).sum()
+    """
+    return non_finite.watched(debug_infs=check)
+
+
+check_tracer_leaks = _block(
+    "check_tracer_leaks",
+    "Whether a traced value that outlives its transformation is an error, which names "
+    "what holds it, until the block ends. Slow: objects are searched each time.",
+)
+
+
+def checking_leaks() -> AbstractContextManager[None]:
+    """``check_tracer_leaks(True)``: traced values must not outlive their trace.
+
+    Raises:
+      LeakedTracerError: at the end of a transformation, naming the line that made the
+        value, and the global, attribute or closure that holds it.
+
+    >>> import covector as cv
+    >>> with cv.checking_leaks():
+    ...     slope = cv.grad(lambda x: x ** 2)(3.0)
+    """
+    return options.override(check_tracer_leaks=True)

@@ -21,6 +21,9 @@
     │   ├── TracerArrayConversionError
     │   └── NonConcreteBooleanIndexError
     ├── UnexpectedTracerError   a traced value used after its trace has ended
+    │   └── LeakedTracerError   … or kept by something that outlives its trace
+    ├── RecompilationError      a function was compiled again where that is refused
+    ├── NonFiniteError          a result is NaN or infinite where that is watched for
     ├── DeletedArrayError       an array whose buffer was deleted or donated
     ├── DeviceError             a device that is not there, or that fails
     ├── DLPackError             a tensor that other libraries cannot share
@@ -118,6 +121,18 @@ class NonConcreteBooleanIndexError(ConcretizationTypeError, IndexError):
 
 class UnexpectedTracerError(CovectorError, TypeError):
     """A traced value was used after the trace that made it had ended."""
+
+
+class LeakedTracerError(UnexpectedTracerError, RuntimeError):
+    """Something that outlives a transformation keeps one of its traced values."""
+
+
+class RecompilationError(CovectorError, RuntimeError):
+    """A function was to be compiled again inside ``no_recompile``."""
+
+
+class NonFiniteError(CovectorError, FloatingPointError):
+    """A result is NaN or infinite, while ``debug_nans`` or ``debug_infs`` is on."""
 
 
 class DeletedArrayError(CovectorError, RuntimeError, ValueError):

@@ -1,16 +1,18 @@
 """All that can change a program, as one frozen value; and the few settings that cannot.
 
-``Options`` is wholly in every cache key, so a program compiled under other options is
-never used by mistake. ``Settings`` (checks, logging) never enters a key. Both have a
-process-wide value; a ``with options(...)`` block overrides it for the thread that runs
-it.
+``Options`` has a process-wide value, which ``COVECTOR_…`` variables of the environment
+may set; a ``with`` block overrides it for the thread that runs it. Every cache key
+holds ``current().of_programs``, so a program compiled under other options is never used
+by mistake, while options that only watch (``WATCHING``) lead to the same programs.
 """
 
 import contextlib
+import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any
 
 from covector.errors import SettingError
@@ -18,7 +20,8 @@ from covector.errors import SettingError
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """What can change the program that a function is traced and compiled to.
+    """What can change the program that a function is traced and compiled to, and, from
+    ``log_compiles`` on, what only watches.
 
     Equal options are one object (``_changed`` sees to it), so they hash by identity.
     """
@@ -31,6 +34,34 @@ class Options:
     threefry_partitionable: bool = True
     disable_jit: bool = False
     warn_batched_cond: bool = False
+    log_compiles: bool = False
+    explain_cache_misses: bool = False
+    #: True: no function is compiled a second time; "strict": none is compiled at all
+    no_recompile: bool | str = False
+    debug_nans: bool = False
+    debug_infs: bool = False
+    check_tracer_leaks: bool = False
+
+    @cached_property
+    def of_programs(self) -> "Options":
+        """These options without those that only watch: what belongs in a key."""
+        return _changed(self, dict.fromkeys(WATCHING, False))
+
+    @cached_property
+    def checks_values(self) -> bool:
+        """Whether results are searched for NaN or infinity."""
+        return self.debug_nans or self.debug_infs
+
+
+#: options that watch what happens, and change no program
+WATCHING = (
+    "log_compiles",
+    "explain_cache_misses",
+    "no_recompile",
+    "debug_nans",
+    "debug_infs",
+    "check_tracer_leaks",
+)
 
 
 @dataclass
@@ -54,6 +85,11 @@ settings = Settings()
 def current() -> Options:
     """The options in force on this thread."""
     return _cell.override or _process["options"]
+
+
+def of_process() -> Options:
+    """The options for threads without an override of their own."""
+    return _process["options"]
 
 
 #: algorithms for products of matrices, as operations know them by name
@@ -81,6 +117,8 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "disable_jit": (False, True),
     "warn_batched_cond": (False, True),
     "threefry_partitionable": (False, True),
+    **dict.fromkeys(WATCHING, (False, True)),
+    "no_recompile": (False, True, "strict"),
     "default_matmul_precision": (
         None,
         "default",
@@ -140,4 +178,36 @@ def names() -> tuple[str, ...]:
     return tuple(field.name for field in fields(Options))
 
 
+_WORDS = {
+    **dict.fromkeys(("1", "true", "on", "yes"), True),
+    **dict.fromkeys(("0", "false", "off", "no"), False),
+}
+
+
+def from_environment(environ: Any = os.environ) -> dict[str, Any]:
+    """Options as ``COVECTOR_…`` variables set them, such as ``COVECTOR_ENABLE_X64=1``.
+
+    Raises:
+      SettingError: a variable has a value that its option cannot have.
+    """
+    found = {}
+    for name, choices in _CHOICES.items():
+        variable = f"COVECTOR_{name.upper()}"
+        text = environ.get(variable, "").strip().lower()
+        if not text:
+            continue
+        by_text = {str(c).lower(): c for c in choices}
+        if True in choices:
+            by_text |= _WORDS
+        by_text.pop("none", None)
+        if text not in by_text:
+            raise SettingError(
+                f"{variable} must be one of {', '.join(by_text)}, but is "
+                f"{environ[variable]!r}."
+            )
+        found[name] = by_text[text]
+    return found
+
+
 _process = {"options": _changed(Options(), {})}
+update(**from_environment())

@@ -42,10 +42,13 @@ class Line(NamedTuple):
         return f"{self.file}:{self.number} ({self.function})"
 
 
+def is_own(file: str) -> bool:
+    """Whether a file is one of the library's own."""
+    return file.startswith(_HERE) and not file.startswith(_USER)
+
+
 def _internal(code: CodeType) -> bool:
-    file = code.co_filename
-    inside = file.startswith(_HERE) and not file.startswith(_USER)
-    _is_internal[code] = inside
+    inside = _is_internal[code] = is_own(code.co_filename)
     return inside
 
 

@@ -76,6 +76,8 @@ class _Plan:
         self.fun = functools.update_wrapper(functools.partial(fun, **static), fun)
         self.host = functools.partial(host, **static) if host and static else host
         self.small = small
+        if options.current().checks_values:  # operations are looked at one by one
+            self.host, self.small = None, True
         self.compiled = jit(self.fun)
         if host is not None:
             self._expect(types)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from covector import options, tree
-from covector.core.flat import who_of
+from covector.core.flat import argument_path, who_of
 from covector.core.trace import Tracer, current
 from covector.errors import StaticArgumentError
 
@@ -26,9 +26,15 @@ class Signature(NamedTuple):
             self.in_tree,
             tuple([x.type for x in self.leaves]),
             self.statics,
-            options.current(),
+            options.current().of_programs,
             tuple(current.trace.axes.items()),
         )
+
+    def name(self, before: int, i: int) -> str:
+        """Input ``i`` of the program in words, ``before`` of which are captured."""
+        if i < before:
+            return "an array that the function closes over"
+        return argument_path(self.in_tree, i - before)
 
 
 class JitSpec(NamedTuple):

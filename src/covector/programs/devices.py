@@ -11,6 +11,7 @@ from covector.core.convert import as_array
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
 from covector.errors import DeviceError
+from covector.programs import shared
 from covector.runtime import buffers, client, compilation_cache
 
 
@@ -114,6 +115,7 @@ def default_backend() -> str:
 def clear_caches() -> None:
     """Forget compiled executables; jitted functions compile again when called."""
     compilation_cache.clear()
+    shared.forget_all()
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:

@@ -4,30 +4,35 @@
                 while tracing  the operation ``Call`` on the program of f
 
 The signature is the tree of the arguments, the types of the leaves, the static
-arguments by value, and the options in force. Programs live on the jitted function they
-belong to.
+arguments by value, and the options in force. Programs live with the function object
+they were traced from; one that is new is first asked what it says (``identity``), for
+another that says the same may have been traced (``shared``).
 """
 
 import functools
 import operator
+import reprlib
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from covector import options, tree
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import ShapeDtypeStruct, as_array
 from covector.core.flat import FlatFunction, argument_path, who_of
-from covector.core.jaxpr import Jaxpr, run
+from covector.core.jaxpr import run
 from covector.core.staging import stage
 from covector.core.trace import Tracer, check_scope, current
-from covector.errors import StaticArgumentError
+from covector.errors import DeletedArrayError, StaticArgumentError
 from covector.lowering.compile import Compiled, Lowered
 from covector.lowering.evaluate import base, common_device
-from covector.programs import stages
+from covector.programs import recompiles, shared, stages
 from covector.programs.arguments import JitSpec, Signature, static_places
 from covector.programs.call import call
+from covector.programs.identity import said_by
+from covector.programs.non_finite import check_results, copies
+from covector.programs.shared import Program
 from covector.runtime.host_calls import HostCallFailed
 from covector.tree.registry import registry
 
@@ -37,30 +42,11 @@ type_of = operator.attrgetter("type")
 chosen_device = operator.attrgetter("placement")
 
 
-class Program(NamedTuple):
-    """A traced function for one signature."""
-
-    jaxpr: Jaxpr
-    captured: list[Any]
-    out_tree: Any
-    donated: tuple[bool, ...]
-
-
-class Ready(NamedTuple):
-    """A compiled function for one signature."""
-
-    compiled: Compiled
-    captured: list[Any]
-    out_tree: Any
-    donated: list[int]
-
-
 class Caches:
     """What is known of a function under one set of jit options."""
 
     def __init__(self) -> None:
         self.programs: dict[tuple, Program] = {}
-        self.ready: dict[tuple, Ready] = {}
         #: straight from (tree, types, options, device chosen by the user) to the call
         self.quick: dict[tuple, Callable[[list[Any]], Any]] = {}
         #: the key and the call of the one before
@@ -80,8 +66,15 @@ def _caches_of(fun: Callable[..., Any], spec: JitSpec) -> Caches:
         return Caches()
 
 
+def _same_memory(x: Any, y: Any) -> bool:
+    return x._buffer is not None and x._buffer is y._buffer
+
+
 class Jitted:
     """A function that compiles itself; what ``jit`` returns."""
+
+    #: what it is, for another function that calls it (``identity``)
+    says = ("fun", "spec")
 
     def __init__(
         self, fun: Callable[..., Any], spec: JitSpec, transform: str = "jit"
@@ -125,28 +118,36 @@ class Jitted:
 
     def _call_first(self, args: Any, kwargs: Any) -> Any:
         """A call that was not seen before, or needs a closer look."""
-        if options.current().disable_jit:
+        now = options.current()
+        if now.disable_jit:
             return self.fun(*args, **kwargs)
         signature = self.signature(args, kwargs)
         self._check_values(signature.leaves)
-        key = signature.key()
-        program = self.program(signature, key)
+        program = self.program(signature, signature.key())
+        places = program.donated_places
+        if places:
+            self._check_donated(places, signature)
         everything = program.captured + signature.leaves
         device, committed = common_device(everything, self.who)
-        ready = self._caches.ready.get((*key, device))
-        if ready is None:
-            ready = self._compile(program, device)
-            self._caches.ready[*key, device] = ready
-        outs = ready.compiled(everything, committed)
-        if self._simple:
+        compiled = self._compiled(program, device)
+        given = everything
+        if now.checks_values:
+            count = len(program.captured)
+            given = copies(everything, [count + i for i in places])
+        outs = compiled(given, committed)
+        if now.checks_values:
+            name = functools.partial(signature.name, len(program.captured))
+            check_results(program.jaxpr, everything, outs, self.who, name)
+        elif self._simple:
             quick_tree = flatten((args, kwargs) if kwargs else args)[1]
+            types = tuple([x.type for x in signature.leaves])
             chosen = committed if any(map(chosen_device, signature.leaves)) else None
-            quick_key = quick_tree, key[1], options.current(), chosen
+            quick_key = quick_tree, types, now, chosen
             if quick_key not in self._caches.quick:
-                self._caches.quick[quick_key] = ready.compiled.bound(
-                    ready.captured, ready.out_tree, ready.donated, committed
+                self._caches.quick[quick_key] = compiled.bound(
+                    program.captured, program.out_tree, places, committed
                 )
-        for i in ready.donated:
+        for i in places:
             signature.leaves[i].forget()
         return program.out_tree.unflatten(outs)
 
@@ -169,7 +170,7 @@ class Jitted:
     def trace(self, *args: Any, **kwargs: Any) -> Any:
         """The traced program for these arguments, or ``ShapeDtypeStruct``s of them."""
         signature = self.signature(args, kwargs)
-        program = self.program(signature, signature.key())
+        program = self.program(signature, signature.key(), called=False)
         everything = program.captured + signature.leaves
         known = [x for x in everything if isinstance(x, ConcreteArray)]
         return stages.Traced(
@@ -233,21 +234,60 @@ class Jitted:
                     ".lower(...).compile()."
                 )
 
-    def program(self, signature: Signature, key: tuple) -> Program:
+    def _check_donated(self, places: Sequence[int], signature: Signature) -> None:
+        """Raise where memory that is given up is passed another time."""
+        leaves = signature.leaves
+        for i in places:
+            for k, other in enumerate(leaves):
+                if k != i and (other is leaves[i] or _same_memory(other, leaves[i])):
+                    one, two = sorted((i, k))
+                    path = functools.partial(argument_path, signature.in_tree)
+                    raise DeletedArrayError(
+                        f"{self.who} was given one array, {other.type}, as {path(one)} "
+                        f"and as {path(two)}, and {path(i)} is donated: its memory can "
+                        "be given up only once, and not be read beside. Pass a copy: "
+                        "x.copy()."
+                    )
+
+    def program(
+        self, signature: Signature, key: tuple, *, called: bool = True
+    ) -> Program:
         """The traced function for a signature, remembered under its key."""
         program = self._caches.programs.get(key)
-        if program is not None:
-            return program
-        fun = self.spec.with_statics(self.fun, signature.statics)
-        flat = FlatFunction(fun, signature.in_tree, self.who)
-        staged = stage(flat, [x.type for x in signature.leaves], self.__name__)
-        donated = self.spec.donated_leaves(self.fun, signature)
-        program = Program(staged.jaxpr, staged.captured, flat.out_tree, donated)
-        if not any([isinstance(x, Tracer) for x in staged.captured]):
-            self._caches.programs[key] = program
+        if program is None:
+            program = self._find_or_trace(signature, key, called)
+            if not any([isinstance(x, Tracer) for x in program.captured]):
+                self._caches.programs[key] = program
         return program
 
-    def _compile(self, program: Program, device: Any) -> Ready:
+    def _find_or_trace(self, signature: Signature, key: tuple, called: bool) -> Program:
+        in_tree, types, _, now, axes = key
+        said, unknown = said_by(self.fun, signature.statics)
+        shared_key = said, self.spec, in_tree, types, now, axes
+        program = shared.find(shared_key) if said is not None else None
+        if program is not None:
+            return program
+        statics = {place: reprlib.repr(value) for place, _, value in signature.statics}
+        tracing = recompiles.Tracing(in_tree, types, statics, now, axes, said, unknown)
+        with recompiles.tracing(self, tracing, called) as written:
+            fun = self.spec.with_statics(self.fun, signature.statics)
+            flat = FlatFunction(fun, in_tree, self.who)
+            staged = stage(flat, types, self.__name__)
+            written(staged.jaxpr)
+        donated = self.spec.donated_leaves(self.fun, signature)
+        program = Program(staged.jaxpr, staged.captured, flat.out_tree, donated, {})
+        if said is not None and all(
+            [type(x) is ConcreteArray for x in staged.captured]
+        ):
+            shared.keep(shared_key, program)
+        return program
+
+    def _compiled(self, program: Program, device: Any) -> Compiled:
+        found = program.compiled.get(device)
+        if found is not None:
+            return found
+        if program.compiled:
+            recompiles.refuse_device(self.who, next(iter(program.compiled)), device)
         donated = (*[False] * len(program.captured), *program.donated)
         lowered = Lowered(
             program.jaxpr,
@@ -256,14 +296,14 @@ class Jitted:
             donated,
             self.spec.keep_unused,
         )
-        compiled = lowered.compile(dict(self.spec.compiler_options))
-        places = [i for i, d in enumerate(program.donated) if d]
-        return Ready(compiled, program.captured, program.out_tree, places)
+        made = lowered.compile(dict(self.spec.compiler_options))
+        return program.compiled.setdefault(device, made)
 
     def clear_cache(self) -> None:
         """Forget all programs: the next call traces and compiles again."""
+        said, _ = said_by(self.fun)
+        shared.forget(said, self.spec)
         self._caches.programs.clear()
-        self._caches.ready.clear()
         self._caches.quick.clear()
         self._caches.last = (None, None, None, None)
 

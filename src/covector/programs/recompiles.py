@@ -1,0 +1,197 @@
+"""Why a function is compiled again, and the words for it.
+
+What was traced last for each function is remembered: the types and trees of arguments,
+static values, options, what the function said, and the line of the call. When the
+function must be traced once more, the difference is the reason, which
+``explain_cache_misses`` logs and ``no_recompile`` raises.
+"""
+
+import contextlib
+import functools
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from covector import options, tree
+from covector.core.flat import argument_path
+from covector.core.jaxpr import Jaxpr
+from covector.core.source import Line, is_own, user_line
+from covector.core.types import show_types
+from covector.errors import RecompilationError
+from covector.programs.identity import Said, difference
+from covector.tree.difference import first_difference
+
+logger = logging.getLogger("covector.jit")
+
+#: functions of which the last tracing is remembered
+_CAPACITY = 1024
+
+
+class Tracing(NamedTuple):
+    """What a function is traced for: all that its program depends on."""
+
+    in_tree: Any
+    types: tuple[Any, ...]
+    #: short texts of the static arguments: the values themselves would be kept alive
+    statics: dict[Any, str]
+    options: Any
+    axes: tuple[Any, ...]
+    said: Said | None
+    reason: str
+    line: Line | None = None
+
+
+class _Depth(threading.local):
+    """How many functions are being traced on this thread, one inside the other."""
+
+    now = 0
+
+
+_depth = _Depth()
+_last: OrderedDict[tuple, Tracing] = OrderedDict()
+
+
+@contextlib.contextmanager
+def tracing(jitted: Any, now: Tracing, called: bool) -> Iterator[Any]:
+    """The block in which a function is traced; what it hands out takes the program.
+
+    A function that is traced inside another is part of the other's program. One whose
+    program was asked for (``lower``) is not called, so both are never refused.
+    """
+    key, who = (_origin(jitted.fun), jitted.spec), jitted.who
+    before = _last.get(key)
+    now = now._replace(line=user_line())
+    if not _depth.now and called and not is_own(getattr(now.line, "file", "")):
+        _report(who, before, now)
+    made: list[Jaxpr] = []
+    start = time.perf_counter()
+    _depth.now += 1
+    try:
+        yield made.append
+    finally:
+        _depth.now -= 1
+    _last[key] = now
+    _last.move_to_end(key)
+    if len(_last) > _CAPACITY:
+        _last.popitem(last=False)
+    level = log_level()
+    if logger.isEnabledFor(level):
+        took = 1e3 * (time.perf_counter() - start)
+        count = len(made[0].equations)
+        shown = show_types(now.types) or "no arguments"
+        logger.log(
+            level, "Traced %s for %s in %.1f ms: %d operations", who, shown, took, count
+        )
+
+
+def log_level() -> int:
+    """Where the option ``log_compiles`` is on, compilations are worth a warning."""
+    return logging.WARNING if options.current().log_compiles else logging.DEBUG
+
+
+def refuse_device(who: str, before: Any, now: Any) -> None:
+    """Report that a program is compiled again because its arguments moved."""
+    _act(
+        f"{who} is compiled again: its arguments were on {before} and are now on {now}."
+    )
+
+
+def _report(who: str, before: Tracing | None, now: Tracing) -> None:
+    if before is not None:
+        reasons = "; ".join(_reasons(before, now)[:3])
+        _act(
+            f"{who} is compiled again: {reasons}. It was compiled last for the call at "
+            f"{before.line}."
+        )
+    elif options.current().no_recompile == "strict":
+        raise RecompilationError(
+            f"{who} is compiled for the first time, for {show_types(now.types)}, "
+            "inside no_recompile(strict=True). Call it before the block with arguments "
+            "of these types, or leave strict out."
+        )
+
+
+def _act(words: str) -> None:
+    """Log a recompilation, and refuse it, where that is wanted."""
+    now = options.current()
+    if now.explain_cache_misses:
+        logger.warning("%s", words)
+    if now.no_recompile:
+        raise RecompilationError(
+            f"{words} Inside no_recompile() this is an error: call it before the block "
+            "with such arguments, or keep them alike."
+        )
+
+
+def _reasons(before: Tracing, now: Tracing) -> list[str]:
+    """What was different when the function was traced last."""
+    if before.in_tree != now.in_tree:
+        return [_changed_tree(before.in_tree, now.in_tree)]
+    found = [
+        f"{argument_path(now.in_tree, i)} was {_type(a, b)} and is now {_type(b, a)}"
+        for i, (a, b) in enumerate(zip(before.types, now.types, strict=True))
+        if a is not b
+    ]
+    found += _changed_statics(before.statics, now.statics)
+    if before.options is not now.options:
+        found += [
+            f"the option {n} was {getattr(before.options, n)!r} and is now "
+            f"{getattr(now.options, n)!r}"
+            for n in options.names()
+            if getattr(before.options, n) != getattr(now.options, n)
+        ]
+    if before.axes != now.axes:
+        found.append(f"named axes were {dict(before.axes)} and are {dict(now.axes)}")
+    if before.said is not None and now.said is not None:
+        said = difference(before.said, now.said)
+        found += [said] if said and not found else []
+    if not found and now.reason:
+        found.append(f"it is another function object, and {now.reason}")
+    return found or [
+        "its programs were forgotten, or it closes over traced values, for which it is "
+        "traced each time"
+    ]
+
+
+def _changed_tree(before: Any, now: Any) -> str:
+    found = first_difference(before, now)
+    assert found is not None, "unequal trees differ somewhere"
+    if len(found.path) < 2:
+        which = "keyword" if found.path and found.path[0].idx else "positional"
+        return f"the {which} arguments were {found.left} and are now {found.right}"
+    kind = "argument" if found.path[0].idx == 0 else "keyword argument"
+    name = tree.keystr(found.path[1:2]).strip("[]'")
+    where = f"{kind} {name}{tree.keystr(found.path[2:])}"
+    return f"{where} was {found.left} and is now {found.right}"
+
+
+def _type(type: Any, other: Any) -> str:
+    """A type, and its weakness where nothing else is different."""
+    if str(type) != str(other):
+        return str(type)
+    return f"{type} of a Python number" if type.weak else f"{type} of an array"
+
+
+def _changed_statics(before: dict[Any, str], now: dict[Any, str]) -> list[str]:
+    found = []
+    for place in dict.fromkeys([*before, *now]):
+        old, new = before.get(place, "left out"), now.get(place, "left out")
+        if old != new:
+            found.append(f"static argument {place!r} was {old} and is now {new}")
+    return found
+
+
+def _origin(fun: Any) -> tuple:
+    """Equal for function objects that come from the same line of the program."""
+    codes = []
+    while fun is not None:
+        if isinstance(fun, functools.partial):
+            fun = fun.func
+            continue
+        fun = getattr(fun, "__func__", fun)
+        codes.append(getattr(fun, "__code__", type(fun)))
+        fun = getattr(fun, "__wrapped__", None)
+    return tuple(codes)

@@ -1,0 +1,75 @@
+"""Traced programs that may serve another function that says the same.
+
+A jitted function keeps its own programs, as long as it lives. Here they are found again
+by what the function said when it was traced (``programs/identity.py``), so that
+``jit(lambda x: x * c)`` in a loop is traced and compiled once. Captured arrays are held
+weakly: a program whose arrays are gone can serve nobody.
+"""
+
+import contextlib
+import weakref
+from collections import OrderedDict
+from typing import Any, NamedTuple
+
+from covector.core.jaxpr import Jaxpr
+from covector.lowering.compile import Compiled
+
+#: programs that are remembered, the most recently used ones
+_CAPACITY = 1024
+
+
+class Program(NamedTuple):
+    """A traced function for one signature, and what it was compiled to, by device."""
+
+    jaxpr: Jaxpr
+    captured: list[Any]
+    out_tree: Any
+    donated: tuple[bool, ...]
+    compiled: dict[Any, Compiled]
+
+    @property
+    def donated_places(self) -> list[int]:
+        """Which leaves of the arguments give up their memory."""
+        return [i for i, d in enumerate(self.donated) if d]
+
+
+class _Kept(NamedTuple):
+    program: Program  # without its captured arrays
+    captured: list[weakref.ref[Any]]
+
+
+_kept: OrderedDict[tuple, _Kept] = OrderedDict()
+
+
+def find(key: tuple) -> Program | None:
+    """The program that was kept under this key, if what it captured is still there."""
+    kept = _kept.get(key)
+    if kept is None:
+        return None
+    captured = [ref() for ref in kept.captured]
+    if any([x is None for x in captured]):
+        _kept.pop(key, None)
+        return None
+    with contextlib.suppress(KeyError):  # another thread may have dropped it meanwhile
+        _kept.move_to_end(key)
+    return kept.program._replace(captured=captured)
+
+
+def keep(key: tuple, program: Program) -> None:
+    """Remember a program for others."""
+    refs = [weakref.ref(x) for x in program.captured]
+    _kept[key] = _Kept(program._replace(captured=[]), refs)
+    while len(_kept) > _CAPACITY:
+        _kept.popitem(last=False)
+
+
+def forget(said: Any, spec: Any) -> None:
+    """Forget the programs of a function that says this, jitted in this way."""
+    for key in list(_kept):
+        if key[1] == spec and said is not None and key[0].parts[0] == said.parts[0]:
+            _kept.pop(key, None)
+
+
+def forget_all() -> None:
+    """Forget the programs of all functions."""
+    _kept.clear()
