@@ -39,6 +39,7 @@ from covector.core.convert import ShapeDtypeStruct
 from covector.core.dtypes import float0
 from covector.core.trace import install_base
 from covector.lowering.evaluate import base
+from covector.programs.callback import effects_barrier, pure_callback
 from covector.programs.checkpoint import (
     checkpoint,
     checkpoint_policies,
@@ -87,7 +88,8 @@ from covector.transforms.vmap import vmap
 from covector.version import __version__
 
 if TYPE_CHECKING:
-    from covector import environment, lax, nn, random, stages
+    from covector import debug, environment, experimental, lax, nn, random, stages
+    from covector.debug.progress import progress
     from covector.environment import print_environment_info
 
 link.numpy = numpy
@@ -98,7 +100,9 @@ _MODULES = frozenset(
     {
         "ad_checkpoint",
         "core",
+        "debug",
         "environment",
+        "experimental",
         "flatten_util",
         "lax",
         "nn",
@@ -114,6 +118,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"covector.{name}")
     if name == "print_environment_info":
         return importlib.import_module("covector.environment").print_environment_info
+    if name == "progress":
+        return importlib.import_module("covector.debug.progress").progress
     raise AttributeError(f"module 'covector' has no attribute {name!r}")
 
 
@@ -135,6 +141,7 @@ __all__ = [
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
+    "debug",
     "debug_infs",
     "debug_nans",
     "default_backend",
@@ -146,11 +153,13 @@ __all__ = [
     "devices",
     "disable_jit",
     "dtypes",
+    "effects_barrier",
     "enable_x64",
     "ensure_compile_time_eval",
     "environment",
     "errors",
     "eval_shape",
+    "experimental",
     "explain_cache_misses",
     "explain_recompiles",
     "float0",
@@ -177,6 +186,8 @@ __all__ = [
     "print_environment_info",
     "process_count",
     "process_index",
+    "progress",
+    "pure_callback",
     "random",
     "remat",
     "stages",

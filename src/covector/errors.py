@@ -26,7 +26,9 @@
     ├── NonFiniteError          a result is NaN or infinite where that is watched for
     ├── DeletedArrayError       an array whose buffer was deleted or donated
     ├── DeviceError             a device that is not there, or that fails
+    ├── ShardingError           a mesh, spec or sharding that cannot be, or does not fit
     ├── DLPackError             a tensor that other libraries cannot share
+    ├── MissingPackage          an optional package that is not installed
     ├── SettingError            a setting with a value that it cannot have
     └── StaticArgumentError     a static argument that cannot be one
 
@@ -147,8 +149,16 @@ class DeviceMismatch(CovectorError, ValueError):
     """Operands were put on different devices."""
 
 
+class ShardingError(CovectorError, ValueError, RuntimeError):
+    """A mesh, a spec or a sharding that cannot be, or does not fit an array."""
+
+
 class DLPackError(CovectorError, BufferError):
     """A tensor cannot be exchanged with another library through DLPack."""
+
+
+class MissingPackage(CovectorError, ImportError):
+    """A feature needs an optional package that is not installed."""
 
 
 class SettingError(CovectorError, ValueError):

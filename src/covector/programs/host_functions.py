@@ -35,12 +35,25 @@ class Promised(NamedTuple):
         return self._replace(types=types)
 
 
+#: kinds of static data that are compared by value
+_PLAIN = (str, bytes, bool, int, float, complex)
+
+
 class Static(NamedTuple):
     """A leaf that is part of the program; 1 is another one than 1.0."""
 
     place: int
     kind: type
     value: Any
+
+    def __eq__(self, other: Any) -> bool:
+        if self.place != other.place or self.kind is not other.kind:
+            return False
+        same = self.value is other.value
+        return same or (self.kind in _PLAIN and self.value == other.value)
+
+    def __hash__(self) -> int:
+        return hash((self.place, self.kind))
 
 
 @dataclass(frozen=True)

@@ -177,10 +177,10 @@ class _Residuals:
 
     def before(self) -> Jaxpr:
         """The program that is run once."""
-        equations = needed_equations(self.body.equations, self.hoisted)
+        pure = [e for e in self.body.equations if e.op.pure]
         return Jaxpr(
             self.body.inputs[: self.groups.start],
-            [e for e in equations if e.op.pure],
+            needed_equations(pure, self.hoisted),
             tuple(self.hoisted),
             f"{self.body.name}_before",
         )
