@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.core.primitive import Linear
 from covector.core.types import STILL, ArrayType
 
 Axes = frozenset[Any]
@@ -80,6 +81,18 @@ def vary_as(x: Any, type: ArrayType) -> Any:
     """``x``, made to vary over all the axes that a value of ``type`` varies over."""
     missing = type.varying - x.type.varying
     return _Link.cast(missing)(x) if missing else x
+
+
+def cotangent_of(ct: Any, type: ArrayType) -> Any:
+    """A cotangent, made to vary over the axes that its value, of ``type``, varies over.
+
+    Of a value that is the same on all devices it is the sum over them, as if the value
+    had been cast where the devices begin to differ.
+    """
+    more = ct.type.varying - type.varying
+    if more:
+        (ct,) = _Link.cast(more).transpose((ct,), Linear(type))
+    return vary_as(ct, type)
 
 
 def of_programs(in_types: Sequence[ArrayType]) -> Varying:

@@ -18,6 +18,7 @@ from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations, read, ru
 from covector.core.primitive import Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
+from covector.core.varying import Axes, Varying, of_programs
 from covector.lowering.tokens import with_token
 from covector.programs.arguments import JitSpec, static_places
 from covector.programs.call import Call, call, named_axes
@@ -47,6 +48,9 @@ class Checkpoint(Primitive):
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         return self.jaxpr.out_types
+
+    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        return of_programs(self.jaxpr.in_types)
 
     def evaluate(self, *args: Any) -> Sequence[Any]:
         return run(self.jaxpr, args)

@@ -19,6 +19,7 @@ from covector.core.primitive import AnyAxis, Primitive, operation
 from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.types import ArrayType, show_types
+from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import TypeMismatch
 from covector.lowering.tokens import with_token
 from covector.ops.broadcasting import zeros
@@ -77,6 +78,11 @@ class CustomCall(Primitive):
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         return self.program.out_types
+
+    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        if isinstance(self.fun, Jaxpr):
+            return of_programs(self.fun.in_types)
+        return of_programs(types)
 
     def evaluate(self, *args: Any) -> Sequence[Any]:
         return self.fun(*args)

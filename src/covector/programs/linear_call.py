@@ -13,6 +13,7 @@ from covector.core.primitive import AnyAxis, Primitive, operation
 from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
+from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import NotDifferentiable, TreeMismatch
 from covector.ops.broadcasting import zeros
 from covector.programs.closures import Closed, call_closed
@@ -49,6 +50,9 @@ class LinearCall(Primitive):
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         return self.out_types
+
+    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        return of_programs(types)
 
     def evaluate(self, *args: Any) -> Sequence[Any]:
         if self.push is None:

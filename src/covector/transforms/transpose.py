@@ -12,7 +12,7 @@ from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.primitive import Linear
 from covector.core.staging import stage
 from covector.core.trace import current
-from covector.core.varying import vary_as
+from covector.core.varying import cotangent_of
 from covector.ops.arithmetic import add
 from covector.ops.broadcasting import zeros
 
@@ -22,34 +22,28 @@ def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> li
     env: dict[Var, Any] = dict(zip(jaxpr.inputs, args, strict=True))
     linear = _forward(jaxpr, env)
     totals: dict[Var, Any] = {}
+    tracked = current.trace.tracked
     for atom, cotangent in zip(jaxpr.outputs, cotangents, strict=True):
         if cotangent is not None and type(atom) is Var and type(env[atom]) is Linear:
+            ct = cotangent_of(cotangent, atom.type) if tracked else cotangent
             known = totals.get(atom)
-            totals[atom] = cotangent if known is None else add(known, cotangent)
-    tracked = current.trace.tracked
+            totals[atom] = ct if known is None else add(known, ct)
     while linear:
         equation, operands = linear.pop()
-        arriving = [totals.pop(v, None) for v in equation.outputs]
-        if tracked:
-            arriving = _as_primals(arriving, equation.outputs)
-        if all([ct is None for ct in arriving]):
+        cotangents = [totals.pop(v, None) for v in equation.outputs]
+        if all([ct is None for ct in cotangents]):
             continue
-        leaving = equation.op.transpose(arriving, *operands)
+        leaving = equation.op.transpose(cotangents, *operands)
         for atom, operand, cotangent in zip(
             equation.inputs, operands, leaving, strict=True
         ):
             if cotangent is not None and type(operand) is Linear:
+                arriving = (
+                    cotangent_of(cotangent, operand.type) if tracked else cotangent
+                )
                 known = totals.get(atom)
-                totals[atom] = cotangent if known is None else add(known, cotangent)
-    inputs = jaxpr.inputs
-    found = [totals.get(v) if type(env[v]) is Linear else None for v in inputs]
-    return _as_primals(found, inputs) if tracked else found
-
-
-def _as_primals(cotangents: Sequence[Any], variables: Sequence[Var]) -> list[Any]:
-    """Cotangents that vary over the axes over which what they belong to does."""
-    pairs = zip(cotangents, variables, strict=True)
-    return [None if ct is None else vary_as(ct, v.type) for ct, v in pairs]
+                totals[atom] = arriving if known is None else add(known, arriving)
+    return [totals.get(v) if type(env[v]) is Linear else None for v in jaxpr.inputs]
 
 
 def _forward(jaxpr: Jaxpr, env: dict[Var, Any]) -> list[tuple[Equation, list[Any]]]:
