@@ -12,15 +12,22 @@ import numpy as np
 
 from covector import tree
 from covector.core import dtypes
-from covector.core.array_like import Array
-from covector.core.convert import as_array, scalar
+from covector.core.convert import scalar
 from covector.core.flat import FlatFunction, arrays, describe, split_aux, who_of
 from covector.core.jaxpr import run
 from covector.core.primitive import Linear
+from covector.core.trace import current
 from covector.core.types import ArrayType
-from covector.errors import NotDifferentiable, NotScalar, TreeMismatch, TypeMismatch
+from covector.errors import TreeMismatch, TypeMismatch
 from covector.ops.broadcasting import zeros
 from covector.ops.casting import convert
+from covector.transforms.checks import (
+    Argnums,
+    check_differentiable,
+    check_scalar,
+    check_sums,
+    matching,
+)
 from covector.transforms.linearize import (
     Linearization,
     jvp_flat,
@@ -28,8 +35,6 @@ from covector.transforms.linearize import (
     moves,
 )
 from covector.transforms.transpose import backward
-
-Argnums = int | Sequence[int]
 
 
 def as_argnums(argnums: Any) -> Argnums:
@@ -80,7 +85,9 @@ def value_and_grad(
         flat = FlatFunction(partial, in_tree, who, has_aux)
         active = [moves(p.type) for p in primals]
         outs, linear = linearize_flat(flat, primals, active, who)
-        out = _check_scalar(outs, flat.out_tree, holomorphic, who)
+        out = check_scalar(outs, flat.out_tree, holomorphic, who)
+        if out.type.varying:
+            check_sums(outs, primals, active, who)
         one = scalar(1, out.type.dtype)
         gradients = pull_back(linear, primals, active, [one])
         (result, _) = in_tree.unflatten(gradients)
@@ -156,65 +163,6 @@ def choose_arguments(
     return chosen, partial
 
 
-def check_differentiable(
-    leaves: Sequence[Any], holomorphic: bool, who: str, in_tree: Any, argnums: Argnums
-) -> None:
-    """Raise where an argument that ``argnums`` names has no derivative."""
-    for i, x in enumerate(leaves):
-        good = dtypes.is_complex(x.type.dtype) if holomorphic else moves(x.type)
-        if not good:
-            raise _not_differentiable(x.type, holomorphic, who, i, in_tree, argnums)
-
-
-def _not_differentiable(
-    type: ArrayType, holomorphic: bool, who: str, i: int, in_tree: Any, argnums: Argnums
-) -> NotDifferentiable:
-    path = tree.leaf_path(in_tree, i)
-    nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    where = f"argument {nums[path[1].idx]}{tree.keystr(path[2:])}"
-    if holomorphic:
-        return NotDifferentiable(
-            f"{who} with holomorphic=True needs complex arguments, but {where} is "
-            f"{type}. Convert it with .astype(complex), or leave holomorphic out."
-        )
-    return NotDifferentiable(
-        f"{who} needs floating-point arguments, but {where} is {type}. Convert it with "
-        ".astype(float), differentiate with respect to others (argnums), or pass "
-        "allow_int=True for a gradient of dtype float0."
-    )
-
-
-def _check_scalar(
-    outs: Sequence[Any], out_tree: Any, holomorphic: bool, who: str
-) -> Any:
-    if len(outs) != 1 or out_tree.num_nodes != 1:
-        shown = describe(out_tree.unflatten(outs))
-        raise NotScalar(
-            f"{who} needs a function that returns one real scalar, but it returned "
-            f"{shown}. Return the loss alone, or (loss, others) with has_aux=True."
-        )
-    (out,) = outs
-    if out.type.ndim:
-        raise NotScalar(
-            f"{who} needs a function that returns a real scalar, but it returned "
-            f"{out.type}. To differentiate an array, use jacrev or jacfwd; to sum "
-            "first, grad(f, reduce=covector.numpy.sum)."
-        )
-    wanted = dtypes.is_complex if holomorphic else dtypes.is_floating
-    if not wanted(out.type.dtype):
-        kind = "complex" if holomorphic else "real floating-point"
-        raise NotScalar(
-            f"{who} needs a {kind} result, but it returned {out.type}. "
-            + (
-                "Leave holomorphic out for real functions."
-                if holomorphic
-                else "For complex differentiable functions, pass holomorphic=True; "
-                "an integer result has no gradient."
-            )
-        )
-    return out
-
-
 def pull_back(
     linear: Linearization,
     primals: Sequence[Any],
@@ -259,6 +207,8 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     flat = FlatFunction(fun, in_tree, who, has_aux)
     active = [moves(p.type) for p in leaves]
     outs, linear = linearize_flat(flat, leaves, active, who)
+    if current.trace.tracked:
+        check_sums(outs, leaves, active, who)
     out_tree, out_types = flat.out_tree, [o.type for o in outs]
 
     def pull(*cotangent: Any) -> Any:
@@ -286,34 +236,9 @@ def cotangents_of(
             f"{out_tree}, but got {ct_tree}."
         )
     return [
-        _matching(ct, t, f"the pullback of {who}", "cotangent")
+        matching(ct, t, f"the pullback of {who}", "cotangent")
         for ct, t in zip(cts, types, strict=True)
     ]
-
-
-def _matching(x: Any, type: ArrayType, who: str, what: str) -> Any:
-    """A tangent or cotangent of a value of ``type``; None where it is trivial."""
-    if not moves(type):
-        if x is None or getattr(x, "dtype", None) == dtypes.float0:
-            return None
-        raise TypeMismatch(
-            f"{who} has a value of type {type}, which does not move, so its {what} is "
-            f"of dtype float0: numpy.zeros({type.shape}, covector.float0). "
-            f"It got {x!r}."
-        )
-    if not isinstance(x, Array):
-        x = (
-            scalar(x, type.dtype)
-            if isinstance(x, int | float | complex)
-            else as_array(x)
-        )
-    if x.type.shape != type.shape or x.type.dtype != type.dtype:
-        raise TypeMismatch(
-            f"{who} needs a {what} of type {type}, but got {x.type}. "
-            f"Convert it with .astype({dtypes.short_name(type.dtype)!r}) or give it "
-            "that shape."
-        )
-    return x
 
 
 def jvp(
@@ -360,7 +285,7 @@ def _tangents(
             f"got {t_tree}."
         )
     return [
-        _matching(t, type, who, "tangent") for t, type in zip(ts, types, strict=True)
+        matching(t, type, who, "tangent") for t, type in zip(ts, types, strict=True)
     ]
 
 

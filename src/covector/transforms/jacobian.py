@@ -27,12 +27,8 @@ from covector.ops.creation import Iota
 from covector.ops.slicing import Slice
 from covector.ops.transposing import Reshape
 from covector.transforms.batch import batch_flat
-from covector.transforms.derivatives import (
-    Argnums,
-    as_argnums,
-    check_differentiable,
-    choose_arguments,
-)
+from covector.transforms.checks import Argnums, check_differentiable
+from covector.transforms.derivatives import as_argnums, choose_arguments
 from covector.transforms.linearize import Linearization, linearize_flat, moves
 from covector.transforms.transpose import backward
 

@@ -1,0 +1,139 @@
+"""What derivatives ask of their arguments, results, tangents and cotangents.
+
+Each check raises in the words of the function that the user called.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from covector import options, tree
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar
+from covector.core.flat import describe
+from covector.core.trace import current
+from covector.core.types import ArrayType
+from covector.core.varying import vary_as
+from covector.errors import NotDifferentiable, NotScalar, TypeMismatch
+from covector.transforms.linearize import moves
+
+Argnums = int | Sequence[int]
+
+
+def check_differentiable(
+    leaves: Sequence[Any], holomorphic: bool, who: str, in_tree: Any, argnums: Argnums
+) -> None:
+    """Raise where an argument that ``argnums`` names has no derivative."""
+    for i, x in enumerate(leaves):
+        good = dtypes.is_complex(x.type.dtype) if holomorphic else moves(x.type)
+        if not good:
+            raise _not_differentiable(x.type, holomorphic, who, i, in_tree, argnums)
+
+
+def _not_differentiable(
+    type: ArrayType, holomorphic: bool, who: str, i: int, in_tree: Any, argnums: Argnums
+) -> NotDifferentiable:
+    path = tree.leaf_path(in_tree, i)
+    nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    where = f"argument {nums[path[1].idx]}{tree.keystr(path[2:])}"
+    if holomorphic:
+        return NotDifferentiable(
+            f"{who} with holomorphic=True needs complex arguments, but {where} is "
+            f"{type}. Convert it with .astype(complex), or leave holomorphic out."
+        )
+    return NotDifferentiable(
+        f"{who} needs floating-point arguments, but {where} is {type}. Convert it with "
+        ".astype(float), differentiate with respect to others (argnums), or pass "
+        "allow_int=True for a gradient of dtype float0."
+    )
+
+
+def check_scalar(
+    outs: Sequence[Any], out_tree: Any, holomorphic: bool, who: str
+) -> Any:
+    """The one scalar that a function of which a gradient is wanted returned."""
+    if len(outs) != 1 or out_tree.num_nodes != 1:
+        shown = describe(out_tree.unflatten(outs))
+        raise NotScalar(
+            f"{who} needs a function that returns one real scalar, but it returned "
+            f"{shown}. Return the loss alone, or (loss, others) with has_aux=True."
+        )
+    (out,) = outs
+    if out.type.ndim:
+        raise NotScalar(
+            f"{who} needs a function that returns a real scalar, but it returned "
+            f"{out.type}. To differentiate an array, use jacrev or jacfwd; to sum "
+            "first, grad(f, reduce=covector.numpy.sum)."
+        )
+    wanted = dtypes.is_complex if holomorphic else dtypes.is_floating
+    if not wanted(out.type.dtype):
+        kind = "complex" if holomorphic else "real floating-point"
+        raise NotScalar(
+            f"{who} needs a {kind} result, but it returned {out.type}. "
+            + (
+                "Leave holomorphic out for real functions."
+                if holomorphic
+                else "For complex differentiable functions, pass holomorphic=True; "
+                "an integer result has no gradient."
+            )
+        )
+    return out
+
+
+def check_sums(
+    outs: Sequence[Any], primals: Sequence[Any], active: Sequence[bool], who: str
+) -> None:
+    """Raise, if so asked, where a derivative will be summed over devices."""
+    if not options.current().check_implicit_sums:
+        return
+    for p, a in zip(primals, active, strict=True):
+        for out in outs:
+            axes = sorted(out.type.varying - p.type.varying, key=str)
+            if a and axes:
+                shown = ", ".join(map(repr, axes))
+                raise NotDifferentiable(
+                    f"{who}: its result {out.type} varies over the mesh axis {shown}, "
+                    f"and what it is differentiated with respect to, {p.type}, does "
+                    f"not: the gradient is summed over the devices. {out.origin()} If "
+                    "that is not meant, reduce the result first (covector.lax.pmean "
+                    f"over {shown}), or make the argument vary (covector.lax.pcast(x, "
+                    f"{axes[0]!r}, to='varying')) for a gradient per device. This "
+                    "check is the option check_implicit_sums."
+                )
+
+
+def matching(x: Any, type: ArrayType, who: str, what: str) -> Any:
+    """A tangent or cotangent of a value of ``type``; None where it is trivial."""
+    if not moves(type):
+        if x is None or getattr(x, "dtype", None) == dtypes.float0:
+            return None
+        raise TypeMismatch(
+            f"{who} has a value of type {type}, which does not move, so its {what} is "
+            f"of dtype float0: numpy.zeros({type.shape}, covector.float0). "
+            f"It got {x!r}."
+        )
+    if not isinstance(x, Array):
+        x = (
+            scalar(x, type.dtype)
+            if isinstance(x, int | float | complex)
+            else as_array(x)
+        )
+    if x.type.shape != type.shape or x.type.dtype != type.dtype:
+        raise TypeMismatch(
+            f"{who} needs a {what} of type {type}, but got {x.type}. "
+            f"Convert it with .astype({dtypes.short_name(type.dtype)!r}) or give it "
+            "that shape."
+        )
+    return _varying_as(x, type, who, what) if current.trace.tracked else x
+
+
+def _varying_as(x: Any, type: ArrayType, who: str, what: str) -> Any:
+    """A tangent or cotangent that varies over the axes that the value varies over."""
+    more = ", ".join([repr(a) for a in sorted(x.type.varying - type.varying, key=str)])
+    if more:
+        raise TypeMismatch(
+            f"{who} needs a {what} of type {type}, but got {x.type}, which varies over "
+            f"the mesh axis {more} where the value does not. Reduce it over {more} "
+            "(covector.lax.psum or pmean), or make the value vary (covector.lax.pcast)."
+        )
+    return vary_as(x, type)
