@@ -28,7 +28,6 @@
     ├── DeviceError             a device that is not there, or that fails
     ├── ShardingError           a mesh, spec or sharding that cannot be, or does not fit
     ├── DLPackError             a tensor that other libraries cannot share
-    ├── MissingPackage          an optional package that is not installed
     ├── SettingError            a setting with a value that it cannot have
     └── StaticArgumentError     a static argument that cannot be one
 
@@ -155,10 +154,6 @@ class ShardingError(CovectorError, ValueError, RuntimeError):
 
 class DLPackError(CovectorError, BufferError):
     """A tensor cannot be exchanged with another library through DLPack."""
-
-
-class MissingPackage(CovectorError, ImportError):
-    """A feature needs an optional package that is not installed."""
 
 
 class SettingError(CovectorError, ValueError):

@@ -33,7 +33,10 @@ class Options:
     default_device: Any = None
     threefry_partitionable: bool = True
     disable_jit: bool = False
+    #: the mesh that specs without one mean
+    mesh: Any = None
     warn_batched_cond: bool = False
+    check_implicit_sums: bool = False
     log_compiles: bool = False
     explain_cache_misses: bool = False
     #: True: no function is compiled a second time; "strict": none is compiled at all
@@ -76,6 +79,10 @@ class _Cell(threading.local):
 
     override: Options | None = None
 
+    def __init__(self) -> None:
+        #: the overrides before each ``push``
+        self.before: list[Options | None] = []
+
 
 _cell = _Cell()
 _interned: dict[tuple, Options] = {}
@@ -116,6 +123,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "enable_x64": (False, True),
     "disable_jit": (False, True),
     "warn_batched_cond": (False, True),
+    "check_implicit_sums": (False, True),
     "threefry_partitionable": (False, True),
     **dict.fromkeys(WATCHING, (False, True)),
     "no_recompile": (False, True, "strict"),
@@ -171,6 +179,18 @@ def override(**changes: Any) -> Iterator[None]:
         yield
     finally:
         _cell.override = before
+
+
+def push(**changes: Any) -> None:
+    """Options changed for the calling thread, until ``pop``."""
+    changed = _changed(current(), changes)
+    _cell.before.append(_cell.override)
+    _cell.override = changed
+
+
+def pop() -> None:
+    """The options of the calling thread as they were before the last ``push``."""
+    _cell.override = _cell.before.pop()
 
 
 def names() -> tuple[str, ...]:

@@ -190,11 +190,11 @@ def test_an_unknown_option_is_an_error_that_names_it(device):
 
 def test_a_caller_may_override_our_defaults(device):
     ours = executable.DEFAULT_OPTIONS["cpu"]
-    assert executable._compile_options(device, None).env_option_overrides == [
+    assert executable._compile_options((device,), None).env_option_overrides == [
         *ours.items()
     ]
     (name,) = ours
-    overridden = executable._compile_options(device, {name: ""})
+    overridden = executable._compile_options((device,), {name: ""})
     assert overridden.env_option_overrides == [(name, "")]
 
 

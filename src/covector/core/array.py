@@ -5,17 +5,24 @@
 
 Small eager operations work on ``host`` and never meet the compiler; compiled programs
 work on ``buffer``. Which of the two an array holds is invisible from outside.
+
+``placement`` is the sharding that the user chose, or that follows from one; None where
+the array may go anywhere. Only an array with a placement can be over several devices.
 """
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from covector.core import dtypes
 from covector.core.array_like import Array
+from covector.core.sharding import moving
+from covector.core.sharding.resolving import as_sharding
+from covector.core.sharding.shardings import Sharding, SingleDeviceSharding
 from covector.core.types import ArrayType
-from covector.errors import AxisError, DeletedArrayError, DeviceError
-from covector.runtime import buffers, client
+from covector.errors import AxisError, DeletedArrayError, DLPackError
+from covector.runtime import buffers, client, parts
 
 
 class ConcreteArray(Array):
@@ -24,13 +31,16 @@ class ConcreteArray(Array):
     __slots__ = ("_buffer", "_host", "placement", "type")
 
     def __init__(
-        self, type: ArrayType, host: Any = None, buffer: Any = None, device: Any = None
+        self,
+        type: ArrayType,
+        host: Any = None,
+        buffer: Any = None,
+        placement: Sharding | None = None,
     ) -> None:
         self.type = type
         self._host = host
         self._buffer = buffer
-        #: the device that the user put this array on; None where it may go anywhere
-        self.placement = device
+        self.placement = placement
 
     # -- the two representations -------------------------------------------------------
 
@@ -40,8 +50,16 @@ class ConcreteArray(Array):
         """
         if self._host is None:
             self._check_usable()
-            self._host = buffers.to_host(self._buffer)
+            if self.is_spread:
+                self._host = moving.gathered(self._buffer, self.type, self.sharding)
+            else:
+                self._host = buffers.to_host(self._buffer)
         return self._host
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether the values are not all in the usual memory of one device."""
+        return self.placement is not None and self.placement.single is None
 
     def buffer(self, device: Any) -> Any:
         """The values as a PJRT buffer on ``device``."""
@@ -50,15 +68,32 @@ class ConcreteArray(Array):
             self._check_usable()
             found = self._buffer = buffers.put(np.asarray(self._host), device)
             return found
+        placement = self.placement
+        if placement is not None and placement.single is None:
+            return self.buffer_over(SingleDeviceSharding(device))
         if buffers.device_of(found) is not device:
             return buffers.copy_to_device(found, device)
         return found
 
+    def buffer_over(self, sharding: Sharding) -> Any:
+        """The values as a PJRT buffer over the devices of ``sharding``."""
+        self._check_usable()
+        if self._buffer is None:
+            return moving.spread(np.asarray(self._host), self.type, sharding)
+        if self.sharding is sharding:
+            return self._buffer
+        return moving.moved(self._buffer, self.type, self.sharding, sharding)
+
     def on_host(self) -> bool:
-        """Whether reading the values on the host costs nothing."""
-        return self._host is not None or (
-            self._buffer is not None and self._buffer.platform() == "cpu"
-        )
+        """Whether it is right, and costs nothing, to work with the values on the
+        host.
+        """
+        if self._host is None and (
+            self._buffer is None or self._buffer.platform() != "cpu"
+        ):
+            return False
+        placement = self.placement
+        return placement is None or placement.single is not None
 
     def _check_usable(self) -> None:
         if self._buffer is None and self._host is None:
@@ -97,47 +132,63 @@ class ConcreteArray(Array):
         return self
 
     @property
-    def device(self) -> Any:
+    def sharding(self) -> Sharding:
+        """Which device holds which elements."""
+        if self.placement is not None:
+            return self.placement
         if self._buffer is not None:
-            return buffers.device_of(self._buffer)
-        return self.placement or client.default_device()
+            return SingleDeviceSharding(buffers.device_of(self._buffer))
+        return SingleDeviceSharding(client.default_device())
+
+    @property
+    def device(self) -> Any:
+        """The device that holds this array; of several, the sharding."""
+        sharding = self.sharding
+        return sharding if sharding.num_devices > 1 else sharding.flat_devices[0]
 
     def devices(self) -> set[Any]:
         """The devices that hold this array."""
-        return {self.device}
+        return self.sharding.device_set
 
     @property
     def committed(self) -> bool:
-        """Whether the user chose the device of this array."""
+        """Whether the user chose where this array is."""
         return self.placement is not None
 
     def platform(self) -> str:
         """The platform of the device: "cpu" or "gpu"."""
-        return client.device_platform(self.device)
+        return client.device_platform(self.sharding.flat_devices[0])
 
     def to_device(self, device: Any, *, stream: Any = None) -> "ConcreteArray":
-        """The same values on a device, where operations on them will then run.
+        """The same values on a device, or where a sharding says; operations on them
+        will then run there.
 
         Args:
+          device: a device, a ``Sharding``, or a ``PartitionSpec`` for the mesh in
+            force.
           stream: accepted for the array API standard; transfers are put in order
             anyway.
 
         Raises:
-          DeviceError: ``device`` is no device.
+          DeviceError: ``device`` is none of these.
+          ShardingError: the sharding does not fit the array.
         """
-        if not isinstance(device, client.Device):
-            raise DeviceError(
-                f"to_device needs a device, such as covector.devices()[0], but got "
-                f"{device!r}."
-            )
+        placement = as_sharding(device, "to_device")
         self._check_usable()
-        if self._host is not None and client.device_platform(device) == "cpu":
-            return ConcreteArray(self.type, self._host, None, device)
+        target = placement.single
+        if target is None or self.is_spread:
+            moved = self.buffer_over(placement)
+            if moved is self._buffer:
+                moved = moving.copied(moved, self.type, placement)
+            return ConcreteArray(self.type, None, moved, placement)
+        placement.shard_shape(self.shape)
+        if self._host is not None and client.device_platform(target) == "cpu":
+            return ConcreteArray(self.type, self._host, None, placement)
         if self._buffer is None:
-            moved = buffers.put(np.asarray(self._host), device)
+            moved = buffers.put(np.asarray(self._host), target)
         else:
-            moved = buffers.copy_to_device(self._buffer, device, always=True)
-        return ConcreteArray(self.type, None, moved, device)
+            moved = buffers.copy_to_device(self._buffer, target, always=True)
+        return ConcreteArray(self.type, None, moved, placement)
 
     def copy_to_host_async(self) -> None:
         """Begin to bring the values to the host, where reading them will find them.
@@ -152,6 +203,9 @@ class ConcreteArray(Array):
 
     def copy(self) -> "ConcreteArray":
         """The same values in memory of their own."""
+        if self.is_spread:
+            copied = moving.copied(self._buffer, self.type, self.sharding)
+            return ConcreteArray(self.type, None, copied, self.placement)
         if self._buffer is not None and not self.on_host():
             copied = buffers.copy_to_device(self._buffer, self.device, always=True)
             return ConcreteArray(self.type, None, copied, self.placement)
@@ -211,11 +265,23 @@ class ConcreteArray(Array):
     def tobytes(self, order: Any = "C") -> bytes:
         return np.asarray(self.host()).tobytes(order)
 
+    def _only_buffer(self, who: str) -> Any:
+        """The buffer of an array on one device."""
+        sharding = self.sharding
+        if sharding.num_devices > 1:
+            raise DLPackError(
+                f"{who} needs an array on one device, but this one ({self.type}) is "
+                f"over {sharding.num_devices}: {sharding}. Bring it together with "
+                "covector.device_put(x, device), or take a part: "
+                "x.addressable_data(0)."
+            )
+        return self.buffer_over(sharding)
+
     def __dlpack__(self, **kwargs: Any) -> Any:
-        return buffers.to_dlpack(self.buffer(self.device), **kwargs)
+        return buffers.to_dlpack(self._only_buffer("DLPack"), **kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return buffers.dlpack_device(self.device)
+        return buffers.dlpack_device(buffers.device_of(self._only_buffer("DLPack")))
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -223,33 +289,56 @@ class ConcreteArray(Array):
             raise AttributeError(
                 f"an array of type {self.type} on the CPU has no CUDA data"
             )
-        return self.buffer(self.device).__cuda_array_interface__
+        found = self._only_buffer("__cuda_array_interface__")
+        return found.__cuda_array_interface__
 
     def unsafe_buffer_pointer(self) -> int:
         """The address of the values; valid for as long as this array is."""
-        return self.buffer(self.device).unsafe_buffer_pointer()
+        return self._only_buffer("unsafe_buffer_pointer").unsafe_buffer_pointer()
 
     def on_device_size_in_bytes(self) -> int:
-        """The memory that the values take on their device."""
-        return self.buffer(self.device).on_device_size_in_bytes()
+        """The memory that the values take on their devices together."""
+        found = self.buffer_over(self.sharding)
+        return found.on_device_size_in_bytes()
 
     # -- as one of perhaps several parts -----------------------------------------------
 
     @property
     def is_fully_addressable(self) -> bool:
         """Whether this process can read all of the values."""
-        return True
+        return self.sharding.is_fully_addressable
 
     @property
     def is_fully_replicated(self) -> bool:
         """Whether each device that holds the array holds all of it."""
-        return True
+        return self.sharding.is_fully_replicated
 
     @property
     def addressable_shards(self) -> "list[Shard]":
         """The parts that this process can read, with where each is."""
-        whole = tuple([slice(None)] * self.ndim)
-        return [Shard(self.device, whole, 0, self)]
+        self._check_usable()
+        sharding, shape = self.sharding, self.shape
+        indices = sharding.devices_indices_map(shape)
+        part_type = self.type.with_shape(sharding.shard_shape(shape))
+        if sharding.single is None:
+            found = parts.parts(self._buffer, part_type.shape, sharding.memory_kind)
+            data = [
+                ConcreteArray(
+                    part_type,
+                    None,
+                    part,
+                    SingleDeviceSharding(device, memory_kind=sharding.memory_kind),
+                )
+                for device, part in zip(indices, found, strict=True)
+            ]
+        else:
+            data = [self]
+        seen: Counter[str] = Counter()
+        shards = []
+        for (device, index), part in zip(indices.items(), data, strict=True):
+            shards.append(Shard(device, index, seen[str(index)], part))
+            seen[str(index)] += 1
+        return shards
 
     @property
     def global_shards(self) -> "list[Shard]":
@@ -264,7 +353,7 @@ class ConcreteArray(Array):
         if not -len(shards) <= index < len(shards):
             raise AxisError(
                 f"addressable_data({index}) of an array of type {self.type}, which has "
-                f"{len(shards)} part here."
+                f"{len(shards)} {'part' if len(shards) == 1 else 'parts'} here."
             )
         return shards[index].data
 

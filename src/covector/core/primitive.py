@@ -78,6 +78,8 @@ class Primitive(metaclass=Interned):
     effects: Effects = NONE
     #: names of the mesh or vmap axes that this operation communicates over
     axis_names: tuple[Any, ...] = ()
+    #: the mesh whose devices it has to run on
+    mesh: Any = None
     #: elements (operands and results together) up to which NumPy beats a compiled call
     host_limit = 32768
     #: about how many ordinary operations it is compiled to
@@ -253,12 +255,15 @@ class AnyAxis:
 class Plan:
     """What is known of an operation on operands of given types."""
 
-    __slots__ = ("executable", "outs", "small")
+    __slots__ = ("executable", "meshes", "outs", "small")
 
     def __init__(self, outs: tuple[ArrayType, ...], small: bool) -> None:
         self.outs = outs
         self.small = small
+        #: compiled programs by place
         self.executable: Any = None
+        #: the meshes that the operation names
+        self.meshes: Any = ()
 
 
 class Linear:

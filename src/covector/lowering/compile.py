@@ -1,7 +1,7 @@
 """From a program to something that runs: lower, compile, and call with arrays.
 
 ``Compiled`` is the end of every path to XLA: of ``jit``, and of eager operations that
-are too large for NumPy.
+are too large for NumPy. ``SpreadCompiled`` is the same over the devices of a mesh.
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,11 @@ from covector.core.array import ConcreteArray
 from covector.core.effects import Effect
 from covector.core.jaxpr import Equation, Jaxpr, Var, used_inputs
 from covector.core.primitive import Primitive
+from covector.core.sharding.mesh import Mesh
+from covector.core.sharding.shardings import NamedSharding, Tiles, with_tiles
 from covector.core.types import ArrayType
 from covector.lowering import hlo, module, tokens
+from covector.lowering.places import Place, Spread
 from covector.runtime import client, executable
 
 
@@ -23,24 +26,41 @@ class Lowered:
         self,
         jaxpr: Jaxpr,
         name: str,
-        device: Any,
+        place: Place,
         donated: Sequence[bool] = (),
         keep_unused: bool = False,
+        results: Sequence[NamedSharding | None] = (),
     ) -> None:
         self.jaxpr = jaxpr
-        self.device = device
+        self.place = place
+        #: how results are to be divided, where the place is a mesh
+        self.results = results or [None] * len(jaxpr.outputs)
         #: positions of the inputs that are passed on
         self.kept = [i for i, u in enumerate(used_inputs(jaxpr)) if u or keep_unused]
         inputs = [jaxpr.inputs[i] for i in self.kept]
         program = Jaxpr(inputs, jaxpr.equations, jaxpr.outputs, jaxpr.name)
         program = tokens.ordered(program)
+        spread = None
+        if isinstance(place, Spread):
+            kept = tuple([place.shardings[i] for i in self.kept])
+            spread = Spread(place.mesh, kept)
+        self.spread = spread
         with hlo.building():
             self.module = module.lower_module(
                 program,
                 name,
-                client.device_platform(device),
+                client.device_platform(self.devices[0]),
                 [donated[i] for i in self.kept] if donated else (),
+                spread,
+                results,
             )
+
+    @property
+    def devices(self) -> tuple[Any, ...]:
+        """The devices that it runs on, in the order of its partitions."""
+        if isinstance(self.place, Spread):
+            return self.place.mesh.flat_devices
+        return (self.place,)
 
     def compile(self, options: dict[str, Any] | None = None) -> "Compiled":
         outputs = [(t.shape, t.storage) for t in self.jaxpr.out_types]
@@ -48,7 +68,7 @@ class Lowered:
         if functions:
             made = executable.compile_with_callbacks(
                 module_,
-                self.device,
+                self.devices,
                 functions,
                 outputs=outputs,
                 options=options,
@@ -56,9 +76,9 @@ class Lowered:
             )
         else:
             made = executable.compile_module(
-                module_, self.device, options=options, outputs=outputs
+                module_, self.devices, options=options, outputs=outputs
             )
-        return Compiled(self, made)
+        return (Compiled if self.spread is None else SpreadCompiled)(self, made)
 
     def text(self, debug_info: bool = False) -> str:
         with hlo.building():
@@ -71,7 +91,7 @@ class Compiled:
     def __init__(self, lowered: Lowered, made: Any) -> None:
         self.lowered = lowered
         self.executable = made
-        self.device = lowered.device
+        self.device = lowered.devices[0]
         self._run = made.execute
         self._types = lowered.jaxpr.out_types
         #: positions of the arguments that are passed on; None for all of them
@@ -122,20 +142,94 @@ class Compiled:
         return quick
 
 
-def compile_program(jaxpr: Jaxpr, device: Any) -> Compiled:
-    """The compiled form of a program on a device, made once."""
-    return jaxpr.memo(_compile, device)
+class SpreadCompiled(Compiled):
+    """A program that runs on the devices of a mesh: arrays in, arrays out."""
+
+    def __init__(self, lowered: Lowered, made: Any) -> None:
+        super().__init__(lowered, made)
+        mesh, asked = lowered.spread  # type: ignore[misc]
+        kept = [lowered.jaxpr.inputs[i].type.ndim for i in lowered.kept]
+        #: how arguments have to be divided (the compiler may have found that one cannot
+        #: be divided as asked), and how results are
+        self.in_shardings = _named(mesh, made.divided_arguments(kept), asked)
+        self.out_shardings = _named(mesh, made.divided_results(), lowered.results)
+
+    def __call__(
+        self, args: Sequence[ConcreteArray], committed: Any = None
+    ) -> list[Any]:
+        if self._kept is not None:
+            args = [args[i] for i in self._kept]
+        pairs = zip(args, self.in_shardings, strict=True)
+        outs = self._run([a.buffer_over(s) for a, s in pairs])
+        return [
+            ConcreteArray(t, None, b, s)
+            for t, b, s in zip(self._types, outs, self.out_shardings, strict=True)
+        ]
+
+    def bound(
+        self, captured: list[Any], out_tree: Any, donated: list[int], committed: Any
+    ) -> Any:
+        """The quickest call: from leaves divided as the first ones were."""
+        shardings, types, results = self.in_shardings, self._types, self.out_shardings
+        launch, handlers, kept = (
+            self.executable.launch,
+            self.executable.handlers,
+            self._kept,
+        )
+        unflatten = out_tree.unflatten
+
+        def quick(leaves: list[Any]) -> Any:
+            args = captured + leaves if captured else leaves
+            if kept is not None:
+                args = [args[i] for i in kept]
+            outs = launch(
+                [
+                    a._buffer if a.placement is s else a.buffer_over(s)
+                    for a, s in zip(args, shardings)  # noqa: B905  checked when bound
+                ]
+            ).consume_with_handlers(handlers)
+            for i in donated:
+                leaves[i].forget()
+            return unflatten(
+                [
+                    ConcreteArray(t, None, b, s)
+                    for t, b, s in zip(types, outs, results)  # noqa: B905  as above
+                ]
+            )
+
+        return quick
 
 
-def _compile(jaxpr: Jaxpr, device: Any) -> Compiled:
-    return Lowered(jaxpr, f"jit_{jaxpr.name or 'program'}", device).compile()
+def _named(
+    mesh: Mesh, divisions: Sequence[Any], asked: Sequence[NamedSharding | None]
+) -> list[NamedSharding]:
+    """Shardings that divide like this; those that were asked for, where they do."""
+    found = []
+    for (counts, places), wanted in zip(divisions, asked, strict=True):
+        tiles = Tiles(counts, places)
+        if wanted is not None and wanted.tiles(len(counts)) == tiles:
+            found.append(wanted)
+            continue
+        named = with_tiles(mesh, tiles)
+        assert named is not None, f"a division that {mesh} has no axes for: {tiles}"
+        found.append(named)
+    return found
+
+
+def compile_program(jaxpr: Jaxpr, place: Place) -> Compiled:
+    """The compiled form of a program at a place, made once."""
+    return jaxpr.memo(_compile, place)
+
+
+def _compile(jaxpr: Jaxpr, place: Place) -> Compiled:
+    return Lowered(jaxpr, f"jit_{jaxpr.name or 'program'}", place).compile()
 
 
 def compile_operation(
-    op: Primitive, types: Sequence[ArrayType], device: Any
+    op: Primitive, types: Sequence[ArrayType], place: Place
 ) -> Compiled:
     """One operation as a program of its own."""
     inputs = [Var(t) for t in types]
     outputs = [Var(t) for t in op.plan(tuple(types)).outs]
     jaxpr = Jaxpr(inputs, [Equation(op, inputs, outputs, None)], outputs, op.name)
-    return Lowered(jaxpr, f"eager_{op.name}", device).compile()
+    return Lowered(jaxpr, f"eager_{op.name}", place).compile()

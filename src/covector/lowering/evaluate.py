@@ -14,14 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from covector import options
 from covector.core.array import ConcreteArray
 from covector.core.convert import as_array
 from covector.core.primitive import Plan, Primitive
 from covector.core.trace import Trace, Tracer, check_scope
-from covector.errors import DeviceMismatch
 from covector.lowering.compile import compile_operation
-from covector.runtime import client
+from covector.lowering.places import Spread, common_place, meshes_named
 
 
 class _Quiet(threading.local):
@@ -66,13 +64,15 @@ class EvalTrace(Trace):
             if op.evaluate is not None:
                 return op.evaluate(*args)
             return evaluate_compiled(op, plan, args)
+        if committed is not None:
+            place, committed = common_place(args, op.name)
+            if type(place) is Spread:
+                return evaluate_compiled(op, plan, args)
         for i, host in enumerate(hosts):
             if host is None:
                 if not args[i].on_host():
                     return evaluate_compiled(op, plan, args)
                 hosts[i] = args[i].host()
-        if committed is not None:
-            committed = common_device(args, op.name)[1]
         outs = quiet.run(op.on_host, *hosts)
         if op.multiple_results:
             return [
@@ -87,30 +87,16 @@ base = EvalTrace()
 
 
 def evaluate_compiled(op: Primitive, plan: Plan, args: Sequence[Any]) -> Sequence[Any]:
-    """``op`` as a compiled program of one operation, on the device of its operands."""
-    device, committed = common_device(args, op.name)
+    """``op`` as a compiled program of one operation, where its operands are."""
     if plan.executable is None:
+        plan.meshes = meshes_named(op)
         plan.executable = {}
-    compiled = plan.executable.get(device)
+    place, committed = common_place(args, op.name, plan.meshes)
+    compiled = plan.executable.get(place)
     if compiled is None:
-        compiled = compile_operation(op, [a.type for a in args], device)
-        plan.executable[device] = compiled
+        compiled = compile_operation(op, [a.type for a in args], place)
+        plan.executable[place] = compiled
     return compiled(args, committed)
-
-
-def common_device(args: Sequence[ConcreteArray], who: str) -> tuple[Any, Any]:
-    """Where to run on these operands, and the device the user chose, if any."""
-    chosen = {a.placement for a in args if a.placement is not None}
-    if len(chosen) > 1:
-        raise DeviceMismatch(
-            f"{who} needs operands on one device, but they were put on "
-            f"{', '.join(sorted(map(str, chosen)))}. Bring them together with "
-            "covector.device_put."
-        )
-    if chosen:
-        (device,) = chosen
-        return device, device
-    return options.current().default_device or client.default_device(), None
 
 
 def _concrete(a: Any, op: Primitive) -> Any:

@@ -180,6 +180,17 @@ class Module:
         block = op.regions[0].blocks.append(*in_types, arg_locs=[_unknown] * len(ins))
         return Function(unique, op, block)
 
+    def over_mesh(self, mesh: str, partitions: int) -> None:
+        """Make it a module for the devices of a mesh, in its MLIR spelling."""
+        count = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), partitions)
+        self.module.operation.attributes["mhlo.num_partitions"] = count
+        ir.Operation.create(
+            "sdy.mesh",
+            attributes={"sym_name": ir.StringAttr.get("mesh"), "mesh": attribute(mesh)},
+            loc=_unknown,
+            ip=ir.InsertionPoint.at_block_begin(self.module.body),
+        )
+
     def verify(self) -> None:
         """Raise what MLIR finds wrong with the module; that is a bug of covector."""
         self.module.operation.verify()
@@ -202,12 +213,17 @@ class Function:
 
     def argument_attributes(self, attributes: Sequence[dict[str, str]]) -> None:
         """Attributes of the arguments, such as donation, in their MLIR spelling."""
-        self.op.attributes["arg_attrs"] = ir.ArrayAttr.get(
-            [
-                ir.DictAttr.get({k: attribute(v) for k, v in a.items()})
-                for a in attributes
-            ]
-        )
+        self.op.attributes["arg_attrs"] = _each(attributes)
+
+    def result_attributes(self, attributes: Sequence[dict[str, str]]) -> None:
+        """Attributes of the results, such as shardings."""
+        self.op.attributes["res_attrs"] = _each(attributes)
+
+
+def _each(attributes: Sequence[dict[str, str]]) -> ir.Attribute:
+    return ir.ArrayAttr.get(
+        [ir.DictAttr.get({k: attribute(v) for k, v in a.items()}) for a in attributes]
+    )
 
 
 def fill_region(

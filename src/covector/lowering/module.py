@@ -13,10 +13,13 @@ import numpy as np
 
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Equation, Jaxpr, Var
+from covector.core.sharding.mesh import Mesh
+from covector.core.sharding.shardings import NamedSharding
 from covector.core.staging import stage
 from covector.core.types import ArrayType
-from covector.lowering import hlo
+from covector.lowering import hlo, sharding
 from covector.lowering.hlo import Value
+from covector.lowering.places import Spread
 
 #: operations from which a function that is called more than once is compiled by itself
 SEPARATE_FROM = 8
@@ -209,9 +212,13 @@ def _attribute(value: Any) -> Any:
 class ModuleLowering:
     """A module under construction, and the functions it has so far."""
 
-    def __init__(self, name: str, platform: str) -> None:
+    def __init__(self, name: str, platform: str, over: Mesh | None = None) -> None:
         self.platform = platform
         self.module = hlo.Module(name)
+        #: the mesh whose devices run the module; None for one device
+        self.over = over
+        if over is not None:
+            self.module.over_mesh(sharding.mesh_text(over), over.size)
         #: the mesh whose devices run what is being lowered, inside of a shard_map
         self.mesh: Any = None
         #: how many operations between devices there are; each has a number of its own
@@ -263,15 +270,34 @@ class ModuleLowering:
 
 
 def lower_module(
-    jaxpr: Jaxpr, name: str, platform: str, donated: Sequence[bool] = ()
+    jaxpr: Jaxpr,
+    name: str,
+    platform: str,
+    donated: Sequence[bool] = (),
+    spread: Spread | None = None,
+    results: Sequence[NamedSharding | None] = (),
 ) -> hlo.Module:
-    """The StableHLO module of a program, verified."""
-    lowering = ModuleLowering(name, platform)
+    """The StableHLO module of a program, verified.
+
+    Args:
+      spread: the mesh it is to run on, and how the inputs are divided; None for one
+        device.
+      results: how the outputs are to be divided, None where the compiler decides.
+    """
+    lowering = ModuleLowering(name, platform, spread and spread.mesh)
     main = lowering.function(jaxpr, "main", public=True)
-    if any(donated):
-        main.argument_attributes(
-            [{"jax.buffer_donor": "true"} if d else {} for d in donated]
+    attributes = [{"jax.buffer_donor": "true"} if d else {} for d in donated]
+    if spread is not None:
+        ranks = [t.ndim for t in jaxpr.in_types]
+        divided = sharding.attributes(spread.shardings, ranks)
+        given = attributes or [{}] * len(ranks)
+        attributes = [a | b for a, b in zip(given, divided, strict=True)]
+        ranks = [t.ndim for t in jaxpr.out_types]
+        main.result_attributes(
+            sharding.attributes(results or [None] * len(ranks), ranks)
         )
+    if any(attributes):
+        main.argument_attributes(attributes)
     lowering.separate_repeated_calls()
     lowering.module.verify()
     return lowering.module

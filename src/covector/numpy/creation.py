@@ -15,6 +15,7 @@ from covector.core.array import ConcreteArray, from_host
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar, type_of
 from covector.core.primitive import Primitive
+from covector.core.sharding.shardings import SingleDeviceSharding
 from covector.core.staging import KNOWN_LIMIT
 from covector.core.trace import current
 from covector.core.types import ArrayType, Shape
@@ -364,7 +365,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     values = buffers.from_dlpack(x)
     if not isinstance(values, np.ndarray):
         type_ = ArrayType(tuple(values.shape), values.dtype)
-        out = ConcreteArray(type_, None, values, buffers.device_of(values))
+        place = SingleDeviceSharding(buffers.device_of(values))
+        out = ConcreteArray(type_, None, values, place)
         return _placed(out.copy() if copy else out, device, None)
     to = asked_dtype(values.dtype)
     if copy or to != values.dtype:

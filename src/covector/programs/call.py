@@ -12,7 +12,7 @@ from covector.core.primitive import Linear, Primitive, operation
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying, of_programs
 from covector.lowering.compile import compile_program
-from covector.lowering.evaluate import common_device
+from covector.lowering.places import common_place, meshes_of
 from covector.lowering.tokens import with_token
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.linearize import linearize_jaxpr
@@ -44,8 +44,9 @@ class Call(Primitive):
         return self.jaxpr.out_types
 
     def evaluate(self, *args: Any) -> Sequence[Any]:
-        device, committed = common_device(args, self.jaxpr.name or "a program")
-        return compile_program(self.jaxpr, device)(args, committed)
+        who = self.jaxpr.name or "a program"
+        place, committed = common_place(args, who, self.jaxpr.memo(meshes_of))
+        return compile_program(self.jaxpr, place)(args, committed)
 
     def linearize(self, active: Any, *primals: Any) -> Any:
         split = self.jaxpr.memo(linearize_jaxpr, tuple(active))

@@ -26,7 +26,8 @@ from covector.core.staging import stage
 from covector.core.trace import Tracer, check_scope, current
 from covector.errors import DeletedArrayError, StaticArgumentError
 from covector.lowering.compile import Compiled, Lowered
-from covector.lowering.evaluate import base, common_device
+from covector.lowering.evaluate import base
+from covector.lowering.places import Place, common_place, meshes_of
 from covector.programs import recompiles, shared, stages
 from covector.programs.arguments import JitSpec, Signature, static_places
 from covector.programs.call import call
@@ -39,7 +40,7 @@ from covector.tree.registry import registry
 #: straight to C++: on the way of every call
 flatten = registry.flatten
 type_of = operator.attrgetter("type")
-chosen_device = operator.attrgetter("placement")
+placement_of = operator.attrgetter("placement")
 
 
 class Caches:
@@ -47,7 +48,7 @@ class Caches:
 
     def __init__(self) -> None:
         self.programs: dict[tuple, Program] = {}
-        #: straight from (tree, types, options, device chosen by the user) to the call
+        #: straight from (tree, types, options, placements) to the call
         self.quick: dict[tuple, Callable[[list[Any]], Any]] = {}
         #: the key and the call of the one before
         self.last: tuple[Any, Any, Any, Any] = (None, None, None, None)
@@ -93,9 +94,9 @@ class Jitted:
         try:
             leaves, in_tree = flatten((args, kwargs) if kwargs else args)
             types = tuple(map(type_of, leaves))
-            if any(map(chosen_device, leaves)):
-                _, chosen = common_device(leaves, self.who)
-                key = in_tree, types, options.current(), chosen
+            if any(map(placement_of, leaves)):
+                placements = tuple(map(placement_of, leaves))
+                key = in_tree, types, options.current(), placements
                 return self._caches.quick[key](leaves)
             # Most calls are like the one before, and comparing is cheaper than hashing.
             last_tree, last_types, last_options, quick = self._caches.last
@@ -128,8 +129,8 @@ class Jitted:
         if places:
             self._check_donated(places, signature)
         everything = program.captured + signature.leaves
-        device, committed = common_device(everything, self.who)
-        compiled = self._compiled(program, device)
+        place, committed = common_place(everything, self.who, program.meshes)
+        compiled = self._compiled(program, place)
         given = everything
         if now.checks_values:
             count = len(program.captured)
@@ -141,7 +142,8 @@ class Jitted:
         elif self._simple:
             quick_tree = flatten((args, kwargs) if kwargs else args)[1]
             types = tuple([x.type for x in signature.leaves])
-            chosen = committed if any(map(chosen_device, signature.leaves)) else None
+            placements = tuple(map(placement_of, signature.leaves))
+            chosen = placements if any(placements) else None
             quick_key = quick_tree, types, now, chosen
             if quick_key not in self._caches.quick:
                 self._caches.quick[quick_key] = compiled.bound(
@@ -179,7 +181,7 @@ class Jitted:
             out_tree=program.out_tree,
             captured=program.captured,
             donated=program.donated,
-            device=common_device(known, self.who)[0],
+            place=common_place(known, self.who, program.meshes)[0],
             fun_name=self.__name__,
             who=self.who,
             keep_unused=self.spec.keep_unused,
@@ -275,29 +277,36 @@ class Jitted:
             staged = stage(flat, types, self.__name__)
             written(staged.jaxpr)
         donated = self.spec.donated_leaves(self.fun, signature)
-        program = Program(staged.jaxpr, staged.captured, flat.out_tree, donated, {})
+        program = Program(
+            staged.jaxpr,
+            staged.captured,
+            flat.out_tree,
+            donated,
+            {},
+            staged.jaxpr.memo(meshes_of),
+        )
         if said is not None and all(
             [type(x) is ConcreteArray for x in staged.captured]
         ):
             shared.keep(shared_key, program)
         return program
 
-    def _compiled(self, program: Program, device: Any) -> Compiled:
-        found = program.compiled.get(device)
+    def _compiled(self, program: Program, place: Place) -> Compiled:
+        found = program.compiled.get(place)
         if found is not None:
             return found
         if program.compiled:
-            recompiles.refuse_device(self.who, next(iter(program.compiled)), device)
+            recompiles.refuse_device(self.who, next(iter(program.compiled)), place)
         donated = (*[False] * len(program.captured), *program.donated)
         lowered = Lowered(
             program.jaxpr,
             f"jit_{self.__name__}",
-            device,
+            place,
             donated,
             self.spec.keep_unused,
         )
         made = lowered.compile(dict(self.spec.compiler_options))
-        return program.compiled.setdefault(device, made)
+        return program.compiled.setdefault(place, made)
 
     def clear_cache(self) -> None:
         """Forget all programs: the next call traces and compiles again."""

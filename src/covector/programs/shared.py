@@ -13,19 +13,22 @@ from typing import Any, NamedTuple
 
 from covector.core.jaxpr import Jaxpr
 from covector.lowering.compile import Compiled
+from covector.lowering.places import Meshes
 
 #: programs that are remembered, the most recently used ones
 _CAPACITY = 1024
 
 
 class Program(NamedTuple):
-    """A traced function for one signature, and what it was compiled to, by device."""
+    """A traced function for one signature, and what it was compiled to, by place."""
 
     jaxpr: Jaxpr
     captured: list[Any]
     out_tree: Any
     donated: tuple[bool, ...]
     compiled: dict[Any, Compiled]
+    #: those that its operations name
+    meshes: Meshes
 
     @property
     def donated_places(self) -> list[int]:

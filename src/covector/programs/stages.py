@@ -19,7 +19,8 @@ from covector.core.jaxpr import Jaxpr
 from covector.core.trace import current
 from covector.errors import DeviceMismatch, TreeMismatch, TypeMismatch
 from covector.lowering import compile as lowering
-from covector.lowering.evaluate import base, common_device
+from covector.lowering.evaluate import base
+from covector.lowering.places import common_place, meshes_of
 from covector.programs.call import call
 
 
@@ -41,7 +42,7 @@ def struct(type: Any) -> ShapeDtypeStruct:
 class Traced:
     """A traced function: its program, for arguments of certain types.
 
-    ``device`` is where it will run: that of the arguments, if the user chose one.
+    ``place`` is where it will run: where the arguments are, if the user chose that.
     """
 
     jaxpr: Jaxpr
@@ -49,7 +50,7 @@ class Traced:
     out_tree: Any
     captured: list[Any] = field(repr=False)
     donated: tuple[bool, ...] = field(repr=False)
-    device: Any
+    place: Any
     fun_name: str
     who: str = field(repr=False)
     keep_unused: bool = field(default=False, repr=False)
@@ -74,9 +75,7 @@ class Traced:
         """The StableHLO of the program."""
         donated = (*[False] * len(self.captured), *self.donated)
         name = f"jit_{self.fun_name}"
-        made = lowering.Lowered(
-            self.jaxpr, name, self.device, donated, self.keep_unused
-        )
+        made = lowering.Lowered(self.jaxpr, name, self.place, donated, self.keep_unused)
         return Lowered(self, made)
 
 
@@ -193,18 +192,26 @@ class Compiled:
         if current.trace is not base:
             outs = call(traced.jaxpr)(*everything)
         else:
-            _, committed = common_device(everything, traced.who)
-            if committed not in (None, traced.device):
-                raise DeviceMismatch(
-                    f"the compiled {traced.who} runs on {traced.device}, but an "
-                    f"argument was put on {committed}. Lower it again for that device, "
-                    "or move the argument with covector.device_put."
-                )
+            committed = self._check_place(everything)
             outs = self._compiled(everything, committed)
             for x, donated in zip(operands, traced.donated, strict=True):
                 if donated:
                     x.forget()
         return traced.out_tree.unflatten(outs)
+
+    def _check_place(self, everything: Any) -> Any:
+        """The placement of results, for arguments that are where they should be."""
+        traced = self._traced
+        meshes = traced.jaxpr.memo(meshes_of)
+        place, committed = common_place(everything, traced.who, meshes)
+        chosen = any([x.placement is not None for x in everything])
+        if chosen and place != traced.place:
+            raise DeviceMismatch(
+                f"the compiled {traced.who} runs on {traced.place}, but an argument "
+                f"was put on {place}. Lower it again for that device, or move the "
+                "argument with covector.device_put."
+            )
+        return committed
 
     def _argument(self, x: Any, type: Any, i: int) -> Any:
         x = x if isinstance(x, Array) else as_array(x, self._traced.who)

@@ -1,10 +1,13 @@
-"""Executables: StableHLO compiled for a device, and run.
+"""Executables: StableHLO compiled for a device or several, and run.
 
 An ``Executable`` is made once and called many times, so all that a call needs is
 prepared
 beforehand: a result handler per output, and the two calls of jaxlib in one closure. A
 call checks nothing. jaxlib compares arguments by their size in bytes only, so whoever
 calls answers for shapes, dtypes and devices.
+
+A program for several devices has one *partition* on each: partition k runs on device k,
+on its parts of the arguments. Shardy divides it, as attributes of the module say.
 """
 
 import io
@@ -18,7 +21,7 @@ from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 from jaxlib.mlir.passmanager import PassManager
 
 from covector.errors import DeviceError
-from covector.runtime import client, host_calls
+from covector.runtime import client, host_calls, parts
 from covector.runtime.buffers import (
     Buffer,
     JaxlibError,
@@ -32,6 +35,8 @@ from covector.runtime.host_calls import HostCallFailed
 
 Outputs: TypeAlias = Sequence[tuple[tuple[int, ...], Any]]
 Options: TypeAlias = Mapping[str, object]
+#: a device, or the devices of the partitions in order
+Where: TypeAlias = client.Device | tuple[client.Device, ...]
 
 # jaxlib 0.11 dropped the last argument, which skips the checks of a result.
 _HANDLER_FLAGS = (True,) if xc._version >= 480 else (True, True)
@@ -51,7 +56,7 @@ DEFAULT_OPTIONS: dict[str, dict[str, object]] = {
 
 
 class Executable:
-    """A program compiled for one device.
+    """A program compiled for one device, or one partition for each of several.
 
     ``execute`` runs it: a sequence of buffers in, a list of buffers out. ``launch`` and
     ``handlers`` are its two halves,
@@ -62,7 +67,7 @@ class Executable:
     __slots__ = (
         "__weakref__",
         "_loaded",
-        "device",
+        "devices",
         "execute",
         "handlers",
         "launch",
@@ -74,20 +79,40 @@ class Executable:
     def __init__(
         self,
         loaded: xc.LoadedExecutable,
-        device: client.Device,
+        where: Where,
         outputs: Outputs,
         launch: Callable[..., Any] | None = None,
     ) -> None:
         self._loaded = loaded
-        self.device = device
+        self.devices = _devices(where)
         self.outputs = [describe(shape, np.dtype(dtype)) for shape, dtype in outputs]
-        sharding, _ = placement(device)
         self.handlers = [
-            xc.array_result_handler(output, sharding, *_HANDLER_FLAGS)
-            for output in self.outputs
+            xc.array_result_handler(output, layout, *_HANDLER_FLAGS)
+            for output, layout in zip(self.outputs, self._layouts(), strict=True)
         ]
         self.launch = launch or loaded.execute_sharded
         self.execute = _prepared_call(self.launch, self.handlers)
+
+    def _layouts(self) -> list[parts.Layout]:
+        if len(self.devices) == 1:
+            return [placement(self.devices[0])[0]] * len(self.outputs)
+        return [
+            parts.layout(self.devices, division, None)
+            for division in self.divided_results()
+        ]
+
+    def divided_arguments(self, ranks: Sequence[int]) -> list[parts.Division]:
+        """How arguments, of these ranks, are to be divided over the devices."""
+        given = self._loaded.get_parameter_shardings() or [None] * len(ranks)
+        pairs = zip(given, ranks, strict=True)
+        return [parts.division(s, rank, len(self.devices)) for s, rank in pairs]
+
+    def divided_results(self) -> list[parts.Division]:
+        """How results are divided over the devices."""
+        made = self._loaded.get_output_shardings() or [None] * len(self.outputs)
+        ranks = [len(output.shape) for output in self.outputs]
+        pairs = zip(made, ranks, strict=True)
+        return [parts.division(s, rank, len(self.devices)) for s, rank in pairs]
 
     @property
     def fingerprint(self) -> str:
@@ -132,7 +157,7 @@ def _prepared_call(
 
 def compile_module(
     module: ir.Module | str,
-    device: client.Device,
+    where: Where,
     *,
     outputs: Outputs,
     options: Options | None = None,
@@ -142,7 +167,7 @@ def compile_module(
 
     Args:
       module: its entry is a public ``@main``; it stays as it is.
-      device: where it will run.
+      where: the device; or several, with a partition on each.
       outputs: shape and dtype of each result.
       options: fields of XLA's DebugOptions by name, before our own defaults.
       donated: positions of arguments whose memory the program may use for results of
@@ -152,18 +177,19 @@ def compile_module(
       DeviceError: XLA cannot compile the module; with XLA's words.
     """
     module = _donating(_parsed(module), donated)
-    compile_options = _compile_options(device, options)
-    entry = Entry(_content(module), compile_options, [device])
+    devices = _devices(where)
+    compile_options = _compile_options(devices, options)
+    entry = Entry(_content(module), compile_options, devices)
     loaded = entry.find()
     if loaded is None:
-        loaded = _compile(module, device, compile_options)
+        loaded = _compile(module, devices, compile_options)
         entry.keep(loaded)
-    return Executable(loaded, device, outputs)
+    return Executable(loaded, devices, outputs)
 
 
 def compile_with_callbacks(  # noqa: PLR0913  what to compile, for what, and how
     module: ir.Module | str,
-    device: client.Device,
+    where: Where,
     callbacks: Sequence[Callable[..., Any]],
     *,
     outputs: Outputs,
@@ -177,54 +203,64 @@ def compile_with_callbacks(  # noqa: PLR0913  what to compile, for what, and how
     ``launch`` raises it as ``HostCallFailed``. An ``ordered`` program starts when those
     before it are done.
     """
-    compile_options = _compile_options(device, options)
+    devices = _devices(where)
+    compile_options = _compile_options(devices, options)
     functions = [host_calls.guarded(function) for function in callbacks]
-    loaded = _compile(_parsed(module), device, compile_options, functions)
+    loaded = _compile(_parsed(module), devices, compile_options, functions)
     launch = host_calls.watched(
-        loaded.execute_sharded, client.runs_inline(device), ordered
+        loaded.execute_sharded,
+        len(devices) == 1 and client.runs_inline(devices[0]),
+        ordered,
     )
-    return Executable(loaded, device, outputs, launch)
+    return Executable(loaded, devices, outputs, launch)
 
 
-def load_executable(
-    serialized: bytes, device: client.Device, outputs: Outputs
-) -> Executable:
+def load_executable(serialized: bytes, where: Where, outputs: Outputs) -> Executable:
     """The executable of which ``serialize`` made these bytes.
 
     They hold machine code for the kind of device that it was compiled for.
     """
+    devices = _devices(where)
     try:
-        loaded = device.client.deserialize_executable(
-            serialized, xc.DeviceList((device,)), None
+        loaded = devices[0].client.deserialize_executable(
+            serialized, xc.DeviceList(devices), None
         )
     except JaxlibError as error:
         raise DeviceError(f"these bytes are not an executable: {error}") from None
-    return Executable(loaded, device, outputs)
+    return Executable(loaded, devices, outputs)
+
+
+def _devices(where: Where) -> tuple[client.Device, ...]:
+    return where if isinstance(where, tuple) else (where,)
 
 
 def _compile_options(
-    device: client.Device, options: Options | None
+    devices: tuple[client.Device, ...], options: Options | None
 ) -> xc.CompileOptions:
-    ours = DEFAULT_OPTIONS.get(client.device_platform(device), {})
+    ours = DEFAULT_OPTIONS.get(client.device_platform(devices[0]), {})
     made = xc.CompileOptions()
-    made.num_replicas = made.num_partitions = 1
+    made.num_replicas, made.num_partitions = 1, len(devices)
     made.device_assignment = xc.DeviceAssignment.create(
-        np.array([[device.id]], np.int32)
+        np.array([[device.id for device in devices]], np.int32)
     )
+    if len(devices) > 1:
+        build = made.executable_build_options
+        build.use_spmd_partitioning = build.use_shardy_partitioner = True
+        # Results that the module says nothing of are divided as the compiler likes.
+        build.allow_spmd_sharding_propagation_to_output = [True]
     made.env_option_overrides = list({**ours, **(options or {})}.items())
     return made
 
 
 def _compile(
     module: ir.Module,
-    device: client.Device,
+    devices: tuple[client.Device, ...],
     options: xc.CompileOptions,
     callbacks: Sequence[Callable[..., Any]] = (),
 ) -> xc.LoadedExecutable:
-    on_device = xc.DeviceList((device,))
     try:
-        return device.client.compile_and_load(
-            module, on_device, options, list(callbacks)
+        return devices[0].client.compile_and_load(
+            module, xc.DeviceList(devices), options, list(callbacks)
         )
     except JaxlibError as error:
         raise DeviceError(f"XLA cannot compile this program: {error}") from error

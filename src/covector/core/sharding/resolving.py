@@ -1,0 +1,62 @@
+"""From what users name as a place (a device, a sharding, a spec) to a sharding."""
+
+from typing import Any
+
+from covector import options
+from covector.core.sharding.mesh import Mesh
+from covector.core.sharding.shardings import (
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+)
+from covector.core.sharding.spec import PartitionSpec
+from covector.errors import DeviceError, ShardingError
+from covector.runtime import client
+
+
+def as_sharding(place: Any, who: str) -> Sharding:
+    """The sharding that ``place`` means; a spec is for the mesh in force.
+
+    Raises:
+      DeviceError: it is no device, sharding or spec.
+      ShardingError: it is a spec, and no mesh is in force.
+    """
+    if isinstance(place, Sharding):
+        return place
+    if isinstance(place, client.Device):
+        return SingleDeviceSharding(place)
+    if isinstance(place, PartitionSpec):
+        return with_mesh(place, who)
+    raise DeviceError(
+        f"{who} needs a device, such as covector.devices()[0], a Sharding, or a "
+        f"PartitionSpec, but got {place!r} of type {type(place).__name__}."
+    )
+
+
+def with_mesh(spec: PartitionSpec, who: str) -> NamedSharding:
+    """A spec for the mesh in force."""
+    mesh = options.current().mesh
+    if mesh is None:
+        raise ShardingError(
+            f"{who} got {spec} and no mesh is in force, so its names mean nothing. Put "
+            "one in force, with covector.set_mesh(mesh):, or pass a sharding: "
+            f"NamedSharding(mesh, {spec})."
+        )
+    return NamedSharding(mesh, spec)
+
+
+def is_sharding_like(x: Any) -> bool:
+    """Whether ``x`` says where one array is to be; such are leaves in trees."""
+    return isinstance(x, Sharding | PartitionSpec | client.Device)
+
+
+def on_devices(sharding: NamedSharding, mesh: Mesh) -> NamedSharding:
+    """A sharding over an abstract mesh, over ``mesh``, whose axes are the same."""
+    if sharding.flat_devices:
+        return sharding
+    if sharding.mesh.shape_tuple != mesh.shape_tuple:
+        raise ShardingError(
+            f"{sharding} is over a mesh without devices, whose axes are not those of "
+            f"the mesh of the arguments, {mesh}."
+        )
+    return NamedSharding(mesh, sharding.spec)

@@ -1,0 +1,449 @@
+"""``Sharding``: which device holds which elements of an array.
+
+    NamedSharding(mesh, P('x', None))      rows over the devices along x
+    SingleDeviceSharding(device)           all on one device
+
+A sharding holds for arrays of any shape that it fits. What it says is worked out as
+*tiles*: into how many parts each axis is divided, and which part each device holds. All
+parts have the same shape. Shardings are interned: equal ones are one object.
+"""
+
+import math
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from covector.core.sharding.mesh import AbstractMesh, Mesh
+from covector.core.sharding.spec import AxisPart, PartitionSpec
+from covector.errors import ShardingError
+from covector.runtime import client, parts
+
+Index = tuple[slice, ...]
+Shape = tuple[int, ...]
+
+
+class Tiles(NamedTuple):
+    """How the axes of an array are divided."""
+
+    #: into how many parts each axis is divided
+    counts: Shape
+    #: which part along each axis each device holds, the devices in their order
+    places: tuple[Shape, ...]
+
+
+_interned: dict[tuple, Any] = {}
+
+
+class Sharding:
+    """Which device holds which elements of an array."""
+
+    __slots__ = ("_layouts", "_tiles", "flat_devices", "memory_kind", "single")
+
+    #: the devices, in the order in which programs number them
+    flat_devices: tuple[client.Device, ...]
+    #: the kind of memory, by the name that the devices give it
+    memory_kind: str | None
+    #: the one device, where there is one and the memory is that which programs run on
+    single: client.Device | None
+    _tiles: dict[int, Tiles]
+    _layouts: dict[int, parts.Layout]
+
+    @classmethod
+    def _made(cls, devices: tuple[client.Device, ...], kind: str | None) -> Any:
+        """A new object, with what all shardings know."""
+        made = object.__new__(cls)
+        made.flat_devices, made.memory_kind = devices, kind
+        made._tiles, made._layouts = {}, {}
+        usual = len(devices) == 1 and kind == parts.memory_kind(devices, None)
+        made.single = devices[0] if usual else None
+        return made
+
+    # -- which devices -----------------------------------------------------------------
+
+    @property
+    def num_devices(self) -> int:
+        """How many devices hold a part."""
+        return len(self.flat_devices)
+
+    @property
+    def device_set(self) -> set[client.Device]:
+        """The devices that hold a part."""
+        return set(self.flat_devices)
+
+    @property
+    def addressable_devices(self) -> set[client.Device]:
+        """Those of them that belong to this process."""
+        return {d for d in self.flat_devices if client.is_local(d)}
+
+    @property
+    def has_addressable_devices(self) -> bool:
+        return bool(self.addressable_devices)
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process can read all parts."""
+        return all(map(client.is_local, self.flat_devices))
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device holds the whole array."""
+        raise NotImplementedError
+
+    @property
+    def whole(self) -> "Sharding":
+        """Nothing divided, over the same devices, in the memory that programs use."""
+        raise NotImplementedError
+
+    # -- which elements ----------------------------------------------------------------
+
+    def tiles(self, ndim: int) -> Tiles:
+        """How an array of so many axes is divided."""
+        found = self._tiles.get(ndim)
+        if found is None:
+            found = self._tiles[ndim] = self._work_out(ndim)
+        return found
+
+    def _work_out(self, ndim: int) -> Tiles:
+        raise NotImplementedError
+
+    def layout(self, ndim: int) -> parts.Layout:
+        """The same, as the runtime is told of it."""
+        found = self._layouts.get(ndim)
+        if found is None:
+            found = parts.layout(self.flat_devices, self.tiles(ndim), self.memory_kind)
+            self._layouts[ndim] = found
+        return found
+
+    def shard_shape(self, global_shape: Shape) -> Shape:
+        """The shape of each part of an array of this shape.
+
+        Raises:
+          ShardingError: the array has fewer axes than the spec, or a length cannot be
+            divided evenly.
+        """
+        counts = self.tiles(len(global_shape)).counts
+        for axis, (length, count) in enumerate(zip(global_shape, counts, strict=True)):
+            if length % count:
+                more = count - length % count
+                raise ShardingError(
+                    f"{self} divides axis {axis} of an array of shape {global_shape} "
+                    f"into {count} parts, but its length {length} is not a multiple of "
+                    f"{count}. Pad the axis by {more}, to {length + more}, with "
+                    "covector.numpy.pad, or divide another axis."
+                )
+        return tuple([n // c for n, c in zip(global_shape, counts, strict=True)])
+
+    def devices_indices_map(self, global_shape: Shape) -> Mapping[Any, Index]:
+        """The elements that each device holds, of an array of this shape."""
+        shape = tuple(global_shape)
+        part = self.shard_shape(shape)
+        return {
+            device: tuple(
+                [
+                    slice(None) if p == n else slice(k * p, (k + 1) * p)
+                    for k, p, n in zip(place, part, shape, strict=True)
+                ]
+            )
+            for device, place in zip(
+                self.flat_devices, self.tiles(len(shape)).places, strict=True
+            )
+        }
+
+    def addressable_devices_indices_map(self, global_shape: Shape) -> Mapping[Any, Any]:
+        """``devices_indices_map`` for the devices of this process."""
+        everything = self.devices_indices_map(global_shape)
+        return {d: index for d, index in everything.items() if client.is_local(d)}
+
+    def is_equivalent_to(self, other: Any, ndim: int) -> bool:
+        """Whether the two put the same elements of an array of ``ndim`` axes on the
+        same devices.
+        """
+        if self is other:
+            return True
+        if not isinstance(other, Sharding) or self.memory_kind != other.memory_kind:
+            return False
+        mine, theirs = self.tiles(ndim), other.tiles(ndim)
+        return mine.counts == theirs.counts and dict(
+            zip(self.flat_devices, mine.places, strict=True)
+        ) == dict(zip(other.flat_devices, theirs.places, strict=True))
+
+    def with_memory_kind(self, kind: str) -> "Sharding":
+        """The same in another kind of memory."""
+        raise NotImplementedError
+
+    def __copy__(self) -> "Sharding":
+        return self
+
+    def __deepcopy__(self, memo: dict) -> "Sharding":
+        return self
+
+
+class SingleDeviceSharding(Sharding):
+    """All elements on one device.
+
+    >>> import covector as cv
+    >>> SingleDeviceSharding(cv.devices()[0]).shard_shape((2, 3))
+    (2, 3)
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls, device: client.Device, *, memory_kind: str | None = None
+    ) -> "SingleDeviceSharding":
+        if not isinstance(device, client.Device):
+            raise ShardingError(
+                "SingleDeviceSharding needs a device, such as covector.devices()[0], "
+                f"but got {device!r}."
+            )
+        kind = parts.memory_kind((device,), memory_kind)
+        key = (cls, device, kind)
+        found = _interned.get(key)
+        return found or _interned.setdefault(key, cls._made((device,), kind))
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return True
+
+    @property
+    def whole(self) -> "SingleDeviceSharding":
+        return SingleDeviceSharding(self.flat_devices[0])
+
+    def _work_out(self, ndim: int) -> Tiles:
+        return Tiles((1,) * ndim, ((0,) * ndim,))
+
+    def with_memory_kind(self, kind: str) -> "SingleDeviceSharding":
+        return SingleDeviceSharding(self.flat_devices[0], memory_kind=kind)
+
+    def __reduce__(self) -> tuple:
+        device = self.flat_devices[0]
+        key = client.device_platform(device), device.id, self.memory_kind
+        return (_single_device, key)
+
+    def __repr__(self) -> str:
+        return f"SingleDeviceSharding({self.flat_devices[0]}{_shown_kind(self)})"
+
+
+def _single_device(platform: str, number: int, kind: str) -> SingleDeviceSharding:
+    for device in client.devices(platform):
+        if device.id == number:
+            return SingleDeviceSharding(device, memory_kind=kind)
+    raise ShardingError(f"there is no {platform} device number {number} here.")
+
+
+def make_single_device_sharding(
+    device: Any, *, memory_kind: str | None = None
+) -> SingleDeviceSharding:
+    """``SingleDeviceSharding``, as a function."""
+    return SingleDeviceSharding(device, memory_kind=memory_kind)
+
+
+def _shown_kind(sharding: Sharding) -> str:
+    if not sharding.flat_devices:
+        return ""
+    usual = parts.memory_kind(sharding.flat_devices, None)
+    kind = sharding.memory_kind
+    return "" if kind == usual else f", memory_kind={kind!r}"
+
+
+class NamedSharding(Sharding):
+    """An array divided over the axes of a mesh.
+
+    Args:
+      mesh: a ``Mesh``; an ``AbstractMesh`` where no devices are needed.
+      spec: for each axis of the array, the axes of the mesh that it is divided over.
+      memory_kind: such as "pinned_host"; None for the memory that programs run on.
+
+    Raises:
+      ShardingError: the spec names an axis that the mesh does not have, or one twice.
+
+    >>> import covector as cv
+    >>> NamedSharding(cv.make_mesh((1,), ("x",)), PartitionSpec("x"))
+    NamedSharding(Mesh('x': 1), P('x'))
+    """
+
+    __slots__ = ("mesh", "spec")
+
+    mesh: Mesh | AbstractMesh
+    spec: PartitionSpec
+
+    def __new__(
+        cls,
+        mesh: Mesh | AbstractMesh,
+        spec: PartitionSpec,
+        *,
+        memory_kind: str | None = None,
+    ) -> "NamedSharding":
+        _check(mesh, spec)
+        flat = mesh.flat_devices if isinstance(mesh, Mesh) else ()
+        kind = parts.memory_kind(flat, memory_kind) if flat else memory_kind
+        key = (cls, mesh, spec, kind)
+        found = _interned.get(key)
+        if found is None:
+            found = cls._made(flat, kind)
+            found.mesh, found.spec = mesh, spec
+            found = _interned.setdefault(key, found)
+        return found
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return math.prod(_sizes(self.mesh, self.spec.names())) == 1
+
+    @property
+    def num_devices(self) -> int:
+        return self.mesh.size
+
+    @property
+    def whole(self) -> "NamedSharding":
+        return NamedSharding(self.mesh, PartitionSpec())
+
+    @property
+    def replicated_axes(self) -> frozenset:
+        """The axes of the mesh that no axis of the array is divided over."""
+        return frozenset(self.mesh.axis_names) - frozenset(self.spec.names())
+
+    def check_compatible_aval(self, aval_shape: Shape) -> None:
+        """Raise where an array of this shape has fewer axes than the spec.
+
+        Raises:
+          ShardingError: so it is.
+        """
+        if len(self.spec) > len(aval_shape):
+            raise ShardingError(
+                f"{self} has {len(self.spec)} entries, but here is an array of shape "
+                f"{tuple(aval_shape)}. A spec has at most one entry for each axis."
+            )
+
+    def shard_shape(self, global_shape: Shape) -> Shape:
+        self.check_compatible_aval(global_shape)
+        return super().shard_shape(global_shape)
+
+    def _work_out(self, ndim: int) -> Tiles:
+        axes = [self.spec.axes(dim) for dim in range(ndim)]
+        counts = tuple([math.prod(_sizes(self.mesh, names)) for names in axes])
+        columns = [_position(self.mesh, names) for names in axes]
+        rows = np.stack(columns, 1) if columns else np.zeros((self.mesh.size, 0), int)
+        return Tiles(counts, tuple(map(tuple, rows.tolist())))
+
+    def update(self, **changes: Any) -> "NamedSharding":
+        """The same with another ``mesh``, ``spec`` or ``memory_kind``."""
+        now = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self.memory_kind}
+        now |= changes
+        return NamedSharding(now["mesh"], now["spec"], memory_kind=now["memory_kind"])
+
+    def with_memory_kind(self, kind: str) -> "NamedSharding":
+        return self.update(memory_kind=kind)
+
+    def __reduce__(self) -> tuple:
+        return (_named, (self.mesh, self.spec, self.memory_kind))
+
+    def __repr__(self) -> str:
+        return f"NamedSharding({self.mesh}, {self.spec}{_shown_kind(self)})"
+
+
+def _named(mesh: Any, spec: PartitionSpec, kind: str | None) -> NamedSharding:
+    return NamedSharding(mesh, spec, memory_kind=kind)
+
+
+def _check(mesh: Any, spec: Any) -> None:
+    if not isinstance(mesh, Mesh | AbstractMesh):
+        raise ShardingError(
+            f"NamedSharding needs a Mesh, such as make_mesh gives, but got {mesh!r} of "
+            f"type {type(mesh).__name__}."
+        )
+    if not isinstance(spec, PartitionSpec):
+        raise ShardingError(
+            "NamedSharding needs a PartitionSpec, such as P('x', None), but got "
+            f"{spec!r} of type {type(spec).__name__}."
+        )
+    names = spec.names()
+    for i, name in enumerate(names):
+        axis = name.axis if isinstance(name, AxisPart) else name
+        if axis not in mesh.axis_names:
+            known = list(map(str, mesh.axis_names))
+            near = get_close_matches(str(axis), known, 1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ShardingError(
+                f"{spec} names the axis {axis!r}, but {mesh} has the axes "
+                f"{mesh.axis_names}.{hint}"
+            )
+        if name in names[:i]:
+            raise ShardingError(
+                f"{spec} names the axis {name!r} twice. An axis of the mesh can divide "
+                "one axis of an array only."
+            )
+
+
+# -- axes of meshes, in numbers --------------------------------------------------------
+
+
+def _sizes(mesh: Mesh | AbstractMesh, names: Any) -> list[int]:
+    shape = mesh.shape
+    return [n.size if isinstance(n, AxisPart) else shape[n] for n in names]
+
+
+def _coordinate(mesh: Mesh | AbstractMesh, name: Any) -> np.ndarray:
+    """Where each device is along an axis of the mesh, or a part of one."""
+    axis = name.axis if isinstance(name, AxisPart) else name
+    number = mesh.axis_names.index(axis)
+    along = np.indices(mesh.axis_sizes)[number].ravel()
+    if isinstance(name, AxisPart):
+        behind = mesh.axis_sizes[number] // (name.before * name.size)
+        return along // behind % name.size
+    return along
+
+
+def _position(mesh: Mesh | AbstractMesh, names: Any) -> np.ndarray:
+    """Where each device is along several axes, the last one running fastest."""
+    position = np.zeros(mesh.size, int)
+    for name, size in zip(names, _sizes(mesh, names), strict=True):
+        position = position * size + _coordinate(mesh, name)
+    return position
+
+
+def with_tiles(mesh: Mesh, tiles: Tiles) -> NamedSharding | None:
+    """The sharding over ``mesh`` that divides arrays like this; None if no spec does.
+
+    ``tiles.places`` are in the order of the mesh's devices.
+    """
+    entries: list[Any] = []
+    for dim, count in enumerate(tiles.counts):
+        wanted = np.array([place[dim] for place in tiles.places])
+        names = _names_for(mesh, wanted, count)
+        if names is None:
+            return None
+        entries.append(names)
+    while entries and not entries[-1]:
+        entries.pop()
+    return NamedSharding(mesh, PartitionSpec(*entries))
+
+
+def _names_for(mesh: Mesh, wanted: np.ndarray, count: int) -> tuple[Any, ...] | None:
+    """The axes that number devices like this: found from the last one, the largest
+    candidates first, so that whole axes come out whole.
+    """
+    if count == 1:
+        return () if not wanted.any() else None
+    for name, size in _candidates(mesh):
+        if size > 1 and count % size == 0:
+            last = _coordinate(mesh, name)
+            if np.array_equal(wanted % size, last):
+                before = _names_for(mesh, wanted // size, count // size)
+                if before is not None and name not in before:
+                    return (*before, name)
+    return None
+
+
+def _candidates(mesh: Mesh) -> list[tuple[Any, int]]:
+    """The axes of the mesh, then parts of them, large ones first."""
+    found: list[tuple[Any, int]] = list(mesh.shape_tuple)
+    parts_of = [
+        (AxisPart(name, before, size), size)
+        for name, whole in mesh.shape_tuple
+        for size in range(2, whole)
+        for before in range(1, whole // size + 1)
+        if whole % (before * size) == 0
+    ]
+    return found + sorted(parts_of, key=lambda pair: -pair[1])

@@ -1,0 +1,142 @@
+"""``PartitionSpec``: over which axes of a mesh each axis of an array is divided.
+
+P('x', None, ('y', 'z'))    axis 0 over x, axis 1 not at all, axis 2 over y and z
+P('x')                      what is not mentioned is not divided
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from covector.errors import ShardingError
+
+
+class _Unconstrained:
+    """Marks an axis of an array that the compiler may divide as it likes."""
+
+    def __repr__(self) -> str:
+        return "P.UNCONSTRAINED"
+
+    def __reduce__(self) -> str:
+        return "UNCONSTRAINED"
+
+
+UNCONSTRAINED = _Unconstrained()
+
+
+@dataclass(frozen=True)
+class AxisPart:
+    """A part of a mesh axis: of its digits, some in the middle.
+
+    An axis of size 8 is three digits of size 2. The part with ``before=2, size=2`` is
+    the second: two values before it, two of its own, two after it. No user writes one;
+    the compiler may divide the axis of a result like this.
+    """
+
+    axis: Any
+    before: int
+    size: int
+
+    def __repr__(self) -> str:
+        return f"{self.axis}:({self.before}){self.size}"
+
+
+def _entry(entry: Any) -> Any:
+    """An entry in its one form: a tuple of one name is that name, of none is None."""
+    if isinstance(entry, list):
+        entry = tuple(entry)
+    if not isinstance(entry, tuple):
+        return entry
+    if not entry:
+        return None
+    return entry[0] if len(entry) == 1 else entry
+
+
+class PartitionSpec:
+    """Over which axes of a mesh each axis of an array is divided.
+
+    Each entry is for one axis of the array: None (not divided), the name of a mesh
+    axis, a tuple of such names (the first one outermost), or ``P.UNCONSTRAINED`` (as
+    the compiler likes; in constraints only). A spec is a leaf of pytrees.
+
+    >>> P = PartitionSpec
+    >>> P("x", None, ("y", "z"))
+    P('x', None, ('y', 'z'))
+    """
+
+    __slots__ = ("partitions",)
+
+    UNCONSTRAINED = UNCONSTRAINED
+
+    partitions: tuple[Any, ...]
+
+    def __init__(self, *partitions: Any) -> None:
+        for entry in partitions:
+            if isinstance(entry, PartitionSpec):
+                raise ShardingError(
+                    "PartitionSpec needs names of mesh axes, tuples of names and None, "
+                    f"but got the spec {entry}. To write out a spec: P(*spec)."
+                )
+        object.__setattr__(self, "partitions", tuple([_entry(e) for e in partitions]))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{self} is a constant: make another with spec.update()")
+
+    def axes(self, dim: int) -> tuple[Any, ...]:
+        """The names that axis ``dim`` of an array is divided over."""
+        entry = self.partitions[dim] if dim < len(self.partitions) else None
+        if entry is None or entry is UNCONSTRAINED:
+            return ()
+        return entry if isinstance(entry, tuple) else (entry,)
+
+    def names(self) -> list[Any]:
+        """All names in the spec, in order, as often as they occur."""
+        return [name for dim in range(len(self)) for name in self.axes(dim)]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether some axis is left to the compiler."""
+        return UNCONSTRAINED in self.partitions
+
+    def update(self, partitions: Any = None) -> "PartitionSpec":
+        """The spec with other entries."""
+        return self if partitions is None else PartitionSpec(*partitions)
+
+    # -- as a sequence -----------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.partitions)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.partitions)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.partitions[index]
+
+    def __add__(self, other: Any) -> "PartitionSpec":
+        return PartitionSpec(*self.partitions, *other)
+
+    def __radd__(self, other: Any) -> "PartitionSpec":
+        return PartitionSpec(*other, *self.partitions)
+
+    def index(self, value: Any) -> int:
+        """The first axis of an array with this entry."""
+        return self.partitions.index(_entry(value))
+
+    def count(self, value: Any) -> int:
+        """How many axes of an array have this entry."""
+        return self.partitions.count(_entry(value))
+
+    # -- as a value --------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PartitionSpec) and self.partitions == other.partitions
+
+    def __hash__(self) -> int:
+        return hash(self.partitions)
+
+    def __reduce__(self) -> tuple:
+        return (PartitionSpec, self.partitions)
+
+    def __repr__(self) -> str:
+        return f"P({', '.join(map(repr, self.partitions))})"

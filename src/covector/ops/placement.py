@@ -1,0 +1,78 @@
+"""Where values of a program are to be: a word to the compiler, not a change of value.
+
+ShardingConstraint    this value is divided like that
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from covector.core.array import ConcreteArray
+from covector.core.primitive import Primitive, operation
+from covector.core.sharding.mesh import AbstractMesh, Mesh
+from covector.core.sharding.shardings import NamedSharding
+from covector.core.sharding.spec import UNCONSTRAINED, PartitionSpec
+from covector.core.types import ArrayType
+from covector.errors import ShardingError
+from covector.lowering.evaluate import evaluate_compiled
+from covector.lowering.places import on_mesh
+from covector.lowering.sharding import sharding_text
+
+
+@operation
+class ShardingConstraint(Primitive):
+    """The operand itself, divided over the axes of a mesh as ``sharding`` says.
+
+    An axis whose length is not a multiple of its number of parts is padded inside of
+    the program. ``P.UNCONSTRAINED`` leaves an axis to the compiler.
+    """
+
+    sharding: NamedSharding
+
+    @property
+    def mesh(self) -> Mesh | AbstractMesh:  # type: ignore[override]
+        return self.sharding.mesh
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        self.sharding.check_compatible_aval(x.shape)
+        return (x,)
+
+    def evaluate(self, x: ConcreteArray) -> Sequence[Any]:
+        (type_,) = self.type_rule(x.type)
+        sharding = self.sharding
+        if not sharding.flat_devices or sharding.spec.is_open or not self._even(type_):
+            return evaluate_compiled(self, self.plan((type_,)), [x])
+        if x.placement is sharding:
+            return (x,)
+        return (ConcreteArray(type_, None, x.buffer_over(sharding), sharding),)
+
+    def _even(self, type: ArrayType) -> bool:
+        try:
+            self.sharding.shard_shape(type.shape)
+        except ShardingError:
+            return False
+        return True
+
+    def differential(self, out: Any, x: Any) -> Any:
+        return [self]
+
+    def transpose(self, cotangents: Any, x: Any) -> Any:
+        return [self(cotangents[0])]
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        (dim,), (x,) = dims, args
+        entries = list(self.sharding.spec)
+        entries += [None] * (x.type.ndim - 1 - len(entries))
+        entries.insert(dim, UNCONSTRAINED)
+        spec = PartitionSpec(*entries)
+        return (ShardingConstraint(self.sharding.update(spec=spec))(x),), dims
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        mesh = ctx.module.over
+        if mesh is None:  # one device: there is nothing to divide
+            return x
+        (type_,) = ctx.in_types
+        sharding = self.sharding
+        if sharding.mesh is not mesh and not sharding.spec.is_open:
+            sharding = on_mesh(sharding, type_.ndim, mesh, self.name)
+        text = sharding_text(sharding.spec, type_.ndim)
+        return ctx.op("sdy.sharding_constraint", [x], sharding=f"#sdy.sharding{text}")

@@ -1,0 +1,147 @@
+"""Buffers over several devices: one part on each, in the order of the devices.
+
+A ``Layout`` says which part each device has. All parts of a buffer have the same shape.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from jaxlib import xla_client as xc
+
+from covector.errors import ShardingError
+from covector.runtime import buffers, client
+from covector.runtime.buffers import Buffer, JaxlibError, check_alive, describe, report
+
+Devices: TypeAlias = tuple[client.Device, ...]
+#: a division of arrays of some rank over devices, as jaxlib is told of it
+Layout: TypeAlias = xc.GSPMDSharding
+#: into how many parts each axis is divided, and the place of each device's part
+Division: TypeAlias = tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]
+
+
+def layout(devices: Devices, division: Division, memory_kind: str | None) -> Layout:
+    """The layout of arrays that are divided like this."""
+    return xc.GSPMDSharding(
+        xc.DeviceList(devices), _hlo_sharding(division), memory_kind=memory_kind
+    )
+
+
+def _hlo_sharding(division: Division) -> xc.HloSharding:
+    counts, places = division
+    tiles = int(np.prod(counts))
+    if tiles == 1:
+        return xc.HloSharding.replicate()
+    copies = len(places) // tiles
+    # Devices with the same part stand beside each other, on an axis of their own.
+    order = sorted(range(len(places)), key=lambda device: places[device])
+    described = xc.OpSharding()
+    described.type = xc.OpSharding.Type.OTHER
+    described.tile_assignment_dimensions = [*counts, copies]
+    described.tile_assignment_devices = order
+    described.replicate_on_last_tile_dim = True
+    return xc.HloSharding.from_proto(described)
+
+
+def division(found: xc.OpSharding | None, rank: int, devices: int) -> Division:
+    """The division that jaxlib tells of, of an array of this rank."""
+    sharding = xc.HloSharding.from_proto(found) if found is not None else None
+    if sharding is None or sharding.is_replicated():
+        return (1,) * rank, ((0,) * rank,) * devices
+    assert sharding.is_tiled(), f"an array on one of the devices only: {sharding}"
+    grid = tuple(sharding.tile_assignment_dimensions())
+    order = np.array(sharding.tile_assignment_devices()).reshape(grid)
+    places = [(0,) * rank] * devices
+    for place, device in np.ndenumerate(order):
+        places[device] = place[:rank]
+    return grid[:rank], tuple(places)
+
+
+@functools.cache
+def _on_one(device: client.Device, memory_kind: str | None) -> Layout:
+    return layout((device,), ((), ((),)), memory_kind)
+
+
+@functools.cache
+def memory_kind(devices: Devices, kind: str | None) -> str:
+    """The name of a kind of memory that these devices have; of the usual one for None.
+
+    Raises:
+      ShardingError: they have no such memory.
+    """
+    if kind is None:
+        return devices[0].default_memory().kind
+    known = [memory.kind for memory in devices[0].addressable_memories()]
+    if kind not in known:
+        raise ShardingError(
+            f"{devices[0]} has no memory of the kind {kind!r}, only "
+            f"{', '.join(map(repr, known))}."
+        )
+    return kind
+
+
+def put(
+    values: Sequence[np.ndarray],
+    shape: tuple[int, ...],
+    layout: Layout,
+) -> Buffer:
+    """A buffer of this shape with these parts, copied to the devices."""
+    dtype = values[0].dtype
+    try:
+        return xc.batched_device_put(
+            describe(shape, dtype),
+            layout,
+            list(values),
+            list(layout._internal_device_list),
+            True,
+            False,
+            xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
+            True,
+        )
+    except JaxlibError as error:
+        report(error)
+
+
+def assemble(found: Sequence[Buffer], shape: tuple[int, ...], layout: Layout) -> Buffer:
+    """A buffer of this shape whose parts are these buffers, without a copy."""
+    whole = describe(shape, found[0].aval.dtype)
+    return Buffer(whole, layout, list(found), committed=True, _skip_checks=True)
+
+
+def parts(
+    buffer: Buffer, part_shape: tuple[int, ...], memory_kind: str | None = None
+) -> list[Buffer]:
+    """The parts of a buffer, each a buffer of its own that shares the memory."""
+    check_alive(buffer)
+    devices = devices_of(buffer)
+    with buffers.no_jax_import:
+        found = buffer._arrays
+    described = describe(part_shape, buffer.aval.dtype)
+    return [
+        part._rewrap_with_aval_and_sharding(described, _on_one(device, memory_kind))
+        for part, device in zip(found, devices, strict=True)
+    ]
+
+
+def devices_of(buffer: Buffer) -> Devices:
+    """The devices that hold the parts, in order."""
+    return tuple(buffer._sharding._internal_device_list)
+
+
+def copy_parts(
+    found: Sequence[Buffer], devices: Devices, memory_kind: str | None = None
+) -> list[Buffer]:
+    """Copies of buffers in memory of their own, each on the device beside it."""
+    targets = [_on_one(device, memory_kind) for device in devices]
+    for buffer in found:
+        check_alive(buffer)
+    try:
+        return xc.batched_copy_array_to_devices_with_sharding(
+            list(found),
+            [target._internal_device_list for target in targets],
+            targets,
+            [xc.ArrayCopySemantics.ALWAYS_COPY] * len(targets),
+        )
+    except JaxlibError as error:
+        report(error)
