@@ -5,9 +5,11 @@ from difflib import get_close_matches
 from typing import Any
 
 from covector import tree
-from covector.core.convert import as_array
+from covector.core import dtypes
+from covector.core.convert import as_array, scalar
 from covector.core.trace import current
 from covector.errors import AxisError, TypeMismatch
+from covector.ops.broadcasting import BroadcastInDim, filled
 from covector.ops.collectives import (
     AllGather,
     AllToAll,
@@ -17,7 +19,10 @@ from covector.ops.collectives import (
     PPermute,
     PSum,
     PSumScatter,
+    PVary,
 )
+from covector.ops.comparison import eq
+from covector.ops.selection import select_n
 
 AxisName = Any
 
@@ -33,7 +38,8 @@ def _named(axis_name: AxisName, who: str) -> tuple[Any, ...]:
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise AxisError(
                 f"{who} over the axis {name!r}, but the named axes here are "
-                f"{known}.{hint} An axis gets its name from vmap(..., axis_name=...)."
+                f"{known}.{hint} An axis gets its name from vmap(..., axis_name=...), "
+                "or from the mesh of a shard_map."
             )
     return tuple(names)
 
@@ -250,6 +256,63 @@ def pswapaxes(x: Any, axis_name: AxisName, axis: int) -> Any:
     return all_to_all(x, axis_name, axis, axis)
 
 
+def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
+    """The value of member ``source`` of a named axis, on all of them.
+
+    >>> import covector as cv
+    >>> first = cv.vmap(lambda x: pbroadcast(x, "i", 1), axis_name="i")
+    >>> first(cv.numpy.arange(3.0)).tolist()
+    [1.0, 1.0, 1.0]
+    """
+    name, size = _one(axis_name, "pbroadcast")
+    if not 0 <= source < size:
+        raise TypeMismatch(
+            f"pbroadcast over {name!r} of size {size} needs a source from 0 to "
+            f"{size - 1}, but got {source}."
+        )
+    here = eq(AxisIndex(name)(), scalar(source, dtypes.int32))
+
+    def leaf(v: Any) -> Any:
+        nothing = filled(0, v.type)
+        mask = BroadcastInDim(v.type.shape, ())(here)
+        return PSum((name,))(select_n(mask, nothing, v))
+
+    return _each(x, leaf)
+
+
+def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
+    """``x``, from here on a value of each device along mesh axes of its own.
+
+    Casts are inserted wherever values that vary meet others that do not. To write one
+    matters for derivatives: with respect to a value that varies they are those of each
+    device, with respect to one that does not they are summed over the devices.
+
+    Args:
+      to: "varying". A value stops varying where it is reduced: psum, pmean, pmax ….
+
+    >>> import covector as cv
+    >>> mesh = cv.make_mesh((1,), ("x",))
+    >>> def slope(w):
+    ...     w = pcast(w, "x", to="varying")
+    ...     return cv.grad(lambda w: w * w)(w)[None]
+    >>> slope = cv.shard_map(slope, mesh=mesh, in_specs=cv.P(), out_specs=cv.P("x"))
+    >>> slope(2.0).tolist()
+    [4.0]
+    """
+    if to != "varying":
+        raise TypeMismatch(
+            f"pcast casts to 'varying', but got to={to!r}. A value stops varying where "
+            "it is reduced over the axis: psum, pmean, pmax, pmin, all_gather."
+        )
+    return pvary(x, axis_name)
+
+
+def pvary(x: Any, axis_name: AxisName) -> Any:
+    """``pcast(x, axis_name, to="varying")``."""
+    axes = current.trace.tracked.intersection(_named(axis_name, "pvary"))
+    return _each(x, PVary(axes, asked=True)) if axes else x
+
+
 def _each(x: Any, fun: Callable[[Any], Any]) -> Any:
     return tree.map(lambda v: fun(as_array(v)), x)
 
@@ -257,6 +320,6 @@ def _each(x: Any, fun: Callable[[Any], Any]) -> Any:
 def _no_groups(groups: Any, who: str) -> None:
     if groups is not None:
         raise TypeMismatch(
-            f"{who}: axis_index_groups has no meaning over the axis of a vmap. Give "
-            "the groups an axis of their own, with a second vmap."
+            f"{who}: axis_index_groups is not there. Give the groups an axis of their "
+            "own: a second vmap, or a mesh of two axes."
         )
