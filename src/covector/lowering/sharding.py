@@ -59,6 +59,11 @@ def shardings_text(
     return f"#sdy.sharding_per_value<[{', '.join(each)}]>"
 
 
+def manual_axes_text(axes: Sequence[Any]) -> str:
+    """``#sdy<manual_axes{"x"}>``: the axes over which parts are worked on by hand."""
+    return f"#sdy<manual_axes{{{', '.join(map(_quoted, axes))}}}>"
+
+
 def attributes(
     shardings: Sequence[NamedSharding | None], ndims: Sequence[int]
 ) -> list[dict[str, str]]:

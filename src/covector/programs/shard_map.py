@@ -1,0 +1,274 @@
+"""``ShardMap``: a program that each device of a mesh runs on its part of the data.
+
+    operands    whole arrays, divided by ``in_specs``
+    results     whole arrays, put together from the parts by ``out_specs``
+
+The program is written for the parts. In it a value *varies* over the mesh axes over
+which it may differ between devices (``core/varying.py``): an operand over those that
+its spec names, a result over no others than its spec names. Where a value that does not
+vary meets one that does, it is cast, and the adjoint of that cast is a sum over the
+devices. That is why the rules below are short: a cotangent has exactly the type of what
+it belongs to, so the transposed program has the specs of the operands for its results.
+
+Without ``checked`` types say nothing of devices. Then a value may differ anywhere: the
+cotangent of a result is divided among the devices that hold copies of it, and that of
+an operand summed over those.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from covector.core.jaxpr import Jaxpr, run
+from covector.core.primitive import Linear, Primitive, operation
+from covector.core.sharding.spec import PartitionSpec
+from covector.core.types import ArrayType, show_types
+from covector.core.varying import Axes, Varying
+from covector.errors import TypeMismatch
+from covector.lowering.evaluate import evaluate_compiled
+from covector.lowering.sharding import manual_axes_text, shardings_text
+from covector.ops.arithmetic import div
+from covector.ops.broadcasting import filled
+from covector.ops.collectives import PSum
+from covector.ops.transposing import Reshape
+from covector.programs.call import named_axes
+from covector.programs.parts import Manual, insert_axis, whole_type
+from covector.transforms.batch import batch_jaxpr
+from covector.transforms.linearize import linearize_jaxpr
+from covector.transforms.transpose import transpose_jaxpr
+
+Specs = tuple[PartitionSpec, ...]
+
+
+@operation
+class ShardMap(Primitive):
+    """Run ``jaxpr`` on each device of ``manual.mesh``, on its parts of the operands."""
+
+    interned = False
+    multiple_results = True
+    name = "shard_map"
+
+    jaxpr: Jaxpr
+    manual: Manual
+    in_specs: Specs
+    out_specs: Specs
+
+    @property
+    def mesh(self) -> Any:
+        """The mesh on whose devices it runs."""
+        return self.manual.mesh
+
+    def __repr__(self) -> str:
+        return f"ShardMap({self.jaxpr.name}, {self.mesh})"
+
+    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        given = [t.strong() for t in types]
+        pairs = zip(self.jaxpr.in_types, self.in_specs, strict=True)
+        wanted = [whole_type(t, spec, self.manual).strong() for t, spec in pairs]
+        if given != wanted:
+            raise TypeMismatch(
+                f"shard_map of {self.jaxpr.name} needs operands of types "
+                f"{show_types(wanted)}, but got {show_types(given)}."
+            )
+        pairs = zip(self.jaxpr.out_types, self.out_specs, strict=True)
+        return [whole_type(t, spec, self.manual) for t, spec in pairs]
+
+    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        axes = self.manual.axes
+        return Varying([t.varying - axes for t in self.jaxpr.in_types], None)
+
+    @property
+    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
+        names = self.jaxpr.memo(named_axes)
+        return tuple([n for n in names if n not in self.manual.axes])
+
+    # -- values ------------------------------------------------------------------------
+
+    def evaluate(self, *args: Any) -> Sequence[Any]:
+        return evaluate_compiled(self, self.plan(tuple([a.type for a in args])), args)
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        def body(inner: Any, *values: Any) -> Sequence[Any]:
+            outer, ctx.module.mesh = ctx.module.mesh, self.mesh
+            try:
+                return inner.inline(self.jaxpr, values)
+            finally:
+                ctx.module.mesh = outer
+
+        if ctx.module.over is None:  # the mesh has one device: a part is all
+            return body(ctx, *operands)
+        made = ctx.op(
+            "sdy.manual_computation",
+            operands,
+            ctx.out_types,
+            regions=1,
+            in_shardings=self._shardings(self.in_specs, self.jaxpr.in_types),
+            out_shardings=self._shardings(self.out_specs, self.jaxpr.out_types),
+            manual_axes=manual_axes_text(self.manual.order(self.manual.axes)),
+        )
+        ctx.region(made, 0, self.jaxpr.in_types, body, "sdy.return")
+        return made
+
+    @staticmethod
+    def _shardings(specs: Specs, types: Sequence[ArrayType]) -> str:
+        return shardings_text(specs, [t.ndim for t in types])
+
+    # -- derivatives -------------------------------------------------------------------
+
+    def linearize(self, active: Any, *primals: Any) -> Any:
+        forward, linear, places, moving, specs = self.jaxpr.memo(
+            _linearized, self.manual, tuple(active)
+        )
+        count = len(self.out_specs)
+        run_forward = self._like(forward, self.in_specs, (*self.out_specs, *specs))
+        outs = run_forward(*primals)
+        residuals = [primals[i] if i >= 0 else outs[~i] for i in places]
+        left = (*self.out_specs, *specs)
+        residual_specs = [self.in_specs[i] if i >= 0 else left[~i] for i in places]
+        tangent_specs = [s for s, a in zip(self.in_specs, active, strict=True) if a]
+        moved_specs = [s for s, m in zip(self.out_specs, moving, strict=True) if m]
+
+        def push(*tangents: Any) -> Any:
+            given = [t for t in tangents if t is not None]
+            run_linear = self._like(
+                linear, (*residual_specs, *tangent_specs), tuple(moved_specs)
+            )
+            moved = iter(run_linear(*residuals, *given))
+            return [next(moved) if m else None for m in moving]
+
+        return outs[:count], push
+
+    def transpose(self, cotangents: Any, *args: Any) -> Any:
+        linear = tuple([type(a) is Linear for a in args])
+        given = tuple([ct is not None for ct in cotangents])
+        program, nonzero = self.jaxpr.memo(
+            _transposed, self.manual, linear, given, self.in_specs, self.out_specs
+        )
+        known = [a for a, m in zip(args, linear, strict=True) if not m]
+        marked = zip(self.in_specs, linear, strict=True)
+        known_specs = [s for s, m in marked if not m]
+        arriving = [ct for ct in cotangents if ct is not None]
+        ct_specs = [s for s, g in zip(self.out_specs, given, strict=True) if g]
+        leaving_specs = [s for s, z in zip(self.in_specs, nonzero, strict=True) if z]
+        back = self._like(program, (*known_specs, *ct_specs), tuple(leaving_specs))
+        leaving = iter(back(*known, *arriving))
+        return [next(leaving) if z else None for z in nonzero]
+
+    # -- batches -----------------------------------------------------------------------
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        return self.batch_named(None, size, args, dims)
+
+    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+        program, out_dims = self.jaxpr.memo(
+            _batched, self.manual, size, tuple(dims), axis
+        )
+        in_specs = [insert_axis(s, d) for s, d in zip(self.in_specs, dims, strict=True)]
+        pairs = zip(self.out_specs, out_dims, strict=True)
+        out_specs = [insert_axis(s, d) for s, d in pairs]
+        over = self._like(program, tuple(in_specs), tuple(out_specs))
+        return over(*args), out_dims
+
+    def _like(self, jaxpr: Jaxpr, in_specs: Specs, out_specs: Specs) -> "ShardMap":
+        return shard_program(jaxpr, self.manual, tuple(in_specs), tuple(out_specs))
+
+
+def shard_program(
+    jaxpr: Jaxpr, manual: Manual, in_specs: Specs, out_specs: Specs
+) -> ShardMap:
+    """The operation that runs a program on the parts; the same one each time."""
+    return jaxpr.memo(ShardMap, manual, in_specs, out_specs)
+
+
+# -- passes over the program, as it is seen on the devices -----------------------------
+
+
+def _linearized(jaxpr: Jaxpr, manual: Manual, active: tuple[bool, ...]) -> Any:
+    """The two parts of a program, and the specs of the residuals between them.
+
+    A residual that varies leaves with an axis in front that is divided over all that it
+    varies over; the linear program takes it off again.
+    """
+    with manual.inside():
+        split = jaxpr.memo(linearize_jaxpr, active)
+    count = len(jaxpr.outputs)
+    # Without types that say what varies, a result may be another on each device, and
+    # then the whole array does not say what this device had.
+    first = count if manual.checked else 0
+    kept = sorted({~i for i in split.residual_places if i < 0 and ~i >= first})
+    types = [split.primal.out_types[k] for k in kept]
+    over = [manual.order(t.varying if manual.checked else manual.axes) for t in types]
+    specs = tuple([PartitionSpec(axes) if axes else PartitionSpec() for axes in over])
+
+    def forward(*args: Any) -> list[Any]:
+        outs = run(split.primal, args)
+        extra = [
+            Reshape((1, *outs[k].type.shape))(outs[k]) if axes else outs[k]
+            for k, axes in zip(kept, over, strict=True)
+        ]
+        return [*outs[:count], *extra]
+
+    places, linear_types, framed = [], [*split.linear.in_types], []
+    for n, i in enumerate(split.residual_places):
+        extra = kept.index(~i) if i < 0 and ~i in kept else None
+        places.append(i if extra is None else ~(count + extra))
+        framed.append(extra is not None and bool(over[extra]))
+        if framed[n]:
+            t = linear_types[n]
+            linear_types[n] = t.with_shape((1, *t.shape))
+
+    def linear(*values: Any) -> list[Any]:
+        residuals = [
+            Reshape(x.type.shape[1:])(x) if f else x
+            for x, f in zip(values, framed, strict=False)
+        ]
+        return run(split.linear, [*residuals, *values[len(framed) :]])
+
+    made = manual.stage(forward, jaxpr.in_types, jaxpr.name)
+    moved = manual.stage(linear, linear_types, split.linear.name)
+    return made.jaxpr, moved.jaxpr, places, split.moving, specs
+
+
+def _transposed(
+    jaxpr: Jaxpr,
+    manual: Manual,
+    linear: tuple[bool, ...],
+    given: tuple[bool, ...],
+    in_specs: Specs,
+    out_specs: Specs,
+) -> Any:
+    """The transposed program, and which cotangents it gives."""
+    with manual.inside():
+        program, nonzero = jaxpr.memo(transpose_jaxpr, linear, given)
+    if manual.checked:
+        return program, nonzero
+    known = len(program.inputs) - sum(given)
+    arriving = [s for s, g in zip(out_specs, given, strict=True) if g]
+    leaving = [s for s, z in zip(in_specs, nonzero, strict=True) if z]
+
+    def of_copies(*values: Any) -> list[Any]:
+        cts = [
+            _shared(ct, manual.copies(spec))
+            for ct, spec in zip(values[known:], arriving, strict=True)
+        ]
+        outs = run(program, [*values[:known], *cts])
+        return [
+            _summed(ct, manual.unnamed(spec))
+            for ct, spec in zip(outs, leaving, strict=True)
+        ]
+
+    return manual.stage(of_copies, program.in_types, program.name).jaxpr, nonzero
+
+
+def _shared(ct: Any, copies: int) -> Any:
+    return ct if copies == 1 else div(ct, filled(copies, ct.type.with_shape(())))
+
+
+def _summed(ct: Any, axes: Sequence[Any]) -> Any:
+    return PSum(tuple(axes))(ct) if axes else ct
+
+
+def _batched(
+    jaxpr: Jaxpr, manual: Manual, size: int, dims: tuple[int | None, ...], axis: Any
+) -> Any:
+    with manual.inside():
+        return jaxpr.memo(batch_jaxpr, size, dims, None, axis)
