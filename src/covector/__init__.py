@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from covector import dtypes, errors, numpy, tree, tree_util
 from covector.configuration import (
+    check_implicit_sums,
     check_tracer_leaks,
     checking_leaks,
     config,
@@ -88,9 +89,20 @@ from covector.transforms.vmap import vmap
 from covector.version import __version__
 
 if TYPE_CHECKING:
-    from covector import debug, environment, experimental, lax, nn, random, stages
+    from covector import (
+        custom_batching,
+        custom_derivatives,
+        debug,
+        environment,
+        experimental,
+        lax,
+        nn,
+        random,
+        stages,
+    )
     from covector.debug.progress import progress
     from covector.environment import print_environment_info
+    from covector.programs.sharded_function import shard_map
 
 link.numpy = numpy
 install_base(base)
@@ -100,6 +112,8 @@ _MODULES = frozenset(
     {
         "ad_checkpoint",
         "core",
+        "custom_batching",
+        "custom_derivatives",
         "debug",
         "environment",
         "experimental",
@@ -112,14 +126,19 @@ _MODULES = frozenset(
     }
 )
 
+#: functions whose modules are imported on first use
+_FUNCTIONS = {
+    "print_environment_info": "environment",
+    "progress": "debug.progress",
+    "shard_map": "programs.sharded_function",
+}
+
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"covector.{name}")
-    if name == "print_environment_info":
-        return importlib.import_module("covector.environment").print_environment_info
-    if name == "progress":
-        return importlib.import_module("covector.debug.progress").progress
+    if name in _FUNCTIONS:
+        return getattr(importlib.import_module(f"covector.{_FUNCTIONS[name]}"), name)
     raise AttributeError(f"module 'covector' has no attribute {name!r}")
 
 
@@ -129,6 +148,7 @@ __all__ = [
     "ShapeDtypeStruct",
     "__version__",
     "block_until_ready",
+    "check_implicit_sums",
     "check_tracer_leaks",
     "checking_leaks",
     "checkpoint",
@@ -138,6 +158,8 @@ __all__ = [
     "compose",
     "config",
     "copy_to_host_async",
+    "custom_batching",
+    "custom_derivatives",
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
@@ -190,6 +212,7 @@ __all__ = [
     "pure_callback",
     "random",
     "remat",
+    "shard_map",
     "stages",
     "threefry_partitionable",
     "tree",

@@ -138,6 +138,11 @@ warn_batched_cond = _block(
     "Whether to warn where a batch of predicates makes all branches of a cond or "
     "switch run, until the block ends.",
 )
+check_implicit_sums = _block(
+    "check_implicit_sums",
+    "A derivative inside shard_map that would be summed over devices without being "
+    "asked to is an error, until the block ends.",
+)
 default_device = _block(
     "default_device",
     "The device for what has no device of its own, until the block ends.",
