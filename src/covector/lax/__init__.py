@@ -125,6 +125,8 @@ from covector.lax.parallel import (
     all_to_all,
     axis_index,
     axis_size,
+    pbroadcast,
+    pcast,
     pmax,
     pmean,
     pmin,
@@ -133,6 +135,7 @@ from covector.lax.parallel import (
     psum,
     psum_scatter,
     pswapaxes,
+    pvary,
 )
 from covector.lax.powers import (
     cbrt,
@@ -201,6 +204,7 @@ from covector.lax.slicing import (
     slice,
     slice_in_dim,
 )
+from covector.lax.solvers import custom_linear_solve, custom_root
 from covector.lax.sorting import (
     sort,
     sort_key_val,
@@ -324,6 +328,8 @@ __all__ = [
     "cummin",
     "cumprod",
     "cumsum",
+    "custom_linear_solve",
+    "custom_root",
     "digamma",
     "div",
     "dot",
@@ -374,6 +380,8 @@ __all__ = [
     "nextafter",
     "pad",
     "padtype_to_pads",
+    "pbroadcast",
+    "pcast",
     "pmax",
     "pmean",
     "pmin",
@@ -385,6 +393,7 @@ __all__ = [
     "psum",
     "psum_scatter",
     "pswapaxes",
+    "pvary",
     "ragged_dot",
     "ragged_dot_general",
     "random_gamma_grad",
