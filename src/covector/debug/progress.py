@@ -1,8 +1,9 @@
 """``progress``: a bar for a loop that runs inside of a compiled program.
 
 A step tells how far it is only now and then: a hundredth of the steps, and at most one
-in twenty. The count is no operand of the body, so it has no derivative, and under vmap it
-is no batch: there is one bar, and it moves in the forward pass.
+in twenty. The count of steps is an integer of its own in the carry. So it has no
+derivative, and under vmap it is no batch: there is one bar, and it moves in the forward
+pass.
 """
 
 import math
@@ -41,7 +42,7 @@ def progress(
       loop: ``lax.scan``, ``lax.map`` or ``lax.fori_loop``.
       desc: what stands before the bar.
       every: steps from one report to the next. By default a hundredth of all, and at
-        least 10, which costs less than 2 % where a step takes over 100 µs. Choose 1
+        least 20, which costs less than 2 % where a step takes over 100 µs. Choose 1
         where steps take long.
 
     Raises:
