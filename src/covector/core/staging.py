@@ -113,11 +113,12 @@ class StagingTrace(Trace):
             outs = op.plans[signature].outs
         except KeyError:
             outs = op.plan(signature).outs
-        known = not traced and not op.effects and not (self.axes and op.axis_names)
-        if known and _is_known(atoms, types, outs):
-            return _evaluate(op, atoms)
         if varying:
             outs = [t.with_varying(varying) for t in outs]
+        elif not (traced or op.effects or (self.axes and op.axis_names)) and _is_known(
+            atoms, types, outs
+        ):
+            return _evaluate(op, atoms)
         line = user_line() if self.lines else None
         results = [Var(t) for t in outs]
         self.equations.append(Equation(op, atoms, results, line))

@@ -219,8 +219,10 @@ class ModuleLowering:
         self.over = over
         if over is not None:
             self.module.over_mesh(sharding.mesh_text(over), over.size)
-        #: the mesh whose devices run what is being lowered, inside of a shard_map
+        #: the mesh whose devices run what is being lowered, inside of a shard_map; and
+        #: the axes of it that are mapped by hand
         self.mesh: Any = None
+        self.by_hand: frozenset[Any] = frozenset()
         #: how many operations between devices there are; each has a number of its own
         self.channels = 0
         #: functions by program (kept, so that its identity stays its own), with their

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.sharding.spec import PartitionSpec
 from covector.core.types import ArrayType
+from covector.lowering.sharding import manual_axes_text, shardings_text
 
 Axes = Sequence[Any]
 
@@ -149,15 +151,33 @@ def permute(ctx: Any, x: Any, axis: Any, pairs: tuple[tuple[int, int], ...]) -> 
 
 def place(ctx: Any, axis: Any) -> Any:
     """The place of this device along an axis, an i32."""
+    mesh, types = ctx.module.mesh, ctx.out_types
+    others = [a for a in mesh.axis_names if a not in ctx.module.by_hand]
+    if not others:
+        return _place(ctx, axis)
+    # A device has a number only where all axes are mapped by hand.
+    made = ctx.op(
+        "sdy.manual_computation",
+        [],
+        types,
+        regions=1,
+        in_shardings=shardings_text([], []),
+        out_shardings=shardings_text([PartitionSpec()], [0]),
+        manual_axes=manual_axes_text(others),
+    )
+    ctx.region(made, 0, [], lambda inner: [_place(inner, axis)], "sdy.return")
+    return made.result
+
+
+def _place(ctx: Any, axis: Any) -> Any:
     sizes = ctx.module.mesh.axis_sizes
     k = ctx.module.mesh.axis_names.index(axis)
-    (int32,) = ctx.out_types
     uint32 = ArrayType((), dtypes.uint32)
     index = ctx.op("stablehlo.partition_id", [], [uint32])
     for name, n in (("divide", int(np.prod(sizes[k + 1 :]))), ("remainder", sizes[k])):
         number = ctx.constant(n, uint32)
         index = ctx.op(f"stablehlo.{name}", [index, number], [uint32])
-    return ctx.op("stablehlo.convert", [index], [int32])
+    return ctx.op("stablehlo.convert", [index], [ArrayType((), dtypes.int32)])
 
 
 # -- shared ----------------------------------------------------------------------------

@@ -88,11 +88,13 @@ class ShardMap(Primitive):
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
         def body(inner: Any, *values: Any) -> Sequence[Any]:
-            outer, ctx.module.mesh = ctx.module.mesh, self.mesh
+            module = ctx.module
+            outer = module.mesh, module.by_hand
+            module.mesh, module.by_hand = self.mesh, module.by_hand | self.manual.axes
             try:
                 return inner.inline(self.jaxpr, values)
             finally:
-                ctx.module.mesh = outer
+                module.mesh, module.by_hand = outer
 
         if ctx.module.over is None:  # the mesh has one device: a part is all
             return body(ctx, *operands)

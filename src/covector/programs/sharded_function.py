@@ -191,11 +191,18 @@ class ShardMapped:
 
     def _check_spec(self, spec: Any, type: Any, manual: Manual, place: str) -> None:
         """Raise where a whole array of ``type`` cannot be divided by ``spec``."""
+        self._check_names(spec, manual, place)
         try:
-            sharding = NamedSharding(manual.mesh, spec)
-            sharding.shard_shape(type.shape)
+            NamedSharding(manual.mesh, spec).shard_shape(type.shape)
         except ShardingError as error:
             raise ShardingError(f"{place}, of type {type}: {error}") from None
+
+    def _check_names(self, spec: Any, manual: Manual, place: str) -> None:
+        """Raise where a spec names axes that are not mapped here."""
+        try:
+            NamedSharding(manual.mesh, spec)
+        except ShardingError as error:
+            raise ShardingError(f"{place}: {error}") from None
         free = [n for n in spec.names() if n not in manual.axes]
         if free:
             raise ShardingError(
@@ -212,6 +219,7 @@ class ShardMapped:
         what = f"the result{f' at {path}' if path else ''}"
         place = f"{self.who}: out_specs of {what}"
         type_ = x.type
+        self._check_names(spec, manual, place)
         if len(spec) > type_.ndim:
             raise ShardingError(
                 f"{place} is {spec}, but each device returns {type_}, which has "
@@ -220,9 +228,6 @@ class ShardMapped:
                 "an entry per device; or reduce over the devices (psum, pmean) and use "
                 "P()."
             )
-        self._check_spec(
-            spec, type_.with_shape(_whole(type_, spec, manual)), manual, place
-        )
         left = manual.order((type_.varying & manual.axes) - frozenset(spec.names()))
         if left:
             raise ShardingError(
@@ -246,10 +251,6 @@ def _surrounding(trace: Trace | None) -> OnDevices | None:
             return trace
         trace = trace.parent
     return None
-
-
-def _whole(type: Any, spec: PartitionSpec, manual: Manual) -> tuple[int, ...]:
-    return tuple([n * manual.divisor(spec, k) for k, n in enumerate(type.shape)])
 
 
 def _is_spec(x: Any) -> bool:
