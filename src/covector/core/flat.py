@@ -113,8 +113,8 @@ def bind_arguments(
     refused = [name for name in bound.kwargs if name in kwargs]
     if refused:
         raise TypeMismatch(
-            f"{function_line(fun)} has its own derivative rule, which takes arguments "
-            f"by position, but {', '.join(refused)} can only be passed by keyword."
+            f"{function_line(fun)} has a rule of its own, which takes arguments by "
+            f"position, but {', '.join(refused)} can only be passed by keyword."
         )
     return bound.args
 

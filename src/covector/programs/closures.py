@@ -10,10 +10,11 @@ import contextlib
 import functools
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from covector.core.trace import Trace, Tracer, current, in_scope
-from covector.errors import NotDifferentiable
+from covector.core.types import ArrayType
+from covector.errors import AxisError, CovectorError, NotDifferentiable
 from covector.lowering.evaluate import base
 
 #: how many objects are looked at before the search gives up
@@ -74,13 +75,8 @@ class ClosureTrace(Trace):
 
     def value(self, x: Any) -> Any:
         found = self.meanings.get(id(x), x)
-        if isinstance(found, Moving):
-            raise NotDifferentiable(
-                f"{found.who} closes over a value of type {x.type} that is being "
-                "differentiated, or takes it as a nondiff argument, and its rule does "
-                "not say how that moves the result. Pass the value as an argument "
-                "that is differentiated."
-            )
+        if isinstance(found, Refused):
+            raise found.error(x.type)
         return found
 
     def process(self, op: Any, args: Sequence[Any]) -> Sequence[Any]:
@@ -92,39 +88,54 @@ class ClosureTrace(Trace):
             current.trace = self
 
 
-class Moving:
-    """Stands where a closed-over value moves, which rules would silently ignore."""
+class Refused(NamedTuple):
+    """Stands where a rule would silently ignore how a closed-over value differs."""
 
-    def __init__(self, who: str) -> None:
-        self.who = who
+    error: Callable[[ArrayType], CovectorError]
 
 
 class Closed:
     """A way to run functions that close over ``held``, given what these are now."""
 
-    def __init__(self, held: Sequence[Tracer], who: str) -> None:
+    def __init__(self, held: Sequence[Any], who: str) -> None:
         self.held = held
         self.who = who
 
-    def run(
-        self,
-        fun: Callable[[], Sequence[Any]],
-        values: Sequence[Any],
-        moving: Sequence[bool] = (),
-    ) -> list[Any]:
+    def run(self, fun: Callable[[], Sequence[Any]], values: Sequence[Any]) -> list[Any]:
         """The arrays (and None) that ``fun`` returns, with ``values`` for ``held``."""
-        marks = moving or [False] * len(values)
-        meanings = {
-            id(x): Moving(self.who) if m else value
-            for x, value, m in zip(self.held, values, marks, strict=True)
-        }
+        pairs = zip(self.held, values, strict=True)
         parent = current.trace
-        current.trace = trace = ClosureTrace(parent, meanings)
+        trace = ClosureTrace(parent, {id(x): value for x, value in pairs})
+        current.trace = trace
         try:
             return [trace.value(x) for x in fun()]
         finally:
             current.trace = parent
             trace.alive = False
+
+    def still(self, values: Sequence[Any], moving: Sequence[bool]) -> list[Any]:
+        """The values, with those that move refused."""
+        refused = Refused(self._moving)
+        return [refused if m else x for x, m in zip(values, moving, strict=True)]
+
+    def shared(self, values: Sequence[Any], apart: Sequence[bool]) -> list[Any]:
+        """The values, with those that differ over a batch refused."""
+        refused = Refused(self._apart)
+        return [refused if a else x for x, a in zip(values, apart, strict=True)]
+
+    def _moving(self, type: ArrayType) -> CovectorError:
+        return NotDifferentiable(
+            f"{self.who} closes over a value of type {type} that is being "
+            "differentiated, or takes it as a nondiff argument, and its rule does not "
+            "say how that moves the result. Pass the value as an argument that is "
+            "differentiated."
+        )
+
+    def _apart(self, type: ArrayType) -> CovectorError:
+        return AxisError(
+            f"the batching rule of {self.who} closes over a value of type {type} that "
+            "differs over the batch. Pass the value as an argument."
+        )
 
 
 def call_closed(op: Any, operands: list[Any]) -> Any:

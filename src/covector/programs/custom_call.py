@@ -206,7 +206,8 @@ def _closed_forward(jvp: ForwardRule, over: Closed) -> ForwardRule:
             outs, moved = jvp(primals[m:], tangents[m:])
             return [*outs, *moved]
 
-        found = over.run(flat, primals[:m], [t is not None for t in tangents[:m]])
+        moving = [t is not None for t in tangents[:m]]
+        found = over.run(flat, over.still(primals[:m], moving))
         return found[: len(found) // 2], found[len(found) // 2 :]
 
     return on_all
@@ -222,12 +223,12 @@ def _closed_reverse(vjp: ReverseRule, over: Closed) -> ReverseRule:
             made[:] = [vjp(primals[m:], active[m:])]
             return [*made[0].outs, *made[0].residuals]
 
-        found = over.run(flat, primals[:m], active[:m])
+        found = over.run(flat, over.still(primals[:m], active[:m]))
         n, bwd = len(made[0].outs), made[0].bwd
 
         def bwd_on_all(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-            held = residuals[:m]
-            leaving = over.run(lambda: bwd(residuals[m:], cts), held, active[:m])
+            held = over.still(residuals[:m], active[:m])
+            leaving = over.run(lambda: bwd(residuals[m:], cts), held)
             return [*[None] * m, *leaving]
 
         return Forward(found[:n], [*primals[:m], *found[n:]], bwd_on_all)

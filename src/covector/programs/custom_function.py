@@ -23,6 +23,7 @@ from covector.programs.custom_call import (
 from covector.programs.rules import (
     SymbolicZero,
     absent,
+    called,
     checked,
     nondiff_places,
 )
@@ -103,7 +104,7 @@ class CustomFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         who = who_of(type(self).__name__, self.fun)
         if self.jvp is None and self.fwd is None:
-            name = getattr(self.fun, "__name__", "f")
+            name = called(self.fun)
             raise NotDifferentiable(
                 f"{who} has no rule yet. Give it one with @{name}.defjvp, or with "
                 f"{name}.defvjp(fwd, bwd), before calling it."

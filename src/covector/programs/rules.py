@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from covector import tree
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array
@@ -63,6 +64,19 @@ def absent(type: ArrayType, symbolic: bool) -> Any:
     return zeros(type.strong()) if moves(type) else np.zeros(type.shape, dtypes.float0)
 
 
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """The zero tangents of a tree of primals, as a rule would be handed them.
+
+    >>> print(zero_from_primal(2.0))
+    0.0
+    """
+
+    def zero(x: Any) -> Any:
+        return absent(as_array(x).type, symbolic_zeros)
+
+    return tree.map(zero, val)
+
+
 def checked(t: Any, type: ArrayType, who: str, what: str) -> Any:
     """A tangent or cotangent that a rule returned; None where it is zero."""
     if t is None or isinstance(t, SymbolicZero) or not moves(type):
@@ -74,6 +88,12 @@ def checked(t: Any, type: ArrayType, who: str, what: str) -> Any:
             f"it returned {t.type}."
         )
     return t
+
+
+def called(fun: Any) -> str:
+    """What to call a function in code that a message proposes."""
+    name = getattr(fun, "__name__", "f")
+    return name if name.isidentifier() else "f"
 
 
 def nondiff_places(
