@@ -22,6 +22,7 @@ from covector.core.varying import Axes, Varying, of_programs
 from covector.lowering.tokens import with_token
 from covector.programs.arguments import JitSpec, static_places
 from covector.programs.call import Call, call, named_axes
+from covector.programs.effects import silent
 from covector.programs.jit import Jitted
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
@@ -127,7 +128,7 @@ def divide(jaxpr: Jaxpr, active: tuple[bool, ...], policy: Policy) -> Divided:
         needed_equations(primal.equations, residuals, saved),
         residuals,
         f"{jaxpr.name}_again",
-    )
+    ).memo(silent)
     known = len(again.inputs)
 
     def recompute_and_move(*values: Any) -> list[Any]:
