@@ -24,7 +24,7 @@ from covector.programs.canonical import canonical
 from covector.programs.carries import Body, Carry, stage_body
 from covector.programs.divergence import refuse_communication, varied
 from covector.programs.scan import Scan
-from covector.programs.while_loop import While
+from covector.programs.while_loop import CHECKPOINTS, make_while
 
 
 class Steps(NamedTuple):
@@ -65,9 +65,16 @@ class Loop:
         return body.out_tree.unflatten(op(*body.captured, *carry, *elements))
 
     def run_while(
-        self, test: Callable[..., Any], step: Callable[..., Any], init: Any
+        self,
+        test: Callable[..., Any],
+        step: Callable[..., Any],
+        init: Any,
+        checkpoints: int = CHECKPOINTS,
     ) -> Any:
-        """The first carry for which ``test(carry)`` does not hold, from ``init`` on."""
+        """The first carry for which ``test(carry)`` does not hold, from ``init`` on.
+
+        In reverse mode ``checkpoints`` of them are kept at one time.
+        """
         if options.current().disable_jit:
             return _while_in_python(test, step, init)
         in_tree = tree.structure(((init,), {}))
@@ -86,9 +93,8 @@ class Loop:
             jaxpr = canonical(varied(test_body.jaxpr, varying))
             test_body = test_body._replace(jaxpr=jaxpr)
         captured = [*test_body.captured, *body.captured]
-        op = test_body.jaxpr.memo(
-            While, body.jaxpr, len(test_body.captured), len(body.captured)
-        )
+        counts = len(test_body.captured), len(body.captured)
+        op = make_while(test_body.jaxpr, body.jaxpr, *counts, checkpoints)
         return body.out_tree.unflatten(op(*captured, *carry))
 
     def _body(

@@ -4,7 +4,12 @@
     results     the carry for which the test gave False
 
 How many steps there will be is not known beforehand, so nothing can be kept for each of
-them: there is a derivative forward, computed beside the values, and none backward.
+them. Forward, the derivative is computed beside the values. In reverse the steps are
+counted, and the loop is run again and taken back (``rewind``):
+
+    values      how many steps did it take?     count, carry
+    tangents    so many steps, both at once     While, counted
+    cotangents  the adjoint of that             Rewind
 """
 
 from collections.abc import Sequence
@@ -13,7 +18,7 @@ from typing import Any
 from covector.core import dtypes
 from covector.core.effects import Effect
 from covector.core.jaxpr import Jaxpr, Var, run
-from covector.core.primitive import Primitive, operation
+from covector.core.primitive import Linear, Primitive, operation
 from covector.core.staging import stage
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
@@ -21,21 +26,39 @@ from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import NotDifferentiable, TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.tokens import TOKEN, with_token
-from covector.ops.bitwise import and_
-from covector.ops.broadcasting import batched
-from covector.ops.reductions import ReduceOr
-from covector.programs.bodies import of_each_member
+from covector.ops.broadcasting import batched, zeros
 from covector.programs.call import call, named_axes
 from covector.programs.eager import Budget
+from covector.programs.effects import silent
+from covector.programs.members import ALONE, Members
 from covector.programs.one_by_one import one_by_one
+from covector.programs.rewind import link_loops, rewind_loop
 from covector.programs.scan_bodies import jvp_body, least_carry
+from covector.programs.stand_ins import communicates
+from covector.programs.while_bodies import (
+    counting_body,
+    counting_test,
+    known_loop,
+    repeating_test,
+    testing_first,
+    until_all_stop,
+    with_tangents,
+)
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.transpose import instantiate
+
+#: states that are kept in reverse mode, unless the caller says otherwise
+CHECKPOINTS = 64
 
 
 @operation
 class While(Primitive):
-    """Run ``body_jaxpr`` on the carry while ``cond_jaxpr`` of it is True."""
+    """Run ``body_jaxpr`` on the carry while ``cond_jaxpr`` of it is True.
+
+    Over ``members`` the test gives a bool for each; they mark consts of the body, and
+    carry. A loop that is ``counted`` takes as many steps as the const of its test says,
+    and its carry begins with their number. In reverse ``checkpoints`` states are kept.
+    """
 
     interned = False
     multiple_results = True
@@ -45,6 +68,9 @@ class While(Primitive):
     body_jaxpr: Jaxpr
     cond_nconsts: int
     body_nconsts: int
+    checkpoints: int = CHECKPOINTS
+    members: Members = ALONE
+    counted: bool = False
 
     def __repr__(self) -> str:
         return f"While({self.cond_jaxpr.name}, {self.body_jaxpr.name})"
@@ -65,7 +91,7 @@ class While(Primitive):
                 f"its test {test.name}, but got {show_types([*test_consts, *carry])}."
             )
         (going,) = test.out_types
-        if going.shape or going.dtype != dtypes.bool_:
+        if going.shape != self.members.shape or going.dtype != dtypes.bool_:
             raise TypeMismatch(
                 f"the test {test.name} of while_loop must give one scalar bool, but "
                 f"gives {show_types(test.out_types)}."
@@ -89,6 +115,8 @@ class While(Primitive):
 
     def evaluate(self, *args: Any) -> Sequence[Any]:
         """The first steps on the host, where they are quick; then a compiled loop."""
+        if self.members.shape:
+            return self._as_one(*args)
         test, body = self.cond_jaxpr, self.body_jaxpr
         plan = self.plan(tuple([a.type for a in args]))
         if plan.executable is None and all([a.on_host() for a in args]):
@@ -107,14 +135,27 @@ class While(Primitive):
         ordered effects is run before the loop and in its body.
         """
         if Effect.ORDERED in self.cond_jaxpr.effects:
-            return call(self.cond_jaxpr.memo(_testing_first, self)), 0
+            return call(self.cond_jaxpr.memo(testing_first, self)), 0
         first, count = self.cond_nconsts, self.body_nconsts
         body, test = self.body_jaxpr.memo(with_token, count), self.cond_jaxpr
         inputs = [*test.inputs[:first], Var(TOKEN), *test.inputs[first:]]
         test = Jaxpr(inputs, test.equations, test.outputs, test.name)
         return make_while(test, body, first, count), first + count
 
+    def _as_one(self, *operands: Any) -> Sequence[Any]:
+        """The loop over members as a loop until all of them stop."""
+        test_consts, consts, carry = self.split(operands)
+        counts = self.cond_nconsts, self.body_nconsts
+        test, body = self.body_jaxpr.memo(
+            until_all_stop, self.cond_jaxpr, *counts, self.members
+        )
+        going = run(self.cond_jaxpr, [*test_consts, *carry])
+        loop = make_while(test, body, 0, sum(counts), self.checkpoints)
+        return loop(*test_consts, *consts, *going, *carry)[1:]
+
     def lower(self, ctx: Any, *operands: Any) -> Any:
+        if self.members.shape:
+            return ctx.through(self._as_one, *operands)
         test_consts, consts, carry = self.split(operands)
         types = ctx.out_types
         op = ctx.op("stablehlo.while", carry, types, regions=2)
@@ -144,16 +185,33 @@ class While(Primitive):
 
     def linearize(self, active: Sequence[bool], *primals: Any) -> Any:
         """The derivative runs the loop again, for it needs the values at each step."""
-        beside, marks = self._beside(active)
-        outs = self(*primals)
+        if not any(self._beside(active)[1]):
+            return self(*primals), lambda *_: [None] * len(self.body_jaxpr.outputs)
+        if self.counted:
+            return self(*primals), lambda *moved: self._pushed(primals, moved)
+        test_consts, consts, carry = self.split(primals)
+        programs = (self.cond_jaxpr, self.body_jaxpr)
+        count, *outs = _counted(programs, self.members, test_consts, consts, carry)
+        again, operands = self._again(count, consts, carry)
 
         def push(*tangents: Any) -> Sequence[Any]:
-            if not any(marks):
-                return [None] * len(marks)
-            both = beside(*self._both(primals, tangents, marks))
-            return _spread(both[len(marks) :], marks)
+            _, of_consts, of_carry = self.split(tangents)
+            return again._pushed(operands, [None, *of_consts, None, *of_carry])[1:]
 
         return outs, push
+
+    def _pushed(self, primals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+        """The tangents of the carry at the end."""
+        beside, marks = self._beside([t is not None for t in tangents])
+        both = beside(*self._both(primals, tangents, marks))
+        return _spread(both[len(marks) :], marks)
+
+    def _again(self, count: Any, consts: Any, carry: Any) -> tuple["While", list[Any]]:
+        """The loop that takes a known number of steps, without effects, and what it is
+        called with.
+        """
+        body = self.body_jaxpr.memo(silent)
+        return _repeating(body, count, consts, carry, self.checkpoints, self.members)
 
     def _beside(self, active: Sequence[bool]) -> tuple["While", Sequence[bool]]:
         """The loop of values and tangents, and which of the carry moves."""
@@ -161,9 +219,19 @@ class While(Primitive):
         made = self.body_jaxpr.memo(
             jvp_body, self.body_nconsts, len(carry), (*consts, *carry)
         )
-        test = self.cond_jaxpr.memo(_with_tangents, made.carry)
+        test = self.cond_jaxpr.memo(with_tangents, made.carry)
         num_consts = self.body_nconsts + sum(consts)
-        return make_while(test, made.jaxpr, self.cond_nconsts, num_consts), made.carry
+        members = self.members.beside(consts, made.carry)
+        beside = make_while(
+            test,
+            made.jaxpr,
+            self.cond_nconsts,
+            num_consts,
+            self.checkpoints,
+            members,
+            self.counted,
+        )
+        return beside, made.carry
 
     def _both(self, primals: Any, tangents: Any, marks: Sequence[bool]) -> list[Any]:
         """Operands of the loop of values and tangents."""
@@ -179,15 +247,35 @@ class While(Primitive):
         ]
 
     def transpose(self, cotangents: Sequence[Any], *args: Any) -> Sequence[Any]:
-        lines = [e.line for e in self.body_jaxpr.equations if e.line is not None]
-        where = f", here with a body at {lines[0]}" if lines else ""
-        raise NotDifferentiable(
-            "there is no reverse-mode derivative of while_loop, nor of fori_loop with "
-            f"bounds that are known only when the program runs{where}: what each step "
-            "needs would have to be kept for a number of steps that is not known "
-            "beforehand. Use lax.scan, or lax.fori_loop with static bounds, which "
-            "becomes a scan; or forward mode (jvp, jacfwd)."
+        if not self.counted:
+            return self._transpose_uncounted(cotangents, *args)
+        (count,), consts, carry = self.split(args)
+        programs = (self.body_jaxpr, self.checkpoints, self.members)
+        return [None, *rewind_loop(*programs, count, (consts, carry), cotangents)]
+
+    def _transpose_uncounted(self, cotangents: Any, *args: Any) -> Sequence[Any]:
+        """The steps are counted by what is known of the loop."""
+        test_consts, consts, carry = self.split(args)
+        linear = tuple([type(a) is Linear for a in args])
+        made = self.cond_jaxpr.memo(
+            known_loop, self.body_jaxpr, self.cond_nconsts, self.body_nconsts, linear
         )
+        if made is None:
+            raise NotDifferentiable(
+                "while_loop cannot be transposed where its test depends on what it is "
+                "linear in: how many steps it takes is not a linear function. Let the "
+                "test depend on other values."
+            )
+        known = [
+            _marked(group, m)
+            for group, m in zip((consts, carry), made[2:], strict=True)
+        ]
+        members = self.members.among([*made.consts, *made.carry])
+        count = _counted((made.test, made.body), members, test_consts, *known)[0]
+        again, operands = self._again(count, consts, carry)
+        found = again.transpose([None, *cotangents], *operands)
+        split = 1 + len(consts)
+        return [*[None] * len(test_consts), *found[1:split], *found[split + 1 :]]
 
     # -- batches -----------------------------------------------------------------------
 
@@ -200,35 +288,38 @@ class While(Primitive):
         Where members of the batch take different numbers of steps, all of it is.
         """
         test_consts, consts, carry = self.split(args)
-        test_dims, const_dims, carry_dims = [tuple(d) for d in self.split(dims)]
+        test_dims, const_dims, carry_dims = self.split(dims)
+        forced = self.members.forced(False, len(args) - self.cond_nconsts, 0)
+        start = [d is not None for d in (*const_dims, *carry_dims)]
+        start = [a or b for a, b in zip(start, forced, strict=True)]
+        const_marks, several = start[: len(consts)], bool(self.members.shape)
 
         def step(marks: Any) -> Any:
-            now = tuple([0 if m else None for m in marks])
+            now = (*test_dims, *_dims(marks))
             test, (going,) = self.cond_jaxpr.memo(
-                batch_jaxpr, size, (*test_dims, *now), None, axis
+                batch_jaxpr, size, now, (several,), axis
             )
-            body, outs = self.body_jaxpr.memo(
-                batch_jaxpr, size, (*const_dims, *now), marks, axis
-            )
+            now = _dims((*const_marks, *marks))
+            body, outs = self.body_jaxpr.memo(batch_jaxpr, size, now, marks, axis)
             differ = going is not None
-            return (test, body, differ), [differ or d is not None for d in outs]
+            every = differ and not several
+            return (test, body, differ), [every or d is not None for d in outs]
 
-        (test, body, differ), marks = least_carry(
-            [d is not None for d in carry_dims], step
-        )
-        carry = [
-            batched(size, x, d) if m else x
-            for x, d, m in zip(carry, carry_dims, marks, strict=True)
-        ]
-        out_dims = [0 if m else None for m in marks]
-        if not differ:
-            loop = make_while(test, body, self.cond_nconsts, self.body_nconsts)
-            return loop(*test_consts, *consts, *carry), out_dims
-        if not self.pure:
+        (test, body, differ), marks = least_carry(start[len(consts) :], step)
+        if differ and not self.pure:
             return one_by_one(self, axis, size, args, dims)
-        loop = body.memo(_until_all_stop, test, self.cond_nconsts, self.body_nconsts)
-        going = run(test, [*test_consts, *carry])
-        return loop(*test_consts, *consts, *going, *carry)[1:], out_dims
+        marked = (*const_marks, *marks)
+        columns = zip(
+            (*consts, *carry), (*const_dims, *carry_dims), marked, strict=True
+        )
+        values = [batched(size, x, d) if m else x for x, d, m in columns]
+        over = self.members.over(size, marked) if differ else ALONE
+        counts = self.cond_nconsts, self.body_nconsts
+        loop = make_while(test, body, *counts, self.checkpoints, over, self.counted)
+        if differ and self.body_jaxpr.memo(communicates, axis):
+            # What a member stands with is seen by those that go.
+            return loop._as_one(*test_consts, *values), list(_dims(marks))
+        return loop(*test_consts, *values), list(_dims(marks))
 
     @property
     def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
@@ -236,76 +327,80 @@ class While(Primitive):
         return tuple(dict.fromkeys(names))
 
 
-def make_while(test: Jaxpr, body: Jaxpr, test_consts: int, body_consts: int) -> While:
-    """The operation that loops over these programs; the same one each time."""
-    return test.memo(While, body, test_consts, body_consts)
-
-
-def _until_all_stop(
-    body: Jaxpr, test: Jaxpr, test_consts: int, body_consts: int
+def make_while(
+    test: Jaxpr,
+    body: Jaxpr,
+    test_consts: int,
+    body_consts: int,
+    checkpoints: int = CHECKPOINTS,
+    members: Members = ALONE,
+    counted: bool = False,
 ) -> While:
-    """The loop over a batch whose members stop at different times (memoise on the
-    body).
-
-    The carry begins with who is still going. The others keep what they have.
-    """
-    count = test_consts + body_consts
-    carry_types = body.in_types[body_consts:]
-
-    def turn(*values: Any) -> list[Any]:
-        going, *carry = values[count:]
-        made = run(body, [*values[test_consts:count], *carry])
-        kept = [of_each_member(going, pair) for pair in zip(carry, made, strict=True)]
-        (more,) = run(test, [*values[:test_consts], *kept])
-        return [and_(going, more), *kept]
-
-    members = test.out_types[0]
-    types = [*test.in_types[:test_consts], *body.in_types[:body_consts]]
-    turned = stage(turn, [*types, members, *carry_types], body.name)
-    any_ = stage(
-        lambda going, *_: [ReduceOr((0,))(going)], [members, *carry_types], "any"
+    """The operation that loops over these programs; the same one each time."""
+    return test.memo(
+        While, body, test_consts, body_consts, checkpoints, members, counted
     )
-    return make_while(any_.jaxpr, turned.jaxpr, 0, count)
 
 
-def _testing_first(test: Jaxpr, loop: While) -> Jaxpr:
-    """The loop, with a token as first input and output, whose test has ordered effects
-    (memoise on the test).
-    """
-    tested, stepped = test.memo(with_token), loop.body_jaxpr.memo(with_token)
-    count = loop.cond_nconsts + loop.body_nconsts
-
-    def turn(*values: Any) -> list[Any]:
-        test_consts, consts, (_, token, *carry) = loop.split(values)
-        token, *carry = run(stepped, [token, *consts, *carry])
-        token, going = run(tested, [token, *test_consts, *carry])
-        return [going, token, *carry]
-
-    def whole(token: Any, *operands: Any) -> list[Any]:
-        test_consts, consts, carry = loop.split(operands)
-        token, going = run(tested, [token, *test_consts, *carry])
-        start = [going, token, *carry]
-        types = [x.type for x in start]
-        turned = stage(turn, [*[x.type for x in operands[:count]], *types], test.name)
-        asked = stage(lambda going, *_: [going], types, "going")
-        again = make_while(asked.jaxpr, turned.jaxpr, 0, count)
-        return again(*test_consts, *consts, *start)[1:]
-
-    types = [*test.in_types[: loop.cond_nconsts], *loop.body_jaxpr.in_types]
-    return stage(whole, [TOKEN, *types], test.name).jaxpr
+def _counted(
+    programs: Sequence[Jaxpr],
+    members: Members,
+    test_consts: Any,
+    consts: Any,
+    carry: Any,
+) -> Sequence[Any]:
+    """How many steps a loop takes (each member of it), and the carry after them."""
+    (test, body), counts = programs, (len(test_consts), len(consts))
+    type_ = test.out_types[0].with_dtype(dtypes.int32, False)
+    test = test.memo(counting_test, counts[0], type_)
+    body = body.memo(counting_body, counts[1], type_)
+    members = members.with_count(counts[1], own=True)
+    loop = make_while(test, body, *counts, members=members)
+    return loop(*test_consts, *consts, zeros(type_), *carry)
 
 
-def _with_tangents(test: Jaxpr, marks: Sequence[bool]) -> Jaxpr:
-    """The test, which takes no notice of tangents (memoise on the test)."""
-    carry = test.inputs[len(test.inputs) - len(marks) :]
-    tangents = [Var(v.type.strong()) for v, m in zip(carry, marks, strict=True) if m]
-    return Jaxpr([*test.inputs, *tangents], test.equations, test.outputs, test.name)
+def _repeating(
+    body: Jaxpr, count: Any, consts: Any, carry: Any, checkpoints: int, members: Members
+) -> tuple[While, list[Any]]:
+    """The loop that runs a body ``count`` times, and what it is called with."""
+    type_ = count.type.with_shape(())
+    counting = body.memo(counting_body, len(consts), type_)
+    test = counting.memo(repeating_test, len(consts), count.type)
+    members = members.with_count(len(consts), own=False)
+    loop = make_while(test, counting, 1, len(consts), checkpoints, members, True)
+    return loop, [count, *consts, zeros(type_), *carry]
+
+
+def _repeat(*loop_and_operands: Any) -> Sequence[Any]:
+    loop, operands = _repeating(*loop_and_operands)
+    return loop(*operands)[1:]
+
+
+def _loop(test: Any, step: Any, *carry: Any) -> list[Any]:
+    """The carry of ``step`` for which ``test`` does not hold; both are functions."""
+    types = [x.type for x in carry]
+    tested = stage(lambda *xs: [test(*xs)], types, "test")
+    stepped = stage(step, types, "step")
+    captured = [*tested.captured, *stepped.captured]
+    counts = len(tested.captured), len(stepped.captured)
+    return [*make_while(tested.jaxpr, stepped.jaxpr, *counts)(*captured, *carry)]
+
+
+link_loops(_loop, _repeat)
 
 
 def _strong(types: Sequence[ArrayType]) -> list[ArrayType]:
     return [t.strong() for t in types]
 
 
+def _marked(items: Sequence[Any], marks: Sequence[bool]) -> list[Any]:
+    return [x for x, m in zip(items, marks, strict=True) if m]
+
+
 def _spread(values: Sequence[Any], marks: Sequence[bool]) -> list[Any]:
     given = iter(values)
     return [next(given) if m else None for m in marks]
+
+
+def _dims(marks: Sequence[bool]) -> tuple[int | None, ...]:
+    return tuple([0 if m else None for m in marks])

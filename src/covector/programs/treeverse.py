@@ -1,0 +1,143 @@
+"""Treeverse: visit the states of a loop from the last to the first, keeping few.
+
+A step cannot be undone, but it can be taken again from an earlier state that was kept.
+The states that are kept form a stack, from the first state up to near the one wanted:
+
+    state   0 . . . . . . . . . . . . 14 . . . . . . . . 23 . . . 27 . 29
+    stack   [0]                       [1]                [2]      [3]  [4] ← top: visit
+
+Above the top the states were visited. To visit the one before, take the top off; if the
+next one lies too far below, climb from there, putting states on the stack on the way.
+How far to climb before the next is put there decides how often steps are taken again:
+at the binomial distances of Griewank and Walther (Algorithm 799: revolve, ACM TOMS
+26:1, 2000). With s snapshots no step is taken more than r times as long as there are no
+more steps than
+
+    β(s, r) = (s + r)! / (s! r!),
+
+and no other choice takes fewer in all. With 64 snapshots, β is 65, 2,145, 47,905 and
+814,385 for r from 1 to 4.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from covector.core import dtypes
+from covector.core.convert import scalar
+from covector.ops.arithmetic import add, div, mul, sub
+from covector.ops.broadcasting import BroadcastInDim
+from covector.ops.casting import convert
+from covector.ops.comparison import gt, lt
+from covector.ops.dynamic_slicing import DynamicSlice, DynamicUpdateSlice
+from covector.ops.extrema import max_, min_
+from covector.ops.selection import where
+
+Values = list[Any]
+
+#: ``loop(test, step, *carry)``: the carry of ``step`` for which the test fails
+Loop = Callable[..., Values]
+
+
+def visit_backwards(
+    loop: Loop,
+    count: Any,
+    snapshots: int,
+    advance: Callable[[Any, Values], Values],
+    visit: Callable[[Any, Values, Values], Values],
+    start: Values,
+    found: Values,
+) -> Values:
+    """``found = visit(k, state k, found)`` for k from ``count - 1`` to 0.
+
+    State k + 1 is ``advance(k, state k)``, from ``start``, which is state 0.
+    """
+    one, size = _int(1), len(start)
+
+    def turn(left: Any, top: Any, places: Any, *rest: Any) -> Values:
+        last = sub(left, one)
+        top, places, *stacks = climb(last, top, places, *rest[:size])
+        state = [_read(s, top) for s in stacks]
+        after = visit(last, state, [*rest[size:]])
+        return [last, sub(top, one), places, *stacks, *after]
+
+    def climb(last: Any, *stack: Any) -> Values:
+        return loop(
+            lambda top, places, *_: lt(_read(places, top), last),
+            lambda top, places, *stacks: rise(last, top, places, stacks),
+            *stack,
+        )
+
+    def rise(last: Any, top: Any, places: Any, stacks: Sequence[Any]) -> Values:
+        place = _read(places, top)
+        length = sub(add(last, one), place)
+        end = add(place, stride(loop, length, sub(_int(snapshots), top)))
+        _, *state = loop(
+            lambda k, *_: lt(k, end),
+            lambda k, *state: [add(k, one), *advance(k, [*state])],
+            place,
+            *[_read(s, top) for s in stacks],
+        )
+        above = add(top, one)
+        pairs = zip(stacks, state, strict=True)
+        return [above, _write(places, end, above), *[_write(*p, above) for p in pairs]]
+
+    places, *stacks = [_stack(x, snapshots + 1) for x in (_int(0), *start)]
+    outs = loop(
+        lambda left, *_: gt(left, _int(0)),
+        turn,
+        count,
+        _int(0),
+        places,
+        *stacks,
+        *found,
+    )
+    return outs[3 + size :]
+
+
+def stride(loop: Loop, length: Any, free: Any) -> Any:
+    """How far above a state the next one is to be kept, an int32.
+
+    ``length``, at least 2, are the states from this one on that are still to be
+    visited, ``free`` the snapshots for them, this one included. With r the least number
+    for which β(free, r) ≥ length, at most β(free, r - 1) of them may lie below the next
+    one, and at most β(free - 1, r) above; this takes as many below as leave β(free - 1,
+    r - 1) above.
+    """
+    one, last = _float(1), sub(length, _int(1))
+    slots = convert(free, dtypes.float32)
+    alone = lt(free, _int(2))
+    wanted = where(alone, one, convert(length, dtypes.float32))
+
+    def more(r: Any, fits: Any, _: Any) -> Values:
+        r = add(r, one)
+        return [r, div(mul(fits, add(slots, r)), r), fits]
+
+    # In floating point, where nothing overflows: what is rounded is the best choice,
+    # and any choice is right.
+    r, _, below = loop(lambda r, fits, _: lt(fits, wanted), more, _float(0), one, one)
+    above = div(mul(below, slots), sub(add(slots, r), one))
+    best = convert(min_(below, sub(wanted, above)), dtypes.int32)
+    return where(alone, last, min_(max_(best, _int(1)), last))
+
+
+def _int(value: int) -> Any:
+    return scalar(value, dtypes.int32)
+
+
+def _float(value: int) -> Any:
+    return scalar(value, dtypes.float32)
+
+
+def _stack(x: Any, size: int) -> Any:
+    """Places for values like ``x``, which is the first of them."""
+    shape = x.type.shape
+    return BroadcastInDim((size, *shape), tuple(range(1, len(shape) + 1)))(x)
+
+
+def _read(stack: Any, place: Any) -> Any:
+    shape = stack.type.shape[1:]
+    return DynamicSlice((1, *shape), (0,))(stack, place, *[_int(0)] * len(shape))
+
+
+def _write(stack: Any, x: Any, place: Any) -> Any:
+    return DynamicUpdateSlice((0,))(stack, x, place, *[_int(0)] * x.type.ndim)
