@@ -19,7 +19,7 @@ from covector.ops.broadcasting import BroadcastInDim, zeros
 from covector.ops.casting import ConvertElementType
 from covector.ops.collectives import PVary
 from covector.ops.selection import select_n
-from covector.transforms.linearize import jvp_flat
+from covector.transforms.linearize import jvp_flat, linearize_jaxpr
 
 
 def converted(jaxpr: Jaxpr, types: Sequence[ArrayType]) -> Jaxpr:
@@ -91,14 +91,16 @@ def dependent(
 
 
 def jvp_jaxpr(
-    jaxpr: Jaxpr, active: tuple[bool, ...], force: tuple[bool, ...]
+    jaxpr: Jaxpr,
+    active: tuple[bool, ...],
+    force: tuple[bool, ...],
+    apart: bool = False,
 ) -> tuple[Jaxpr, tuple[bool, ...]]:
     """The program beside its derivative (memoise on the program), and what moves.
 
     It takes the inputs, then a tangent for each ``active`` one; it gives the outputs,
-    then
-    a tangent for each that the second result marks: those that ``force`` marks among
-    them.
+    then a tangent for each that the second result marks: those that ``force`` marks
+    among them. ``apart``, it can be transposed: no operation has a part in both.
     """
     moving: list[bool] = []
     count = len(jaxpr.inputs)
@@ -106,9 +108,8 @@ def jvp_jaxpr(
     def beside(*values: Any) -> list[Any]:
         given = iter(values[count:])
         tangents = [next(given) if a else None for a in active]
-        outs, moved = jvp_flat(
-            lambda *xs: run(jaxpr, xs), values[:count], tangents, jaxpr.name
-        )
+        both = _both_apart if apart else _both_at_once
+        outs, moved = both(jaxpr, values[:count], tangents)
         moved = [
             zeros(t.strong()) if d is None and f else d
             for d, f, t in zip(moved, force, jaxpr.out_types, strict=True)
@@ -122,6 +123,19 @@ def jvp_jaxpr(
     staged = stage(beside, [*jaxpr.in_types, *tangent_types], f"{jaxpr.name}_jvp")
     assert not staged.captured, "a jaxpr is closed"
     return staged.jaxpr, tuple(moving)
+
+
+def _both_at_once(jaxpr: Jaxpr, primals: Any, tangents: Any) -> tuple[Any, Any]:
+    return jvp_flat(lambda *xs: run(jaxpr, xs), primals, tangents, jaxpr.name)
+
+
+def _both_apart(jaxpr: Jaxpr, primals: Any, tangents: Any) -> tuple[Any, Any]:
+    split = jaxpr.memo(linearize_jaxpr, tuple([t is not None for t in tangents]))
+    outs = run(split.primal, primals)
+    given = [*split.residuals(primals, outs), *[t for t in tangents if t is not None]]
+    moved = iter(run(split.linear, given))
+    tangents = [next(moved) if m else None for m in split.moving]
+    return outs[: len(tangents)], tangents
 
 
 def of_each_member(index: Any, values: Sequence[Any]) -> Any:

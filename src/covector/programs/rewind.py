@@ -179,21 +179,24 @@ class Rewind(Primitive):
         if tangent_trace is not parent:
             return super().differentiate(parent, tangent_trace, primals, tangents)
         current.trace = parent
-        return self._beside(primals, tangents)
+        return self._beside(primals, tangents, apart=False)
 
     def linearize(self, active: Sequence[bool], *primals: Any) -> Any:
         """The derivative goes the way again, for it needs the values at each step."""
         outs = self(*primals)
-        return outs, lambda *tangents: self._beside(primals, tangents)[1]
+        return outs, lambda *tangents: self._beside(primals, tangents, apart=True)[1]
 
-    def _beside(self, primals: Any, tangents: Any) -> tuple[Values, Values]:
+    def _beside(
+        self, primals: Any, tangents: Any, apart: bool
+    ) -> tuple[Values, Values]:
         """The state and its tangents."""
         moved = self.split(tangents[1:])
         consts, path, state = [[d is not None for d in group] for group in moved]
         count = self.num_consts
-        ahead = self.advance.memo(jvp_body, count, len(path), (*consts, *path))
+        active = (*consts, *path)
+        ahead = self.advance.memo(jvp_body, count, len(path), active, apart)
         active = (*consts, *state, *ahead.carry)
-        back = self.pull.memo(jvp_body, count, len(state), active)
+        back = self.pull.memo(jvp_body, count, len(state), active, apart)
         marks = (consts, ahead.carry, back.carry)
         groups = zip(self.split(primals[1:]), moved, marks, strict=True)
         values = [[*xs, *_tangents(xs, ds, ms)] for xs, ds, ms in groups]

@@ -66,14 +66,19 @@ class JvpBody(NamedTuple):
     ys: Marks
 
 
-def jvp_body(jaxpr: Jaxpr, num_consts: int, num_carry: int, active: Marks) -> JvpBody:
-    """The body beside its derivative (memoise on the body)."""
+def jvp_body(
+    jaxpr: Jaxpr, num_consts: int, num_carry: int, active: Marks, apart: bool = False
+) -> JvpBody:
+    """The body beside its derivative (memoise on the body); ``apart``, no operation has
+    a part in both.
+    """
     groups = Groups(num_consts, num_carry)
     consts, carry, xs = groups.split(active)
     still = (False,) * (len(jaxpr.outputs) - num_carry)
 
     def step(marks: Marks) -> tuple[Any, Sequence[bool]]:
-        made = jaxpr.memo(jvp_jaxpr, (*consts, *marks, *xs), (*marks, *still))
+        force = (*marks, *still)
+        made = jaxpr.memo(jvp_jaxpr, (*consts, *marks, *xs), force, apart)
         return made, made[1][:num_carry]
 
     (both, moving), moving_carry = least_carry(carry, step)

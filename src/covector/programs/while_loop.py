@@ -179,13 +179,13 @@ class While(Primitive):
         if tangent_trace is not parent:
             return super().differentiate(parent, tangent_trace, primals, tangents)
         current.trace = parent
-        beside, marks = self._beside([t is not None for t in tangents])
+        beside, marks = self._beside([t is not None for t in tangents], apart=False)
         outs = beside(*self._both(primals, tangents, marks))
         return outs[: len(marks)], _spread(outs[len(marks) :], marks)
 
     def linearize(self, active: Sequence[bool], *primals: Any) -> Any:
         """The derivative runs the loop again, for it needs the values at each step."""
-        if not any(self._beside(active)[1]):
+        if not any(self._beside(active, apart=True)[1]):
             return self(*primals), lambda *_: [None] * len(self.body_jaxpr.outputs)
         if self.counted:
             return self(*primals), lambda *moved: self._pushed(primals, moved)
@@ -202,7 +202,7 @@ class While(Primitive):
 
     def _pushed(self, primals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
         """The tangents of the carry at the end."""
-        beside, marks = self._beside([t is not None for t in tangents])
+        beside, marks = self._beside([t is not None for t in tangents], apart=True)
         both = beside(*self._both(primals, tangents, marks))
         return _spread(both[len(marks) :], marks)
 
@@ -213,20 +213,20 @@ class While(Primitive):
         body = self.body_jaxpr.memo(silent)
         return _repeating(body, count, consts, carry, self.checkpoints, self.members)
 
-    def _beside(self, active: Sequence[bool]) -> tuple["While", Sequence[bool]]:
+    def _beside(
+        self, active: Sequence[bool], apart: bool
+    ) -> tuple["While", Sequence[bool]]:
         """The loop of values and tangents, and which of the carry moves."""
         _, consts, carry = self.split(active)
-        made = self.body_jaxpr.memo(
-            jvp_body, self.body_nconsts, len(carry), (*consts, *carry)
-        )
+        active, num_consts = (*consts, *carry), self.body_nconsts
+        made = self.body_jaxpr.memo(jvp_body, num_consts, len(carry), active, apart)
         test = self.cond_jaxpr.memo(with_tangents, made.carry)
-        num_consts = self.body_nconsts + sum(consts)
         members = self.members.beside(consts, made.carry)
         beside = make_while(
             test,
             made.jaxpr,
             self.cond_nconsts,
-            num_consts,
+            num_consts + sum(consts),
             self.checkpoints,
             members,
             self.counted,
