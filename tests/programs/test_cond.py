@@ -328,6 +328,12 @@ WORDS = {
         TypeError,
         r"got bool\[\].* use cond",
     ),
+    "branches are no sequence": Case(
+        lambda: switch(0, len),
+        TypeError,
+        "switch needs a sequence of functions as branches, but got <built-in function "
+        "len>",
+    ),
     "no branch": Case(lambda: switch(0, []), ValueError, "at least one branch"),
     "two of three differ": Case(
         lambda: switch(0, [lambda: 1, lambda: np.float32(1), lambda: np.int8(1)]),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import covector as cv
-from covector import errors, tree
+from covector import errors, lax, tree
 from covector import numpy as cnp
 from covector.core.array_like import Array
 from covector.core.convert import as_array
@@ -451,6 +451,62 @@ WORDS = {
         lambda: cv.jit(lambda n: scan(lambda c, x: (c, x), 0, length=n))(3),
         errors.TracerIntegerConversionError,
         "make the argument static",
+    ),
+    "traced unroll": Case(
+        lambda: cv.jit(lambda n: scan(lambda c, x: (c, x), 0, XS, unroll=n))(3),
+        errors.TracerIntegerConversionError,
+        r"scan of .*: unroll must be known while the program is written down, but it is "
+        r"a traced i32\[\]. .* for a number of steps that is known only when .*"
+        "while_loop",
+    ),
+    "unroll is no integer": Case(
+        lambda: scan(lambda c, x: (c, x), 0, XS, unroll="all"),
+        TypeError,
+        "unroll must be an integer, but got 'all'",
+    ),
+    "negative unroll": Case(
+        lambda: scan(lambda c, x: (c, x), 0, XS, unroll=-2),
+        ValueError,
+        "unroll must not be negative, but is -2",
+    ),
+    "no function": Case(
+        lambda: scan(3, 0, XS), TypeError, "f must be a function, but got 3 of type int"
+    ),
+    "a string among xs": Case(
+        lambda: scan(lambda c, x: (c, x), 0, (XS, "a")),
+        TypeError,
+        r"xs\[1\] needs an array or a number, but got 'a' of type str",
+    ),
+    "a triple": Case(
+        lambda: scan(lambda c, x: (c, x, x), 0, XS),
+        TypeError,
+        r"returns a pair \(carry, output\), but it returned a tuple of 3",
+    ),
+    "carry of None": Case(
+        lambda: scan(lambda c, x: (None, x), 0, XS),
+        errors.TreeMismatch,
+        "the initial carry is a leaf where what comes back is None",
+    ),
+    "fori without a function": Case(
+        lambda: fori_loop(0, 3, None, 0), TypeError, "body_fun must be a function"
+    ),
+    "fori unroll": Case(
+        lambda: fori_loop(0, 3, lambda i, v: v, 0, unroll=0),
+        ValueError,
+        "fori_loop of .*unroll must be at least 1, but is 0",
+    ),
+    "map of nothing": Case(
+        lambda: lax.map(lambda x: x, ()),
+        TypeError,
+        "map of .* needs an array in xs to know the number of steps",
+    ),
+    "map without a function": Case(
+        lambda: lax.map(None, XS), TypeError, "f must be a function, but got None"
+    ),
+    "batch size": Case(
+        lambda: lax.map(lambda x: x, XS, batch_size=0),
+        ValueError,
+        "batch_size must be at least 1, but is 0",
     ),
     "unroll": Case(
         lambda: scan(lambda c, x: (c, x), 0, XS, unroll=0),

@@ -8,7 +8,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.flat import arrays, who_of
 from covector.errors import AxisError, TreeMismatch, TypeMismatch
-from covector.lax.control_flow import leading_length, natural
+from covector.lax.loop_arguments import check_functions, leading_length, natural
 from covector.ops.joining import Concatenate, Stack
 from covector.ops.slicing import Rev, Slice
 from covector.ops.transposing import Reshape
@@ -35,8 +35,9 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     [0, 1, 4, 9]
     """
     who = who_of("map", f)
+    check_functions(who, {"f": f})
     loop = Loop(who, name_of(f))
-    length = leading_length(xs, None, who)
+    length = leading_length(xs, None, who, "an array in xs")
     if batch_size is None or not length:
         return _each(loop, f, xs, length)
     size = min(natural(batch_size, "batch_size", who), length)

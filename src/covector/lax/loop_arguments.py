@@ -1,0 +1,92 @@
+"""What loops and branches are asked for, checked: functions, lengths, bounds."""
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from covector import tree
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.core.trace import Tracer
+from covector.errors import TracerIntegerConversionError, TypeMismatch
+from covector.numpy.promote import promote_dtypes
+
+
+def check_functions(who: str, functions: dict[str, Any]) -> None:
+    """Raise where an argument that must be a function is none."""
+    for name, f in functions.items():
+        if not callable(f):
+            raise TypeMismatch(
+                f"{who}: {name} must be a function, but got {f!r} of type "
+                f"{type(f).__name__}."
+            )
+
+
+def leading_length(xs: Any, length: Any, who: str, needed: str = "xs or length") -> int:
+    """The number of steps, on which ``length`` and all of ``xs`` agree."""
+    found = []
+    for path, leaf in tree.leaves_with_path(xs):
+        name = f"xs{tree.keystr(path)}"
+        type_ = as_array(leaf, f"{who}: {name}").type
+        if not type_.ndim:
+            raise TypeMismatch(
+                f"{who} steps through the leading axis of xs, but {name} is {type_}, "
+                "which has none. What is the same at every step need not be passed: "
+                "the function may close over it."
+            )
+        found.append((name, type_))
+    if length is not None:
+        steps, source = natural(length, "length", who), f"length is {length}"
+    elif found:
+        name, type_ = found[0]
+        steps, source = type_.shape[0], f"{name} is {type_}"
+    else:
+        raise TypeMismatch(f"{who} needs {needed} to know the number of steps.")
+    for name, type_ in found:
+        if type_.shape[0] != steps:
+            raise TypeMismatch(
+                f"{who}: all of xs must have one length, but {name} is {type_} where "
+                f"{source}."
+            )
+    return steps
+
+
+def natural(x: Any, what: str, who: str) -> int:
+    """An argument that must be a known integer, and not negative."""
+    if isinstance(x, Tracer):
+        raise TracerIntegerConversionError(
+            f"{who}: {what} must be known while the program is written down, but it is "
+            f"a traced {x.type}. {x.origin()} If it is an argument of a jitted "
+            "function, make the argument static (static_argnums of jit); for a number "
+            "of steps that is known only when the program runs there is "
+            "lax.while_loop."
+        )
+    known: Any = x
+    if not hasattr(x, "__index__") or (isinstance(x, Array) and x.type.shape):
+        raise TypeMismatch(f"{who}: {what} must be an integer, but got {x!r}.")
+    value = operator.index(known)
+    if value < 0:
+        raise TypeMismatch(f"{who}: {what} must not be negative, but is {value}.")
+    return value
+
+
+def unrolled(unroll: int | bool, steps: int, who: str) -> int:
+    """How many of the steps are written out in each turn of a loop."""
+    if isinstance(unroll, bool):
+        return max(steps, 1) if unroll else 1
+    if natural(unroll, "unroll", who) < 1:
+        raise TypeMismatch(f"{who}: unroll must be at least 1, but is {unroll}.")
+    return int(unroll)
+
+
+def bounds(who: str, lower: Any, upper: Any) -> Sequence[Any]:
+    """The bounds of a loop as scalars of one integer type."""
+    for name, bound in (("lower", lower), ("upper", upper)):
+        type_ = as_array(bound, f"{who}: {name}").type
+        if type_.shape or not dtypes.is_integer(type_.dtype):
+            raise TypeMismatch(
+                f"{who}: {name} must be a scalar integer, but got {type_}. Convert it "
+                "with .astype(int)."
+            )
+    return promote_dtypes(who, lower, upper)
