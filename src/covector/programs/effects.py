@@ -17,12 +17,14 @@ def silent(jaxpr: Jaxpr) -> Jaxpr:
     """
     if all([e.op.pure for e in jaxpr.equations]):
         return jaxpr
-    wanted = {a for a in jaxpr.outputs if type(a) is Var}
+    given = set(jaxpr.inputs)
+    wanted = {a for a in jaxpr.outputs if type(a) is Var} - given
     kept = []
     for equation in reversed(jaxpr.equations):
         if not wanted.isdisjoint(equation.outputs):
             kept.append(_silent_equation(equation))
-            wanted.update([a for a in equation.inputs if type(a) is Var])
+            read = {a for a in equation.inputs if type(a) is Var}
+            wanted |= read - given
     return Jaxpr(jaxpr.inputs, kept[::-1], jaxpr.outputs, jaxpr.name)
 
 
