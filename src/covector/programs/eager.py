@@ -9,6 +9,7 @@ have been best: so a loop runs on the host until that has cost as much as a comp
 from collections.abc import Iterator
 
 from covector.core.jaxpr import Equation, Jaxpr
+from covector.ops.collectives import Collective
 
 #: µs for which a loop runs on the host, all its calls together, before it is compiled
 PRICE = 30_000.0
@@ -56,6 +57,8 @@ def runs_on_host(jaxpr: Jaxpr) -> bool:
 
 def _is_quick(equation: Equation) -> bool:
     op = equation.op
+    if isinstance(op, Collective):
+        return True  # over the named axis of a batch, where it can be run at all
     if op.evaluate is None:
         return op.plan(tuple([a.type for a in equation.inputs])).small
     # Of the operations that carry programs only a choice runs them one by one.

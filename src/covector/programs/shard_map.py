@@ -31,7 +31,9 @@ from covector.ops.broadcasting import filled
 from covector.ops.collectives import PSum
 from covector.ops.transposing import Reshape
 from covector.programs.call import named_axes
+from covector.programs.eager import Budget
 from covector.programs.parts import Manual, insert_axis, whole_type
+from covector.programs.parts_on_host import run_on_host, runs_as_batch
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.linearize import linearize_jaxpr
 from covector.transforms.transpose import transpose_jaxpr
@@ -84,6 +86,11 @@ class ShardMap(Primitive):
     # -- values ------------------------------------------------------------------------
 
     def evaluate(self, *args: Any) -> Sequence[Any]:
+        small = self.jaxpr.memo(runs_as_batch) and all([a.on_host() for a in args])
+        if small and self.jaxpr.memo(Budget).pays():
+            return run_on_host(
+                self.jaxpr, self.manual, self.in_specs, self.out_specs, args
+            )
         return evaluate_compiled(self, self.plan(tuple([a.type for a in args])), args)
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
