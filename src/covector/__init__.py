@@ -35,11 +35,20 @@ from covector.configuration import (
     threefry_partitionable,
     warn_batched_cond,
 )
+from covector.core.array import Shard
 from covector.core.array_like import Array, link
 from covector.core.convert import ShapeDtypeStruct
 from covector.core.dtypes import float0
+from covector.core.sharding.mesh import make_mesh, set_mesh
+from covector.core.sharding.shardings import NamedSharding
+from covector.core.sharding.spec import PartitionSpec as P
 from covector.core.trace import install_base
 from covector.lowering.evaluate import base
+from covector.programs.assembling import (
+    make_array_from_callback,
+    make_array_from_process_local_data,
+    make_array_from_single_device_arrays,
+)
 from covector.programs.callback import effects_barrier, pure_callback
 from covector.programs.checkpoint import (
     checkpoint,
@@ -105,6 +114,7 @@ if TYPE_CHECKING:
     from covector.programs.sharded_function import shard_map
 
 link.numpy = numpy
+link.device_put = device_put
 install_base(base)
 
 #: modules that are imported on first use
@@ -121,6 +131,8 @@ _MODULES = frozenset(
         "lax",
         "nn",
         "random",
+        "scipy",
+        "sharding",
         "stages",
         "typing",
     }
@@ -145,7 +157,10 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "Array",
     "Device",
+    "NamedSharding",
+    "P",
     "ShapeDtypeStruct",
+    "Shard",
     "__version__",
     "block_until_ready",
     "check_implicit_sums",
@@ -199,7 +214,11 @@ __all__ = [
     "local_device_count",
     "local_devices",
     "log_compiles",
+    "make_array_from_callback",
+    "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays",
     "make_jaxpr",
+    "make_mesh",
     "nn",
     "no_recompile",
     "numpy",
@@ -212,7 +231,9 @@ __all__ = [
     "pure_callback",
     "random",
     "remat",
+    "set_mesh",
     "shard_map",
+    "sharding",
     "stages",
     "threefry_partitionable",
     "tree",

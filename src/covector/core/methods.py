@@ -285,6 +285,10 @@ class Methods:
         """The values in another element type."""
         return link.numpy.astype(self, dtype, copy=copy, device=device)
 
+    def to_device(self, device: Any, *, stream: Any = None) -> Any:
+        """The same values on a device, or where a sharding says."""
+        return link.device_put(self, device)
+
     def copy(self) -> Any:
         """The same values in memory of their own."""
         return link.numpy.copy(self)

@@ -1,8 +1,8 @@
 """The operators of arrays: each is a function of the NumPy namespace.
 
-That namespace lies several layers above. The one link upwards is ``link.numpy``, set
-when the package is imported, and it is the object that ``__array_namespace__`` answers
-with.
+That namespace lies several layers above. The link upwards is ``link.numpy``, set when
+the package is imported, and it is the object that ``__array_namespace__`` answers with.
+``link.device_put`` is the other one.
 """
 
 from typing import Any
@@ -14,6 +14,7 @@ class _Link:
     """The way up to the NumPy namespace."""
 
     numpy: Any = None
+    device_put: Any = None
 
 
 link = _Link()

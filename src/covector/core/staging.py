@@ -7,6 +7,7 @@ What touches a tracer is written down. Tracers of outer traces, and large concre
 arrays, become *captured* inputs, which stand before the function's own.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -73,7 +74,13 @@ class StagingTrace(Trace):
         if type(x) is StagedTracer and x.owner is self:
             return x.variable
         if type(x) is ConcreteArray:
-            return x if x.type.size < self.literal_limit else self._capture(x)
+            if x.type.size >= self.literal_limit:
+                return self._capture(x)
+            placement = x.placement
+            if placement is None or placement.single is not None:
+                return x
+            # Where it is matters to the program, which a literal would not say.
+            return x if self.literal_limit == math.inf else self._capture(x)
         if isinstance(x, Tracer):
             check_scope(x, self.parent)
             return self._capture(x)
@@ -166,6 +173,8 @@ def stage(
     """Write down ``fun``, a function of flat arguments of these types."""
     parent = current.trace
     trace = StagingTrace(parent, name)
+    # A program for parts may be written down again anywhere: while it is lowered, say.
+    trace.tracked = trace.tracked.union(*[t.varying for t in types])
     current.trace = trace
     try:
         inputs = [trace.input(t) for t in types]

@@ -82,7 +82,6 @@ _OF_VALUES = frozenset(
         "on_device_size_in_bytes",
         "platform",
         "sharding",
-        "to_device",
         "tobytes",
         "unsafe_buffer_pointer",
     }

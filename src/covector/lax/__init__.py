@@ -137,6 +137,7 @@ from covector.lax.parallel import (
     pswapaxes,
     pvary,
 )
+from covector.lax.placement import with_sharding_constraint
 from covector.lax.powers import (
     cbrt,
     integer_pow,
@@ -451,5 +452,6 @@ __all__ = [
     "transpose",
     "unstack",
     "while_loop",
+    "with_sharding_constraint",
     "zeta",
 ]

@@ -96,7 +96,7 @@ def _mesh(who: str, of_args: Sequence[Any], of_program: Meshes) -> Mesh | None:
 
 
 def _check_same_devices(who: str, chosen: Sequence[Sharding], mesh: Any) -> None:
-    places = list(map(_shown, chosen))
+    places = list(map(shown, chosen))
     sets = [s.device_set for s in chosen]
     if mesh is not None:
         places.append(f"{mesh} of the program")
@@ -116,7 +116,8 @@ def _check_same_devices(who: str, chosen: Sequence[Sharding], mesh: Any) -> None
             )
 
 
-def _shown(sharding: Sharding) -> str:
+def shown(sharding: Sharding) -> str:
+    """Where something is, in words."""
     if isinstance(sharding, NamedSharding):
         return str(sharding)
     return str(sharding.flat_devices[0])
@@ -147,8 +148,8 @@ def on_mesh(
         if found is not None:
             return found
     raise DeviceMismatch(
-        f"{who} runs on {mesh}, and an array divided as {sharding} cannot be said to be "
-        "divided over the axes of that. Move it there: covector.device_put(x, "
+        f"{who} runs on {mesh}, whose axes cannot say how an array is divided that was "
+        f"put on {sharding}. Move it there: covector.device_put(x, "
         "NamedSharding(mesh, spec))."
     )
 

@@ -47,6 +47,7 @@ class JitSpec(NamedTuple):
     inline: bool = False
     keep_unused: bool = False
     compiler_options: tuple[tuple[str, Any], ...] = ()
+    shardings: Any = None
 
     def split_static(
         self, fun: Any, args: Sequence[Any], kwargs: dict[str, Any], who: str

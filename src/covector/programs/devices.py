@@ -10,8 +10,14 @@ from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.jaxpr import Jaxpr, Var
+from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.resolving import as_sharding
-from covector.core.sharding.shardings import NamedSharding, Sharding
+from covector.core.sharding.shardings import (
+    NamedSharding,
+    Sharding,
+    Tiles,
+    with_tiles,
+)
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError
@@ -19,7 +25,7 @@ from covector.lowering.compile import Lowered
 from covector.lowering.places import Place, common_place
 from covector.ops.placement import ShardingConstraint
 from covector.programs import shared
-from covector.runtime import buffers, client, compilation_cache
+from covector.runtime import buffers, client, compilation_cache, parts
 
 
 def device_put(
@@ -180,7 +186,17 @@ def clear_caches() -> None:
 def live_arrays(platform: str | None = None) -> list[Array]:
     """The arrays that hold memory on devices of a platform."""
     return [
-        ConcreteArray(ArrayType(b.aval.shape, b.aval.dtype), None, b)
+        ConcreteArray(ArrayType(b.aval.shape, b.aval.dtype), None, b, _placement(b))
         for b in client.client(platform).live_arrays()
-        if not b.is_deleted()
+        # Parts that jaxlib made for itself have no type.
+        if b.aval is not None and not b.is_deleted()
     ]
+
+
+def _placement(buffer: Any) -> Sharding | None:
+    """The sharding of a buffer over several devices, whose mesh is forgotten."""
+    devices = parts.devices_of(buffer)
+    if len(devices) == 1:
+        return None
+    tiles = Tiles(*parts.division_of(buffer))
+    return with_tiles(Mesh(devices, "devices"), tiles)

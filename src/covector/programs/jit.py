@@ -33,6 +33,7 @@ from covector.programs.arguments import JitSpec, Signature, static_places
 from covector.programs.call import call
 from covector.programs.identity import said_by
 from covector.programs.non_finite import check_results, copies
+from covector.programs.shardings import NOTHING, asked
 from covector.programs.shared import Program
 from covector.runtime.host_calls import HostCallFailed
 from covector.tree.registry import registry
@@ -128,7 +129,11 @@ class Jitted:
         places = program.donated_places
         if places:
             self._check_donated(places, signature)
-        everything = program.captured + signature.leaves
+        leaves = signature.leaves
+        asked = program.shardings
+        if asked.ins:
+            leaves = asked.placed(leaves, signature.in_tree, self.who)
+        everything = [*program.captured, *leaves]
         place, committed = common_place(everything, self.who, program.meshes)
         compiled = self._compiled(program, place)
         given = everything
@@ -139,7 +144,8 @@ class Jitted:
         if now.checks_values:
             name = functools.partial(signature.name, len(program.captured))
             check_results(program.jaxpr, everything, outs, self.who, name)
-        elif self._simple:
+        sent = asked.sent(outs) if asked.outs else outs
+        if self._simple and sent is outs and not now.checks_values:
             quick_tree = flatten((args, kwargs) if kwargs else args)[1]
             types = tuple([x.type for x in signature.leaves])
             placements = tuple(map(placement_of, signature.leaves))
@@ -151,7 +157,7 @@ class Jitted:
                 )
         for i in places:
             signature.leaves[i].forget()
-        return program.out_tree.unflatten(outs)
+        return program.out_tree.unflatten(sent)
 
     def _call_inside(self, args: Any, kwargs: Any) -> Any:
         """A call under another transformation, or with jit switched off."""
@@ -160,12 +166,14 @@ class Jitted:
         signature = self.signature(args, kwargs)
         self._check_values(signature.leaves)
         program = self.program(signature, signature.key())
-        operands = [*program.captured, *signature.leaves]
+        asked = program.shardings
+        leaves = asked.constrained(signature.leaves, asked.ins)
+        operands = [*program.captured, *leaves]
         if self.spec.inline:
             outs: Sequence[Any] = run(program.jaxpr, operands)
         else:
             outs = call(program.jaxpr)(*operands)
-        return program.out_tree.unflatten(outs)
+        return program.out_tree.unflatten(asked.constrained(outs, asked.outs))
 
     # -- step by step ------------------------------------------------------------------
 
@@ -174,7 +182,7 @@ class Jitted:
         signature = self.signature(args, kwargs)
         program = self.program(signature, signature.key(), called=False)
         everything = program.captured + signature.leaves
-        known = [x for x in everything if isinstance(x, ConcreteArray)]
+        known = program.shardings.stand_ins(everything)
         return stages.Traced(
             jaxpr=program.jaxpr,
             in_tree=signature.in_tree,
@@ -186,6 +194,7 @@ class Jitted:
             who=self.who,
             keep_unused=self.spec.keep_unused,
             compiler_options=dict(self.spec.compiler_options),
+            shardings=program.shardings,
         )
 
     def lower(self, *args: Any, **kwargs: Any) -> Any:
@@ -277,13 +286,19 @@ class Jitted:
             staged = stage(flat, types, self.__name__)
             written(staged.jaxpr)
         donated = self.spec.donated_leaves(self.fun, signature)
+        jaxpr, shardings = staged.jaxpr, NOTHING
+        if self.spec.shardings is not None:
+            shardings = self.spec.shardings.resolved(
+                in_tree, types, flat.out_tree, jaxpr.out_types, self.who
+            )
         program = Program(
-            staged.jaxpr,
+            jaxpr,
             staged.captured,
             flat.out_tree,
             donated,
             {},
-            staged.jaxpr.memo(meshes_of),
+            (*jaxpr.memo(meshes_of), *shardings.meshes),
+            shardings,
         )
         if said is not None and all(
             [type(x) is ConcreteArray for x in staged.captured]
@@ -304,6 +319,7 @@ class Jitted:
             place,
             donated,
             self.spec.keep_unused,
+            program.shardings.results(program.jaxpr.out_types, place),
         )
         made = lowered.compile(dict(self.spec.compiler_options))
         return program.compiled.setdefault(place, made)
@@ -327,6 +343,8 @@ def jit(
     fun: Callable[..., Any] | None = None,
     /,
     *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
@@ -341,6 +359,11 @@ def jit(
     Args:
       fun: a function of arrays, or trees of arrays; without it, a decorator is
         returned.
+      in_shardings: where arguments are to be: a ``Sharding``, a ``PartitionSpec`` for
+        the mesh in force, or a tree of these that is a prefix of the positional
+        arguments. Arguments that the user did not put anywhere are put there. None:
+        where they are.
+      out_shardings: the same of the result. None: as the compiler decides.
       static_argnums, static_argnames: arguments that are part of the program. They must
         be hashable; a new value means a new program.
       donate_argnums, donate_argnames: arguments whose memory the results may take. They
@@ -352,6 +375,9 @@ def jit(
     Raises:
       StaticArgumentError: an argument is neither an array nor static, or a static one
         is not hashable.
+      ShardingError: a sharding does not fit its array.
+      DeviceMismatch: arguments are on different devices, or elsewhere than
+        in_shardings says.
 
     >>> import covector as cv
     >>> float(cv.jit(lambda x: x * 2)(3.0))
@@ -360,6 +386,8 @@ def jit(
     if fun is None:
         return functools.partial(
             jit,
+            in_shardings=in_shardings,
+            out_shardings=out_shardings,
             static_argnums=static_argnums,
             static_argnames=static_argnames,
             donate_argnums=donate_argnums,
@@ -371,6 +399,8 @@ def jit(
     nums, names = static_places(fun, static_argnums, static_argnames)
     donated, donated_names = static_places(fun, donate_argnums, donate_argnames)
     chosen = tuple(sorted((compiler_options or {}).items()))
-    return Jitted(
-        fun, JitSpec(nums, names, donated, donated_names, inline, keep_unused, chosen)
+    shardings = asked(in_shardings, out_shardings)
+    spec = JitSpec(
+        nums, names, donated, donated_names, inline, keep_unused, chosen, shardings
     )
+    return Jitted(fun, spec)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from covector.core.jaxpr import Jaxpr
 from covector.lowering.compile import Compiled
 from covector.lowering.places import Meshes
+from covector.programs.shardings import Resolved
 
 #: programs that are remembered, the most recently used ones
 _CAPACITY = 1024
@@ -29,6 +30,8 @@ class Program(NamedTuple):
     compiled: dict[Any, Compiled]
     #: those that its operations name
     meshes: Meshes
+    #: where arguments and results are to be
+    shardings: Resolved
 
     @property
     def donated_places(self) -> list[int]:

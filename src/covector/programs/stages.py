@@ -16,12 +16,14 @@ from covector.core.array_like import Array
 from covector.core.convert import ShapeDtypeStruct, as_array
 from covector.core.flat import argument_path
 from covector.core.jaxpr import Jaxpr
+from covector.core.sharding.shardings import Sharding, SingleDeviceSharding
 from covector.core.trace import current
 from covector.errors import DeviceMismatch, TreeMismatch, TypeMismatch
 from covector.lowering import compile as lowering
 from covector.lowering.evaluate import base
-from covector.lowering.places import common_place, meshes_of
+from covector.lowering.places import Meshes, Spread, common_place, meshes_of, shown
 from covector.programs.call import call
+from covector.programs.shardings import NOTHING, Resolved
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,12 @@ class Traced:
     who: str = field(repr=False)
     keep_unused: bool = field(default=False, repr=False)
     compiler_options: dict[str, Any] = field(default_factory=dict, repr=False)
+    shardings: Resolved = field(default=NOTHING, repr=False)
+
+    @property
+    def meshes(self) -> Meshes:
+        """The meshes that it has to run on."""
+        return (*self.jaxpr.memo(meshes_of), *self.shardings.meshes)
 
     @property
     def out_info(self) -> Any:
@@ -75,7 +83,10 @@ class Traced:
         """The StableHLO of the program."""
         donated = (*[False] * len(self.captured), *self.donated)
         name = f"jit_{self.fun_name}"
-        made = lowering.Lowered(self.jaxpr, name, self.place, donated, self.keep_unused)
+        results = self.shardings.results(self.jaxpr.out_types, self.place)
+        made = lowering.Lowered(
+            self.jaxpr, name, self.place, donated, self.keep_unused, results
+        )
         return Lowered(self, made)
 
 
@@ -173,6 +184,27 @@ class Compiled:
         """The executable as the runtime knows it."""
         return self._compiled.executable
 
+    @property
+    def input_shardings(self) -> Any:
+        """Where arguments are to be: ``(args, kwargs)`` of shardings."""
+        before = len(self._traced.captured)
+        count = len(self._traced.jaxpr.inputs) - before
+        found = [self._placement(before + i) for i in range(count)]
+        return self._traced.in_tree.unflatten(found)
+
+    @property
+    def output_shardings(self) -> Any:
+        """Where results will be: the tree of the result, of shardings."""
+        place = self._traced.place
+        count = len(self._traced.jaxpr.outputs)
+        if isinstance(place, Spread):
+            found = list(self._compiled.out_shardings)
+        else:
+            found = [SingleDeviceSharding(place)] * count
+        for i, asked in enumerate(self._traced.shardings.outs):
+            found[i] = found[i] if asked is None else asked
+        return self._traced.out_tree.unflatten(found)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = tree.flatten((args, kwargs))
         traced = self._traced
@@ -188,6 +220,9 @@ class Compiled:
             self._argument(x, t, i)
             for i, (x, t) in enumerate(zip(leaves, wanted, strict=True))
         ]
+        asked = traced.shardings
+        if asked.ins:
+            operands = asked.placed(operands, in_tree, traced.who)
         everything = [*traced.captured, *operands]
         if current.trace is not base:
             outs = call(traced.jaxpr)(*everything)
@@ -197,21 +232,31 @@ class Compiled:
             for x, donated in zip(operands, traced.donated, strict=True):
                 if donated:
                     x.forget()
+            outs = asked.sent(outs) if asked.outs else outs
         return traced.out_tree.unflatten(outs)
 
     def _check_place(self, everything: Any) -> Any:
         """The placement of results, for arguments that are where they should be."""
-        traced = self._traced
-        meshes = traced.jaxpr.memo(meshes_of)
-        place, committed = common_place(everything, traced.who, meshes)
-        chosen = any([x.placement is not None for x in everything])
-        if chosen and place != traced.place:
-            raise DeviceMismatch(
-                f"the compiled {traced.who} runs on {traced.place}, but an argument "
-                f"was put on {place}. Lower it again for that device, or move the "
-                "argument with covector.device_put."
-            )
-        return committed
+        traced, before = self._traced, len(self._traced.captured)
+        for i, x in enumerate(everything):
+            wanted = self._placement(i)
+            there = x.placement
+            if there is not None and not there.is_equivalent_to(wanted, x.ndim):
+                name = argument_path(traced.in_tree, max(i - before, 0))
+                raise DeviceMismatch(
+                    f"the compiled {traced.who} runs on {traced.place}, but an "
+                    f"argument was put on {shown(there)}: {name} is to be on "
+                    f"{shown(wanted)}. Lower it again for that, or move the argument "
+                    "with covector.device_put."
+                )
+        return common_place(everything, traced.who, traced.meshes)[1]
+
+    def _placement(self, i: int) -> Sharding:
+        """Where input ``i`` of the program is to be."""
+        place = self._traced.place
+        if isinstance(place, Spread):
+            return place.shardings[i]
+        return SingleDeviceSharding(place)
 
     def _argument(self, x: Any, type: Any, i: int) -> Any:
         x = x if isinstance(x, Array) else as_array(x, self._traced.who)

@@ -93,11 +93,11 @@ class Executable:
         self.launch = launch or loaded.execute_sharded
         self.execute = _prepared_call(self.launch, self.handlers)
 
-    def _layouts(self) -> list[parts.Layout]:
+    def _layouts(self) -> list[xc.GSPMDSharding]:
         if len(self.devices) == 1:
             return [placement(self.devices[0])[0]] * len(self.outputs)
         return [
-            parts.layout(self.devices, division, None)
+            parts.layout(self.devices, division, None).sharding
             for division in self.divided_results()
         ]
 

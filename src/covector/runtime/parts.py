@@ -5,7 +5,7 @@ A ``Layout`` says which part each device has. All parts of a buffer have the sam
 
 import functools
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from jaxlib import xla_client as xc
@@ -15,22 +15,33 @@ from covector.runtime import buffers, client
 from covector.runtime.buffers import Buffer, JaxlibError, check_alive, describe, report
 
 Devices: TypeAlias = tuple[client.Device, ...]
-#: a division of arrays of some rank over devices, as jaxlib is told of it
-Layout: TypeAlias = xc.GSPMDSharding
 #: into how many parts each axis is divided, and the place of each device's part
 Division: TypeAlias = tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]
 
 
+class Layout(NamedTuple):
+    """How arrays of some rank are divided over devices."""
+
+    devices: Devices
+    #: what jaxlib is told of it
+    sharding: xc.GSPMDSharding
+    #: whether there are several parts, and several devices with the same one
+    partly_replicated: bool
+
+
 def layout(devices: Devices, division: Division, memory_kind: str | None) -> Layout:
     """The layout of arrays that are divided like this."""
-    return xc.GSPMDSharding(
-        xc.DeviceList(devices), _hlo_sharding(division), memory_kind=memory_kind
+    tiles = int(np.prod(division[0]))
+    sharding = xc.GSPMDSharding(
+        xc.DeviceList(devices),
+        _hlo_sharding(division, tiles),
+        memory_kind=memory_kind,
     )
+    return Layout(devices, sharding, 1 < tiles < len(devices))
 
 
-def _hlo_sharding(division: Division) -> xc.HloSharding:
+def _hlo_sharding(division: Division, tiles: int) -> xc.HloSharding:
     counts, places = division
-    tiles = int(np.prod(counts))
     if tiles == 1:
         return xc.HloSharding.replicate()
     copies = len(places) // tiles
@@ -46,8 +57,21 @@ def _hlo_sharding(division: Division) -> xc.HloSharding:
 
 def division(found: xc.OpSharding | None, rank: int, devices: int) -> Division:
     """The division that jaxlib tells of, of an array of this rank."""
-    sharding = xc.HloSharding.from_proto(found) if found is not None else None
-    if sharding is None or sharding.is_replicated():
+    sharding = xc.HloSharding.replicate()
+    if found is not None:
+        sharding = xc.HloSharding.from_proto(found)
+    return _division(sharding, rank, devices)
+
+
+def division_of(buffer: Buffer) -> Division:
+    """How a buffer is divided."""
+    rank = len(buffer.aval.shape)
+    found = buffer._sharding._hlo_sharding
+    return _division(found, rank, len(devices_of(buffer)))
+
+
+def _division(sharding: xc.HloSharding, rank: int, devices: int) -> Division:
+    if sharding.is_replicated():
         return (1,) * rank, ((0,) * rank,) * devices
     assert sharding.is_tiled(), f"an array on one of the devices only: {sharding}"
     grid = tuple(sharding.tile_assignment_dimensions())
@@ -59,8 +83,8 @@ def division(found: xc.OpSharding | None, rank: int, devices: int) -> Division:
 
 
 @functools.cache
-def _on_one(device: client.Device, memory_kind: str | None) -> Layout:
-    return layout((device,), ((), ((),)), memory_kind)
+def _on_one(device: client.Device, memory_kind: str | None) -> xc.GSPMDSharding:
+    return layout((device,), ((), ((),)), memory_kind).sharding
 
 
 @functools.cache
@@ -88,15 +112,20 @@ def put(
 ) -> Buffer:
     """A buffer of this shape with these parts, copied to the devices."""
     dtype = values[0].dtype
+    semantics = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+    if layout.partly_replicated or 0 in shape:
+        # Of these jaxlib 0.10 makes no copies, so they are made here.
+        values = [np.array(part) for part in values]
+        semantics = xc.HostBufferSemantics.ZERO_COPY
     try:
         return xc.batched_device_put(
             describe(shape, dtype),
-            layout,
+            layout.sharding,
             list(values),
-            list(layout._internal_device_list),
+            list(layout.devices),
             True,
             False,
-            xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL,
+            semantics,
             True,
         )
     except JaxlibError as error:
@@ -106,7 +135,9 @@ def put(
 def assemble(found: Sequence[Buffer], shape: tuple[int, ...], layout: Layout) -> Buffer:
     """A buffer of this shape whose parts are these buffers, without a copy."""
     whole = describe(shape, found[0].aval.dtype)
-    return Buffer(whole, layout, list(found), committed=True, _skip_checks=True)
+    return Buffer(
+        whole, layout.sharding, list(found), committed=True, _skip_checks=True
+    )
 
 
 def parts(

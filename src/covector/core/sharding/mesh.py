@@ -189,8 +189,8 @@ class Mesh(_Grid):
       ShardingError: names repeat, a device occurs twice, or their numbers do not fit.
 
     >>> import covector as cv
-    >>> Mesh(cv.devices()[:1], "x").shape
-    OrderedDict({'x': 1})
+    >>> dict(Mesh(cv.devices()[:1], "x").shape)
+    {'x': 1}
     """
 
     __slots__ = ("axis_names", "axis_sizes", "axis_types", "devices", "flat_devices")

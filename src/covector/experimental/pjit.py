@@ -1,0 +1,5 @@
+"""``pjit``: the name under which older programs know ``jit``."""
+
+from covector.programs.jit import jit as pjit
+
+__all__ = ["pjit"]

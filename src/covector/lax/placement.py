@@ -1,0 +1,49 @@
+"""Where values of a program are to be, said inside of it."""
+
+from typing import Any
+
+from covector import tree
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.core.sharding.resolving import as_sharding
+from covector.core.sharding.shardings import NamedSharding
+from covector.ops.placement import ShardingConstraint
+from covector.programs.devices import device_put
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """``x``, an array or a tree of them, divided as ``shardings`` says.
+
+    In a compiled program this tells the compiler how a value in between is to be
+    divided; outside it moves the array. The derivative is divided in the same way.
+
+    Args:
+      shardings: a ``NamedSharding``, a ``PartitionSpec`` for the mesh in force, or a
+        tree of these that is a prefix of ``x``; None leaves an array as it is.
+
+    Raises:
+      ShardingError: a spec has more entries than an array has axes, or names mean
+        nothing because no mesh is in force.
+
+    >>> import covector as cv
+    >>> mesh = cv.make_mesh((1,), ("x",))
+    >>> with cv.set_mesh(mesh):
+    ...     print(with_sharding_constraint(cv.numpy.arange(2), cv.P("x")))
+    [0 1]
+    """
+    who = "with_sharding_constraint"
+    leaves, treedef = tree.flatten(x)
+    places = tree.flatten_prefix(shardings, x, f"{who} shardings", of="x")
+    return treedef.unflatten(
+        [_constrained(leaf, p, who) for leaf, p in zip(leaves, places, strict=True)]
+    )
+
+
+def _constrained(leaf: Any, place: Any, who: str) -> Any:
+    array = leaf if isinstance(leaf, Array) else as_array(leaf, who)
+    if place is None:
+        return array
+    sharding = as_sharding(place, who)
+    if isinstance(sharding, NamedSharding):
+        return ShardingConstraint(sharding)(array)
+    return device_put(array, sharding)
