@@ -455,8 +455,8 @@ WORDS = {
     "traced unroll": Case(
         lambda: cv.jit(lambda n: scan(lambda c, x: (c, x), 0, XS, unroll=n))(3),
         errors.TracerIntegerConversionError,
-        r"scan of .*: unroll must be known while the program is written down, but it is "
-        r"a traced i32\[\]. .* for a number of steps that is known only when .*"
+        r"scan of .*: unroll must be known while the program is written down, but it "
+        r"is a traced i32\[\]. .* for a number of steps that is known only when .*"
         "while_loop",
     ),
     "unroll is no integer": Case(
