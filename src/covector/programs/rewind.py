@@ -22,6 +22,7 @@ from covector.core.jaxpr import Jaxpr, run
 from covector.core.primitive import Linear, Primitive, operation
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType
+from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import NotDifferentiable
 from covector.lowering.evaluate import evaluate_compiled
 from covector.ops.broadcasting import batched, zeros
@@ -135,6 +136,11 @@ class Rewind(Primitive):
 
     def type_rule(self, count: ArrayType, *types: ArrayType) -> Sequence[ArrayType]:
         return [t.strong() for t in self.pull.out_types]
+
+    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        start, count = self.num_consts, len(self.pull.outputs)
+        state = self.pull.in_types[start : start + count]
+        return of_programs([types[0], *self.advance.in_types, *state])
 
     # -- values ------------------------------------------------------------------------
 

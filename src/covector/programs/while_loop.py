@@ -22,11 +22,12 @@ from covector.core.primitive import Linear, Primitive, operation
 from covector.core.staging import stage
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
-from covector.core.varying import Axes, Varying, of_programs
+from covector.core.varying import Axes, Varying, of_programs, vary_as
 from covector.errors import NotDifferentiable, TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.tokens import TOKEN, with_token
 from covector.ops.broadcasting import batched, zeros
+from covector.programs.bodies import converted
 from covector.programs.call import call, named_axes
 from covector.programs.eager import Budget
 from covector.programs.effects import silent
@@ -379,11 +380,21 @@ def _repeat(*loop_and_operands: Any) -> Sequence[Any]:
 def _loop(test: Any, step: Any, *carry: Any) -> list[Any]:
     """The carry of ``step`` for which ``test`` does not hold; both are functions."""
     types = [x.type for x in carry]
-    tested = stage(lambda *xs: [test(*xs)], types, "test")
-    stepped = stage(step, types, "step")
+    while True:
+        tested = stage(lambda *xs: [test(*xs)], types, "test")
+        stepped = stage(step, types, "step")
+        varying = tested.jaxpr.out_types[0].varying
+        wider = [
+            t.with_varying(t.varying | after.varying | varying)
+            for t, after in zip(types, stepped.jaxpr.out_types, strict=True)
+        ]
+        if wider == types:
+            break
+        types = wider
     captured = [*tested.captured, *stepped.captured]
     counts = len(tested.captured), len(stepped.captured)
-    return [*make_while(tested.jaxpr, stepped.jaxpr, *counts)(*captured, *carry)]
+    loop = make_while(tested.jaxpr, converted(stepped.jaxpr, types), *counts)
+    return [*loop(*captured, *map(vary_as, carry, types))]
 
 
 link_loops(_loop, _repeat)
