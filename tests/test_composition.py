@@ -63,6 +63,26 @@ def by_scan_over(f):
     ][1]
 
 
+def by_while_loop(f):
+    def once(x):
+        return lax.while_loop(lambda c: c[0] < 1, lambda c: (c[0] + 1, f(c[1])), (0, x))
+
+    return lambda x: once(x)[1]
+
+
+def by_batched_while_loop(f):
+    """Members that take different numbers of steps; the last one takes one."""
+
+    def often(n, x):
+        def step(c):
+            return c[0] + 1, f(x)
+
+        return lax.while_loop(lambda c: c[0] < n, step, (0, x))[1]
+
+    counts = cnp.array([3, 0, 1])
+    return lambda x: cv.vmap(often)(counts, cnp.stack([x, x, x]))[2]
+
+
 def by_vmap(f):
     return lambda x: cv.vmap(f, in_axes=1, out_axes=1)(cnp.stack([x, 2 * x], 1))[:, 0]
 
@@ -95,6 +115,8 @@ SAME = {
     "batched_cond": by_batched_cond,
     "scan": by_scan,
     "scan_over": by_scan_over,
+    "while_loop": by_while_loop,
+    "batched_while_loop": by_batched_while_loop,
     "linear_transpose": by_linear_transpose,
 }
 
@@ -184,6 +206,13 @@ THIRD = [
     ("jvp", "jvp", "jvp", "scan"),
     ("grad", "grad", "grad", "scan"),
     ("grad", "grad", "grad", "cond"),
+    ("grad", "grad", "grad", "while_loop"),
+    ("grad", "jvp", "grad", "while_loop"),
+    ("jvp", "grad", "batched_while_loop"),
+    ("grad", "vmap", "grad", "while_loop"),
+    ("jit", "vmap", "grad", "while_loop", "checkpoint"),
+    ("grad", "scan", "while_loop", "custom_vjp"),
+    ("grad", "while_loop", "while_loop", "cond"),
     ("grad", "grad", "grad", "checkpoint"),
     ("jvp", "grad", "checkpoint", "custom_jvp"),
 ]
