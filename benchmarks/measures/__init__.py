@@ -14,6 +14,7 @@ SUBJECTS = tuple(
         "tracing",
         "large_arrays",
         "steps",
+        "loops",
         "compiling",
     )
 )

@@ -189,11 +189,10 @@ def test_an_unknown_option_is_an_error_that_names_it(device):
 
 
 def test_a_caller_may_override_our_defaults(device):
-    ours = executable.DEFAULT_OPTIONS["cpu"]
-    assert executable._compile_options((device,), None).env_option_overrides == [
-        *ours.items()
-    ]
-    (name,) = ours
+    name = "xla_cpu_experimental_ynn_fusion_type"
+    ours = executable.DEFAULT_OPTIONS["cpu"][name]
+    plain = executable._compile_options((device,), None)
+    assert plain.env_option_overrides == [(name, ours)]
     overridden = executable._compile_options((device,), {name: ""})
     assert overridden.env_option_overrides == [(name, "")]
 

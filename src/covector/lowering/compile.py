@@ -7,6 +7,9 @@ are too large for NumPy. ``SpreadCompiled`` is the same over the devices of a me
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.effects import Effect
 from covector.core.jaxpr import Equation, Jaxpr, Var, used_inputs
@@ -64,6 +67,10 @@ class Lowered:
 
     def compile(self, options: dict[str, Any] | None = None) -> "Compiled":
         outputs = [(t.shape, t.storage) for t in self.jaxpr.out_types]
+        platform = client.device_platform(self.devices[0])
+        if platform == "cpu" and any(map(_is_float8, self.module.dtypes)):
+            # In the kernel of a whole loop, sums beyond their range become -0.
+            options = {executable.SMALL_LOOP_BYTES: 0, **(options or {})}
         functions, module_ = self.module.host_functions, self.module.module
         if functions:
             made = executable.compile_with_callbacks(
@@ -83,6 +90,10 @@ class Lowered:
     def text(self, debug_info: bool = False) -> str:
         with hlo.building():
             return self.module.text(debug_info)
+
+
+def _is_float8(dtype: np.dtype) -> bool:
+    return dtype.itemsize == 1 and dtypes.is_floating(dtype)
 
 
 class Compiled:

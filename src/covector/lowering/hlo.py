@@ -149,6 +149,8 @@ class Module:
         self.module.operation.attributes["sym_name"] = ir.StringAttr.get(name)
         #: the Python functions that it calls, by number
         self.host_functions: list[Callable[..., Any]] = []
+        #: the element types of what it takes and works out
+        self.dtypes: set[np.dtype] = set()
         self._names: set[str] = set()
 
     def function(
@@ -164,6 +166,7 @@ class Module:
             n += 1
             unique = f"{name}_{n}"
         self._names.add(unique)
+        self.dtypes.update([t.storage for t in ins])
         in_types = [tensor_type(t) for t in ins]
         function_type = ir.FunctionType.get(in_types, [tensor_type(t) for t in outs])
         op = ir.Operation.create(

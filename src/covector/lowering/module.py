@@ -69,6 +69,7 @@ class Lowering:
         or the operation when it has several results or regions still to be filled.
         """
         types = self.out_types if types is None else types
+        self.module.module.dtypes.update([t.storage for t in types])
         made = hlo.operation(
             name,
             [hlo.tensor_type(t) for t in types],

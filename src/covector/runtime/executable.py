@@ -11,6 +11,7 @@ on its parts of the arguments. Shardy divides it, as attributes of the module sa
 """
 
 import io
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -41,6 +42,11 @@ Where: TypeAlias = client.Device | tuple[client.Device, ...]
 # jaxlib 0.11 dropped the last argument, which skips the checks of a result.
 _HANDLER_FLAGS = (True,) if xc._version >= 480 else (True, True)
 
+#: How many bytes a step of a loop may touch for the loop to be compiled as one kernel.
+SMALL_LOOP_BYTES = "xla_cpu_small_while_loop_byte_threshold"
+# Settings that XLA reads from a map among its DebugOptions, and not from a field.
+_EXTRA = frozenset({SMALL_LOOP_BYTES})
+
 # Fields of XLA's DebugOptions that covector sets, by platform; a caller's go before
 # them.
 DEFAULT_OPTIONS: dict[str, dict[str, object]] = {
@@ -50,7 +56,11 @@ DEFAULT_OPTIONS: dict[str, dict[str, object]] = {
     # to three times.
     "cpu": {
         "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,"
-        "LIBRARY_FUSION_TYPE_REDUCE"
+        "LIBRARY_FUSION_TYPE_REDUCE",
+        # A loop of which a step reads and writes fewer bytes becomes one kernel; XLA
+        # would have 1024. Larger ones run each operation of a step as a kernel of its
+        # own, some on all cores (docs/decisions/0008-small-loops-are-one-kernel.md).
+        SMALL_LOOP_BYTES: 65_536,
     },
 }
 
@@ -238,7 +248,13 @@ def _compile_options(
     devices: tuple[client.Device, ...], options: Options | None
 ) -> xc.CompileOptions:
     ours = DEFAULT_OPTIONS.get(client.device_platform(devices[0]), {})
-    made = xc.CompileOptions()
+    flags = os.environ.get("XLA_FLAGS", "")
+    given = {name for name in _EXTRA & ours.keys() if name in flags}
+    chosen = {**{n: v for n, v in ours.items() if n not in given}, **(options or {})}
+    extra = {name: chosen.pop(name) for name in _EXTRA & chosen.keys()}
+    made = xc.CompileOptions.ParseFromString(
+        xc.CompileOptions().SerializeAsString() + _serialized(extra)
+    )
     made.num_replicas, made.num_partitions = 1, len(devices)
     made.device_assignment = xc.DeviceAssignment.create(
         np.array([[device.id for device in devices]], np.int32)
@@ -248,8 +264,32 @@ def _compile_options(
         build.use_spmd_partitioning = build.use_shardy_partitioner = True
         # Results that the module says nothing of are divided as the compiler likes.
         build.allow_spmd_sharding_propagation_to_output = [True]
-    made.env_option_overrides = list({**ours, **(options or {})}.items())
+    made.env_option_overrides = list(chosen.items())
     return made
+
+
+def _serialized(extra: Options) -> bytes:
+    """The ``xla_backend_extra_options`` of a CompileOptions as a protocol buffer.
+
+    No attribute reaches that map. But buffers one after the other are read as one, the
+    later adding to the earlier.
+    """
+    entries = [
+        _field(500, _field(1, name.encode()) + _field(2, str(value).encode()))
+        for name, value in extra.items()
+    ]
+    executable_build_options, debug_options = 3, 3
+    return _field(executable_build_options, _field(debug_options, b"".join(entries)))
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """A field of bytes: its number with the wire type 2, its length, its content."""
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _varint(number: int) -> bytes:
+    low, high = number & 127, number >> 7
+    return bytes([low | 128]) + _varint(high) if high else bytes([low])
 
 
 def _compile(
