@@ -117,6 +117,7 @@ from covector.lax.gathering import (
     scatter_sub,
 )
 from covector.lax.identities import (
+    optimization_barrier,
     stop_gradient,
 )
 from covector.lax.parallel import (
@@ -379,6 +380,7 @@ __all__ = [
     "ne",
     "neg",
     "nextafter",
+    "optimization_barrier",
     "pad",
     "padtype_to_pads",
     "pbroadcast",

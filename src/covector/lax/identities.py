@@ -1,13 +1,14 @@
-"""What changes no value, only how derivatives see it."""
+"""What changes no value, only how derivatives, or the compiler, see it."""
 
 from typing import TypeVar
 
 from covector import tree
 from covector.core import dtypes
 from covector.core.array_like import Array
-from covector.ops import identities
+from covector.core.flat import arrays
+from covector.ops import barrier, identities
 
-__all__ = ["stop_gradient"]
+__all__ = ["optimization_barrier", "stop_gradient"]
 
 T = TypeVar("T")
 
@@ -28,3 +29,21 @@ def stop_gradient(x: T) -> T:
         return leaf
 
     return tree.map(stopped, x)
+
+
+def optimization_barrier(operand: T, /) -> T:
+    """``operand``, a tree of arrays, as it is; the compiler does not look past it.
+
+    All of it is computed before anything uses any of it, and what comes after is not
+    found to be the same as something before, nor merged with it.
+
+    >>> import covector.numpy as cnp
+    >>> x, y = optimization_barrier((cnp.ones(2), 3.0))
+    >>> print(x, y)
+    [1. 1.] 3.0
+    """
+    leaves, structure = tree.flatten(operand)
+    if not leaves:
+        return operand
+    outs = barrier.optimization_barrier(*arrays(leaves, "optimization_barrier"))
+    return structure.unflatten(outs)

@@ -16,11 +16,13 @@ from typing import Any
 from covector.core.jaxpr import Jaxpr, needed_equations, run
 from covector.core.primitive import Linear, Primitive, operation
 from covector.core.types import ArrayType, show_types
+from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import NotDifferentiable, TypeMismatch
+from covector.lowering.tokens import with_token
 from covector.ops.arithmetic import neg, sub
 from covector.ops.broadcasting import batched
 from covector.programs.bodies import with_zeros
-from covector.programs.call import named_axes
+from covector.programs.call import Call, call, named_axes
 from covector.programs.solver_programs import (
     Vector,
     batch_together,
@@ -75,8 +77,14 @@ class LinearSolve(Primitive):
             )
         return self.solve.out_types
 
+    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        return of_programs(self.solve.in_types)
+
     def evaluate(self, *args: Any) -> Sequence[Any]:
         return run(self.solve, args)
+
+    def with_token(self) -> tuple[Call, int]:
+        return call(self.solve.memo(with_token)), 0
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
         return ctx.inline(self.solve, operands)

@@ -16,10 +16,12 @@ from covector.core.jaxpr import Jaxpr, run
 from covector.core.primitive import Primitive, operation
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
+from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import TypeMismatch
+from covector.lowering.tokens import with_token
 from covector.ops.arithmetic import neg
 from covector.ops.broadcasting import batched, zeros
-from covector.programs.call import named_axes
+from covector.programs.call import Call, call, named_axes
 from covector.programs.solver_programs import (
     Vector,
     batch_together,
@@ -71,8 +73,14 @@ class Root(Primitive):
             )
         return self.solve.out_types
 
+    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        return of_programs(self.solve.in_types)
+
     def evaluate(self, *args: Any) -> Sequence[Any]:
         return run(self.solve, args)
+
+    def with_token(self) -> tuple[Call, int]:
+        return call(self.solve.memo(with_token)), 0
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
         return ctx.inline(self.solve, operands)
