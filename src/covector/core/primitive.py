@@ -93,6 +93,9 @@ class Primitive(metaclass=Interned):
     linearize: Any = None
     #: ``stage(trace, args)``: for operations that are written down in another form
     stage: Any = None
+    #: ``with_token()`` gives the operation with its effects in order, and where among
+    #: its operands it then takes a token; the token is its first result
+    with_token: Any = None
     #: ``vary(types, tracked)`` gives a ``Varying``; only for operations that
     #: communicate or carry programs (``core/varying.py``)
     vary: Any = None
@@ -224,12 +227,6 @@ class Primitive(metaclass=Interned):
     ) -> Any:
         """``batch`` where the batched axis is one that this operation names."""
         raise self._missing("batch_named", f"vmap over axis {axis!r}", args)
-
-    def with_token(self) -> tuple["Primitive", int]:
-        """This operation with its ordered effects in order, and where among its
-        operands it takes the token; the token is its first result.
-        """
-        raise self._missing("with_token", "an ordered effect inside of it", ())
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
         raise self._missing("lower", "compilation", ctx.in_types)

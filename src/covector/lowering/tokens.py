@@ -1,15 +1,17 @@
-"""Order as data: a token that what is ordered takes and gives.
+"""Order as data: a token that each effect takes and gives.
 
-    print[ordered] x                t1 = print[ordered] t0 x
-    y = scan[body] x          →     t2 y = scan[body with a token in its carry] t1 x
+    print x                     t1 = print t0 x
+    y = scan[body] x      →     t2 y = scan[body with a token in its carry] t1 x
 
 A compiler may move what does not depend on each other. So just before a program is
-lowered, a value is threaded through its ordered effects, and through the programs that
+lowered, a value is threaded through its lasting effects, and through the programs that
 contain some: each then depends on the one before. It is a bool, of which no use is
 made. (An array without elements would not do: XLA replaces it by a constant.)
 
 An operation says by ``with_token`` what it is with a token: the operation, and the
-place of the token among its operands. It is the first of its results.
+place of the token among its operands. It is the first of its results. What has no such
+rule keeps its place among the others only as far as values say; for effects that are
+to be ordered that is an error.
 """
 
 import numpy as np
@@ -18,15 +20,17 @@ from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.effects import Effect
 from covector.core.jaxpr import Equation, Jaxpr, Var
+from covector.core.primitive import Primitive
 from covector.core.types import ArrayType
+from covector.errors import MissingRule
 
 TOKEN = ArrayType((), dtypes.bool_)
 _FIRST = ConcreteArray(TOKEN, np.zeros((), np.bool_))
 
 
 def ordered(jaxpr: Jaxpr) -> Jaxpr:
-    """The program, its ordered effects in order."""
-    if Effect.ORDERED not in jaxpr.effects:
+    """The program, its effects in order."""
+    if Effect.LASTS not in jaxpr.effects:
         return jaxpr
     equations, _ = _threaded(jaxpr, _FIRST)
     return Jaxpr(jaxpr.inputs, equations, jaxpr.outputs, jaxpr.name)
@@ -46,7 +50,7 @@ def _threaded(jaxpr: Jaxpr, token: Var | ConcreteArray) -> tuple[list[Equation],
     """The equations with the token passed on, and the last token."""
     equations = []
     for e in jaxpr.equations:
-        if Effect.ORDERED not in e.op.effects:
+        if not _takes_token(e.op):
             equations.append(e)
             continue
         op, place = e.op.with_token()
@@ -54,3 +58,13 @@ def _threaded(jaxpr: Jaxpr, token: Var | ConcreteArray) -> tuple[list[Equation],
         token = Var(TOKEN)
         equations.append(Equation(op, inputs, [token, *e.outputs], e.line))
     return equations, token
+
+
+def _takes_token(op: Primitive) -> bool:
+    if op.with_token is None and Effect.ORDERED in op.effects:
+        raise MissingRule(
+            f"{op.name} carries a program with ordered effects, but has no "
+            "`with_token` rule that would keep their order. Leave ordered=True out, or "
+            "take the effects out of it."
+        )
+    return op.with_token is not None and Effect.LASTS in op.effects

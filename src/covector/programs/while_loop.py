@@ -133,9 +133,9 @@ class While(Primitive):
 
     def with_token(self) -> tuple[Primitive, int]:
         """A token in the carry. A test gives nothing but its answer, so one with
-        ordered effects is run before the loop and in its body.
+        effects is run before the loop and in its body.
         """
-        if Effect.ORDERED in self.cond_jaxpr.effects:
+        if Effect.LASTS in self.cond_jaxpr.effects:
             return call(self.cond_jaxpr.memo(testing_first, self)), 0
         first, count = self.cond_nconsts, self.body_nconsts
         body, test = self.body_jaxpr.memo(with_token, count), self.cond_jaxpr
