@@ -148,7 +148,8 @@ class Tracer(Array):
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TracerArrayConversionError(
             self._unknown("NumPy needs the values of an array")
-            + "Use covector.numpy instead of numpy in functions that are transformed."
+            + "Use covector.numpy instead of numpy in functions that are transformed; "
+            "what only NumPy can do, covector.pure_callback runs inside of them."
         )
 
     def __getattr__(self, name: str) -> Any:

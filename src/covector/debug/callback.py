@@ -29,7 +29,8 @@ def callback(
     Args:
       callback: takes arrays, and other leaves (strings, say) as they are. Without it,
         a decorator is returned.
-      ordered: keep the order of all ordered effects; not under vmap.
+      ordered: keep the order also among programs that run at the same time; not under
+        vmap.
       partitioned: call it for each device with what that holds. The same, as long as
         the values are on one device.
 

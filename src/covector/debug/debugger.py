@@ -53,7 +53,8 @@ def breakpoint(
       backend: "cli", the prompt at the terminal, is the only one.
       filter_frames: leave out the frames of the library itself.
       num_frames: how many frames to keep, from the innermost; all by default.
-      ordered: keep the order of all ordered effects; not under vmap.
+      ordered: keep the order also among programs that run at the same time; not under
+        vmap.
       token: accepted for the sake of old programs.
       kwargs: further values to look at, by name. ``stdin`` and ``stdout`` are files to
         be used instead of the terminal.

@@ -42,7 +42,8 @@ def print(
     Args:
       fmt: a format string. Specifications such as ``.2f`` apply to each element of an
         array. Without it, the function with these options is returned.
-      ordered: keep the order of all ordered effects; not under vmap.
+      ordered: keep the order also among programs that run at the same time; not under
+        vmap.
       partitioned: print what each device holds. The same, as long as the values are on
         one device.
       skip_format_check: do not try the format before the program runs.

@@ -232,9 +232,9 @@ def io_callback(
         arrays (or NumPy's) of the promised shapes and dtypes.
       result_shape_dtypes: a tree of ``ShapeDtypeStruct``s, or of arrays like them;
         None if nothing is returned.
-      ordered: keep the order of all ordered effects. Without it, effects that do not
-        depend on each other may be reordered. Under vmap only without it: then it is
-        called for each member of the batch.
+      ordered: keep the order of all ordered effects, also of programs that run at the
+        same time; not under vmap. Without it, effects keep their order within a program
+        that runs on one device; under vmap it is called for each member of the batch.
 
     Raises:
       TypeMismatch, TreeMismatch: it returned something else than was promised.
