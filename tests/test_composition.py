@@ -6,6 +6,7 @@ according to how many of the wrappers differentiate.
 """
 
 import itertools
+import random
 from functools import partial
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import errors, lax
+from covector.ad_checkpoint import checkpoint_name
 
 X = np.array([0.3, -1.2, 2.0], np.float32)
 DERIVATIVES = [np.sin, np.cos, lambda x: -np.sin(x), lambda x: -np.cos(x), np.sin]
@@ -53,14 +55,48 @@ def by_batched_cond(f):
     return lambda x: cv.vmap(either)(cnp.array([True, False]), cnp.stack([x, x]))[0]
 
 
+def by_closed_cond(f):
+    return lambda x: lax.cond(cnp.sum(x) > -100, lambda: f(x), lambda: 0 * x)
+
+
+def by_switch(f):
+    branches = [lambda x: 0 * x, cnp.cos, f]
+    return lambda x: lax.switch((cnp.sum(x) > -100).astype(int) + 1, branches, x)
+
+
+def by_batched_switch(f):
+    def one_of(k, x):
+        return lax.switch(k, [lambda x: 0 * x, f, cnp.cos], x)
+
+    return lambda x: cv.vmap(one_of)(cnp.arange(3), cnp.stack([x, x, x]))[1]
+
+
 def by_scan(f):
     return lambda x: lax.scan(lambda c, _: (c, f(c)), x, None, length=3)[1][1]
 
 
+def by_scan_carry(f):
+    def step(c, last):
+        return cnp.where(last, f(c), c), None
+
+    return lambda x: lax.scan(step, x, np.array([False, False, True]))[0]
+
+
+def over_rows(f, x, **how):
+    rows = cnp.stack([2 * x, x, 3 * x])
+    return lax.scan(lambda c, row: (c + 1.0, f(row)), 0.0, rows, **how)[1][1]
+
+
 def by_scan_over(f):
-    return lambda x: lax.scan(lambda c, row: (c, f(row)), 0.0, cnp.stack([2 * x, x]))[
-        1
-    ][1]
+    return lambda x: over_rows(f, x)
+
+
+def by_reverse_scan(f):
+    return lambda x: over_rows(f, x, reverse=True)
+
+
+def by_unrolled_scan(f):
+    return lambda x: over_rows(f, x, unroll=2)
 
 
 def by_while_loop(f):
@@ -83,6 +119,30 @@ def by_batched_while_loop(f):
     return lambda x: cv.vmap(often)(counts, cnp.stack([x, x, x]))[2]
 
 
+def by_fori_loop(f):
+    return lambda x: lax.fori_loop(0, 2, lambda i, c: cnp.where(i == 1, f(c), c), x)
+
+
+def by_dynamic_fori_loop(f):
+    def loop(x):
+        count = (cnp.sum(x) > -100).astype(int)
+        return lax.fori_loop(0, count, lambda i, c: f(c), x)
+
+    return loop
+
+
+def by_map(f):
+    return lambda x: lax.map(f, cnp.stack([2 * x, x]))[1]
+
+
+def by_map_in_batches(f):
+    return lambda x: lax.map(f, cnp.stack([2 * x, x, 3 * x]), batch_size=2)[1]
+
+
+def by_associative_scan(f):
+    return lambda x: lax.associative_scan(cnp.add, cnp.stack([f(x), x, x]))[0]
+
+
 def by_vmap(f):
     return lambda x: cv.vmap(f, in_axes=1, out_axes=1)(cnp.stack([x, 2 * x], 1))[:, 0]
 
@@ -98,8 +158,10 @@ def by_linear_transpose(f):
     return lambda x: cv.linear_transpose(lambda t: t * f(x), x)(cnp.ones_like(x))[0]
 
 
-def by_checkpoint_with_policy(f):
-    return cv.checkpoint(f, policy=cv.checkpoint_policies.everything_saveable)
+def by_checkpoint_with(policy):
+    return lambda f: cv.checkpoint(
+        lambda x: checkpoint_name(f(x), "kept"), policy=policy
+    )
 
 
 SAME = {
@@ -108,13 +170,23 @@ SAME = {
     "vmap": by_vmap,
     "named_vmap": by_named_vmap,
     "checkpoint": cv.checkpoint,
-    "checkpoint_policy": by_checkpoint_with_policy,
     "custom_jvp": by_custom_jvp,
     "custom_vjp": by_custom_vjp,
     "cond": by_cond,
+    "closed_cond": by_closed_cond,
     "batched_cond": by_batched_cond,
+    "switch": by_switch,
+    "batched_switch": by_batched_switch,
     "scan": by_scan,
+    "scan_carry": by_scan_carry,
     "scan_over": by_scan_over,
+    "reverse_scan": by_reverse_scan,
+    "unrolled_scan": by_unrolled_scan,
+    "fori_loop": by_fori_loop,
+    "dynamic_fori_loop": by_dynamic_fori_loop,
+    "map": by_map,
+    "map_in_batches": by_map_in_batches,
+    "associative_scan": by_associative_scan,
     "while_loop": by_while_loop,
     "batched_while_loop": by_batched_while_loop,
     "linear_transpose": by_linear_transpose,
@@ -153,7 +225,24 @@ DERIVED = {
     "jacrev": rows(cv.jacrev),
     "jacobian": rows(cv.jacobian),
 }
-WRAPPERS = {**SAME, **DERIVED}
+KEEP = cv.checkpoint_policies
+POLICIES = {
+    "everything": KEEP.everything_saveable,
+    "nothing": KEEP.nothing_saveable,
+    "dots": KEEP.dots_saveable,
+    "unbatched_dots": KEEP.dots_with_no_batch_dims_saveable,
+    "names": KEEP.save_only_these_names("kept"),
+    "other_names": KEEP.save_any_names_but_these("kept"),
+    "all_but_names": KEEP.save_anything_except_these_names("kept"),
+    "both": KEEP.save_from_both_policies(
+        KEEP.dots_saveable, KEEP.save_only_these_names("kept")
+    ),
+}
+CHECKPOINTS = {
+    f"checkpoint_{name}": by_checkpoint_with(policy)
+    for name, policy in POLICIES.items()
+}
+WRAPPERS = {**SAME, **DERIVED, **CHECKPOINTS}
 FORWARD = {"jvp", "linearize", "jacfwd"}
 
 
@@ -183,9 +272,16 @@ def check(names):
     np.testing.assert_allclose(fun(cnp.asarray(X)), expected, rtol=2e-5, atol=2e-6)
 
 
-@pytest.mark.parametrize(
-    "names", list(itertools.product(WRAPPERS, repeat=2)), ids="-".join
-)
+PAIRS = [
+    *itertools.product(DERIVED, [*SAME, *DERIVED]),
+    *itertools.product(SAME, DERIVED),
+    *random.Random(0).sample([*itertools.product(SAME, repeat=2)], 200),
+    *itertools.product(["grad", "jvp", "vmap", "jit"], CHECKPOINTS),
+    *itertools.product(CHECKPOINTS, ["grad", "scan", "vmap"]),
+]
+
+
+@pytest.mark.parametrize("names", PAIRS, ids="-".join)
 def test_every_pair_of_transformations_composes(names):
     check(names)
 
@@ -218,7 +314,18 @@ THIRD = [
 ]
 
 
-@pytest.mark.parametrize("names", THIRD, ids="-".join)
+def sampled(count, seed=0):
+    """Stacks of three and four, of first to third order, the same each time."""
+    choose = random.Random(seed)
+    found = set()
+    while len(found) < count:
+        names = tuple(choose.choices(list(WRAPPERS), k=choose.choice([3, 4])))
+        if 1 <= order(names) <= 3:
+            found.add(names)
+    return sorted(found)
+
+
+@pytest.mark.parametrize("names", [*THIRD, *sampled(100)], ids="-".join)
 def test_longer_stacks_compose_up_to_third_order(names):
     check(names)
 
