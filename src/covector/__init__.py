@@ -108,7 +108,9 @@ if TYPE_CHECKING:
         nn,
         random,
         stages,
+        test_util,
     )
+    from covector.analysis.rules import check_rule
     from covector.debug.progress import progress
     from covector.environment import print_environment_info
     from covector.programs.sharded_function import shard_map
@@ -134,12 +136,14 @@ _MODULES = frozenset(
         "scipy",
         "sharding",
         "stages",
+        "test_util",
         "typing",
     }
 )
 
 #: functions whose modules are imported on first use
 _FUNCTIONS = {
+    "check_rule": "analysis.rules",
     "print_environment_info": "environment",
     "progress": "debug.progress",
     "shard_map": "programs.sharded_function",
@@ -164,6 +168,7 @@ __all__ = [
     "__version__",
     "block_until_ready",
     "check_implicit_sums",
+    "check_rule",
     "check_tracer_leaks",
     "checking_leaks",
     "checkpoint",
@@ -235,6 +240,7 @@ __all__ = [
     "shard_map",
     "sharding",
     "stages",
+    "test_util",
     "threefry_partitionable",
     "tree",
     "tree_util",

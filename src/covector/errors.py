@@ -13,6 +13,7 @@
     ├── ImmutableArrayError     an attempt to write into an array
     ├── NotScalar               a derivative of something that is not a real scalar
     ├── NotDifferentiable       a derivative with respect to, or of, what has none
+    ├── WrongRule               a derivative that is not that of its function
     ├── MissingRule             an operation without the rule a transformation asked for
     ├── MalformedProgram        a pass wrote down a program that is none (a bug of ours)
     ├── ConcretizationTypeError a traced value used where a known one is needed
@@ -94,6 +95,10 @@ class NotDifferentiable(CovectorError, TypeError):
 
 class MissingRule(CovectorError, NotImplementedError):
     """An operation lacks the rule that a transformation asked for."""
+
+
+class WrongRule(CovectorError, AssertionError):
+    """A check of derivatives found one that is not that of its function."""
 
 
 class MalformedProgram(CovectorError, AssertionError):

@@ -1,0 +1,135 @@
+"""Derivatives by differences of values, which need no rule: the judge of rules.
+
+The quotient is the central one of fourth order,
+
+    f′(x)·t ≈ (8 (f(x + ht) − f(x − ht)) − (f(x + 2ht) − f(x − 2ht))) / 12h,
+
+with an error of h⁴ from the formula and of ε/h from rounding, which are alike at
+h ≈ ε^⅕. It is worked out for several steps, each half of the one before. How far two in
+succession are apart says how far they can be trusted; of each element the best is kept.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.core.number_info import finfo
+from covector.transforms.linearize import moves
+
+FlatFunction = Callable[..., Sequence[Any]]
+
+
+STEPS = 4
+
+
+class Quotient(NamedTuple):
+    """A difference quotient, and how far it may be from the derivative: infinitely far
+    where no step gave a number.
+    """
+
+    value: np.ndarray
+    error: np.ndarray
+
+
+def wide(x: Any) -> np.ndarray:
+    """An array as NumPy values in double precision."""
+    values = np.asarray(x)
+    return values.astype(complex if dtypes.is_complex(values.dtype) else float)
+
+
+def precision(arrays: Sequence[Array]) -> float:
+    """The coarsest machine epsilon among arrays that can move."""
+    return max(
+        [float(finfo(a.dtype).eps) for a in arrays if moves(a.type)], default=1e-7
+    )
+
+
+def step_for(arrays: Sequence[Array]) -> float:
+    """The step at which both errors are small."""
+    return precision(arrays) ** 0.2 / 2
+
+
+def quotients(
+    fun: FlatFunction,
+    primals: Sequence[Array],
+    tangents: Sequence[Array | None],
+    step: float,
+) -> list[Quotient | None]:
+    """How each result moves with the primals; None for results that cannot move."""
+    tried = [
+        _fourth_order(fun, primals, tangents, step / 2**level) for level in range(STEPS)
+    ]
+    return [_best(found) for found in zip(*tried, strict=True)]
+
+
+def _best(found: Sequence[np.ndarray | None]) -> Quotient | None:
+    values = [x for x in found if x is not None]
+    if not values:
+        return None
+    with np.errstate(all="ignore"):
+        errors = np.abs(np.diff(np.stack(values), axis=0))
+    errors = np.where(np.isfinite(errors), errors, np.inf)
+    best = np.argmin(errors, axis=0)[None]
+    return Quotient(
+        np.take_along_axis(np.stack(values[1:]), best, 0)[0],
+        np.take_along_axis(errors, best, 0)[0],
+    )
+
+
+def _fourth_order(
+    fun: FlatFunction,
+    primals: Sequence[Array],
+    tangents: Sequence[Array | None],
+    h: float,
+) -> list[np.ndarray | None]:
+    outs = {k: fun(*moved(primals, tangents, k * h)) for k in (-2, -1, 1, 2)}
+    found: list[np.ndarray | None] = []
+    for i, out in enumerate(outs[1]):
+        if not moves(out.type):
+            found.append(None)
+            continue
+        at = {k: wide(outs[k][i]) for k in outs}
+        with np.errstate(all="ignore"):
+            found.append((8 * (at[1] - at[-1]) - (at[2] - at[-2])) / (12 * h))
+    return found
+
+
+def moved(
+    primals: Sequence[Array], tangents: Sequence[Array | None], by: float
+) -> list[Array]:
+    """The primals, moved along the tangents."""
+    return [
+        p
+        if t is None
+        else as_array((wide(p) + by * wide(t)).astype(np.dtype(p.type.dtype)))
+        for p, t in zip(primals, tangents, strict=True)
+    ]
+
+
+def direction(type: Any, random: np.random.Generator) -> Array | None:
+    """A random tangent of a value of this type; None if it cannot move."""
+    if not moves(type):
+        return None
+    values = random.standard_normal(type.shape)
+    if dtypes.is_complex(type.dtype):
+        values = values + 1j * random.standard_normal(type.shape)
+    return as_array(np.asarray(values).astype(np.dtype(type.dtype)))
+
+
+def inner(xs: Sequence[Any], ys: Sequence[Any]) -> tuple[float, float]:
+    """⟨x, y⟩ summed over pairs where neither is None, and the sum of magnitudes.
+
+    It is the real part of the sum of products, without conjugation, under which
+    transposes are adjoint.
+    """
+    products = [
+        (wide(x) * wide(y)).real.ravel()
+        for x, y in zip(xs, ys, strict=True)
+        if x is not None and y is not None
+    ]
+    every = np.concatenate([np.zeros(0), *products])
+    return float(every.sum()), float(np.abs(every).sum())
