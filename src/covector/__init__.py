@@ -75,6 +75,7 @@ from covector.programs.inspection import (
     typeof,
 )
 from covector.programs.jit import jit
+from covector.programs.names import named_call, named_scope
 from covector.runtime.client import (
     Device,
     device_count,
@@ -224,6 +225,8 @@ __all__ = [
     "make_array_from_single_device_arrays",
     "make_jaxpr",
     "make_mesh",
+    "named_call",
+    "named_scope",
     "nn",
     "no_recompile",
     "numpy",

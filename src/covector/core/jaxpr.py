@@ -17,7 +17,7 @@ from typing import Any
 from covector.core.effects import NONE, Effects
 from covector.core.primitive import Primitive
 from covector.core.show import show_jaxpr
-from covector.core.source import Line
+from covector.core.source import Line, goes_through
 from covector.core.trace import current
 from covector.core.types import ArrayType
 
@@ -155,6 +155,7 @@ def _effects(jaxpr: Jaxpr) -> Effects:
     return NONE.union(*[e.op.effects for e in jaxpr.equations])
 
 
+@goes_through()
 def run(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
     """The outputs of a program, in the meaning of the current trace."""
     env: dict[Var, Any] = dict(zip(jaxpr.inputs, args, strict=True))

@@ -93,9 +93,9 @@ class _Printer:
         line = equation.line if self.lines else None
         if line is None:
             return text
-        return (
-            f"{text}  # {os.path.basename(line.file)}:{line.number} ({line.function})"
-        )
+        scope = f" in {line.scope}" if line.scope else ""
+        place = f"{os.path.basename(line.file)}:{line.number}"
+        return f"{text}  # {place} ({line.function}){scope}"
 
 
 def _names(jaxpr: Any) -> dict[int, str]:

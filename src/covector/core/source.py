@@ -2,19 +2,36 @@
 
 While tracing, one frame is remembered per operation as (code, instruction offset),
 which costs a few attribute reads; it becomes a file and a line only when something is
-printed or lowered.
+printed or lowered. What a transformation makes of a program keeps the lines of that
+program: a frame that goes through equations (``goes_through``) is asked which one it
+is at.
 """
 
 import os
 import sys
+import threading
+from collections.abc import Callable
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # A frame of these folders is the library's own, except the demo's: that is a user.
 _USER = os.path.join(_HERE, "demo") + os.sep
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 _is_internal: dict[CodeType, bool] = {}
+#: of functions with a local variable ``equation``: what its line becomes
+_going_through: dict[CodeType, Callable[["Line"], "Line"]] = {}
+
+
+class _Scope(threading.local):
+    """The names that the user has given to what is being traced, as ``a/b``."""
+
+    path = ""
+
+
+scope = _Scope()
 
 
 class Line(NamedTuple):
@@ -22,6 +39,7 @@ class Line(NamedTuple):
 
     code: CodeType
     offset: int
+    scope: str = ""
 
     @property
     def file(self) -> str:
@@ -37,6 +55,10 @@ class Line(NamedTuple):
             if start <= self.offset < end and line is not None:
                 return line
         return self.code.co_firstlineno
+
+    def transposed(self) -> "Line":
+        """This line, where it is run backwards."""
+        return self._replace(scope=f"transpose({self.scope})") if self.scope else self
 
     def __str__(self) -> str:
         return f"{self.file}:{self.number} ({self.function})"
@@ -59,9 +81,25 @@ def user_line() -> Line | None:
         code = frame.f_code
         known = _is_internal.get(code)
         if known is False or (known is None and not _internal(code)):
-            return Line(code, frame.f_lasti)
+            return Line(code, frame.f_lasti, scope.path)
+        if code in _going_through:
+            equation = frame.f_locals.get("equation")
+            if equation is not None and equation.line is not None:
+                return _going_through[code](equation.line)
         frame = frame.f_back
     return None
+
+
+def goes_through(becomes: Callable[[Line], Line] = lambda line: line) -> Any:
+    """Of a function that runs equations, each in its local variable ``equation``: what
+    is written down meanwhile has the line of that equation, or what becomes of it.
+    """
+
+    def marked(fun: F) -> F:
+        _going_through[fun.__code__] = becomes
+        return fun
+
+    return marked
 
 
 def function_line(fun: object) -> str:

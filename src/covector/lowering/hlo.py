@@ -133,10 +133,13 @@ def results(made: Any) -> list[Value]:
 
 @functools.lru_cache(65536)
 def location(name: str, line: Line | None) -> ir.Location:
-    """Where an operation came from: its name, the user's function, file and line."""
+    """Where an operation came from: its name, in the scopes that the user named
+    (``a/b/sin``), the user's function, file and line.
+    """
     with _context:
         if line is None:
             return ir.Location.name(name)
+        name = f"{line.scope}/{name}" if line.scope else name
         place = ir.Location.file(line.file, line.number, 0)
         return ir.Location.name(name, ir.Location.name(line.function, place))
 

@@ -254,7 +254,7 @@ class ModuleLowering:
             [hlo.tensor_type(t) for t in jaxpr.out_types],
             operands,
             {"callee": hlo.attribute(f'@"{known[1]}"')},
-            lowering.location,
+            hlo.location(f"jit({known[1]})", lowering.equation.line),
             lowering.point,
         )
         if separate:

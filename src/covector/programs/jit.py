@@ -32,6 +32,7 @@ from covector.programs import recompiles, shared, stages
 from covector.programs.arguments import JitSpec, Signature, static_places
 from covector.programs.call import call
 from covector.programs.identity import said_by
+from covector.programs.names import outermost_scope
 from covector.programs.non_finite import check_results, copies
 from covector.programs.shardings import NOTHING, asked
 from covector.programs.shared import Program
@@ -283,7 +284,8 @@ class Jitted:
         with recompiles.tracing(self, tracing, called) as written:
             fun = self.spec.with_statics(self.fun, signature.statics)
             flat = FlatFunction(fun, in_tree, self.who)
-            staged = stage(flat, types, self.__name__)
+            with outermost_scope():
+                staged = stage(flat, types, self.__name__)
             written(staged.jaxpr)
         donated = self.spec.donated_leaves(self.fun, signature)
         jaxpr, shardings = staged.jaxpr, NOTHING

@@ -10,6 +10,7 @@ from typing import Any
 
 from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.primitive import Linear
+from covector.core.source import Line, goes_through
 from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.varying import cotangent_of
@@ -17,6 +18,7 @@ from covector.ops.arithmetic import add
 from covector.ops.broadcasting import zeros
 
 
+@goes_through(Line.transposed)
 def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
     """Cotangents of the Linear entries of ``args``, None elsewhere and for zero."""
     env: dict[Var, Any] = dict(zip(jaxpr.inputs, args, strict=True))
@@ -46,6 +48,7 @@ def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> li
     return [totals.get(v) if type(env[v]) is Linear else None for v in jaxpr.inputs]
 
 
+@goes_through()
 def _forward(jaxpr: Jaxpr, env: dict[Var, Any]) -> list[tuple[Equation, list[Any]]]:
     """Run what is not linear; the equations that are, with their operands."""
     linear = []

@@ -1,0 +1,81 @@
+"""Names that the user gives to parts of a computation.
+
+They stand before the operations in what is compiled (``a/b/sin``), where profilers and
+dumps show them, and change nothing else. A name belongs to the line of an equation, so
+that derivatives and batches of it have it as well.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from covector.core.source import scope
+from covector.errors import ArgumentError
+
+
+class named_scope:
+    """What is traced in this block, or by this function, has a name.
+
+    Blocks within each other give ``outer/inner``. What runs backwards has
+    ``transpose(outer/inner)``. See them with ``lower(…).as_text(debug_info=True)``, or
+    as ``op_name`` in the text of the compiled program.
+
+    Raises:
+      ArgumentError: ``name`` is no text, or empty.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> @cv.jit
+    ... def f(x):
+    ...     with cv.named_scope("encoder"):
+    ...         return cnp.sin(x)
+    >>> "encoder/sin" in f.lower(1.0).as_text(debug_info=True)
+    True
+    """
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str) or not name:
+            raise ArgumentError(
+                f"named_scope needs a name, a str that is not empty, but got {name!r}."
+            )
+        self.name = name
+
+    def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(fun)
+        def named(*args: Any, **kwargs: Any) -> Any:
+            with named_scope(self.name):  # a new one each time: fun may call itself
+                return fun(*args, **kwargs)
+
+        return named
+
+    def __enter__(self) -> None:
+        self._before = scope.path
+        scope.path = f"{self._before}/{self.name}" if self._before else self.name
+
+    def __exit__(self, *_: object) -> None:
+        scope.path = self._before
+
+
+class outermost_scope:
+    """In this block no names are in force yet: for what is traced once for all uses."""
+
+    def __enter__(self) -> None:
+        self._before = scope.path
+        scope.path = ""
+
+    def __exit__(self, *_: object) -> None:
+        scope.path = self._before
+
+
+def named_call(
+    fun: Callable[..., Any] | None = None, *, name: str | None = None
+) -> Any:
+    """``fun``, in a ``named_scope`` of its own name, or of ``name``.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> decode = cv.named_call(lambda x: cnp.cos(x), name="decoder")
+    >>> "decoder/cos" in cv.jit(decode).lower(1.0).as_text(debug_info=True)
+    True
+    """
+    if fun is None:
+        return functools.partial(named_call, name=name)
+    return named_scope(name or getattr(fun, "__name__", type(fun).__name__))(fun)
