@@ -93,7 +93,7 @@ def _scan(reporter: _Reporter) -> Callable[..., Any]:
         **options: Any,
     ) -> Any:
         leaves = tree.leaves(xs)
-        total = length if length is not None or not leaves else len(leaves[0])
+        total = len(leaves[0]) if leaves and length is None else length or 0
 
         def step(carry: Any, x: Any) -> Any:
             done, own = carry
@@ -110,6 +110,8 @@ def _scan(reporter: _Reporter) -> Callable[..., Any]:
 def _map(reporter: _Reporter) -> Callable[..., Any]:
     def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any:
         total = len(tree.leaves(xs)[0])
+        if batch_size:
+            return _map_in_batches(reporter, f, xs, total, batch_size)
 
         def row(pair: Any) -> Any:
             done, x = pair
@@ -117,26 +119,30 @@ def _map(reporter: _Reporter) -> Callable[..., Any]:
             reporter.after(done, total)
             return y
 
-        def rows(pair: Any) -> Any:
-            done, x = pair
-            ys = vmap(f)(x)
-            reporter.after(done, total, batch_size)
-            return ys
-
-        if not batch_size:
-            return lax.map(row, (arange(1, total + 1), xs))
-        whole = total // batch_size * batch_size
-        shaped = tree.map(
-            lambda x: reshape(x[:whole], (-1, batch_size, *x.shape[1:])), xs
-        )
-        ys = lax.map(rows, (arange(batch_size, whole + 1, batch_size), shaped))
-        ys = tree.map(lambda y: reshape(y, (whole, *y.shape[2:])), ys)
-        if whole == total:
-            return ys
-        rest = rows((arange(total, total + 1)[0], tree.map(lambda x: x[whole:], xs)))
-        return tree.map(lambda y, z: concatenate([y, z]), ys, rest)
+        return lax.map(row, (arange(1, total + 1), xs))
 
     return map
+
+
+def _map_in_batches(
+    reporter: _Reporter, f: Callable[..., Any], xs: Any, total: int, size: int
+) -> Any:
+    """Whole batches in a loop, and what is left after it."""
+    whole = total // size * size
+
+    def rows(pair: Any) -> Any:
+        done, x = pair
+        ys = vmap(f)(x)
+        reporter.after(done, total, size)
+        return ys
+
+    batches = tree.map(lambda x: reshape(x[:whole], (-1, size, *x.shape[1:])), xs)
+    ys = lax.map(rows, (arange(size, whole + 1, size), batches))
+    ys = tree.map(lambda y: reshape(y, (whole, *y.shape[2:])), ys)
+    if whole == total:
+        return ys
+    rest = rows((arange(total, total + 1)[0], tree.map(lambda x: x[whole:], xs)))
+    return tree.map(lambda y, z: concatenate([y, z]), ys, rest)
 
 
 def _fori_loop(reporter: _Reporter) -> Callable[..., Any]:

@@ -19,7 +19,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.effects import Effect
-from covector.core.jaxpr import Equation, Jaxpr, Var
+from covector.core.jaxpr import Atom, Equation, Jaxpr, Var
 from covector.core.primitive import Primitive
 from covector.core.types import ArrayType
 from covector.errors import MissingRule
@@ -46,7 +46,7 @@ def with_token(jaxpr: Jaxpr, place: int = 0) -> Jaxpr:
     return Jaxpr(inputs, equations, [last, *jaxpr.outputs], jaxpr.name)
 
 
-def _threaded(jaxpr: Jaxpr, token: Var | ConcreteArray) -> tuple[list[Equation], Var]:
+def _threaded(jaxpr: Jaxpr, token: Atom) -> tuple[list[Equation], Atom]:
     """The equations with the token passed on, and the last token."""
     equations = []
     for e in jaxpr.equations:

@@ -30,7 +30,9 @@ def one_by_one(
         )
     shared = [i for i, d in enumerate(dims) if d is None]
     own = [i for i, d in enumerate(dims) if d is not None]
-    rows = [move_axis(args[i], dims[i], 0) for i in own]
+    rows = [
+        move_axis(x, d, 0) for x, d in zip(args, dims, strict=True) if d is not None
+    ]
     types = [args[i].type for i in shared]
     types += [x.type.with_shape(x.type.shape[1:]) for x in rows]
 
