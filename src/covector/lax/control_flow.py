@@ -4,7 +4,6 @@ Python's own ``if`` and ``for`` work too, on values that are known; they are wri
 in the program. What is here stays one branch, or one loop, in it.
 """
 
-import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -18,8 +17,8 @@ from covector.errors import TypeMismatch
 from covector.lax.loop_arguments import (
     bounds,
     check_functions,
+    kept_carries,
     leading_length,
-    natural,
     unrolled,
 )
 from covector.ops.arithmetic import add
@@ -30,7 +29,6 @@ from covector.programs.branches import stage_branches
 from covector.programs.carries import check_structure
 from covector.programs.cond import make_cond
 from covector.programs.loops import Loop, Steps, name_of
-from covector.programs.while_loop import CHECKPOINTS
 from covector.tree.functions import UNSPECIFIED
 
 __all__ = ["cond", "fori_loop", "scan", "switch", "while_loop"]
@@ -261,19 +259,8 @@ def while_loop(
         check_structure(who, carry_tree, out)
         return out
 
-    kept = _checkpoints(checkpoints, who)
+    kept = kept_carries(checkpoints, who)
     return Loop(who, name_of(body_fun)).run_while(cond_fun, step, init_val, kept)
-
-
-def _checkpoints(checkpoints: int | None, who: str) -> int:
-    if checkpoints is None:
-        return CHECKPOINTS
-    if isinstance(checkpoints, bool) or natural(checkpoints, "checkpoints", who) < 1:
-        raise TypeMismatch(
-            f"{who}: checkpoints must be an integer, at least 1, but is {checkpoints}. "
-            "It says how many carries are kept at one time in reverse mode."
-        )
-    return operator.index(checkpoints)
 
 
 def fori_loop(
@@ -320,7 +307,7 @@ def fori_loop(
         check_structure(who, value_tree, out)
         return add(i, one), out
 
-    kept = _checkpoints(checkpoints, who)
+    kept = kept_carries(checkpoints, who)
     known = type(lower) is type(upper) is ConcreteArray
     if known and checkpoints is None:
         length = max(0, int(upper) - int(lower))

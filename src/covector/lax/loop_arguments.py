@@ -11,6 +11,7 @@ from covector.core.convert import as_array
 from covector.core.trace import Tracer
 from covector.errors import TracerIntegerConversionError, TypeMismatch
 from covector.numpy.promote import promote_dtypes
+from covector.programs.while_loop import CHECKPOINTS
 
 
 def check_functions(who: str, functions: dict[str, Any]) -> None:
@@ -78,6 +79,18 @@ def unrolled(unroll: int | bool, steps: int, who: str) -> int:
     if natural(unroll, "unroll", who) < 1:
         raise TypeMismatch(f"{who}: unroll must be at least 1, but is {unroll}.")
     return int(unroll)
+
+
+def kept_carries(checkpoints: int | None, who: str) -> int:
+    """How many carries a loop of unknown length keeps at one time in reverse mode."""
+    if checkpoints is None:
+        return CHECKPOINTS
+    if isinstance(checkpoints, bool) or natural(checkpoints, "checkpoints", who) < 1:
+        raise TypeMismatch(
+            f"{who}: checkpoints must be an integer, at least 1, but is {checkpoints}. "
+            "It says how many carries are kept at one time in reverse mode."
+        )
+    return operator.index(checkpoints)
 
 
 def bounds(who: str, lower: Any, upper: Any) -> Sequence[Any]:

@@ -180,16 +180,14 @@ class While(Primitive):
         if tangent_trace is not parent:
             return super().differentiate(parent, tangent_trace, primals, tangents)
         current.trace = parent
-        beside, marks = self._beside([t is not None for t in tangents], apart=False)
-        outs = beside(*self._both(primals, tangents, marks))
-        return outs[: len(marks)], _spread(outs[len(marks) :], marks)
+        return self._both(primals, tangents, apart=False)
 
     def linearize(self, active: Sequence[bool], *primals: Any) -> Any:
         """The derivative runs the loop again, for it needs the values at each step."""
         if not any(self._beside(active, apart=True)[1]):
             return self(*primals), lambda *_: [None] * len(self.body_jaxpr.outputs)
         if self.counted:
-            return self(*primals), lambda *moved: self._pushed(primals, moved)
+            return self(*primals), lambda *moved: self._both(primals, moved, True)[1]
         test_consts, consts, carry = self.split(primals)
         programs = (self.cond_jaxpr, self.body_jaxpr)
         count, *outs = _counted(programs, self.members, test_consts, consts, carry)
@@ -197,15 +195,10 @@ class While(Primitive):
 
         def push(*tangents: Any) -> Sequence[Any]:
             _, of_consts, of_carry = self.split(tangents)
-            return again._pushed(operands, [None, *of_consts, None, *of_carry])[1:]
+            moved = [None, *of_consts, None, *of_carry]
+            return again._both(operands, moved, apart=True)[1][1:]
 
         return outs, push
-
-    def _pushed(self, primals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-        """The tangents of the carry at the end."""
-        beside, marks = self._beside([t is not None for t in tangents], apart=True)
-        both = beside(*self._both(primals, tangents, marks))
-        return _spread(both[len(marks) :], marks)
 
     def _again(self, count: Any, consts: Any, carry: Any) -> tuple["While", list[Any]]:
         """The loop that takes a known number of steps, without effects, and what it is
@@ -234,18 +227,16 @@ class While(Primitive):
         )
         return beside, made.carry
 
-    def _both(self, primals: Any, tangents: Any, marks: Sequence[bool]) -> list[Any]:
-        """Operands of the loop of values and tangents."""
+    def _both(self, primals: Any, tangents: Any, apart: bool) -> tuple[Any, list[Any]]:
+        """The carry at the end, and its tangents."""
+        beside, marks = self._beside([t is not None for t in tangents], apart)
         test_consts, consts, carry = self.split(primals)
         _, moved_consts, moved = self.split(tangents)
+        moved_consts = [d for d in moved_consts if d is not None]
         starts = zip(carry, moved, marks, strict=True)
-        return [
-            *test_consts,
-            *consts,
-            *[d for d in moved_consts if d is not None],
-            *carry,
-            *[instantiate(d, x.type.strong()) for x, d, m in starts if m],
-        ]
+        moved = [instantiate(d, x.type.strong()) for x, d, m in starts if m]
+        outs = beside(*test_consts, *consts, *moved_consts, *carry, *moved)
+        return outs[: len(marks)], _spread(outs[len(marks) :], marks)
 
     def transpose(self, cotangents: Sequence[Any], *args: Any) -> Sequence[Any]:
         if not self.counted:
@@ -372,9 +363,9 @@ def _repeating(
     return loop, [count, *consts, zeros(type_), *carry]
 
 
-def _repeat(*loop_and_operands: Any) -> Sequence[Any]:
+def _repeat(*loop_and_operands: Any) -> list[Any]:
     loop, operands = _repeating(*loop_and_operands)
-    return loop(*operands)[1:]
+    return [*loop(*operands)[1:]]
 
 
 def _loop(test: Any, step: Any, *carry: Any) -> list[Any]:
