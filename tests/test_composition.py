@@ -164,6 +164,26 @@ def by_checkpoint_with(policy):
     )
 
 
+def by_debug_callback(f):
+    def watched(x):
+        cv.debug.callback(lambda _: None, x)
+        return f(x)
+
+    return watched
+
+
+@cv.custom_jvp
+def through_host(x):
+    return cv.pure_callback(np.asarray, x, x, vmap_method="sequential")
+
+
+through_host.defjvp(lambda primals, tangents: (through_host(*primals), tangents[0]))
+
+
+def by_pure_callback(f):
+    return lambda x: through_host(f(x))
+
+
 SAME = {
     "jit": cv.jit,
     "jit_inline": partial(cv.jit, inline=True),
@@ -190,6 +210,8 @@ SAME = {
     "while_loop": by_while_loop,
     "batched_while_loop": by_batched_while_loop,
     "linear_transpose": by_linear_transpose,
+    "debug_callback": by_debug_callback,
+    "pure_callback": by_pure_callback,
 }
 
 # -- wrappers that differentiate -------------------------------------------------------
