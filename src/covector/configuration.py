@@ -13,7 +13,6 @@ from typing import Any
 
 from covector import options
 from covector.errors import SettingError
-from covector.programs import non_finite
 from covector.runtime import client, compilation_cache
 
 #: names that are set once, before the first device is used, or that are no options
@@ -43,8 +42,6 @@ class Config:
             return
         self._check(name)
         options.update(**{name: value})
-        if name in ("debug_nans", "debug_infs"):
-            non_finite.follow_process()
 
     def read(self, name: str) -> Any:
         """The value of an option, as this thread sees it."""
@@ -86,6 +83,15 @@ config = Config()
 
 def _block(name: str, doc: str) -> Callable[[Any], AbstractContextManager[None]]:
     def override(value: Any) -> AbstractContextManager[None]:
+        return options.override(**{name: value})
+
+    override.__name__ = override.__qualname__ = name
+    override.__doc__ = doc
+    return override
+
+
+def _switch(name: str, doc: str) -> Callable[..., AbstractContextManager[None]]:
+    def override(value: bool = True) -> AbstractContextManager[None]:
         return options.override(**{name: value})
 
     override.__name__ = override.__qualname__ = name
@@ -152,13 +158,13 @@ default_device = _block(
 # -- what only watches -----------------------------------------------------------------
 
 
-log_compiles = _block(
+log_compiles = _switch(
     "log_compiles",
     "Whether to log each tracing and each compilation, with its times, as warnings of "
     "the logger ``covector``, until the block ends. (Otherwise they are messages of "
     "level DEBUG.)",
 )
-explain_cache_misses = _block(
+explain_cache_misses = _switch(
     "explain_cache_misses",
     "Whether to log why a jitted function is traced again, as warnings of the logger "
     "``covector.jit``, until the block ends.",
@@ -211,7 +217,7 @@ def debug_nans(check: bool = True) -> AbstractContextManager[None]:
     >>> with cv.debug_nans():
     ...     total = cnp.log(cnp.ones(3)).sum()
     """
-    return non_finite.watched(debug_nans=check)
+    return options.override(debug_nans=check)
 
 
 def debug_infs(check: bool = True) -> AbstractContextManager[None]:
@@ -221,10 +227,10 @@ def debug_infs(check: bool = True) -> AbstractContextManager[None]:
     >>> with cv.debug_infs():
     ...     total = cnp.log(cnp.ones(3)).sum()
     """
-    return non_finite.watched(debug_infs=check)
+    return options.override(debug_infs=check)
 
 
-check_tracer_leaks = _block(
+check_tracer_leaks = _switch(
     "check_tracer_leaks",
     "Whether a traced value that outlives its transformation is an error, which names "
     "what holds it, until the block ends. Slow: objects are searched each time.",

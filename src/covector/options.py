@@ -9,7 +9,7 @@ by mistake, while options that only watch (``WATCHING``) lead to the same progra
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -65,6 +65,7 @@ WATCHING = (
     "debug_infs",
     "check_tracer_leaks",
 )
+_watching = frozenset(WATCHING)
 
 
 @dataclass
@@ -92,11 +93,6 @@ settings = Settings()
 def current() -> Options:
     """The options in force on this thread."""
     return _cell.override or _process["options"]
-
-
-def of_process() -> Options:
-    """The options for threads without an override of their own."""
-    return _process["options"]
 
 
 #: algorithms for products of matrices, as operations know them by name
@@ -165,9 +161,43 @@ def _changed(options: Options, changes: dict[str, Any]) -> Options:
     return _interned.setdefault(key, made)
 
 
+class Switch:
+    """Something that is installed while one of some options is on, in any thread.
+
+    So what watches costs nothing while nobody asked for it.
+    """
+
+    def __init__(self, names: Iterable[str], install: Callable[[bool], None]) -> None:
+        self.names = frozenset(names)
+        self.install = install
+        self._lock = threading.Lock()
+        self._blocks = 0
+        switches.append(self)
+        self.hold(0)
+
+    def hold(self, blocks: int) -> None:
+        """Count ``with`` blocks that come or go, and follow the process's options."""
+        with self._lock:
+            self._blocks += blocks
+            process = _process["options"]
+            asked = any([getattr(process, name) for name in self.names])
+            self.install(self._blocks > 0 or asked)
+
+
+switches: list[Switch] = []
+
+
+def _held_by(changes: dict[str, Any]) -> list[Switch]:
+    if _watching.isdisjoint(changes):
+        return []
+    return [s for s in switches if not s.names.isdisjoint(changes)]
+
+
 def update(**changes: Any) -> None:
     """Change process-wide options, for every thread without an override of its own."""
     _process["options"] = _changed(_process["options"], changes)
+    for switch in _held_by(changes):
+        switch.hold(0)
 
 
 @contextlib.contextmanager
@@ -175,10 +205,15 @@ def override(**changes: Any) -> Iterator[None]:
     """Options changed for the calling thread, until the block ends."""
     before = _cell.override
     _cell.override = _changed(current(), changes)
+    held = _held_by(changes)
+    for switch in held:
+        switch.hold(1)
     try:
         yield
     finally:
         _cell.override = before
+        for switch in held:
+            switch.hold(-1)
 
 
 def push(**changes: Any) -> None:

@@ -83,6 +83,12 @@ def argument_path(in_tree: Any, i: int) -> str:
     return f"keyword argument {path[1].key}{tree.keystr(path[2:])}"
 
 
+def parameters_of(fun: Callable[..., Any]) -> list[str]:
+    """The names of the parameters of a function; none where they are not known."""
+    signature = _signature(fun)
+    return [] if signature is None else list(signature.parameters)
+
+
 def _signature(fun: Callable[..., Any]) -> inspect.Signature | None:
     try:
         return _known_signature(fun)

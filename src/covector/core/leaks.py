@@ -9,7 +9,6 @@ only a frame holds, as the frames of an exception do, goes with the frame.
 import gc
 import sys
 import types
-from collections.abc import Iterator
 from typing import Any
 
 from covector import options
@@ -19,6 +18,13 @@ from covector.errors import LeakedTracerError
 
 #: objects looked at before the search for who holds a tracer gives up
 _MOST = 5000
+
+
+def _install(on: bool) -> None:
+    Trace.watched = on
+
+
+options.Switch(("check_tracer_leaks",), _install)
 
 
 def check_leaks(*ended: Trace) -> None:
@@ -32,8 +38,8 @@ def check_leaks(*ended: Trace) -> None:
             holder = _holder(tracer)
             if holder is not None:
                 raise LeakedTracerError(
-                    f"{trace.name or 'the transformation'} has ended, but a traced "
-                    f"value of type {tracer.type} lives on: {holder} holds it. "
+                    f"{trace.name or 'the transformation'} has ended, but {holder} "
+                    f"still holds a traced value of type {tracer.type}. "
                     f"{tracer.origin()} Return the value from the transformed function "
                     "instead of keeping it."
                 )
@@ -41,71 +47,72 @@ def check_leaks(*ended: Trace) -> None:
 
 def _holder(tracer: Tracer) -> str | None:
     """Who holds a tracer, in words; None where only frames do."""
-    layer: list[tuple[Any, str]] = [(tracer, "")]
-    seen = {id(tracer)}
-    ours: list[Any] = [layer]
-    while layer and len(seen) < _MOST:
-        above: list[tuple[Any, str]] = []
-        ours.append(above)
-        for held, through in layer:
-            for holder in _referrers(held, ours):
-                if id(holder) in seen:
-                    continue
-                seen.add(id(holder))
-                words = _words(holder, held)
-                if words is not None:
-                    return words + through
-                above.append((holder, _through(holder, through)))
-        layer = above
-        ours.append(layer)
+    below: dict[int, Any] = {}
+    #: every object that was met: kept, so that its number stays its own
+    met: list[Any] = [tracer]
+    ours = [below, met]
+    for held in met:
+        for holder in gc.get_referrers(held):
+            if id(holder) in below or holder is tracer or _is_passing(holder, ours):
+                continue
+            below[id(holder)] = held
+            words = _words(holder, held, below.get(id(held)))
+            if words is not None:
+                return words + _container(tracer, holder, below)
+            met.append(holder)
+        if len(met) > _MOST:
+            break
     return None
 
 
-def _referrers(held: Any, ours: list[Any]) -> Iterator[Any]:
-    skipped = {id(x) for x in ours}
-    for holder in gc.get_referrers(held):
-        is_ours = id(holder) in skipped or holder is ours
-        # A pair of this search is a tuple of a held object and a text.
-        is_pair = type(holder) is tuple and len(holder) == 2 and holder[0] is held
-        is_pair = is_pair and type(holder[1]) is str
-        if not (is_ours or is_pair or isinstance(holder, types.FrameType | Trace)):
-            yield holder
+def _is_passing(holder: Any, ours: list[Any]) -> bool:
+    """Whether something holds a value only for now: a frame, this search, a trace."""
+    return isinstance(holder, types.FrameType | Trace) or any(
+        [holder is x for x in ours]
+    )
 
 
-def _through(holder: Any, through: str) -> str:
-    kind = type(holder)
-    if kind in (list, tuple, set, dict):
-        return f", in a {kind.__name__}{through}"
-    return through
-
-
-def _words(holder: Any, held: Any) -> str | None:
+def _words(holder: Any, held: Any, inside: Any) -> str | None:
     """What ``holder`` is if it lives on by itself; None if one must look further."""
     if type(holder) is dict:
-        module = sys.modules.get(holder.get("__name__", ""))
+        module = sys.modules.get(str(holder.get("__name__", "")))
         if module is not None and vars(module) is holder:
             return f"the global {_key(holder, held)} of {module.__name__}"
         return None
     if isinstance(holder, types.FunctionType):
         if is_own(holder.__code__.co_filename):
             return None
-        return f"the function {holder.__qualname__}{_cell_name(holder, held)}"
+        return f"{_cell_name(holder, inside)}the function {holder.__qualname__}"
+    if isinstance(holder, _TRANSPARENT):
+        return None
     if isinstance(holder, type):
         return f"the class {holder.__qualname__}"
-    if isinstance(holder, _TRANSPARENT) or type(holder).__module__.startswith(
-        ("covector.", "builtins")
-    ):
+    kind = type(holder)
+    if kind.__module__.split(".")[0] in ("covector", "builtins", "types"):
         return None
     attributes = getattr(holder, "__dict__", {})
-    name = _key(attributes, held)
-    where = f"the attribute {name} of " if name else ""
-    return f"{where}a {type(holder).__qualname__}"
+    name = _key(attributes, inside if held is attributes else held)
+    return (
+        f"the attribute {name} of a {kind.__qualname__}" if name else kind.__qualname__
+    )
 
 
-def _cell_name(fun: types.FunctionType, held: Any) -> str:
-    for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
-        if held is cell or held is fun.__closure__:
-            return f", by its closure value {name}"
+def _container(tracer: Tracer, top: Any, below: dict[int, Any]) -> str:
+    """`` (in a list)``, where that is what the tracer itself lies in."""
+    chain = [top]
+    while chain[-1] is not tracer:
+        chain.append(below[id(chain[-1])])
+    if len(chain) < 3 or getattr(top, "__dict__", None) is chain[-2]:
+        return ""
+    kind = type(chain[-2])
+    named = kind in (list, tuple, set, dict)
+    return f" (in a {kind.__name__})" if named else ""
+
+
+def _cell_name(fun: types.FunctionType, cell: Any) -> str:
+    for name, each in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
+        if each is cell:
+            return f"the closure value {name} of "
     return ""
 
 

@@ -106,9 +106,10 @@ def function_line(fun: object) -> str:
     """``loss (train.py:31)`` for a function; its bare name where it has no code."""
     name = getattr(fun, "__qualname__", None) or getattr(fun, "__name__", repr(fun))
     inner: Any = fun
-    while not hasattr(inner, "__code__") and hasattr(inner, "__wrapped__"):
-        inner = inner.__wrapped__
     code = getattr(inner, "__code__", None)
+    while hasattr(inner, "__wrapped__") and (code is None or is_own(code.co_filename)):
+        inner = inner.__wrapped__
+        code = getattr(inner, "__code__", None)
     if code is None:
         return str(name)
     file = os.path.basename(code.co_filename)

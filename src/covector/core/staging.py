@@ -16,6 +16,7 @@ from covector.core.array import ConcreteArray
 from covector.core.check import check_jaxpr
 from covector.core.convert import as_array
 from covector.core.jaxpr import Equation, Jaxpr, Var
+from covector.core.leaks import check_leaks
 from covector.core.primitive import Primitive
 from covector.core.source import user_line
 from covector.core.trace import Trace, Tracer, check_scope, current
@@ -179,7 +180,10 @@ def stage(
     try:
         inputs = [trace.input(t) for t in types]
         outs = fun(*inputs)
-        return trace.finish(inputs, outs)
+        staged = trace.finish(inputs, outs)
     finally:
         current.trace = parent
         trace.alive = False
+    if trace.watched:
+        check_leaks(trace)
+    return staged

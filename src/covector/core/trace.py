@@ -27,6 +27,8 @@ class Trace:
 
     parent: Any = None
     alive: bool = True
+    #: whether tracers are looked for that outlive their trace (``core/leaks.py``)
+    watched: bool = False
     #: the named axes that collectives may name here, with their sizes
     axes: dict[Any, int] = {}  # noqa: RUF012  never changed, only replaced
     #: those of them over which types say whether a value varies (``core/varying.py``)

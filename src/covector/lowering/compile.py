@@ -4,11 +4,14 @@
 are too large for NumPy. ``SpreadCompiled`` is the same over the devices of a mesh.
 """
 
+import logging
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from covector import options
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.effects import Effect
@@ -16,10 +19,18 @@ from covector.core.jaxpr import Equation, Jaxpr, Var, used_inputs
 from covector.core.primitive import Primitive
 from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.shardings import NamedSharding, Tiles, with_tiles
-from covector.core.types import ArrayType
+from covector.core.types import ArrayType, show_types
+from covector.errors import DeviceError
 from covector.lowering import hlo, module, tokens
 from covector.lowering.places import Place, Spread
 from covector.runtime import client, executable
+
+logger = logging.getLogger("covector.compile")
+
+
+def log_level() -> int:
+    """Where the option ``log_compiles`` is on, compilations are worth a warning."""
+    return logging.WARNING if options.current().log_compiles else logging.DEBUG
 
 
 class Lowered:
@@ -33,9 +44,16 @@ class Lowered:
         donated: Sequence[bool] = (),
         keep_unused: bool = False,
         results: Sequence[NamedSharding | None] = (),
+        who: str | None = None,
+        platform: str | None = None,
     ) -> None:
+        start = time.perf_counter()
+        #: what is compiled, for messages
+        self.who = who or name
         self.jaxpr = jaxpr
         self.place = place
+        #: the platform that it is written for, perhaps not that of the device
+        self.platform = platform or client.device_platform(self.devices[0])
         #: how results are to be divided, where the place is a mesh
         self.results = results or [None] * len(jaxpr.outputs)
         #: positions of the inputs that are passed on
@@ -52,11 +70,13 @@ class Lowered:
             self.module = module.lower_module(
                 program,
                 name,
-                client.device_platform(self.devices[0]),
+                self.platform,
                 [donated[i] for i in self.kept] if donated else (),
                 spread,
                 results,
             )
+
+        self._seconds = time.perf_counter() - start
 
     @property
     def devices(self) -> tuple[Any, ...]:
@@ -65,12 +85,35 @@ class Lowered:
             return self.place.mesh.flat_devices
         return (self.place,)
 
-    def compile(self, options: dict[str, Any] | None = None) -> "Compiled":
+    def compile(self, compiler_options: dict[str, Any] | None = None) -> "Compiled":
+        """The executable; what takes time is logged (``log_compiles``)."""
+        there = client.device_platform(self.devices[0])
+        if self.platform != there:
+            raise DeviceError(
+                f"{self.who} was lowered for {self.platform}, but its device is "
+                f"{self.devices[0]}, of platform {there}: only its text can be had."
+            )
+        level = log_level()
+        if not logger.isEnabledFor(level):
+            return self._compile(compiler_options)
+        what = self.who, show_types(self.jaxpr.in_types) or "no arguments"
+        logger.log(level, "Compiling %s for %s", *what)
+        start = time.perf_counter()
+        made = self._compile(compiler_options)
+        times = 1e3 * self._seconds, 1e3 * (time.perf_counter() - start)
+        text = "Compiled %s for %s: lowered in %.1f ms, compiled in %.1f ms"
+        logger.log(level, text, *what, *times)
+        return made
+
+    def _compile(self, compiler_options: dict[str, Any] | None) -> "Compiled":
         outputs = [(t.shape, t.storage) for t in self.jaxpr.out_types]
         platform = client.device_platform(self.devices[0])
         if platform == "cpu" and any(map(_is_float8, self.module.dtypes)):
             # In the kernel of a whole loop, sums beyond their range become -0.
-            options = {executable.SMALL_LOOP_BYTES: 0, **(options or {})}
+            compiler_options = {
+                executable.SMALL_LOOP_BYTES: 0,
+                **(compiler_options or {}),
+            }
         functions, module_ = self.module.host_functions, self.module.module
         if functions:
             made = executable.compile_with_callbacks(
@@ -78,12 +121,12 @@ class Lowered:
                 self.devices,
                 functions,
                 outputs=outputs,
-                options=options,
+                options=compiler_options,
                 ordered=Effect.ORDERED in self.jaxpr.effects,
             )
         else:
             made = executable.compile_module(
-                module_, self.devices, options=options, outputs=outputs
+                module_, self.devices, options=compiler_options, outputs=outputs
             )
         return (Compiled if self.spread is None else SpreadCompiled)(self, made)
 

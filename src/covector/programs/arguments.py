@@ -30,11 +30,12 @@ class Signature(NamedTuple):
             tuple(current.trace.axes.items()),
         )
 
-    def name(self, before: int, i: int) -> str:
-        """Input ``i`` of the program in words, ``before`` of which are captured."""
-        if i < before:
-            return "an array that the function closes over"
-        return argument_path(self.in_tree, i - before)
+
+def input_name(in_tree: Any, captured: int, i: int) -> str:
+    """Input ``i`` of a program in words; the first ones are captured."""
+    if i < captured:
+        return "an array that the function closes over"
+    return argument_path(in_tree, i - captured)
 
 
 class JitSpec(NamedTuple):

@@ -192,6 +192,9 @@ class _Search:
             type(x), None, tuple([(f"[{i}]", self.said(v)) for i, v in enumerate(x)])
         )
 
+    def _slice(self, x: Any) -> Said:
+        return Said(slice, None, self._sequence((x.start, x.stop, x.step)).parts)
+
     def _set(self, x: Any) -> Said:
         return Said(type(x), frozenset([self.said(v) for v in x]))
 
@@ -303,7 +306,7 @@ def _is_library(module: types.ModuleType) -> bool:
     return is_settled(getattr(module, "__file__", None))
 
 
-_BY_VALUE = frozenset({bool, int, str, bytes, type(None), type(Ellipsis)})
+_BY_VALUE = frozenset({bool, int, str, bytes, range, type(None), type(Ellipsis)})
 #: immutable, though neither weakly referenced nor of plain Python
 _CONSTANT = (ArrayType, np.dtype, type(NotImplemented))
 _STATEFUL = ("random", "numpy.random")
@@ -316,6 +319,7 @@ _METHODS: list[tuple[Any, Callable[[_Search, Any], Said]]] = [
     (np.ndarray, _Search._numpy),
     (tuple | list, _Search._sequence),
     (dict, _Search._dict),
+    (slice, _Search._slice),
     (set | frozenset, _Search._set),
     (
         types.ModuleType

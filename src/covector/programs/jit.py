@@ -22,6 +22,7 @@ from covector.core.array_like import Array
 from covector.core.convert import ShapeDtypeStruct, as_array
 from covector.core.flat import FlatFunction, argument_path, who_of
 from covector.core.jaxpr import run
+from covector.core.source import user_line
 from covector.core.staging import stage
 from covector.core.trace import Tracer, check_scope, current
 from covector.errors import DeletedArrayError, StaticArgumentError
@@ -29,7 +30,7 @@ from covector.lowering.compile import Compiled, Lowered
 from covector.lowering.evaluate import base
 from covector.lowering.places import Place, common_place, meshes_of
 from covector.programs import recompiles, shared, stages
-from covector.programs.arguments import JitSpec, Signature, static_places
+from covector.programs.arguments import JitSpec, Signature, input_name, static_places
 from covector.programs.call import call
 from covector.programs.identity import said_by
 from covector.programs.names import outermost_scope
@@ -63,6 +64,8 @@ _caches: weakref.WeakKeyDictionary[Any, dict[JitSpec, Caches]] = (
 
 
 def _caches_of(fun: Callable[..., Any], spec: JitSpec) -> Caches:
+    if type(fun).__hash__ is not object.__hash__:
+        return Caches()  # what is equal to it, as a bound method, may have changed
     try:
         return _caches.setdefault(fun, {}).setdefault(spec, Caches())
     except TypeError:  # neither hashed nor weakly referenced: no sharing
@@ -143,7 +146,9 @@ class Jitted:
             given = copies(everything, [count + i for i in places])
         outs = compiled(given, committed)
         if now.checks_values:
-            name = functools.partial(signature.name, len(program.captured))
+            name = functools.partial(
+                input_name, signature.in_tree, len(program.captured)
+            )
             check_results(program.jaxpr, everything, outs, self.who, name)
         sent = asked.sent(outs) if asked.outs else outs
         if self._simple and sent is outs and not now.checks_values:
@@ -280,7 +285,9 @@ class Jitted:
         if program is not None:
             return program
         statics = {place: reprlib.repr(value) for place, _, value in signature.statics}
-        tracing = recompiles.Tracing(in_tree, types, statics, now, axes, said, unknown)
+        tracing = recompiles.Tracing(
+            in_tree, types, statics, now, axes, said, unknown, user_line()
+        )
         with recompiles.tracing(self, tracing, called) as written:
             fun = self.spec.with_statics(self.fun, signature.statics)
             flat = FlatFunction(fun, in_tree, self.who)
@@ -322,6 +329,7 @@ class Jitted:
             donated,
             self.spec.keep_unused,
             program.shardings.results(program.jaxpr.out_types, place),
+            self.who,
         )
         made = lowered.compile(dict(self.spec.compiler_options))
         return program.compiled.setdefault(place, made)

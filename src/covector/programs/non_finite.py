@@ -8,7 +8,6 @@ the way are opened. While none is on, nothing of this is in any path.
 """
 
 import contextlib
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -17,15 +16,16 @@ import numpy as np
 from covector import options
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
+from covector.core.effects import Effect
 from covector.core.jaxpr import Equation, Jaxpr, Var, read
 from covector.core.source import user_line
 from covector.errors import NonFiniteError
 from covector.lowering.evaluate import EvalTrace, base
 from covector.programs.call import call
 from covector.programs.cond import Cond
-from covector.programs.custom_call import CustomCall
 from covector.programs.scan import Scan
 from covector.programs.while_loop import While
+from covector.transforms.linearize import LinearTrace
 
 #: numbers of an operand up to which a message shows them all
 _SHOWN = 8
@@ -59,41 +59,15 @@ def _watch() -> Watch:
 # -- when results are looked at --------------------------------------------------------
 
 
-class _Watching:
-    """How many ``with`` blocks watch, in all threads together, and the process."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.blocks = 0
-        self.process = False
-
-    def change(self, blocks: int = 0, process: bool | None = None) -> None:
-        with self.lock:
-            self.blocks += blocks
-            self.process = self.process if process is None else process
-            if self.blocks or self.process:
-                base.process = _checked_process  # type: ignore[method-assign]
-            else:
-                vars(base).pop("process", None)
+def _install(on: bool) -> None:
+    LinearTrace.lines = on
+    if on:
+        base.process = _checked_process  # type: ignore[method-assign]
+    else:
+        vars(base).pop("process", None)
 
 
-_watching = _Watching()
-
-
-@contextlib.contextmanager
-def watched(**changes: bool) -> Iterator[None]:
-    """A block in which ``debug_nans`` or ``debug_infs`` is changed for this thread."""
-    _watching.change(blocks=1)
-    try:
-        with options.override(**changes):
-            yield
-    finally:
-        _watching.change(blocks=-1)
-
-
-def follow_process() -> None:
-    """Watch, or no longer, as the options of the process say."""
-    _watching.change(process=options.of_process().checks_values)
+options.Switch(("debug_nans", "debug_infs"), _install)
 
 
 def _checked_process(op: Any, args: Sequence[Any]) -> Sequence[Any]:
@@ -107,7 +81,7 @@ def _checked_process(op: Any, args: Sequence[Any]) -> Sequence[Any]:
     if watch.first(outs) is not None:
         equation = Equation(op, [*args], [], user_line())
         with _unwatched():
-            found = _inside(watch, equation, list(args), "")
+            found = _inside(watch, equation, list(args), outs, "")
         raise NonFiniteError(found)
     return outs
 
@@ -139,14 +113,10 @@ def check_results(
     k = watch.first(outs)
     if k is None:
         return
-    with _unwatched():
-        try:
-            found = _blame(watch, jaxpr, args, "")
-        except _CameIn as error:
-            i = error.place
-            found = (
-                f"{watch.found_in(args[i])} came in with {name(i)}, {_shown(args[i])}"
-            )
+    if Effect.LASTS in jaxpr.effects:
+        found = "it has effects, so it is not run again to find out where"
+    else:
+        found = _blame_or_argument(watch, jaxpr, args, name)
     what = watch.found_in(outs[k])
     raise NonFiniteError(
         f"{who} gave {what} in a result {outs[k].type}; "
@@ -154,7 +124,15 @@ def check_results(
     )
 
 
-follow_process()  # the environment may have set them
+def _blame_or_argument(
+    watch: Watch, jaxpr: Jaxpr, args: Sequence[Any], name: Callable[[int], str]
+) -> str | None:
+    with _unwatched():
+        try:
+            return _blame(watch, jaxpr, args, "")
+        except _CameIn as error:
+            x = args[error.place]
+            return f"{watch.found_in(x)} came in with {name(error.place)}, {_shown(x)}"
 
 
 def _unwatched() -> Any:
@@ -188,7 +166,8 @@ def _blame(watch: Watch, jaxpr: Jaxpr, args: Sequence[Any], trail: str) -> str |
         operands = read(env, equation.inputs)
         i = watch.first(operands)
         if i is None:
-            return _inside(watch, equation, operands, trail)
+            outs = read(env, equation.outputs)
+            return _inside(watch, equation, operands, outs, trail)
         atom = equation.inputs[i]
     if type(atom) is Var:
         raise _CameIn(jaxpr.inputs.index(atom))
@@ -196,20 +175,24 @@ def _blame(watch: Watch, jaxpr: Jaxpr, args: Sequence[Any], trail: str) -> str |
 
 
 def _inside(
-    watch: Watch, equation: Equation, operands: list[Any], trail: str
-) -> str | None:
-    """The operation that is to blame within one that made bad values."""
+    watch: Watch,
+    equation: Equation,
+    operands: list[Any],
+    outs: Sequence[Any],
+    trail: str,
+) -> str:
+    """The operation that is to blame within one that made bad values of good ones."""
     step = _opened(equation.op)
-    if step is not None and watch.first(operands) is None:
+    again = step is not None and Effect.LASTS not in equation.op.effects
+    if again and watch.first(operands) is None:
         for jaxpr, args, where in step(equation.op, operands):
-            outs = call(jaxpr)(*args)
-            if watch.first(outs) is not None:
+            if watch.first(call(jaxpr)(*args)) is not None:
                 found = _blame(watch, jaxpr, args, where + trail)
                 if found is not None:
                     return found
-    outs = base.process(equation.op, operands)
     k = watch.first(outs)
-    what = "NaN or infinity" if k is None else watch.found_in(outs[k])
+    assert k is not None, "there is something to blame"
+    what = watch.found_in(outs[k])
     made = f" made at {equation.line}" if equation.line else ""
     shown = ", ".join(map(_shown, operands))
     return f"first {what}: {equation.op.name} of {shown}{made}{trail}"
@@ -236,15 +219,22 @@ def _opened(op: Any) -> Opened | None:
     for kind, opened in _OPENED.items():
         if type(op) is kind:
             return opened
-    if isinstance(op, CustomCall) and op.jaxpr is None:
-        return None  # its functions are Python, and run operation by operation
-    jaxpr = getattr(op, "jaxpr", None)
-    return _call if isinstance(jaxpr, Jaxpr) and op.evaluate is not None else None
+    return _call if _program(op) is not None else None
+
+
+def _program(op: Any) -> Jaxpr | None:
+    """The program that an operation runs on its operands as they are, if it does."""
+    for name in ("jaxpr", "fun"):
+        found = getattr(op, name, None)
+        if isinstance(found, Jaxpr) and op.evaluate is not None:
+            return found
+    return None
 
 
 def _call(op: Any, operands: list[Any]) -> Iterator[tuple[Jaxpr, list[Any], str]]:
-    if len(op.jaxpr.inputs) == len(operands):
-        yield op.jaxpr, operands, ""
+    jaxpr = _program(op)
+    if jaxpr is not None and len(jaxpr.inputs) == len(operands):
+        yield jaxpr, operands, ""
 
 
 def _cond(op: Cond, operands: list[Any]) -> Iterator[tuple[Jaxpr, list[Any], str]]:

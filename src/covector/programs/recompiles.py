@@ -16,11 +16,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from covector import options, tree
-from covector.core.flat import argument_path
+from covector.core.flat import argument_path, parameters_of
 from covector.core.jaxpr import Jaxpr
-from covector.core.source import Line, is_own, user_line
+from covector.core.source import Line, is_own
 from covector.core.types import show_types
 from covector.errors import RecompilationError
+from covector.lowering.compile import log_level
 from covector.programs.identity import Said, difference
 from covector.tree.difference import first_difference
 
@@ -41,7 +42,7 @@ class Tracing(NamedTuple):
     axes: tuple[Any, ...]
     said: Said | None
     reason: str
-    line: Line | None = None
+    line: Line | None
 
 
 class _Depth(threading.local):
@@ -63,9 +64,8 @@ def tracing(jitted: Any, now: Tracing, called: bool) -> Iterator[Any]:
     """
     key, who = (_origin(jitted.fun), jitted.spec), jitted.who
     before = _last.get(key)
-    now = now._replace(line=user_line())
-    if not _depth.now and called and not is_own(getattr(now.line, "file", "")):
-        _report(who, before, now)
+    if called and not _depth.now and not _is_library(key[0]):
+        _report(jitted.fun, who, before, now)
     made: list[Jaxpr] = []
     start = time.perf_counter()
     _depth.now += 1
@@ -83,13 +83,8 @@ def tracing(jitted: Any, now: Tracing, called: bool) -> Iterator[Any]:
         count = len(made[0].equations)
         shown = show_types(now.types) or "no arguments"
         logger.log(
-            level, "Traced %s for %s in %.1f ms: %d operations", who, shown, took, count
+            level, "Traced %s for %s: %d operations in %.1f ms", who, shown, count, took
         )
-
-
-def log_level() -> int:
-    """Where the option ``log_compiles`` is on, compilations are worth a warning."""
-    return logging.WARNING if options.current().log_compiles else logging.DEBUG
 
 
 def refuse_device(who: str, before: Any, now: Any) -> None:
@@ -99,9 +94,9 @@ def refuse_device(who: str, before: Any, now: Any) -> None:
     )
 
 
-def _report(who: str, before: Tracing | None, now: Tracing) -> None:
+def _report(fun: Any, who: str, before: Tracing | None, now: Tracing) -> None:
     if before is not None:
-        reasons = "; ".join(_reasons(before, now)[:3])
+        reasons = "; ".join(_reasons(fun, before, now)[:3])
         _act(
             f"{who} is compiled again: {reasons}. It was compiled last for the call at "
             f"{before.line}."
@@ -126,7 +121,7 @@ def _act(words: str) -> None:
         )
 
 
-def _reasons(before: Tracing, now: Tracing) -> list[str]:
+def _reasons(fun: Any, before: Tracing, now: Tracing) -> list[str]:
     """What was different when the function was traced last."""
     if before.in_tree != now.in_tree:
         return [_changed_tree(before.in_tree, now.in_tree)]
@@ -135,7 +130,7 @@ def _reasons(before: Tracing, now: Tracing) -> list[str]:
         for i, (a, b) in enumerate(zip(before.types, now.types, strict=True))
         if a is not b
     ]
-    found += _changed_statics(before.statics, now.statics)
+    found += _changed_statics(fun, before.statics, now.statics)
     if before.options is not now.options:
         found += [
             f"the option {n} was {getattr(before.options, n)!r} and is now "
@@ -175,13 +170,24 @@ def _type(type: Any, other: Any) -> str:
     return f"{type} of a Python number" if type.weak else f"{type} of an array"
 
 
-def _changed_statics(before: dict[Any, str], now: dict[Any, str]) -> list[str]:
+def _changed_statics(
+    fun: Any, before: dict[Any, str], now: dict[Any, str]
+) -> list[str]:
+    names = parameters_of(fun)
     found = []
     for place in dict.fromkeys([*before, *now]):
         old, new = before.get(place, "left out"), now.get(place, "left out")
+        name = place
+        if isinstance(place, int) and place < len(names):
+            name = names[place]
         if old != new:
-            found.append(f"static argument {place!r} was {old} and is now {new}")
+            found.append(f"the static argument {name} was {old} and is now {new}")
     return found
+
+
+def _is_library(origin: tuple) -> bool:
+    """Whether a function is the library's own, compiled on the user's behalf."""
+    return is_own(getattr(origin[-1], "co_filename", ""))
 
 
 def _origin(fun: Any) -> tuple:

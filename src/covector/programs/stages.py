@@ -11,18 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from covector import tree
+from covector import options, tree
 from covector.core.array_like import Array
 from covector.core.convert import ShapeDtypeStruct, as_array
 from covector.core.flat import argument_path
 from covector.core.jaxpr import Jaxpr
 from covector.core.sharding.shardings import Sharding, SingleDeviceSharding
 from covector.core.trace import current
-from covector.errors import DeviceMismatch, TreeMismatch, TypeMismatch
+from covector.errors import ArgumentError, DeviceMismatch, TreeMismatch, TypeMismatch
 from covector.lowering import compile as lowering
 from covector.lowering.evaluate import base
 from covector.lowering.places import Meshes, Spread, common_place, meshes_of, shown
+from covector.programs.arguments import input_name
 from covector.programs.call import call
+from covector.programs.non_finite import check_results, copies
 from covector.programs.shardings import NOTHING, Resolved
 
 
@@ -80,14 +82,47 @@ class Traced:
         return self.in_tree.unflatten(infos)
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> "Lowered":
-        """The StableHLO of the program."""
+        """The StableHLO of the program.
+
+        Args:
+          lowering_platforms: one name ("cpu", "cuda", "rocm", "tpu") of the platform
+            that it is written for, which need not be there: the text can be had, but
+            compiling needs a device.
+
+        Raises:
+          ArgumentError: several platforms, or an unknown one.
+        """
+        platform = _platform(lowering_platforms)
         donated = (*[False] * len(self.captured), *self.donated)
         name = f"jit_{self.fun_name}"
         results = self.shardings.results(self.jaxpr.out_types, self.place)
         made = lowering.Lowered(
-            self.jaxpr, name, self.place, donated, self.keep_unused, results
+            self.jaxpr,
+            name,
+            self.place,
+            donated,
+            self.keep_unused,
+            results,
+            self.who,
+            platform,
         )
         return Lowered(self, made)
+
+
+#: platforms as their vendors, and ours, call them
+_PLATFORMS = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu", "rocm": "gpu", "tpu": "tpu"}
+
+
+def _platform(names: Sequence[str] | None) -> str | None:
+    if not names:
+        return None
+    if isinstance(names, str) or len(names) != 1 or names[0] not in _PLATFORMS:
+        raise ArgumentError(
+            "lower takes one platform, as lowering_platforms=('cuda',), out of "
+            f"{', '.join(map(repr, _PLATFORMS))}, but got {names!r}. Lower once for "
+            "each platform."
+        )
+    return _PLATFORMS[names[0]]
 
 
 class Lowered:
@@ -139,8 +174,8 @@ class Lowered:
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> "Compiled":
         """The executable; ``compiler_options`` are XLA's debug options by name."""
-        options = {**self._traced.compiler_options, **(compiler_options or {})}
-        return Compiled(self._traced, self._lowered.compile(options))
+        chosen = {**self._traced.compiler_options, **(compiler_options or {})}
+        return Compiled(self._traced, self._lowered.compile(chosen))
 
 
 class Compiled:
@@ -228,7 +263,14 @@ class Compiled:
             outs = call(traced.jaxpr)(*everything)
         else:
             committed = self._check_place(everything)
-            outs = self._compiled(everything, committed)
+            if options.current().checks_values:
+                places = [i for i, d in enumerate(traced.donated) if d]
+                count = len(traced.captured)
+                given = copies(everything, [count + i for i in places])
+                outs = self._compiled(given, committed)
+                check_results(traced.jaxpr, everything, outs, traced.who, self._name)
+            else:
+                outs = self._compiled(everything, committed)
             for x, donated in zip(operands, traced.donated, strict=True):
                 if donated:
                     x.forget()
@@ -257,6 +299,9 @@ class Compiled:
         if isinstance(place, Spread):
             return place.shardings[i]
         return SingleDeviceSharding(place)
+
+    def _name(self, i: int) -> str:
+        return input_name(self._traced.in_tree, len(self._traced.captured), i)
 
     def _argument(self, x: Any, type: Any, i: int) -> Any:
         x = x if isinstance(x, Array) else as_array(x, self._traced.who)

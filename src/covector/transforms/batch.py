@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector.core.jaxpr import Jaxpr, run
+from covector.core.leaks import check_leaks
 from covector.core.primitive import Primitive
 from covector.core.staging import stage
 from covector.core.trace import Trace, Tracer, current
@@ -97,6 +98,8 @@ def batch_flat(
     finally:
         current.trace = parent
         trace.alive = False
+    if trace.watched:
+        check_leaks(trace)
     return [x for x, _ in pairs], [d for _, d in pairs]
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from covector.core import dtypes
 from covector.core.jaxpr import Jaxpr, Var, run
+from covector.core.leaks import check_leaks
 from covector.core.primitive import Primitive
 from covector.core.staging import StagedTracer, StagingTrace
 from covector.core.trace import Trace, Tracer, current
@@ -37,6 +38,9 @@ class LinearTracer(Tracer):
 
 class LinearTrace(Trace):
     """Computes values in ``parent`` and their tangents in ``tangents``."""
+
+    #: whether linear programs note their lines also where nothing else is written down
+    lines = False
 
     def __init__(self, parent: Trace, tangents: Trace, name: str = "") -> None:
         self.parent = parent
@@ -133,6 +137,8 @@ def jvp_flat(
     finally:
         current.trace = parent
         trace.alive = False
+    if trace.watched:
+        check_leaks(trace)
     return [p for p, _ in pairs], [t for _, t in pairs]
 
 
@@ -154,7 +160,10 @@ def linearize_flat(
     """The values of a flat function, and its linear part at this point."""
     parent = current.trace
     tangent_trace = StagingTrace(
-        parent, name, literal_limit=float("inf"), lines=type(parent) is StagingTrace
+        parent,
+        name,
+        literal_limit=float("inf"),
+        lines=type(parent) is StagingTrace or LinearTrace.lines,
     )
     trace = LinearTrace(parent, tangent_trace, name)
     tangents = [
@@ -175,6 +184,8 @@ def linearize_flat(
     finally:
         current.trace = parent
         trace.alive = tangent_trace.alive = False
+    if trace.watched:
+        check_leaks(trace, tangent_trace)
     return [p for p, _ in pairs], Linearization(staged.jaxpr, staged.captured, moving)
 
 

@@ -14,6 +14,7 @@ from covector.core.source import Line, goes_through
 from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.varying import cotangent_of
+from covector.errors import NonFiniteError
 from covector.ops.arithmetic import add
 from covector.ops.broadcasting import zeros
 
@@ -35,7 +36,12 @@ def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> li
         cotangents = [totals.pop(v, None) for v in equation.outputs]
         if all([ct is None for ct in cotangents]):
             continue
-        leaving = equation.op.transpose(cotangents, *operands)
+        try:
+            leaving = equation.op.transpose(cotangents, *operands)
+        except NonFiniteError as error:
+            line = f", made at {equation.line}" if equation.line else ""
+            error.add_note(f"in the backward pass of {equation.op.name}{line}")
+            raise
         for atom, operand, cotangent in zip(
             equation.inputs, operands, leaving, strict=True
         ):
