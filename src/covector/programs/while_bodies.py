@@ -16,6 +16,7 @@ from covector.core.convert import scalar
 from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations, run
 from covector.core.staging import stage
 from covector.core.types import ArrayType
+from covector.errors import NotDifferentiable
 from covector.lowering.tokens import TOKEN, with_token
 from covector.ops.arithmetic import add
 from covector.ops.bitwise import and_
@@ -130,9 +131,11 @@ class KnownLoop(NamedTuple):
 
 def known_loop(
     test: Jaxpr, body: Jaxpr, test_consts: int, body_consts: int, linear: Marks
-) -> KnownLoop | None:
-    """What does not depend on operands that are ``linear``; None where the test does
-    (memoise on the test).
+) -> KnownLoop:
+    """What does not depend on operands that are ``linear`` (memoise on the test).
+
+    Raises:
+      NotDifferentiable: the test depends on them.
     """
     split = test_consts + body_consts
     consts = linear[test_consts:split]
@@ -143,7 +146,11 @@ def known_loop(
     _, carry = least_carry(linear[split:], step)
     tested = (*linear[:test_consts], *carry)
     if any(_moved(test, tested)):
-        return None
+        raise NotDifferentiable(
+            "while_loop cannot be transposed where its test depends on what it is "
+            "linear in: how many steps it takes is not a linear function. Let the test "
+            "depend on other values."
+        )
     return KnownLoop(
         _known_part(test, tested, (False,)),
         _known_part(body, (*consts, *carry), carry),

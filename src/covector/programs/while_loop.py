@@ -23,7 +23,7 @@ from covector.core.staging import stage
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying, of_programs, vary_as
-from covector.errors import NotDifferentiable, TypeMismatch
+from covector.errors import TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.tokens import TOKEN, with_token
 from covector.ops.broadcasting import batched, zeros
@@ -252,16 +252,8 @@ class While(Primitive):
         made = self.cond_jaxpr.memo(
             known_loop, self.body_jaxpr, self.cond_nconsts, self.body_nconsts, linear
         )
-        if made is None:
-            raise NotDifferentiable(
-                "while_loop cannot be transposed where its test depends on what it is "
-                "linear in: how many steps it takes is not a linear function. Let the "
-                "test depend on other values."
-            )
-        known = [
-            _marked(group, m)
-            for group, m in zip((consts, carry), made[2:], strict=True)
-        ]
+        pairs = ((consts, made.consts), (carry, made.carry))
+        known = [[x for x, m in zip(*pair, strict=True) if m] for pair in pairs]
         members = self.members.among([*made.consts, *made.carry])
         count = _counted((made.test, made.body), members, test_consts, *known)[0]
         again, operands = self._again(count, consts, carry)
@@ -393,10 +385,6 @@ link_loops(_loop, _repeat)
 
 def _strong(types: Sequence[ArrayType]) -> list[ArrayType]:
     return [t.strong() for t in types]
-
-
-def _marked(items: Sequence[Any], marks: Sequence[bool]) -> list[Any]:
-    return [x for x, m in zip(items, marks, strict=True) if m]
 
 
 def _spread(values: Sequence[Any], marks: Sequence[bool]) -> list[Any]:
