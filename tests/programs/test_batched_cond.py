@@ -167,16 +167,31 @@ def test_a_batch_of_batches_has_gradients_too():
     np.testing.assert_allclose(found[0], 1 / 2**0.5, rtol=1e-6)
 
 
-def test_what_only_some_batches_share_is_masked():
-    def total(w, x):
-        rows = cv.vmap(lambda w, xs: cv.vmap(lambda x: root(w, x))(xs))
-        return cnp.sum(rows(w, x))
+W = np.array([2.0, 3.0], np.float32)
+ROOTS = np.array([[4.0, 0.0], [-1.0, 1.0]], np.float32)
 
-    x = np.array([[4.0, 1.0], [-1.0, 0.0]], np.float32)
-    w = np.array([2.0, 3.0], np.float32)
-    slopes = cv.grad(total, argnums=(0, 1))(w, x)
-    np.testing.assert_allclose(slopes[0], [3 / 8**0.5, 0], rtol=1e-5)
-    np.testing.assert_allclose(slopes[1], [[8**-0.5, 0.5**0.5], [0, 0]], rtol=1e-5)
+
+@pytest.mark.parametrize("loop", [False, True], ids=["plain", "loop"])
+@pytest.mark.parametrize("along", [0, 1])
+def test_what_only_some_batches_share_has_its_own_stand_ins(along, loop):
+    """One w for each row, or for each column."""
+    f = looped_root if loop else root
+
+    def total(w, x):
+        if along == 0:
+            return cv.vmap(lambda w, xs: cv.vmap(lambda x: f(w, x))(xs))(w, x).sum()
+        return cv.vmap(lambda xs: cv.vmap(f)(w, xs))(x).sum()
+
+    w = np.broadcast_to(W[:, None] if along == 0 else W, (2, 2))
+    slope = (w**2 if loop else w) * ROOTS
+    wanted_x = np.where(ROOTS > 0, np.sqrt(slope / np.where(ROOTS, ROOTS, 1)) / 2, 0)
+    wanted_x = wanted_x / np.sqrt(np.where(ROOTS > 0, ROOTS, 1))
+    for_w = np.sqrt(np.abs(ROOTS)) * (1 if loop else 0.5 / np.sqrt(w))
+    wanted_w = np.where(ROOTS > 0, for_w, 0).sum(1 - along)
+    for transform in (lambda g: g, cv.jit):
+        found = transform(cv.grad(total, argnums=(0, 1)))(W, ROOTS)
+        np.testing.assert_allclose(found[0], wanted_w, rtol=1e-5)
+        np.testing.assert_allclose(found[1], wanted_x, rtol=1e-5)
 
 
 def test_without_loops_and_derivatives_nothing_is_added():

@@ -28,6 +28,7 @@ from covector.ops.identities import stop_gradient
 from covector.ops.reductions import ReduceOr
 from covector.ops.selection import select_n
 from covector.ops.transposing import Reshape
+from covector.transforms.batch import batch_flat
 
 #: of the batch axes, outermost first, the ones that an operand has
 Axes = tuple[bool, ...]
@@ -77,19 +78,36 @@ def with_stand_ins(
 ) -> list[Any]:
     """The operands, those of all members that are not ``chosen`` from one that is.
 
-    Where an operand has some of several batch axes and lacks others, there may be no
-    member that could stand in for another, and all stay as they are.
+    Who stands in shares with the member whatever is shared: along axes that an operand
+    has which lacks others, members have each their own.
     """
-    size = chosen.type.size
-    if not size or any([any(a) and not all(a) for a in axes]):
+    shared = [a for a in axes if not all(a)]
+    apart = [any(column) for column in zip(*shared, strict=True)]
+    apart = apart or [False] * chosen.type.ndim
+    if all(apart) or not chosen.type.size:
         return list(operands)
-    count = chosen.type.ndim
+    pairs = zip(operands, axes, strict=True)
+    found = iter(_of_each(apart, chosen, [x for x, a in pairs if all(a)]))
+    return [next(found) if all(a) else x for x, a in zip(operands, axes, strict=True)]
+
+
+def _of_each(apart: Sequence[bool], chosen: Any, operands: Sequence[Any]) -> list[Any]:
+    """Stand-ins among all members, and for each along the axes that are ``apart``."""
+    if True in apart:
+        k = apart.index(True)
+        size, rest = chosen.type.shape[k], [*apart[:k], *apart[k + 1 :]]
+        values = [chosen, *operands]
+        outs, dims = batch_flat(
+            lambda chosen, *xs: _of_each(rest, chosen, xs),
+            size,
+            values,
+            [k] * len(values),
+        )
+        return [batched(size, x, d, k) for x, d in zip(outs, dims, strict=True)]
+    size, count = chosen.type.size, chosen.type.ndim
     place_type = dtypes.int32 if size <= iinfo(dtypes.int32).max else dtypes.int64
     first = Argmax(0, place_type)(Reshape((size,))(chosen))
-    return [
-        _with_one(chosen, first, x, count) if all(a) else x
-        for x, a in zip(operands, axes, strict=True)
-    ]
+    return [_with_one(chosen, first, x, count) for x in operands]
 
 
 def _with_one(chosen: Any, place: Any, x: Any, count: int) -> Any:
