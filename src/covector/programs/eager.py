@@ -9,6 +9,7 @@ have been best: so a loop runs on the host until that has cost as much as a comp
 from collections.abc import Iterator
 
 from covector.core.jaxpr import Equation, Jaxpr
+from covector.core.show import nested_programs
 from covector.ops.collectives import Collective
 
 #: µs for which a loop runs on the host, all its calls together, before it is compiled
@@ -61,6 +62,8 @@ def _is_quick(equation: Equation) -> bool:
         return True  # over the named axis of a batch, where it can be run at all
     if op.evaluate is None:
         return op.plan(tuple([a.type for a in equation.inputs])).small
+    if op.effects and not nested_programs(op):
+        return True  # Python, wherever it is called from
     # Of the operations that carry programs only a choice runs them one by one.
     branches = [*_branches(equation)]
     return bool(branches) and all([b.memo(runs_on_host) for b in branches])
