@@ -363,7 +363,7 @@ def test_devices_are_chosen():
         (
             lambda: cnp.zeros(2, device="cpu"),
             RuntimeError,
-            "to_device needs a device, such as covector.devices()[0], but got 'cpu'.",
+            "to_device needs a device, such as covector.devices()[0], a Sharding, or",
         ),
     ],
 )
