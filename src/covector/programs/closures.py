@@ -41,6 +41,17 @@ def traced_values(x: Any) -> list[Tracer]:
     return found
 
 
+def _refusal(x: Tracer) -> "Refused | None":
+    """Why a rule that is running may not use ``x``; nor may what it calls."""
+    trace: Trace | None = current.trace
+    while trace is not None:
+        found = trace.meanings.get(id(x))
+        if found is not None:
+            return found if isinstance(found, Refused) else None
+        trace = trace.parent
+    return None
+
+
 def _parts(x: Any) -> list[Any]:
     if x is None or isinstance(x, int | float | str | type | types.ModuleType | Trace):
         return []
@@ -97,13 +108,16 @@ class Refused(NamedTuple):
 class Closed:
     """A way to run functions that close over ``held``, given what these are now."""
 
-    def __init__(self, held: Sequence[Any], who: str) -> None:
-        self.held = held
+    def __init__(self, found: Sequence[Any], who: str) -> None:
+        refusals = [_refusal(x) for x in found]
+        pairs = list(zip(found, refusals, strict=True))
+        self.held = [x for x, why in pairs if why is None]
+        self.refused = [(x, why) for x, why in pairs if why is not None]
         self.who = who
 
     def run(self, fun: Callable[[], Sequence[Any]], values: Sequence[Any]) -> list[Any]:
         """The arrays (and None) that ``fun`` returns, with ``values`` for ``held``."""
-        pairs = zip(self.held, values, strict=True)
+        pairs = [*zip(self.held, values, strict=True), *self.refused]
         parent = current.trace
         trace = ClosureTrace(parent, {id(x): value for x, value in pairs})
         current.trace = trace
@@ -140,7 +154,8 @@ class Closed:
 
 def call_closed(op: Any, operands: list[Any]) -> Any:
     """The results of an operation whose functions may close over traced values."""
-    held = traced_values(list(op.parameters.values()))
-    if held:
-        op, operands = op.closed(Closed(held, op.who)), [*held, *operands]
+    found = traced_values(list(op.parameters.values()))
+    if found:
+        over = Closed(found, op.who)
+        op, operands = op.closed(over), [*over.held, *operands]
     return op(*operands)

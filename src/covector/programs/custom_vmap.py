@@ -208,13 +208,13 @@ class custom_vmap:
 
     def _apply(self, flat: FlatFunction, leaves: Sequence[Any]) -> Sequence[Any]:
         """The operation, on what the function and the rule close over, and leaves."""
-        held = traced_values([self.fun, self.vmap_rule])
-        over, m = Closed(held, flat.who), len(held)
+        over = Closed(traced_values([self.fun, self.vmap_rule]), flat.who)
+        m = len(over.held)
 
         def fun(*values: Any) -> list[Any]:
             return over.run(lambda: flat(*values[m:]), values[:m])
 
-        operands = [*held, *leaves]
+        operands = [*over.held, *leaves]
         staged = stage(fun, [x.type for x in operands], flat.who)
         known = len(staged.captured)
         rule = _FlatRule(self, flat, staged.jaxpr.out_types)

@@ -129,7 +129,7 @@ class LinearCall(Primitive):
 
 def no_forward_rule(who: str) -> NotDifferentiable:
     """What to raise where forward mode is asked of what has a reverse rule only."""
-    name = who.partition(" of ")[2].partition(" (")[0]
+    name = who.partition(" (")[0].replace(" of ", ".").rpartition(".")[2]
     name = name if name.isidentifier() else "f"
     return NotDifferentiable(
         f"forward-mode differentiation (jvp, jacfwd, linearize) of {who}, which has "
