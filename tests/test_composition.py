@@ -16,6 +16,8 @@ import covector as cv
 import covector.numpy as cnp
 from covector import errors, lax
 from covector.ad_checkpoint import checkpoint_name
+from covector.custom_batching import custom_vmap, sequential_vmap
+from covector.custom_derivatives import linear_call
 
 X = np.array([0.3, -1.2, 2.0], np.float32)
 DERIVATIVES = [np.sin, np.cos, lambda x: -np.sin(x), lambda x: -np.cos(x), np.sin]
@@ -42,6 +44,30 @@ def by_custom_vjp(f):
     g = cv.custom_vjp(f)
     g.defvjp(lambda x: (f(x), x), lambda x, ct: cv.vjp(f, x)[1](ct))
     return g
+
+
+def by_both_rules(f):
+    g = cv.custom_vjp(f)
+    g.defjvp(lambda primals, tangents: cv.jvp(f, primals, tangents))
+    g.defvjp(lambda x: (g(x), x), lambda x, ct: cv.vjp(f, x)[1](ct))
+    return g
+
+
+def by_linear_call(f):
+    def scaled(slope, t):
+        return slope * t
+
+    return lambda x: linear_call(scaled, scaled, f(x), cnp.ones_like(x))
+
+
+def by_custom_vmap(f):
+    g = custom_vmap(f)
+    g.def_vmap(lambda size, in_batched, x: (cv.vmap(f)(x), True))
+    return lambda x: cv.vmap(g)(cnp.stack([x, 2 * x]))[0]
+
+
+def by_sequential_vmap(f):
+    return lambda x: cv.vmap(sequential_vmap(f))(cnp.stack([2 * x, x]))[1]
 
 
 def by_cond(f):
@@ -192,6 +218,10 @@ SAME = {
     "checkpoint": cv.checkpoint,
     "custom_jvp": by_custom_jvp,
     "custom_vjp": by_custom_vjp,
+    "both_rules": by_both_rules,
+    "linear_call": by_linear_call,
+    "custom_vmap": by_custom_vmap,
+    "sequential_vmap": by_sequential_vmap,
     "cond": by_cond,
     "closed_cond": by_closed_cond,
     "batched_cond": by_batched_cond,
@@ -317,6 +347,11 @@ THIRD = [
     *itertools.product(["grad", "jacfwd"], ["vmap", "scan"], ["grad", "jvp"]),
     ("grad", "scan", "custom_vjp"),
     ("grad", "scan", "custom_jvp"),
+    ("jvp", "grad", "jvp", "both_rules"),
+    ("grad", "jit", "scan", "both_rules"),
+    ("jit", "vmap", "grad", "grad", "custom_vmap"),
+    ("grad", "vmap", "jvp", "sequential_vmap", "custom_vjp"),
+    ("vmap", "jvp", "scan", "custom_vmap"),
     ("vmap", "grad", "scan", "grad"),
     ("jit", "vmap", "grad", "scan", "checkpoint"),
     ("grad", "jit", "vmap", "cond", "custom_vjp"),

@@ -27,7 +27,7 @@ from covector.programs.loops import Loop, Steps, name_of
 from covector.programs.rules import called
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.derivatives import instantiate_tangent
-from covector.transforms.linearize import jvp_flat, moves
+from covector.transforms.linearize import linearize_flat, moves
 from covector.transforms.transpose import backward
 
 #: (size, which operands are batched, in front; operands) → (results, which are batched)
@@ -123,10 +123,14 @@ def pushed_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...]) -> Jaxpr:
 def _pushed(
     fun: Callable[..., Any], active: Sequence[bool], values: Sequence[Any]
 ) -> list[Any]:
-    """The tangents of a flat function, of those results that can move."""
-    given = iter(values[len(active) :])
-    tangents = [next(given) if a else None for a in active]
-    outs, moved = jvp_flat(fun, values[: len(active)], tangents)
+    """The tangents of a flat function, of those results that can move.
+
+    By linearization, so that rules for reverse mode are there when this is transposed.
+    """
+    n = len(active)
+    outs, linear = linearize_flat(fun, values[:n], active)
+    found = iter(run(linear.jaxpr, [*linear.residuals, *values[n:]]))
+    moved = [next(found) if m else None for m in linear.moving]
     return [
         instantiate_tangent(t, o.type.strong())
         for t, o in zip(moved, outs, strict=True)
