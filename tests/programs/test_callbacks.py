@@ -239,6 +239,19 @@ def test_there_is_no_derivative(callback, place):
             derivative()
 
 
+def test_there_is_no_transpose():
+    with pytest.raises(errors.NotDifferentiable, match="cannot be differentiated"):
+        cv.linear_transpose(host_sin, X)(X)
+    seen = []
+
+    def f(x):
+        cv.debug.callback(seen.append, x)
+        return 2 * x
+
+    assert cv.linear_transpose(f, 1.0)(3.0)[0].tolist() == 6.0
+    assert seen == []
+
+
 def test_what_does_not_move_may_be_passed():
     def f(x, n):
         scale = cv.pure_callback(np.float32, cnp.float32(1), n)

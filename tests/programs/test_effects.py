@@ -358,6 +358,39 @@ def test_a_result_of_an_effect_cannot_be_computed_again():
     np.testing.assert_allclose(cv.grad(kept)(1.0), 2 * np.cos(2.0), rtol=1e-6)
 
 
+@pytest.mark.parametrize("callback", ["pure", "debug"])
+def test_what_combines_elements_does_nothing_else(callback):
+    def combine(a, b):
+        if callback == "debug":
+            cv.debug.print("{}", a)
+            return a + b
+        return cv.pure_callback(np.add, a, a, b)
+
+    for reduce in (
+        lambda x: lax.reduce(x, cnp.float32(0), combine, (0,)),
+        lambda x: lax.reduce_window(x, cnp.float32(0), combine, (2,), (1,), "VALID"),
+    ):
+        with pytest.raises(
+            errors.ArgumentError,
+            match=r"(?s)in any order and as often as it likes.*cannot call Python",
+        ):
+            cv.jit(reduce)(X)
+
+
+def test_a_while_loop_in_reverse_repeats_nothing(log):
+    def f(x):
+        return lax.while_loop(
+            lambda c: (log(-c), c < 9)[1], lambda c: (log(c), c * c + 1)[1], x
+        )
+
+    wanted = [-1.0, 1.0, -2.0, 2.0, -5.0, 5.0, -26.0]
+    for g in both(f):
+        assert log.of(g, 1.0) == wanted
+    for g in (*both(cv.grad(f)), *both(cv.grad(cv.checkpoint(f)))):
+        assert log.of(g, 1.0) == wanted
+        assert float(g(1.0)) == 80.0
+
+
 def test_a_custom_rule_with_an_effect_runs_it_once(log):
     @cv.custom_jvp
     def f(x):

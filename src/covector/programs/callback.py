@@ -75,18 +75,20 @@ class HostCall(Primitive):
 
     def linearize(self, active: Any, *primals: Any) -> Any:
         if any(map(moves, self.function.promised.types)):
-            raise NotDifferentiable(
-                f"{self.function} cannot be differentiated: what it computes is "
-                "outside of the program. Give the function around it a rule with "
-                "covector.custom_jvp or custom_vjp; or, where nothing is to move "
-                "through it, hand it covector.lax.stop_gradient(x)."
-            )
+            raise self._no_derivative()
         outs = self(*primals)
         return outs, lambda *_: [None] * len(outs)
 
     def transpose(self, cotangents: Any, *args: Any) -> Any:
-        """Only of what gives nothing that moves: there are no cotangents."""
-        return [None] * len(args)
+        raise self._no_derivative()
+
+    def _no_derivative(self) -> NotDifferentiable:
+        return NotDifferentiable(
+            f"{self.function} cannot be differentiated: what it computes is outside of "
+            "the program. Give the function around it a rule with covector.custom_jvp "
+            "or custom_vjp; or, where nothing is to move through it, hand it "
+            "covector.lax.stop_gradient(x)."
+        )
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         outs = self.replace(function=EachMember(self.function, size, tuple(dims)))(

@@ -21,9 +21,9 @@ from covector.core.convert import as_array, scalar
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.primitive import Primitive, operation
 from covector.core.source import function_line
-from covector.core.staging import stage
+from covector.core.staging import Staged, stage
 from covector.core.types import ArrayType, show_types
-from covector.errors import ConcretizationTypeError, TypeMismatch
+from covector.errors import ArgumentError, ConcretizationTypeError, TypeMismatch
 from covector.ops.arithmetic import Add, Mul
 from covector.ops.bitwise import And, Or, Xor
 from covector.ops.broadcasting import BroadcastInDim, ReduceSum, align, reduced_type
@@ -210,6 +210,14 @@ def combiner(
         return outs
 
     staged = stage(flat, elements * 2, getattr(fun, "__name__", "combine"))
+    _check_combiner(who, fun, staged, elements)
+    return canonical(staged.jaxpr)
+
+
+def _check_combiner(
+    who: str, fun: Callable[..., Any], staged: Staged, elements: list[ArrayType]
+) -> None:
+    """Raise where a program does not combine pairs of elements, or does more."""
     if staged.captured:
         raise ConcretizationTypeError(
             f"{who} needs a function of its two arguments alone, but "
@@ -223,7 +231,13 @@ def combiner(
             f"these, but {function_line(fun)} returned "
             f"{show_types(staged.jaxpr.out_types)}. Convert its result."
         )
-    return canonical(staged.jaxpr)
+    if staged.jaxpr.effects:
+        raise ArgumentError(
+            f"{who} combines elements in any order and as often as it likes, so that "
+            f"{function_line(fun)} cannot call Python on the way (callbacks, "
+            "debug.print). Look at what goes in and what comes out; or fold "
+            "with covector.lax.scan, one element after the other."
+        )
 
 
 def single_operation(jaxpr: Jaxpr) -> Primitive | None:
