@@ -196,7 +196,7 @@ def _values(point: Point, i: int, outs: Sequence[Any]) -> list[str]:
 
 def _inner(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """⟨x, y⟩ as transposes have it: real, without conjugation."""
-    return np.asarray((x * y).real.sum())
+    return np.asarray(np.real(x * y).sum())
 
 
 def _against(ct: np.ndarray, moved: Quotient) -> Quotient:

@@ -118,18 +118,3 @@ def direction(type: Any, random: np.random.Generator) -> Array | None:
     if dtypes.is_complex(type.dtype):
         values = values + 1j * random.standard_normal(type.shape)
     return as_array(np.asarray(values).astype(np.dtype(type.dtype)))
-
-
-def inner(xs: Sequence[Any], ys: Sequence[Any]) -> tuple[float, float]:
-    """⟨x, y⟩ summed over pairs where neither is None, and the sum of magnitudes.
-
-    It is the real part of the sum of products, without conjugation, under which
-    transposes are adjoint.
-    """
-    products = [
-        (wide(x) * wide(y)).real.ravel()
-        for x, y in zip(xs, ys, strict=True)
-        if x is not None and y is not None
-    ]
-    every = np.concatenate([np.zeros(0), *products])
-    return float(every.sum()), float(np.abs(every).sum())

@@ -181,8 +181,8 @@ def pull_over_batch(
         )
         _, leaving = packed.unpack(list(zip(values, found, strict=True)))
         return [
-            None if x is None else batch.summed(*x, d)
-            for x, d in zip(leaving, in_dims, strict=True)
+            None if pair is None else batch.summed(pair[0], pair[1], wanted)
+            for pair, wanted in zip(leaving, in_dims, strict=True)
         ]
 
     return over
