@@ -190,9 +190,19 @@ class Module:
         """Make it a module for the devices of a mesh, in its MLIR spelling."""
         count = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), partitions)
         self.module.operation.attributes["mhlo.num_partitions"] = count
+        self._mesh("mesh", mesh)
+
+    def first_device(self) -> str:
+        """The name of the mesh of the first device alone."""
+        if "first_device" not in self._names:
+            self._names.add("first_device")
+            self._mesh("first_device", "#sdy.mesh<[], device_ids=[0]>")
+        return "first_device"
+
+    def _mesh(self, name: str, mesh: str) -> None:
         ir.Operation.create(
             "sdy.mesh",
-            attributes={"sym_name": ir.StringAttr.get("mesh"), "mesh": attribute(mesh)},
+            attributes={"sym_name": ir.StringAttr.get(name), "mesh": attribute(mesh)},
             loc=_unknown,
             ip=ir.InsertionPoint.at_block_begin(self.module.body),
         )

@@ -137,26 +137,30 @@ class Lowering:
     ) -> list[Value]:
         """Call a function of NumPy arrays; where it is ``kept``, also for no results.
 
-        Nobody checks what it returns: a tuple of arrays of exactly these types.
+        On several devices the first one calls it, with all of each operand; inside of a
+        shard_map each calls it, with its part. Nobody checks what it returns: a tuple
+        of arrays of exactly these types.
         """
-        functions = self.module.module.host_functions
-        functions.append(function)
+        module = self.module.module
+        module.host_functions.append(function)
+        number = len(module.host_functions) - 1
+        attributes = {
+            "call_target_name": f'"xla_ffi_python_{self.platform}_callback"',
+            "api_version": "4 : i32",
+            "has_side_effect": str(kept).lower(),
+            "backend_config": f"{{index = {number} : ui64}}",
+            "operand_layouts": _row_major(self.in_types),
+            "result_layouts": _row_major(types),
+        }
+        if kept and self.module.over is not None and not self.module.by_hand:
+            first = module.first_device()
+            each = ", ".join([f"<@{first}, []>" for _ in types])
+            attributes["sdy.sharding"] = f"#sdy.sharding_per_value<[{each}]>"
         made = hlo.operation(
             "stablehlo.custom_call",
             [hlo.tensor_type(t) for t in types],
             operands,
-            {
-                "call_target_name": hlo.attribute(
-                    f'"xla_ffi_python_{self.platform}_callback"'
-                ),
-                "api_version": hlo.attribute("4 : i32"),
-                "has_side_effect": hlo.attribute(str(kept).lower()),
-                "backend_config": hlo.attribute(
-                    f"{{index = {len(functions) - 1} : ui64}}"
-                ),
-                "operand_layouts": _row_major(self.in_types),
-                "result_layouts": _row_major(types),
-            },
+            {name: hlo.attribute(text) for name, text in attributes.items()},
             self.location,
             self.point,
         )
@@ -193,13 +197,13 @@ class Lowering:
         return found[1]
 
 
-def _row_major(types: Sequence[ArrayType]) -> Any:
+def _row_major(types: Sequence[ArrayType]) -> str:
     """The layouts of arrays whose last axis changes fastest."""
     layouts = []
     for t in types:
         axes = [str(axis) for axis in reversed(range(t.ndim))]
         layouts.append(f"dense<[{', '.join(axes)}]> : tensor<{t.ndim}xindex>")
-    return hlo.attribute(f"[{', '.join(layouts)}]")
+    return f"[{', '.join(layouts)}]"
 
 
 def _attribute(value: Any) -> Any:
