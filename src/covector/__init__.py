@@ -50,11 +50,9 @@ from covector.programs.assembling import (
     make_array_from_single_device_arrays,
 )
 from covector.programs.callback import effects_barrier, pure_callback
-from covector.programs.checkpoint import (
-    checkpoint,
-    checkpoint_policies,
-)
+from covector.programs.checkpoint import checkpoint
 from covector.programs.checkpoint import checkpoint as remat
+from covector.programs.checkpoint_policies import checkpoint_policies
 from covector.programs.custom_gradient import custom_gradient
 from covector.programs.custom_jvp import custom_jvp
 from covector.programs.custom_vjp import custom_vjp

@@ -1,9 +1,22 @@
-"""Names and policies for ``checkpoint``."""
+"""Names and policies for ``checkpoint``, and what a derivative keeps."""
 
-from covector.programs.checkpoint import (
-    checkpoint,
+from covector.programs.checkpoint import checkpoint
+from covector.programs.checkpoint_policies import (
+    Offloadable,
+    Recompute,
+    Saveable,
     checkpoint_name,
     checkpoint_policies,
 )
+from covector.programs.residuals import print_saved_residuals, saved_residuals
 
-__all__ = ["checkpoint", "checkpoint_name", "checkpoint_policies"]
+__all__ = [
+    "Offloadable",
+    "Recompute",
+    "Saveable",
+    "checkpoint",
+    "checkpoint_name",
+    "checkpoint_policies",
+    "print_saved_residuals",
+    "saved_residuals",
+]

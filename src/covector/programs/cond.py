@@ -252,14 +252,14 @@ def _linearized(
     primals, placements = [], []
     for split in splits:
         extra = split.primal.out_types[count:]
-        taken = _allocate(extra, slots)
+        taken = allocate(extra, slots)
         primals.append((split.primal, taken))
         wanted = [
             p if p >= -count else ~(count + taken[~p - count])
             for p in split.residual_places
         ]
-        placements.append(_allocate(wanted, places))
-    with_slots = [_with_slots(p, count, taken, slots) for p, taken in primals]
+        placements.append(allocate(wanted, places))
+    slotted = [with_slots(p, count, taken, slots) for p, taken in primals]
     out_types = [
         *map(_common, zip(*[s.primal.out_types[:count] for s in splits], strict=True))
     ]
@@ -274,14 +274,14 @@ def _linearized(
         linear.append(_with_residuals(full, placement, types))
     if varying:
         # What a device has for a residual depends on the branch that it took.
-        with_slots = [varied(p, varying) for p in with_slots]
+        slotted = [varied(p, varying) for p in slotted]
         linear = [varied(p, varying) for p in linear]
     return _LinearizedCond(
-        make_cond(with_slots, line), make_cond(linear), places, moving
+        make_cond(slotted, line), make_cond(linear), places, moving
     )
 
 
-def _allocate(wanted: Sequence[Any], places: list[Any]) -> list[int]:
+def allocate(wanted: Sequence[Any], places: list[Any]) -> list[int]:
     """A place among equals for each thing wanted, none for two; new ones if need be."""
     free: dict[Any, list[int]] = {}
     for i in reversed(range(len(places))):
@@ -295,7 +295,7 @@ def _allocate(wanted: Sequence[Any], places: list[Any]) -> list[int]:
     return taken
 
 
-def _with_slots(
+def with_slots(
     primal: Jaxpr, count: int, taken: Sequence[int], slots: Sequence[ArrayType]
 ) -> Jaxpr:
     """A primal program whose residuals lie in these slots, with zeros in the others."""
