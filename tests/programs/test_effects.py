@@ -412,3 +412,68 @@ def test_a_custom_rule_with_an_effect_runs_it_once(log):
 
 def test_the_barrier_is_quiet_where_nothing_runs():
     assert cv.effects_barrier() is None
+
+
+# -- several devices -------------------------------------------------------------------
+
+
+def divided():
+    """An array over two devices, and how it is divided."""
+    if cv.device_count() < 2:
+        pytest.skip("needs two devices")
+    mesh = cv.make_mesh((2,), ("x",), devices=cv.devices()[:2])
+    whole = cv.NamedSharding(mesh, cv.sharding.PartitionSpec("x"))
+    return cv.device_put(cnp.arange(4.0), whole), mesh
+
+
+def test_one_device_of_several_has_the_effects(log):
+    x, _ = divided()
+
+    def f(x):
+        log(x)
+        x = lax.cond(x[0] < 1, lambda x: (log(x + 1), x)[1], lambda x: x, x)
+        x = lax.while_loop(lambda c: cnp.sum(c) < 20, lambda c: (log(c), 2 * c)[1], x)
+        return io_callback(lambda x: 10 * x, x, x)
+
+    jitted = cv.jit(f)
+    for _ in range(2):
+        seen = log.of(jitted, x)
+        assert [row[1] for row in seen] == [1.0, 2.0, 1.0, 2.0]
+        np.testing.assert_array_equal(jitted(x), 40 * np.arange(4))
+
+
+def test_each_device_has_the_effects_of_its_part():
+    x, mesh = divided()
+    log = Log()
+    spec = cv.sharding.PartitionSpec("x")
+
+    def f(x):
+        log(x)
+        return cv.pure_callback(np.negative, x, x)
+
+    mapped = cv.jit(cv.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec))
+    for _ in range(2):
+        assert sorted(log.of(mapped, x)) == [[0.0, 1.0], [2.0, 3.0]]
+        np.testing.assert_array_equal(mapped(x), -np.arange(4.0))
+
+
+def test_an_order_over_parts_is_refused():
+    x, mesh = divided()
+    log, spec = Log(ordered=True), cv.sharding.PartitionSpec("x")
+    mapped = cv.shard_map(log, mesh=mesh, in_specs=spec, out_specs=None)
+    with pytest.raises(errors.MissingRule, match="shard_map carries a program with"):
+        cv.jit(mapped)(x)
+
+
+def test_a_failure_on_several_devices_is_told():
+    x, _ = divided()
+
+    def fail(x):
+        raise KeyError("late")
+
+    out = cv.jit(lambda x: (cv.debug.callback(fail, x), x + 1)[1])(x)
+    with pytest.raises(KeyError, match="late"):
+        np.asarray(out)
+    with pytest.raises(KeyError, match="late"):
+        cv.effects_barrier()
+    cv.effects_barrier()

@@ -15,6 +15,7 @@ from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.shardings import NamedSharding
+from covector.core.sharding.spec import PartitionSpec
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.lowering import hlo, sharding
@@ -152,7 +153,7 @@ class Lowering:
             "operand_layouts": _row_major(self.in_types),
             "result_layouts": _row_major(types),
         }
-        if kept and self.module.over is not None and not self.module.by_hand:
+        if kept and self._shared():
             first = module.first_device()
             each = ", ".join([f"<@{first}, []>" for _ in types])
             attributes["sdy.sharding"] = f"#sdy.sharding_per_value<[{each}]>"
@@ -165,6 +166,19 @@ class Lowering:
             self.point,
         )
         return list(made.results)
+
+    def everywhere(self, x: Value, type: ArrayType) -> Value:
+        """What the first device has, on all of them."""
+        if not self._shared():
+            return x
+        text = sharding.sharding_text(PartitionSpec(), type.ndim)
+        return self.op(
+            "sdy.sharding_constraint", [x], [type], sharding=f"#sdy.sharding{text}"
+        )
+
+    def _shared(self) -> bool:
+        """Whether several devices run this as one, and not each with its part."""
+        return self.module.over is not None and not self.module.by_hand
 
     # -- programs ----------------------------------------------------------------------
 

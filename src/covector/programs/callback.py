@@ -105,7 +105,12 @@ class HostCall(Primitive):
             made = self.function(*[ConcreteArray(t, x) for t, x in given])
             return (*values[:count], *made)
 
-        return ctx.host_call(on_arrays, operands, ctx.out_types, not self.pure)
+        types_out = ctx.out_types
+        outs = ctx.host_call(on_arrays, operands, types_out, not self.pure)
+        if self.pure:
+            return outs
+        pairs = list(zip(outs, types_out, strict=True))[count:]
+        return [*outs[:count], *[ctx.everywhere(x, t) for x, t in pairs]]
 
 
 @operation
