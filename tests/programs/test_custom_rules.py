@@ -285,6 +285,22 @@ def test_a_nondiff_argument_that_moves_is_refused():
             derive(scaled, argnums=1)(1.0, 2.0)
 
 
+def test_arguments_that_are_no_arrays_must_be_nondiff():
+    with pytest.raises(
+        errors.DTypeError, match=r"'up' .* name the argument in nondiff"
+    ):
+        marked(fun=lambda x: x)("up")
+
+
+def test_a_nondiff_argument_that_is_not_passed():
+    f = cv.custom_jvp(lambda *args: args[0], nondiff_argnums=(2,))
+    f.defjvp(lambda k, p, t: (p[0], t[0]))
+    with pytest.raises(
+        errors.TypeMismatch, match="nondiff_argnums 2, but the call has"
+    ):
+        f(1.0)
+
+
 # -- symbolic zeros --------------------------------------------------------------------
 
 

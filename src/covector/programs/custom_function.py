@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from covector import tree
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
-from covector.errors import NotDifferentiable, TreeMismatch, TypeMismatch
+from covector.errors import DTypeError, NotDifferentiable, TreeMismatch, TypeMismatch
 from covector.programs.closures import call_closed
 from covector.programs.custom_call import (
     CustomCall,
@@ -111,6 +111,11 @@ class CustomFunction:
             )
         args = bind_arguments(self.fun, args, kwargs)
         places = self.nondiff_argnums
+        if places and places[-1] >= len(args):
+            raise TypeMismatch(
+                f"{who} has nondiff_argnums {', '.join(map(str, places))}, but the "
+                f"call has {len(args)} positional arguments."
+            )
         fixed = {p: args[p] for p in places}
         given = [a for i, a in enumerate(args) if i not in fixed] if fixed else args
         leaves, in_tree = tree.flatten((tuple(given), {}))
@@ -118,12 +123,21 @@ class CustomFunction:
         nondiff = tuple(fixed.values())
         jvp = self.jvp and _flat_jvp(self, self.jvp, nondiff, flat)
         vjp = self.fwd and _flat_vjp(self, _with(self.fwd, fixed), nondiff, flat)
-        op = CustomCall(flat, jvp, vjp, who)
-        outs = call_closed(op, arrays(leaves, who))
+        outs = call_closed(CustomCall(flat, jvp, vjp, who), _operands(leaves, who))
         return flat.out_tree.unflatten(outs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
+
+
+def _operands(leaves: Sequence[Any], who: str) -> list[Any]:
+    try:
+        return arrays(leaves, who)
+    except DTypeError as error:
+        raise DTypeError(
+            f"{error} If it is not to be differentiated, name the argument in "
+            "nondiff_argnums or nondiff_argnames."
+        ) from None
 
 
 def _with(fun: Callable[..., Any], fixed: dict[int, Any]) -> Callable[..., Any]:
@@ -207,10 +221,12 @@ def _flat_vjp(
     custom: CustomFunction, fwd: Callable[..., Any], nondiff: tuple, flat: FlatFunction
 ) -> ReverseRule:
     in_tree, who = flat.in_tree, f"the forward rule of {flat.who}"
+    bwd, symbolic = custom.bwd, custom.symbolic_zeros_in_reverse
+    assert bwd is not None, "set with fwd"
 
     def rule(primals: Sequence[Any], active: Sequence[bool]) -> Forward:
         given, _ = in_tree.unflatten(primals)
-        if custom.symbolic_zeros_in_reverse:
+        if symbolic:
             pairs = zip(primals, active, strict=True)
             leaves = [_Leaf(CustomVJPPrimal(p, a)) for p, a in pairs]
             given, _ = tree.map(lambda leaf: leaf.pair, in_tree.unflatten(leaves))
@@ -218,27 +234,36 @@ def _flat_vjp(
         outs, out_tree = tree.flatten(value)
         flat.out_tree = out_tree
         outs = arrays(outs, who)
-        leaves, res_tree = tree.flatten(kept)
-        # Residuals that are no arrays stay what they are, and bwd gets them back.
-        moving = [isinstance(x, Array) for x in leaves]
-        static = [None if m else x for x, m in zip(leaves, moving, strict=True)]
+        held, refilled = _arrays_apart(kept)
         in_types, out_types = [p.type for p in primals], [o.type for o in outs]
 
         def pull(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-            found = iter(residuals)
-            pairs = zip(static, moving, strict=True)
-            kept = res_tree.unflatten([next(found) if m else x for x, m in pairs])
             filled = [
-                absent(t, custom.symbolic_zeros_in_reverse) if ct is None else ct
+                absent(t, symbolic) if ct is None else ct
                 for ct, t in zip(cotangents, out_types, strict=True)
             ]
-            leaving = custom.bwd(*nondiff, kept, out_tree.unflatten(filled))  # type: ignore[misc]  set with fwd
+            leaving = bwd(*nondiff, refilled(residuals), out_tree.unflatten(filled))
             return _cotangents(leaving, in_tree, in_types, flat.who)
 
-        residuals = [x for x, m in zip(leaves, moving, strict=True) if m]
-        return Forward(outs, residuals, pull)
+        return Forward(outs, held, pull)
 
     return rule
+
+
+def _arrays_apart(kept: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
+    """The arrays of a tree, and what makes it again from such; the rest of it stays
+    what it is.
+    """
+    leaves, treedef = tree.flatten(kept)
+    marks = [isinstance(x, Array) for x in leaves]
+    static = [None if m else x for x, m in zip(leaves, marks, strict=True)]
+
+    def refilled(held: Sequence[Any]) -> Any:
+        found = iter(held)
+        pairs = zip(static, marks, strict=True)
+        return treedef.unflatten([next(found) if m else x for x, m in pairs])
+
+    return [x for x, m in zip(leaves, marks, strict=True) if m], refilled
 
 
 def _cotangents(

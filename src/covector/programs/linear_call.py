@@ -229,21 +229,24 @@ def linear_call(
         filled = [
             zeros(t) if ct is None else ct for ct, t in zip(cts, out_types, strict=True)
         ]
-        leaving = fun_transpose(
-            res_tree.unflatten(res), flat.out_tree.unflatten(filled)
-        )
-        found, found_tree = tree.flatten(leaving)
-        if found_tree != in_tree:
-            raise TreeMismatch(
-                f"the transpose of {who} must give a cotangent with the structure of "
-                f"linear_args, {in_tree}, but it returned {describe(leaving)}."
-            )
-        rule = f"the transpose of {who}"
-        return [
-            checked(ct, t, rule, "cotangent")
-            for ct, t in zip(found, in_types, strict=True)
-        ]
+        ct = flat.out_tree.unflatten(filled)
+        leaving = fun_transpose(res_tree.unflatten(res), ct)
+        return _cotangents(leaving, in_tree, in_types, f"the transpose of {who}")
 
     op = LinearCall(push, pull, len(residuals), out_types, who)
     outs = call_closed(op, [*residuals, *leaves])
     return flat.out_tree.unflatten(outs)
+
+
+def _cotangents(
+    leaving: Any, in_tree: Any, in_types: Sequence[ArrayType], who: str
+) -> list[Any]:
+    """What a transpose gave for each leaf of ``linear_args``, checked."""
+    found, found_tree = tree.flatten(leaving)
+    if found_tree != in_tree:
+        raise TreeMismatch(
+            f"{who} must give a cotangent with the structure of linear_args, "
+            f"{in_tree}, but it returned {describe(leaving)}."
+        )
+    pairs = zip(found, in_types, strict=True)
+    return [checked(ct, t, who, "cotangent") for ct, t in pairs]
