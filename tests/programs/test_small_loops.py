@@ -297,6 +297,20 @@ def test_narrow_floats_are_rounded_as_they_are_outside_of_loops():
     np.testing.assert_array_equal(sums, [np.nan, 448.0])
 
 
+def test_loops_of_very_many_scalars_are_compiled_without_pairs_of_buffers(monkeypatch):
+    given, make = [], executable.compile_module
+
+    def compile_module(*args, options, **kwargs):
+        given.append(options)
+        return make(*args, options=options, **kwargs)
+
+    monkeypatch.setattr(executable, "compile_module", compile_module)
+    for count in (4, 60):
+        fun, args = ring(count)
+        cv.jit(cv.grad(fun)).lower(*args).compile()
+    assert given == [{}, {"xla_llvm_enable_noalias_metadata": False}]
+
+
 # -- the setting -----------------------------------------------------------------------
 
 

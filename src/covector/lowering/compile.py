@@ -33,6 +33,12 @@ def log_level() -> int:
     return logging.WARNING if options.current().log_compiles else logging.DEBUG
 
 
+#: Scalar operations above which LLVM is not told which of the buffers of a loop do not
+#: overlap: that list grows with the square of their number, and takes half of the time
+#: to compile the gradient of a scan of 200 scalars. Loops over arrays need it.
+MANY_SCALARS = 1000
+
+
 class Lowered:
     """A StableHLO module, and what one needs to know to compile and to call it."""
 
@@ -107,13 +113,9 @@ class Lowered:
 
     def _compile(self, compiler_options: dict[str, Any] | None) -> "Compiled":
         outputs = [(t.shape, t.storage) for t in self.jaxpr.out_types]
-        platform = client.device_platform(self.devices[0])
-        if platform == "cpu" and any(map(_is_float8, self.module.dtypes)):
-            # In the kernel of a whole loop, sums beyond their range become -0.
-            compiler_options = {
-                executable.SMALL_LOOP_BYTES: 0,
-                **(compiler_options or {}),
-            }
+        if self.platform == "cpu":
+            by_content = _loop_options(self.module)
+            compiler_options = {**by_content, **(compiler_options or {})}
         functions, module_ = self.module.host_functions, self.module.module
         if functions:
             made = executable.compile_with_callbacks(
@@ -135,8 +137,15 @@ class Lowered:
             return self.module.text(debug_info)
 
 
-def _is_float8(dtype: np.dtype) -> bool:
-    return dtype.itemsize == 1 and dtypes.is_floating(dtype)
+def _loop_options(lowered: hlo.Module) -> dict[str, Any]:
+    """What to tell XLA of loops as one kernel, by what is in the program."""
+    found: dict[str, Any] = {}
+    if any([d.itemsize == 1 and dtypes.is_floating(d) for d in lowered.dtypes]):
+        # Sums of 8-bit floats beyond their range would become -0.
+        found[executable.SMALL_LOOP_BYTES] = 0
+    if lowered.scalars > MANY_SCALARS:
+        found["xla_llvm_enable_noalias_metadata"] = False
+    return found
 
 
 class Compiled:

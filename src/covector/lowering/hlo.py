@@ -154,6 +154,8 @@ class Module:
         self.host_functions: list[Callable[..., Any]] = []
         #: the element types of what it takes and works out
         self.dtypes: set[np.dtype] = set()
+        #: how many operations there are that give a scalar
+        self.scalars = 0
         self._names: set[str] = set()
 
     def function(

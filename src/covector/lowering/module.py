@@ -70,7 +70,9 @@ class Lowering:
         or the operation when it has several results or regions still to be filled.
         """
         types = self.out_types if types is None else types
-        self.module.module.dtypes.update([t.storage for t in types])
+        module = self.module.module
+        module.dtypes.update([t.storage for t in types])
+        module.scalars += bool(types) and not types[0].shape
         made = hlo.operation(
             name,
             [hlo.tensor_type(t) for t in types],

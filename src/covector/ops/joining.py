@@ -192,7 +192,10 @@ class Stack(_Joining):
         ]
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
-        return (Stack(self.axis + 1)(*align(size, args, dims)),), (0,)
+        xs = align(size, args, dims)
+        if self.axis:
+            return (Stack(self.axis + 1)(*xs),), (0,)
+        return (self(*xs),), (1,)  # so whole arrays stand one after the other
 
     def lower(self, ctx: Any, *xs: Any) -> Any:
         shape = insert(ctx.in_types[0].shape, self.axis, 1)
