@@ -49,7 +49,6 @@ from covector.programs.assembling import (
     make_array_from_process_local_data,
     make_array_from_single_device_arrays,
 )
-from covector.programs.callback import effects_barrier, pure_callback
 from covector.programs.checkpoint import checkpoint
 from covector.programs.checkpoint import checkpoint as remat
 from covector.programs.checkpoint_policies import checkpoint_policies
@@ -112,6 +111,7 @@ if TYPE_CHECKING:
     from covector.analysis.rules import check_rule
     from covector.debug.progress import progress
     from covector.environment import print_environment_info
+    from covector.programs.callback import effects_barrier, pure_callback
     from covector.programs.sharded_function import shard_map
 
 link.numpy = numpy
@@ -143,8 +143,10 @@ _MODULES = frozenset(
 #: functions whose modules are imported on first use
 _FUNCTIONS = {
     "check_rule": "analysis.rules",
+    "effects_barrier": "programs.callback",
     "print_environment_info": "environment",
     "progress": "debug.progress",
+    "pure_callback": "programs.callback",
     "shard_map": "programs.sharded_function",
 }
 

@@ -68,7 +68,7 @@ def breakpoint(
     ...     y = 2 * x
     ...     cv.debug.breakpoint(stdin=io.StringIO("p y + 1\nc\n"), stdout=shown)
     >>> cv.jit(f)(3.0)
-    >>> "Array(7.0" in shown.getvalue()
+    >>> "Array(7." in shown.getvalue()
     True
     """
     stdin, stdout = kwargs.pop("stdin", None), kwargs.pop("stdout", None)
