@@ -178,6 +178,8 @@ def scan(
       xs: a tree of arrays ``[length, ...]``; None where only ``length`` counts.
       reverse: begin with the last element; outputs stay beside their elements.
       unroll: steps to write out in each turn of the loop; True for all of them.
+      _split_transpose: without effect. The cotangent of a large weight is computed
+        after the loop, in one product, in any case.
 
     Returns:
       The last carry, and the outputs, stacked along a new leading axis.

@@ -35,6 +35,7 @@ from covector.programs.scan_bodies import (
     transpose_body,
 )
 from covector.programs.scan_lowering import lower_scan
+from covector.programs.scan_products import total
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.transpose import instantiate
 
@@ -201,17 +202,24 @@ class Scan(Primitive):
             kept = forward(*known, *start, *known_xs)[len(start) :]
         types = [t.strong() for t in self.jaxpr.in_types]
         const_types, carry_types, _ = self.split(types)
-        totals = [zeros(t) for t, m in zip(const_types, made.consts, strict=True) if m]
+        products = _spread(made.products, made.consts)
+        running = [m and p is None for m, p in zip(made.consts, products, strict=True)]
+        totals = [zeros(t) for t, m in zip(const_types, running, strict=True) if m]
         start = totals + [
             instantiate(ct, t)
             for ct, t, m in zip(cotangents, carry_types, made.carry, strict=False)
             if m
         ]
         arriving = _present(cotangents[self.num_carry :])
+        stacked = [*kept, *known_xs, *arriving]
         leaving = self.like(made.jaxpr, len(known), len(start), flip=True)(
-            *known, *start, *kept, *known_xs, *arriving
+            *known, *start, *stacked
         )
-        found = _spread(leaving, (*made.consts, *made.carry, *made.xs))
+        found = _spread(leaving, (*running, *made.carry, *made.xs))
+        factors = leaving[len(start) + sum(made.xs) :]
+        for k, parts in enumerate(products):
+            if parts is not None:
+                found[k] = total(parts, stacked, factors)
         # A carry that starts known, at zero, has no cotangent to give back.
         return [ct if m else None for ct, m in zip(found, linear, strict=True)]
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations
 from covector.ops.arithmetic import add
 from covector.programs.bodies import dependent, jvp_jaxpr, with_zeros
+from covector.programs.scan_products import Product, contracted
 from covector.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
 from covector.transforms.transpose import transpose_jaxpr
 
@@ -224,7 +225,9 @@ class TransposedBody(NamedTuple):
                  cotangents of xs.
 
     ``consts``, ``carry`` and ``xs`` mark what has a cotangent, and ``known_carry`` the
-    carry that does not depend on anything linear.
+    carry that does not depend on anything linear. ``products`` says, for each of the
+    consts that have one, by which products after the loop the cotangent is found, of
+    which factors are the last ys; None where it adds up in the loop.
     """
 
     forward: Jaxpr
@@ -233,6 +236,7 @@ class TransposedBody(NamedTuple):
     carry: Marks
     xs: Marks
     known_carry: Marks
+    products: tuple[tuple[Product, ...] | None, ...]
 
 
 def transpose_body(
@@ -268,13 +272,19 @@ def transpose_body(
     )
     known = [[not m for m in group] for group in groups.split(marks)]
     sizes = [sum(group) for group in known]
+    rest = full.inputs[sizes[0] :]
+    start = sizes[1] + sizes[2]
+    stacked = [*rest[:start], *rest[start + sum(moving) :]]
+    made = contracted(full, sum(const_marks), full.inputs[: sizes[0]], stacked)
+    running = made.products.count(None)
     return TransposedBody(
         _known_part(jaxpr, known, groups),
-        _accumulating(full, sizes, sum(const_marks), sum(moving)),
+        _accumulating(made.program, sizes, running, sum(moving)),
         tuple(const_marks),
         moving,
         tuple(x_marks),
         tuple(known[1]),
+        made.products,
     )
 
 
