@@ -175,6 +175,17 @@ def test_a_function_without_rules_is_refused():
             kind(square)(1.0)
 
 
+def test_the_first_pass_of_a_checkpoint_computes_no_residuals():
+    f = cv.custom_vjp(lambda x: 2 * x)
+    f.defvjp(
+        lambda x: (2 * x, cnp.exp(x)), lambda r, ct: (ct * r,), optimize_remat=True
+    )
+    program = cv.make_jaxpr(cv.grad(cv.checkpoint(f)))(1.0)
+    shown = str(program)
+    assert shown.count("= exp ") == 1
+    assert shown.index("= exp ") > shown.index("separate=True")
+
+
 # -- closures --------------------------------------------------------------------------
 
 
@@ -202,6 +213,26 @@ def test_rules_that_close_over_traced_values_to_third_order(kind, around):
     np.testing.assert_allclose(cv.jit(third)(0.5, 2.0), wanted, rtol=1e-5)
     both = cv.vmap(third)(cnp.array([0.5, 0.5]), cnp.array([2.0, 1.0]))
     np.testing.assert_allclose(both, [wanted, -np.cos(0.5)], rtol=1e-5)
+
+
+class Slotted:
+    __slots__ = ("a",)
+
+    def __init__(self, a):
+        self.a = a
+
+
+def test_values_that_only_the_function_closes_over(around, run):
+    def f(x, a):
+        held = Slotted(a)
+        g = cv.custom_vjp(lambda y: y * held.a)
+        g.defvjp(lambda y: (2.0 * y, None), lambda _, ct: (7 * ct,))
+        return around(g)(x)
+
+    ones, rows = cnp.ones(2), cnp.array([3.0, 4.0])
+    assert run(cv.vmap(f))(ones, rows).tolist() == [3.0, 4.0]
+    assert run(cv.vmap(cv.grad(f)))(ones, rows).tolist() == [7.0, 7.0]
+    assert run(cv.grad(lambda x, a: cnp.sum(cv.vmap(f)(x, a))))(ones, rows)[0] == 7.0
 
 
 def test_programs_inside_of_rules_may_close_over_traced_values_too(run):

@@ -12,6 +12,8 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from covector.core.array_like import Array
+from covector.core.jaxpr import Jaxpr
 from covector.core.trace import Trace, Tracer, current, in_scope
 from covector.core.types import ArrayType
 from covector.errors import AxisError, CovectorError, NotDifferentiable
@@ -19,6 +21,8 @@ from covector.lowering.evaluate import base
 
 #: how many objects are looked at before the search gives up
 _MOST = 2000
+#: what holds no traced values, or none that functions could use
+_WITHOUT = (int, float, str, type, types.ModuleType, Trace, Array, ArrayType, Jaxpr)
 
 
 def traced_values(x: Any) -> list[Tracer]:
@@ -53,7 +57,7 @@ def _refusal(x: Tracer) -> "Refused | None":
 
 
 def _parts(x: Any) -> list[Any]:
-    if x is None or isinstance(x, int | float | str | type | types.ModuleType | Trace):
+    if x is None or isinstance(x, _WITHOUT):
         return []
     if isinstance(x, functools.partial):
         return [x.func, *x.args, *x.keywords.values()]
@@ -70,7 +74,10 @@ def _parts(x: Any) -> list[Any]:
         return list(x.values())
     if isinstance(x, list | tuple | set | frozenset):
         return list(x)
-    return list(getattr(x, "__dict__", {}).values())
+    slots = getattr(type(x), "__slots__", ())
+    named = (slots,) if isinstance(slots, str) else slots
+    held = [getattr(x, name, None) for name in named if name != "__dict__"]
+    return [*held, *getattr(x, "__dict__", {}).values()]
 
 
 class ClosureTrace(Trace):
