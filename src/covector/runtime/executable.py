@@ -159,8 +159,8 @@ def _prepared_call(
                 check_alive(buffer)
             report(error)
         except HostCallFailed as failure:
-            error = failure.error
-        raise error
+            raised = failure.error
+        raise raised
 
     return execute
 
