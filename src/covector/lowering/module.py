@@ -107,6 +107,14 @@ class Lowering:
             return x
         return self.broadcast(x, operand.with_shape(shape))
 
+    def gathered(self, x: Value, type: ArrayType) -> Value:
+        """``x`` whole on every device, for an operation that cannot be divided."""
+        if self.module.over is None or self.module.mesh is not None:
+            return x
+        whole = sharding.sharding_text(PartitionSpec(), type.ndim)
+        attribute = f"#sdy.sharding{whole}"
+        return self.op("sdy.sharding_constraint", [x], [type], sharding=attribute)
+
     def region(
         self,
         op: Any,

@@ -71,10 +71,21 @@ class Reduction(Primitive):
     def reduce(self, ctx: Any, x: Any, combine: Callable[[Any, Any], Any]) -> Any:
         """The StableHLO reduction by a function of two elements."""
         element = ArrayType((), ctx.out_types[0].dtype)
+        if not _is_collective(combine, element.dtype):
+            x = ctx.gathered(x, ctx.in_types[0])
         start = ctx.constant(self.identity(element.dtype), element)
         op = ctx.op("stablehlo.reduce", [x, start], regions=1, dimensions=self.axes)
         combining(ctx, op, combine, element)
         return op.results
+
+
+def _is_collective(combine: Any, dtype: Any) -> bool:
+    """Whether devices can combine what each has of the elements."""
+    if combine is add or combine is mul:
+        return True
+    if combine is max_ or combine is min_:
+        return not dtypes.is_complex(dtype)
+    return dtypes.is_bool(dtype) and combine is not xor
 
 
 def combining(ctx: Any, op: Any, combine: Any, element: ArrayType) -> None:
@@ -106,9 +117,18 @@ class _Extremum(Reduction):
         floating = dtypes.is_floating(source.dtype)
         if ctx.platform != "cpu" or not floating:
             return super().lower(ctx, x)
+        if ctx.module.over is not None:
+            return self._with_nan_apart(ctx, x)
         if source.dtype.itemsize >= 4 and source.size >= _LARGE:
             return self._unless_nan(ctx, x)
         return self._exactly(ctx, x)
+
+    def _with_nan_apart(self, ctx: Any, x: Any) -> Any:
+        """Over several devices: what parts have in common must be a plain extremum."""
+        (out,) = ctx.out_types
+        plain = self.reduce(ctx, x, self.combine)
+        (nan,) = ctx.through(lambda x: [ReduceOr(self.axes)(ne(x, x))], x)
+        return ctx.op("stablehlo.select", [nan, ctx.constant(np.nan, out), *plain])
 
     def _exactly(self, ctx: Any, x: Any) -> Any:
         """Reduce with a comparison, which XLA:CPU does not take for an extremum.

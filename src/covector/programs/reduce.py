@@ -115,6 +115,8 @@ class Reduce(Primitive):
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
         elements = [ArrayType((), t.dtype) for t in ctx.out_types]
+        pairs = zip(operands, ctx.in_types, strict=True)
+        operands = tuple([ctx.gathered(x, t) for x, t in pairs])
         op = ctx.op(
             "stablehlo.reduce",
             operands,
