@@ -210,6 +210,41 @@ def by_pure_callback(f):
     return lambda x: through_host(f(x))
 
 
+def by_custom_root(f):
+    def root(x):
+        def solve(g, y):
+            return y - g(y)
+
+        return lax.custom_root(lambda y: y - f(x), x, solve, lambda _, y: y)
+
+    return root
+
+
+def by_linear_solve(f):
+    def halves(_, b):
+        return b / 2
+
+    return lambda x: lax.custom_linear_solve(
+        lambda y: 2 * y, 2 * f(x), halves, symmetric=True
+    )
+
+
+def by_barrier(f):
+    return lambda x: lax.optimization_barrier(f(lax.optimization_barrier(x)))
+
+
+def by_checkpoint_of_scan(f):
+    policy = cv.checkpoint_policies.save_only_these_names("here")
+
+    def step(c, row):
+        return c, 2 * checkpoint_name(f(row), "here") / 2
+
+    def over(x):
+        return lax.scan(step, 0.0, cnp.stack([2 * x, x]))[1][1]
+
+    return cv.checkpoint(over, policy=policy)
+
+
 SAME = {
     "jit": cv.jit,
     "jit_inline": partial(cv.jit, inline=True),
@@ -242,6 +277,11 @@ SAME = {
     "linear_transpose": by_linear_transpose,
     "debug_callback": by_debug_callback,
     "pure_callback": by_pure_callback,
+    "custom_root": by_custom_root,
+    "linear_solve": by_linear_solve,
+    "barrier": by_barrier,
+    "named_call": partial(cv.named_call, name="f"),
+    "checkpoint_of_scan": by_checkpoint_of_scan,
 }
 
 # -- wrappers that differentiate -------------------------------------------------------
@@ -367,6 +407,9 @@ THIRD = [
     ("grad", "scan", "while_loop", "custom_vjp"),
     ("grad", "while_loop", "while_loop", "cond"),
     ("grad", "grad", "grad", "checkpoint"),
+    ("grad", "grad", "grad", "custom_root"),
+    ("jit", "grad", "grad", "jvp", "linear_solve"),
+    ("jit", "vmap", "grad", "custom_root", "linear_solve"),
     ("jvp", "grad", "checkpoint", "custom_jvp"),
 ]
 

@@ -8,7 +8,14 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import errors, lax
-from covector.ad_checkpoint import checkpoint_name
+from covector.ad_checkpoint import (
+    Offloadable,
+    Recompute,
+    Saveable,
+    checkpoint_name,
+    print_saved_residuals,
+    saved_residuals,
+)
 from covector.core.jaxpr import used_inputs
 
 policies = cv.checkpoint_policies
@@ -83,10 +90,11 @@ def test_a_policy_sees_inside_jitted_functions(policy, count):
 
 
 def test_everything_may_be_kept_or_all_but_a_name():
-    everything = kept(cv.checkpoint(net, policy=policies.everything_saveable), W, X)
+    everything = policies.everything_saveable
+    assert kept(cv.checkpoint(net, policy=everything), W, X) == 4
     but_h = policies.save_anything_except_these_names("h")
-    assert kept(cv.checkpoint(net, policy=but_h), W, X) == everything - 1
-    assert everything > 3
+    # What h is a name of is kept instead.
+    assert kept(cv.checkpoint(net, policy=but_h), W, X) == 4
 
 
 def test_batched_products_are_not_those_of_weights():
@@ -134,6 +142,287 @@ def test_inputs_that_the_derivative_does_not_read_are_not_handed_on():
     _, push = cv.linearize(f, W, X)
     program = cv.make_jaxpr(push)(W, X)
     assert sum(used_inputs(program)) <= 2
+
+
+# -- inside of operations that carry programs ------------------------------------------
+
+
+def in_scan(layer):
+    def f(w, x):
+        return lax.scan(lambda x, w: (layer(w, x), None), x, cnp.stack([w] * 4))[0]
+
+    return f
+
+
+def in_scan_of_outputs(layer):
+    def f(w, x):
+        return lax.scan(lambda c, w: (c, layer(w, x)), 0.0, cnp.stack([w, w]))[1][1]
+
+    return f
+
+
+def in_cond(layer):
+    def other(w, x):
+        return cnp.cos(checkpoint_name(x + cnp.sum(w), "elsewhere"))
+
+    return lambda w, x: lax.cond(cnp.sum(x) > -100, layer, other, w, x)
+
+
+def in_custom_jvp(layer):
+    f = cv.custom_jvp(layer)
+    f.defjvp(lambda p, t: (f(*p), cv.jvp(layer, p, t)[1]))
+    return f
+
+
+def in_custom_vjp(layer):
+    f = cv.custom_vjp(layer)
+    f.defvjp(lambda *p: (f(*p), p), lambda p, ct: cv.vjp(layer, *p)[1](ct))
+    return f
+
+
+def in_two_jits(layer):
+    return cv.jit(lambda w, x: cv.jit(layer)(w, cv.jit(layer)(w, x)))
+
+
+def in_scan_of_jit(layer):
+    return in_scan(cv.jit(layer))
+
+
+def in_scan_of_custom_jvp(layer):
+    return in_scan(in_custom_jvp(layer))
+
+
+def in_scan_of_cond(layer):
+    return in_scan(in_cond(layer))
+
+
+def in_checkpoint(layer):
+    return cv.checkpoint(layer, policy=policies.everything_saveable)
+
+
+def layer(w, x):
+    return cnp.sin(cnp.tanh(checkpoint_name(cnp.sin(x @ w), "h")))
+
+
+CARRIERS = {
+    f.__name__: f
+    for f in (
+        in_scan,
+        in_scan_of_outputs,
+        in_cond,
+        in_custom_jvp,
+        in_custom_vjp,
+        in_two_jits,
+        in_scan_of_jit,
+        in_scan_of_custom_jvp,
+        in_scan_of_cond,
+        in_checkpoint,
+    )
+}
+SEEN = {
+    "nothing": None,
+    "products": policies.dots_saveable,
+    "h": policies.save_only_these_names("h"),
+    "everything": policies.everything_saveable,
+    "but h": policies.save_anything_except_these_names("h"),
+}
+
+
+def summed(f):
+    return lambda w, x: cnp.sum(cnp.sin(f(w, x)))
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+@pytest.mark.parametrize("policy", SEEN)
+def test_derivatives_with_values_kept_in_programs_that_are_carried(carrier, policy):
+    plain = summed(CARRIERS[carrier](layer))
+    f = cv.checkpoint(plain, policy=SEEN[policy])
+    w = np.arange(9, dtype="f").reshape(3, 3) / 9
+    found, expected = (
+        cv.tree.leaves(cv.jit(cv.value_and_grad(g, (0, 1)))(w, X)) for g in (f, plain)
+    )
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+def test_batches_with_values_kept_in_programs_that_are_carried(carrier):
+    plain = summed(CARRIERS[carrier](layer))
+    f = cv.checkpoint(plain, policy=policies.save_only_these_names("h"))
+    w = np.arange(9, dtype="f").reshape(3, 3) / 9
+    ws = np.stack([w, 2 * w])
+    found, expected = (
+        cv.jit(cv.vmap(cv.grad(g), (0, None)))(ws, X) for g in (f, plain)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(cv.grad(f)(w, X), found[0], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+def test_second_order_with_values_kept_in_programs_that_are_carried(carrier):
+    def second(f):
+        return cv.jit(cv.grad(lambda w: cnp.sum(cv.grad(f)(w, X) ** 2)))
+
+    plain = summed(CARRIERS[carrier](layer))
+    f = cv.checkpoint(plain, policy=policies.save_only_these_names("h"))
+    w = np.arange(9, dtype="f").reshape(3, 3) / 9
+    np.testing.assert_allclose(second(f)(w), second(plain)(w), rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("carrier", [c for c in CARRIERS if c != "in_checkpoint"])
+def test_a_product_kept_inside_is_not_computed_again(carrier):
+    def products(policy):
+        f = cv.checkpoint(summed(CARRIERS[carrier](layer)), policy=policy)
+        both = cv.jit(cv.value_and_grad(f, (0, 1))).lower(W, X)
+        return both.compile().as_text().count(" dot(")
+
+    everything = products(policies.everything_saveable)
+    assert products(policies.dots_saveable) == everything
+    if carrier != "in_custom_vjp":  # its own backward rule begins with the product
+        assert products(None) > everything
+
+
+def test_what_a_scan_keeps_is_kept_for_each_step():
+    f = summed(in_scan(layer))
+    shapes = {}
+    for name, policy in SEEN.items():
+        program = cv.make_jaxpr(cv.grad(cv.checkpoint(f, policy=policy)))(W, X)
+        (forward,) = [
+            e for e in program.eqns if e.op.name == "jit" and len(e.inputs) == 2
+        ]
+        shapes[name] = [v.type.shape for v in forward.outputs[1:]]
+    assert shapes["nothing"] == []
+    assert shapes["h"] == [(4, 2, 3)]
+    assert (4, 2, 3) in shapes["products"]
+    assert all(len(shape) == 3 for shape in shapes["products"])
+
+
+def test_rules_of_custom_functions_are_kept_when_values_inside_are():
+    @cv.custom_jvp
+    def odd(x):
+        return cnp.sin(checkpoint_name(cnp.tan(x), "t"))
+
+    odd.defjvp(lambda p, t: (odd(*p), 7 * odd(*p) * t[0]))
+    plain = lambda x: cnp.cos(odd(cnp.exp(x)))  # noqa: E731
+    f = cv.checkpoint(plain, policy=policies.save_only_these_names("t"))
+    np.testing.assert_allclose(cv.grad(f)(0.1), cv.grad(plain)(0.1), rtol=1e-5)
+    for twice in (cv.jacfwd(cv.grad(f)), cv.grad(cv.grad(f)), cv.hessian(f)):
+        np.testing.assert_allclose(twice(0.1), cv.hessian(plain)(0.1), rtol=1e-5)
+
+
+# -- memory ----------------------------------------------------------------------------
+
+
+def wide(w, x):
+    """A product, and four operations on each element."""
+    y = x @ w
+    return cnp.sin(y) * cnp.tanh(y) + cnp.exp(-y * y)
+
+
+def chain(layer):
+    def loss(ws, x):
+        for w in ws:
+            x = layer(x=x, w=w)
+        return cnp.sum(x * x)
+
+    return loss
+
+
+def temporary_bytes(f, *args):
+    compiled = cv.jit(cv.grad(f)).lower(*args).compile()
+    return compiled.memory_analysis().temp_size_in_bytes
+
+
+def test_the_gradient_of_a_chain_of_checkpointed_layers_takes_less_memory():
+    ws = [cv.ShapeDtypeStruct((128, 128), "float32")] * 16
+    x = cv.ShapeDtypeStruct((4096, 128), "float32")
+    less = temporary_bytes(chain(cv.checkpoint(wide)), ws, x)
+    # Measured: 0.27, for a gradient that takes 1.14 times as long.
+    assert less <= 0.75 * temporary_bytes(chain(wide), ws, x)
+
+
+def test_a_scan_over_checkpointed_layers_keeps_its_carry_alone():
+    def over(layer):
+        def loss(ws, x):
+            return cnp.sum(lax.scan(lambda x, w: (layer(w, x), None), x, ws)[0])
+
+        return loss
+
+    ws = cv.ShapeDtypeStruct((16, 128, 128), "float32")
+    x = cv.ShapeDtypeStruct((1024, 128), "float32")
+    plain = temporary_bytes(over(wide), ws, x)
+    carry = 16 * 1024 * 128 * 4
+    for prevent_cse in (True, False):
+        layer = cv.checkpoint(wide, prevent_cse=prevent_cse)
+        less = temporary_bytes(over(layer), ws, x)
+        assert carry <= less <= 0.75 * plain
+
+
+# -- what is kept, in words ------------------------------------------------------------
+
+
+def test_saved_residuals_say_what_is_kept_and_where_it_was_made(capsys):
+    def f(p, x):
+        y = cnp.sin(p["w"] * x)
+        return cnp.sum(y * checkpoint_name(cnp.exp(y), "e"))
+
+    print_saved_residuals(f, {"w": X}, X)
+    found = capsys.readouterr().out.splitlines()
+    assert any(line == "f32[2,3] from argument 1" for line in found)
+    assert any(line.startswith("f32[2,3] named 'e' at") for line in found)
+    assert any("from cos at" in line and "test_checkpoint.py" in line for line in found)
+    kept = saved_residuals(cv.checkpoint(f), {"w": X}, X)
+    assert sorted(map(str, kept)) == [
+        "f32[2,3] from argument 0['w']",
+        "f32[2,3] from argument 1",
+    ]
+    named = cv.checkpoint(f, policy=policies.save_only_these_names("e"))
+    sources = [source for _, source in saved_residuals(named, {"w": X}, X)]
+    assert any(source.startswith("named 'e' at") for source in sources)
+    assert len(sources) == 3
+
+
+def test_saved_residuals_of_loops_and_closures():
+    big = cnp.ones(2000)
+
+    def f(x):
+        return lax.scan(lambda c, _: (cnp.sin(c), None), x, None, length=3)[0] * big
+
+    found = [str(r) for r in saved_residuals(f, cnp.ones(2000))]
+    assert any(r.startswith("f32[3,2000] from cos at") for r in found)
+    assert any(r.endswith(", of each step") for r in found)
+    assert "f32[2000] from a constant or a closure" in found
+
+
+def test_verdicts_of_policies():
+    def by(verdict):
+        def policy(op, *_, **__):
+            return verdict if op.name == "dot_general" else Recompute
+
+        return policy
+
+    assert kept(cv.checkpoint(net, policy=by(Saveable)), W, X) == 2
+    assert kept(cv.checkpoint(net, policy=by(Offloadable("device", "host"))), W, X) == 2
+    assert kept(cv.checkpoint(net, policy=by(Recompute)), W, X) == 0
+    assert repr(Recompute) == "Recompute"
+
+
+def test_concrete_values_are_not_there():
+    with pytest.raises(errors.ArgumentError, match=r"concrete=True .* static_argnums"):
+        cv.checkpoint(net, concrete=True)
+
+
+def test_effects_happen_once(capsys):
+    @cv.checkpoint
+    def f(x):
+        cv.debug.print("x is {}", x)
+        return cnp.sin(cnp.sin(x))
+
+    cv.grad(f)(1.0).block_until_ready()
+    cv.jit(cv.grad(f))(2.0).block_until_ready()
+    each = lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0]  # noqa: E731
+    cv.jit(cv.grad(each))(3.0).block_until_ready()
+    assert capsys.readouterr().out.count("x is") == 4
 
 
 # -- calls -----------------------------------------------------------------------------

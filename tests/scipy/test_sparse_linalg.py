@@ -11,7 +11,7 @@ import covector.numpy as cnp
 from covector import errors
 from covector.scipy.sparse.linalg import bicgstab, cg, gmres
 
-N = 12
+N = 6
 rng = np.random.default_rng(0)
 G = (rng.normal(size=(N, N)) / 4 + 2 * np.eye(N)).astype(np.float32)
 S = (G @ G.T / 2 + np.eye(N)).astype(np.float32)
@@ -67,7 +67,7 @@ def test_gradients_are_those_of_a_dense_solve(solver, matrix):
     np.testing.assert_allclose(moved, wanted, rtol=1e-3, atol=1e-4)
 
 
-@every
+@pytest.mark.parametrize(("solver", "matrix"), [(cg, S), (bicgstab, G), (gmres, G)])
 def test_second_derivatives(solver, matrix):
     def loss(f):
         def of(b):
@@ -77,7 +77,7 @@ def test_second_derivatives(solver, matrix):
 
     ours = loss(lambda a, b: solver(a, b, tol=1e-7)[0])
     dense = loss(jax.numpy.linalg.solve)
-    found = cv.jit(cv.hessian(ours))(B)
+    found = cv.jit(cv.jacfwd(cv.grad(ours)))(B)
     expected = jax.hessian(dense)(B)
     scale = np.abs(expected).max()
     np.testing.assert_allclose(found / scale, expected / scale, rtol=1e-2, atol=1e-4)
@@ -98,14 +98,14 @@ def test_over_a_batch_each_gets_its_own(solver, matrix):
 @every
 def test_trees_and_a_start(solver, matrix):
     def split(x):
-        return {"a": x[:5], "b": (x[5:].reshape(7, 1),)}
+        return {"a": x[:4], "b": (x[4:].reshape(2, 1),)}
 
     def joined(t):
         return cnp.concatenate([t["a"], cnp.ravel(t["b"][0])])
 
     expected = np.linalg.solve(matrix, B)
     x, _ = solver(lambda t: split(matrix @ joined(t)), split(B), tol=1e-6)
-    assert x["b"][0].shape == (7, 1)
+    assert x["b"][0].shape == (2, 1)
     np.testing.assert_allclose(joined(x), expected, rtol=1e-3, atol=1e-4)
     # From the solution there is no step to take.
     again, _ = solver(matrix, B, expected.astype("f"), maxiter=0)
@@ -187,7 +187,7 @@ def test_arguments_that_will_not_do():
     with pytest.raises(errors.TreeMismatch, match="bicgstab needs an x0 like b"):
         bicgstab(S, B, {"x": B})
     with pytest.raises(
-        errors.TypeMismatch, match=r"x0 like b, .* f32\[2\] for f32\[12\]"
+        errors.TypeMismatch, match=r"x0 like b, .* f32\[2\] for f32\[6\]"
     ):
         cg(S, B, B[:2])
     with pytest.raises(errors.ArgumentError, match="'batched' and 'incremental'"):
