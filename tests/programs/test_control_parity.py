@@ -414,13 +414,18 @@ def test_values_and_types_are_those_of_jax(name, wide):
         assert_same(leaves(cv.tree, cv.jit(ours)(*args)), wanted, weak=not row.wider)
 
 
-@pytest.mark.parametrize("name", [n for n, r in ROWS.items() if r.gradient and r.args])
+def floating(args):
+    return tuple(k for k, x in enumerate(args) if np.asarray(x).dtype.kind == "f")
+
+
+SMOOTH = [name for name, row in ROWS.items() if row.gradient and floating(row.args)]
+
+
+@pytest.mark.parametrize("name", SMOOTH)
 def test_gradients_are_those_of_jax(name):
     row = ROWS[name]
     ours, theirs, args = both_of(row)
-    nums = tuple(k for k, x in enumerate(args) if np.asarray(x).dtype.kind == "f")
-    if not nums:
-        pytest.skip("nothing to differentiate")
+    nums = floating(args)
     wanted = jax.grad(scalar(jnp, jax.tree, theirs), nums)(*args)
     slope = cv.grad(scalar(cnp, cv.tree, ours), nums)
     for transform in (lambda f: f, cv.jit):

@@ -495,6 +495,11 @@ WORDS = {
         ValueError,
         "fori_loop of .*unroll must be at least 1, but is 0",
     ),
+    "map to strings": Case(
+        lambda: lax.map(lambda x: {"a": x, "b": "no"}, XS),
+        TypeError,
+        r"map of .*: the result\['b'\] needs an array or a number, but got 'no'",
+    ),
     "map of nothing": Case(
         lambda: lax.map(lambda x: x, ()),
         TypeError,

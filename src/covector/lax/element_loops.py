@@ -54,7 +54,13 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 
 
 def _each(loop: Loop, f: Callable[[Any], Any], xs: Any, length: int) -> Any:
-    return loop.scan(lambda _, x: ((), f(x)), (), xs, Steps(length))[1]
+    def step(_: Any, x: Any) -> tuple[Any, Any]:
+        out = f(x)
+        for path, leaf in tree.leaves_with_path(out):
+            as_array(leaf, f"{loop.who}: the result{tree.keystr(path)}")
+        return (), out
+
+    return loop.scan(step, (), xs, Steps(length))[1]
 
 
 def _along(x: Array, axis: int, start: int, stop: int, step: int = 1) -> Array:
