@@ -414,6 +414,17 @@ def test_the_barrier_is_quiet_where_nothing_runs():
     assert cv.effects_barrier() is None
 
 
+def test_functions_that_write_into_lists_of_their_own_are_not_taken_for_one():
+    def noting(seen):
+        return cv.jit(lambda x: cv.debug.callback(lambda v: seen.append(float(v)), x))
+
+    first, second = [], []
+    one, other = noting(first), noting(second)
+    for f, x in ((one, 1.0), (other, 2.0), (one, 3.0)):
+        f(x)
+    assert (first, second) == ([1.0, 3.0], [2.0])
+
+
 # -- several devices -------------------------------------------------------------------
 
 

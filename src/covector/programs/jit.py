@@ -309,9 +309,9 @@ class Jitted:
             (*jaxpr.memo(meshes_of), *shardings.meshes),
             shardings,
         )
-        if said is not None and all(
-            [type(x) is ConcreteArray for x in staged.captured]
-        ):
+        # A callback may write into what it closes over, which then is not any equal one.
+        own = said is None or jaxpr.effects
+        if not own and all([type(x) is ConcreteArray for x in staged.captured]):
             shared.keep(shared_key, program)
         return program
 
