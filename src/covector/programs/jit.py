@@ -309,7 +309,7 @@ class Jitted:
             (*jaxpr.memo(meshes_of), *shardings.meshes),
             shardings,
         )
-        # A callback may write into what it closes over, which then is not any equal one.
+        # What a callback writes into is what it closes over, and not something equal.
         own = said is None or jaxpr.effects
         if not own and all([type(x) is ConcreteArray for x in staged.captured]):
             shared.keep(shared_key, program)
