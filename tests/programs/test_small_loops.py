@@ -1,5 +1,6 @@
 """Loops compiled as one kernel say the same as loops whose operations are kernels."""
 
+import os
 import subprocess
 import sys
 
@@ -395,3 +396,38 @@ def test_short_loops_of_changing_programs_are_never_compiled(monkeypatch):
         lax.fori_loop(0, 50, lambda i, c, k=k: c * 0.5 + k, 1.0)
         lax.while_loop(lambda c: c < 9, lambda c, k=k: c * 2 + k, 1.0)
     assert names == []
+
+
+LOOPS = {
+    "stacked": lambda x: lax.scan(lambda c, a: (c + a, c), cnp.float32(0), x),
+    "constant": lambda x: lax.scan(lambda c, a: (c, 1.0), cnp.float32(0), x),
+    "captured": lambda x: lax.scan(lambda c, _: (c + x, 2 * c), x, None, 3),
+    "counted": lambda x: lax.while_loop(
+        lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * 2), (0, x)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_results_of_a_loop_on_the_host_are_where_those_of_a_program_are(name):
+    program = f"""
+import numpy as np
+import covector as cv
+from tests.programs.test_small_loops import LOOPS
+x = cv.device_put(np.ones(3, np.float32), cv.devices()[1])
+for f in (LOOPS[{name!r}], cv.jit(LOOPS[{name!r}])):
+    print({{str(y.device) for y in cv.tree.leaves(f(x))}} == {{str(x.device)}})
+"""
+    two = {
+        **os.environ,
+        "COVECTOR_NUM_CPU_DEVICES": "2",
+        "PYTHONPATH": ":".join(sys.path),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=two,
+    )
+    assert done.stdout.split() == ["True", "True"]

@@ -6,8 +6,10 @@ the rent has come to the price, and buys then, never pays more than twice what w
 have been best: so a loop runs on the host until that has cost as much as a compilation.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Equation, Jaxpr
 from covector.core.show import nested_programs
 from covector.ops.collectives import Collective
@@ -37,6 +39,19 @@ class Budget:
             return False
         self.left -= self.cost
         return True
+
+
+def placed(values: Sequence[ConcreteArray], placement: Any) -> list[ConcreteArray]:
+    """What a loop on the host gave, where the user put an operand of it, if anywhere.
+
+    Results that do not depend on that operand go there too, as those of programs do.
+    """
+    return [
+        x
+        if placement is None or x.placement is not None
+        else ConcreteArray(x.type, x.host(), None, placement)
+        for x in values
+    ]
 
 
 def host_cost(jaxpr: Jaxpr) -> float:

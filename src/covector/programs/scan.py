@@ -24,10 +24,11 @@ from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
+from covector.lowering.places import common_place
 from covector.lowering.tokens import with_token
 from covector.ops.broadcasting import batched, move_axis, zeros
 from covector.programs.call import named_axes
-from covector.programs.eager import Budget
+from covector.programs.eager import Budget, placed
 from covector.programs.scan_bodies import (
     jvp_body,
     least_carry,
@@ -107,20 +108,22 @@ class Scan(Primitive):
         return evaluate_compiled(self, plan, args)
 
     def _step_by_step(self, args: Sequence[ConcreteArray]) -> Sequence[Any]:
+        _, placement = common_place(args, self.name)
         consts, carry, xs = self.split(args)
         x_types = self.jaxpr.in_types[self.num_consts + self.num_carry :]
         steps = range(self.length)
         rows = []
         for i in reversed(steps) if self.reverse else steps:
             x = [
-                ConcreteArray(t, x.host()[i]) for t, x in zip(x_types, xs, strict=True)
+                ConcreteArray(t, x.host()[i], None, x.placement)
+                for t, x in zip(x_types, xs, strict=True)
             ]
             outs = run(self.jaxpr, [*consts, *carry, *x])
             carry = outs[: self.num_carry]
             rows.append(outs[self.num_carry :])
         if self.reverse:
             rows.reverse()
-        return [*carry, *self._stacked(rows)]
+        return placed([*carry, *self._stacked(rows)], placement)
 
     def _stacked(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
         ys = []

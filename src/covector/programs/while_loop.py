@@ -25,11 +25,12 @@ from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying, of_programs, vary_as
 from covector.errors import TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
+from covector.lowering.places import common_place
 from covector.lowering.tokens import TOKEN, with_token
 from covector.ops.broadcasting import batched, zeros
 from covector.programs.bodies import converted
 from covector.programs.call import call, named_axes
-from covector.programs.eager import Budget
+from covector.programs.eager import Budget, placed
 from covector.programs.effects import silent
 from covector.programs.members import ALONE, Members
 from covector.programs.one_by_one import one_by_one
@@ -122,11 +123,12 @@ class While(Primitive):
         plan = self.plan(tuple([a.type for a in args]))
         if plan.executable is None and all([a.on_host() for a in args]):
             test_consts, consts, carry = self.split(args)
+            _, placement = common_place(args, self.name)
             budget = test.memo(Budget, (body,))
             while budget.pays():
                 (going,) = run(test, [*test_consts, *carry])
                 if not going.host():
-                    return carry
+                    return placed(carry, placement)
                 carry = run(body, [*consts, *carry])
             args = (*test_consts, *consts, *carry)
         return evaluate_compiled(self, plan, args)
