@@ -1,5 +1,8 @@
 """Options: for the process, for a thread, and as part of what a program depends on."""
 
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -195,3 +198,64 @@ def test_strict_promotion_refuses_what_standard_promotes():
         pytest.raises(errors.TypePromotionError, match="strict"),
     ):
         a + b
+
+
+# -- the environment, and what only watches --------------------------------------------
+
+
+def test_variables_of_the_environment_set_options():
+    found = options.from_environment(
+        {
+            "COVECTOR_ENABLE_X64": "1",
+            "COVECTOR_DEBUG_NANS": "off",
+            "COVECTOR_NO_RECOMPILE": "Strict",
+            "COVECTOR_DEFAULT_MATMUL_PRECISION": "bf16_bf16_f32_x3",
+            "COVECTOR_NUMPY_RANK_PROMOTION": "raise",
+            "COVECTOR_LOG_COMPILES": "",
+            "COVECTOR_CACHE_DIR": "elsewhere",
+        }
+    )
+    assert found == {
+        "enable_x64": True,
+        "debug_nans": False,
+        "no_recompile": "strict",
+        "default_matmul_precision": "BF16_BF16_F32_X3",
+        "numpy_rank_promotion": "raise",
+    }
+    words = "COVECTOR_DEBUG_NANS must be one of .*true.*, but is 'perhaps'"
+    with pytest.raises(errors.SettingError, match=words):
+        options.from_environment({"COVECTOR_DEBUG_NANS": "perhaps"})
+
+
+def test_a_process_starts_with_the_options_of_its_environment():
+    code = (
+        "import covector as cv, covector.numpy as cnp\n"
+        "assert cv.config.enable_x64 and cv.config.debug_nans\n"
+        "try: cnp.log(-1.0)\n"
+        "except FloatingPointError as error: print(error)\n"
+    )
+    variables = {"COVECTOR_ENABLE_X64": "1", "COVECTOR_DEBUG_NANS": "true"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | variables,
+    )
+    assert done.stdout.startswith("first NaN: log of f64[] -1. made at <string>:3")
+
+
+@pytest.mark.parametrize("name", options.WATCHING)
+def test_options_that_only_watch_lead_to_the_same_programs(name):
+    traces = []
+    f = cv.jit(lambda x: (traces.append(name), x + 1)[1])
+    f(1.0)
+    with options.override(**{name: True}):
+        assert options.current().of_programs is options.current().of_programs
+        assert options.current().of_programs is not options.current()
+        f(1.0)
+        f(1.0)
+    f(1.0)
+    assert traces == [name]
+    with pytest.raises(errors.SettingError, match=f"{name} must be one of False, True"):
+        cv.config.update(name, "perhaps")

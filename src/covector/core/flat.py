@@ -4,8 +4,9 @@ Public functions flatten what they are given, hand the engine a ``FlatFunction``
 unflatten what comes back. Inside the engine everything is flat.
 """
 
-import functools
+import contextlib
 import inspect
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -91,17 +92,22 @@ def parameters_of(fun: Callable[..., Any]) -> list[str]:
 
 def _signature(fun: Callable[..., Any]) -> inspect.Signature | None:
     try:
-        return _known_signature(fun)
-    except TypeError:  # not hashable
-        return _known_signature.__wrapped__(fun)
-
-
-@functools.lru_cache(4096)
-def _known_signature(fun: Callable[..., Any]) -> inspect.Signature | None:
+        return _signatures[fun]
+    except (KeyError, TypeError):  # not seen yet, or neither hashed nor held weakly
+        pass
     try:
-        return inspect.signature(fun)
+        found = inspect.signature(fun)
     except (TypeError, ValueError):
-        return None
+        found = None
+    with contextlib.suppress(TypeError):
+        _signatures[fun] = found
+    return found
+
+
+#: of functions, which are not kept alive
+_signatures: weakref.WeakKeyDictionary[Any, inspect.Signature | None] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def bind_arguments(

@@ -31,10 +31,10 @@ def check_leaks(*ended: Trace) -> None:
     """Raise where a tracer of a trace that has ended is held by what lives on."""
     if not options.current().check_tracer_leaks:
         return
-    gc.collect()
     for trace in ended:
-        # Dead tracers are gone, so whatever still refers to the trace is alive.
-        for tracer in [x for x in gc.get_referrers(trace) if isinstance(x, Tracer)]:
+        if _tracers(trace):
+            gc.collect()  # some may be dead, in cycles
+        for tracer in _tracers(trace):
             holder = _holder(tracer)
             if holder is not None:
                 raise LeakedTracerError(
@@ -43,6 +43,11 @@ def check_leaks(*ended: Trace) -> None:
                     f"{tracer.origin()} Return the value from the transformed function "
                     "instead of keeping it."
                 )
+
+
+def _tracers(trace: Trace) -> list[Tracer]:
+    """The tracers of a trace that are still there."""
+    return [x for x in gc.get_referrers(trace) if isinstance(x, Tracer)]
 
 
 def _holder(tracer: Tracer) -> str | None:
@@ -56,7 +61,7 @@ def _holder(tracer: Tracer) -> str | None:
             if id(holder) in below or holder is tracer or _is_passing(holder, ours):
                 continue
             below[id(holder)] = held
-            words = _words(holder, held, below.get(id(held)))
+            words = _words(holder, held, below)
             if words is not None:
                 return words + _container(tracer, holder, below)
             met.append(holder)
@@ -72,22 +77,24 @@ def _is_passing(holder: Any, ours: list[Any]) -> bool:
     )
 
 
-def _words(holder: Any, held: Any, inside: Any) -> str | None:
-    """What ``holder`` is if it lives on by itself; None if one must look further."""
-    if type(holder) is dict:
+def _words(holder: Any, held: Any, below: dict[int, Any]) -> str | None:
+    """What ``holder`` is if it lives on by itself; None if one must look further.
+
+    A function lives on if it is the one that is being transformed, which is what a
+    ``FlatFunction`` holds; others may have been made, and dropped, meanwhile.
+    """
+    kind, inside = type(holder), below.get(id(held))
+    if kind is dict:
         module = sys.modules.get(str(holder.get("__name__", "")))
         if module is not None and vars(module) is holder:
             return f"the global {_key(holder, held)} of {module.__name__}"
         return None
-    if isinstance(holder, types.FunctionType):
-        if is_own(holder.__code__.co_filename):
-            return None
-        return f"{_cell_name(holder, inside)}the function {holder.__qualname__}"
+    if kind.__name__ == "FlatFunction":
+        return _closure(held, below)
     if isinstance(holder, _TRANSPARENT):
         return None
     if isinstance(holder, type):
         return f"the class {holder.__qualname__}"
-    kind = type(holder)
     if kind.__module__.split(".")[0] in ("covector", "builtins", "types"):
         return None
     attributes = getattr(holder, "__dict__", {})
@@ -109,11 +116,19 @@ def _container(tracer: Tracer, top: Any, below: dict[int, Any]) -> str:
     return f" (in a {kind.__name__})" if named else ""
 
 
-def _cell_name(fun: types.FunctionType, cell: Any) -> str:
-    for name, each in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
-        if each is cell:
-            return f"the closure value {name} of "
-    return ""
+def _closure(held: Any, below: dict[int, Any]) -> str | None:
+    """The closure value of a user's function by which a tracer is held."""
+    while id(held) in below:
+        inside = below[id(held)]
+        is_function = isinstance(held, types.FunctionType)
+        if is_function and not is_own(held.__code__.co_filename):
+            cell, cells = below.get(id(inside)), held.__closure__ or ()
+            names = zip(held.__code__.co_freevars, cells, strict=True)
+            name = next((n for n, each in names if each is cell), None)
+            of = f"the closure value {name} of " if name else ""
+            return f"{of}the function {held.__qualname__}"
+        held = inside
+    return None
 
 
 def _key(space: dict[str, Any], held: Any) -> str:
@@ -122,6 +137,7 @@ def _key(space: dict[str, Any], held: Any) -> str:
 
 _TRANSPARENT = (
     types.CellType,
+    types.FunctionType,
     types.TracebackType,
     types.GeneratorType,
     BaseException,

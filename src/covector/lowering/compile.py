@@ -9,8 +9,6 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from covector import options
 from covector.core import dtypes
 from covector.core.array import ConcreteArray

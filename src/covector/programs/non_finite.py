@@ -161,7 +161,7 @@ def _blame(watch: Watch, jaxpr: Jaxpr, args: Sequence[Any], trail: str) -> str |
     if k is None:
         return None
     atom = jaxpr.outputs[k]
-    while atom in makers:
+    while type(atom) is Var and atom in makers:
         equation = makers[atom]
         operands = read(env, equation.inputs)
         i = watch.first(operands)
@@ -207,7 +207,10 @@ def _shown(x: Any) -> str:
         return str(x.type)
     if values.size <= _SHOWN:
         return f"{x.type} {np.array2string(values, precision=6, separator=', ')}"
-    return f"{x.type} from {np.nanmin(values):.6g} to {np.nanmax(values):.6g}"
+    known = values[~np.isnan(values)] if dtypes.is_inexact(x.type.dtype) else values
+    if not known.size:
+        return f"{x.type}, all nan"
+    return f"{x.type} from {known.min():.6g} to {known.max():.6g}"
 
 
 #: an operation that carries programs, opened: each program that it runs, in order, its

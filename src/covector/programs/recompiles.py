@@ -1,8 +1,9 @@
 """Why a function is compiled again, and the words for it.
 
-What was traced last for each function is remembered: the types and trees of arguments,
-static values, options, what the function said, and the line of the call. When the
-function must be traced once more, the difference is the reason, which
+What each function was traced for, the last few times, is remembered: the types and
+trees of arguments, static values, options, what the function said, and the line of the
+call. When the function must be traced once more, the least difference is the reason,
+which
 ``explain_cache_misses`` logs and ``no_recompile`` raises.
 """
 
@@ -12,7 +13,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from covector import options, tree
@@ -27,8 +28,9 @@ from covector.tree.difference import first_difference
 
 logger = logging.getLogger("covector.jit")
 
-#: functions of which the last tracing is remembered
+#: functions of which the last few tracings are remembered
 _CAPACITY = 1024
+_FEW = 4
 
 
 class Tracing(NamedTuple):
@@ -52,7 +54,7 @@ class _Depth(threading.local):
 
 
 _depth = _Depth()
-_last: OrderedDict[tuple, Tracing] = OrderedDict()
+_last: OrderedDict[tuple, tuple[Tracing, ...]] = OrderedDict()
 
 
 @contextlib.contextmanager
@@ -63,7 +65,7 @@ def tracing(jitted: Any, now: Tracing, called: bool) -> Iterator[Any]:
     program was asked for (``lower``) is not called, so both are never refused.
     """
     key, who = (_origin(jitted.fun), jitted.spec), jitted.who
-    before = _last.get(key)
+    before = _last.get(key, ())
     if called and not _depth.now and not _is_library(key[0]):
         _report(jitted.fun, who, before, now)
     made: list[Jaxpr] = []
@@ -73,7 +75,7 @@ def tracing(jitted: Any, now: Tracing, called: bool) -> Iterator[Any]:
         yield made.append
     finally:
         _depth.now -= 1
-    _last[key] = now
+    _last[key] = (now, *before[: _FEW - 1])
     _last.move_to_end(key)
     if len(_last) > _CAPACITY:
         _last.popitem(last=False)
@@ -94,12 +96,13 @@ def refuse_device(who: str, before: Any, now: Any) -> None:
     )
 
 
-def _report(fun: Any, who: str, before: Tracing | None, now: Tracing) -> None:
-    if before is not None:
-        reasons = "; ".join(_reasons(fun, before, now)[:3])
+def _report(fun: Any, who: str, before: Sequence[Tracing], now: Tracing) -> None:
+    if before:
+        found = [(_reasons(fun, each, now), each) for each in before]
+        reasons, nearest = min(found, key=lambda pair: len(pair[0]))
         _act(
-            f"{who} is compiled again: {reasons}. It was compiled last for the call at "
-            f"{before.line}."
+            f"{who} is compiled again: {'; '.join(reasons[:3])}. It was compiled "
+            f"before for the call at {nearest.line}."
         )
     elif options.current().no_recompile == "strict":
         raise RecompilationError(
@@ -124,12 +127,14 @@ def _act(words: str) -> None:
 def _reasons(fun: Any, before: Tracing, now: Tracing) -> list[str]:
     """What was different when the function was traced last."""
     if before.in_tree != now.in_tree:
-        return [_changed_tree(before.in_tree, now.in_tree)]
-    found = [
-        f"{argument_path(now.in_tree, i)} was {_type(a, b)} and is now {_type(b, a)}"
-        for i, (a, b) in enumerate(zip(before.types, now.types, strict=True))
-        if a is not b
-    ]
+        found = [_changed_tree(before.in_tree, now.in_tree)]
+    else:
+        found = [
+            f"{argument_path(now.in_tree, i)} was {_type(a, b)} and is now "
+            + _type(b, a)
+            for i, (a, b) in enumerate(zip(before.types, now.types, strict=True))
+            if a is not b
+        ]
     found += _changed_statics(fun, before.statics, now.statics)
     if before.options is not now.options:
         found += [
@@ -142,7 +147,7 @@ def _reasons(fun: Any, before: Tracing, now: Tracing) -> list[str]:
         found.append(f"named axes were {dict(before.axes)} and are {dict(now.axes)}")
     if before.said is not None and now.said is not None:
         said = difference(before.said, now.said)
-        found += [said] if said and not found else []
+        found += [said] if said else []
     if not found and now.reason:
         found.append(f"it is another function object, and {now.reason}")
     return found or [
