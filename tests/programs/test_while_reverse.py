@@ -185,6 +185,20 @@ def test_a_thousand_steps(x64_, rtol, checkpoints):
         assert_close(found, wanted, rtol, 1e-30)
 
 
+def test_a_large_weight():
+    """Its cotangent adds up: what it is the product of is not kept."""
+    w = np.random.default_rng(0).normal(size=(256, 256)).astype("f") / 16
+    x = np.ones(256, np.float32)
+
+    def f(loop, w, x):
+        return cnp.sum(loop(70, lambda _, v: cnp.tanh(v @ w), x))
+
+    found = cv.jit(cv.grad(partial(f, looped()), (0, 1)))(w, x)
+    by_scan = lambda n, body, x: lax.fori_loop(0, n, body, x)  # noqa: E731
+    wanted = cv.jit(cv.grad(partial(f, by_scan), (0, 1)))(w, x)
+    assert_close(found, wanted, 1e-4, 1e-6)
+
+
 # -- dtypes ----------------------------------------------------------------------------
 
 

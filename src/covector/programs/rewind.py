@@ -85,7 +85,7 @@ def rewind_loop(
     consts, carry = operands
     linear = tuple([type(a) is Linear for a in (*consts, *carry)])
     given = tuple([ct is not None for ct in cotangents])
-    made = body.memo(transpose_body, len(consts), len(carry), linear, given)
+    made = body.memo(transpose_body, len(consts), len(carry), linear, given, False)
     known = [not m for m in linear[: len(consts)]]
     moving = (*made.consts, *made.carry)
     types = [t.strong() for t in _marked(body.in_types, moving)]

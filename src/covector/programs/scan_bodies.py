@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations
 from covector.ops.arithmetic import add
 from covector.programs.bodies import dependent, jvp_jaxpr, with_zeros
-from covector.programs.scan_products import Product, contracted
+from covector.programs.scan_products import Contracted, Product, contracted
 from covector.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
 from covector.transforms.transpose import transpose_jaxpr
 
@@ -240,12 +240,17 @@ class TransposedBody(NamedTuple):
 
 
 def transpose_body(
-    jaxpr: Jaxpr, num_consts: int, num_carry: int, linear: Marks, given: Marks
+    jaxpr: Jaxpr,
+    num_consts: int,
+    num_carry: int,
+    linear: Marks,
+    given: Marks,
+    stacks: bool = True,
 ) -> TransposedBody:
     """The linear body backwards (memoise on the body).
 
     ``linear`` marks operands of the scan, ``given`` those of its results that have a
-    cotangent.
+    cotangent. A loop that ``stacks`` nothing has no products after it.
     """
     groups = Groups(num_consts, num_carry)
     consts, carry, xs = groups.split(linear)
@@ -272,10 +277,9 @@ def transpose_body(
     )
     known = [[not m for m in group] for group in groups.split(marks)]
     sizes = [sum(group) for group in known]
-    rest = full.inputs[sizes[0] :]
-    start = sizes[1] + sizes[2]
-    stacked = [*rest[:start], *rest[start + sum(moving) :]]
-    made = contracted(full, sum(const_marks), full.inputs[: sizes[0]], stacked)
+    made = Contracted(full, (None,) * sum(const_marks))
+    if stacks:
+        made = _with_products(full, sum(const_marks), sizes, sum(moving))
     running = made.products.count(None)
     return TransposedBody(
         _known_part(jaxpr, known, groups),
@@ -286,6 +290,15 @@ def transpose_body(
         tuple(known[1]),
         made.products,
     )
+
+
+def _with_products(
+    program: Jaxpr, totals: int, known: Sequence[int], moving: int
+) -> Contracted:
+    """The body with what may be found by products after the loop left to those."""
+    steady, rest = program.inputs[: known[0]], program.inputs[known[0] :]
+    start = known[1] + known[2]
+    return contracted(program, totals, steady, [*rest[:start], *rest[start + moving :]])
 
 
 def _accumulating(
