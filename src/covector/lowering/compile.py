@@ -7,6 +7,7 @@ are too large for NumPy. ``SpreadCompiled`` is the same over the devices of a me
 import logging
 import time
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 
 from covector import options
@@ -182,6 +183,7 @@ class Compiled:
         device, types, kept = self.device, self._types, self._kept
         launch, handlers = self.executable.launch, self.executable.handlers
         unflatten = out_tree.unflatten
+        no_host, placements = repeat(None), repeat(committed)
 
         def quick(leaves: list[Any]) -> Any:
             args = captured + leaves if captured else leaves
@@ -193,12 +195,7 @@ class Compiled:
             if donated:
                 for i in donated:
                     leaves[i].forget()
-            return unflatten(
-                [
-                    ConcreteArray(t, None, b, committed)
-                    for t, b in zip(types, outs)  # noqa: B905  one handler per type
-                ]
-            )
+            return unflatten(map(ConcreteArray, types, no_host, outs, placements))
 
         return quick
 
@@ -237,7 +234,7 @@ class SpreadCompiled(Compiled):
             self.executable.handlers,
             self._kept,
         )
-        unflatten = out_tree.unflatten
+        unflatten, no_host = out_tree.unflatten, repeat(None)
 
         def quick(leaves: list[Any]) -> Any:
             args = captured + leaves if captured else leaves
@@ -251,12 +248,7 @@ class SpreadCompiled(Compiled):
             ).consume_with_handlers(handlers)
             for i in donated:
                 leaves[i].forget()
-            return unflatten(
-                [
-                    ConcreteArray(t, None, b, s)
-                    for t, b, s in zip(types, outs, results)  # noqa: B905  as above
-                ]
-            )
+            return unflatten(map(ConcreteArray, types, no_host, outs, results))
 
         return quick
 

@@ -67,9 +67,6 @@ def _install(on: bool) -> None:
         vars(base).pop("process", None)
 
 
-options.Switch(("debug_nans", "debug_infs"), _install)
-
-
 def _checked_process(op: Any, args: Sequence[Any]) -> Sequence[Any]:
     """What the base trace does with an operation, and a look at the results."""
     watch = _watch()
@@ -183,8 +180,8 @@ def _inside(
 ) -> str:
     """The operation that is to blame within one that made bad values of good ones."""
     step = _opened(equation.op)
-    again = step is not None and Effect.LASTS not in equation.op.effects
-    if again and watch.first(operands) is None:
+    again = Effect.LASTS not in equation.op.effects and watch.first(operands) is None
+    if step is not None and again:
         for jaxpr, args, where in step(equation.op, operands):
             if watch.first(call(jaxpr)(*args)) is not None:
                 found = _blame(watch, jaxpr, args, where + trail)
@@ -264,3 +261,5 @@ def _while(op: While, operands: list[Any]) -> Iterator[tuple[Jaxpr, list[Any], s
 
 
 _OPENED: dict[type, Any] = {Cond: _cond, Scan: _scan, While: _while}
+
+options.Switch(("debug_nans", "debug_infs"), _install)
