@@ -91,7 +91,7 @@ class Root(Primitive):
         return tuple(dict.fromkeys([n for p in programs for n in p.memo(named_axes)]))
 
     def differentiate(
-        self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
+        self, parent: Trace, tangent_trace: Any, primals: Any, tangents: Any
     ) -> Any:
         """The guess does not move the root."""
         current.trace = parent
