@@ -337,7 +337,7 @@ def test_the_gradient_of_a_chain_of_checkpointed_layers_takes_less_memory():
     ws = [cv.ShapeDtypeStruct((128, 128), "float32")] * 16
     x = cv.ShapeDtypeStruct((4096, 128), "float32")
     less = temporary_bytes(chain(cv.checkpoint(wide)), ws, x)
-    # Measured: 0.27, for a gradient that takes 1.14 times as long.
+    # Measured: 0.27, for a gradient that takes 1.1 to 1.4 times as long.
     assert less <= 0.75 * temporary_bytes(chain(wide), ws, x)
 
 
