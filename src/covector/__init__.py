@@ -57,7 +57,6 @@ from covector.programs.custom_jvp import custom_jvp
 from covector.programs.custom_vjp import custom_vjp
 from covector.programs.devices import (
     block_until_ready,
-    clear_caches,
     copy_to_host_async,
     default_backend,
     device_get,
@@ -73,6 +72,7 @@ from covector.programs.inspection import (
 )
 from covector.programs.jit import jit
 from covector.programs.names import named_call, named_scope
+from covector.programs.shared import clear_caches
 from covector.runtime.client import (
     Device,
     device_count,

@@ -24,8 +24,7 @@ from covector.errors import ArgumentError
 from covector.lowering.compile import Lowered
 from covector.lowering.places import Place, common_place
 from covector.ops.placement import ShardingConstraint
-from covector.programs import shared
-from covector.runtime import buffers, client, compilation_cache, parts
+from covector.runtime import buffers, client, parts
 
 
 def device_put(
@@ -175,12 +174,6 @@ def default_backend() -> str:
     True
     """
     return client.default_platform()
-
-
-def clear_caches() -> None:
-    """Forget compiled executables; jitted functions compile again when called."""
-    compilation_cache.clear()
-    shared.forget_all()
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:

@@ -15,6 +15,7 @@ from covector.core.jaxpr import Jaxpr
 from covector.lowering.compile import Compiled
 from covector.lowering.places import Meshes
 from covector.programs.shardings import Resolved
+from covector.runtime import compilation_cache
 
 #: programs that are remembered, the most recently used ones
 _CAPACITY = 1024
@@ -76,6 +77,10 @@ def forget(said: Any, spec: Any) -> None:
             _kept.pop(key, None)
 
 
-def forget_all() -> None:
-    """Forget the programs of all functions."""
+def clear_caches() -> None:
+    """Forget compiled executables, and programs that function objects share.
+
+    A function object that is still there keeps its own: ``f.clear_cache()``.
+    """
+    compilation_cache.clear()
     _kept.clear()
