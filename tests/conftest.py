@@ -1,17 +1,11 @@
-"""What every test has: golden files, the checks of programs switched on, and a CPU that
-appears as eight devices.
-"""
+"""What every test has: golden files, and the checks of programs switched on."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from covector import options
-
-# It takes effect when the first array is made. Programs on one device do not notice.
-os.environ.setdefault("COVECTOR_NUM_CPU_DEVICES", "8")
 
 GOLDEN = Path(__file__).parent / "golden"
 

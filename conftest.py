@@ -1,0 +1,6 @@
+"""What tests and examples have in common: a CPU that appears as eight devices."""
+
+import os
+
+# It takes effect when the first array is made. Programs on one device do not notice.
+os.environ.setdefault("COVECTOR_NUM_CPU_DEVICES", "8")
