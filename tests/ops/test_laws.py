@@ -24,8 +24,9 @@ from covector.lowering import hlo, module
 from covector.ops.broadcasting import batched as in_front
 from covector.ops.broadcasting import zeros
 from covector.ops.casting import convert
-from covector.ops.collectives import Collective
+from covector.ops.collectives import Collective, PVary
 from covector.ops.families import Elementwise
+from covector.ops.placement import ShardingConstraint
 from covector.transforms.batch import batch_flat
 from tests.laws import (
     KEY,
@@ -340,11 +341,13 @@ def lowerings(cases: Sequence[Case]) -> list[str]:
 
 def test_every_operation_has_a_case():
     rowed = {type(case.op) for cases in CASES.values() for case in cases}
-    # Collectives need a named axis: test_collectives.py has laws of their own.
+    # Collectives, and the adjoint of one, need a named axis, and constraints a mesh:
+    # test_collectives.py and tests/sharding have laws of their own.
+    elsewhere = (Collective, PVary, ShardingConstraint)
     missing = [
         f"{op.__module__}.{op.__name__}"
         for op in operations()
-        if op not in rowed and not issubclass(op, Collective)
+        if op not in rowed and not issubclass(op, elsewhere)
     ]
     assert not missing, f"add rows to tests/ops/cases for {', '.join(sorted(missing))}"
 
