@@ -35,11 +35,12 @@ from covector.configuration import (
     threefry_partitionable,
     warn_batched_cond,
 )
-from covector.core.array import Shard
 from covector.core.array_like import Array, link
 from covector.core.convert import ShapeDtypeStruct
 from covector.core.dtypes import float0
-from covector.core.sharding.mesh import make_mesh, set_mesh
+from covector.core.sharding.in_force import set_mesh
+from covector.core.sharding.making import make_mesh
+from covector.core.sharding.shard import Shard
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec as P
 from covector.core.trace import install_base
@@ -60,7 +61,6 @@ from covector.programs.devices import (
     copy_to_host_async,
     default_backend,
     device_get,
-    device_put,
     live_arrays,
 )
 from covector.programs.inspection import (
@@ -72,6 +72,7 @@ from covector.programs.inspection import (
 )
 from covector.programs.jit import jit
 from covector.programs.names import named_call, named_scope
+from covector.programs.placing import device_put
 from covector.programs.shared import clear_caches
 from covector.runtime.client import (
     Device,

@@ -8,17 +8,15 @@
 (4, 2)
 """
 
-from covector.core.sharding.mesh import (
-    AbstractMesh,
-    AxisType,
-    Mesh,
+from covector.core.sharding.in_force import (
     get_abstract_mesh,
     get_mesh,
-    make_mesh,
     set_mesh,
     use_abstract_mesh,
     use_mesh,
 )
+from covector.core.sharding.making import make_mesh
+from covector.core.sharding.mesh import AbstractMesh, AxisType, Mesh
 from covector.core.sharding.shardings import (
     NamedSharding,
     Sharding,

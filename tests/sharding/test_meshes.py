@@ -8,7 +8,8 @@ import pytest
 
 import covector as cv
 from covector import P, options
-from covector.core.sharding.shardings import Tiles, with_tiles
+from covector.core.sharding.finding import with_tiles
+from covector.core.sharding.shardings import Tiles
 from covector.core.sharding.spec import AxisPart
 from covector.errors import DeviceError, SettingError, ShardingError
 from covector.experimental.mesh_utils import create_device_mesh

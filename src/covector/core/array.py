@@ -10,8 +10,7 @@ work on ``buffer``. Which of the two an array holds is invisible from outside.
 the array may go anywhere. Only an array with a placement can be over several devices.
 """
 
-from collections import Counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.sharding import moving
 from covector.core.sharding.resolving import as_sharding
+from covector.core.sharding.shard import Shard, numbered
 from covector.core.sharding.shardings import Sharding, SingleDeviceSharding
 from covector.core.types import ArrayType
 from covector.errors import AxisError, DeletedArrayError, DLPackError
@@ -333,12 +333,7 @@ class ConcreteArray(Array):
             ]
         else:
             data = [self]
-        seen: Counter[str] = Counter()
-        shards = []
-        for (device, index), part in zip(indices.items(), data, strict=True):
-            shards.append(Shard(device, index, seen[str(index)], part))
-            seen[str(index)] += 1
-        return shards
+        return numbered(indices, data)
 
     @property
     def global_shards(self) -> "list[Shard]":
@@ -384,15 +379,6 @@ class ConcreteArray(Array):
             values = values.astype(np.float32)
         shown = np.array2string(values, separator=", ", prefix="Array(", threshold=200)
         return f"Array({shown}, {self.type}{', weak' if self.type.weak else ''})"
-
-
-class Shard(NamedTuple):
-    """A part of an array: the device that holds it, and which elements it has."""
-
-    device: Any
-    index: tuple[slice, ...]
-    replica_id: int
-    data: ConcreteArray
 
 
 def _unpickle(type: ArrayType, values: np.ndarray) -> ConcreteArray:

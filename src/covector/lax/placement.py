@@ -8,7 +8,7 @@ from covector.core.convert import as_array
 from covector.core.sharding.resolving import as_sharding
 from covector.core.sharding.shardings import NamedSharding
 from covector.ops.placement import ShardingConstraint
-from covector.programs.devices import device_put
+from covector.programs.placing import device_put
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:

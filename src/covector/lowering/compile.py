@@ -16,8 +16,14 @@ from covector.core.array import ConcreteArray
 from covector.core.effects import Effect
 from covector.core.jaxpr import Equation, Jaxpr, Var, used_inputs
 from covector.core.primitive import Primitive
+from covector.core.sharding.finding import with_tiles
 from covector.core.sharding.mesh import Mesh
-from covector.core.sharding.shardings import NamedSharding, Tiles, with_tiles
+from covector.core.sharding.shardings import (
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+    Tiles,
+)
 from covector.core.types import ArrayType, show_types
 from covector.errors import DeviceError
 from covector.lowering import hlo, module, tokens
@@ -156,6 +162,9 @@ class Compiled:
         self.device = lowered.devices[0]
         self._run = made.execute
         self._types = lowered.jaxpr.out_types
+        one = SingleDeviceSharding(self.device)
+        #: where results will be
+        self.out_shardings: list[Sharding] = [one] * len(self._types)
         #: positions of the arguments that are passed on; None for all of them
         everything = len(lowered.kept) == len(lowered.jaxpr.inputs)
         self._kept = None if everything else lowered.kept
@@ -210,7 +219,7 @@ class SpreadCompiled(Compiled):
         #: how arguments have to be divided (the compiler may have found that one cannot
         #: be divided as asked), and how results are
         self.in_shardings = _named(mesh, made.divided_arguments(kept), asked)
-        self.out_shardings = _named(mesh, made.divided_results(), lowered.results)
+        self.out_shardings = [*_named(mesh, made.divided_results(), lowered.results)]
 
     def __call__(
         self, args: Sequence[ConcreteArray], committed: Any = None

@@ -41,7 +41,7 @@ class EvalTrace(Trace):
     name = "evaluation"
 
     # Every operation comes this way: taken apart, it would cost a tenth more.
-    def process(  # noqa: C901
+    def process(  # noqa: C901, PLR0912
         self, op: Primitive, args: Sequence[Any]
     ) -> Sequence[Any]:
         types, hosts, committed = [], [], None

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, TypeAlias
 from covector import options
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Jaxpr
+from covector.core.sharding.finding import with_tiles
 from covector.core.sharding.mesh import AbstractMesh, Mesh
 from covector.core.sharding.shardings import (
     NamedSharding,
     Sharding,
     Tiles,
-    with_tiles,
 )
 from covector.core.sharding.spec import PartitionSpec
 from covector.errors import DeviceMismatch, ShardingError

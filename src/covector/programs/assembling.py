@@ -18,7 +18,7 @@ from covector.core.sharding.resolving import as_sharding
 from covector.core.sharding.shardings import Sharding
 from covector.core.types import ArrayType, show_types
 from covector.errors import ShardingError, TypeMismatch
-from covector.programs.devices import device_put
+from covector.programs.placing import device_put
 from covector.runtime import parts
 
 Shape = tuple[int, ...]
@@ -72,7 +72,8 @@ def _part(data: Any, dtype: Any) -> np.ndarray:
     values = np.asarray(array.host())  # type: ignore[attr-defined]
     if dtype is None:
         return values
-    return np.asarray(from_numpy(values.astype(dtypes.as_dtype(dtype))).host())
+    wanted: Any = dtypes.as_dtype(dtype)
+    return np.asarray(from_numpy(values.astype(wanted)).host())
 
 
 def _whole(shape: Shape, place: Sharding, values: Sequence[Any]) -> ConcreteArray:

@@ -1,6 +1,5 @@
 """Where arrays live: putting them on devices, getting them back, waiting for them."""
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -8,128 +7,15 @@ import numpy as np
 from covector import tree
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
-from covector.core.convert import as_array
-from covector.core.jaxpr import Jaxpr, Var
+from covector.core.sharding.finding import with_tiles
 from covector.core.sharding.mesh import Mesh
-from covector.core.sharding.resolving import as_sharding
 from covector.core.sharding.shardings import (
-    NamedSharding,
     Sharding,
     Tiles,
-    with_tiles,
 )
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
-from covector.errors import ArgumentError
-from covector.lowering.compile import Lowered
-from covector.lowering.places import Place, common_place
-from covector.ops.placement import ShardingConstraint
 from covector.runtime import buffers, client, parts
-
-
-def device_put(
-    x: Any,
-    device: Any = None,
-    *,
-    src: Any = None,
-    donate: bool = False,
-    may_alias: bool | None = None,
-) -> Any:
-    """``x``, an array or a tree of them, on a device, or divided over several.
-
-    Args:
-      device: a device, a ``Sharding``, or a ``PartitionSpec`` for the mesh in force; or
-        a tree of these, each for what is below the same place of ``x``. None leaves
-        arrays where they are, and free to move.
-      donate: the arrays given up may be freed.
-      may_alias: False makes a copy also of what is there already.
-
-    Traced arrays are put where a sharding says when the program runs; a device says
-    nothing to them, for that is decided where the program is called.
-
-    Raises:
-      DeviceError: ``device`` is none of these.
-      ShardingError: an array cannot be divided like this.
-      TreeMismatch: the tree of places does not fit that of arrays.
-
-    >>> import covector as cv
-    >>> device_put({"w": 1.0}, cv.devices()[0])["w"].committed
-    True
-    """
-    if donate and may_alias:
-        raise ArgumentError(
-            "device_put got donate=True and may_alias=True: an array that is given up "
-            "cannot stay in use under another name. Pass one of them."
-        )
-    leaves, treedef = tree.flatten(x)
-    places = tree.flatten_prefix(device, x, "device_put device", of="x")
-    put = [
-        _put(leaf, place, donate, may_alias)
-        for leaf, place in zip(leaves, places, strict=True)
-    ]
-    return treedef.unflatten(put)
-
-
-def _put(leaf: Any, place: Any, donate: bool, may_alias: bool | None) -> Any:
-    array = leaf if isinstance(leaf, Array) else as_array(leaf, "device_put")
-    if place is None:
-        return array.copy() if may_alias is False else array
-    sharding = as_sharding(place, "device_put")
-    if isinstance(array, Tracer):
-        if isinstance(sharding, NamedSharding):
-            return ShardingConstraint(sharding)(array)
-        return array
-    assert isinstance(array, ConcreteArray), "an array is traced or concrete"
-    moved = array.to_device(sharding) if may_alias is False else _there(array, sharding)
-    if donate and moved._buffer is not array._buffer:
-        array.forget()
-    return moved
-
-
-def _there(array: ConcreteArray, sharding: Sharding) -> ConcreteArray:
-    """The array where ``sharding`` says, without a copy if it is there already."""
-    target = sharding.single
-    if target is None or array.is_spread:
-        if _moves_between_accelerators(array, sharding):
-            return resharded(array, sharding)  # type: ignore[arg-type]
-        buffer = array.buffer_over(sharding)
-        return ConcreteArray(array.type, None, buffer, sharding)
-    sharding.shard_shape(array.shape)
-    if array._buffer is None:
-        return array.to_device(sharding)
-    return ConcreteArray(array.type, None, array.buffer(target), sharding)
-
-
-def _moves_between_accelerators(array: ConcreteArray, sharding: Sharding) -> bool:
-    return (
-        array.is_spread
-        and array.platform() != "cpu"
-        and isinstance(sharding, NamedSharding)
-        and array.sharding.memory_kind == sharding.memory_kind
-        and array.sharding.device_set == sharding.device_set
-        and not array.sharding.is_equivalent_to(sharding, array.ndim)
-    )
-
-
-def resharded(array: ConcreteArray, sharding: NamedSharding) -> ConcreteArray:
-    """The array divided otherwise over the same devices, by a compiled program: what
-    moves goes directly from device to device.
-    """
-    sharding.shard_shape(array.shape)
-    program = _identity(array.type)
-    place, _ = common_place([array], "device_put", (sharding.mesh,))
-    (moved,) = program.memo(_compile_resharding, place, sharding)([array])
-    return moved
-
-
-@functools.lru_cache(256)
-def _identity(type: ArrayType) -> Jaxpr:
-    x = Var(type)
-    return Jaxpr([x], [], [x], "reshard")
-
-
-def _compile_resharding(jaxpr: Jaxpr, place: Place, sharding: NamedSharding) -> Any:
-    return Lowered(jaxpr, "reshard", place, results=(sharding,)).compile()
 
 
 def device_get(x: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 from covector import tree
 from covector.core.flat import FlatFunction, argument_path, arrays, who_of
-from covector.core.sharding.mesh import get_mesh
+from covector.core.sharding.in_force import get_mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.staging import StagedTracer

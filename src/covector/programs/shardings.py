@@ -19,7 +19,7 @@ from covector.core.types import ArrayType
 from covector.errors import DeviceMismatch, ShardingError
 from covector.lowering.places import Meshes, Place, Spread, on_mesh
 from covector.ops.placement import ShardingConstraint
-from covector.programs.devices import device_put
+from covector.programs.placing import device_put
 
 PerLeaf = tuple[Sharding | None, ...]
 
@@ -61,7 +61,9 @@ class Resolved(NamedTuple):
             found.append(ConcreteArray(x.type, None, None, place or sharding))
         return found
 
-    def results(self, types: Sequence[ArrayType], place: Place) -> PerLeaf:
+    def results(
+        self, types: Sequence[ArrayType], place: Place
+    ) -> tuple[NamedSharding | None, ...]:
         """What the compiler is asked for: results over the mesh of the program."""
         if not self.outs or not isinstance(place, Spread):
             return ()

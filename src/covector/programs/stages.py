@@ -230,12 +230,7 @@ class Compiled:
     @property
     def output_shardings(self) -> Any:
         """Where results will be: the tree of the result, of shardings."""
-        place = self._traced.place
-        count = len(self._traced.jaxpr.outputs)
-        if isinstance(place, Spread):
-            found = list(self._compiled.out_shardings)
-        else:
-            found = [SingleDeviceSharding(place)] * count
+        found = list(self._compiled.out_shardings)
         for i, asked in enumerate(self._traced.shardings.outs):
             found[i] = found[i] if asked is None else asked
         return self._traced.out_tree.unflatten(found)

@@ -4,9 +4,7 @@
                                         4 5 6 7
 
 Meshes are interned: equal ones are one object. ``AbstractMesh`` has sizes and names but
-no devices. A mesh is put in force for a thread by ``with set_mesh(mesh):``; specs
-without a mesh (``P('x')``) then mean that one. It is part of ``Options``, and so of
-every key.
+no devices.
 """
 
 import enum
@@ -60,7 +58,7 @@ def _axis_types(types: Any, names: tuple[Any, ...]) -> tuple[AxisType, ...]:
     return types
 
 
-class _Grid:
+class Axes:
     """What meshes with and without devices have in common: axes."""
 
     __slots__ = ()
@@ -132,7 +130,7 @@ class _Grid:
 _interned: dict[tuple, Any] = {}
 
 
-class AbstractMesh(_Grid):
+class AbstractMesh(Axes):
     """Names and sizes of axes, without devices.
 
     >>> AbstractMesh((2, 4), ("x", "y")).shape["y"]
@@ -147,7 +145,7 @@ class AbstractMesh(_Grid):
         axis_names: Sequence[Any],
         axis_types: Any = None,
     ) -> "AbstractMesh":
-        sizes, names = tuple(map(int, axis_sizes)), _names(axis_names)
+        sizes, names = tuple(map(int, axis_sizes)), axis_tuple(axis_names)
         if len(sizes) != len(names):
             raise ShardingError(
                 f"AbstractMesh needs one name for each size, but got the sizes {sizes} "
@@ -173,11 +171,12 @@ class AbstractMesh(_Grid):
         return self._shown()
 
 
-def _names(axis_names: Any) -> tuple[Any, ...]:
+def axis_tuple(axis_names: Any) -> tuple[Any, ...]:
+    """Names of axes as a tuple; a string is one name."""
     return (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
 
 
-class Mesh(_Grid):
+class Mesh(Axes):
     """Devices in a grid with named axes.
 
     Args:
@@ -200,7 +199,7 @@ class Mesh(_Grid):
 
     def __new__(cls, devices: Any, axis_names: Any, axis_types: Any = None) -> "Mesh":
         grid = np.array(devices, dtype=object)
-        names = _names(axis_names)
+        names = axis_tuple(axis_names)
         if grid.ndim != len(names):
             raise ShardingError(
                 f"Mesh needs one name for each axis of its devices, but got devices of "
@@ -315,128 +314,3 @@ HOW_TO_GET_DEVICES = (
     "environment, or config.update('num_cpu_devices', 8) before the first array is "
     "made."
 )
-
-
-def create_device_mesh(
-    mesh_shape: Sequence[int],
-    devices: Sequence[Any] | None = None,
-    *,
-    contiguous_submeshes: bool = False,
-    allow_split_physical_axes: bool = False,
-) -> np.ndarray:
-    """Devices in a grid of this shape, for ``Mesh``.
-
-    Devices are taken in their order: CPUs and the GPUs of one host are all equally near
-    to each other. The two switches are for machines whose devices are not.
-
-    Raises:
-      ShardingError: there are not as many devices as the grid has places.
-
-    >>> create_device_mesh((1, 1)).shape
-    (1, 1)
-    """
-    shape = tuple(map(int, mesh_shape))
-    chosen = list(client.devices() if devices is None else devices)
-    if math.prod(shape) != len(chosen):
-        raise ShardingError(
-            f"create_device_mesh needs {math.prod(shape)} devices for the shape "
-            f"{shape}, but got {len(chosen)}. {HOW_TO_GET_DEVICES}"
-        )
-    grid = np.empty(len(chosen), object)
-    grid[:] = chosen
-    return grid.reshape(shape)
-
-
-def make_mesh(
-    axis_shapes: Sequence[int],
-    axis_names: Sequence[Any],
-    axis_types: Any = None,
-    *,
-    devices: Sequence[Any] | None = None,
-) -> Mesh:
-    """A mesh of this shape, of the first devices of the default platform.
-
-    Args:
-      devices: those to take instead.
-
-    Raises:
-      ShardingError: there are too few devices, or names and sizes do not fit.
-
-    >>> make_mesh((1,), ("data",)).size
-    1
-    """
-    shape, names = tuple(map(int, axis_shapes)), _names(axis_names)
-    if len(shape) != len(names):
-        raise ShardingError(
-            f"make_mesh needs one name for each size, but got the sizes {shape} and "
-            f"the names {names}."
-        )
-    if any(n < 1 for n in shape):
-        raise ShardingError(
-            f"make_mesh needs positive sizes, but got {shape} for the axes {names}."
-        )
-    chosen = list(client.devices() if devices is None else devices)
-    count = math.prod(shape)
-    if count > len(chosen):
-        raise ShardingError(
-            f"make_mesh needs {count} devices for the shape {shape}, but there are "
-            f"{len(chosen)}. {HOW_TO_GET_DEVICES}"
-        )
-    return Mesh(create_device_mesh(shape, chosen[:count]), names, axis_types)
-
-
-# -- the mesh in force -----------------------------------------------------------------
-
-
-def get_mesh() -> Mesh:
-    """The mesh in force on this thread; an empty one where there is none.
-
-    >>> get_mesh().empty
-    True
-    """
-    found = options.current().mesh
-    return found if isinstance(found, Mesh) else EMPTY
-
-
-def get_abstract_mesh() -> AbstractMesh:
-    """The axes of the mesh in force, without devices; none where there is none.
-
-    >>> get_abstract_mesh().axis_names
-    ()
-    """
-    found = options.current().mesh
-    return (EMPTY if found is None else found).abstract_mesh
-
-
-class set_mesh:
-    """Put a mesh in force: ``set_mesh(mesh)`` from now on, ``with set_mesh(mesh):`` for
-    a block; on this thread.
-
-    Specs without a mesh then mean this one. None means no mesh.
-
-    >>> import covector as cv
-    >>> with cv.set_mesh(cv.make_mesh((1,), ("x",))) as mesh:
-    ...     cv.sharding.get_mesh() is mesh
-    True
-    """
-
-    def __init__(self, mesh: Any) -> None:
-        if mesh is not None and not isinstance(mesh, _Grid):
-            raise ShardingError(
-                f"set_mesh needs a Mesh, such as make_mesh gives, but got {mesh!r} of "
-                f"type {type(mesh).__name__}."
-            )
-        self.mesh = mesh
-        options.push(mesh=None if mesh is None or mesh.empty else mesh)
-
-    def __enter__(self) -> Any:
-        return self.mesh
-
-    def __exit__(self, *_: object) -> None:
-        options.pop()
-
-
-#: the same, as older programs call it
-use_mesh = set_mesh
-#: the same, for a mesh without devices
-use_abstract_mesh = set_mesh

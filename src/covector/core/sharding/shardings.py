@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covector.core.sharding.mesh import AbstractMesh, Mesh
+from covector.core.sharding.numbering import position, sizes
 from covector.core.sharding.spec import AxisPart, PartitionSpec
 from covector.errors import ShardingError
 from covector.runtime import client, parts
@@ -289,7 +290,7 @@ class NamedSharding(Sharding):
 
     @property
     def is_fully_replicated(self) -> bool:
-        return math.prod(_sizes(self.mesh, self.spec.names())) == 1
+        return math.prod(sizes(self.mesh, self.spec.names())) == 1
 
     @property
     def num_devices(self) -> int:
@@ -322,8 +323,8 @@ class NamedSharding(Sharding):
 
     def _work_out(self, ndim: int) -> Tiles:
         axes = [self.spec.axes(dim) for dim in range(ndim)]
-        counts = tuple([math.prod(_sizes(self.mesh, names)) for names in axes])
-        columns = [_position(self.mesh, names) for names in axes]
+        counts = tuple([math.prod(sizes(self.mesh, names)) for names in axes])
+        columns = [position(self.mesh, names) for names in axes]
         rows = np.stack(columns, 1) if columns else np.zeros((self.mesh.size, 0), int)
         return Tiles(counts, tuple(map(tuple, rows.tolist())))
 
@@ -374,76 +375,3 @@ def _check(mesh: Any, spec: Any) -> None:
                 f"{spec} names the axis {name!r} twice. An axis of the mesh can divide "
                 "one axis of an array only."
             )
-
-
-# -- axes of meshes, in numbers --------------------------------------------------------
-
-
-def _sizes(mesh: Mesh | AbstractMesh, names: Any) -> list[int]:
-    shape = mesh.shape
-    return [n.size if isinstance(n, AxisPart) else shape[n] for n in names]
-
-
-def _coordinate(mesh: Mesh | AbstractMesh, name: Any) -> np.ndarray:
-    """Where each device is along an axis of the mesh, or a part of one."""
-    axis = name.axis if isinstance(name, AxisPart) else name
-    number = mesh.axis_names.index(axis)
-    along = np.indices(mesh.axis_sizes)[number].ravel()
-    if isinstance(name, AxisPart):
-        behind = mesh.axis_sizes[number] // (name.before * name.size)
-        return along // behind % name.size
-    return along
-
-
-def _position(mesh: Mesh | AbstractMesh, names: Any) -> np.ndarray:
-    """Where each device is along several axes, the last one running fastest."""
-    position = np.zeros(mesh.size, int)
-    for name, size in zip(names, _sizes(mesh, names), strict=True):
-        position = position * size + _coordinate(mesh, name)
-    return position
-
-
-def with_tiles(mesh: Mesh, tiles: Tiles) -> NamedSharding | None:
-    """The sharding over ``mesh`` that divides arrays like this; None if no spec does.
-
-    ``tiles.places`` are in the order of the mesh's devices.
-    """
-    entries: list[Any] = []
-    for dim, count in enumerate(tiles.counts):
-        wanted = np.array([place[dim] for place in tiles.places])
-        names = _names_for(mesh, wanted, count)
-        if names is None:
-            return None
-        entries.append(names)
-    while entries and not entries[-1]:
-        entries.pop()
-    return NamedSharding(mesh, PartitionSpec(*entries))
-
-
-def _names_for(mesh: Mesh, wanted: np.ndarray, count: int) -> tuple[Any, ...] | None:
-    """The axes that number devices like this: found from the last one, the largest
-    candidates first, so that whole axes come out whole.
-    """
-    if count == 1:
-        return () if not wanted.any() else None
-    for name, size in _candidates(mesh):
-        if size > 1 and count % size == 0:
-            last = _coordinate(mesh, name)
-            if np.array_equal(wanted % size, last):
-                before = _names_for(mesh, wanted // size, count // size)
-                if before is not None and name not in before:
-                    return (*before, name)
-    return None
-
-
-def _candidates(mesh: Mesh) -> list[tuple[Any, int]]:
-    """The axes of the mesh, then parts of them, large ones first."""
-    found: list[tuple[Any, int]] = list(mesh.shape_tuple)
-    parts_of = [
-        (AxisPart(name, before, size), size)
-        for name, whole in mesh.shape_tuple
-        for size in range(2, whole)
-        for before in range(1, whole // size + 1)
-        if whole % (before * size) == 0
-    ]
-    return found + sorted(parts_of, key=lambda pair: -pair[1])

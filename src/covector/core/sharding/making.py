@@ -1,0 +1,79 @@
+"""Meshes made of the devices that there are."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from covector.core.sharding.mesh import HOW_TO_GET_DEVICES, Mesh, axis_tuple
+from covector.errors import ShardingError
+from covector.runtime import client
+
+
+def create_device_mesh(
+    mesh_shape: Sequence[int],
+    devices: Sequence[Any] | None = None,
+    *,
+    contiguous_submeshes: bool = False,
+    allow_split_physical_axes: bool = False,
+) -> np.ndarray:
+    """Devices in a grid of this shape, for ``Mesh``.
+
+    Devices are taken in their order: CPUs and the GPUs of one host are all equally near
+    to each other. The two switches are for machines whose devices are not.
+
+    Raises:
+      ShardingError: there are not as many devices as the grid has places.
+
+    >>> create_device_mesh((1, 1)).shape
+    (1, 1)
+    """
+    shape = tuple(map(int, mesh_shape))
+    chosen = list(client.devices() if devices is None else devices)
+    if math.prod(shape) != len(chosen):
+        raise ShardingError(
+            f"create_device_mesh needs {math.prod(shape)} devices for the shape "
+            f"{shape}, but got {len(chosen)}. {HOW_TO_GET_DEVICES}"
+        )
+    grid = np.empty(len(chosen), object)
+    grid[:] = chosen
+    return grid.reshape(shape)
+
+
+def make_mesh(
+    axis_shapes: Sequence[int],
+    axis_names: Sequence[Any],
+    axis_types: Any = None,
+    *,
+    devices: Sequence[Any] | None = None,
+) -> Mesh:
+    """A mesh of this shape, of the first devices of the default platform.
+
+    Args:
+      devices: those to take instead.
+
+    Raises:
+      ShardingError: there are too few devices, or names and sizes do not fit.
+
+    >>> make_mesh((1,), ("data",)).size
+    1
+    """
+    shape, names = tuple(map(int, axis_shapes)), axis_tuple(axis_names)
+    if len(shape) != len(names):
+        raise ShardingError(
+            f"make_mesh needs one name for each size, but got the sizes {shape} and "
+            f"the names {names}."
+        )
+    if any(n < 1 for n in shape):
+        raise ShardingError(
+            f"make_mesh needs positive sizes, but got {shape} for the axes {names}."
+        )
+    chosen = list(client.devices() if devices is None else devices)
+    count = math.prod(shape)
+    if count > len(chosen):
+        raise ShardingError(
+            f"make_mesh needs {count} devices for the shape {shape}, but there are "
+            f"{len(chosen)}. {HOW_TO_GET_DEVICES}"
+        )
+    return Mesh(create_device_mesh(shape, chosen[:count]), names, axis_types)

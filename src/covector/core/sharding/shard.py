@@ -1,0 +1,28 @@
+"""``Shard``: a part of an array, with where it is."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from covector.core.sharding.shardings import Index
+
+
+class Shard(NamedTuple):
+    """A part of an array: the device that holds it, which elements it has, and how many
+    devices before this one hold the same.
+    """
+
+    device: Any
+    index: Index
+    replica_id: int
+    data: Any
+
+
+def numbered(indices: Mapping[Any, Index], data: Sequence[Any]) -> list[Shard]:
+    """The parts that devices hold, replicas numbered."""
+    seen: Counter[str] = Counter()
+    shards = []
+    for (device, index), part in zip(indices.items(), data, strict=True):
+        shards.append(Shard(device, index, seen[str(index)], part))
+        seen[str(index)] += 1
+    return shards
