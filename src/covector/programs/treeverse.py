@@ -51,7 +51,8 @@ def visit_backwards(
 
     State k + 1 is ``advance(k, state k)``, from ``start``, which is state 0.
     """
-    one, size = _int(1), len(start)
+    climb = _Climb(loop, snapshots, advance)
+    size, one = len(start), _int(1)
 
     def turn(left: Any, top: Any, places: Any, *rest: Any) -> Values:
         last = sub(left, one)
@@ -60,38 +61,46 @@ def visit_backwards(
         after = visit(last, state, [*rest[size:]])
         return [last, sub(top, one), places, *stacks, *after]
 
-    def climb(last: Any, *stack: Any) -> Values:
-        return loop(
+    zero = _int(0)
+    places, *stacks = [_stack(x, snapshots + 1) for x in (zero, *start)]
+    carry = (count, zero, places, *stacks, *found)
+    return loop(lambda left, *_: gt(left, zero), turn, *carry)[3 + size :]
+
+
+class _Climb:
+    """The way up, from the top of a stack to a state that becomes its top.
+
+    The stack is the number of its top, the places of its states in the order of the
+    loop, and the states: an array for each part of one.
+    """
+
+    def __init__(
+        self, loop: Loop, snapshots: int, advance: Callable[[Any, Values], Values]
+    ) -> None:
+        self.loop, self.snapshots, self.advance = loop, snapshots, advance
+
+    def __call__(self, last: Any, *stack: Any) -> Values:
+        return self.loop(
             lambda top, places, *_: lt(_read(places, top), last),
-            lambda top, places, *stacks: rise(last, top, places, stacks),
+            lambda top, places, *stacks: self.rise(last, top, places, stacks),
             *stack,
         )
 
-    def rise(last: Any, top: Any, places: Any, stacks: Sequence[Any]) -> Values:
-        place = _read(places, top)
+    def rise(self, last: Any, top: Any, places: Any, stacks: Sequence[Any]) -> Values:
+        """As far as the next state that is kept."""
+        one, place = _int(1), _read(places, top)
         length = sub(add(last, one), place)
-        end = add(place, stride(loop, length, sub(_int(snapshots), top)))
-        _, *state = loop(
+        free = sub(_int(self.snapshots), top)
+        end = add(place, stride(self.loop, length, free))
+        _, *state = self.loop(
             lambda k, *_: lt(k, end),
-            lambda k, *state: [add(k, one), *advance(k, [*state])],
+            lambda k, *state: [add(k, one), *self.advance(k, [*state])],
             place,
             *[_read(s, top) for s in stacks],
         )
         above = add(top, one)
         pairs = zip(stacks, state, strict=True)
         return [above, _write(places, end, above), *[_write(*p, above) for p in pairs]]
-
-    places, *stacks = [_stack(x, snapshots + 1) for x in (_int(0), *start)]
-    outs = loop(
-        lambda left, *_: gt(left, _int(0)),
-        turn,
-        count,
-        _int(0),
-        places,
-        *stacks,
-        *found,
-    )
-    return outs[3 + size :]
 
 
 def stride(loop: Loop, length: Any, free: Any) -> Any:
