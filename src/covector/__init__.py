@@ -38,18 +38,11 @@ from covector.configuration import (
 from covector.core.array_like import Array, link
 from covector.core.convert import ShapeDtypeStruct
 from covector.core.dtypes import float0
-from covector.core.sharding.in_force import set_mesh
-from covector.core.sharding.making import make_mesh
 from covector.core.sharding.shard import Shard
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec as P
 from covector.core.trace import install_base
 from covector.lowering.evaluate import base
-from covector.programs.assembling import (
-    make_array_from_callback,
-    make_array_from_process_local_data,
-    make_array_from_single_device_arrays,
-)
 from covector.programs.checkpoint import checkpoint
 from covector.programs.checkpoint import checkpoint as remat
 from covector.programs.checkpoint_policies import checkpoint_policies
@@ -106,12 +99,20 @@ if TYPE_CHECKING:
         lax,
         nn,
         random,
+        sharding,
         stages,
         test_util,
     )
     from covector.analysis.rules import check_rule
+    from covector.core.sharding.in_force import set_mesh
+    from covector.core.sharding.making import make_mesh
     from covector.debug.progress import progress
     from covector.environment import print_environment_info
+    from covector.programs.assembling import (
+        make_array_from_callback,
+        make_array_from_process_local_data,
+        make_array_from_single_device_arrays,
+    )
     from covector.programs.callback import effects_barrier, pure_callback
     from covector.programs.sharded_function import shard_map
 
@@ -145,9 +146,14 @@ _MODULES = frozenset(
 _FUNCTIONS = {
     "check_rule": "analysis.rules",
     "effects_barrier": "programs.callback",
+    "make_array_from_callback": "programs.assembling",
+    "make_array_from_process_local_data": "programs.assembling",
+    "make_array_from_single_device_arrays": "programs.assembling",
+    "make_mesh": "core.sharding.making",
     "print_environment_info": "environment",
     "progress": "debug.progress",
     "pure_callback": "programs.callback",
+    "set_mesh": "core.sharding.in_force",
     "shard_map": "programs.sharded_function",
 }
 
