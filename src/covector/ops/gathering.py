@@ -22,6 +22,7 @@ from covector.ops.broadcasting import BroadcastInDim, batched, zeros
 from covector.ops.extrema import clamp
 from covector.ops.selection import where
 from covector.ops.slicing import MOVING_LIMIT, insert
+from covector.ops.transposing import Reshape
 from covector.ops.window_layout import Layout
 from covector.ops.windows import (
     GatherDimensionNumbers,
@@ -285,6 +286,8 @@ class Scattering(Primitive):
         source, kind, _ = ctx.in_types
         if kind.dtype.itemsize < 4 or self.mode is CLIP:
             return ctx.through(self.dropping, x, indices, updates)
+        if not source.ndim:
+            return ctx.through(self.into_scalar, x, indices, updates)
         d = self.dimension_numbers
         numbers = (
             f"#stablehlo.scatter<update_window_dims = {list(d.update_window_dims)}, "
@@ -316,6 +319,16 @@ class Scattering(Primitive):
             last = last_starts(indices.type, axes, sizes, x.type)
             indices = clamp(scalar(0, indices.type.dtype), indices, last)
         return [self.replace(mode=FILL_OR_DROP)(x, indices, updates)]
+
+    def into_scalar(self, x: Any, indices: Any, updates: Any) -> Sequence[Any]:
+        """Updates of a scalar as those of an array of one element: XLA's own way for
+        no axes fails where it is fused with others.
+        """
+        places = zeros(indices.type.with_shape((*indices.type.shape[:-1], 1)))
+        numbers = ScatterDimensionNumbers((), (0,), (0,))
+        one = self.replace(dimension_numbers=numbers)
+        x = BroadcastInDim((1,), ())(x)
+        return [Reshape(())(one(x, places, updates))]
 
 
 class Combining(Scattering):
