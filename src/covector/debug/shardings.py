@@ -113,6 +113,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) 
             "will be decided when the program is compiled. Return it and look at the "
             "result, or at jit(f).lower(...).compile().output_shardings."
         )
+    assert isinstance(array, ConcreteArray), "an array is traced or concrete"
     callback(array.sharding)
 
 

@@ -244,6 +244,14 @@ class SpreadCompiled(Compiled):
             self._kept,
         )
         unflatten, no_host = out_tree.unflatten, repeat(None)
+        # What the program closes over is put where it is needed once, not each time.
+        places = dict(zip(kept or range(len(shardings)), shardings, strict=True))
+        captured = [
+            ConcreteArray(x.type, None, x.buffer_over(places[k]), places[k])
+            if k in places
+            else x
+            for k, x in enumerate(captured)
+        ]
 
         def quick(leaves: list[Any]) -> Any:
             args = captured + leaves if captured else leaves

@@ -5,6 +5,7 @@ holds the mesh and, for each operand, how it is divided. It follows from where t
 operands are, and from the meshes that operations of the program name.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -57,36 +58,42 @@ def common_place(
         (only,) = chosen
         if only.single is not None:
             return only.single, only.whole
-    return _spread(args, who, meshes)
+    placements = tuple([a.placement for a in args])
+    ranks = tuple([a.type.ndim for a in args])
+    return _spread(placements, ranks, who, meshes, options.current().mesh)
 
 
+@functools.lru_cache(4096)
 def _spread(
-    args: Sequence[ConcreteArray], who: str, meshes: Meshes
+    placements: tuple[Sharding | None, ...],
+    ranks: tuple[int, ...],
+    who: str,
+    meshes: Meshes,
+    in_force: Any,
 ) -> tuple[Place, Sharding | None]:
-    placements = [a.placement for a in args]
     chosen = list(dict.fromkeys([p for p in placements if p is not None]))
     named = [s for s in chosen if isinstance(s, NamedSharding)]
-    mesh = _mesh(who, [s.mesh for s in named], meshes)
+    mesh = _mesh(who, [s.mesh for s in named], meshes, in_force)
     _check_same_devices(who, chosen, mesh)
     if mesh is None:
         return chosen[0].flat_devices[0], chosen[0].whole
     if mesh.size == 1:
         return mesh.flat_devices[0], NamedSharding(mesh, REPLICATED)
     shardings = [
-        on_mesh(p, a.type.ndim, mesh, who)
-        for p, a in zip(placements, args, strict=True)
+        on_mesh(p, ndim, mesh, who) for p, ndim in zip(placements, ranks, strict=True)
     ]
     return Spread(mesh, tuple(shardings)), None
 
 
-def _mesh(who: str, of_args: Sequence[Any], of_program: Meshes) -> Mesh | None:
+def _mesh(
+    who: str, of_args: Sequence[Any], of_program: Meshes, in_force: Any
+) -> Mesh | None:
     """The mesh to run on: that which an operation names, or that of an operand."""
     for mesh in (*of_program, *of_args):
         if isinstance(mesh, Mesh):
             return mesh
     if not of_program:
         return None
-    in_force = options.current().mesh
     if isinstance(in_force, Mesh):
         return in_force
     raise ShardingError(

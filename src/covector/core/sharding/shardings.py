@@ -8,6 +8,7 @@ A sharding holds for arrays of any shape that it fits. What it says is worked ou
 parts have the same shape. Shardings are interned: equal ones are one object.
 """
 
+import functools
 import math
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -138,19 +139,7 @@ class Sharding:
 
     def devices_indices_map(self, global_shape: Shape) -> Mapping[Any, Index]:
         """The elements that each device holds, of an array of this shape."""
-        shape = tuple(global_shape)
-        part = self.shard_shape(shape)
-        return {
-            device: tuple(
-                [
-                    slice(None) if p == n else slice(k * p, (k + 1) * p)
-                    for k, p, n in zip(place, part, shape, strict=True)
-                ]
-            )
-            for device, place in zip(
-                self.flat_devices, self.tiles(len(shape)).places, strict=True
-            )
-        }
+        return dict(_indices(self, tuple(global_shape)))
 
     def addressable_devices_indices_map(self, global_shape: Shape) -> Mapping[Any, Any]:
         """``devices_indices_map`` for the devices of this process."""
@@ -179,6 +168,21 @@ class Sharding:
 
     def __deepcopy__(self, memo: dict) -> "Sharding":
         return self
+
+
+@functools.lru_cache(4096)
+def _indices(sharding: Sharding, shape: Shape) -> dict[client.Device, Index]:
+    part = sharding.shard_shape(shape)
+    places = sharding.tiles(len(shape)).places
+    return {
+        device: tuple(
+            [
+                slice(None) if p == n else slice(k * p, (k + 1) * p)
+                for k, p, n in zip(place, part, shape, strict=True)
+            ]
+        )
+        for device, place in zip(sharding.flat_devices, places, strict=True)
+    }
 
 
 class SingleDeviceSharding(Sharding):
