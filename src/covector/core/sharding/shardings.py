@@ -214,6 +214,8 @@ class SingleDeviceSharding(Sharding):
 
     @property
     def whole(self) -> "SingleDeviceSharding":
+        if self.single is not None:
+            return self
         return SingleDeviceSharding(self.flat_devices[0])
 
     def _work_out(self, ndim: int) -> Tiles:
