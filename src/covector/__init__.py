@@ -65,7 +65,7 @@ from covector.programs.inspection import (
 )
 from covector.programs.jit import jit
 from covector.programs.names import named_call, named_scope
-from covector.programs.placing import device_put
+from covector.programs.placing import device_put, reshard
 from covector.programs.shared import clear_caches
 from covector.runtime.client import (
     Device,
@@ -246,6 +246,7 @@ __all__ = [
     "pure_callback",
     "random",
     "remat",
+    "reshard",
     "set_mesh",
     "shard_map",
     "sharding",

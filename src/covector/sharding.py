@@ -24,6 +24,7 @@ from covector.core.sharding.shardings import (
     make_single_device_sharding,
 )
 from covector.core.sharding.spec import PartitionSpec
+from covector.programs.placing import reshard
 
 __all__ = [
     "AbstractMesh",
@@ -37,6 +38,7 @@ __all__ = [
     "get_mesh",
     "make_mesh",
     "make_single_device_sharding",
+    "reshard",
     "set_mesh",
     "use_abstract_mesh",
     "use_mesh",

@@ -304,3 +304,9 @@ def test_device_get_brings_values_together():
     assert type(found) is np.ndarray and np.array_equal(found, X)
     assert cv.copy_to_host_async(put(X, "x")).shape == X.shape
     assert cv.block_until_ready([put(X, "x")])[0].is_ready()
+
+
+def test_reshard_is_device_put_by_another_name():
+    tree = cv.reshard({"a": X, "b": put(X, "x")}, named("y"))
+    assert {x.sharding for x in tree.values()} == {named("y")}
+    assert cv.jit(lambda x: cv.reshard(x + 1, named("x")))(X).sharding is named("x")

@@ -35,7 +35,7 @@ from covector.programs.call import call
 from covector.programs.identity import said_by
 from covector.programs.names import outermost_scope
 from covector.programs.non_finite import check_results, copies
-from covector.programs.shardings import NOTHING, asked
+from covector.programs.shardings import NOTHING, Sending, asked
 from covector.programs.shared import Program
 from covector.runtime.host_calls import HostCallFailed
 from covector.tree.registry import registry
@@ -151,15 +151,18 @@ class Jitted:
             )
             check_results(program.jaxpr, everything, outs, self.who, name)
         sent = asked.sent(outs) if asked.outs else outs
-        if self._simple and sent is outs and not now.checks_values:
+        if self._simple and not now.checks_values:
             quick_tree = flatten((args, kwargs) if kwargs else args)[1]
             types = tuple([x.type for x in signature.leaves])
             placements = tuple(map(placement_of, signature.leaves))
             chosen = placements if any(placements) else None
             quick_key = quick_tree, types, now, chosen
             if quick_key not in self._caches.quick:
+                out_tree = program.out_tree
+                if sent is not outs:
+                    out_tree = Sending(out_tree, asked)
                 self._caches.quick[quick_key] = compiled.bound(
-                    program.captured, program.out_tree, places, committed
+                    program.captured, out_tree, places, committed
                 )
         for i in places:
             signature.leaves[i].forget()

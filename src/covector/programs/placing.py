@@ -61,6 +61,24 @@ def device_put(
     return treedef.unflatten(put)
 
 
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """``xs``, an array or a tree of them, divided as ``out_shardings`` says.
+
+    Args:
+      out_shardings: a ``NamedSharding``, a ``PartitionSpec`` for the mesh in force, or
+        a tree of these that is a prefix of ``xs``.
+
+    Raises:
+      ShardingError: an array cannot be divided like this.
+
+    >>> import covector as cv
+    >>> mesh = cv.make_mesh((1,), ("x",))
+    >>> cv.reshard(cv.numpy.ones(2), cv.NamedSharding(mesh, cv.P("x"))).sharding
+    NamedSharding(Mesh('x': 1), P('x'))
+    """
+    return device_put(xs, out_shardings)
+
+
 def _put(leaf: Any, place: Any, donate: bool, may_alias: bool | None) -> Any:
     array = leaf if isinstance(leaf, Array) else as_array(leaf, "device_put")
     if place is None:

@@ -6,7 +6,7 @@ shardings over the mesh in force.
 """
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from covector import tree
@@ -98,6 +98,16 @@ class Resolved(NamedTuple):
 
 #: nothing was asked
 NOTHING = Resolved()
+
+
+class Sending(NamedTuple):
+    """The tree of a result, to be filled with what is sent where it is to be first."""
+
+    out_tree: Any
+    asked: Resolved
+
+    def unflatten(self, outs: Iterable[Any]) -> Any:
+        return self.out_tree.unflatten(self.asked.sent(list(outs)))
 
 
 class Shardings(NamedTuple):
