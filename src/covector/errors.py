@@ -28,6 +28,9 @@
     ├── DeletedArrayError       an array whose buffer was deleted or donated
     ├── DeviceError             a device that is not there, or that fails
     ├── ShardingError           a mesh, spec or sharding that cannot be, or does not fit
+    ├── DistributedError        processes that cannot work together
+    │   ├── PeerLost            … because one of them ended, or does not answer
+    │   └── ProgramMismatch     … because they are about to run different programs
     ├── DLPackError             a tensor that other libraries cannot share
     ├── SettingError            a setting with a value that it cannot have
     └── StaticArgumentError     a static argument that cannot be one
@@ -155,6 +158,18 @@ class DeviceMismatch(CovectorError, ValueError):
 
 class ShardingError(CovectorError, ValueError, RuntimeError):
     """A mesh, a spec or a sharding that cannot be, or does not fit an array."""
+
+
+class DistributedError(CovectorError, RuntimeError):
+    """Processes cannot work together."""
+
+
+class PeerLost(DistributedError, TimeoutError):
+    """Another process ended, was not there in time, or does not answer any more."""
+
+
+class ProgramMismatch(DistributedError):
+    """Processes that work together are about to run different programs."""
 
 
 class DLPackError(CovectorError, BufferError):

@@ -20,12 +20,14 @@ and large ones, which use all cores either way, gain nothing.
 import functools
 import os
 import threading
+from typing import Any
 
 from jaxlib import _jax, utils
 from jaxlib import xla_client as xc
 
 from covector.errors import DeviceError, SettingError
-from covector.runtime import memory, plugins
+from covector.runtime import memory, plugins, together
+from covector.runtime.together import Described, Session
 
 Client = xc.Client
 Device = xc.Device
@@ -88,16 +90,41 @@ def _cpu_is_asynchronous() -> bool:
 
 def _make_cpu_client() -> Client:
     memory.keep_memory()
+    shared: dict[str, Any] = {}
+    session = together.session()
+    # Beside other devices, every process has a CPU of its own.
+    if session is not None and default_platform() == "cpu":
+        member = _met(session, "cpu")
+        shared = {
+            "distributed_client": member.runtime_client,
+            "node_id": member.rank,
+            "num_nodes": member.size,
+            "collectives": _jax.make_gloo_tcp_collectives(
+                member.runtime_client, member.host
+            ),
+        }
     return xc.make_cpu_client(
         asynchronous=_cpu_is_asynchronous(),
         num_devices=_cpu_devices_wanted(),
+        **shared,
     )
+
+
+def _met(session: Session, platform: str) -> Any:
+    """The membership, once all processes are about to use their devices: jaxlib makes
+    the clients together, and waits without words.
+    """
+    what = f"the first use of its devices ({platform})"
+    session.everyone.agree(Described(what, what, lambda: what))
+    return session.member
 
 
 def _make_gpu_client() -> Client:
     for plugin in plugins.found_plugins():
         if plugin.platform == "gpu" and plugin.library is not None:
-            return plugins.make_gpu_client(plugin.library)
+            session = together.session()
+            member = None if session is None else _met(session, "gpu")
+            return plugins.make_gpu_client(plugin.library, member)
     raise DeviceError(
         "no plugin for it is installed; for an NVIDIA GPU, "
         "pip install 'covector[cuda13]'."
@@ -216,6 +243,11 @@ def cpu_device() -> Device:
 def default_device() -> Device:
     """The first device of the default platform in this process."""
     return local_devices()[0]
+
+
+def platforms_in_use() -> tuple[str, ...]:
+    """The platforms whose clients exist."""
+    return tuple(_clients.made)
 
 
 def is_local(device: Device) -> bool:

@@ -10,6 +10,7 @@ A program for several devices has one *partition* on each: partition k runs on d
 on its parts of the arguments. Shardy divides it, as attributes of the module say.
 """
 
+import hashlib
 import io
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,7 @@ from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 from jaxlib.mlir.passmanager import PassManager
 
 from covector.errors import DeviceError
-from covector.runtime import client, host_calls, parts
+from covector.runtime import client, host_calls, parts, together
 from covector.runtime.buffers import (
     Buffer,
     JaxlibError,
@@ -33,6 +34,7 @@ from covector.runtime.buffers import (
 )
 from covector.runtime.compilation_cache import Entry
 from covector.runtime.host_calls import HostCallFailed
+from covector.runtime.together import Described
 
 Outputs: TypeAlias = Sequence[tuple[tuple[int, ...], Any]]
 Options: TypeAlias = Mapping[str, object]
@@ -194,7 +196,8 @@ def compile_module(
     if loaded is None:
         loaded = _compile(module, devices, compile_options)
         entry.keep(loaded)
-    return Executable(loaded, devices, outputs)
+    launch = _launch(loaded, devices, module, compile_options)
+    return Executable(loaded, devices, outputs, launch)
 
 
 def compile_with_callbacks(  # noqa: PLR0913  what to compile, for what, and how
@@ -216,9 +219,10 @@ def compile_with_callbacks(  # noqa: PLR0913  what to compile, for what, and how
     devices = _devices(where)
     compile_options = _compile_options(devices, options)
     functions = [host_calls.guarded(function) for function in callbacks]
-    loaded = _compile(_parsed(module), devices, compile_options, functions)
+    module = _parsed(module)
+    loaded = _compile(module, devices, compile_options, functions)
     launch = host_calls.watched(
-        loaded.execute_sharded,
+        _launch(loaded, devices, module, compile_options),
         len(devices) == 1 and client.runs_inline(devices[0]),
         ordered,
     )
@@ -237,11 +241,42 @@ def load_executable(serialized: bytes, where: Where, outputs: Outputs) -> Execut
         )
     except JaxlibError as error:
         raise DeviceError(f"these bytes are not an executable: {error}") from None
-    return Executable(loaded, devices, outputs)
+    launch = together.spanning(
+        loaded.execute_sharded,
+        [device.process_index for device in devices],
+        lambda: Described("a program that was loaded", loaded.fingerprint.hex(), str),
+    )
+    return Executable(loaded, devices, outputs, launch)
 
 
 def _devices(where: Where) -> tuple[client.Device, ...]:
     return where if isinstance(where, tuple) else (where,)
+
+
+def _launch(
+    loaded: xc.LoadedExecutable,
+    devices: tuple[client.Device, ...],
+    module: ir.Module,
+    options: xc.CompileOptions,
+) -> Callable[..., Any]:
+    """The call of what was compiled; with other processes, where it is theirs too."""
+
+    def described() -> Described:
+        content = hashlib.sha256(_content(module))
+        content.update(options.SerializeAsString())
+        name = ir.StringAttr(module.operation.attributes["sym_name"]).value
+        return Described(name, content.hexdigest(), lambda: _readable(module))
+
+    ranks = [device.process_index for device in devices]
+    return together.spanning(loaded.execute_sharded, ranks, described)
+
+
+def _readable(module: ir.Module) -> str:
+    """The text of a module, with the user's line behind each operation."""
+    with module.context:
+        return module.operation.get_asm(
+            enable_debug_info=True, pretty_debug_info=True, use_local_scope=True
+        )
 
 
 def _compile_options(

@@ -21,6 +21,8 @@ from typing import Any
 from jaxlib import _jax
 from jaxlib import xla_client as xc
 
+from covector.runtime.coordination import Membership
+
 _CUDA_LIBRARY = "xla_cuda_plugin.so"
 _CUDA_EXTENSIONS = ("jax_cuda13_plugin", "jax_cuda12_plugin")
 _CUDA_KERNELS = ("gpu_solver", "gpu_linalg", "gpu_prng", "gpu_sparse")
@@ -97,8 +99,12 @@ def _located(name: str, module: str) -> Plugin:
     return Plugin(name, module, "gpu", library)
 
 
-def make_gpu_client(library: Path) -> xc.Client:
-    """A client for the NVIDIA GPUs of this machine; jaxlib's error if there is none."""
+def make_gpu_client(library: Path, member: Membership | None = None) -> xc.Client:
+    """A client for the NVIDIA GPUs of this machine; jaxlib's error if there is none.
+
+    As a member of several processes it knows the GPUs of all of them, and programs
+    communicate through NCCL.
+    """
     # XLA writes to stderr what it also raises. The plugin is a library of its own, with
     # its own logger, which reads this variable when it is loaded.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -111,7 +117,18 @@ def make_gpu_client(library: Path) -> xc.Client:
     # XLA's default takes most of the device's memory at once, from other programs too.
     if "XLA_PYTHON_CLIENT_PREALLOCATE" not in os.environ:
         options["preallocate"] = False
-    return xc.make_c_api_client("cuda", options, None)
+    if member is None:
+        return xc.make_c_api_client("cuda", options, None)
+    options |= gpu_options(member)
+    return xc.make_c_api_client("cuda", options, member.runtime_client)
+
+
+def gpu_options(member: Membership) -> dict[str, Any]:
+    """What a client is told of the process that it belongs to, and of the others."""
+    options: dict[str, Any] = {"node_id": member.rank, "num_nodes": member.size}
+    if member.settings.local_device_ids is not None:
+        options["visible_devices"] = list(member.settings.local_device_ids)
+    return options
 
 
 def _preload_nvidia_libraries() -> None:

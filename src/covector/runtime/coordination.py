@@ -1,0 +1,235 @@
+"""What the processes of one program share: who they are, and a store of short texts.
+
+``join`` makes this process a member. Process 0 runs the service that holds the store;
+every process, 0 too, is its client. Keys are written once, unless they are news:
+
+    cv/watch/…      who is alive and where, for ``watchdog``
+    cv/together/…   what is about to be run, for ``together``
+
+jaxlib ends a process whose connection to the service cannot be made, so nobody connects
+before all have met in the ``lobby``.
+"""
+
+import contextlib
+import os
+import socket
+import threading
+from typing import Any, NamedTuple
+
+import jaxlib.version
+from jaxlib import _jax, utils
+
+from covector.errors import DistributedError, PeerLost, SettingError
+from covector.runtime import lobby
+from covector.runtime.lobby import Address, Guest
+from covector.version import __version__
+
+#: jaxlib must never be the one who decides that a process is gone: it would end ours
+_NEVER = 10_000_000
+_RPC_SECONDS = 60
+
+
+class Settings(NamedTuple):
+    """Who this process is, where the others are, and how long to wait for them."""
+
+    address: Address
+    size: int
+    rank: int
+    initialization_timeout: float = 300
+    heartbeat_timeout: float = 100
+    shutdown_timeout: float = 300
+    #: where process 0 listens, where that is another address
+    bind_address: Address | None = None
+    #: the numbers of the GPUs that this process uses; None for all that it sees
+    local_device_ids: tuple[int, ...] | None = None
+
+
+def peer_timeout(environ: Any = os.environ) -> float:
+    """The seconds that a process waits for another to come to the same program:
+    ``COVECTOR_PEER_TIMEOUT``, or 300.
+    """
+    text = environ.get("COVECTOR_PEER_TIMEOUT", "").strip() or "300"
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0:
+        raise SettingError(
+            f"COVECTOR_PEER_TIMEOUT needs a positive number of seconds, but is {text!r}."
+        )
+    return seconds
+
+
+class Membership:
+    """This process as one of several."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.rank, self.size = settings.rank, settings.size
+        self.peer_timeout = peer_timeout()
+        self.heartbeat_timeout = min(settings.heartbeat_timeout, self.peer_timeout)
+        #: connections that close when the process at the other end ends, by its number
+        self.lines: dict[int, socket.socket] = {}
+        self._service: Any = None
+        self._store: Any = None
+
+    def meet(self) -> None:
+        """Wait until all processes are there, and connect to the store."""
+        settings = self.settings
+        versions = {"covector": __version__, "jaxlib": jaxlib.version.__version__}
+        me = Guest(self.rank, self.size, versions)
+        seconds = settings.initialization_timeout
+        if self.rank == 0:
+            listen = settings.bind_address or _listening_at(settings.address)
+            self.lines = lobby.receive(me, listen, seconds)
+            self._serve(listen)
+            lobby.release(self.lines)
+        else:
+            self.lines = lobby.visit(me, settings.address, seconds)
+        self._connect()
+
+    def _serve(self, listen: Address) -> None:
+        try:
+            self._service = _jax.get_distributed_runtime_service(
+                str(listen),
+                self.size,
+                heartbeat_timeout=_NEVER,
+                cluster_register_timeout=_NEVER,
+                shutdown_timeout=1,
+                recoverable=True,
+            )
+        except _jax.JaxRuntimeError as error:
+            raise DistributedError(
+                f"process 0 cannot serve the others at {listen}: {error}"
+            ) from None
+
+    def _connect(self) -> None:
+        self._store = _jax.get_distributed_runtime_client(
+            str(self.settings.address),
+            self.rank,
+            rpc_timeout=_RPC_SECONDS,
+            init_timeout=_NEVER,
+            shutdown_timeout=1,
+            heartbeat_timeout=_NEVER,
+            shutdown_on_destruction=False,
+            use_compression=True,
+        )
+        self._store.connect()
+
+    @property
+    def runtime_client(self) -> Any:
+        """The client of the service, as jaxlib's clients of devices ask for it."""
+        return self._store
+
+    @property
+    def host(self) -> str:
+        """The address of this machine at which the other processes reach it."""
+        for line in self.lines.values():
+            return line.getsockname()[0]
+        return "127.0.0.1"
+
+    # -- the store ---------------------------------------------------------------------
+
+    def write(self, key: str, text: str, *, again: bool = False) -> None:
+        """Put a text under a key; ``again`` where there may be one."""
+        try:
+            self._store.key_value_set(key, text, allow_overwrite=again)
+        except _jax.JaxRuntimeError as error:
+            _refuse(error)
+
+    def wait_for(self, key: str, seconds: float) -> str | None:
+        """The text under a key, once somebody put it there; None after the time."""
+        try:
+            return self._store.blocking_key_value_get(key, max(1, int(1000 * seconds)))
+        except _jax.JaxRuntimeError as error:
+            if error.error_code_string == "DEADLINE_EXCEEDED":
+                return None
+            _refuse(error)
+
+    def under(self, prefix: str) -> dict[str, str]:
+        """The texts under all keys that begin like this, by the rest of the key."""
+        try:
+            found = self._store.key_value_dir_get(prefix)
+        except _jax.JaxRuntimeError as error:
+            _refuse(error)
+        return {key.removeprefix(prefix): text for key, text in found}
+
+    def erase(self, prefix: str) -> None:
+        """Forget all keys that begin like this."""
+        try:
+            self._store.key_value_delete(prefix)
+        except _jax.JaxRuntimeError as error:
+            _refuse(error)
+
+    def leave(self) -> None:
+        """Let go of the store; process 0, who is the last one, ends it."""
+        with contextlib.suppress(_jax.JaxRuntimeError):  # gone is gone
+            self._store.shutdown()
+            if self._service is not None:
+                self._service.shutdown()
+        for line in self.lines.values():
+            line.close()
+
+
+def _refuse(error: Any) -> Any:
+    raise PeerLost(
+        "the coordinator, in process 0, does not answer any more: it has ended, or "
+        f"cannot be reached. ({str(error).splitlines()[0]})"
+    ) from None
+
+
+def _listening_at(address: Address) -> Address:
+    """Where process 0 listens: not beyond this machine, where it is the only one."""
+    try:
+        found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][4][0]
+    except OSError:
+        found = ""
+    if str(found).startswith("127.") or found == "::1":
+        return Address(str(found), address.port)
+    return Address("::" if socket.has_dualstack_ipv6() else "0.0.0.0", address.port)
+
+
+class _Here:
+    """The membership of this process, if it has one."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.joined: Membership | None = None
+
+
+_here = _Here()
+
+
+def joined() -> Membership | None:
+    """This process as one of several; None where it works alone."""
+    return _here.joined
+
+
+def join(settings: Settings) -> Membership:
+    """Make this process one of several, once all of them are there.
+
+    Raises:
+      DistributedError: it is one already, or the processes do not fit together.
+      PeerLost: not all of them came within the time.
+    """
+    with _here.lock:
+        if _here.joined is not None:
+            raise DistributedError(
+                "this process has joined the others already, as process "
+                f"{_here.joined.rank} of {_here.joined.size}. Call "
+                "covector.distributed.initialize once, and shutdown before again."
+            )
+        if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
+            utils.absl_set_min_log_level(3)
+        member = Membership(settings)
+        member.meet()
+        _here.joined = member
+        return member
+
+
+def part() -> None:
+    """Let go of the others."""
+    with _here.lock:
+        member, _here.joined = _here.joined, None
+    if member is not None:
+        member.leave()

@@ -1,0 +1,197 @@
+"""The lobby: where the processes of one program meet before they begin.
+
+    process 0     listens at the coordinator's address until all have said hello
+    the others    connect, say which process they are, and wait for "go"
+
+What cannot work (two processes of one number, other numbers of processes, other
+versions, somebody who does not come) is told to everyone who did come, and raised
+there. The connections stay open for as long as the processes live, and nothing more is
+sent through them: that one of them closes is how a process learns that another ended.
+"""
+
+import contextlib
+import json
+import select
+import socket
+import time
+from typing import Any, NamedTuple
+
+from covector.errors import DistributedError, PeerLost
+
+#: between attempts to reach the coordinator
+_PAUSE = 0.05
+#: how much longer the others wait than process 0, who can say who is missing
+_GRACE = 2.0
+#: a hello, or an answer to it, is not longer
+_LONGEST = 65536
+
+
+class Guest(NamedTuple):
+    """Who comes to the lobby."""
+
+    rank: int
+    size: int
+    #: what must be the same in all processes, by name
+    versions: dict[str, str]
+
+
+class Address(NamedTuple):
+    """Where the coordinator listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+def receive(me: Guest, at: Address, seconds: float) -> dict[int, socket.socket]:
+    """What process 0 does: the connections to all others, once they have come.
+
+    Raises:
+      DistributedError: the address cannot be listened at, or the others do not fit.
+      PeerLost: somebody did not come within the time.
+    """
+    try:
+        family = socket.AF_INET6 if ":" in at.host else socket.AF_INET
+        listener = socket.create_server(
+            (at.host, at.port), family=family, dualstack_ipv6=at.host == "::"
+        )
+    except OSError as error:
+        raise DistributedError(
+            f"process 0 cannot listen at {at}: {error}. The coordinator's address must "
+            "be one of this machine, with a port that is free."
+        ) from None
+    here: dict[int, socket.socket] = {}
+    with listener:
+        try:
+            _wait_for_all(listener, me, here, time.monotonic() + seconds)
+        except (DistributedError, KeyboardInterrupt) as error:
+            for line in here.values():
+                _say(line, error=str(error), lost=isinstance(error, PeerLost))
+                line.close()
+            raise
+    return here
+
+
+def release(lines: dict[int, socket.socket]) -> None:
+    """Tell everyone to begin."""
+    for line in lines.values():
+        _say(line, go=True)
+
+
+def _wait_for_all(
+    listener: socket.socket, me: Guest, here: dict[int, socket.socket], end: float
+) -> None:
+    began = time.monotonic()
+    while len(here) < me.size - 1:
+        left = end - time.monotonic()
+        if left <= 0 or not select.select([listener], [], [], left)[0]:
+            missing = [rank for rank in range(1, me.size) if rank not in here]
+            raise PeerLost(
+                f"{processes(missing)} of {me.size} did not come within "
+                f"{time.monotonic() - began:.0f} s (initialization_timeout). Were all "
+                "processes started, with this coordinator's address?"
+            )
+        line, _ = listener.accept()
+        said = _hear(line, 5.0)
+        if "rank" not in said:  # not one of us
+            line.close()
+            continue
+        guest = Guest(said["rank"], said["size"], said["versions"])
+        wrong = _misfit(me, guest, here)
+        if wrong:
+            _say(line, error=wrong, lost=False)
+            line.close()
+            raise DistributedError(wrong)
+        here[guest.rank] = line
+
+
+def _misfit(me: Guest, guest: Guest, here: dict[int, Any]) -> str | None:
+    """Why a guest cannot work with those who are here."""
+    if guest.size != me.size:
+        return (
+            f"process {guest.rank} was started with num_processes={guest.size}, but "
+            f"process 0 with {me.size}."
+        )
+    if guest.rank in here or guest.rank == me.rank:
+        return (
+            f"two processes were started with process_id={guest.rank}; each of the "
+            f"{me.size} needs an id of its own, from 0 to {me.size - 1}."
+        )
+    for name, version in me.versions.items():
+        if guest.versions.get(name) != version:
+            return (
+                f"process {guest.rank} runs {name} {guest.versions.get(name)}, but "
+                f"process 0 runs {version}: all need the same."
+            )
+    return None
+
+
+def visit(me: Guest, at: Address, seconds: float) -> dict[int, socket.socket]:
+    """What the other processes do: the connection to process 0, once it says "go".
+
+    Raises:
+      DistributedError: the processes do not fit together.
+      PeerLost: process 0, or somebody else, is not there within the time.
+    """
+    end = time.monotonic() + seconds
+    line = _reach(me, at, end, seconds)
+    _say(line, **me._asdict())
+    answer = _hear(line, end + _GRACE - time.monotonic())
+    if "go" in answer:
+        return {0: line}
+    line.close()
+    if "error" in answer:
+        raise (PeerLost if answer["lost"] else DistributedError)(answer["error"])
+    raise PeerLost(
+        f"process {me.rank} reached the coordinator at {at}, but was not told to begin "
+        f"within {seconds:g} s: process 0 has ended, or waits for others."
+    )
+
+
+def _reach(me: Guest, at: Address, end: float, seconds: float) -> socket.socket:
+    while True:
+        left = end - time.monotonic()
+        try:
+            return socket.create_connection(at, timeout=max(left, _PAUSE))
+        except OSError as error:
+            if left <= _PAUSE:
+                raise PeerLost(
+                    f"process {me.rank} cannot reach the coordinator at {at} within "
+                    f"{seconds:g} s (initialization_timeout): {error}. Is process 0 "
+                    "running, is this its address, and may the port be reached from "
+                    "here?"
+                ) from None
+        time.sleep(_PAUSE)
+
+
+def _say(line: socket.socket, **what: Any) -> None:
+    with contextlib.suppress(OSError):  # who has gone need not be told
+        line.sendall(json.dumps(what).encode() + b"\n")
+
+
+def _hear(line: socket.socket, seconds: float) -> dict[str, Any]:
+    """One message; an empty one for silence, an end, or what is none of ours."""
+    line.settimeout(max(seconds, _PAUSE))
+    said = b""
+    try:
+        while not said.endswith(b"\n") and len(said) < _LONGEST:
+            more = line.recv(4096)
+            if not more:
+                return {}
+            said += more
+        found = json.loads(said)
+    except (OSError, ValueError):
+        return {}
+    line.setblocking(False)
+    return found if isinstance(found, dict) else {}
+
+
+def processes(ranks: Any) -> str:
+    """``process 1``, or ``processes 1, 2 and 3``."""
+    words = [str(rank) for rank in sorted(ranks)]
+    if len(words) == 1:
+        return f"process {words[0]}"
+    return f"processes {', '.join(words[:-1])} and {words[-1]}"

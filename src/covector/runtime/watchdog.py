@@ -1,0 +1,315 @@
+"""The watchdog: no process waits for ever for another one that does not come.
+
+A thread tells the others every second what this process does, and looks what they do.
+A process is *lost* when its connection closes though it did not say goodbye, or when
+nothing new was heard of it for ``heartbeat_timeout_seconds``. Whoever then
+
+    begins a program with it     gets a ``PeerLost``
+    is in the middle of one      cannot be called back: the runtime waits, whatever
+                                 happens. The process ends with ``EXIT_CODE``, after
+                                 saying which process was lost and where everyone was.
+
+The same end comes where nobody is lost but somebody does not arrive: a process has been
+in a program for ``COVECTOR_PEER_TIMEOUT`` seconds that another has not begun, or the
+other has said goodbye, or is in another program itself.
+"""
+
+import contextlib
+import json
+import os
+import select
+import socket
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from covector.errors import PeerLost
+from covector.runtime.coordination import Membership
+from covector.runtime.lobby import processes
+
+#: how a process ends that waits for one that does not come; "try again" in sysexits.h
+EXIT_CODE = 75
+
+_WATCH = "cv/watch/"
+_BEAT = 1.0
+#: beats that a contradiction has to last: news of two processes are not of one moment
+_BEATS_TO_BE_SURE = 3
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class Running(NamedTuple):
+    """A program that processes run together, as their n-th."""
+
+    members: tuple[int, ...]
+    number: int
+    name: str
+    #: tells programs of one name apart
+    digest: str
+
+    @property
+    def with_whom(self) -> str:
+        return ",".join(map(str, self.members))
+
+
+class News(NamedTuple):
+    """What a process says of itself."""
+
+    beat: int
+    #: the line of the user's program that its main thread is at
+    line: str
+    inside: bool
+    #: the program that it is in, or was in last; None before the first one
+    running: Running | None
+    #: the last one with each set of processes
+    begun: dict[str, Running]
+
+    def as_text(self) -> str:
+        return json.dumps(self)
+
+    @staticmethod
+    def of(text: str) -> "News":
+        beat, line, inside, running, begun = json.loads(text)
+        begun = {who: _running(found) for who, found in begun.items()}
+        return News(beat, line, inside, running and _running(running), begun)
+
+
+def _running(found: list) -> Running:
+    return Running(tuple(found[0]), *found[1:])
+
+
+class Watchdog(threading.Thread):
+    """The thread that watches, and what it found out."""
+
+    def __init__(self, member: Membership) -> None:
+        super().__init__(name="covector watchdog", daemon=True)
+        self.member = member
+        #: the program that this process is in, or was in last
+        self.running: Running | None = None
+        self.inside = False
+        self.begun: dict[str, Running] = {}
+        #: processes that are gone, and how that was noticed
+        self.lost: dict[int, str] = {}
+        #: processes that said goodbye, and with which words
+        self.left: dict[int, str] = {}
+        self.news: dict[int, News] = {}
+        self._hung_up: set[int] = set()
+        self._heard: dict[int, float] = {}
+        self._beat = 0
+        self._since: tuple[Any, float] = (None, 0.0)
+        self._contradictions = 0
+        self._stopped = False
+        self._waker, self._woken = socket.socketpair()
+        self._main = threading.main_thread().ident
+        self._period = min(_BEAT, member.heartbeat_timeout / 5)
+
+    # -- the thread --------------------------------------------------------------------
+
+    def run(self) -> None:
+        now = time.monotonic()
+        self._heard = {r: now for r in range(self.member.size) if r != self.member.rank}
+        lines = {line: rank for rank, line in self.member.lines.items()}
+        while not self._stopped:
+            try:
+                self._tell()
+                self._look()
+            except PeerLost as error:
+                self._lose(0, str(error))
+            self._judge()
+            self._listen(lines)
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stopped = True
+        self._waker.send(b"!")
+        self.join()
+        self._waker.close()
+        self._woken.close()
+
+    def _listen(self, lines: dict[Any, int]) -> None:
+        """Until the next beat, wait for connections that close."""
+        end = time.monotonic() + self._period
+        while not self._stopped and (left := end - time.monotonic()) > 0:
+            for line in select.select([*lines, self._woken], [], [], left)[0]:
+                if line in lines:
+                    self._hang_up(lines.pop(line))
+
+    def _tell(self) -> None:
+        self._beat += 1
+        line = where(self._main)
+        news = News(self._beat, line, self.inside, self.running, {**self.begun})
+        key = f"{_WATCH}alive/{self.member.rank}"
+        self.member.write(key, news.as_text(), again=True)
+
+    def _look(self) -> None:
+        """Take in what the others said since."""
+        now = time.monotonic()
+        for key, text in self.member.under(_WATCH).items():
+            kind, _, number = key.partition("/")
+            rank = int(number)
+            if rank == self.member.rank:
+                continue
+            if kind == "left":
+                self.left[rank] = text
+            elif kind == "lost":
+                self._lose(rank, text)
+            else:
+                news = News.of(text)
+                if rank not in self.news or news.beat != self.news[rank].beat:
+                    self._heard[rank] = now
+                self.news[rank] = news
+        for rank, then in self._heard.items():
+            if now - then > self.member.heartbeat_timeout and rank not in self.left:
+                self._lose(rank, f"nothing was heard of it for {now - then:.0f} s")
+
+    def _hang_up(self, rank: int) -> None:
+        """A connection was closed: the process at the other end is gone."""
+        self._hung_up.add(rank)
+        with contextlib.suppress(PeerLost):  # without process 0 there is no store
+            self._look()
+        if rank not in self.left and not self._stopped:
+            self._lose(rank, "it ended without a word, or was killed")
+        self._judge()
+
+    def _lose(self, rank: int, how: str) -> None:
+        if rank in self.lost or rank == self.member.rank:
+            return
+        self.lost[rank] = how
+        if self.member.rank == 0:  # only process 0 has connections to all
+            self.member.write(f"{_WATCH}lost/{rank}", how, again=True)
+
+    # -- verdicts ----------------------------------------------------------------------
+
+    def begin(self, running: Running) -> None:
+        """This process enters a program together with others.
+
+        Raises:
+          PeerLost: one of them is gone.
+        """
+        if self.lost or self.left:
+            self.check(running.members)
+        self.running = self.begun[running.with_whom] = running
+        self.inside = True
+
+    def check(self, members: tuple[int, ...]) -> None:
+        """Raise where one of these processes is gone.
+
+        Raises:
+          PeerLost: so it is.
+        """
+        gone = [rank for rank in members if rank in self.lost or rank in self.left]
+        if gone:
+            raise PeerLost(f"{self._of_gone(gone)}\n{self.report(members)}")
+
+    def _of_gone(self, ranks: Sequence[int]) -> str:
+        how = {**self.lost, **{r: f"it ended ({w})" for r, w in self.left.items()}}
+        size = self.member.size
+        return " ".join([f"Process {r} of {size} is gone: {how[r]}." for r in ranks])
+
+    def _judge(self) -> None:
+        """End this process where it waits for one that will not come."""
+        running = self.running
+        if not self.inside or running is None or self._stopped:
+            self._contradictions = 0
+            return
+        now = time.monotonic()
+        if self._since[0] is not running:
+            self._since = running, now
+        others = [rank for rank in running.members if rank != self.member.rank]
+        gone = [rank for rank in others if rank in self.lost]
+        if gone:
+            self._end(self._of_gone(gone))
+        late = [rank for rank in others if self._is_late(rank, running)]
+        wrong = [rank for rank in late if self._never_comes(rank, running)]
+        self._contradictions = self._contradictions + 1 if wrong else 0
+        if self._contradictions >= _BEATS_TO_BE_SURE:
+            self._end(
+                f"{processes(wrong).capitalize()} will not come to {running.name}, the "
+                f"program {running.number} of this process: all must run the same "
+                "programs, in the same order."
+            )
+        waited = now - self._since[1]
+        if late and waited > self.member.peer_timeout:
+            self._end(
+                f"{processes(late).capitalize()} did not come to {running.name} within "
+                f"{waited:.0f} s (COVECTOR_PEER_TIMEOUT)."
+            )
+
+    def _is_late(self, rank: int, running: Running) -> bool:
+        """Whether a process has not begun the program that this one is in."""
+        news = self.news.get(rank)
+        last = news and news.begun.get(running.with_whom)
+        return last is None or (last != running and last.number <= running.number)
+
+    def _never_comes(self, rank: int, running: Running) -> bool:
+        """Whether it has gone home, or began another program as this one."""
+        if rank in self.left:
+            return True
+        news = self.news.get(rank)
+        last = news and news.begun.get(running.with_whom)
+        return last is not None and last.number == running.number
+
+    def _end(self, why: str) -> NoReturn:
+        running = self.running
+        members = running.members if running else tuple(range(self.member.size))
+        print(
+            f"\ncovector: process {self.member.rank} of {self.member.size} ends, for it "
+            f"would wait for ever. {why}\n{self.report(members)}",
+            file=sys.stderr,
+            flush=True,
+        )
+        # The others need the store, which ends with process 0, to find out as well.
+        end = time.monotonic() + 3 * self._period
+        lines = [x for r, x in self.member.lines.items() if r not in self.lost]
+        while self.member.rank == 0 and lines and time.monotonic() < end:
+            for line in select.select(lines, [], [], self._period)[0]:
+                lines.remove(line)
+        os._exit(EXIT_CODE)
+
+    def report(self, members: tuple[int, ...]) -> str:
+        """Where each of these processes was when it was last heard of."""
+        mine = News(0, where(self._main), self.inside, self.running, {})
+        lines = []
+        for rank in members:
+            news = mine if rank == self.member.rank else self.news.get(rank)
+            lines.append(f"  process {rank}{self._whereabouts(rank, news)}")
+        return "\n".join(lines)
+
+    def _whereabouts(self, rank: int, news: News | None) -> str:
+        said = self.left.get(rank)
+        if said is not None:
+            return f" has ended: {said}"
+        gone = " (gone)" if rank in self.lost else ""
+        if news is None:
+            return f"{gone} was not heard of"
+        doing = "had run nothing together with others"
+        if news.running is not None:
+            _, number, name, _ = news.running
+            doing = f"{'in' if news.inside else 'last in'} {name}, its program {number}"
+        return f"{gone}: {doing}; at {news.line}"
+
+    # -- goodbye -----------------------------------------------------------------------
+
+    def farewell(self, words: str, seconds: float) -> None:
+        """Say goodbye; process 0, who has the store, waits until all others have gone,
+        if that does not take longer.
+        """
+        with contextlib.suppress(PeerLost):
+            self._tell()
+            self.member.write(f"{_WATCH}left/{self.member.rank}", words, again=True)
+        end = time.monotonic() + (0 if self.member.rank else seconds)
+        while len(self._hung_up) < self.member.size - 1 and time.monotonic() < end:
+            time.sleep(0.005)
+        self.stop()
+
+
+def where(thread: int | None) -> str:
+    """The innermost line of a thread that is not the library's own."""
+    frame = sys._current_frames().get(thread or 0)
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(_HERE):
+            return f"{code.co_filename}:{frame.f_lineno} ({code.co_qualname})"
+        frame = frame.f_back
+    return "its end"
