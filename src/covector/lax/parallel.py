@@ -1,4 +1,8 @@
-"""Communication over named axes: sums, gathers and exchanges between their members."""
+"""Communication over named axes: sums, gathers and exchanges between their members.
+
+A tuple of names stands for one axis with all their members, the first name outermost:
+place ``i * size(b) + j`` of ``("a", "b")`` is place i of ``"a"`` and j of ``"b"``.
+"""
 
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
@@ -9,19 +13,11 @@ from covector.core import dtypes
 from covector.core.convert import as_array, scalar
 from covector.core.trace import current
 from covector.errors import AxisError, TypeMismatch
+from covector.lax.over_axes import exchange, gather, scatter
 from covector.ops.broadcasting import BroadcastInDim, filled
-from covector.ops.collectives import (
-    AllGather,
-    AllToAll,
-    AxisIndex,
-    PMax,
-    PMin,
-    PPermute,
-    PSum,
-    PSumScatter,
-    PVary,
-)
+from covector.ops.collectives import AxisIndex, PMax, PMin, PSum, PVary
 from covector.ops.comparison import eq
+from covector.ops.exchanges import PPermute
 from covector.ops.selection import select_n
 
 AxisName = Any
@@ -44,11 +40,12 @@ def _named(axis_name: AxisName, who: str) -> tuple[Any, ...]:
     return tuple(names)
 
 
-def _one(axis_name: AxisName, who: str) -> tuple[Any, int]:
+def _sized(axis_name: AxisName, who: str) -> dict[Any, int]:
+    """The axes that are named, at least one, with their sizes."""
     names = _named(axis_name, who)
-    if len(names) != 1:
-        raise AxisError(f"{who} works over one axis, but got {names}.")
-    return names[0], current.trace.axes[names[0]]
+    if not names:
+        raise AxisError(f"{who} needs the name of an axis, but got {axis_name!r}.")
+    return {name: current.trace.axes[name] for name in names}
 
 
 def axis_size(axis_name: AxisName) -> int:
@@ -155,10 +152,8 @@ def all_gather(
     [[0, 1], [0, 1]]
     """
     _no_groups(axis_index_groups, "all_gather")
-    name, size = _one(axis_name, "all_gather")
-    return _each(
-        x, lambda v: AllGather(name, size, axis % (v.ndim + (not tiled)), tiled)(v)
-    )
+    axes = _sized(axis_name, "all_gather")
+    return _each(x, lambda v: gather(v, axes, axis % (v.ndim + (not tiled)), tiled))
 
 
 def psum_scatter(
@@ -181,10 +176,8 @@ def psum_scatter(
     [2.0, 2.0]
     """
     _no_groups(axis_index_groups, "psum_scatter")
-    name, size = _one(axis_name, "psum_scatter")
-    return _each(
-        x, lambda v: PSumScatter(name, size, scatter_dimension % v.ndim, tiled)(v)
-    )
+    axes = _sized(axis_name, "psum_scatter")
+    return _each(x, lambda v: scatter(v, axes, scatter_dimension % v.ndim, tiled))
 
 
 def all_to_all(
@@ -205,12 +198,10 @@ def all_to_all(
     [[0, 2], [1, 3]]
     """
     _no_groups(axis_index_groups, "all_to_all")
-    name, size = _one(axis_name, "all_to_all")
+    axes = _sized(axis_name, "all_to_all")
     return _each(
         x,
-        lambda v: AllToAll(
-            name, size, split_axis % v.ndim, concat_axis % v.ndim, tiled
-        )(v),
+        lambda v: exchange(v, axes, split_axis % v.ndim, concat_axis % v.ndim, tiled),
     )
 
 
@@ -223,9 +214,9 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
     >>> cv.vmap(shift, axis_name="i")(cv.numpy.arange(1.0, 4.0)).tolist()
     [0.0, 1.0, 2.0]
     """
-    name, size = _one(axis_name, "ppermute")
+    axes = _sized(axis_name, "ppermute")
     pairs = tuple([(int(s), int(t)) for s, t in perm])
-    return _each(x, PPermute(name, size, pairs))
+    return _each(x, PPermute(tuple(axes), tuple(axes.values()), pairs))
 
 
 def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
@@ -264,18 +255,19 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
     >>> first(cv.numpy.arange(3.0)).tolist()
     [1.0, 1.0, 1.0]
     """
-    name, size = _one(axis_name, "pbroadcast")
+    axes = _sized(axis_name, "pbroadcast")
+    size = axis_size(axis_name)
     if not 0 <= source < size:
         raise TypeMismatch(
-            f"pbroadcast over {name!r} of size {size} needs a source from 0 to "
+            f"pbroadcast over {axis_name!r} of size {size} needs a source from 0 to "
             f"{size - 1}, but got {source}."
         )
-    here = eq(AxisIndex(name)(), scalar(source, dtypes.int32))
+    here = eq(axis_index(axis_name), scalar(source, dtypes.int32))
 
     def leaf(v: Any) -> Any:
         nothing = filled(0, v.type)
         mask = BroadcastInDim(v.type.shape, ())(here)
-        return PSum((name,))(select_n(mask, nothing, v))
+        return PSum(tuple(axes))(select_n(mask, nothing, v))
 
     return _each(x, leaf)
 

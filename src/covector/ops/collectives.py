@@ -10,8 +10,9 @@ be read, checked and remembered without their surroundings.
 Inside ``shard_map`` types say what varies over an axis of the mesh: a sum, a maximum
 and a gathered array do not, since all members get the same.
 
-Adjoint pairs: AllGather ⇄ PSumScatter; PPermute and AllToAll have their inverses; PSum
-is its own over an axis of vmap, and where types say what varies PSum ⇄ PVary.
+Adjoint pairs: AllGather ⇄ PSumScatter; PSum is its own over an axis of vmap, and where
+types say what varies PSum ⇄ PVary. What members only exchange is in
+``ops/exchanges.py``.
 """
 
 from collections.abc import Sequence
@@ -29,22 +30,18 @@ from covector.ops.broadcasting import (
     batched,
     filled,
     move_axis,
-    zeros,
 )
 from covector.ops.casting import ConvertElementType
 from covector.ops.communication import (
     all_gather,
     all_reduce,
-    all_to_all,
     extreme,
-    permute,
     place,
     reduce_scatter,
 )
 from covector.ops.comparison import eq
 from covector.ops.creation import Iota
 from covector.ops.dynamic_slicing import DynamicSlice
-from covector.ops.joining import Stack, Unstack
 from covector.ops.reductions import ReduceMax, ReduceMin
 from covector.ops.transposing import Reshape
 
@@ -276,7 +273,7 @@ class AllGather(Collective):
 
     def along(self, size: int, x: Any, dim: int | None) -> Any:
         x = batched(size, x, dim, self.at)
-        return ((_merge(x, self.at) if self.tiled else x),), (None,)
+        return ((merged(x, self.at) if self.tiled else x),), (None,)
 
 
 @operation
@@ -320,108 +317,7 @@ class PSumScatter(Collective):
 
     def along(self, size: int, x: Any, dim: int | None) -> Any:
         x = ReduceSum((0,))(batched(size, x, dim))
-        return ((_divide(x, self.at, size) if self.tiled else x),), (self.at,)
-
-
-@operation
-class AllToAll(Collective):
-    """Array axis ``split`` goes round the members, who put what they get along
-    ``concat``.
-    """
-
-    axis: Axis
-    size: int
-    split: int
-    concat: int
-    tiled: bool
-
-    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
-        shape = list(x.shape)
-        length = shape[self.split]
-        if length % self.size or (not self.tiled and length != self.size):
-            need = "a multiple of" if self.tiled else "equal to"
-            raise TypeMismatch(
-                f"all_to_all over {self.axis!r} of size {self.size} splits axis "
-                f"{self.split} of {x}: its length must be {need} {self.size}, but is "
-                f"{length}."
-            )
-        if self.tiled:
-            shape[self.split] //= self.size
-            shape[self.concat] *= self.size
-        else:
-            del shape[self.split]
-            shape.insert(self.concat, self.size)
-        return (x.with_shape(tuple(shape)),)
-
-    def shifted(self, n: int) -> "AllToAll":
-        return AllToAll(
-            self.axis, self.size, self.split + n, self.concat + n, self.tiled
-        )
-
-    def differential(self, out: Any, x: Any) -> Any:
-        return [self]
-
-    def transpose(self, cotangents: Any, x: Any) -> Any:
-        back = AllToAll(self.axis, self.size, self.concat, self.split, self.tiled)
-        return [back(cotangents[0])]
-
-    def communicate(self, ctx: Any, x: Any) -> Any:
-        return all_to_all(ctx, x, self)
-
-    def along(self, size: int, x: Any, dim: int | None) -> Any:
-        x = batched(size, x, dim)
-        split = self.split + 1
-        if self.tiled:
-            # [from, …, to · part, …] → the new batch is `to`, and `from` is
-            # concatenated
-            x = move_axis(_divide(x, split, size), split, 0)
-            x = move_axis(x, 1, self.concat + 1)
-            return (_merge(x, self.concat + 1),), (0,)
-        x = move_axis(x, split, 0)
-        return (move_axis(x, 1, self.concat + 1),), (0,)
-
-
-@operation
-class PPermute(Collective):
-    """Each member gets the operand of the one that ``pairs`` (from, to) sends to it;
-    zeros where none does.
-    """
-
-    axis: Axis
-    size: int
-    pairs: tuple[tuple[int, int], ...]
-
-    name = "ppermute"
-
-    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
-        sources = [s for s, _ in self.pairs]
-        targets = [t for _, t in self.pairs]
-        unique = len(set(sources)) == len(sources) and len(set(targets)) == len(targets)
-        if not unique or any(not 0 <= n < self.size for n in (*sources, *targets)):
-            raise TypeMismatch(
-                f"ppermute over {self.axis!r} of size {self.size} needs (source, "
-                f"target) pairs in which each place from 0 to {self.size - 1} stands "
-                f"at most once on either side, but got {self.pairs}."
-            )
-        return (x,)
-
-    def differential(self, out: Any, x: Any) -> Any:
-        return [self]
-
-    def transpose(self, cotangents: Any, x: Any) -> Any:
-        back = tuple([(t, s) for s, t in self.pairs])
-        return [PPermute(self.axis, self.size, back)(cotangents[0])]
-
-    def communicate(self, ctx: Any, x: Any) -> Any:
-        return permute(ctx, x, self.axis, self.pairs)
-
-    def along(self, size: int, x: Any, dim: int | None) -> Any:
-        x = batched(size, x, dim)
-        members = Unstack(0)(x)
-        source = {t: s for s, t in self.pairs}
-        nothing = zeros(members[0].type)
-        received = [members[source[t]] if t in source else nothing for t in range(size)]
-        return (Stack(0)(*received),), (0,)
+        return ((divided(x, self.at, size) if self.tiled else x),), (self.at,)
 
 
 @operation
@@ -465,13 +361,13 @@ class PVary(Primitive):
 link_cast(PVary)
 
 
-def _merge(x: Any, at: int) -> Any:
+def merged(x: Any, at: int) -> Any:
     """Axes ``at`` and ``at + 1`` as one."""
     shape = x.type.shape
     return Reshape((*shape[:at], shape[at] * shape[at + 1], *shape[at + 2 :]))(x)
 
 
-def _divide(x: Any, at: int, size: int) -> Any:
+def divided(x: Any, at: int, size: int) -> Any:
     """Axis ``at`` as two, the first of length ``size``."""
     shape = x.type.shape
     return Reshape((*shape[:at], size, shape[at] // size, *shape[at + 1 :]))(x)

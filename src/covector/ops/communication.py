@@ -137,9 +137,9 @@ def all_to_all(ctx: Any, x: Any, op: Any) -> Any:
     return made if op.tiled else _reshaped(ctx, made, out, out.shape)
 
 
-def permute(ctx: Any, x: Any, axis: Any, pairs: tuple[tuple[int, int], ...]) -> Any:
-    """``x`` sent along an axis by (from, to) pairs; zeros where none arrives."""
-    groups = _groups(ctx.module.mesh, (axis,))
+def permute(ctx: Any, x: Any, axes: Axes, pairs: tuple[tuple[int, int], ...]) -> Any:
+    """``x`` sent along axes by (from, to) pairs; zeros where none arrives."""
+    groups = _groups(ctx.module.mesh, axes)
     routes = np.array([(g[s], g[t]) for g in groups for s, t in pairs], np.int64)
     return ctx.op(
         "stablehlo.collective_permute",

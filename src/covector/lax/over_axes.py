@@ -1,0 +1,71 @@
+"""Gathers, scatters and exchanges over several named axes, as over one.
+
+The members of axes ``{a: n, b: m}`` are counted with the last axis running fastest:
+member i of a and j of b has place ``i * m + j``. So a gather starts with the last axis,
+whose members stand next to each other, and a scatter with the first.
+"""
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+from covector.errors import TypeMismatch
+from covector.ops.broadcasting import move_axis
+from covector.ops.collectives import AllGather, PSumScatter
+from covector.ops.exchanges import AllToAll
+from covector.ops.transposing import Reshape
+
+Axes = Mapping[Any, int]
+
+
+def gather(x: Any, axes: Axes, at: int, tiled: bool) -> Any:
+    """The values of all members: stacked along a new axis, or, when ``tiled``, end to
+    end along an old one.
+    """
+    for name, size in reversed(axes.items()):
+        x = AllGather(name, size, at, tiled)(x)
+        tiled = True
+    return x
+
+
+def scatter(x: Any, axes: Axes, at: int, tiled: bool) -> Any:
+    """The sum over members, of which each keeps its part of an axis."""
+    _check_length("psum_scatter", "scatters", x, axes, at, tiled)
+    *outer, last = axes
+    for name in outer:
+        x = PSumScatter(name, axes[name], at, True)(x)
+    return PSumScatter(last, axes[last], at, tiled)(x)
+
+
+def exchange(x: Any, axes: Axes, split: int, concat: int, tiled: bool) -> Any:
+    """Axis ``split`` goes round the members, who put what they get along ``concat``."""
+    if len(axes) == 1:
+        ((name, size),) = axes.items()
+        return AllToAll(name, size, split, concat, tiled)(x)
+    _check_length("all_to_all", "splits", x, axes, split, tiled)
+    count, shape = prod(axes.values()), x.type.shape
+    rest = (shape[split] // count,) if tiled else ()
+    x = Reshape((*shape[:split], *axes.values(), *rest, *shape[split + 1 :]))(x)
+    # To which member of each axis a part goes becomes from which one it came.
+    for k, (name, size) in enumerate(axes.items(), split):
+        x = AllToAll(name, size, k, k, False)(x)
+    x = Reshape((*shape[:split], count, *rest, *shape[split + 1 :]))(x)
+    x = move_axis(x, split, concat)
+    if not tiled:
+        return x
+    shape = x.type.shape
+    long = count * shape[concat + 1]
+    return Reshape((*shape[:concat], long, *shape[concat + 2 :]))(x)
+
+
+def _check_length(
+    who: str, does: str, x: Any, axes: Axes, at: int, tiled: bool
+) -> None:
+    """Raise where an axis cannot be divided among the members of several axes."""
+    count, length = prod(axes.values()), x.type.shape[at]
+    if len(axes) > 1 and (length % count if tiled else length != count):
+        need = "a multiple of" if tiled else "equal to"
+        raise TypeMismatch(
+            f"{who} over {tuple(axes)} of size {count} {does} axis {at} of {x.type}: "
+            f"its length must be {need} {count}, but is {length}."
+        )
