@@ -1,1 +1,1 @@
-"""The command line: ``covector demo`` and ``covector doctor``."""
+"""The command line: ``covector demo``, ``doctor`` and ``launch``."""

@@ -3,10 +3,10 @@
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
-from covector.cli import demo, doctor
+from covector.cli import demo, doctor, launch
 from covector.version import __version__
 
-COMMANDS = {"demo": demo, "doctor": doctor}
+COMMANDS = {"demo": demo, "doctor": doctor, "launch": launch}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -309,6 +309,13 @@ class ConcreteArray(Array):
         return self.sharding.is_fully_addressable
 
     @property
+    def _is_readable(self) -> bool:
+        """Whether this process has all values, of some device or other."""
+        return self.placement is None or (
+            self.is_fully_addressable or self.is_fully_replicated
+        )
+
+    @property
     def is_fully_replicated(self) -> bool:
         """Whether each device that holds the array holds all of it."""
         return self.sharding.is_fully_replicated
@@ -316,29 +323,28 @@ class ConcreteArray(Array):
     @property
     def addressable_shards(self) -> "list[Shard]":
         """The parts that this process can read, with where each is."""
-        self._check_usable()
-        sharding, shape = self.sharding, self.shape
-        indices = sharding.devices_indices_map(shape)
-        part_type = self.type.with_shape(sharding.shard_shape(shape))
-        if sharding.single is None:
-            found = parts.parts(self._buffer, part_type.shape, sharding.memory_kind)
-            data = [
-                ConcreteArray(
-                    part_type,
-                    None,
-                    part,
-                    SingleDeviceSharding(device, memory_kind=sharding.memory_kind),
-                )
-                for device, part in zip(indices, found, strict=True)
-            ]
-        else:
-            data = [self]
-        return numbered(indices, data)
+        return [shard for shard in self.global_shards if shard.data is not None]
 
     @property
     def global_shards(self) -> "list[Shard]":
-        """All parts, with where each is."""
-        return self.addressable_shards
+        """All parts, with where each is; those of other processes have None for data."""
+        self._check_usable()
+        sharding, shape = self.sharding, self.shape
+        indices = sharding.devices_indices_map(shape)
+        if sharding.single is not None:
+            return numbered(indices, [self])
+        kind = sharding.memory_kind
+        part_type = self.type.with_shape(sharding.shard_shape(shape))
+        local = sharding.layout(self.ndim).local
+        here = {
+            device: ConcreteArray(
+                part_type, None, part, SingleDeviceSharding(device, memory_kind=kind)
+            )
+            for device, part in zip(
+                local, parts.parts(self._buffer, part_type.shape, kind), strict=True
+            )
+        }
+        return numbered(indices, list(map(here.get, indices)))
 
     def addressable_data(self, index: int) -> "ConcreteArray":
         """The values of the part with this number, among those this process can
@@ -369,11 +375,15 @@ class ConcreteArray(Array):
     def __str__(self) -> str:
         if dtypes.is_key(self.dtype):
             return repr(self)
+        if not self._is_readable:
+            return repr(self)
         return str(np.asarray(self.host()))
 
     def __repr__(self) -> str:
         if self.is_deleted():
             return f"Array(deleted, {self.type})"
+        if not self._is_readable:
+            return f"Array({self.type}, in several processes, {self.sharding})"
         values = np.asarray(self.host())
         if self.dtype.itemsize == 1 and dtypes.is_floating(self.dtype):
             values = values.astype(np.float32)

@@ -2,7 +2,9 @@
 
 make_array_from_callback               a function is asked for each part
 make_array_from_single_device_arrays   the parts are on their devices already
-make_array_from_process_local_data     this process has all of the values
+make_array_from_process_local_data     this process has the values of its devices
+
+Of several processes each gives the parts of its own devices.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +21,7 @@ from covector.core.sharding.shardings import Sharding
 from covector.core.types import ArrayType, show_types
 from covector.errors import ShardingError, TypeMismatch
 from covector.programs.placing import device_put
-from covector.runtime import parts
+from covector.runtime import client, parts
 
 Shape = tuple[int, ...]
 
@@ -31,7 +33,8 @@ def make_array_from_callback(
     dtype: Any = None,
 ) -> ConcreteArray:
     """An array whose parts ``data_callback`` gives: it is called with the index of
-    each, a tuple of slices of the whole, once for each part that differs.
+    each, a tuple of slices of the whole, once for each part that differs and that a
+    device of this process is to have.
 
     Args:
       shape: of the whole.
@@ -53,7 +56,7 @@ def make_array_from_callback(
     part_shape = place.shard_shape(shape)
     made: dict[str, np.ndarray] = {}
     values = []
-    for index in place.devices_indices_map(shape).values():
+    for index in place.addressable_devices_indices_map(shape).values():
         key = str(index)
         if key not in made:
             made[key] = _part(data_callback(_bounded(index, shape)), dtype)
@@ -104,7 +107,7 @@ def make_array_from_single_device_arrays(
     Args:
       shape: of the whole.
       sharding: which device has which part.
-      arrays: one for each device of the sharding, in any order.
+      arrays: one for each device of the sharding in this process, in any order.
       dtype: of the whole, where there are no parts to tell.
 
     Raises:
@@ -127,13 +130,14 @@ def make_array_from_single_device_arrays(
                 f"{who} needs arrays that are on one device each, but got {array!r}."
             )
         by_device[array.sharding.flat_devices[0]] = array
-    if by_device.keys() != place.device_set or len(arrays) != len(by_device):
+    local = place.layout(len(shape)).local
+    if by_device.keys() != set(local) or len(arrays) != len(by_device):
         raise ShardingError(
-            f"{who} needs one array on each of the {place.num_devices} devices of "
+            f"{who} needs one array on each of the {len(local)} devices of "
             f"{place}, but got {len(arrays)} on "
             f"{', '.join(sorted({str(d) for d in by_device})) or 'no device'}."
         )
-    ordered = [by_device[device] for device in place.flat_devices]
+    ordered = [by_device[device] for device in local]
     _check_parts(who, [a.type.strong() for a in ordered], place.shard_shape(shape))
     wanted = ordered[0].dtype if dtype is None else dtypes.as_dtype(dtype)
     if wanted != ordered[0].dtype:
@@ -147,13 +151,20 @@ def make_array_from_single_device_arrays(
 
 
 def make_array_from_process_local_data(
-    sharding: Any, local_data: Any, global_shape: Sequence[int] | None = None
+    sharding: Any, local_data: Any, global_shape: Sequence[int | None] | None = None
 ) -> ConcreteArray:
-    """An array of the values that this process has: where it is the only one, all.
+    """An array of the values that each process has: the rows of its own devices, say.
+
+    Args:
+      sharding: which device has which elements of the whole.
+      local_data: the values for the devices of this process, beside each other as in
+        the whole; along axes where ``global_shape`` says so, all values of the axis.
+      global_shape: of the whole; None, or None for an axis, where it follows from the
+        data: as many times the data as the axis is divided between processes.
 
     Raises:
       ShardingError: the sharding does not fit the shape.
-      TypeMismatch: ``global_shape`` is another than that of the values.
+      TypeMismatch: ``global_shape`` does not fit the values.
 
     >>> import covector as cv
     >>> place = cv.sharding.SingleDeviceSharding(cv.devices()[0])
@@ -162,10 +173,65 @@ def make_array_from_process_local_data(
     """
     who = "make_array_from_process_local_data"
     place = as_sharding(sharding, who)
+    check_devices(place)
     values = np.asarray(local_data)
-    if global_shape is not None and tuple(global_shape) != values.shape:
+    counts, places = place.tiles(values.ndim)
+    local = [
+        tile
+        for device, tile in zip(place.flat_devices, places, strict=True)
+        if client.is_local(device)
+    ]
+    #: along each axis, the parts that belong to this process
+    own = [sorted({tile[axis] for tile in local}) for axis in range(values.ndim)]
+    shape = _global_shape(who, values.shape, counts, own, global_shape)
+    if shape == values.shape and place.is_fully_addressable:
+        return device_put(values, place)
+    first = [
+        0 if n == given else mine[0] * (n // count)
+        for n, given, count, mine in zip(shape, values.shape, counts, own, strict=True)
+    ]
+
+    def part(index: tuple[slice, ...]) -> np.ndarray:
+        moved = [
+            slice(s.start - start, s.stop - start)
+            for s, start in zip(index, first, strict=True)
+        ]
+        return values[tuple(moved)]
+
+    return make_array_from_callback(shape, place, part)
+
+
+def _global_shape(
+    who: str,
+    given: Shape,
+    counts: Shape,
+    own: Sequence[Sequence[int]],
+    asked: Sequence[int | None] | None,
+) -> Shape:
+    """The shape of the whole: as it was asked for, or as the data of one process say."""
+    found = tuple([n * c // len(o) for n, c, o in zip(given, counts, own, strict=True)])
+    for axis, mine in enumerate(own):
+        if mine != list(range(mine[0], mine[0] + len(mine))):
+            raise ShardingError(
+                f"{who}: along axis {axis} the devices of this process have the parts "
+                f"{mine}, which are not beside each other. Use "
+                "make_array_from_callback."
+            )
+    if asked is None:
+        return found
+    if len(asked) != len(given):
         raise TypeMismatch(
-            f"{who}: the data of the only process are all there are, so global_shape "
-            f"must be {values.shape}, but is {tuple(global_shape)}."
+            f"{who} got data of shape {given}, but global_shape={tuple(asked)}."
         )
-    return device_put(values, place)
+    wanted = tuple(
+        [n if n is not None else f for n, f in zip(asked, found, strict=True)]
+    )
+    for axis, (n, data, whole) in enumerate(zip(wanted, given, found, strict=True)):
+        if n not in (data, whole):
+            raise TypeMismatch(
+                f"{who}: this process has {len(own[axis])} of the {counts[axis]} parts "
+                f"along axis {axis}, and data of length {data}. So global_shape[{axis}] "
+                f"must be {whole}, or {data} where the data are all there are, but is "
+                f"{n}."
+            )
+    return wanted

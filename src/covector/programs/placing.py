@@ -99,7 +99,7 @@ def _there(array: ConcreteArray, sharding: Sharding) -> ConcreteArray:
     """The array where ``sharding`` says, without a copy if it is there already."""
     target = sharding.single
     if target is None or array.is_spread:
-        if _moves_between_accelerators(array, sharding):
+        if _moves_directly(array, sharding):
             return resharded(array, sharding)  # type: ignore[arg-type]
         buffer = array.buffer_over(sharding)
         return ConcreteArray(array.type, None, buffer, sharding)
@@ -109,10 +109,13 @@ def _there(array: ConcreteArray, sharding: Sharding) -> ConcreteArray:
     return ConcreteArray(array.type, None, array.buffer(target), sharding)
 
 
-def _moves_between_accelerators(array: ConcreteArray, sharding: Sharding) -> bool:
+def _moves_directly(array: ConcreteArray, sharding: Sharding) -> bool:
+    """Whether parts go from device to device: between accelerators it is quicker, and
+    between processes there is no other way.
+    """
     return (
         array.is_spread
-        and array.platform() != "cpu"
+        and (array.platform() != "cpu" or not array.is_fully_addressable)
         and isinstance(sharding, NamedSharding)
         and array.sharding.memory_kind == sharding.memory_kind
         and array.sharding.device_set == sharding.device_set

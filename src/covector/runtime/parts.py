@@ -1,6 +1,8 @@
 """Buffers over several devices: one part on each, in the order of the devices.
 
 A ``Layout`` says which part each device has. All parts of a buffer have the same shape.
+Where devices belong to other processes, this one deals with the parts on its own, the
+*local* ones, and everything here is about these.
 """
 
 import functools
@@ -27,6 +29,8 @@ class Layout(NamedTuple):
     sharding: xc.GSPMDSharding
     #: whether there are several parts, and several devices with the same one
     partly_replicated: bool
+    #: the devices of this process
+    local: Devices
 
 
 def layout(devices: Devices, division: Division, memory_kind: str | None) -> Layout:
@@ -37,7 +41,8 @@ def layout(devices: Devices, division: Division, memory_kind: str | None) -> Lay
         _hlo_sharding(division, tiles),
         memory_kind=memory_kind,
     )
-    return Layout(devices, sharding, 1 < tiles < len(devices))
+    local = tuple(filter(client.is_local, devices))
+    return Layout(devices, sharding, 1 < tiles < len(devices), local)
 
 
 def _hlo_sharding(division: Division, tiles: int) -> xc.HloSharding:
@@ -110,7 +115,7 @@ def put(
     shape: tuple[int, ...],
     layout: Layout,
 ) -> Buffer:
-    """A buffer of this shape with these parts, copied to the devices."""
+    """A buffer of this shape with these parts, copied to the local devices."""
     dtype = values[0].dtype
     semantics = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
     if layout.partly_replicated or 0 in shape:
@@ -122,7 +127,7 @@ def put(
             describe(shape, dtype),
             layout.sharding,
             list(values),
-            list(layout.devices),
+            list(layout.local),
             True,
             False,
             semantics,
@@ -143,9 +148,9 @@ def assemble(found: Sequence[Buffer], shape: tuple[int, ...], layout: Layout) ->
 def parts(
     buffer: Buffer, part_shape: tuple[int, ...], memory_kind: str | None = None
 ) -> list[Buffer]:
-    """The parts of a buffer, each a buffer of its own that shares the memory."""
+    """The local parts of a buffer, each a buffer of its own that shares the memory."""
     check_alive(buffer)
-    devices = devices_of(buffer)
+    devices = filter(client.is_local, devices_of(buffer))
     with buffers.no_jax_import:
         found = buffer._arrays
     described = describe(part_shape, buffer.aval.dtype)
@@ -156,7 +161,7 @@ def parts(
 
 
 def devices_of(buffer: Buffer) -> Devices:
-    """The devices that hold the parts, in order."""
+    """The devices that hold the parts, also those of others, in order."""
     return tuple(buffer._sharding._internal_device_list)
 
 

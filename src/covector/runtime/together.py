@@ -141,7 +141,9 @@ class Group:
         end = time.monotonic() + self.member.peer_timeout
         texts, said = [], []
         for rank in (first, other):
-            texts.append((self._wait_for(self._key("text", rank), end) or "").split("\n"))
+            texts.append(
+                (self._wait_for(self._key("text", rank), end) or "").split("\n")
+            )
             come = self._wait_for(self._key("come", rank), end) or '["", "", ""]'
             said.append((rank, *json.loads(come)[1:]))
         raise ProgramMismatch(

@@ -86,6 +86,11 @@ class Axes:
         """Whether there is no mesh: this one stands for none."""
         return not self.axis_names
 
+    @property
+    def is_multi_process(self) -> bool:
+        """Whether some of the devices belong to other processes."""
+        return False
+
     def _axes_of(self, kind: AxisType) -> tuple[Any, ...]:
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         return tuple([name for name, t in pairs if t is kind])
@@ -247,7 +252,7 @@ class Mesh(Axes):
 
     @property
     def is_multi_process(self) -> bool:
-        return len(self.local_devices) < len(self.flat_devices)
+        return not all(map(client.is_local, self.flat_devices))
 
     @property
     def local_mesh(self) -> "Mesh":

@@ -15,7 +15,7 @@ import numpy as np
 from covector.core.sharding.shardings import Index, Sharding
 from covector.core.types import ArrayType
 from covector.errors import ShardingError
-from covector.runtime import buffers, parts
+from covector.runtime import buffers, client, parts
 
 
 def spread(values: np.ndarray, type: ArrayType, sharding: Sharding) -> buffers.Buffer:
@@ -25,7 +25,7 @@ def spread(values: np.ndarray, type: ArrayType, sharding: Sharding) -> buffers.B
       ShardingError: the sharding does not fit the shape.
     """
     check_devices(sharding)
-    indices = sharding.devices_indices_map(type.shape)
+    indices = sharding.addressable_devices_indices_map(type.shape)
     values = np.asarray(values)
     return parts.put(
         [np.asarray(values[index]) for index in indices.values()],
@@ -35,11 +35,16 @@ def spread(values: np.ndarray, type: ArrayType, sharding: Sharding) -> buffers.B
 
 
 def gathered(buffer: buffers.Buffer, type: ArrayType, sharding: Sharding) -> np.ndarray:
-    """All values of a buffer over several devices, read-only."""
+    """All values of a buffer over several devices, read-only.
+
+    Raises:
+      ShardingError: another process has some of them.
+    """
     found = _parts(buffer, type, sharding)
-    indices = sharding.devices_indices_map(type.shape)
-    if sharding.is_fully_replicated:
+    if sharding.is_fully_replicated and found:
         return buffers.to_host(found[0])
+    _check_all_here(type, sharding)
+    indices = sharding.devices_indices_map(type.shape)
     values = np.empty(type.shape, type.storage)
     done = set()
     for part, index in zip(found, indices.values(), strict=True):
@@ -61,9 +66,9 @@ def moved(
       ShardingError: the target does not fit the shape.
     """
     check_devices(target)
-    indices = target.devices_indices_map(type.shape)
+    indices = target.addressable_devices_indices_map(type.shape)
     found = _parts(buffer, type, source)
-    homes = source.devices_indices_map(type.shape)
+    homes = source.addressable_devices_indices_map(type.shape)
     here = {
         (device, _bounds(index)): part
         for (device, index), part in zip(homes.items(), found, strict=True)
@@ -91,20 +96,27 @@ def copied(
 ) -> buffers.Buffer:
     """The same values in the same places, in memory of their own."""
     found = _parts(buffer, type, sharding)
-    copies = parts.copy_parts(found, sharding.flat_devices, sharding.memory_kind)
-    return parts.assemble(copies, type.shape, sharding.layout(type.ndim))
+    layout = sharding.layout(type.ndim)
+    copies = parts.copy_parts(found, layout.local, sharding.memory_kind)
+    return parts.assemble(copies, type.shape, layout)
 
 
 def check_devices(sharding: Sharding) -> None:
     """Raise where arrays cannot be put on this sharding.
 
     Raises:
-      ShardingError: it has no devices, or leaves an axis to the compiler.
+      ShardingError: it has no devices, or none of this process, or leaves an axis to
+        the compiler.
     """
     if not sharding.flat_devices:
         raise ShardingError(
             f"{sharding} has no devices, so no array can be put there. Use a Mesh: "
             "covector.make_mesh(...)."
+        )
+    if not any(map(client.is_local, sharding.flat_devices)):
+        raise ShardingError(
+            f"all devices of {sharding} belong to other processes, so no array can be "
+            "put there from here. This process has covector.local_devices()."
         )
     spec = getattr(sharding, "spec", None)
     if spec is not None and spec.is_open:
@@ -112,6 +124,19 @@ def check_devices(sharding: Sharding) -> None:
             f"{sharding} leaves an axis to the compiler, so it does not say where an "
             "array is to be. P.UNCONSTRAINED is for with_sharding_constraint."
         )
+
+
+def _check_all_here(type: ArrayType, sharding: Sharding) -> None:
+    if sharding.is_fully_addressable:
+        return
+    raise ShardingError(
+        f"the values of an array of type {type} are not all in this process: it is over "
+        f"{sharding}, and of its {sharding.num_devices} devices "
+        f"{len(sharding.addressable_devices)} are here. Gather it in every process with "
+        "covector.experimental.multihost_utils.process_allgather(x, tiled=True), look "
+        "at the parts that are here with x.addressable_shards, or reduce it in a "
+        "program whose result is replicated."
+    )
 
 
 def _parts(

@@ -1,0 +1,17 @@
+"""Many processes: one program, run by each of them, over the devices of all.
+
+    covector launch -n 4 train.py             on this machine, to try it
+    srun python train.py                      on a cluster, whose scheduler says who is who
+
+>>> import covector as cv
+>>> cv.distributed.is_initialized()
+False
+
+After ``initialize``, ``devices()`` are those of all processes and ``local_devices()``
+those of this one. Every process has to run the same programs in the same order, on
+arrays of the same types; what would wait for ever is an error instead.
+"""
+
+from covector.distributed.joining import initialize, is_initialized, shutdown
+
+__all__ = ["initialize", "is_initialized", "shutdown"]
