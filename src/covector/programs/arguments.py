@@ -4,14 +4,16 @@ A static argument is part of the program, by value; a donated one gives its memo
 the results. ``JitSpec`` is what the user said about them, ``Signature`` one call.
 """
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from covector import options, tree
+from covector.core.convert import ShapeDtypeStruct, as_array
 from covector.core.flat import argument_path, who_of
-from covector.core.trace import Tracer, current
-from covector.errors import StaticArgumentError
+from covector.core.trace import Tracer, check_scope, current
+from covector.errors import DeletedArrayError, StaticArgumentError
 
 
 class Signature(NamedTuple):
@@ -28,7 +30,55 @@ class Signature(NamedTuple):
             self.statics,
             options.current().of_programs,
             tuple(current.trace.axes.items()),
+            current.trace.tracked,
         )
+
+    def check_values(self, who: str) -> None:
+        """Raise where an argument has no value, or one that is gone."""
+        for leaf in self.leaves:
+            if isinstance(leaf, Tracer):
+                check_scope(leaf, current.trace)
+            elif isinstance(leaf, ShapeDtypeStruct):
+                raise StaticArgumentError(
+                    f"{who} needs values to run, but got {leaf!r}. To see the type of "
+                    "the result use eval_shape; to compile ahead, "
+                    ".lower(...).compile()."
+                )
+
+    def check_donated(self, places: Sequence[int], who: str) -> None:
+        """Raise where memory that is given up is passed another time."""
+        for i in places:
+            mine = self.leaves[i]
+            for k, other in enumerate(self.leaves):
+                if k != i and (other is mine or _same_memory(other, mine)):
+                    one, two = sorted((i, k))
+                    path = functools.partial(argument_path, self.in_tree)
+                    raise DeletedArrayError(
+                        f"{who} was given one array, {other.type}, as {path(one)} and "
+                        f"as {path(two)}, and {path(i)} is donated: its memory can be "
+                        "given up only once, and not be read beside. Pass a copy: "
+                        "x.copy()."
+                    )
+
+
+def _same_memory(x: Any, y: Any) -> bool:
+    return x._buffer is not None and x._buffer is y._buffer
+
+
+def as_argument(leaf: Any, i: int, in_tree: Any, who: str) -> Any:
+    """Leaf ``i`` of the arguments as an array, or as what stands for one."""
+    if isinstance(leaf, ShapeDtypeStruct):
+        return leaf
+    try:
+        return as_array(leaf)
+    except TypeError as error:
+        where = argument_path(in_tree, i)
+        raise StaticArgumentError(
+            f"{who} needs arrays and numbers, but {where} is {leaf!r} of type "
+            f"{type(leaf).__name__}. Mark the argument static (static_argnums or "
+            "static_argnames), or keep it out of the jitted function with "
+            "functools.partial."
+        ) from error
 
 
 def input_name(in_tree: Any, captured: int, i: int) -> str:

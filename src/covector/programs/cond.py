@@ -276,9 +276,7 @@ def _linearized(
         # What a device has for a residual depends on the branch that it took.
         slotted = [varied(p, varying) for p in slotted]
         linear = [varied(p, varying) for p in linear]
-    return _LinearizedCond(
-        make_cond(slotted, line), make_cond(linear), places, moving
-    )
+    return _LinearizedCond(make_cond(slotted, line), make_cond(linear), places, moving)
 
 
 def allocate(wanted: Sequence[Any], places: list[Any]) -> list[int]:

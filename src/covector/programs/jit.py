@@ -19,18 +19,22 @@ from typing import Any
 from covector import options, tree
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
-from covector.core.convert import ShapeDtypeStruct, as_array
-from covector.core.flat import FlatFunction, argument_path, who_of
+from covector.core.flat import FlatFunction, who_of
 from covector.core.jaxpr import run
 from covector.core.source import user_line
 from covector.core.staging import stage
-from covector.core.trace import Tracer, check_scope, current
-from covector.errors import DeletedArrayError, StaticArgumentError
+from covector.core.trace import Tracer, current
 from covector.lowering.compile import Compiled, Lowered
 from covector.lowering.evaluate import base
 from covector.lowering.places import Place, common_place, meshes_of
 from covector.programs import recompiles, shared, stages
-from covector.programs.arguments import JitSpec, Signature, input_name, static_places
+from covector.programs.arguments import (
+    JitSpec,
+    Signature,
+    as_argument,
+    input_name,
+    static_places,
+)
 from covector.programs.call import call
 from covector.programs.identity import said_by
 from covector.programs.names import outermost_scope
@@ -70,10 +74,6 @@ def _caches_of(fun: Callable[..., Any], spec: JitSpec) -> Caches:
         return _caches.setdefault(fun, {}).setdefault(spec, Caches())
     except TypeError:  # neither hashed nor weakly referenced: no sharing
         return Caches()
-
-
-def _same_memory(x: Any, y: Any) -> bool:
-    return x._buffer is not None and x._buffer is y._buffer
 
 
 class Jitted:
@@ -128,11 +128,11 @@ class Jitted:
         if now.disable_jit:
             return self.fun(*args, **kwargs)
         signature = self.signature(args, kwargs)
-        self._check_values(signature.leaves)
+        signature.check_values(self.who)
         program = self.program(signature, signature.key())
         places = program.donated_places
         if places:
-            self._check_donated(places, signature)
+            signature.check_donated(places, self.who)
         leaves = signature.leaves
         asked = program.shardings
         if asked.ins:
@@ -173,7 +173,7 @@ class Jitted:
         if options.current().disable_jit:
             return self.fun(*args, **kwargs)
         signature = self.signature(args, kwargs)
-        self._check_values(signature.leaves)
+        signature.check_values(self.who)
         program = self.program(signature, signature.key())
         asked = program.shardings
         leaves = asked.constrained(signature.leaves, asked.ins)
@@ -226,48 +226,8 @@ class Jitted:
         leaves, in_tree = tree.flatten((args, kwargs))
         for i, leaf in enumerate(leaves):
             if not isinstance(leaf, Array):
-                leaves[i] = self._argument(leaf, i, in_tree)
+                leaves[i] = as_argument(leaf, i, in_tree, self.who)
         return Signature(leaves, in_tree, statics)
-
-    def _argument(self, leaf: Any, i: int, in_tree: Any) -> Any:
-        if isinstance(leaf, ShapeDtypeStruct):
-            return leaf
-        try:
-            return as_array(leaf)
-        except TypeError as error:
-            where = argument_path(in_tree, i)
-            raise StaticArgumentError(
-                f"{self.who} needs arrays and numbers, but {where} is {leaf!r} of type "
-                f"{type(leaf).__name__}. Mark the argument static (static_argnums or "
-                "static_argnames), or keep it out of the jitted function with "
-                "functools.partial."
-            ) from error
-
-    def _check_values(self, leaves: Sequence[Any]) -> None:
-        for leaf in leaves:
-            if isinstance(leaf, Tracer):
-                check_scope(leaf, current.trace)
-            elif isinstance(leaf, ShapeDtypeStruct):
-                raise StaticArgumentError(
-                    f"{self.who} needs values to run, but got {leaf!r}. To see the "
-                    "type of the result use eval_shape; to compile ahead, "
-                    ".lower(...).compile()."
-                )
-
-    def _check_donated(self, places: Sequence[int], signature: Signature) -> None:
-        """Raise where memory that is given up is passed another time."""
-        leaves = signature.leaves
-        for i in places:
-            for k, other in enumerate(leaves):
-                if k != i and (other is leaves[i] or _same_memory(other, leaves[i])):
-                    one, two = sorted((i, k))
-                    path = functools.partial(argument_path, signature.in_tree)
-                    raise DeletedArrayError(
-                        f"{self.who} was given one array, {other.type}, as {path(one)} "
-                        f"and as {path(two)}, and {path(i)} is donated: its memory can "
-                        "be given up only once, and not be read beside. Pass a copy: "
-                        "x.copy()."
-                    )
 
     def program(
         self, signature: Signature, key: tuple, *, called: bool = True
@@ -281,7 +241,7 @@ class Jitted:
         return program
 
     def _find_or_trace(self, signature: Signature, key: tuple, called: bool) -> Program:
-        in_tree, types, _, now, axes = key
+        in_tree, types, _, now, axes, _ = key
         said, unknown = said_by(self.fun, signature.statics)
         shared_key = said, self.spec, in_tree, types, now, axes
         program = shared.find(shared_key) if said is not None else None
