@@ -44,8 +44,10 @@ class Interned(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if not cls.interned:
             return super().__call__(*args, **kwargs)
-        if not kwargs and args in cls.instances:
-            return cls.instances[args]
+        if not kwargs:
+            known = cls.instances.get(args)
+            if known is not None:
+                return known
         if len(cls.instances) > MOST_INSTANCES:
             cls.instances.clear()
         made = super().__call__(*args, **kwargs)
@@ -206,9 +208,9 @@ class Primitive(metaclass=Interned):
         maps = self.differential(out, *primals)
         current.trace = tangent_trace
         total = None
-        for tangent, linear in zip(tangents, maps, strict=True):
-            if tangent is not None and linear is not None:
-                moved = linear(tangent)
+        for i, linear in enumerate(maps):
+            if linear is not None and tangents[i] is not None:
+                moved = linear(tangents[i])
                 total = moved if total is None else total + moved
         return outs, (total,)
 

@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import CodeType
 from typing import Any, NamedTuple, TypeVar
 
@@ -64,6 +65,10 @@ class Line(NamedTuple):
         return f"{self.file}:{self.number} ({self.function})"
 
 
+#: a ``Line`` of its three parts, without the Python function that spells them out
+_line = partial(tuple.__new__, Line)
+
+
 def is_own(file: str) -> bool:
     """Whether a file is one of the library's own."""
     return file.startswith(_HERE) and not file.startswith(_USER)
@@ -81,7 +86,7 @@ def user_line() -> Line | None:
         code = frame.f_code
         known = _is_internal.get(code)
         if known is False or (known is None and not _internal(code)):
-            return Line(code, frame.f_lasti, scope.path)
+            return _line((code, frame.f_lasti, scope.path))
         if code in _going_through:
             equation = frame.f_locals.get("equation")
             if equation is not None and equation.line is not None:

@@ -94,7 +94,7 @@ class StagingTrace(Trace):
         return found[1]
 
     # Every operation of every program comes this way.
-    def process(  # noqa: C901
+    def process(  # noqa: C901, PLR0912
         self, op: Primitive, args: Sequence[Any]
     ) -> Sequence[Any]:
         if not self.alive:
@@ -111,6 +111,8 @@ class StagingTrace(Trace):
             if type(a) is StagedTracer and a.owner is self:
                 traced = True
                 atoms.append(a.variable)
+            elif type(a) is ConcreteArray and a.type.size < self.literal_limit:
+                atoms.append(a if a.placement is None else self.atom(a))
             else:
                 atoms.append(self.atom(a))
             types.append(atoms[-1].type)
@@ -128,9 +130,13 @@ class StagingTrace(Trace):
         ):
             return _evaluate(op, atoms)
         line = user_line() if self.lines else None
-        results = [Var(t) for t in outs]
-        self.equations.append(Equation(op, atoms, results, line))
-        return [StagedTracer(self, v, line) for v in results]
+        variables, results = [], []
+        for t in outs:
+            v = Var(t)
+            variables.append(v)
+            results.append(StagedTracer(self, v, line))
+        self.equations.append(Equation(op, atoms, variables, line))
+        return results
 
     def finish(self, inputs: Sequence[StagedTracer], outs: Sequence[Any]) -> "Staged":
         """The program with these inputs and outputs, and what it captured."""

@@ -29,12 +29,14 @@ class ArrayType:
     ``str`` gives ``f32[4,3]``, and ``f32[4,3]{x}`` for what varies over x.
     """
 
-    __slots__ = ("dtype", "ndim", "shape", "size", "varying", "weak")
+    __slots__ = ("dtype", "inexact", "ndim", "shape", "size", "varying", "weak")
 
     shape: Shape
     dtype: Any  # np.dtype or dtypes.KeyType
     weak: bool
     varying: frozenset[Any]
+    #: whether the elements are real or complex floating-point numbers
+    inexact: bool
     ndim: int
     size: int
 
@@ -58,6 +60,7 @@ class ArrayType:
         self = object.__new__(cls)
         self.shape = tuple(int(n) for n in shape)
         self.dtype = dtypes.as_dtype(dtype)
+        self.inexact = dtypes.is_inexact(self.dtype)
         self.weak = weak
         self.varying = varying
         self.ndim = len(self.shape)

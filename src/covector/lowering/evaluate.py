@@ -44,12 +44,15 @@ class EvalTrace(Trace):
     def process(  # noqa: C901, PLR0912
         self, op: Primitive, args: Sequence[Any]
     ) -> Sequence[Any]:
-        types, hosts, committed = [], [], None
+        types, hosts, committed, at_hand = [], [], None, True
         for a in args:
             if type(a) is not ConcreteArray:
                 return self.process(op, [_concrete(a, op) for a in args])
             types.append(a.type)
-            hosts.append(a._host)
+            host = a._host
+            hosts.append(host)
+            if host is None:
+                at_hand = False
             if a.placement is not None:
                 committed = a.placement
         signature = tuple(types)
@@ -68,11 +71,10 @@ class EvalTrace(Trace):
             place, committed = common_place(args, op.name)
             if type(place) is Spread:
                 return evaluate_compiled(op, plan, args)
-        for i, host in enumerate(hosts):
-            if host is None:
-                if not args[i].on_host():
-                    return evaluate_compiled(op, plan, args)
-                hosts[i] = args[i].host()
+        if not at_hand:
+            if not all([a.on_host() for a in args]):
+                return evaluate_compiled(op, plan, args)
+            hosts = [a.host() for a in args]
         outs = quiet.run(op.on_host, *hosts)
         if op.multiple_results:
             return [

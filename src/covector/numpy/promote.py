@@ -64,7 +64,7 @@ def promote_dtypes_inexact(who: str, *args: Any) -> Sequence[Any]:
         if type(x) in _PYTHON and isinstance(y, Array):
             return _joined(y, x, True)[::-1]
     arrays = promote_dtypes(who, *args)
-    if dtypes.is_inexact(arrays[0].type.dtype):
+    if arrays[0].type.inexact:
         return arrays
     return [inexact(who, a) for a in arrays]
 
@@ -73,7 +73,7 @@ def inexact(who: str, x: Any) -> Any:
     """``x`` as an array of floating-point or complex numbers."""
     if not isinstance(x, Array):
         x = as_array(x, who)
-    if dtypes.is_inexact(x.type.dtype):
+    if x.type.inexact:
         return x
     return convert(x, inexact_dtype(x.type.dtype, x.type.weak), x.type.weak)
 

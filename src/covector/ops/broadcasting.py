@@ -45,11 +45,13 @@ class BroadcastInDim(Primitive):
         return (x.with_shape(self.shape),)
 
     def on_host(self, x: Any) -> Any:
-        lengths = [1] * len(self.shape)
-        for a, n in zip(self.axes, np.shape(x), strict=True):
-            lengths[a] = n
         out = np.empty(self.shape, x.dtype)
-        out[...] = x.reshape(lengths)
+        if x.ndim:
+            lengths = [1] * len(self.shape)
+            for a, n in zip(self.axes, x.shape, strict=True):
+                lengths[a] = n
+            x = x.reshape(lengths)
+        out[...] = x
         return out
 
     def differential(self, out: Any, x: Any) -> Any:
@@ -95,7 +97,7 @@ class ReduceSum(Primitive):
         return (reduced_type("reduce_sum", x, self.axes),)
 
     def on_host(self, x: Any) -> Any:
-        if _is_short(x.dtype):
+        if x.dtype.itemsize <= 2 and _is_short(x.dtype):
             return np.add.reduce(x, self.axes, np.float32).astype(x.dtype)
         return np.add.reduce(x, self.axes, x.dtype)
 

@@ -13,7 +13,6 @@ An absent tangent, which is zero, is ``None``.
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from covector.core import dtypes
 from covector.core.jaxpr import Jaxpr, Var, run
 from covector.core.leaks import check_leaks
 from covector.core.primitive import Primitive
@@ -70,10 +69,11 @@ class LinearTrace(Trace):
                 moved = self._as_values(moved, outs)
         finally:
             current.trace = self
-        return [
-            out if t is None else LinearTracer(self, out, t)
-            for out, t in zip(outs, moved, strict=True)
-        ]
+        results = []
+        for i, out in enumerate(outs):
+            t = moved[i]
+            results.append(out if t is None else LinearTracer(self, out, t))
+        return results
 
     def _as_values(self, moved: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
         """Tangents that vary over the axes over which the values do."""
@@ -118,7 +118,7 @@ class SplitTrace(Trace):
 
 def moves(type: Any) -> bool:
     """Whether a value of this type can have a tangent."""
-    return dtypes.is_inexact(type.dtype)
+    return type.inexact
 
 
 def jvp_flat(
@@ -166,16 +166,14 @@ def linearize_flat(
         lines=type(parent) is StagingTrace or LinearTrace.lines,
     )
     trace = LinearTrace(parent, tangent_trace, name)
-    tangents = [
-        tangent_trace.input(p.type.strong())
-        for p, a in zip(primals, active, strict=True)
-        if a
-    ]
-    given = iter(tangents)
-    inputs = [
-        LinearTracer(trace, p, next(given)) if a else p
-        for p, a in zip(primals, active, strict=True)
-    ]
+    tangents, inputs = [], []
+    for p, a in zip(primals, active, strict=True):
+        if a:
+            tangent = tangent_trace.input(p.type.strong())
+            tangents.append(tangent)
+            inputs.append(LinearTracer(trace, p, tangent))
+        else:
+            inputs.append(p)
     current.trace = trace
     try:
         pairs = [trace.pair(out) for out in fun(*inputs)]

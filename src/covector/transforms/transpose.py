@@ -6,6 +6,7 @@ checkpointing recomputes. A cotangent that is ``None`` is zero.
 """
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 
 from covector.core.jaxpr import Equation, Jaxpr, Var
@@ -33,24 +34,21 @@ def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> li
             totals[atom] = ct if known is None else add(known, ct)
     while linear:
         equation, operands = linear.pop()
-        cotangents = [totals.pop(v, None) for v in equation.outputs]
-        if all([ct is None for ct in cotangents]):
+        if totals.keys().isdisjoint(equation.outputs):
             continue
+        cotangents = list(map(totals.pop, equation.outputs, repeat(None)))
         try:
             leaving = equation.op.transpose(cotangents, *operands)
         except NonFiniteError as error:
             line = f", made at {equation.line}" if equation.line else ""
             error.add_note(f"in the backward pass of {equation.op.name}{line}")
             raise
-        for atom, operand, cotangent in zip(
-            equation.inputs, operands, leaving, strict=True
-        ):
-            if cotangent is not None and type(operand) is Linear:
-                arriving = (
-                    cotangent_of(cotangent, operand.type) if tracked else cotangent
-                )
+        for i, arriving in enumerate(leaving):
+            if arriving is not None and type(operands[i]) is Linear:
+                atom = equation.inputs[i]
+                ct = cotangent_of(arriving, atom.type) if tracked else arriving
                 known = totals.get(atom)
-                totals[atom] = arriving if known is None else add(known, arriving)
+                totals[atom] = ct if known is None else add(known, ct)
     return [totals.get(v) if type(env[v]) is Linear else None for v in jaxpr.inputs]
 
 
@@ -59,8 +57,12 @@ def _forward(jaxpr: Jaxpr, env: dict[Var, Any]) -> list[tuple[Equation, list[Any
     """Run what is not linear; the equations that are, with their operands."""
     linear = []
     for equation in jaxpr.equations:
-        operands = [env[a] if type(a) is Var else a for a in equation.inputs]
-        if Linear in map(type, operands):
+        operands, moving = [], False
+        for a in equation.inputs:
+            operand = env[a] if type(a) is Var else a
+            operands.append(operand)
+            moving = moving or type(operand) is Linear
+        if moving:
             linear.append((equation, operands))
             for v in equation.outputs:
                 env[v] = Linear(v.type)
