@@ -31,6 +31,9 @@
     ├── DistributedError        processes that cannot work together
     │   ├── PeerLost            … because one of them ended, or does not answer
     │   └── ProgramMismatch     … because they are about to run different programs
+    ├── CheckpointError         a checkpoint that cannot be read, or was not written
+    │   ├── CheckpointNotFound  … because there is none, or none that is finished
+    │   └── CheckpointExists    … because something is there already
     ├── DLPackError             a tensor that other libraries cannot share
     ├── SettingError            a setting with a value that it cannot have
     └── StaticArgumentError     a static argument that cannot be one
@@ -170,6 +173,18 @@ class PeerLost(DistributedError, TimeoutError):
 
 class ProgramMismatch(DistributedError):
     """Processes that work together are about to run different programs."""
+
+
+class CheckpointError(CovectorError, OSError):
+    """A checkpoint cannot be read, or was not written."""
+
+
+class CheckpointNotFound(CheckpointError, FileNotFoundError):
+    """There is no checkpoint, or none that was finished."""
+
+
+class CheckpointExists(CheckpointError, FileExistsError):
+    """A checkpoint was to be saved where there is something already."""
 
 
 class DLPackError(CovectorError, BufferError):
