@@ -10,7 +10,9 @@ import time
 from argparse import REMAINDER, ArgumentParser, ArgumentTypeError, Namespace
 from collections import deque
 from collections.abc import Mapping
-from typing import IO
+from typing import IO, Any
+
+from covector.runtime.watchdog import EXIT_CODE
 
 #: what gloo tells the standard output of every process
 _NOISE = "[Gloo] Rank "
@@ -58,6 +60,7 @@ def run(options: Namespace) -> int:
     that failed, or 0.
     """
     port = options.port or _free_port()
+    signal.signal(signal.SIGTERM, _terminated)
     module = ["-m"] if options.module else []
     command = [sys.executable, *module, options.program, *options.arguments]
     launch = Launch(command, options.processes, port)
@@ -68,6 +71,10 @@ def run(options: Namespace) -> int:
         return _INTERRUPTED
     finally:
         launch.end()
+
+
+def _terminated(number: int, _: Any) -> None:
+    raise SystemExit(128 + number)
 
 
 def _free_port() -> int:
@@ -136,14 +143,15 @@ class Launch:
         """Wait until all have ended well, or one has not; the exit code."""
         running = dict(enumerate(self.processes))
         while running:
-            for rank, process in list(running.items()):
-                code = process.poll()
-                if code is None:
-                    continue
-                del running[rank]
-                if code:
-                    self._report(rank, code, running)
-                    return code if code > 0 else 128 - code
+            codes = {rank: p.poll() for rank, p in running.items()}
+            running = {r: p for r, p in running.items() if codes[r] is None}
+            failed = [r for r, code in codes.items() if code]
+            if failed:
+                # Who waited for another one that failed has a code of its own.
+                rank = min(failed, key=lambda r: codes[r] == EXIT_CODE)
+                code = codes[rank] or 0
+                self._report(rank, code, running)
+                return code if code > 0 else 128 - code
             time.sleep(0.02)
         for readers in self._readers:
             for reader in readers:

@@ -1,7 +1,7 @@
 """What the processes of one program share: who they are, and a store of short texts.
 
-``join`` makes this process a member. Process 0 runs the service that holds the store;
-every process, 0 too, is its client. Keys are written once, unless they are news:
+``join`` makes this process a member. Process 0 starts the service that holds the store,
+the ``coordinator``; every process, 0 too, is its client. Keys are written once, unless they are news:
 
     cv/watch/…      who is alive and where, for ``watchdog``
     cv/together/…   what is about to be run, for ``together``
@@ -13,6 +13,8 @@ before all have met in the ``lobby``.
 import contextlib
 import os
 import socket
+import subprocess
+import sys
 import threading
 from typing import Any, NamedTuple
 
@@ -20,13 +22,14 @@ import jaxlib.version
 from jaxlib import _jax, utils
 
 from covector.errors import DistributedError, PeerLost, SettingError
-from covector.runtime import lobby
+from covector.runtime import coordinator, lobby
+from covector.runtime.coordinator import NEVER
 from covector.runtime.lobby import Address, Guest
 from covector.version import __version__
 
-#: jaxlib must never be the one who decides that a process is gone: it would end ours
-_NEVER = 10_000_000
 _RPC_SECONDS = 60
+#: for the service to begin, or to end
+_SERVICE_SECONDS = 30
 
 
 class Settings(NamedTuple):
@@ -70,7 +73,7 @@ class Membership:
         self.heartbeat_timeout = min(settings.heartbeat_timeout, self.peer_timeout)
         #: connections that close when the process at the other end ends, by its number
         self.lines: dict[int, socket.socket] = {}
-        self._service: Any = None
+        self._service: _Service | None = None
         self._store: Any = None
 
     def meet(self) -> None:
@@ -81,36 +84,26 @@ class Membership:
         seconds = settings.initialization_timeout
         if self.rank == 0:
             listen = settings.bind_address or _listening_at(settings.address)
-            self.lines = lobby.receive(me, listen, seconds)
-            self._serve(listen)
+            self._service = _Service()
+            try:
+                self.lines = lobby.receive(me, listen, seconds)
+                self._service.begin(listen, self.size)
+            except BaseException:
+                self._service.end()
+                raise
             lobby.release(self.lines)
         else:
             self.lines = lobby.visit(me, settings.address, seconds)
         self._connect()
-
-    def _serve(self, listen: Address) -> None:
-        try:
-            self._service = _jax.get_distributed_runtime_service(
-                str(listen),
-                self.size,
-                heartbeat_timeout=_NEVER,
-                cluster_register_timeout=_NEVER,
-                shutdown_timeout=1,
-                recoverable=True,
-            )
-        except _jax.JaxRuntimeError as error:
-            raise DistributedError(
-                f"process 0 cannot serve the others at {listen}: {error}"
-            ) from None
 
     def _connect(self) -> None:
         self._store = _jax.get_distributed_runtime_client(
             str(self.settings.address),
             self.rank,
             rpc_timeout=_RPC_SECONDS,
-            init_timeout=_NEVER,
+            init_timeout=NEVER,
             shutdown_timeout=1,
-            heartbeat_timeout=_NEVER,
+            heartbeat_timeout=NEVER,
             shutdown_on_destruction=False,
             use_compression=True,
         )
@@ -165,10 +158,46 @@ class Membership:
         """Let go of the store; process 0, who is the last one, ends it."""
         with contextlib.suppress(_jax.JaxRuntimeError):  # gone is gone
             self._store.shutdown()
-            if self._service is not None:
-                self._service.shutdown()
+        if self._service is not None:
+            self._service.end()
         for line in self.lines.values():
             line.close()
+
+
+class _Service:
+    """The process of the coordinator, as process 0 sees it."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", coordinator.__file__],
+            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,  # Ctrl-C is not for it
+        )
+
+    def begin(self, listen: Address, size: int) -> None:
+        """Serve; return when the others can connect."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        with contextlib.suppress(OSError):  # it has ended, and that is the answer
+            self._process.stdin.write(f"{listen} {size}\n")
+            self._process.stdin.flush()
+        answer = self._process.stdout.readline().strip()
+        if answer != "ready":
+            raise DistributedError(
+                f"process 0 cannot serve the others at {listen}: "
+                f"{answer or 'its coordinator has ended'}."
+            )
+
+    def end(self) -> None:
+        """Serve no longer."""
+        try:
+            self._process.communicate("done\n", _SERVICE_SECONDS)
+        except (OSError, subprocess.TimeoutExpired):
+            self._process.kill()
+            self._process.wait()
 
 
 def _refuse(error: Any) -> Any:

@@ -274,9 +274,7 @@ def _launch(
 def _readable(module: ir.Module) -> str:
     """The text of a module, with the user's line behind each operation."""
     with module.context:
-        return module.operation.get_asm(
-            enable_debug_info=True, pretty_debug_info=True, use_local_scope=True
-        )
+        return module.operation.get_asm(enable_debug_info=True, use_local_scope=True)
 
 
 def _compile_options(

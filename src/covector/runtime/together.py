@@ -27,7 +27,7 @@ from covector.errors import PeerLost, ProgramMismatch
 from covector.runtime import coordination
 from covector.runtime.coordination import Membership, Settings
 from covector.runtime.lobby import processes
-from covector.runtime.watchdog import Running, Watchdog, where
+from covector.runtime.watchdog import NORMALLY, Running, Watchdog, where
 
 #: how long one question to the store takes, before it is asked who is gone
 _TURN = 0.25
@@ -36,6 +36,7 @@ _GRACE = 2.0
 #: how much of a line is shown around a difference
 _SHOWN = 100
 _LOCATION = re.compile(r"\s*loc\((?P<where>.*)\)$")
+_FILE_AND_LINE = re.compile(r'"([^"]+)":(\d+)')
 
 
 class Described(NamedTuple):
@@ -171,9 +172,9 @@ def _difference(one: list[str], two: list[str], said: list[tuple]) -> str:
             continue
         at = _first_difference(bare[0][number], bare[1][number])
         shown.append(f"    line {number + 1}: {_around(text[number], at)}")
-        found = _LOCATION.search(full[number])
-        if found and found["where"] != "unknown":
-            shown.append(f"      made at {found['where']}")
+        made = _FILE_AND_LINE.search(full[number])
+        if made:
+            shown.append(f"      made at {made[1]}:{made[2]}")
     return "\n".join(shown)
 
 
@@ -211,9 +212,9 @@ class Session:
     def everyone(self) -> Group:
         return self.group(tuple(range(self.member.size)))
 
-    def end(self, words: str, seconds: float) -> None:
+    def end(self, words: str) -> None:
         """Say goodbye to the others."""
-        self.watchdog.farewell(words, seconds)
+        self.watchdog.farewell(words)
         coordination.part()
 
 
@@ -246,8 +247,8 @@ def stop() -> None:
     if made is None:
         return
     error = getattr(sys, "last_value", None)
-    words = "normally" if error is None else f"{type(error).__name__}: {error}"
-    made.end(words.split("\n")[0], made.member.settings.shutdown_timeout)
+    words = NORMALLY if error is None else f"{type(error).__name__}: {error}"
+    made.end(words.split("\n")[0])
 
 
 class Together:

@@ -36,7 +36,17 @@ _WATCH = "cv/watch/"
 _BEAT = 1.0
 #: beats that a contradiction has to last: news of two processes are not of one moment
 _BEATS_TO_BE_SURE = 3
-_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+#: beats for which process 0, when it fails, goes on to serve the others
+_BEATS_TO_LINGER = 5
+#: how processes end that have not failed
+NORMALLY = "normally"
+#: code that is not the user's
+_NOT_OURS = (
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
+    os.path.dirname(os.path.abspath(os.__file__)) + os.sep,
+    "<",
+)
+_INSTALLED = f"{os.sep}site-packages{os.sep}"
 
 
 class Running(NamedTuple):
@@ -99,6 +109,7 @@ class Watchdog(threading.Thread):
         self._beat = 0
         self._since: tuple[Any, float] = (None, 0.0)
         self._contradictions = 0
+        self._abandoned = 0
         self._stopped = False
         self._waker, self._woken = socket.socketpair()
         self._main = threading.main_thread().ident
@@ -209,6 +220,7 @@ class Watchdog(threading.Thread):
 
     def _judge(self) -> None:
         """End this process where it waits for one that will not come."""
+        self._judge_coordinator()
         running = self.running
         if not self.inside or running is None or self._stopped:
             self._contradictions = 0
@@ -236,6 +248,15 @@ class Watchdog(threading.Thread):
                 f"{waited:.0f} s (COVECTOR_PEER_TIMEOUT)."
             )
 
+    def _judge_coordinator(self) -> None:
+        """End this process where process 0 has failed: the store goes with it, and
+        jaxlib would end us without words.
+        """
+        failed = 0 in self.lost or self.left.get(0, NORMALLY) != NORMALLY
+        self._abandoned = self._abandoned + 1 if failed and not self._stopped else 0
+        if self._abandoned >= _BEATS_TO_BE_SURE:
+            self._end(self._of_gone([0]), "nothing works without process 0")
+
     def _is_late(self, rank: int, running: Running) -> bool:
         """Whether a process has not begun the program that this one is in."""
         news = self.news.get(rank)
@@ -250,21 +271,17 @@ class Watchdog(threading.Thread):
         last = news and news.begun.get(running.with_whom)
         return last is not None and last.number == running.number
 
-    def _end(self, why: str) -> NoReturn:
+    def _end(self, why: str, so: str = "it would wait for ever") -> NoReturn:
         running = self.running
         members = running.members if running else tuple(range(self.member.size))
         print(
-            f"\ncovector: process {self.member.rank} of {self.member.size} ends, for it "
-            f"would wait for ever. {why}\n{self.report(members)}",
+            f"covector: process {self.member.rank} of {self.member.size} ends: {so}. "
+            f"{why}\n{self.report(members)}",
             file=sys.stderr,
             flush=True,
         )
-        # The others need the store, which ends with process 0, to find out as well.
-        end = time.monotonic() + 3 * self._period
-        lines = [x for r, x in self.member.lines.items() if r not in self.lost]
-        while self.member.rank == 0 and lines and time.monotonic() < end:
-            for line in select.select(lines, [], [], self._period)[0]:
-                lines.remove(line)
+        self._say_goodbye(f"it ended itself: {so}")
+        self._wait_for_others(self._linger)
         os._exit(EXIT_CODE)
 
     def report(self, members: tuple[int, ...]) -> str:
@@ -291,25 +308,41 @@ class Watchdog(threading.Thread):
 
     # -- goodbye -----------------------------------------------------------------------
 
-    def farewell(self, words: str, seconds: float) -> None:
-        """Say goodbye; process 0, who has the store, waits until all others have gone,
-        if that does not take longer.
+    def farewell(self, words: str) -> None:
+        """Say goodbye. Process 0, who has the store, waits until all others have gone;
+        when it has failed, only until they had time to notice.
         """
+        self.inside = False
+        self._say_goodbye(words)
+        seconds = self._linger
+        if words == NORMALLY:
+            seconds = self.member.settings.shutdown_timeout
+        self._wait_for_others(seconds)
+        self.stop()
+
+    @property
+    def _linger(self) -> float:
+        return _BEATS_TO_LINGER * self._period
+
+    def _say_goodbye(self, words: str) -> None:
         with contextlib.suppress(PeerLost):
             self._tell()
             self.member.write(f"{_WATCH}left/{self.member.rank}", words, again=True)
+
+    def _wait_for_others(self, seconds: float) -> None:
         end = time.monotonic() + (0 if self.member.rank else seconds)
-        while len(self._hung_up) < self.member.size - 1 and time.monotonic() < end:
+        gone = self._hung_up if threading.current_thread() is not self else set()
+        while len(gone) < self.member.size - 1 and time.monotonic() < end:
             time.sleep(0.005)
-        self.stop()
 
 
 def where(thread: int | None) -> str:
-    """The innermost line of a thread that is not the library's own."""
+    """The innermost line of a thread that is not the library's own, or Python's."""
     frame = sys._current_frames().get(thread or 0)
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith(_HERE):
+        file = code.co_filename
+        if not file.startswith(_NOT_OURS) or _INSTALLED in file:
             return f"{code.co_filename}:{frame.f_lineno} ({code.co_qualname})"
         frame = frame.f_back
     return "its end"
