@@ -21,6 +21,7 @@ Shape = tuple[int, ...]
 STILL: frozenset[Any] = frozenset()
 
 _interned: dict[tuple, "ArrayType"] = {}
+_interned_axes: dict[frozenset[Any], frozenset[Any]] = {STILL: STILL}
 
 
 class ArrayType:
@@ -62,7 +63,7 @@ class ArrayType:
         self.dtype = dtypes.as_dtype(dtype)
         self.inexact = dtypes.is_inexact(self.dtype)
         self.weak = weak
-        self.varying = varying
+        self.varying = _interned_axes.setdefault(varying, varying)
         self.ndim = len(self.shape)
         size = 1
         for n in self.shape:

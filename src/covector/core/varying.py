@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.primitive import Linear
+from covector.core.trace import Tracer
 from covector.core.types import STILL, ArrayType
 
 Axes = frozenset[Any]
@@ -42,18 +43,24 @@ def link_cast(cast: Callable[[Axes], Any]) -> None:
 
 
 def joined(trace: Any, op: Any, args: Sequence[Any]) -> tuple[list[Any], Axes | None]:
-    """The operands as ``op`` wants them to vary, and how its results do."""
+    """The operands as ``op`` wants them to vary, and how its results do.
+
+    Known values stay as they are where nothing but that is wanted: a constant has no
+    cotangent, so no sum could be missed.
+    """
     args = [a if isinstance(a, Array) else as_array(a) for a in args]
-    wanted = _wanted(op, [a.type for a in args], trace.tracked)
-    pairs = zip(args, wanted.operands, strict=True)
-    return [_cast_in(trace, a, axes) for a, axes in pairs], wanted.result
-
-
-def _wanted(op: Any, types: Sequence[ArrayType], tracked: Axes) -> Varying:
     if op.vary is not None:
-        return op.vary(types, tracked)
-    everywhere = STILL.union(*[t.varying for t in types])
-    return Varying([everywhere] * len(types), everywhere)
+        wanted = op.vary([a.type for a in args], trace.tracked)
+        pairs = zip(args, wanted.operands, strict=True)
+        return [_cast_in(trace, a, axes) for a, axes in pairs], wanted.result
+    traced = [a.type.varying for a in args if isinstance(a, Tracer)]
+    everywhere = traced[0] if traced else STILL
+    if all([axes is everywhere for axes in traced]):
+        return args, everywhere
+    everywhere = STILL.union(*traced)
+    return [
+        _cast_in(trace, a, everywhere) if isinstance(a, Tracer) else a for a in args
+    ], everywhere
 
 
 def _cast_in(trace: Any, x: Any, axes: Axes) -> Any:
@@ -70,11 +77,13 @@ def result_types(
     tracked = STILL.union(*[t.varying for t in (*types, *given)])
     if not tracked:
         return tuple(op.type_rule(*types))
-    wanted = _wanted(op, types, tracked)
-    if wanted.result is None:
+    result: Axes | None = STILL.union(*[t.varying for t in types])
+    if op.vary is not None:
+        result = op.vary(types, tracked).result
+    if result is None:
         return tuple(op.type_rule(*types))
     outs = op.type_rule(*[t.with_varying(STILL) for t in types])
-    return tuple([t.with_varying(wanted.result) for t in outs])
+    return tuple([t.with_varying(result) for t in outs])
 
 
 def vary_as(x: Any, type: ArrayType) -> Any:
