@@ -115,10 +115,10 @@ if TYPE_CHECKING:
         make_array_from_single_device_arrays,
     )
     from covector.programs.callback import effects_barrier, pure_callback
+    from covector.programs.pmap import pmap
     from covector.programs.sharded_function import shard_map
 
-link.numpy = numpy
-link.device_put = device_put
+link.connect(numpy, device_put)
 install_base(base)
 
 #: modules that are imported on first use
@@ -152,6 +152,7 @@ _FUNCTIONS = {
     "make_array_from_process_local_data": "programs.assembling",
     "make_array_from_single_device_arrays": "programs.assembling",
     "make_mesh": "core.sharding.making",
+    "pmap": "programs.pmap",
     "print_environment_info": "environment",
     "progress": "debug.progress",
     "pure_callback": "programs.callback",
@@ -242,6 +243,7 @@ __all__ = [
     "numpy",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
+    "pmap",
     "print_environment_info",
     "process_count",
     "process_index",

@@ -18,6 +18,9 @@ from covector.core.promotion import python_scalar_type
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, IntegerOverflow, TypeMismatch
 
+_PYTHON_NUMBERS = (bool, int, float, complex)
+_OF_NUMPY = (np.ndarray, np.generic)
+
 
 @lru_cache(4096)
 def _scalar(
@@ -68,12 +71,10 @@ def as_array(x: Any, who: str = "this operation") -> Array:
     """``x`` as an array or tracer; arrays and tracers as they are."""
     if isinstance(x, Array):
         return x
-    if isinstance(x, bool | int | float | complex):
-        if isinstance(x, np.generic):  # np.float64 is a Python float as well
-            return from_numpy(x)
-        return python_scalar(x)
-    if isinstance(x, np.ndarray | np.generic):
+    if isinstance(x, _OF_NUMPY):  # np.float64 is a Python float as well
         return from_numpy(x)
+    if isinstance(x, _PYTHON_NUMBERS):
+        return python_scalar(x)
     if hasattr(x, "__jax_array__"):
         return as_array(x.__jax_array__(), who)
     if hasattr(x, "__dlpack__") or hasattr(x, "__array__"):
@@ -95,7 +96,7 @@ def type_of(x: Any) -> ArrayType:
         return x.type
     if isinstance(x, ArrayType):
         return x
-    if isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic):
+    if isinstance(x, _PYTHON_NUMBERS) and not isinstance(x, np.generic):
         dtype, weak = python_scalar_type(x, options.current().enable_x64)
         return ArrayType((), dtype, weak)
     if hasattr(x, "shape") and hasattr(x, "dtype"):

@@ -2,7 +2,8 @@
 
 That namespace lies several layers above. The link upwards is ``link.numpy``, set when
 the package is imported, and it is the object that ``__array_namespace__`` answers with.
-``link.device_put`` is the other one.
+``link.device_put`` is the other one, and ``link.functions`` has the functions that the
+binary operators are, since they are what is called most often.
 """
 
 from typing import Any
@@ -15,6 +16,17 @@ class _Link:
 
     numpy: Any = None
     device_put: Any = None
+
+    def __init__(self) -> None:
+        self.functions: dict[str, Any] = {}
+
+    def connect(self, numpy: Any, device_put: Any) -> None:
+        """Make the operators and methods of arrays functions of this namespace."""
+        self.numpy, self.device_put = numpy, device_put
+        for name in self.functions:
+            function = getattr(numpy, name)
+            # A ufunc only adds arguments, which an operator does not have.
+            self.functions[name] = getattr(function, "call", function)
 
 
 link = _Link()
@@ -34,9 +46,12 @@ def _is_operand(x: Any) -> bool:
 
 
 def _binary(name: str) -> Any:
+    functions = link.functions
+    functions[name] = None  # until it is connected
+
     def operator(self: Any, other: Any) -> Any:
         if isinstance(other, Operators) or _is_operand(other):
-            return getattr(link.numpy, name)(self, other)
+            return functions[name](self, other)
         return NotImplemented
 
     operator.__doc__ = f"covector.numpy.{name}(self, other)"
@@ -46,7 +61,7 @@ def _binary(name: str) -> Any:
 def _reflected(name: str) -> Any:
     def operator(self: Any, other: Any) -> Any:
         if _is_operand(other):
-            return getattr(link.numpy, name)(other, self)
+            return link.functions[name](other, self)
         return NotImplemented
 
     operator.__doc__ = f"covector.numpy.{name}(other, self)"

@@ -13,7 +13,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.array import ConcreteArray, from_host
 from covector.core.array_like import Array
-from covector.core.convert import as_array, scalar, type_of
+from covector.core.convert import as_array, from_numpy, scalar, type_of
 from covector.core.primitive import Primitive
 from covector.core.sharding.shardings import SingleDeviceSharding
 from covector.core.staging import KNOWN_LIMIT
@@ -76,7 +76,8 @@ def array(
     Array([[1, 2],
            [3, 4]], i32[2,2])
     """
-    _check_order("array", order)
+    if order != "K":
+        _check_order("array", order)
     x = _array("array", object, dtype)
     if copy and x is object:
         x = _copied(x)
@@ -121,7 +122,9 @@ def asarray(
 
 
 def _array(who: str, x: Any, dtype: Any) -> Any:
-    if isinstance(x, list | tuple):
+    if type(x) is np.ndarray and dtype is None:
+        return from_numpy(x)
+    if isinstance(x, (list, tuple)):
         return from_sequence(who, x, None if dtype is None else asked_dtype(dtype))
     if dtype is None:
         return as_array(_buffer_values(x), who)

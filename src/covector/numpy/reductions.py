@@ -70,7 +70,7 @@ def sum(
     """
     check_no_out("sum", out)
     x = _numbers("sum", a, dtype, promote_integers)
-    fold = ANY if dtypes.is_bool(x.type.dtype) else SUM
+    fold = ANY if x.type.dtype is dtypes.bool_ else SUM
     return reduce(fold, x, axis, keepdims, initial, where)
 
 

@@ -71,7 +71,7 @@ class ufunc:
         self.nin, self.nout = nin, nout
         self.nargs = nin if nargs is None else nargs
         self.identity = identity
-        self._call = call or vectorize(func)
+        self.call = call or vectorize(func)
         self._reduce = reduce or partial(folding.reduce_in_order, self)
         self._accumulate = accumulate or partial(folding.accumulate_in_order, self)
         self._at = at or partial(folding.at_in_order, self)
@@ -83,7 +83,7 @@ class ufunc:
     def __call__(self, *args: Any, out: Any = None, where: Any = None) -> Any:
         if out is not None or where is not None:
             self._refuse(out)
-        return self._call(*args)
+        return self.call(*args)
 
     def _refuse(self, out: Any) -> None:
         check_no_out(self.__name__, out)

@@ -25,7 +25,7 @@ def check_differentiable(
 ) -> None:
     """Raise where an argument that ``argnums`` names has no derivative."""
     for i, x in enumerate(leaves):
-        good = dtypes.is_complex(x.type.dtype) if holomorphic else moves(x.type)
+        good = dtypes.is_complex(x.type.dtype) if holomorphic else x.type.inexact
         if not good:
             raise _not_differentiable(x.type, holomorphic, who, i, in_tree, argnums)
 

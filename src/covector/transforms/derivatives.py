@@ -83,7 +83,7 @@ def value_and_grad(
         if not allow_int or holomorphic:
             check_differentiable(primals, holomorphic, who, in_tree, argnums)
         flat = FlatFunction(partial, in_tree, who, has_aux)
-        active = [moves(p.type) for p in primals]
+        active = [p.type.inexact for p in primals]
         outs, linear = linearize_flat(flat, primals, active, who)
         out = check_scalar(outs, flat.out_tree, holomorphic, who)
         if out.type.varying:
@@ -174,10 +174,10 @@ def pull_back(
     What belongs to a weak primal is weak: a Python number stays one after a step.
     """
     jaxpr, residuals, moving = linear
-    tangent_types = [v.type for v in jaxpr.inputs[len(residuals) :]]
-    args = [*residuals, *[Linear(t) for t in tangent_types]]
+    n = len(residuals)
+    args = [*residuals, *[Linear(v.type) for v in jaxpr.inputs[n:]]]
     arriving = [ct for ct, m in zip(cotangents, moving, strict=True) if m]
-    found = iter(backward(jaxpr, args, arriving)[len(residuals) :])
+    found = iter(backward(jaxpr, args, arriving)[n:])
     result = []
     for p, a in zip(primals, active, strict=True):
         ct = next(found) if a else None

@@ -176,15 +176,20 @@ def linearize_flat(
             inputs.append(p)
     current.trace = trace
     try:
-        pairs = [trace.pair(out) for out in fun(*inputs)]
-        moving = [t is not None for _, t in pairs]
-        staged = tangent_trace.finish(tangents, [t for _, t in pairs if t is not None])
+        outs, moved, moving = [], [], []
+        for out in fun(*inputs):
+            primal, tangent = trace.pair(out)
+            outs.append(primal)
+            moving.append(tangent is not None)
+            if tangent is not None:
+                moved.append(tangent)
+        staged = tangent_trace.finish(tangents, moved)
     finally:
         current.trace = parent
         trace.alive = tangent_trace.alive = False
     if trace.watched:
         check_leaks(trace, tangent_trace)
-    return [p for p, _ in pairs], Linearization(staged.jaxpr, staged.captured, moving)
+    return outs, Linearization(staged.jaxpr, staged.captured, moving)
 
 
 class LinearizedJaxpr(NamedTuple):
