@@ -116,6 +116,7 @@ if TYPE_CHECKING:
     )
     from covector.programs.callback import effects_barrier, pure_callback
     from covector.programs.pmap import pmap
+    from covector.programs.pmap import pmap
     from covector.programs.sharded_function import shard_map
 
 link.connect(numpy, device_put)
@@ -152,6 +153,7 @@ _FUNCTIONS = {
     "make_array_from_process_local_data": "programs.assembling",
     "make_array_from_single_device_arrays": "programs.assembling",
     "make_mesh": "core.sharding.making",
+    "pmap": "programs.pmap",
     "pmap": "programs.pmap",
     "print_environment_info": "environment",
     "progress": "debug.progress",

@@ -115,7 +115,7 @@ def test_words():
     assert words(errors.AxisError, lambda x, a: lax.all_gather(x, ())) == (
         "all_gather needs the name of an axis, but got ()."
     )
-    assert words(errors.TypeMismatch, lambda x, a: lax.psum_scatter(x, a)) == (
+    assert words(errors.TypeMismatch, lax.psum_scatter) == (
         "psum_scatter over ('i', 'j') of size 6 scatters axis 0 of f32[12,6]: its "
         "length must be equal to 6, but is 12."
     )

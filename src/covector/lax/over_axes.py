@@ -22,7 +22,7 @@ def gather(x: Any, axes: Axes, at: int, tiled: bool) -> Any:
     """The values of all members: stacked along a new axis, or, when ``tiled``, end to
     end along an old one.
     """
-    for name, size in reversed(axes.items()):
+    for name, size in reversed([*axes.items()]):
         x = AllGather(name, size, at, tiled)(x)
         tiled = True
     return x

@@ -75,6 +75,15 @@ class OnDevices(Trace):
         self.name = "shard_map"
 
 
+def surrounding(trace: Trace | None) -> OnDevices | None:
+    """The innermost shard_map that is being written down."""
+    while trace is not None:
+        if isinstance(trace, OnDevices):
+            return trace
+        trace = trace.parent
+    return None
+
+
 def part_type(type: ArrayType, spec: PartitionSpec, manual: Manual) -> ArrayType:
     """The type of the part that one device has."""
     shape = [n // manual.divisor(spec, k) for k, n in enumerate(type.shape)]

@@ -16,11 +16,11 @@ from covector.core.sharding.in_force import get_mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.staging import StagedTracer
-from covector.core.trace import Trace, current
+from covector.core.trace import current
 from covector.core.varying import vary_as
 from covector.errors import ShardingError
 from covector.programs.canonical import canonical
-from covector.programs.parts import Manual, OnDevices, part_type
+from covector.programs.parts import Manual, part_type, surrounding
 from covector.programs.shard_map import shard_program
 
 
@@ -128,7 +128,7 @@ class ShardMapped:
 
     def _manual(self) -> Manual:
         """On which mesh, and over which axes."""
-        outer = _surrounding(current.trace)
+        outer = surrounding(current.trace)
         mesh = self.mesh
         if mesh is None:
             mesh = outer.mesh if outer is not None else get_mesh()
@@ -242,15 +242,6 @@ class ShardMapped:
             return x
         named = type_.varying | frozenset(spec.names())
         return vary_as(x, type_.with_varying(named))
-
-
-def _surrounding(trace: Trace | None) -> OnDevices | None:
-    """The innermost shard_map that is being written down."""
-    while trace is not None:
-        if isinstance(trace, OnDevices):
-            return trace
-        trace = trace.parent
-    return None
 
 
 def _is_spec(x: Any) -> bool:

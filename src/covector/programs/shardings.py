@@ -25,10 +25,14 @@ PerLeaf = tuple[Sharding | None, ...]
 
 
 class Resolved(NamedTuple):
-    """Shardings of the arguments and of the results, per leaf; none for ()."""
+    """Shardings of the arguments and of the results, per leaf; none for ().
+
+    ``moves``: arguments that the user put elsewhere are moved, and not refused.
+    """
 
     ins: PerLeaf = ()
     outs: PerLeaf = ()
+    moves: bool = False
 
     @property
     def meshes(self) -> Meshes:
@@ -44,6 +48,9 @@ class Resolved(NamedTuple):
         Raises:
           DeviceMismatch: the user put one elsewhere.
         """
+        if self.moves:
+            pairs = zip(leaves, self.ins, strict=True)
+            return [x if s is None else device_put(x, s) for x, s in pairs]
         return [
             x if s is None else _placed(x, s, who, in_tree, i)
             for i, (x, s) in enumerate(zip(leaves, self.ins, strict=True))

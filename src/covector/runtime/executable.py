@@ -121,6 +121,8 @@ class Executable:
 
     def divided_results(self) -> list[parts.Division]:
         """How results are divided over the devices."""
+        if not self.outputs:  # XLA tells of one, the empty tuple
+            return []
         made = self._loaded.get_output_shardings() or [None] * len(self.outputs)
         ranks = [len(output.shape) for output in self.outputs]
         pairs = zip(made, ranks, strict=True)

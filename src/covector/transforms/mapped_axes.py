@@ -1,0 +1,120 @@
+"""Which axis of each argument is mapped, as ``in_axes`` says it, and of which size."""
+
+import inspect
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from covector import tree
+from covector.core.flat import argument_path
+from covector.core.types import ArrayType
+from covector.errors import AxisError, TypeMismatch
+
+
+def in_dims(
+    fun: Any,
+    in_axes: Any,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    types: Sequence[ArrayType],
+    in_tree: Any,
+    who: str,
+) -> list[int | None]:
+    """The mapped axis of each leaf, counted from the front; None for what is shared."""
+    what = f"{who.partition(' ')[0]} in_axes"
+    if in_axes == 0 and isinstance(in_axes, int):
+        dims: list[Any] = [0] * len(types)
+    else:
+        if isinstance(in_axes, Mapping):
+            axes, named = _axes_by_name(fun, in_axes, args, kwargs, who)
+        else:
+            axes, named = in_axes, dict.fromkeys(kwargs, 0)
+            axes = tuple(axes) if isinstance(axes, list) else axes
+        if isinstance(axes, tuple) and len(axes) != len(args):
+            raise AxisError(
+                f"{who}: in_axes must have one entry per positional argument, but it "
+                f"has {len(axes)} and the call has {len(args)}. Keyword arguments are "
+                "mapped over axis 0; a dict gives axes by name."
+            )
+        dims = tree.flatten_prefix(axes, args, what, of="the positional arguments")
+        dims += tree.flatten_prefix(named, kwargs, what, of="the keyword arguments")
+    return [
+        None if d is None else _axis(d, t, i, in_tree, who)
+        for i, (d, t) in enumerate(zip(dims, types, strict=True))
+    ]
+
+
+def _axes_by_name(
+    fun: Any, in_axes: Mapping[str, Any], args: Any, kwargs: Any, who: str
+) -> tuple[tuple, dict[str, Any]]:
+    try:
+        parameters = list(inspect.signature(fun).parameters)
+    except (TypeError, ValueError):
+        parameters = []
+    unknown = set(in_axes) - set(parameters) - set(kwargs)
+    if unknown:
+        raise AxisError(
+            f"{who}: in_axes names {', '.join(sorted(unknown))}, but the arguments are "
+            f"{', '.join([*parameters, *kwargs])}."
+        )
+    placed = tuple([in_axes.get(name, 0) for name in parameters[: len(args)]])
+    placed += (0,) * (len(args) - len(placed))
+    return placed, {name: in_axes.get(name, 0) for name in kwargs}
+
+
+def _axis(d: Any, type: ArrayType, i: int, in_tree: Any, who: str) -> int:
+    if not isinstance(d, int) or isinstance(d, bool):
+        raise TypeMismatch(f"{who}: in_axes holds ints and None, but got {d!r}.")
+    if not -type.ndim <= d < type.ndim:
+        raise AxisError(
+            f"{who}: {argument_path(in_tree, i)} is {type}, which has no axis {d} to "
+            "map over. Give in_axes None for what the whole batch shares."
+        )
+    return d % type.ndim
+
+
+def batch_size(
+    types: Sequence[ArrayType],
+    dims: Sequence[int | None],
+    given: int | None,
+    in_tree: Any,
+    who: str,
+) -> int:
+    """The one size that all mapped axes have."""
+    sizes = {
+        i: t.shape[d]
+        for i, (t, d) in enumerate(zip(types, dims, strict=True))
+        if d is not None
+    }
+    counted = Counter(sizes.values())
+    if given is not None:
+        counted[given] += 1
+    if not counted:
+        raise AxisError(
+            f"{who}: no argument is mapped, so the size of the batch is unknown. Give "
+            "some argument an axis in in_axes, or pass axis_size."
+        )
+    if len(counted) > 1:
+        common = counted.most_common(1)[0][0] if given is None else given
+        shown = "; ".join(
+            f"{argument_path(in_tree, i)} is {types[i]}, mapped over axis "
+            f"{dims[i]} of size {n}"
+            for i, n in sizes.items()
+            if n != common
+        )
+        source = "axis_size is" if given is not None else "the others have"
+        raise AxisError(
+            f"{who}: the mapped axes must have one size, but {shown}, where {source} "
+            f"{common}."
+        )
+    return next(iter(counted))
+
+
+def out_axis(axis: Any, shown: str, ndim: int, where: str, who: str) -> int:
+    """Where a result of ``ndim`` axes gets the mapped one, counted from the front."""
+    if not isinstance(axis, int) or not -ndim <= axis < ndim:
+        raise AxisError(
+            f"{who}: out_axes is {axis!r} for {where}, which is {shown} and "
+            f"needs an axis from {-ndim} to {ndim - 1}."
+        )
+    return axis % ndim
