@@ -142,34 +142,36 @@ def _narrowed(type: ArrayType) -> ArrayType:
 
 
 def _like(leaf: Any, entry: Entry) -> Wanted:
-    where = entry.path or "the leaf"
-    saved = str(entry.type) if entry.type else repr(entry.value)
+    """What a leaf of ``like`` asks for, which what was saved can become."""
+    where, wanted = entry.path or "the leaf", _wanted(leaf, entry.path)
+    if wanted.type is not None and entry.type is not None:
+        _check_type(where, entry.type, wanted.type)
+    elif wanted.kind != entry.kind:
+        saved = repr(entry.value) if entry.type is None else str(entry.type)
+        kind = "None" if wanted.kind == "none" else wanted.kind
+        shown = kind if wanted.type is None else wanted.type
+        raise TypeMismatch(
+            f"restore: {where} was saved as {saved}, but like has {shown}."
+        )
+    return wanted
+
+
+def _wanted(leaf: Any, path: str) -> Wanted:
     if isinstance(leaf, np.ndarray | np.generic):
-        wanted = Wanted("numpy", ArrayType(leaf.shape, leaf.dtype))
-    elif hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
+        return Wanted("numpy", ArrayType(leaf.shape, leaf.dtype))
+    if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
         weak = bool(getattr(leaf, "weak_type", False))
         type_ = _narrowed(ArrayType(tuple(leaf.shape), leaf.dtype, weak))
         # An array that was never put anywhere may go anywhere, and so may its like.
         place = "placement" if isinstance(leaf, ConcreteArray) else "sharding"
-        wanted = Wanted("array", type_, getattr(leaf, place, None))
-    else:
-        kind = "none" if leaf is None else type(leaf).__name__
-        if leaf is not None and kind not in SCALARS:
-            raise ArgumentError(
-                f"restore: the leaf of like at {where} is of type {kind}. It needs "
-                "arrays, ShapeDtypeStruct, None, or Python's numbers and str."
-            )
-        wanted = Wanted(kind, None)
-    if (wanted.type is None) != (entry.type is None) or (
-        wanted.type is None and wanted.kind != entry.kind
-    ):
-        shown = wanted.type or wanted.kind
-        raise TypeMismatch(
-            f"restore: {where} was saved as {saved}, but like has {shown}."
+        return Wanted("array", type_, getattr(leaf, place, None))
+    kind = "none" if leaf is None else type(leaf).__name__
+    if leaf is not None and SCALARS.get(kind) is not type(leaf):
+        raise ArgumentError(
+            f"restore: the leaf of like at {path or 'the root'} is of type {kind}. It "
+            "needs arrays, ShapeDtypeStruct, None, or Python's numbers and str."
         )
-    if wanted.type and entry.type:
-        _check_type(where, entry.type, wanted.type)
-    return wanted
+    return Wanted(kind, None)
 
 
 def _check_type(where: str, saved: ArrayType, wanted: ArrayType) -> None:
