@@ -115,7 +115,7 @@ if TYPE_CHECKING:
         make_array_from_single_device_arrays,
     )
     from covector.programs.callback import effects_barrier, pure_callback
-    from covector.programs.pmap import pmap
+    from covector.programs.data_parallel import data_parallel
     from covector.programs.pmap import pmap
     from covector.programs.sharded_function import shard_map
 
@@ -148,12 +148,12 @@ _MODULES = frozenset(
 #: functions whose modules are imported on first use
 _FUNCTIONS = {
     "check_rule": "analysis.rules",
+    "data_parallel": "programs.data_parallel",
     "effects_barrier": "programs.callback",
     "make_array_from_callback": "programs.assembling",
     "make_array_from_process_local_data": "programs.assembling",
     "make_array_from_single_device_arrays": "programs.assembling",
     "make_mesh": "core.sharding.making",
-    "pmap": "programs.pmap",
     "pmap": "programs.pmap",
     "print_environment_info": "environment",
     "progress": "debug.progress",
@@ -196,6 +196,7 @@ __all__ = [
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
+    "data_parallel",
     "debug",
     "debug_infs",
     "debug_nans",

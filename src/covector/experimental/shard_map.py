@@ -1,0 +1,44 @@
+"""``shard_map`` as older programs call it: the mesh by position, other names."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from covector.errors import ArgumentError
+from covector.programs import sharded_function
+
+
+def shard_map(  # noqa: PLR0913, PLR0917  as it was
+    f: Callable[..., Any],
+    mesh: Any,
+    in_specs: Any,
+    out_specs: Any,
+    check_rep: bool = True,
+    auto: Iterable[Any] = frozenset(),
+) -> Any:
+    """``covector.shard_map`` with the axes named that the compiler divides (``auto``),
+    and not those that are mapped by hand.
+
+    Raises:
+      ArgumentError: ``auto`` has all axes of the mesh, or others.
+
+    >>> import covector as cv
+    >>> mesh = cv.make_mesh((1,), ("x",))
+    >>> double = shard_map(lambda x: 2 * x, mesh, cv.P("x"), cv.P("x"))
+    >>> double(cv.numpy.arange(3)).tolist()
+    [0, 2, 4]
+    """
+    left = frozenset(auto)
+    by_hand = [name for name in mesh.axis_names if name not in left]
+    if not by_hand or len(by_hand) + len(left) != len(mesh.axis_names):
+        raise ArgumentError(
+            f"shard_map: auto names axes of {mesh} that the compiler divides, some but "
+            f"not all of them, but got {sorted(left, key=str)}."
+        )
+    return sharded_function.shard_map(
+        f,
+        mesh=mesh,
+        in_specs=in_specs,
+        out_specs=out_specs,
+        axis_names=by_hand,
+        check_vma=check_rep,
+    )
