@@ -18,6 +18,7 @@ from covector.errors import (
     TypeMismatch,
 )
 from covector.experimental import checkpoint
+from covector.experimental.checkpoint import files
 from tests.sharding.meshes import named
 
 
@@ -58,6 +59,16 @@ def test_a_directory_of_other_things(tmp_path):
     with pytest.raises(CheckpointNotFound):
         checkpoint.restore(tmp_path / "notes.txt")
     assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_a_process_whose_parts_are_elsewhere(there, monkeypatch):
+    monkeypatch.setattr(files.client, "process_count", lambda: 2)
+    with pytest.raises(CheckpointError) as caught:
+        checkpoint.save(there, cnp.ones(3))
+    assert str(caught.value) == (
+        f"save: process 1 left no parts in {there}/data-1. All processes have to save "
+        "to the same directory, of a file system that they share."
+    )
 
 
 def test_a_checkpoint_is_not_replaced_by_accident(there):

@@ -36,6 +36,10 @@ _FORMAT = "covector checkpoint"
 _VERSION = 1
 #: parts begin at multiples of this, so that they can be mapped into memory as arrays
 _ALIGNMENT = 64
+_SHARED = (
+    "All processes have to save to the same directory, of a file system that they "
+    "share."
+)
 
 
 class Manifest(NamedTuple):
@@ -170,14 +174,20 @@ def begin(directory: Path, contents: Contents, overwrite: bool) -> int:
 
     Raises:
       CheckpointExists: there is something that is not to be replaced.
+      CheckpointError: the processes do not see the same directory.
       ProgramMismatch: other processes save another tree.
     """
     number = _next_number(directory, overwrite)
+    folder = data_folder(directory, number)
     if client.process_index() == 0:
-        folder = data_folder(directory, number)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
     _meet(f"save to data-{number}", f"{number}\n{contents}")
+    if not folder.is_dir():
+        raise CheckpointError(
+            f"save: process {client.process_index()} does not see {folder}, which "
+            f"process 0 made. {_SHARED}"
+        )
     return number
 
 
@@ -254,8 +264,7 @@ def _whole(folder: Path, entries: list[Entry]) -> list[Entry]:
             notes = json.loads(path.read_text("utf-8"))
         except FileNotFoundError:
             raise CheckpointError(
-                f"save: process {process} left no parts in {folder}. All processes "
-                "have to save to the same directory of a file system that they share."
+                f"save: process {process} left no parts in {folder}. {_SHARED}"
             ) from None
         for number, part in notes:
             found[number].append(Part(**part))
