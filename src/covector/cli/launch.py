@@ -17,9 +17,9 @@ from covector.runtime.watchdog import EXIT_CODE
 #: what gloo tells the standard output of every process
 _NOISE = "[Gloo] Rank "
 #: seconds that processes have to end by themselves, once they were told to
-_GRACE = 5.0
+_GRACE = 4.0
 #: seconds that the others have to say what they know of the one that failed
-_LAST_WORDS = 3.0
+_LAST_WORDS = 2.0
 _SHOWN_LINES = 10
 _INTERRUPTED = 128 + signal.SIGINT
 
@@ -186,6 +186,7 @@ class Launch:
             alive = [p for p in self.processes if p.poll() is None]
             for process in alive:
                 process.send_signal(signal_)
+                process.send_signal(signal.SIGCONT)  # one that stands still, too
             end = time.monotonic() + _GRACE
             for process in alive:
                 try:

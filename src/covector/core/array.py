@@ -181,6 +181,7 @@ class ConcreteArray(Array):
             if moved is self._buffer:
                 moved = moving.copied(moved, self.type, placement)
             return ConcreteArray(self.type, None, moved, placement)
+        moving.check_devices(placement)
         placement.shard_shape(self.shape)
         if self._host is not None and client.device_platform(target) == "cpu":
             return ConcreteArray(self.type, self._host, None, placement)
@@ -327,7 +328,7 @@ class ConcreteArray(Array):
 
     @property
     def global_shards(self) -> "list[Shard]":
-        """All parts, with where each is; those of other processes have None for data."""
+        """All parts, with where each is; None for the data of other processes."""
         self._check_usable()
         sharding, shape = self.sharding, self.shape
         indices = sharding.devices_indices_map(shape)

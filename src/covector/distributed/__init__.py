@@ -1,7 +1,7 @@
 """Many processes: one program, run by each of them, over the devices of all.
 
-    covector launch -n 4 train.py             on this machine, to try it
-    srun python train.py                      on a cluster, whose scheduler says who is who
+    covector launch -n 4 train.py    on this machine, to try it
+    srun python train.py             on a cluster, whose scheduler says who is who
 
 >>> import covector as cv
 >>> cv.distributed.is_initialized()

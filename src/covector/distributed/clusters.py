@@ -150,4 +150,7 @@ def detect(environ: Environment, method: str | None = None) -> Found:
     asked = [DETECTORS[name](environ) for name in names if name in DETECTORS]
     found = next((f for f in asked if f is not None), Found())
     # What was set by hand goes before what a scheduler says, one by one.
-    return Found(*[a if a is not None else b for a, b in zip(own, found, strict=True)])
+    by_name = found._asdict()
+    return Found(
+        **{n: by_name[n] if v is None else v for n, v in own._asdict().items()}
+    )

@@ -114,8 +114,8 @@ def _check_given(given: Mapping[str, Any]) -> None:
         variables = [f"COVECTOR_{name.upper()}" for name in missing]
         raise ArgumentError(
             f"initialize needs {', '.join(missing)}: pass "
-            f"{'it' if len(missing) == 1 else 'them'}, or set {', '.join(variables)} in "
-            "the environment. On one machine `covector launch -n 4 program.py` does; "
+            f"{'it' if len(missing) == 1 else 'them'}, or set {', '.join(variables)} "
+            "in the environment. On one machine, `covector launch -n 4 file.py` does; "
             "SLURM, Open MPI and Kubernetes were asked and say nothing of it."
         )
 
@@ -125,15 +125,15 @@ def _check_numbers(size: int, rank: int) -> None:
         raise ArgumentError(f"num_processes must be at least 1, but is {size}.")
     if not 0 <= rank < size:
         raise ArgumentError(
-            f"process_id must be from 0 to {size - 1}, for num_processes={size}, but is "
-            f"{rank}."
+            f"process_id must be from 0 to {size - 1}, for num_processes={size}, but "
+            f"is {rank}."
         )
 
 
 def _seconds(value: float, name: str) -> float:
     if not value > 0:
         raise ArgumentError(
-            f"{name} must be a positive number of seconds, not {value}."
+            f"{name} must be a positive number of seconds, but is {value!r}."
         )
     return float(value)
 

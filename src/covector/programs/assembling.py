@@ -208,7 +208,7 @@ def _global_shape(
     own: Sequence[Sequence[int]],
     asked: Sequence[int | None] | None,
 ) -> Shape:
-    """The shape of the whole: as it was asked for, or as the data of one process say."""
+    """The shape of the whole: as asked for, or as the data of one process say."""
     found = tuple([n * c // len(o) for n, c, o in zip(given, counts, own, strict=True)])
     for axis, mine in enumerate(own):
         if mine != list(range(mine[0], mine[0] + len(mine))):
@@ -230,8 +230,8 @@ def _global_shape(
         if n not in (data, whole):
             raise TypeMismatch(
                 f"{who}: this process has {len(own[axis])} of the {counts[axis]} parts "
-                f"along axis {axis}, and data of length {data}. So global_shape[{axis}] "
-                f"must be {whole}, or {data} where the data are all there are, but is "
-                f"{n}."
+                f"along axis {axis}, and data of length {data}. So the length in "
+                f"global_shape must be {whole}, or {data} where the data are all there "
+                f"are, but is {n}."
             )
     return wanted

@@ -8,6 +8,7 @@ from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.jaxpr import Jaxpr, Var
+from covector.core.sharding.moving import check_devices
 from covector.core.sharding.resolving import as_sharding
 from covector.core.sharding.shardings import NamedSharding, Sharding
 from covector.core.trace import Tracer
@@ -103,6 +104,7 @@ def _there(array: ConcreteArray, sharding: Sharding) -> ConcreteArray:
             return resharded(array, sharding)  # type: ignore[arg-type]
         buffer = array.buffer_over(sharding)
         return ConcreteArray(array.type, None, buffer, sharding)
+    check_devices(sharding)
     sharding.shard_shape(array.shape)
     if array._buffer is None:
         return array.to_device(sharding)

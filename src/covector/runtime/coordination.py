@@ -1,7 +1,8 @@
 """What the processes of one program share: who they are, and a store of short texts.
 
 ``join`` makes this process a member. Process 0 starts the service that holds the store,
-the ``coordinator``; every process, 0 too, is its client. Keys are written once, unless they are news:
+the ``coordinator``; every process, 0 too, is its client. Keys are written once, unless
+they are news:
 
     cv/watch/…      who is alive and where, for ``watchdog``
     cv/together/…   what is about to be run, for ``together``
@@ -58,7 +59,8 @@ def peer_timeout(environ: Any = os.environ) -> float:
         seconds = 0.0
     if not seconds > 0:
         raise SettingError(
-            f"COVECTOR_PEER_TIMEOUT needs a positive number of seconds, but is {text!r}."
+            "COVECTOR_PEER_TIMEOUT needs a positive number of seconds, but is "
+            f"{text!r}."
         )
     return seconds
 

@@ -110,7 +110,8 @@ class Watchdog(threading.Thread):
         self._since: tuple[Any, float] = (None, 0.0)
         self._contradictions = 0
         self._abandoned = 0
-        self._stopped = False
+        self._stopped = self._ending = False
+        self._lines = {line: rank for rank, line in member.lines.items()}
         self._waker, self._woken = socket.socketpair()
         self._main = threading.main_thread().ident
         self._period = min(_BEAT, member.heartbeat_timeout / 5)
@@ -120,7 +121,6 @@ class Watchdog(threading.Thread):
     def run(self) -> None:
         now = time.monotonic()
         self._heard = {r: now for r in range(self.member.size) if r != self.member.rank}
-        lines = {line: rank for rank, line in self.member.lines.items()}
         while not self._stopped:
             try:
                 self._tell()
@@ -128,7 +128,7 @@ class Watchdog(threading.Thread):
             except PeerLost as error:
                 self._lose(0, str(error))
             self._judge()
-            self._listen(lines)
+            self._listen()
 
     def stop(self) -> None:
         """End the thread."""
@@ -138,13 +138,13 @@ class Watchdog(threading.Thread):
         self._waker.close()
         self._woken.close()
 
-    def _listen(self, lines: dict[Any, int]) -> None:
+    def _listen(self) -> None:
         """Until the next beat, wait for connections that close."""
         end = time.monotonic() + self._period
         while not self._stopped and (left := end - time.monotonic()) > 0:
-            for line in select.select([*lines, self._woken], [], [], left)[0]:
-                if line in lines:
-                    self._hang_up(lines.pop(line))
+            for line in select.select([*self._lines, self._woken], [], [], left)[0]:
+                if line in self._lines:
+                    self._hang_up(self._lines.pop(line))
 
     def _tell(self) -> None:
         self._beat += 1
@@ -220,6 +220,8 @@ class Watchdog(threading.Thread):
 
     def _judge(self) -> None:
         """End this process where it waits for one that will not come."""
+        if self._ending:
+            return
         self._judge_coordinator()
         running = self.running
         if not self.inside or running is None or self._stopped:
@@ -272,14 +274,14 @@ class Watchdog(threading.Thread):
         return last is not None and last.number == running.number
 
     def _end(self, why: str, so: str = "it would wait for ever") -> NoReturn:
+        self._ending = True
         running = self.running
         members = running.members if running else tuple(range(self.member.size))
-        print(
+        words = (
             f"covector: process {self.member.rank} of {self.member.size} ends: {so}. "
-            f"{why}\n{self.report(members)}",
-            file=sys.stderr,
-            flush=True,
+            f"{why}\n{self.report(members)}\n"
         )
+        os.write(2, words.encode())
         self._say_goodbye(f"it ended itself: {so}")
         self._wait_for_others(self._linger)
         os._exit(EXIT_CODE)
@@ -330,10 +332,16 @@ class Watchdog(threading.Thread):
             self.member.write(f"{_WATCH}left/{self.member.rank}", words, again=True)
 
     def _wait_for_others(self, seconds: float) -> None:
+        """Serve on, until the others have gone, or the time is over."""
         end = time.monotonic() + (0 if self.member.rank else seconds)
-        gone = self._hung_up if threading.current_thread() is not self else set()
-        while len(gone) < self.member.size - 1 and time.monotonic() < end:
-            time.sleep(0.005)
+        listens = threading.current_thread() is self
+        while time.monotonic() < end:
+            if len(self._hung_up.union(self.lost)) >= self.member.size - 1:
+                return
+            if listens:
+                self._listen()
+            else:
+                time.sleep(0.005)
 
 
 def where(thread: int | None) -> str:

@@ -130,10 +130,10 @@ def _check_all_here(type: ArrayType, sharding: Sharding) -> None:
     if sharding.is_fully_addressable:
         return
     raise ShardingError(
-        f"the values of an array of type {type} are not all in this process: it is over "
-        f"{sharding}, and of its {sharding.num_devices} devices "
-        f"{len(sharding.addressable_devices)} are here. Gather it in every process with "
-        "covector.experimental.multihost_utils.process_allgather(x, tiled=True), look "
+        f"the values of an array of type {type} are not all in this process: it is "
+        f"over {sharding}, and of its {sharding.num_devices} devices "
+        f"{len(sharding.addressable_devices)} are here. Gather it in every process, "
+        "with covector.experimental.multihost_utils.process_allgather(x, tiled=True), look "
         "at the parts that are here with x.addressable_shards, or reduce it in a "
         "program whose result is replicated."
     )

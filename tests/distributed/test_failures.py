@@ -1,0 +1,159 @@
+"""What would wait for ever ends in words, within the time that was set."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from covector.runtime.watchdog import EXIT_CODE
+from tests.distributed.starting import (
+    PATIENCE,
+    PROGRAMS,
+    environment,
+    launch,
+    said,
+)
+
+SOON = {"COVECTOR_PEER_TIMEOUT": "3"}
+
+
+def test_processes_that_trace_different_programs_all_raise_with_the_line():
+    done = launch(2, "mismatch", **SOON)
+    assert done.returncode == 1
+    for rank in (0, 1):
+        words = said(done, rank)
+        assert "ProgramMismatch: processes 0 and 1 are about to run different" in words
+        assert "process 0, in jit_differing, at " in words
+        assert "process 1, in jit_differing, at " in words
+        lines = [x for x in words.splitlines() if x.strip().startswith("line ")]
+        assert len(lines) == 2 and lines[0] != lines[1]
+        assert f"made at {PROGRAMS}:" in words
+        assert "same functions on arrays of the same types, in the same order" in words
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_process_that_is_killed_ends_the_others_in_words(rank):
+    begin = time.monotonic()
+    done = launch(2, "killed", rank, **SOON)
+    assert time.monotonic() - begin < 20
+    assert done.returncode == 128 + signal.SIGKILL
+    words = said(done, 1 - rank)
+    assert (
+        f"rocess {rank} of 2 is gone: it ended without a word, or was killed" in words
+    )
+    assert f"process {rank} (gone): " in words
+    assert f"process {1 - rank}: " in words and "jit_double" in words
+    assert f"process {rank} was killed by SIGKILL" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def waiting():
+    """Programs that mostly wait, run at once: what they said, by name and argument."""
+    asked = [("stopped",), ("absent", 1), ("absent", 0)]
+    with ThreadPoolExecutor() as threads:
+        started = [threads.submit(launch, 2, *each, **SOON) for each in asked]
+        return {
+            each: future.result() for each, future in zip(asked, started, strict=True)
+        }
+
+
+def test_a_process_that_stands_still_ends_the_others(waiting):
+    done = waiting["stopped",]
+    assert done.returncode == EXIT_CODE
+    words = said(done, 0)
+    assert (
+        "process 0 of 2 ends: it would wait for ever. Process 1 of 2 is gone" in words
+    )
+    assert "nothing was heard of it for 3 s" in words
+    assert "process 0: in jit_double, its program " in words
+    assert f"at {PROGRAMS}:" in words
+
+
+def test_a_process_that_does_not_come_to_a_known_program_ends_the_others(waiting):
+    done = waiting["absent", 1]
+    assert done.returncode == EXIT_CODE
+    words = said(done, 0)
+    assert re.search(r"Process 1 did not come to jit_double within [34] s \(COV", words)
+    assert "process 0: in jit_double, its program 2" in words
+    assert "process 1: last in jit_double, its program 1" in words
+
+
+def test_a_process_that_does_not_come_to_a_new_program_is_an_error(waiting):
+    done = waiting["absent", 0]
+    words = said(done, 0)
+    assert "PeerLost: Process 1 of 2 did not come to jit_double within 3 s" in words
+    assert "process 1: had run nothing together with others; at " in words
+    words = said(done, 1)
+    assert "process 1 of 2 ends: nothing works without process 0" in words
+
+
+def test_what_one_process_raised_is_told_to_the_others():
+    done = launch(2, "failed", **SOON)
+    assert "ArgumentError: these data are no good" in said(done, 1)
+    expected = "Process 1 of 2 is gone: it ended (ArgumentError: these data are no good"
+    assert f"PeerLost: {expected}" in said(done, 0)
+
+
+def test_known_programs_in_another_order_do_not_hang():
+    """Collectives of one size meet each other, and nothing waits; or nothing fits."""
+    begin = time.monotonic()
+    launch(2, "other_order", **SOON)
+    assert time.monotonic() - begin < 20
+
+
+# -- before they begin -----------------------------------------------------------------
+
+
+def join(*calls, seconds=3):
+    """What processes say that call ``initialize`` with these arguments."""
+    program = (
+        "import covector as cv\n"
+        f"cv.distributed.initialize({{}}, initialization_timeout={seconds})\n"
+    )
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", program.format(call)],
+            env=environment(),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for call in calls
+    ]
+    return [process.communicate(timeout=PATIENCE)[1] for process in started]
+
+
+def port():
+    return 20000 + os.getpid() % 20000
+
+
+def test_a_coordinator_that_is_not_there_is_an_error_within_the_time():
+    (words,) = join(f"'127.0.0.1:{port()}', 2, 1", seconds=1)
+    assert "PeerLost: process 1 cannot reach the coordinator at 127.0.0.1:" in words
+    assert "within 1 s (initialization_timeout)" in words
+    assert "Is process 0 running" in words
+
+
+def test_a_process_that_was_not_started_is_named():
+    address = f"'127.0.0.1:{port() + 1}'"
+    for words in join(f"{address}, 4, 0", f"{address}, 4, 2"):
+        assert "PeerLost: processes 1 and 3 of 4 did not come within 3 s" in words
+
+
+def test_two_processes_of_one_number_are_told():
+    address = f"'127.0.0.1:{port() + 2}'"
+    found = join(f"{address}, 3, 0", f"{address}, 3, 1", f"{address}, 3, 1")
+    for words in found:
+        assert "two processes were started with process_id=1; each of the 3" in words
+
+
+def test_processes_that_count_differently_are_told():
+    address = f"'127.0.0.1:{port() + 3}'"
+    for words in join(f"{address}, 3, 0", f"{address}, 2, 1"):
+        assert (
+            "process 1 was started with num_processes=2, but process 0 with 3" in words
+        )

@@ -1,0 +1,66 @@
+"""``covector launch`` starts processes, shows what they print, and ends them all."""
+
+import signal
+import subprocess
+import time
+
+import pytest
+
+from covector.cli.launch import environment as environment_of
+from covector.cli.main import main
+from tests.distributed.starting import PATIENCE, command, environment, launch, said
+
+
+def test_every_process_gets_the_arguments_and_a_prefix():
+    done = launch(2, "hello", "--epochs", 3)
+    assert done.returncode == 0
+    assert sorted(done.stdout.splitlines()) == [
+        "[0] rank 0 --epochs 3",
+        "[1] rank 1 --epochs 3",
+    ]
+
+
+def test_one_that_fails_ends_all_and_its_last_lines_are_shown():
+    begin = time.monotonic()
+    done = launch(3, "printing")
+    assert time.monotonic() - begin < 20
+    assert done.returncode == 3
+    assert said(done, 0) == "a line of its own"
+    words = "covector launch: process 1 ended with exit code 3. Ending processes 0, 2."
+    assert words in done.stderr
+    last = done.stderr.split("Its last lines:\n")[1].splitlines()
+    assert last == [f"  [1] line {k}" for k in range(10, 20)]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_all(number):
+    started = subprocess.Popen(
+        command(2, "printing"),
+        env={**environment(), "COVECTOR_PROCESS_ID": ""},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert started.stdout is not None
+    assert "] a line of its own" in started.stdout.readline()
+    started.send_signal(number)
+    _, errors = started.communicate(timeout=PATIENCE)
+    # One of the processes fails by itself: either may be first.
+    assert started.returncode in (128 + number, 3)
+    assert "Traceback" not in errors
+
+
+def test_the_environment_says_who_is_who():
+    found = environment_of({"HOME": "here"}, 1, 4, 1234)
+    assert found["COVECTOR_COORDINATOR_ADDRESS"] == "127.0.0.1:1234"
+    assert found["COVECTOR_NUM_PROCESSES"] == "4"
+    assert found["COVECTOR_PROCESS_ID"] == "1"
+    assert found["HOME"] == "here"
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "some"])
+def test_a_number_of_processes_that_is_none_is_refused(count, capsys):
+    with pytest.raises(SystemExit):
+        main(["launch", "-n", count, "program.py"])
+    words = f"a positive whole number is needed, not '{count}'"
+    assert words in capsys.readouterr().err
