@@ -29,13 +29,12 @@ from covector.lowering.sharding import manual_axes_text, shardings_text
 from covector.ops.arithmetic import div
 from covector.ops.broadcasting import filled
 from covector.ops.collectives import PSum
-from covector.ops.transposing import Reshape
 from covector.programs.call import named_axes
 from covector.programs.eager import Budget
 from covector.programs.parts import Manual, insert_axis, whole_type
+from covector.programs.parts_linearized import linearized_parts
 from covector.programs.parts_on_host import run_on_host, runs_as_batch
 from covector.transforms.batch import batch_jaxpr
-from covector.transforms.linearize import linearize_jaxpr
 from covector.transforms.transpose import transpose_jaxpr
 
 Specs = tuple[PartitionSpec, ...]
@@ -127,7 +126,7 @@ class ShardMap(Primitive):
 
     def linearize(self, active: Any, *primals: Any) -> Any:
         forward, linear, places, moving, specs = self.jaxpr.memo(
-            _linearized, self.manual, tuple(active)
+            linearized_parts, self.manual, tuple(active)
         )
         count = len(self.out_specs)
         run_forward = self._like(forward, self.in_specs, (*self.out_specs, *specs))
@@ -191,52 +190,6 @@ def shard_program(
 
 
 # -- passes over the program, as it is seen on the devices -----------------------------
-
-
-def _linearized(jaxpr: Jaxpr, manual: Manual, active: tuple[bool, ...]) -> Any:
-    """The two parts of a program, and the specs of the residuals between them.
-
-    A residual that varies leaves with an axis in front that is divided over all that it
-    varies over; the linear program takes it off again.
-    """
-    with manual.inside():
-        split = jaxpr.memo(linearize_jaxpr, active)
-    count = len(jaxpr.outputs)
-    # Without types that say what varies, a result may be another on each device, and
-    # then the whole array does not say what this device had.
-    first = count if manual.checked else 0
-    kept = sorted({~i for i in split.residual_places if i < 0 and ~i >= first})
-    types = [split.primal.out_types[k] for k in kept]
-    over = [manual.order(t.varying if manual.checked else manual.axes) for t in types]
-    specs = tuple([PartitionSpec(axes) if axes else PartitionSpec() for axes in over])
-
-    def forward(*args: Any) -> list[Any]:
-        outs = run(split.primal, args)
-        extra = [
-            Reshape((1, *outs[k].type.shape))(outs[k]) if axes else outs[k]
-            for k, axes in zip(kept, over, strict=True)
-        ]
-        return [*outs[:count], *extra]
-
-    places, linear_types, framed = [], [*split.linear.in_types], []
-    for n, i in enumerate(split.residual_places):
-        extra = kept.index(~i) if i < 0 and ~i in kept else None
-        places.append(i if extra is None else ~(count + extra))
-        framed.append(extra is not None and bool(over[extra]))
-        if framed[n]:
-            t = linear_types[n]
-            linear_types[n] = t.with_shape((1, *t.shape))
-
-    def linear(*values: Any) -> list[Any]:
-        residuals = [
-            Reshape(x.type.shape[1:])(x) if f else x
-            for x, f in zip(values, framed, strict=False)
-        ]
-        return run(split.linear, [*residuals, *values[len(framed) :]])
-
-    made = manual.stage(forward, jaxpr.in_types, jaxpr.name)
-    moved = manual.stage(linear, linear_types, split.linear.name)
-    return made.jaxpr, moved.jaxpr, places, split.moving, specs
 
 
 def _transposed(
