@@ -142,8 +142,9 @@ class Reader:
             path = self._folder / name
             try:
                 size = path.stat().st_size
-                # An empty file cannot be mapped.
-                found = np.memmap(path, np.uint8, "r") if size else np.empty(0, "u1")
+                # An empty file cannot be mapped; a plain array is quicker to index.
+                mapped = np.memmap(path, np.uint8, "r") if size else np.empty(0, "u1")
+                found = np.asarray(mapped)
             except FileNotFoundError:
                 raise CheckpointError(
                     f"the checkpoint at {self._folder.parent} is damaged, or was "
@@ -236,16 +237,9 @@ def commit(directory: Path, number: int, contents: Contents) -> None:
     folder = data_folder(directory, number)
     _meet(f"commit data-{number}", str(number))
     if client.process_index() == 0:
-        entries = _whole(folder, contents.entries)
-        manifest = {
-            "format": _FORMAT,
-            "version": _VERSION,
-            "number": number,
-            "tree": contents.structure,
-            "leaves": [entry.to_json() for entry in entries],
-        }
         unfinished = folder / _MANIFEST
-        _write_text(unfinished, json.dumps(manifest, indent=1))
+        entries = _whole(folder, contents.entries)
+        _write_text(unfinished, _manifest_text(number, contents.structure, entries))
         _sync_folder(folder)
         os.replace(unfinished, directory / _MANIFEST)
         _sync_folder(directory)
@@ -253,6 +247,14 @@ def commit(directory: Path, number: int, contents: Contents) -> None:
             if old != folder:
                 shutil.rmtree(old, ignore_errors=True)
     _meet(f"leave data-{number}", str(number))
+
+
+def _manifest_text(number: int, structure: Any, entries: list[Entry]) -> str:
+    """The manifest, with a line for each leaf."""
+    head = json.dumps({"format": _FORMAT, "version": _VERSION, "number": number})
+    leaves = ",\n".join([json.dumps(entry.to_json()) for entry in entries])
+    tree = json.dumps(structure)
+    return f'{head[:-1]},\n"tree": {tree},\n"leaves": [\n{leaves}\n]}}\n'
 
 
 def _whole(folder: Path, entries: list[Entry]) -> list[Entry]:
