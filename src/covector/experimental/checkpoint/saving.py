@@ -73,7 +73,8 @@ def save(
     Of several processes each calls this with the same tree, and writes what its own
     devices hold; what several devices hold is written once. What is not over several
     processes (arrays on one device, of NumPy, numbers) is taken from process 0. The
-    directory is on a file system that all share.
+    directory is on a file system that all share. They wait for each other at the end,
+    for as long as ``COVECTOR_PEER_TIMEOUT`` says.
 
     Args:
       directory: made where there is none; it holds this checkpoint and nothing else.
@@ -85,7 +86,9 @@ def save(
     Raises:
       CheckpointExists: the directory holds a checkpoint already, or other files.
       ArgumentError: a leaf is none that a checkpoint can hold.
+      CheckpointError: the processes do not see the same directory.
       ProgramMismatch: the processes save different trees.
+      PeerLost: one of them is gone, or takes too long; the old checkpoint stays.
 
     >>> import tempfile
     >>> import covector as cv
