@@ -1,10 +1,12 @@
 """What every test has: golden files, and the checks of programs switched on."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+import covector
 from covector import options
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -22,6 +24,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def checked_programs() -> None:
     """Every program that a pass writes down is checked."""
     options.settings.check_programs = True
+
+
+@pytest.fixture(autouse=True, scope="module")
+def forgotten_programs() -> Iterator[None]:
+    """Programs hold maps of memory, of which a process may have some 65,000."""
+    yield
+    covector.clear_caches()
+    if "jax" in sys.modules:
+        sys.modules["jax"].clear_caches()
 
 
 @pytest.fixture

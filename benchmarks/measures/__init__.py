@@ -15,6 +15,8 @@ SUBJECTS = tuple(
         "large_arrays",
         "steps",
         "loops",
+        "devices",
+        "processes",
         "compiling",
     )
 )

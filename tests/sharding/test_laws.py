@@ -72,7 +72,9 @@ def members(x, n):
 
 def flat_vjp(fun, args, active, seed):
     """Cotangents of active operands, for cotangents that are the same everywhere."""
-    cts = directions(fun(*args), seed)
+    outs = fun(*args)
+    pairs = zip(directions(outs, seed), outs, strict=True)
+    cts = [d if d is None else convert(d, o.type.dtype) for d, o in pairs]
     return [ct for ct in vjp(fun, args, active, cts) if ct is not None]
 
 

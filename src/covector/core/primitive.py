@@ -282,3 +282,13 @@ def snake_case(name: str) -> str:
     return "".join(
         "_" + c.lower() if c.isupper() and i else c.lower() for i, c in enumerate(name)
     )
+
+
+def forget_plans() -> None:
+    """Drop what was worked out about operations, and so what they were compiled to."""
+    classes: list[type[Primitive]] = [Primitive]
+    while classes:
+        cls = classes.pop()
+        classes += cls.__subclasses__()
+        for op in list(cls.__dict__.get("instances", {}).values()):
+            op.plans.clear()

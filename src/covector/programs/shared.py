@@ -12,6 +12,7 @@ from collections import OrderedDict
 from typing import Any, NamedTuple
 
 from covector.core.jaxpr import Jaxpr
+from covector.core.primitive import forget_plans
 from covector.lowering.compile import Compiled
 from covector.lowering.places import Meshes
 from covector.programs.shardings import Resolved
@@ -80,7 +81,11 @@ def forget(said: Any, spec: Any) -> None:
 def clear_caches() -> None:
     """Forget compiled executables, and programs that function objects share.
 
+    An executable takes some six of the maps of memory of which a process may have
+    65,530 on Linux: who compiles ten thousand programs has to forget some.
+
     A function object that is still there keeps its own: ``f.clear_cache()``.
     """
     compilation_cache.clear()
+    forget_plans()
     _kept.clear()
