@@ -26,7 +26,8 @@ def create_device_mesh(
     Raises:
       ShardingError: there are not as many devices as the grid has places.
 
-    >>> create_device_mesh((1, 1)).shape
+    >>> import covector as cv
+    >>> create_device_mesh((1, 1), cv.devices()[:1]).shape
     (1, 1)
     """
     shape = tuple(map(int, mesh_shape))
