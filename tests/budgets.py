@@ -77,7 +77,7 @@ EAGER = {
     "x + 1.0": (lambda: X + 1.0, 11),
     "sin": (lambda: cnp.sin(X), 5),
     "x[1]": (lambda: X[1], 6),
-    "sum": (lambda: cnp.sum(X), 13),
+    "sum": (lambda: cnp.sum(X), 11),
     "zeros": (lambda: cnp.zeros(4), 12),
     "array": (lambda: cnp.array([1.0, 2.0]), 13),
     "array of a NumPy array": (lambda: cnp.array(VALUES), 7),

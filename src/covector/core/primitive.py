@@ -173,7 +173,7 @@ class Primitive(metaclass=Interned):
         if plan is None:
             outs = tuple(self.type_rule(*types))
             small = self.on_host is not None and self.small(types, outs)
-            plan = self.plans[types] = Plan(outs, small)
+            plan = self.plans[types] = Plan(outs, self.on_host if small else None)
         return plan
 
     def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
@@ -254,15 +254,21 @@ class AnyAxis:
 class Plan:
     """What is known of an operation on operands of given types."""
 
-    __slots__ = ("executable", "meshes", "outs", "small")
+    __slots__ = ("executable", "meshes", "on_host", "outs")
 
-    def __init__(self, outs: tuple[ArrayType, ...], small: bool) -> None:
+    def __init__(self, outs: tuple[ArrayType, ...], on_host: Any) -> None:
         self.outs = outs
-        self.small = small
+        #: by NumPy, where that is quicker than a compiled call
+        self.on_host = on_host
         #: compiled programs by place
         self.executable: Any = None
         #: the meshes that the operation names
         self.meshes: Any = ()
+
+    @property
+    def small(self) -> bool:
+        """Whether NumPy is quicker than a compiled call."""
+        return self.on_host is not None
 
 
 class Linear:

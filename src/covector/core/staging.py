@@ -141,12 +141,15 @@ class StagingTrace(Trace):
     def finish(self, inputs: Sequence[StagedTracer], outs: Sequence[Any]) -> "Staged":
         """The program with these inputs and outputs, and what it captured."""
         atoms = [self.atom(o) for o in outs]
-        captured = list(self.captured.values())
-        variables = [v for _, v in captured] + [t.variable for t in inputs]
+        captured, variables = [], []
+        for x, v in self.captured.values():
+            captured.append(x)
+            variables.append(v)
+        variables += [t.variable for t in inputs]
         jaxpr = Jaxpr(variables, self.equations, atoms, self.name)
         if options.settings.check_programs:
             check_jaxpr(jaxpr)
-        return Staged(jaxpr, [x for x, _ in captured])
+        return Staged(jaxpr, captured)
 
 
 class Staged(NamedTuple):

@@ -40,48 +40,44 @@ class EvalTrace(Trace):
 
     name = "evaluation"
 
-    # Every operation comes this way: taken apart, it would cost a tenth more.
-    def process(  # noqa: C901, PLR0912
-        self, op: Primitive, args: Sequence[Any]
-    ) -> Sequence[Any]:
-        types, hosts, committed, at_hand = [], [], None, True
+    def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
+        types, hosts = [], []
         for a in args:
-            if type(a) is not ConcreteArray:
-                return self.process(op, [_concrete(a, op) for a in args])
-            types.append(a.type)
+            if type(a) is not ConcreteArray or a.placement is not None:
+                return self._process_anywhere(op, args)
             host = a._host
-            hosts.append(host)
             if host is None:
-                at_hand = False
-            if a.placement is not None:
-                committed = a.placement
-        signature = tuple(types)
-        try:
-            plan = op.plans[signature]
-        except KeyError:
-            if op.evaluate is not None:
-                return op.evaluate(*args)
-            plan = op.plan(signature)
-        if not plan.small:
-            # Programs may have a plan too, from having been written down.
-            if op.evaluate is not None:
-                return op.evaluate(*args)
-            return evaluate_compiled(op, plan, args)
-        if committed is not None:
-            place, committed = common_place(args, op.name)
-            if type(place) is Spread:
-                return evaluate_compiled(op, plan, args)
-        if not at_hand:
-            if not all([a.on_host() for a in args]):
-                return evaluate_compiled(op, plan, args)
-            hosts = [a.host() for a in args]
-        outs = quiet.run(op.on_host, *hosts)
+                return self._process_anywhere(op, args)
+            types.append(a.type)
+            hosts.append(host)
+        plan = op.plans.get(tuple(types))
+        if plan is None or plan.on_host is None:
+            return self._process_anywhere(op, args)
+        outs = quiet.run(plan.on_host, *hosts)
         if op.multiple_results:
-            return [
-                ConcreteArray(t, out, None, committed)
-                for t, out in zip(plan.outs, outs, strict=True)
-            ]
-        return (ConcreteArray(plan.outs[0], outs, None, committed),)
+            return list(map(ConcreteArray, plan.outs, outs))
+        return (ConcreteArray(plan.outs[0], outs),)
+
+    def _process_anywhere(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
+        """``process`` where values are not all small and at hand."""
+        args = [a if type(a) is ConcreteArray else _concrete(a, op) for a in args]
+        if op.evaluate is not None:
+            return op.evaluate(*args)
+        plan = op.plan(tuple([a.type for a in args]))
+        if plan.on_host is None:
+            return evaluate_compiled(op, plan, args)
+        place = committed = None
+        if any([a.placement is not None for a in args]):
+            place, committed = common_place(args, op.name)
+        if type(place) is Spread or not all([a.on_host() for a in args]):
+            return evaluate_compiled(op, plan, args)
+        outs = quiet.run(plan.on_host, *[a.host() for a in args])
+        if not op.multiple_results:
+            outs = [outs]
+        return [
+            ConcreteArray(t, out, None, committed)
+            for t, out in zip(plan.outs, outs, strict=True)
+        ]
 
 
 #: the meaning of operations where no transformation is running

@@ -155,8 +155,6 @@ def sum_dtype(dtype: Any) -> Any:
 
     Bools and narrow integers become integers of the default width.
     """
-    if dtypes.is_inexact(dtype):
-        return dtype
     x64 = options.current().enable_x64
     default = dtypes.default_int(x64)
     if dtypes.is_bool(dtype):

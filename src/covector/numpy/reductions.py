@@ -99,11 +99,12 @@ def prod(
 def _numbers(who: str, a: Any, dtype: Any, promote_integers: bool) -> Any:
     """The operand in the element type in which it is added up or multiplied."""
     x = as_array(a, who)
+    to = x.type.dtype
     if dtype is not None:
-        return convert(x, asked_dtype(dtype))
-    if promote_integers or dtypes.is_bool(x.type.dtype):
-        return convert(x, sum_dtype(x.type.dtype))
-    return convert(x, x.type.dtype)
+        to = asked_dtype(dtype)
+    elif not x.type.inexact and (promote_integers or to is dtypes.bool_):
+        to = sum_dtype(to)
+    return convert(x, to)
 
 
 def max(

@@ -34,7 +34,7 @@ from covector.transforms.linearize import (
     linearize_flat,
     moves,
 )
-from covector.transforms.transpose import backward
+from covector.transforms.transpose import backward, instantiate
 
 
 def as_argnums(argnums: Any) -> Argnums:
@@ -137,6 +137,8 @@ def choose_arguments(
     fun: Any, argnums: Argnums, args: Any, kwargs: Any, who: str
 ) -> tuple[tuple, Callable[..., Any]]:
     """The arguments that ``argnums`` names, and ``fun`` as a function of them alone."""
+    if len(args) == 1 and argnums == 0 and not kwargs:
+        return args, fun
     nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     places = []
     for n in nums:
@@ -151,8 +153,6 @@ def choose_arguments(
             )
         places.append(n % len(args))
     chosen = tuple([args[p] for p in places])
-    if len(places) == len(args) == 1 and not kwargs:
-        return chosen, fun
 
     def partial(*given: Any) -> Any:
         everything = list(args)
@@ -179,11 +179,13 @@ def pull_back(
     arriving = [ct for ct, m in zip(cotangents, moving, strict=True) if m]
     found = iter(backward(jaxpr, args, arriving)[n:])
     result = []
-    for p, a in zip(primals, active, strict=True):
-        ct = next(found) if a else None
-        if ct is None:
-            ct = zeros(p.type) if a else np.zeros(p.type.shape, dtypes.float0)
-        result.append(convert(ct, p.type.dtype, weak=True) if a and p.type.weak else ct)
+    for i, p in enumerate(primals):
+        if active[i]:
+            ct = instantiate(next(found), p.type)
+            ct = convert(ct, p.type.dtype, weak=True) if p.type.weak else ct
+        else:
+            ct = np.zeros(p.type.shape, dtypes.float0)
+        result.append(ct)
     return result
 
 

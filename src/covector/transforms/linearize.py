@@ -10,6 +10,7 @@ something to ``parent``, the tangent to ``tangents``:
 An absent tangent, which is zero, is ``None``.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -162,13 +163,13 @@ def linearize_flat(
     tangent_trace = StagingTrace(
         parent,
         name,
-        literal_limit=float("inf"),
+        literal_limit=math.inf,
         lines=type(parent) is StagingTrace or LinearTrace.lines,
     )
     trace = LinearTrace(parent, tangent_trace, name)
     tangents, inputs = [], []
-    for p, a in zip(primals, active, strict=True):
-        if a:
+    for i, p in enumerate(primals):
+        if active[i]:
             tangent = tangent_trace.input(p.type.strong())
             tangents.append(tangent)
             inputs.append(LinearTracer(trace, p, tangent))

@@ -6,7 +6,6 @@ checkpointing recomputes. A cotangent that is ``None`` is zero.
 """
 
 from collections.abc import Sequence
-from itertools import repeat
 from typing import Any
 
 from covector.core.jaxpr import Equation, Jaxpr, Var
@@ -27,7 +26,8 @@ def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> li
     linear = _forward(jaxpr, env)
     totals: dict[Var, Any] = {}
     tracked = current.trace.tracked
-    for atom, cotangent in zip(jaxpr.outputs, cotangents, strict=True):
+    for i, cotangent in enumerate(cotangents):
+        atom = jaxpr.outputs[i]
         if cotangent is not None and type(atom) is Var and type(env[atom]) is Linear:
             ct = cotangent_of(cotangent, atom.type) if tracked else cotangent
             known = totals.get(atom)
@@ -36,7 +36,9 @@ def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> li
         equation, operands = linear.pop()
         if totals.keys().isdisjoint(equation.outputs):
             continue
-        cotangents = list(map(totals.pop, equation.outputs, repeat(None)))
+        cotangents = []
+        for v in equation.outputs:
+            cotangents.append(totals.pop(v, None))
         try:
             leaving = equation.op.transpose(cotangents, *operands)
         except NonFiniteError as error:
