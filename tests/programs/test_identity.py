@@ -279,7 +279,6 @@ def test_an_array_in_the_place_of_one_that_is_gone_is_another():
         out = cv.jit(lambda x: x + big)(cnp.zeros(2000))
         assert float(out[0]) == value
         del big, out
-        gc.collect()
 
 
 def test_forgetting_programs():

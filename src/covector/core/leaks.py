@@ -9,6 +9,7 @@ only a frame holds, as the frames of an exception do, goes with the frame.
 import gc
 import sys
 import types
+from collections.abc import Sequence
 from typing import Any
 
 from covector import options
@@ -32,17 +33,21 @@ def check_leaks(*ended: Trace) -> None:
     if not options.current().check_tracer_leaks:
         return
     for trace in ended:
-        if _tracers(trace):
-            gc.collect()  # some may be dead, in cycles
-        for tracer in _tracers(trace):
-            holder = _holder(tracer)
-            if holder is not None:
-                raise LeakedTracerError(
-                    f"{trace.name or 'the transformation'} has ended, but {holder} "
-                    f"still holds a traced value of type {tracer.type}. "
-                    f"{tracer.origin()} Return the value from the transformed function "
-                    "instead of keeping it."
-                )
+        if not _tracers(trace):
+            continue
+        # Some may be dead, in cycles. A look at what is young is quick; one at all that
+        # there is, which may take a second, is for when there seems to be a leak.
+        gc.collect(1)
+        if _held(trace) is not None:
+            gc.collect()
+        found = _held(trace)
+        if found is not None:
+            tracer, holder = found
+            raise LeakedTracerError(
+                f"{trace.name or 'the transformation'} has ended, but {holder} still "
+                f"holds a traced value of type {tracer.type}. {tracer.origin()} Return "
+                "the value from the transformed function instead of keeping it."
+            )
 
 
 def _tracers(trace: Trace) -> list[Tracer]:
@@ -50,31 +55,49 @@ def _tracers(trace: Trace) -> list[Tracer]:
     return [x for x in gc.get_referrers(trace) if isinstance(x, Tracer)]
 
 
-def _holder(tracer: Tracer) -> str | None:
-    """Who holds a tracer, in words; None where only frames do."""
+def _held(trace: Trace) -> tuple[Tracer, str] | None:
+    """A tracer that something holds which lives on, and that in words.
+
+    The search goes upwards level by level: to ask who refers to something takes as long
+    for many things as for one.
+    """
+    level: list[Any] = [*_tracers(trace)]
+    tracers = {id(x) for x in level}
     below: dict[int, Any] = {}
     #: every object that was met: kept, so that its number stays its own
-    met: list[Any] = [tracer]
-    ours = [below, met]
-    for held in met:
-        for holder in gc.get_referrers(held):
-            if id(holder) in below or holder is tracer or _is_passing(holder, ours):
+    met: list[Any] = [*level]
+    while level and len(met) < _MOST:
+        here = {id(x): x for x in level}
+        upper: list[Any] = []
+        for holder in gc.get_referrers(*level):
+            ours = (below, met, here, level, upper)
+            if id(holder) in below or id(holder) in tracers or _passes(holder, ours):
                 continue
+            held = next(here[id(x)] for x in gc.get_referents(holder) if id(x) in here)
             below[id(holder)] = held
             words = _words(holder, held, below)
             if words is not None:
-                return words + _container(tracer, holder, below)
-            met.append(holder)
-        if len(met) > _MOST:
-            break
+                chain = _chain(holder, below)
+                return chain[-1], words + _container(chain)
+            upper.append(holder)
+        met += upper
+        level = upper
     return None
 
 
-def _is_passing(holder: Any, ours: list[Any]) -> bool:
+def _passes(holder: Any, ours: Sequence[Any]) -> bool:
     """Whether something holds a value only for now: a frame, this search, a trace."""
     return isinstance(holder, types.FrameType | Trace) or any(
         [holder is x for x in ours]
     )
+
+
+def _chain(top: Any, below: dict[int, Any]) -> list[Any]:
+    """From the one that lives on down to the tracer, each holding the next."""
+    chain = [top]
+    while id(chain[-1]) in below:
+        chain.append(below[id(chain[-1])])
+    return chain
 
 
 def _words(holder: Any, held: Any, below: dict[int, Any]) -> str | None:
@@ -104,12 +127,9 @@ def _words(holder: Any, held: Any, below: dict[int, Any]) -> str | None:
     )
 
 
-def _container(tracer: Tracer, top: Any, below: dict[int, Any]) -> str:
+def _container(chain: Sequence[Any]) -> str:
     """`` (in a list)``, where that is what the tracer itself lies in."""
-    chain = [top]
-    while chain[-1] is not tracer:
-        chain.append(below[id(chain[-1])])
-    if len(chain) < 3 or getattr(top, "__dict__", None) is chain[-2]:
+    if len(chain) < 3 or getattr(chain[0], "__dict__", None) is chain[-2]:
         return ""
     kind = type(chain[-2])
     named = kind in (list, tuple, set, dict)
