@@ -10,20 +10,17 @@ respect to its consts gives Ȧ x, and whose transpose is Aᵀ. The transpose is 
 for complex numbers: nothing is conjugated.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from covector.core.jaxpr import Jaxpr, needed_equations, run
-from covector.core.primitive import Linear, Primitive, operation
-from covector.core.types import ArrayType, show_types
-from covector.core.varying import Axes, Varying, of_programs
-from covector.errors import NotDifferentiable, TypeMismatch
-from covector.lowering.tokens import with_token
+from covector.core.primitive import Linear, operation
+from covector.errors import NotDifferentiable
 from covector.ops.arithmetic import neg, sub
 from covector.ops.broadcasting import batched
 from covector.programs.bodies import with_zeros
-from covector.programs.call import Call, call, named_axes
 from covector.programs.solver_programs import (
+    Solver,
     Vector,
     batch_together,
     with_shared_consts,
@@ -34,7 +31,7 @@ from covector.transforms.transpose import instantiate, transpose_jaxpr
 
 
 @operation
-class LinearSolve(Primitive):
+class LinearSolve(Solver):
     """Solve A x = b by ``solve``; operands are the consts of all programs, and b.
 
         matvec            (consts, x) → A x
@@ -44,8 +41,6 @@ class LinearSolve(Primitive):
     A ``symmetric`` A is its own transpose, and ``solve`` serves both.
     """
 
-    interned = False
-    multiple_results = True
     name = "custom_linear_solve"
 
     matvec: Jaxpr
@@ -54,49 +49,9 @@ class LinearSolve(Primitive):
     symmetric: bool = False
     who: str = "linear_solve"
 
-    def __repr__(self) -> str:
-        return f"LinearSolve({self.who})"
-
     @property
-    def count(self) -> int:
-        """Of how many leaves a vector is."""
-        return len(self.matvec.outputs)
-
-    def split(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Operands, or what is known of each, as consts and b."""
-        at = len(self.matvec.inputs) - self.count
-        return [*operands[:at]], [*operands[at:]]
-
-    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
-        given = [(t.shape, t.dtype) for t in types]
-        wanted = self.solve.in_types
-        if given != [(t.shape, t.dtype) for t in wanted]:
-            raise TypeMismatch(
-                f"{self.who} needs operands of types {show_types(wanted)}, but got "
-                f"{show_types(types)}."
-            )
-        return self.solve.out_types
-
-    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
-        return of_programs(self.solve.in_types)
-
-    def evaluate(self, *args: Any) -> Sequence[Any]:
-        return run(self.solve, args)
-
-    def with_token(self) -> tuple[Call, int]:
-        return call(self.solve.memo(with_token)), 0
-
-    def lower(self, ctx: Any, *operands: Any) -> Any:
-        return ctx.inline(self.solve, operands)
-
-    @property
-    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
-        names = [n for p in self._programs() for n in p.memo(named_axes)]
-        return tuple(dict.fromkeys(names))
-
-    def _programs(self) -> list[Jaxpr]:
-        programs = [self.solve, self.matvec, self.transpose_solve]
-        return [p for p in programs if p is not None]
+    def equation(self) -> Jaxpr:
+        return self.matvec
 
     # -- derivatives -------------------------------------------------------------------
 
@@ -174,8 +129,9 @@ class LinearSolve(Primitive):
 
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         """Over a batch of b alone, A is not batched."""
+        given = [self.solve, self.matvec, self.transpose_solve]
         programs, marks, further = batch_together(
-            self._programs(), self.count, size, dims, axis
+            [p for p in given if p is not None], self.count, size, dims, axis
         )
         solve, matvec, *rest = programs
         op = LinearSolve(

@@ -9,20 +9,16 @@ So ``f`` is a program whose consts are θ, and the system on the left is solved 
 another function of the user's, for the linear function v ↦ ∂f/∂x v.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.primitive import Primitive, operation
+from covector.core.primitive import operation
 from covector.core.trace import Trace, current
-from covector.core.types import ArrayType, show_types
-from covector.core.varying import Axes, Varying, of_programs
-from covector.errors import TypeMismatch
-from covector.lowering.tokens import with_token
 from covector.ops.arithmetic import neg
 from covector.ops.broadcasting import batched, zeros
-from covector.programs.call import Call, call, named_axes
 from covector.programs.solver_programs import (
+    Solver,
     Vector,
     batch_together,
     with_shared_consts,
@@ -33,7 +29,7 @@ from covector.transforms.transpose import instantiate
 
 
 @operation
-class Root(Primitive):
+class Root(Solver):
     """A root of f, by ``solve``; operands are the consts of all programs, and a guess.
 
     f         (consts, x) → f(x)
@@ -41,8 +37,6 @@ class Root(Primitive):
     tangent   (consts, x, y) → v with ∂f/∂x v = y, linear in y
     """
 
-    interned = False
-    multiple_results = True
     name = "custom_root"
 
     f: Jaxpr
@@ -50,45 +44,9 @@ class Root(Primitive):
     tangent: Jaxpr
     who: str
 
-    def __repr__(self) -> str:
-        return f"Root({self.who})"
-
     @property
-    def count(self) -> int:
-        """Of how many leaves a vector is."""
-        return len(self.f.outputs)
-
-    def split(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Operands, or what is known of each, as consts and the guess."""
-        at = len(self.f.inputs) - self.count
-        return [*operands[:at]], [*operands[at:]]
-
-    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
-        given = [(t.shape, t.dtype) for t in types]
-        wanted = self.solve.in_types
-        if given != [(t.shape, t.dtype) for t in wanted]:
-            raise TypeMismatch(
-                f"{self.who} needs operands of types {show_types(wanted)}, but got "
-                f"{show_types(types)}."
-            )
-        return self.solve.out_types
-
-    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
-        return of_programs(self.solve.in_types)
-
-    def evaluate(self, *args: Any) -> Sequence[Any]:
-        return run(self.solve, args)
-
-    def with_token(self) -> tuple[Call, int]:
-        return call(self.solve.memo(with_token)), 0
-
-    def lower(self, ctx: Any, *operands: Any) -> Any:
-        return ctx.inline(self.solve, operands)
-
-    @property
-    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
-        programs = (self.f, self.solve, self.tangent)
-        return tuple(dict.fromkeys([n for p in programs for n in p.memo(named_axes)]))
+    def equation(self) -> Jaxpr:
+        return self.f
 
     def differentiate(
         self, parent: Trace, tangent_trace: Any, primals: Any, tangents: Any

@@ -16,16 +16,75 @@ from typing import Any, NamedTuple
 from covector import options, tree
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, split_aux
-from covector.core.jaxpr import Jaxpr
+from covector.core.jaxpr import Jaxpr, run
+from covector.core.primitive import Primitive
 from covector.core.staging import Staged, stage
 from covector.core.types import ArrayType, show_types
+from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import NotDifferentiable, TreeMismatch, TypeMismatch
+from covector.lowering.tokens import with_token
 from covector.ops.casting import convert
 from covector.programs.branches import taking
+from covector.programs.call import Call, call, named_axes
 from covector.programs.canonical import canonical
 from covector.programs.scan_bodies import least_carry
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.linearize import moves
+
+
+class Solver(Primitive):
+    """Run ``solve``; operands are the consts of all programs, and a vector."""
+
+    interned = False
+    multiple_results = True
+
+    solve: Jaxpr
+    who: str
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.who})"
+
+    @property
+    def equation(self) -> Jaxpr:
+        """The program of which the result is a solution: (consts, x) → a vector."""
+        raise NotImplementedError
+
+    @property
+    def count(self) -> int:
+        """Of how many leaves a vector is."""
+        return len(self.equation.outputs)
+
+    def split(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Operands, or what is known of each, as consts and the vector."""
+        at = len(self.equation.inputs) - self.count
+        return [*operands[:at]], [*operands[at:]]
+
+    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        given = [(t.shape, t.dtype) for t in types]
+        wanted = self.solve.in_types
+        if given != [(t.shape, t.dtype) for t in wanted]:
+            raise TypeMismatch(
+                f"{self.who} needs operands of types {show_types(wanted)}, but got "
+                f"{show_types(types)}."
+            )
+        return self.solve.out_types
+
+    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        return of_programs(self.solve.in_types)
+
+    def evaluate(self, *args: Any) -> Sequence[Any]:
+        return run(self.solve, args)
+
+    def with_token(self) -> tuple[Call, int]:
+        return call(self.solve.memo(with_token)), 0
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        return ctx.inline(self.solve, operands)
+
+    @property
+    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
+        programs = [p for p in self.parameters.values() if isinstance(p, Jaxpr)]
+        return tuple(dict.fromkeys([n for p in programs for n in p.memo(named_axes)]))
 
 
 class Vector(NamedTuple):
