@@ -109,7 +109,7 @@ def test_a_small_gradient():
         return cnp.sum(cnp.sin(x) * x)
 
     gradient = cv.grad(loss)
-    within(190, python_calls(lambda: gradient(X)))
+    within(124, python_calls(lambda: gradient(X)))
 
 
 # -- jit -------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def add_one(p):
 
 
 def test_a_warm_jitted_call():
-    within(6, python_calls(lambda: add_one(X)))
+    within(5, python_calls(lambda: add_one(X)))
 
 
 def test_a_warm_jitted_call_costs_one_call_per_further_result():
@@ -132,7 +132,7 @@ def test_a_warm_jitted_call_costs_one_call_per_further_result():
 
 def test_a_warm_jitted_call_with_numpy_arguments():
     values = np.ones(4, np.float32)
-    within(33, python_calls(lambda: add_one(values)))
+    within(32, python_calls(lambda: add_one(values)))
 
 
 def test_a_warm_jitted_call_with_a_static_argument():
@@ -145,7 +145,7 @@ def test_a_warm_checkpointed_gradient_traces_nothing():
     entered = python_calls(lambda: gradient(ONE))
     assert "StagingTrace.process" in entered  # the linear part is written down …
     assert entered["StagingTrace.process"] <= 2  # … and nothing else
-    within(140, entered)
+    within(120, entered)
 
 
 # -- import ----------------------------------------------------------------------------

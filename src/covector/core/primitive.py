@@ -107,6 +107,9 @@ class Primitive(metaclass=Interned):
 
     def __init_subclass__(cls) -> None:
         cls.instances = {}
+        if cls.multiple_results:
+            # Settled for the class, and not asked again in every call.
+            cls.__call__ = cls._all_results
         if "name" not in cls.__dict__:
             cls.name = snake_case(cls.__name__)
 
@@ -162,8 +165,10 @@ class Primitive(metaclass=Interned):
         return self.replace(**changes)
 
     def __call__(self, *args: Any) -> Any:
-        outs = current.trace.process(self, args)
-        return outs if self.multiple_results else outs[0]
+        return current.trace.process(self, args)[0]
+
+    def _all_results(self, *args: Any) -> Any:
+        return current.trace.process(self, args)
 
     # -- types -------------------------------------------------------------------------
 
@@ -173,7 +178,8 @@ class Primitive(metaclass=Interned):
         if plan is None:
             outs = tuple(self.type_rule(*types))
             small = self.on_host is not None and self.small(types, outs)
-            plan = self.plans[types] = Plan(outs, self.on_host if small else None)
+            on_host = self.on_host if small else None
+            plan = self.plans[types] = Plan(outs, self.multiple_results, on_host)
         return plan
 
     def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
@@ -254,10 +260,13 @@ class AnyAxis:
 class Plan:
     """What is known of an operation on operands of given types."""
 
-    __slots__ = ("executable", "meshes", "on_host", "outs")
+    __slots__ = ("executable", "meshes", "multiple_results", "on_host", "outs")
 
-    def __init__(self, outs: tuple[ArrayType, ...], on_host: Any) -> None:
+    def __init__(
+        self, outs: tuple[ArrayType, ...], multiple_results: bool, on_host: Any
+    ) -> None:
         self.outs = outs
+        self.multiple_results = multiple_results
         #: by NumPy, where that is quicker than a compiled call
         self.on_host = on_host
         #: compiled programs by place

@@ -60,6 +60,7 @@ class StagingTrace(Trace):
         self.parent = parent
         if parent is not None:
             self.axes, self.tracked = parent.axes, parent.tracked
+        self.alive = True
         self.name = name
         self.literal_limit = literal_limit
         self.lines = lines
@@ -94,7 +95,7 @@ class StagingTrace(Trace):
         return found[1]
 
     # Every operation of every program comes this way.
-    def process(  # noqa: C901, PLR0912
+    def process(  # noqa: C901
         self, op: Primitive, args: Sequence[Any]
     ) -> Sequence[Any]:
         if not self.alive:
@@ -108,14 +109,18 @@ class StagingTrace(Trace):
             args, varying = joined(self, op, args)
         atoms, types, traced = [], [], False
         for a in args:
+            atom = a
             if type(a) is StagedTracer and a.owner is self:
                 traced = True
-                atoms.append(a.variable)
-            elif type(a) is ConcreteArray and a.type.size < self.literal_limit:
-                atoms.append(a if a.placement is None else self.atom(a))
-            else:
-                atoms.append(self.atom(a))
-            types.append(atoms[-1].type)
+                atom = a.variable
+            elif (
+                type(a) is not ConcreteArray
+                or a.placement is not None
+                or a.type.size >= self.literal_limit
+            ):
+                atom = self.atom(a)
+            atoms.append(atom)
+            types.append(atom.type)
         if varying is not None:
             types = [t.with_varying(STILL) for t in types]
         signature = tuple(types)

@@ -54,7 +54,7 @@ class EvalTrace(Trace):
         if plan is None or plan.on_host is None:
             return self._process_anywhere(op, args)
         outs = quiet.run(plan.on_host, *hosts)
-        if op.multiple_results:
+        if plan.multiple_results:
             return list(map(ConcreteArray, plan.outs, outs))
         return (ConcreteArray(plan.outs[0], outs),)
 
