@@ -226,12 +226,12 @@ def _global_shape(
     wanted = tuple(
         [n if n is not None else f for n, f in zip(asked, found, strict=True)]
     )
-    for axis, (n, data, whole) in enumerate(zip(wanted, given, found, strict=True)):
-        if n not in (data, whole):
-            raise TypeMismatch(
-                f"{who}: this process has {len(own[axis])} of the {counts[axis]} parts "
-                f"along axis {axis}, and data of length {data}. So the length in "
-                f"global_shape must be {whole}, or {data} where the data are all there "
-                f"are, but is {n}."
-            )
+    if any([n not in each for n, *each in zip(wanted, given, found, strict=True)]):
+        shares = [f"{len(o)} of {c}" for o, c in zip(own, counts, strict=True)]
+        raise TypeMismatch(
+            f"{who}: this process has {', '.join(shares)} parts along each axis, so "
+            f"data of shape {given} are those of an array of shape {found}; or, along "
+            f"an axis, all there are: global_shape must be {found}, but is "
+            f"{tuple(asked)}."
+        )
     return wanted

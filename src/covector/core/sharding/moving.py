@@ -133,8 +133,8 @@ def _check_all_here(type: ArrayType, sharding: Sharding) -> None:
         f"the values of an array of type {type} are not all in this process: it is "
         f"over {sharding}, and of its {sharding.num_devices} devices "
         f"{len(sharding.addressable_devices)} are here. Gather it in every process, "
-        "with covector.experimental.multihost_utils.process_allgather(x, tiled=True), look "
-        "at the parts that are here with x.addressable_shards, or reduce it in a "
+        "with covector.experimental.multihost_utils.process_allgather(x, tiled=True), "
+        "look at the parts that are here with x.addressable_shards, or reduce it in a "
         "program whose result is replicated."
     )
 
