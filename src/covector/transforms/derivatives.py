@@ -6,6 +6,7 @@ Each is thin: check, flatten, call the flat engine, unflatten.
 import functools
 import operator
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -176,7 +177,7 @@ def pull_back(
     jaxpr, residuals, moving = linear
     n = len(residuals)
     args = [*residuals, *[Linear(v.type) for v in jaxpr.inputs[n:]]]
-    arriving = [ct for ct, m in zip(cotangents, moving, strict=True) if m]
+    arriving = list(compress(cotangents, moving))
     found = iter(backward(jaxpr, args, arriving)[n:])
     result = []
     for i, p in enumerate(primals):

@@ -51,7 +51,7 @@ def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> li
                 ct = cotangent_of(arriving, atom.type) if tracked else arriving
                 known = totals.get(atom)
                 totals[atom] = ct if known is None else add(known, ct)
-    return [totals.get(v) if type(env[v]) is Linear else None for v in jaxpr.inputs]
+    return list(map(totals.get, jaxpr.inputs))
 
 
 @goes_through()
