@@ -21,7 +21,7 @@ def measures(tiny: bool) -> list[Measure]:
             gradient,
             {"autograd": autograd_gradient, "torch": torch_gradient},
             goals=(Goal(0.05), Goal(1.0, "autograd")),
-            reason="nine NumPy calls of about 1.4 µs each, and some 40 µs of Python "
+            reason="nine NumPy calls of about 1.1 µs each, and some 30 µs of Python "
             "around them: a linear program is written down and folded, where autograd "
             "keeps closures",
         ),

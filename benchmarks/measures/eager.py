@@ -59,7 +59,6 @@ def measures(tiny: bool) -> list[Measure]:
                 "torch": lambda torch: from_numpy(torch.tensor),
             },
             goals=cheap,
-            reason="a copy, a look-up of the type and a wrapper, each in Python",
         ),
     ]
 
