@@ -256,16 +256,22 @@ def failed():
     step(x)
 
 
-def other_order():
+def other_order(calls):
     """Two programs that all know, and that one process runs the other way round."""
     x = divided(np.arange(8.0), "x")
-    calls = [cv.jit(double), cv.jit(lambda x: (x * 3).sum())]
-    for call in (*calls, *calls):
+    known = [cv.jit(double), cv.jit(lambda x: (x * 3).sum())]
+    for call in known:
         call(x)
-    order = calls if cv.process_index() else calls[::-1]
-    for call in order * 3:
-        call(x)
-        time.sleep(0.1)
+    order = known if cv.process_index() else known[::-1]
+    for _ in range(int(calls)):
+        for call in order:
+            call(x)
+            time.sleep(0.02)
+
+
+def sleeping():
+    say("a line of its own")
+    time.sleep(1000)
 
 
 def printing():
@@ -281,7 +287,7 @@ def hello(*words):
     say("rank", os.environ["COVECTOR_PROCESS_ID"], *words)
 
 
-ALONE = (printing, hello)
+ALONE = (printing, hello, sleeping)
 
 if __name__ == "__main__":
     program = globals()[sys.argv[1]]

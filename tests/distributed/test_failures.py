@@ -99,11 +99,15 @@ def test_what_one_process_raised_is_told_to_the_others():
     assert f"PeerLost: {expected}" in said(done, 0)
 
 
-def test_known_programs_in_another_order_do_not_hang():
-    """Collectives of one size meet each other, and nothing waits; or nothing fits."""
-    begin = time.monotonic()
-    launch(2, "other_order", **SOON)
-    assert time.monotonic() - begin < 20
+@pytest.mark.parametrize("calls", [2, 1000])
+def test_known_programs_in_another_order_are_noticed(calls):
+    """Collectives of one size fit each other: nothing waits, and all is wrong."""
+    done = launch(2, "other_order", calls, **SOON)
+    words = "rocess 1 has not run the programs that process 0 has, in the same order"
+    assert words in said(done, 0)
+    if calls > 2:
+        assert done.returncode
+        assert re.search("among the first 32 .*results are wrong", said(done, 0))
 
 
 # -- before they begin -----------------------------------------------------------------

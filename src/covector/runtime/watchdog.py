@@ -12,22 +12,26 @@ nothing new was heard of it for ``heartbeat_timeout_seconds``. Whoever then
 The same end comes where nobody is lost but somebody does not arrive: a process has been
 in a program for ``COVECTOR_PEER_TIMEOUT`` seconds that another has not begun, or the
 other has said goodbye, or is in another program itself.
+
+Programs that all know, run in another order, may fit each other by chance, and then
+nothing waits: the results are wrong. So every process tells a number that follows from
+all programs that it has run, as of every 32nd of them, and whoever sees two that differ
+raises ``ProgramMismatch`` before its next program.
 """
 
 import contextlib
-import json
 import os
 import select
 import socket
-import sys
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
-from covector.errors import PeerLost
+from covector.errors import PeerLost, ProgramMismatch
 from covector.runtime.coordination import Membership
 from covector.runtime.lobby import processes
+from covector.runtime.news import News, Running, where
 
 #: how a process ends that waits for one that does not come; "try again" in sysexits.h
 EXIT_CODE = 75
@@ -38,55 +42,11 @@ _BEAT = 1.0
 _BEATS_TO_BE_SURE = 3
 #: beats for which process 0, when it fails, goes on to serve the others
 _BEATS_TO_LINGER = 5
+#: programs from one mark of the history to the next, and how many marks are kept
+_MARK_EVERY = 32
+_MARKS = 128
 #: how processes end that have not failed
 NORMALLY = "normally"
-#: code that is not the user's
-_NOT_OURS = (
-    os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
-    os.path.dirname(os.path.abspath(os.__file__)) + os.sep,
-    "<",
-)
-_INSTALLED = f"{os.sep}site-packages{os.sep}"
-
-
-class Running(NamedTuple):
-    """A program that processes run together, as their n-th."""
-
-    members: tuple[int, ...]
-    number: int
-    name: str
-    #: tells programs of one name apart
-    digest: str
-
-    @property
-    def with_whom(self) -> str:
-        return ",".join(map(str, self.members))
-
-
-class News(NamedTuple):
-    """What a process says of itself."""
-
-    beat: int
-    #: the line of the user's program that its main thread is at
-    line: str
-    inside: bool
-    #: the program that it is in, or was in last; None before the first one
-    running: Running | None
-    #: the last one with each set of processes
-    begun: dict[str, Running]
-
-    def as_text(self) -> str:
-        return json.dumps(self)
-
-    @staticmethod
-    def of(text: str) -> "News":
-        beat, line, inside, running, begun = json.loads(text)
-        begun = {who: _running(found) for who, found in begun.items()}
-        return News(beat, line, inside, running and _running(running), begun)
-
-
-def _running(found: list) -> Running:
-    return Running(tuple(found[0]), *found[1:])
 
 
 class Watchdog(threading.Thread):
@@ -99,6 +59,9 @@ class Watchdog(threading.Thread):
         self.running: Running | None = None
         self.inside = False
         self.begun: dict[str, Running] = {}
+        self._marks: dict[str, dict[int, int]] = {}
+        #: who ran other programs than this process did; None for nobody
+        self.astray: str | None = None
         #: processes that are gone, and how that was noticed
         self.lost: dict[int, str] = {}
         #: processes that said goodbye, and with which words
@@ -149,7 +112,10 @@ class Watchdog(threading.Thread):
     def _tell(self) -> None:
         self._beat += 1
         line = where(self._main)
-        news = News(self._beat, line, self.inside, self.running, {**self.begun})
+        # Copies: the main thread goes on writing.
+        marks = {who: dict(found) for who, found in dict(self._marks).items()}
+        begun = dict(self.begun)
+        news = News(self._beat, line, self.inside, self.running, begun, marks)
         key = f"{_WATCH}alive/{self.member.rank}"
         self.member.write(key, news.as_text(), again=True)
 
@@ -170,9 +136,27 @@ class Watchdog(threading.Thread):
                 if rank not in self.news or news.beat != self.news[rank].beat:
                     self._heard[rank] = now
                 self.news[rank] = news
+                self._compare(rank, news)
         for rank, then in self._heard.items():
             if now - then > self.member.heartbeat_timeout and rank not in self.left:
                 self._lose(rank, f"nothing was heard of it for {now - then:.0f} s")
+
+    def _compare(self, rank: int, news: News) -> None:
+        """Notice where a process has not run the programs that this one has."""
+        for who, last in dict(self.begun).items():
+            mine = {**self._marks.get(who, {}), last.number: last.history}
+            theirs = dict(news.marks.get(who, {}))
+            if who in news.begun:
+                theirs[news.begun[who].number] = news.begun[who].history
+            common = sorted(mine.keys() & theirs.keys())
+            wrong = next((n for n in common if mine[n] != theirs[n]), None)
+            if wrong is not None:
+                self.astray = (
+                    f"process {rank} has not run the programs that process "
+                    f"{self.member.rank} has, in the same order: among the first "
+                    f"{wrong} that they ran together some differ, and their results "
+                    "are wrong."
+                )
 
     def _hang_up(self, rank: int) -> None:
         """A connection was closed: the process at the other end is gone."""
@@ -197,10 +181,19 @@ class Watchdog(threading.Thread):
 
         Raises:
           PeerLost: one of them is gone.
+          ProgramMismatch: one of them has run other programs.
         """
         if self.lost or self.left:
             self.check(running.members)
-        self.running = self.begun[running.with_whom] = running
+        if self.astray is not None:
+            raise ProgramMismatch(f"{self.astray}\n{self.report(running.members)}")
+        who = running.with_whom
+        self.running = self.begun[who] = running
+        if not running.number % _MARK_EVERY:
+            marks = self._marks.setdefault(who, {})
+            marks[running.number] = running.history
+            if len(marks) > _MARKS:
+                del marks[next(iter(marks))]
         self.inside = True
 
     def check(self, members: tuple[int, ...]) -> None:
@@ -234,6 +227,8 @@ class Watchdog(threading.Thread):
         gone = [rank for rank in others if rank in self.lost]
         if gone:
             self._end(self._of_gone(gone))
+        if self.astray is not None and now - self._since[1] > self._period:
+            self._end(self.astray.capitalize())
         late = [rank for rank in others if self._is_late(rank, running)]
         wrong = [rank for rank in late if self._never_comes(rank, running)]
         self._contradictions = self._contradictions + 1 if wrong else 0
@@ -288,7 +283,7 @@ class Watchdog(threading.Thread):
 
     def report(self, members: tuple[int, ...]) -> str:
         """Where each of these processes was when it was last heard of."""
-        mine = News(0, where(self._main), self.inside, self.running, {})
+        mine = News(0, where(self._main), self.inside, self.running, {}, {})
         lines = []
         for rank in members:
             news = mine if rank == self.member.rank else self.news.get(rank)
@@ -321,6 +316,10 @@ class Watchdog(threading.Thread):
             seconds = self.member.settings.shutdown_timeout
         self._wait_for_others(seconds)
         self.stop()
+        with contextlib.suppress(PeerLost):
+            self._look()
+        if self.astray is not None:
+            os.write(2, f"covector: {self.astray}\n".encode())
 
     @property
     def _linger(self) -> float:
@@ -342,15 +341,3 @@ class Watchdog(threading.Thread):
                 self._listen()
             else:
                 time.sleep(0.005)
-
-
-def where(thread: int | None) -> str:
-    """The innermost line of a thread that is not the library's own, or Python's."""
-    frame = sys._current_frames().get(thread or 0)
-    while frame is not None:
-        code = frame.f_code
-        file = code.co_filename
-        if not file.startswith(_NOT_OURS) or _INSTALLED in file:
-            return f"{code.co_filename}:{frame.f_lineno} ({code.co_qualname})"
-        frame = frame.f_back
-    return "its end"
