@@ -561,6 +561,29 @@ def operations(jaxpr):
     return {type(e.op): e.op.parameters for e in jaxpr.equations}
 
 
+CARRIED = {
+    "jit": cv.jit,
+    "checkpoint": cv.checkpoint,
+    "cond": lambda f: lambda x: lax.cond(x > -5, f, cnp.cos, x),
+    "scan": lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, 1)[0],
+}
+
+
+@pytest.mark.parametrize("name", CARRIED)
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_a_body_that_calls_programs(name, order):
+    def f(step):
+        loop = looped()
+        found = lambda w: loop(2, lambda _, v: step(w * v), 0.7)  # noqa: E731
+        for _ in range(order):
+            found = cv.grad(found)
+        return cv.jit(found)
+
+    wave = lambda x: cnp.sin(x) + x  # noqa: E731
+    step = CARRIED[name](wave)
+    np.testing.assert_allclose(f(step)(0.4), f(wave)(0.4), rtol=1e-4)
+
+
 def test_only_what_slopes_depend_on_is_kept():
     """Of three parts of the carry: not the sum, and not the count."""
 

@@ -266,10 +266,12 @@ class _Adjoint:
             _still(self.path_types, self.path),
             _marked(self.state_types, self.state),
         ]
-        unknown = [None] * (len(self.state) - sum(self.state))
 
         def forward(*values: Any) -> list[Any]:
             consts, path, moved = _groups(values, *groups)
+            # What is wanted depends on none of these, though an operation that carries
+            # a program may take them beside what it does depend on.
+            unknown = [zeros(t) for t in _still(self.state_types, self.state)]
             found = iter(run(program, [*consts, *unknown, *path, *moved]))
             after = [
                 next(found) if g else zeros(t)
