@@ -1,4 +1,4 @@
-"""What processes tell each other of themselves: the program they are in, and the line."""
+"""What processes tell each other of themselves: in which program they are, and where."""
 
 import json
 import os
