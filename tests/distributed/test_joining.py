@@ -6,7 +6,7 @@ from covector import distributed
 from covector.distributed import clusters, joining
 from covector.distributed.clusters import Found, detect
 from covector.errors import ArgumentError, DistributedError, SettingError
-from covector.runtime import client, coordination, plugins, together
+from covector.runtime import client, coordination, plugins, several, together
 from covector.runtime.coordination import Membership, Settings, peer_timeout
 from covector.runtime.lobby import Address
 
@@ -164,7 +164,7 @@ def test_after_the_first_use_of_a_device_it_is_too_late():
 def test_joining_twice_is_an_error(monkeypatch):
     member = Membership(Settings(Address("here", 1), 2, 1))
     monkeypatch.setattr(coordination._here, "joined", member)
-    monkeypatch.setattr(together._now, "session", object())
+    monkeypatch.setattr(several._now, "session", object())
     with pytest.raises(
         DistributedError, match="joined the others already, as process 1"
     ):

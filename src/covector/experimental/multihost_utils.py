@@ -24,8 +24,8 @@ from covector.programs.assembling import (
 )
 from covector.programs.jit import jit
 from covector.programs.placing import device_put
-from covector.runtime import client, together
-from covector.runtime.together import Described
+from covector.runtime import client, several
+from covector.runtime.several import Described
 
 PROCESSES = "processes"
 
@@ -133,7 +133,7 @@ def sync_global_devices(name: str) -> None:
 
     >>> sync_global_devices("checkpoint written")
     """
-    session = together.session()
+    session = several.session()
     if session is not None:
         what = f"sync_global_devices({name!r})"
         session.everyone.agree(Described(what, what, lambda: what))

@@ -26,8 +26,8 @@ from jaxlib import _jax, utils
 from jaxlib import xla_client as xc
 
 from covector.errors import DeviceError, SettingError
-from covector.runtime import memory, plugins, together
-from covector.runtime.together import Described, Session
+from covector.runtime import memory, plugins, several
+from covector.runtime.several import Described
 
 Client = xc.Client
 Device = xc.Device
@@ -91,7 +91,7 @@ def _cpu_is_asynchronous() -> bool:
 def _make_cpu_client() -> Client:
     memory.keep_memory()
     shared: dict[str, Any] = {}
-    session = together.session()
+    session = several.session()
     # Beside other devices, every process has a CPU of its own.
     if session is not None and default_platform() == "cpu":
         member = _met(session, "cpu")
@@ -110,7 +110,7 @@ def _make_cpu_client() -> Client:
     )
 
 
-def _met(session: Session, platform: str) -> Any:
+def _met(session: Any, platform: str) -> Any:
     """The membership, once all processes are about to use their devices: jaxlib makes
     the clients together, and waits without words.
     """
@@ -122,7 +122,7 @@ def _met(session: Session, platform: str) -> Any:
 def _make_gpu_client() -> Client:
     for plugin in plugins.found_plugins():
         if plugin.platform == "gpu" and plugin.library is not None:
-            session = together.session()
+            session = several.session()
             member = None if session is None else _met(session, "gpu")
             return plugins.make_gpu_client(plugin.library, member)
     raise DeviceError(

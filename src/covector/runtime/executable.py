@@ -23,7 +23,7 @@ from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 from jaxlib.mlir.passmanager import PassManager
 
 from covector.errors import DeviceError
-from covector.runtime import client, host_calls, parts, together
+from covector.runtime import client, host_calls, parts, several
 from covector.runtime.buffers import (
     Buffer,
     JaxlibError,
@@ -34,7 +34,7 @@ from covector.runtime.buffers import (
 )
 from covector.runtime.compilation_cache import Entry
 from covector.runtime.host_calls import HostCallFailed
-from covector.runtime.together import Described
+from covector.runtime.several import Described
 
 Outputs: TypeAlias = Sequence[tuple[tuple[int, ...], Any]]
 Options: TypeAlias = Mapping[str, object]
@@ -243,7 +243,7 @@ def load_executable(serialized: bytes, where: Where, outputs: Outputs) -> Execut
         )
     except JaxlibError as error:
         raise DeviceError(f"these bytes are not an executable: {error}") from None
-    launch = together.spanning(
+    launch = several.spanning(
         loaded.execute_sharded,
         [device.process_index for device in devices],
         lambda: Described("a program that was loaded", loaded.fingerprint.hex(), str),
@@ -270,7 +270,7 @@ def _launch(
         return Described(name, content.hexdigest(), lambda: _readable(module))
 
     ranks = [device.process_index for device in devices]
-    return together.spanning(loaded.execute_sharded, ranks, described)
+    return several.spanning(loaded.execute_sharded, ranks, described)
 
 
 def _readable(module: ir.Module) -> str:

@@ -1,4 +1,6 @@
-"""What processes tell each other of themselves: in which program they are, and where."""
+"""What processes tell each other of themselves: in which program they are, and at
+which line.
+"""
 
 import json
 import os

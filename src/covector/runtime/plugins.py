@@ -21,8 +21,6 @@ from typing import Any
 from jaxlib import _jax
 from jaxlib import xla_client as xc
 
-from covector.runtime.coordination import Membership
-
 _CUDA_LIBRARY = "xla_cuda_plugin.so"
 _CUDA_EXTENSIONS = ("jax_cuda13_plugin", "jax_cuda12_plugin")
 _CUDA_KERNELS = ("gpu_solver", "gpu_linalg", "gpu_prng", "gpu_sparse")
@@ -99,7 +97,7 @@ def _located(name: str, module: str) -> Plugin:
     return Plugin(name, module, "gpu", library)
 
 
-def make_gpu_client(library: Path, member: Membership | None = None) -> xc.Client:
+def make_gpu_client(library: Path, member: Any = None) -> xc.Client:
     """A client for the NVIDIA GPUs of this machine; jaxlib's error if there is none.
 
     As a member of several processes it knows the GPUs of all of them, and programs
@@ -123,7 +121,7 @@ def make_gpu_client(library: Path, member: Membership | None = None) -> xc.Clien
     return xc.make_c_api_client("cuda", options, member.runtime_client)
 
 
-def gpu_options(member: Membership) -> dict[str, Any]:
+def gpu_options(member: Any) -> dict[str, Any]:
     """What a client is told of the process that it belongs to, and of the others."""
     options: dict[str, Any] = {"node_id": member.rank, "num_nodes": member.size}
     if member.settings.local_device_ids is not None:

@@ -20,7 +20,7 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from jaxlib import _jax
 
@@ -29,6 +29,7 @@ from covector.runtime import coordination
 from covector.runtime.coordination import Membership, Settings
 from covector.runtime.lobby import processes
 from covector.runtime.news import Running, where
+from covector.runtime.several import Described, session, set_session
 from covector.runtime.watchdog import NORMALLY, Watchdog
 
 _HISTORY = 2**60 - 1
@@ -40,15 +41,6 @@ _GRACE = 2.0
 _SHOWN = 100
 _LOCATION = re.compile(r"\s*loc\((?P<where>.*)\)$")
 _FILE_AND_LINE = re.compile(r'"([^"]+)":(\d+)')
-
-
-class Described(NamedTuple):
-    """A program, for comparing it with those of others."""
-
-    name: str
-    digest: str
-    #: its text, a line for each operation, made where it is needed
-    text: Callable[[], str]
 
 
 class Group:
@@ -217,30 +209,25 @@ class Session:
     def everyone(self) -> Group:
         return self.group(tuple(range(self.member.size)))
 
+    def launch_together(
+        self,
+        launch: Callable[..., Any],
+        members: tuple[int, ...],
+        program: Described,
+    ) -> "Together":
+        """The call of a program that these processes run together."""
+        return Together(launch, self.group(members), program)
+
     def end(self, words: str) -> None:
         """Say goodbye to the others."""
         self.watchdog.farewell(words)
         coordination.part()
 
 
-class _Now:
-    """The session of this process, if it has one."""
-
-    def __init__(self) -> None:
-        self.session: Session | None = None
-
-
-_now = _Now()
-
-
-def session() -> Session | None:
-    """The session of this process; None where it works alone."""
-    return _now.session
-
-
 def start(settings: Settings) -> Session:
     """Join the other processes, and watch over it; until ``stop``, or the end."""
-    _now.session = made = Session(settings)
+    made = Session(settings)
+    set_session(made)
     atexit.register(stop)
     return made
 
@@ -248,9 +235,10 @@ def start(settings: Settings) -> Session:
 def stop() -> None:
     """Leave the other processes."""
     atexit.unregister(stop)
-    made, _now.session = _now.session, None
+    made = session()
     if made is None:
         return
+    set_session(None)
     error = getattr(sys, "last_value", None)
     words = NORMALLY if error is None else f"{type(error).__name__}: {error}"
     made.end(words.split("\n")[0])
@@ -304,16 +292,3 @@ def _explain_failure(watchdog: Watchdog, running: Running, error: Exception) -> 
         f"{running.name}: {str(error).splitlines()[0]}\n"
         f"{watchdog.report(running.members)}"
     ) from None
-
-
-def spanning(
-    launch: Callable[..., Any],
-    ranks: Sequence[int],
-    described: Callable[[], Described],
-) -> Callable[..., Any]:
-    """``launch``, as a call that these processes make together; as it is for one."""
-    members = tuple(sorted(set(ranks)))
-    now = _now.session
-    if len(members) == 1 or now is None:
-        return launch
-    return Together(launch, now.group(members), described())

@@ -29,7 +29,7 @@ from covector.experimental.checkpoint.contents import (
     Shape,
     entry_from_json,
 )
-from covector.runtime import client, together
+from covector.runtime import client, several
 
 _MANIFEST = "manifest.json"
 _FORMAT = "covector checkpoint"
@@ -309,7 +309,7 @@ def _sync_folder(path: Path) -> None:
 
 def _meet(name: str, text: str) -> None:
     """Wait until all processes are here, and about to do the same."""
-    session = together.session()
+    session = several.session()
     if session is not None:
         digest = hashlib.sha256(text.encode()).hexdigest()
-        session.everyone.agree(together.Described(name, digest, lambda: text))
+        session.everyone.agree(several.Described(name, digest, lambda: text))
