@@ -335,6 +335,43 @@ CHECKPOINTS = {
     for name, policy in POLICIES.items()
 }
 WRAPPERS = {**SAME, **DERIVED, **CHECKPOINTS}
+
+
+# -- wrappers that run a function on several devices -----------------------------------
+
+
+def by_shard_map(f):
+    size = min(2, cv.device_count())
+    over = cv.shard_map(
+        lambda x: f(x[0])[None],
+        mesh=cv.make_mesh((size,), ("devices",)),
+        in_specs=cv.P("devices"),
+        out_specs=cv.P("devices"),
+    )
+    return lambda x: over(cnp.stack([x, 2 * x][:size]))[0]
+
+
+def by_pmap(f):
+    size = min(2, cv.device_count())
+    return lambda x: cv.pmap(f)(cnp.stack([x, 2 * x][:size]))[0]
+
+
+def by_data_parallel(f):
+    """A batch of rows, of which the first is looked at."""
+
+    def over(x):
+        rows = cnp.stack([x, 2 * x] * (cv.device_count() // 2 or 1))
+        one_by_one = cv.data_parallel(cv.vmap(f), out_specs=cv.P("batch"))
+        return one_by_one(rows)[0]
+
+    return over
+
+
+MAPPED = {
+    "shard_map": by_shard_map,
+    "pmap": by_pmap,
+    "data_parallel": by_data_parallel,
+}
 FORWARD = {"jvp", "linearize", "jacfwd"}
 
 
@@ -355,7 +392,7 @@ def refuses(names):
 def check(names):
     fun = cnp.sin
     for name in reversed(names):
-        fun = WRAPPERS[name](fun)
+        fun = {**WRAPPERS, **MAPPED}[name](fun)
     if refuses(names):
         with pytest.raises(errors.NotDifferentiable, match="only a reverse-mode rule"):
             fun(cnp.asarray(X))
@@ -435,3 +472,25 @@ def test_the_hessian_is_the_second_derivative():
     np.testing.assert_allclose(second, np.diag(-np.sin(X)), rtol=1e-5, atol=1e-6)
     jitted = cv.jit(cv.hessian(total(cv.jit(by_scan(cnp.sin)))))(cnp.asarray(X))
     np.testing.assert_allclose(jitted, np.diag(-np.sin(X)), rtol=1e-5, atol=1e-6)
+
+
+DEVICES = [
+    *itertools.product(["grad", "jvp", "jacrev", "linearize"], MAPPED),
+    *itertools.product(MAPPED, ["grad", "jvp", "jacfwd", "vjp"]),
+    *itertools.product(["shard_map"], SAME),
+    *itertools.product(SAME, ["shard_map"]),
+    *itertools.product(["pmap"], ["pmap", "vmap", "scan", "checkpoint"]),
+    *itertools.product(["jit", "vmap", "scan", "cond", "checkpoint"], ["pmap"]),
+    ("shard_map", "pmap"),
+    ("grad", "shard_map", "grad"),
+    ("jvp", "shard_map", "scan", "grad"),
+    ("grad", "grad", "grad", "shard_map"),
+    ("vmap", "grad", "shard_map", "cond"),
+    ("grad", "scan", "shard_map", "jvp", "while_loop"),
+    ("jit", "grad", "pmap", "grad", "pmap"),
+]
+
+
+@pytest.mark.parametrize("names", DEVICES, ids="-".join)
+def test_mapping_over_devices_composes(names):
+    check(names)

@@ -236,3 +236,21 @@ def test_after_an_error_all_is_as_before():
     assert float(cv.grad(lambda x: x**2)(3.0)) == 6.0
     with pytest.raises(cv.errors.AxisError):
         lax.psum(X, "x")
+
+
+def test_one_over_another_mesh_inside():
+    other = cv.make_mesh((2,), ("y",))
+
+    def outer(x):
+        return cv.shard_map(lambda x: x, mesh=other, in_specs=P("y"), out_specs=P("y"))(
+            x
+        )
+
+    says(
+        outer,
+        "is over Mesh('y': 2), but it is called inside of a shard_map, or a pmap, over "
+        "Mesh('x': 4), and a program runs on one mesh. Make that mesh with the axes of "
+        "both, and name those of each with axis_names=; or use vmap inside.",
+    )
+    with pytest.raises(ShardingError, match="a program runs on one mesh"):
+        cv.pmap(outer)(X)
