@@ -139,10 +139,10 @@ class ShardMapped:
             )
         if outer is not None and mesh.shape_tuple != outer.mesh.shape_tuple:
             raise ShardingError(
-                f"{self.who} is over {mesh}, but it is called inside of a shard_map, or "
-                f"a pmap, over {outer.mesh}, and a program runs on one mesh. Make that "
-                "mesh with the axes of both, and name those of each with axis_names=; "
-                "or use vmap inside."
+                f"{self.who} is over {mesh}, but it is called inside of a shard_map, "
+                f"or a pmap, over {outer.mesh}, and a program runs on one mesh. Make "
+                "that mesh with the axes of both, and name those of each with "
+                "axis_names=; or use vmap inside."
             )
         taken = frozenset(outer.axes) if outer is not None else frozenset()
         axes = self.axes or frozenset(mesh.axis_names) - taken
