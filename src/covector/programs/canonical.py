@@ -35,6 +35,11 @@ def canonical(jaxpr: Jaxpr) -> Jaxpr:
     return found
 
 
+def forget_programs() -> None:
+    """Drop the programs that were remembered, and so what they were compiled to."""
+    _programs.clear()
+
+
 def _content(jaxpr: Jaxpr) -> tuple:
     """What a program says. Variables are numbered as they are defined."""
     numbers: dict[Var, int] = {v: i for i, v in enumerate(jaxpr.inputs)}

@@ -15,6 +15,7 @@ from covector.core.jaxpr import Jaxpr
 from covector.core.primitive import forget_plans
 from covector.lowering.compile import Compiled
 from covector.lowering.places import Meshes
+from covector.programs.canonical import forget_programs
 from covector.programs.shardings import Resolved
 from covector.runtime import compilation_cache
 
@@ -88,4 +89,5 @@ def clear_caches() -> None:
     """
     compilation_cache.clear()
     forget_plans()
+    forget_programs()
     _kept.clear()
