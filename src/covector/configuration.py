@@ -8,11 +8,10 @@ environment such as ``COVECTOR_DEBUG_NANS=1`` sets an option when covector is im
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from difflib import get_close_matches
 from typing import Any
 
 from covector import options
-from covector.errors import SettingError
+from covector.errors import SettingError, did_you_mean
 from covector.runtime import client, compilation_cache
 
 #: names that are set once, before the first device is used, or that are no options
@@ -66,11 +65,9 @@ class Config:
     def _check(self, name: str) -> None:
         known = (*options.names(), *_PROCESS_SETTINGS)
         if name not in known:
-            near = get_close_matches(name, known, 1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
             raise SettingError(
-                f"covector.config has no option {name!r}.{hint} The options are "
-                f"{', '.join(known)}."
+                f"covector.config has no option {name!r}.{did_you_mean(name, known)} "
+                f"The options are {', '.join(known)}."
             )
 
     def __repr__(self) -> str:

@@ -42,6 +42,15 @@ Each class also derives from the builtin exception that a caller would expect. M
 say who, what was wanted, what came (types written like ``f32[4]``), and the way out.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> str:
+    """`` Did you mean 'batch'?``, for a name that is near a known one; else nothing."""
+    near = get_close_matches(str(name), [str(k) for k in known], 1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
 
 class CovectorError(Exception):
     """Base of every error that covector raises on purpose."""

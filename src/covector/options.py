@@ -11,11 +11,10 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
-from covector.errors import SettingError
+from covector.errors import SettingError, did_you_mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,10 +139,9 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
 
 def _check(name: str, value: Any) -> None:
     if name not in names():
-        near = get_close_matches(name, names(), 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
         raise SettingError(
-            f"there is no option {name!r}.{hint} The options are {', '.join(names())}."
+            f"there is no option {name!r}.{did_you_mean(name, names())} The options "
+            f"are {', '.join(names())}."
         )
     choices = _CHOICES.get(name)
     if choices is not None and value not in choices:

@@ -7,7 +7,6 @@ dtypes are compared with ``is``, and a question about one is a look-up in a tabl
 here. How two dtypes meet in one operation is the subject of ``promotion``.
 """
 
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -15,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from covector.core.key_types import KeyType, extended, prng_key
-from covector.errors import DTypeError, DTypeKindError
+from covector.errors import DTypeError, DTypeKindError, did_you_mean
 
 bool_ = np.dtype(np.bool_)
 int2, int4 = np.dtype(ml_dtypes.int2), np.dtype(ml_dtypes.int4)
@@ -164,8 +163,8 @@ def _no_element_type(x: Any) -> str:
         )
     message = f"{shown} is not an element type."
     names = [name for name in _SPELLINGS if isinstance(name, str)]
-    if isinstance(x, str) and (near := get_close_matches(x, names, n=1)):
-        return f"{message} Did you mean {near[0]!r}?"
+    if isinstance(x, str) and (hint := did_you_mean(x, names)):
+        return message + hint
     return f"{message} Give a dtype, its name such as 'float32', or bool, int, float."
 
 

@@ -5,14 +5,13 @@ place ``i * size(b) + j`` of ``("a", "b")`` is place i of ``"a"`` and j of ``"b"
 """
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from covector import tree
 from covector.core import dtypes
 from covector.core.convert import as_array, scalar
 from covector.core.trace import current
-from covector.errors import AxisError, TypeMismatch
+from covector.errors import AxisError, TypeMismatch, did_you_mean
 from covector.lax.over_axes import exchange, gather, scatter
 from covector.ops.broadcasting import BroadcastInDim, filled
 from covector.ops.collectives import AxisIndex, PMax, PMin, PSum, PVary
@@ -30,12 +29,10 @@ def _named(axis_name: AxisName, who: str) -> tuple[Any, ...]:
     for name in names:
         if name not in axes:
             known = ", ".join(map(repr, axes)) or "none"
-            near = get_close_matches(str(name), [str(a) for a in axes], 1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
             raise AxisError(
                 f"{who} over the axis {name!r}, but the named axes here are "
-                f"{known}.{hint} An axis gets its name from vmap(..., axis_name=...), "
-                "or from the mesh of a shard_map."
+                f"{known}.{did_you_mean(name, axes)} An axis gets its name from "
+                "vmap(..., axis_name=...), or from the mesh of a shard_map."
             )
     return tuple(names)
 
@@ -302,7 +299,7 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
 def pvary(x: Any, axis_name: AxisName) -> Any:
     """``pcast(x, axis_name, to="varying")``."""
     axes = current.trace.tracked.intersection(_named(axis_name, "pvary"))
-    return _each(x, PVary(axes, asked=True)) if axes else x
+    return _each(x, PVary(axes)) if axes else x
 
 
 def _each(x: Any, fun: Callable[[Any], Any]) -> Any:

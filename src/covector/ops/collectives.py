@@ -324,12 +324,11 @@ class PSumScatter(Collective):
 class PVary(Primitive):
     """The operand itself, from here on a value of each member of the mesh axes.
 
-    Its adjoint is the sum over them. ``asked`` when the user wrote it; otherwise it
-    was inserted where values that vary met others that do not.
+    Its adjoint is the sum over them. It is inserted where values that vary meet others
+    that do not, and what ``pvary`` writes.
     """
 
     axes: Axes
-    asked: bool = False
 
     name = "pvary"
 

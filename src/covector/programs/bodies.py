@@ -12,6 +12,7 @@ import numpy as np
 
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Equation, Jaxpr, Var, run
+from covector.core.masks import scatter
 from covector.core.primitive import Primitive
 from covector.core.staging import stage
 from covector.core.types import STILL, ArrayType
@@ -106,8 +107,7 @@ def jvp_jaxpr(
     count = len(jaxpr.inputs)
 
     def beside(*values: Any) -> list[Any]:
-        given = iter(values[count:])
-        tangents = [next(given) if a else None for a in active]
+        tangents = scatter(values[count:], active)
         both = _both_apart if apart else _both_at_once
         outs, moved = both(jaxpr, values[:count], tangents)
         moved = [
@@ -133,8 +133,7 @@ def _both_apart(jaxpr: Jaxpr, primals: Any, tangents: Any) -> tuple[Any, Any]:
     split = jaxpr.memo(linearize_jaxpr, tuple([t is not None for t in tangents]))
     outs = run(split.primal, primals)
     given = [*split.residuals(primals, outs), *[t for t in tangents if t is not None]]
-    moved = iter(run(split.linear, given))
-    tangents = [next(moved) if m else None for m in split.moving]
+    tangents = scatter(run(split.linear, given), split.moving)
     return outs[: len(tangents)], tangents
 
 

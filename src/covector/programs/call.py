@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from covector.core.jaxpr import Jaxpr
+from covector.core.masks import drop, present, scatter
 from covector.core.primitive import Linear, Primitive, operation
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying, of_programs
@@ -54,9 +55,8 @@ class Call(Primitive):
         residuals = split.residuals(primals, outs)
 
         def push(*tangents: Any) -> Any:
-            given = [t for t in tangents if t is not None]
-            moved = iter(self._like(split.linear)(*residuals, *given))
-            return [next(moved) if m else None for m in split.moving]
+            moved = self._like(split.linear)(*residuals, *present(tangents))
+            return scatter(moved, split.moving)
 
         return outs[: len(split.moving)], push
 
@@ -64,11 +64,9 @@ class Call(Primitive):
         linear = tuple([type(a) is Linear for a in args])
         given = tuple([ct is not None for ct in cotangents])
         program, nonzero = self.jaxpr.memo(transpose_jaxpr, linear, given)
-        known = [a for a, m in zip(args, linear, strict=True) if not m]
-        leaving = iter(
-            self._like(program)(*known, *[ct for ct in cotangents if ct is not None])
-        )
-        return [next(leaving) if z else None for z in nonzero]
+        known = drop(args, linear)
+        leaving = self._like(program)(*known, *present(cotangents))
+        return scatter(leaving, nonzero)
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         program, out_dims = self.jaxpr.memo(batch_jaxpr, size, tuple(dims))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from covector.core.flat import who_of
 from covector.core.jaxpr import Jaxpr, run
+from covector.core.masks import scatter
 from covector.core.primitive import Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
@@ -70,8 +71,7 @@ class Checkpoint(Primitive):
         def push(*tangents: Any) -> Any:
             given = [t for t in tangents if t is not None]
             again = call(parts.backward, self.prevent_cse)
-            moved = iter(again(*read, *kept, *given))
-            return [next(moved) if m else None for m in parts.moving]
+            return scatter(again(*read, *kept, *given), parts.moving)
 
         return outs[: len(self.jaxpr.outputs)], push
 

@@ -14,6 +14,7 @@ from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr, Var, run
+from covector.core.masks import drop, scatter
 from covector.core.primitive import Linear, Primitive, operation
 from covector.core.source import Line
 from covector.core.types import STILL, ArrayType, show_types
@@ -110,8 +111,7 @@ class Cond(Primitive):
 
         def push(_: None, *tangents: Any) -> Sequence[Any]:
             given = [t for t in tangents if t is not None]
-            moved = iter(split.linear(index, *residuals, *given))
-            return [next(moved) if m else None for m in split.moving]
+            return scatter(split.linear(index, *residuals, *given), split.moving)
 
         return outs[: len(split.moving)], push
 
@@ -122,10 +122,9 @@ class Cond(Primitive):
         given = tuple([ct is not None for ct in cotangents])
         first, *rest = self.branches
         transposed, nonzero = first.memo(_transposed, tuple(rest), linear, given)
-        known = [a for a, m in zip(args, linear, strict=True) if not m]
+        known = drop(args, linear)
         arriving = [ct for ct in cotangents if ct is not None]
-        leaving = iter(transposed(index, *known, *arriving))
-        return [None, *[next(leaving) if z else None for z in nonzero]]
+        return [None, *scatter(transposed(index, *known, *arriving), nonzero)]
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         return self.batch_named(None, size, args, dims)
@@ -217,8 +216,7 @@ def _linearize_known(branch: Jaxpr, active: Sequence[bool], operands: Any) -> An
 
     def push(_: None, *tangents: Any) -> Sequence[Any]:
         given = [t for t in tangents if t is not None]
-        moved = iter(run(linear.jaxpr, [*linear.residuals, *given]))
-        return [next(moved) if m else None for m in linear.moving]
+        return scatter(run(linear.jaxpr, [*linear.residuals, *given]), linear.moving)
 
     return outs, push
 

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 from covector.core.flat import arrays
 from covector.core.jaxpr import Jaxpr
+from covector.core.masks import scatter
 from covector.core.primitive import AnyAxis, Primitive, operation
 from covector.core.staging import stage
 from covector.core.trace import current
-from covector.core.types import ArrayType, show_types
+from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying, of_programs
-from covector.errors import TypeMismatch
 from covector.lowering.tokens import with_token
 from covector.ops.broadcasting import zeros
 from covector.programs.call import call
@@ -32,6 +32,7 @@ from covector.programs.linear_call import (
     pull_over_batch,
 )
 from covector.programs.over_batch import Batch, Packed
+from covector.programs.rules import same_results
 from covector.transforms.batch import batch_flat
 from covector.transforms.linearize import SplitTrace, moves
 from covector.transforms.transpose import backward
@@ -126,34 +127,26 @@ class CustomCall(Primitive):
 
         def push(residuals: Sequence[Any], moved: Sequence[Any]) -> list[Any]:
             assert jvp is not None, "without it there is no push"
-            _, found = jvp(residuals[n:], _spread(moved, active))
+            _, found = jvp(residuals[n:], scatter(moved, active))
             kept = [t for t, m in zip(found, moving, strict=True) if m]
             return [
                 zeros(t) if x is None else x for x, t in zip(kept, types, strict=True)
             ]
 
         def pull(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-            leaving = made.bwd(residuals[:n], _spread(cotangents, moving))
+            leaving = made.bwd(residuals[:n], scatter(cotangents, moving))
             return [ct for ct, a in zip(leaving, active, strict=True) if a]
 
         residuals = made.residuals if jvp is None else [*made.residuals, *primals]
         op = LinearCall(push if jvp else None, pull, len(residuals), types, self.who)
         current.trace = tangent_trace
         moved = op(*residuals, *[t for t in tangents if t is not None])
-        return made.outs, _spread(moved, moving)
+        return made.outs, scatter(moved, moving)
 
     def _check_values(self, outs: Sequence[Any], rule: str) -> None:
         """Raise where a rule returned another value than its function."""
-        if not isinstance(self.fun, Jaxpr):
-            return
-        types = self.fun.out_types
-        found = [(o.type.shape, o.type.dtype) for o in outs]
-        if found != [(t.shape, t.dtype) for t in types]:
-            raise TypeMismatch(
-                f"{rule} must return a value of the types that the function returns, "
-                f"{show_types(types)}, but it returned "
-                f"{show_types([o.type for o in outs])}."
-            )
+        if isinstance(self.fun, Jaxpr):
+            same_results(outs, self.fun.out_types, rule)
 
     def transpose(self, cotangents: Any, *args: Any) -> Any:
         return backward(self.program, args, cotangents)
@@ -190,12 +183,6 @@ class CustomCall(Primitive):
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
         return ctx.inline(self.fun, operands)
-
-
-def _spread(values: Sequence[Any], marks: Sequence[bool]) -> list[Any]:
-    """Values at the places that are marked, None at the others."""
-    given = iter(values)
-    return [next(given) if m else None for m in marks]
 
 
 def _closed_forward(jvp: ForwardRule, over: Closed) -> ForwardRule:

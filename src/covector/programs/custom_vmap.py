@@ -12,6 +12,7 @@ from typing import Any
 from covector import tree
 from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
 from covector.core.jaxpr import Jaxpr, needed_equations, run
+from covector.core.masks import scatter
 from covector.core.primitive import Primitive, operation
 from covector.core.staging import stage
 from covector.core.trace import current
@@ -25,7 +26,7 @@ from covector.programs.call import call, named_axes
 from covector.programs.closures import Closed, traced_values
 from covector.programs.loops import Loop, Steps, name_of
 from covector.programs.rules import called
-from covector.transforms.batch import batch_jaxpr
+from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.derivatives import instantiate_tangent
 from covector.transforms.linearize import linearize_flat, moves
 from covector.transforms.transpose import backward
@@ -68,7 +69,7 @@ class CustomVmap(Primitive):
             for x, d in zip(args, dims, strict=True)
         ]
         outs, apart = self.rule(size, marks, values)
-        return outs, [0 if a else None for a in apart]
+        return outs, list(front_dims(apart))
 
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         """The rule, which has the whole batch at hand; the function where all share its
@@ -129,8 +130,7 @@ def _pushed(
     """
     n = len(active)
     outs, linear = linearize_flat(fun, values[:n], active)
-    found = iter(run(linear.jaxpr, [*linear.residuals, *values[n:]]))
-    moved = [next(found) if m else None for m in linear.moving]
+    moved = scatter(run(linear.jaxpr, [*linear.residuals, *values[n:]]), linear.moving)
     return [
         instantiate_tangent(t, o.type.strong())
         for t, o in zip(moved, outs, strict=True)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from covector.core.jaxpr import Equation, Jaxpr, Var, run, used_inputs
+from covector.core.masks import scatter
 from covector.core.primitive import Primitive
 from covector.programs.call import Call, call
 from covector.programs.cond import Cond, allocate, make_cond, with_slots
@@ -283,8 +284,7 @@ def _from_kept(op: CustomCall, fun: Jaxpr, count: int, gives: Marks) -> CustomCa
         made = vjp(primals[:count], active[:count])  # type: ignore[misc]
 
         def bwd(res: Any, cts: Any) -> list[Any]:
-            arriving = iter(cts)
-            full = [next(arriving) if g else None for g in gives]
+            full = scatter(cts, gives)
             return [*made.bwd(res, full), *[None] * (len(primals) - count)]
 
         return made._replace(outs=given(made.outs), bwd=bwd)

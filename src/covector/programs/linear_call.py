@@ -20,7 +20,7 @@ from covector.programs.closures import Closed, call_closed
 from covector.programs.over_batch import Batch, Packed
 from covector.programs.rules import checked
 from covector.transforms.batch import batch_flat
-from covector.transforms.linearize import LinearTrace, LinearTracer
+from covector.transforms.linearize import jvp_flat
 
 #: (residuals, tangents) → tangents
 Push = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
@@ -70,7 +70,10 @@ class LinearCall(Primitive):
         """Linear in the tangents among its operands; as ``push`` is in residuals."""
         n = self.residual_count
         moving = [*tangents[:n], *[None] * len(tangents[n:])]
-        outs, moved = through(self.evaluate, parent, tangent_trace, primals, moving)
+        current.trace = parent
+        outs, moved = jvp_flat(
+            self.evaluate, primals, moving, parent.name, tangent_trace
+        )
         if any([t is not None for t in tangents[n:]]):
             current.trace = tangent_trace
             filled = [
@@ -138,28 +141,6 @@ def no_forward_rule(who: str) -> NotDifferentiable:
         f"    def rule(primals, tangents): return {name}(*primals), ...  # its tangent"
         "\n\nor use custom_jvp, whose one rule serves both modes; or grad, vjp, jacrev."
     )
-
-
-def through(
-    fun: Callable[..., Sequence[Any]],
-    parent: Any,
-    tangent_trace: Any,
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-) -> tuple[list[Any], list[Any]]:
-    """A function differentiated as what it consists of."""
-    trace = LinearTrace(parent, tangent_trace, parent.name)
-    inputs = [
-        p if t is None else LinearTracer(trace, p, t)
-        for p, t in zip(primals, tangents, strict=True)
-    ]
-    current.trace = trace
-    try:
-        pairs = [trace.pair(x) for x in fun(*inputs)]
-    finally:
-        current.trace = parent
-        trace.alive = False
-    return [p for p, _ in pairs], [t for _, t in pairs]
 
 
 def pull_over_batch(

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from covector.core.jaxpr import Jaxpr, needed_equations, run
+from covector.core.masks import scatter
 from covector.core.primitive import Linear, operation
 from covector.errors import NotDifferentiable
 from covector.ops.arithmetic import neg, sub
@@ -26,6 +27,7 @@ from covector.programs.solver_programs import (
     with_shared_consts,
     write_down,
 )
+from covector.transforms.batch import front_dims
 from covector.transforms.linearize import linearize_jaxpr
 from covector.transforms.transpose import instantiate, transpose_jaxpr
 
@@ -82,8 +84,7 @@ class LinearSolve(Solver):
         residuals = split.residuals([*consts, *x], outs)
 
         def push(tangents: list[Any]) -> list[Any]:
-            moved = iter(run(split.linear, [*residuals, *tangents]))
-            return [next(moved) if m else None for m in split.moving]
+            return scatter(run(split.linear, [*residuals, *tangents]), split.moving)
 
         return push
 
@@ -143,7 +144,7 @@ class LinearSolve(Solver):
             batched(size, b, d) if m else b
             for b, d, m in zip(right, right_dims, marks, strict=True)
         ]
-        out_dims = [*[0 if m else None for m in marks], *further]
+        out_dims = [*front_dims(marks), *further]
         return op(*consts, *right), out_dims
 
 

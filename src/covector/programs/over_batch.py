@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from covector.core.masks import scatter
 from covector.core.staging import stage
 from covector.errors import AxisError
 from covector.ops.broadcasting import ReduceSum, batched, move_axis
@@ -109,8 +110,7 @@ class Packed:
         self.left: list[bool] = []
 
     def __call__(self, *arrays: Any) -> list[Any]:
-        found = iter(arrays[self.count :])
-        entries = [next(found) if g else None for g in self.given]
+        entries = scatter(arrays[self.count :], self.given)
         values, leaving = self.rule(arrays[: self.count], entries)
         self.left = [x is not None for x in leaving]
         return [*values, *[x for x in leaving if x is not None]]

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector.core.jaxpr import Jaxpr, run
+from covector.core.masks import drop, scatter, select
 from covector.core.primitive import Linear, Primitive, operation
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType
@@ -29,11 +30,16 @@ from covector.ops.broadcasting import batched, zeros
 from covector.ops.comparison import lt
 from covector.programs.call import named_axes
 from covector.programs.members import ALONE, Members, keep, only_going
-from covector.programs.scan_bodies import jvp_body, least_carry, transpose_body
+from covector.programs.scan_bodies import (
+    jvp_body,
+    least_carry,
+    tangents_of,
+    transpose_body,
+)
 from covector.programs.stand_ins import communicates, with_stand_ins
 from covector.programs.treeverse import visit_backwards
 from covector.programs.while_bodies import adjoint, rewinding
-from covector.transforms.batch import batch_jaxpr
+from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.transpose import instantiate
 
 Values = list[Any]
@@ -63,7 +69,7 @@ def rewind(
     """The state before the first step; ``values`` are consts, path and state."""
     consts, path, state = values
     made = programs[0].memo(rewinding, programs[1], len(consts))
-    path = _marked(path, made.path)
+    path = select(path, made.path)
     kept = [*[True] * len(consts), *made.path, *[True] * len(state)]
     op = made.advance.memo(
         Rewind, made.pull, len(consts), len(path), checkpoints, members.among(kept)
@@ -88,16 +94,16 @@ def rewind_loop(
     made = body.memo(transpose_body, len(consts), len(carry), linear, given, False)
     known = [not m for m in linear[: len(consts)]]
     moving = (*made.consts, *made.carry)
-    types = [t.strong() for t in _marked(body.in_types, moving)]
-    arriving = _marked([*[None] * len(consts), *cotangents], moving)
+    types = [t.strong() for t in select(body.in_types, moving)]
+    arriving = select([*[None] * len(consts), *cotangents], moving)
     values = (
-        _marked(consts, known),
-        _marked(carry, made.known_carry),
+        select(consts, known),
+        select(carry, made.known_carry),
         [instantiate(ct, t) for ct, t in zip(arriving, types, strict=True)],
     )
     members = members.adjoint_of_loop(known, made.known_carry, moving)
     programs = (made.forward, made.jaxpr)
-    found = _spread(rewind(programs, count, values, checkpoints, members), moving)
+    found = scatter(rewind(programs, count, values, checkpoints, members), moving)
     # A carry that starts known, at zero, has no cotangent to give back.
     return [ct if m else None for ct, m in zip(found, linear, strict=True)]
 
@@ -205,7 +211,7 @@ class Rewind(Primitive):
         back = self.pull.memo(jvp_body, count, len(state), active, apart)
         marks = (consts, ahead.carry, back.carry)
         groups = zip(self.split(primals[1:]), moved, marks, strict=True)
-        values = [[*xs, *_tangents(xs, ds, ms)] for xs, ds, ms in groups]
+        values = [[*xs, *tangents_of(xs, ds, ms)] for xs, ds, ms in groups]
         outs = rewind(
             (ahead.jaxpr, back.jaxpr),
             primals[0],
@@ -222,7 +228,7 @@ class Rewind(Primitive):
         linear = [tuple([type(a) is Linear for a in group]) for group in groups]
         made = self.advance.memo(adjoint, self.pull, *linear)
         marks = (linear[0], made.path, made.state)
-        known = [_unmarked(*pair) for pair in zip(groups, marks, strict=True)]
+        known = [drop(*pair) for pair in zip(groups, marks, strict=True)]
         types = [*self.advance.in_types, *self.pull.out_types]
         types = self.split([t.strong() for t in types])
         moved = [
@@ -231,19 +237,19 @@ class Rewind(Primitive):
             if m
         ]
         own = zip(self.own, marks, strict=True)
-        members = self.members.adjoint(*[(_unmarked(*p), _marked(*p)) for p in own])
+        members = self.members.adjoint(*[(drop(*p), select(*p)) for p in own])
         start = (known[0], [*known[1], *moved])
         settings = (self.checkpoints, members)
         ends = _Link.repeat(made.forward, count, *start, *settings)[len(known[1]) :]
         found: list[Values] = [[], [], ends]
         if any(made.path) or any(linear[0]):
             pairs = zip(types[:2], marks[:2], strict=True)
-            totals = [zeros(t) for pair in pairs for t in _marked(*pair)]
+            totals = [zeros(t) for pair in pairs for t in select(*pair)]
             values = (*start, [*known[2], *totals])
             outs = rewind((made.forward, made.pull), count, values, *settings)
             split = len(known[2]) + sum(linear[0])
             found[:2] = outs[len(known[2]) : split], outs[split:]
-        leaving = [_spread(*pair) for pair in zip(found, marks, strict=True)]
+        leaving = [scatter(*pair) for pair in zip(found, marks, strict=True)]
         return [None, *[ct for group in leaving for ct in group]]
 
     # -- batches -----------------------------------------------------------------------
@@ -266,12 +272,12 @@ class Rewind(Primitive):
         ]
 
         def ahead(marks: Any) -> Any:
-            now = _dims((*consts, *marks))
+            now = front_dims((*consts, *marks))
             made, found = self.advance.memo(batch_jaxpr, size, now, marks, axis)
             return made, [d is not None for d in found]
 
         def back(marks: Any) -> Any:
-            now = _dims((*consts, *marks, *path))
+            now = front_dims((*consts, *marks, *path))
             made, found = self.pull.memo(batch_jaxpr, size, now, marks, axis)
             return made, [d is not None for d in found]
 
@@ -285,7 +291,7 @@ class Rewind(Primitive):
         over = advance.memo(
             Rewind, pull, self.num_consts, self.num_path, self.checkpoints, members
         )
-        return over(count, *values), list(_dims(state))
+        return over(count, *values), list(front_dims(state))
 
     @property
     def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
@@ -299,25 +305,3 @@ def _mixes(axis: Any) -> NotDifferentiable:
         f"axis {axis!r} in its body, where members of the batch take different numbers "
         "of steps. Differentiate the whole batch: grad of vmap, not vmap of grad."
     )
-
-
-def _tangents(xs: Values, tangents: Values, marks: Sequence[bool]) -> Values:
-    columns = zip(xs, tangents, marks, strict=True)
-    return [instantiate(d, x.type.strong()) for x, d, m in columns if m]
-
-
-def _marked(items: Sequence[Any], marks: Sequence[bool]) -> Values:
-    return [x for x, m in zip(items, marks, strict=True) if m]
-
-
-def _unmarked(items: Sequence[Any], marks: Sequence[bool]) -> Values:
-    return [x for x, m in zip(items, marks, strict=True) if not m]
-
-
-def _spread(values: Sequence[Any], marks: Sequence[bool]) -> Values:
-    given = iter(values)
-    return [next(given) if m else None for m in marks]
-
-
-def _dims(marks: Sequence[bool]) -> tuple[int | None, ...]:
-    return tuple([0 if m else None for m in marks])

@@ -24,6 +24,7 @@ from covector.programs.solver_programs import (
     with_shared_consts,
     write_down,
 )
+from covector.transforms.batch import front_dims
 from covector.transforms.linearize import SplitTrace, linearize_jaxpr
 from covector.transforms.transpose import instantiate
 
@@ -90,7 +91,7 @@ class Root(Solver):
             for x, d, m in zip(guess, self.split(dims)[1], marks, strict=True)
         ]
         outs = Root(f, solve, tangent, self.who)(*consts, *guess)
-        return outs, [*[0 if m else None for m in marks], *further]
+        return outs, [*front_dims(marks), *further]
 
 
 def root(

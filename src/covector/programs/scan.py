@@ -18,6 +18,7 @@ import numpy as np
 
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Jaxpr, run
+from covector.core.masks import present, scatter
 from covector.core.primitive import Linear, Primitive, operation
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
@@ -33,11 +34,12 @@ from covector.programs.scan_bodies import (
     jvp_body,
     least_carry,
     linearize_body,
+    tangents_of,
     transpose_body,
 )
 from covector.programs.scan_lowering import lower_scan
 from covector.programs.scan_products import total
-from covector.transforms.batch import batch_jaxpr
+from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.transpose import instantiate
 
 
@@ -156,16 +158,16 @@ class Scan(Primitive):
         made = self.jaxpr.memo(jvp_body, self.num_consts, self.num_carry, active)
         consts, carry, xs = self.split(primals)
         moved_consts, moved_carry, moved_xs = self.split(tangents)
-        consts += _present(moved_consts)
-        carry += _tangents(carry, moved_carry, made.carry)
+        consts += present(moved_consts)
+        carry += tangents_of(carry, moved_carry, made.carry)
         outs = self.like(made.jaxpr, len(consts), len(carry))(
-            *consts, *carry, *xs, *_present(moved_xs)
+            *consts, *carry, *xs, *present(moved_xs)
         )
         end = len(outs) - sum(made.ys)
         start = end - len(made.ys)
         moved = [
-            *_spread(outs[self.num_carry : start], made.carry),
-            *_spread(outs[end:], made.ys),
+            *scatter(outs[self.num_carry : start], made.carry),
+            *scatter(outs[end:], made.ys),
         ]
         return [*outs[: self.num_carry], *outs[start:end]], moved
 
@@ -181,12 +183,12 @@ class Scan(Primitive):
 
         def push(*tangents: Any) -> Sequence[Any]:
             moved_consts, moved_carry, moved_xs = self.split(tangents)
-            given = [*steady, *_present(moved_consts)]
-            start = _tangents(carry, moved_carry, made.carry)
+            given = [*steady, *present(moved_consts)]
+            start = tangents_of(carry, moved_carry, made.carry)
             moved = self.like(made.linear, len(given), len(start))(
-                *given, *start, *stepwise, *_present(moved_xs)
+                *given, *start, *stepwise, *present(moved_xs)
             )
-            return _spread(moved, (*made.carry, *made.ys))
+            return scatter(moved, (*made.carry, *made.ys))
 
         return outs[: len(self.jaxpr.outputs)], push
 
@@ -205,7 +207,7 @@ class Scan(Primitive):
             kept = forward(*known, *start, *known_xs)[len(start) :]
         types = [t.strong() for t in self.jaxpr.in_types]
         const_types, carry_types, _ = self.split(types)
-        products = _spread(made.products, made.consts)
+        products = scatter(made.products, made.consts)
         running = [m and p is None for m, p in zip(made.consts, products, strict=True)]
         totals = [zeros(t) for t, m in zip(const_types, running, strict=True) if m]
         start = totals + [
@@ -213,12 +215,12 @@ class Scan(Primitive):
             for ct, t, m in zip(cotangents, carry_types, made.carry, strict=False)
             if m
         ]
-        arriving = _present(cotangents[self.num_carry :])
+        arriving = present(cotangents[self.num_carry :])
         stacked = [*kept, *known_xs, *arriving]
         leaving = self.like(made.jaxpr, len(known), len(start), flip=True)(
             *known, *start, *stacked
         )
-        found = _spread(leaving, (*running, *made.carry, *made.xs))
+        found = scatter(leaving, (*running, *made.carry, *made.xs))
         factors = leaving[len(start) + sum(made.xs) :]
         for k, parts in enumerate(products):
             if parts is not None:
@@ -244,7 +246,7 @@ class Scan(Primitive):
         still = (False,) * (len(self.jaxpr.outputs) - self.num_carry)
 
         def step(marks: Any) -> Any:
-            dims = (*const_dims, *[0 if m else None for m in marks], *step_dims)
+            dims = (*const_dims, *front_dims(marks), *step_dims)
             made = self.jaxpr.memo(batch_jaxpr, size, dims, (*marks, *still), axis)
             return made, [d is not None for d in made[1][: self.num_carry]]
 
@@ -269,26 +271,5 @@ def stacked_type(type: ArrayType, length: int) -> ArrayType:
     return type.with_shape((length, *type.shape))
 
 
-def _present(values: Sequence[Any]) -> list[Any]:
-    return [x for x in values if x is not None]
-
-
 def _known(args: Sequence[Any]) -> list[Any]:
     return [a for a in args if type(a) is not Linear]
-
-
-def _spread(values: Sequence[Any], marks: Sequence[bool]) -> list[Any]:
-    """A value where marked, None elsewhere."""
-    given = iter(values)
-    return [next(given) if m else None for m in marks]
-
-
-def _tangents(
-    carry: Sequence[Any], tangents: Sequence[Any], marks: Sequence[bool]
-) -> Any:
-    """Tangents of the carry that moves; zeros where it starts to move only later."""
-    return [
-        instantiate(d, x.type.strong())
-        for x, d, m in zip(carry, tangents, marks, strict=True)
-        if m
-    ]

@@ -18,7 +18,7 @@ from covector.ops.arithmetic import add
 from covector.programs.bodies import dependent, jvp_jaxpr, with_zeros
 from covector.programs.scan_products import Contracted, Product, contracted
 from covector.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
-from covector.transforms.transpose import transpose_jaxpr
+from covector.transforms.transpose import instantiate, transpose_jaxpr
 
 Marks = tuple[bool, ...]
 
@@ -35,6 +35,14 @@ class Groups:
             [*items[self.start : self.end]],
             [*items[self.end :]],
         )
+
+
+def tangents_of(
+    xs: Sequence[Any], tangents: Sequence[Any], marks: Sequence[bool]
+) -> list[Any]:
+    """Tangents of the values that move; zeros where one starts to move only later."""
+    columns = zip(xs, tangents, marks, strict=True)
+    return [instantiate(d, x.type.strong()) for x, d, m in columns if m]
 
 
 def least_carry(

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from covector.core.jaxpr import Jaxpr, run
+from covector.core.masks import drop, present, scatter, select
 from covector.core.primitive import Linear, Primitive, operation
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.types import ArrayType, show_types
@@ -134,16 +135,14 @@ class ShardMap(Primitive):
         residuals = [primals[i] if i >= 0 else outs[~i] for i in places]
         left = (*self.out_specs, *specs)
         residual_specs = [self.in_specs[i] if i >= 0 else left[~i] for i in places]
-        tangent_specs = [s for s, a in zip(self.in_specs, active, strict=True) if a]
-        moved_specs = [s for s, m in zip(self.out_specs, moving, strict=True) if m]
+        tangent_specs = select(self.in_specs, active)
+        moved_specs = select(self.out_specs, moving)
 
         def push(*tangents: Any) -> Any:
-            given = [t for t in tangents if t is not None]
             run_linear = self._like(
                 linear, (*residual_specs, *tangent_specs), tuple(moved_specs)
             )
-            moved = iter(run_linear(*residuals, *given))
-            return [next(moved) if m else None for m in moving]
+            return scatter(run_linear(*residuals, *present(tangents)), moving)
 
         return outs[:count], push
 
@@ -153,15 +152,12 @@ class ShardMap(Primitive):
         program, nonzero = self.jaxpr.memo(
             _transposed, self.manual, linear, given, self.in_specs, self.out_specs
         )
-        known = [a for a, m in zip(args, linear, strict=True) if not m]
-        marked = zip(self.in_specs, linear, strict=True)
-        known_specs = [s for s, m in marked if not m]
-        arriving = [ct for ct in cotangents if ct is not None]
-        ct_specs = [s for s, g in zip(self.out_specs, given, strict=True) if g]
-        leaving_specs = [s for s, z in zip(self.in_specs, nonzero, strict=True) if z]
+        known = drop(args, linear)
+        known_specs = drop(self.in_specs, linear)
+        ct_specs = select(self.out_specs, given)
+        leaving_specs = select(self.in_specs, nonzero)
         back = self._like(program, (*known_specs, *ct_specs), tuple(leaving_specs))
-        leaving = iter(back(*known, *arriving))
-        return [next(leaving) if z else None for z in nonzero]
+        return scatter(back(*known, *present(cotangents)), nonzero)
 
     # -- batches -----------------------------------------------------------------------
 

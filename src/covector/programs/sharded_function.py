@@ -7,7 +7,6 @@ over an axis that its spec does not name is an error that says where it was made
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from covector import tree
@@ -18,7 +17,7 @@ from covector.core.sharding.spec import PartitionSpec
 from covector.core.staging import StagedTracer
 from covector.core.trace import current
 from covector.core.varying import vary_as
-from covector.errors import ShardingError
+from covector.errors import ShardingError, did_you_mean
 from covector.programs.canonical import canonical
 from covector.programs.parts import Manual, part_type, surrounding
 from covector.programs.shard_map import shard_program
@@ -154,7 +153,7 @@ class ShardMapped:
             if name not in mesh.axis_names:
                 raise ShardingError(
                     f"{self.who}: axis_names has {name!r}, but the axes of {mesh} are "
-                    f"{_shown(mesh.axis_names)}.{_hint(name, mesh.axis_names)}"
+                    f"{_shown(mesh.axis_names)}.{did_you_mean(name, mesh.axis_names)}"
                 )
             if name in taken:
                 raise ShardingError(
@@ -274,8 +273,3 @@ def _made_at(x: Any) -> str:
 
 def _shown(names: Iterable[Any]) -> str:
     return ", ".join([repr(n) for n in names])
-
-
-def _hint(name: Any, known: Iterable[Any]) -> str:
-    near = get_close_matches(str(name), [str(k) for k in known], 1)
-    return f" Did you mean {near[0]!r}?" if near else ""

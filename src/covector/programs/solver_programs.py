@@ -28,7 +28,7 @@ from covector.programs.branches import taking
 from covector.programs.call import Call, call, named_axes
 from covector.programs.canonical import canonical
 from covector.programs.scan_bodies import least_carry
-from covector.transforms.batch import batch_jaxpr
+from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.linearize import moves
 
 
@@ -200,7 +200,7 @@ def batch_together(
     const_dims, vector_dims = tuple(dims[:split]), dims[split:]
 
     def step(marks: Sequence[bool]) -> Any:
-        given = tuple([0 if m else None for m in marks])
+        given = front_dims(marks)
         made = []
         for program in programs:
             copies = (len(program.inputs) - split) // count if count else 0

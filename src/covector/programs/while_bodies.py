@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from covector.core import dtypes
 from covector.core.convert import scalar
 from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations, run
+from covector.core.masks import drop, scatter, select
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable
@@ -186,7 +187,7 @@ def rewinding(advance: Jaxpr, pull: Jaxpr, num_consts: int) -> Rewinding:
     read = _read(pull_equations, pull.outputs)
 
     def step(marks: Marks) -> tuple[Any, Sequence[bool]]:
-        outputs = _marked(after, marks)
+        outputs = select(after, marks)
         equations = needed_equations(advance.equations, outputs)
         found = _read(equations, outputs)
         return (equations, outputs), [v in found for v in advance.inputs[num_consts:]]
@@ -194,9 +195,9 @@ def rewinding(advance: Jaxpr, pull: Jaxpr, num_consts: int) -> Rewinding:
     wanted = [v in read for v in pull.inputs[start:]]
     (equations, outputs), marks = least_carry(wanted, step)
     consts, path = advance.inputs[:num_consts], advance.inputs[num_consts:]
-    pulled = [*pull.inputs[:start], *_marked(pull.inputs[start:], marks)]
+    pulled = [*pull.inputs[:start], *select(pull.inputs[start:], marks)]
     return Rewinding(
-        Jaxpr([*consts, *_marked(path, marks)], equations, outputs, advance.name),
+        Jaxpr([*consts, *select(path, marks)], equations, outputs, advance.name),
         Jaxpr(pulled, pull_equations, pull.outputs, pull.name),
         marks,
     )
@@ -260,18 +261,18 @@ class _Adjoint:
         wanted = [*_nothing(self.consts), *self.state, *_nothing(self.path)]
         program, given = _only(self.pulled, wanted)
         of_state = given[len(self.consts) : len(self.consts) + len(self.state)]
-        given = _marked(of_state, self.state)
+        given = select(of_state, self.state)
         groups = [
-            _still(self.const_types, self.consts),
-            _still(self.path_types, self.path),
-            _marked(self.state_types, self.state),
+            drop(self.const_types, self.consts),
+            drop(self.path_types, self.path),
+            select(self.state_types, self.state),
         ]
 
         def forward(*values: Any) -> list[Any]:
             consts, path, moved = _groups(values, *groups)
             # What is wanted depends on none of these, though an operation that carries
             # a program may take them beside what it does depend on.
-            unknown = [zeros(t) for t in _still(self.state_types, self.state)]
+            unknown = [zeros(t) for t in drop(self.state_types, self.state)]
             found = iter(run(program, [*consts, *unknown, *path, *moved]))
             after = [
                 next(found) if g else zeros(t)
@@ -290,18 +291,18 @@ class _Adjoint:
         program, given = _only(self.pulled, wanted)
         over = self.advance.memo(transpose_jaxpr, (*self.consts, *self.path), self.path)
         groups = [
-            _still(self.const_types, self.consts),
-            _still(self.state_types, self.state),
-            _marked(self.const_types, self.consts),
-            _marked(self.path_types, self.path),
-            _still(self.path_types, self.path),
-            _marked(self.state_types, self.state),
+            drop(self.const_types, self.consts),
+            drop(self.state_types, self.state),
+            select(self.const_types, self.consts),
+            select(self.path_types, self.path),
+            drop(self.path_types, self.path),
+            select(self.state_types, self.state),
         ]
 
         def backward(*values: Any) -> list[Any]:
             consts, state, totals, of_path, path, moved = _groups(values, *groups)
-            first = _spread(run(program, [*consts, *state, *path, *moved]), given)
-            second = _spread(run(over[0], [*consts, *path, *of_path]), over[1])
+            first = scatter(run(program, [*consts, *state, *path, *moved]), given)
+            second = scatter(run(over[0], [*consts, *path, *of_path]), over[1])
             count, end = len(self.consts), len(self.consts) + len(self.state)
             first = [*first[:count], *first[end:]]
             columns = zip(first, second, (*self.consts, *self.path), strict=True)
@@ -325,9 +326,9 @@ def _moved(jaxpr: Jaxpr, marks: Marks) -> list[bool]:
 
 def _known_part(jaxpr: Jaxpr, marks: Marks, outputs: Marks) -> Jaxpr:
     """The program of the inputs that are not marked, to such outputs."""
-    outs = _still(jaxpr.outputs, outputs)
+    outs = drop(jaxpr.outputs, outputs)
     equations = needed_equations(jaxpr.equations, outs)
-    return Jaxpr(_still(jaxpr.inputs, marks), equations, outs, jaxpr.name)
+    return Jaxpr(drop(jaxpr.inputs, marks), equations, outs, jaxpr.name)
 
 
 def _only(
@@ -335,9 +336,9 @@ def _only(
 ) -> tuple[Jaxpr, list[bool]]:
     """A transposed program that gives no more than the cotangents that are wanted."""
     program, nonzero = transposed
-    spread = _spread(program.outputs, nonzero)
+    outs = scatter(program.outputs, nonzero)
     given = [z and w for z, w in zip(nonzero, wanted, strict=True)]
-    outputs = _marked(spread, given)
+    outputs = select(outs, given)
     equations = needed_equations(program.equations, outputs)
     return Jaxpr(program.inputs, equations, outputs, program.name), given
 
@@ -351,21 +352,8 @@ def _sum(x: Any, y: Any) -> Any:
     return y if x is None else x if y is None else add(x, y)
 
 
-def _marked(items: Sequence[Any], marks: Sequence[bool]) -> list[Any]:
-    return [x for x, m in zip(items, marks, strict=True) if m]
-
-
-def _still(items: Sequence[Any], marks: Sequence[bool]) -> list[Any]:
-    return [x for x, m in zip(items, marks, strict=True) if not m]
-
-
 def _nothing(marks: Marks) -> Marks:
     return (False,) * len(marks)
-
-
-def _spread(values: Sequence[Any], marks: Sequence[bool]) -> list[Any]:
-    given = iter(values)
-    return [next(given) if m else None for m in marks]
 
 
 def _groups(values: Sequence[Any], *groups: Sequence[Any]) -> list[list[Any]]:

@@ -18,6 +18,7 @@ from typing import Any
 from covector.core import dtypes
 from covector.core.effects import Effect
 from covector.core.jaxpr import Jaxpr, Var, run
+from covector.core.masks import scatter
 from covector.core.primitive import Linear, Primitive, operation
 from covector.core.staging import stage
 from covector.core.trace import Trace, current
@@ -35,7 +36,7 @@ from covector.programs.effects import silent
 from covector.programs.members import ALONE, Members
 from covector.programs.one_by_one import one_by_one
 from covector.programs.rewind import link_loops, rewind_loop
-from covector.programs.scan_bodies import jvp_body, least_carry
+from covector.programs.scan_bodies import jvp_body, least_carry, tangents_of
 from covector.programs.stand_ins import communicates
 from covector.programs.while_bodies import (
     counting_body,
@@ -46,8 +47,7 @@ from covector.programs.while_bodies import (
     until_all_stop,
     with_tangents,
 )
-from covector.transforms.batch import batch_jaxpr
-from covector.transforms.transpose import instantiate
+from covector.transforms.batch import batch_jaxpr, front_dims
 
 #: states that are kept in reverse mode, unless the caller says otherwise
 CHECKPOINTS = 64
@@ -235,10 +235,9 @@ class While(Primitive):
         test_consts, consts, carry = self.split(primals)
         _, moved_consts, moved = self.split(tangents)
         moved_consts = [d for d in moved_consts if d is not None]
-        starts = zip(carry, moved, marks, strict=True)
-        moved = [instantiate(d, x.type.strong()) for x, d, m in starts if m]
+        moved = tangents_of(carry, moved, marks)
         outs = beside(*test_consts, *consts, *moved_consts, *carry, *moved)
-        return outs[: len(marks)], _spread(outs[len(marks) :], marks)
+        return outs[: len(marks)], scatter(outs[len(marks) :], marks)
 
     def transpose(self, cotangents: Sequence[Any], *args: Any) -> Sequence[Any]:
         if not self.counted:
@@ -281,11 +280,11 @@ class While(Primitive):
         const_marks, several = start[: len(consts)], bool(self.members.shape)
 
         def step(marks: Any) -> Any:
-            now = (*test_dims, *_dims(marks))
+            now = (*test_dims, *front_dims(marks))
             test, (going,) = self.cond_jaxpr.memo(
                 batch_jaxpr, size, now, (several,), axis
             )
-            now = _dims((*const_marks, *marks))
+            now = front_dims((*const_marks, *marks))
             body, outs = self.body_jaxpr.memo(batch_jaxpr, size, now, marks, axis)
             differ = going is not None
             every = differ and not several
@@ -304,8 +303,8 @@ class While(Primitive):
         loop = make_while(test, body, *counts, self.checkpoints, over, self.counted)
         if differ and self.body_jaxpr.memo(communicates, axis):
             # What a member stands with is seen by those that go.
-            return loop._as_one(*test_consts, *values), list(_dims(marks))
-        return loop(*test_consts, *values), list(_dims(marks))
+            return loop._as_one(*test_consts, *values), list(front_dims(marks))
+        return loop(*test_consts, *values), list(front_dims(marks))
 
     @property
     def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
@@ -387,12 +386,3 @@ link_loops(_loop, _repeat)
 
 def _strong(types: Sequence[ArrayType]) -> list[ArrayType]:
     return [t.strong() for t in types]
-
-
-def _spread(values: Sequence[Any], marks: Sequence[bool]) -> list[Any]:
-    given = iter(values)
-    return [next(given) if m else None for m in marks]
-
-
-def _dims(marks: Sequence[bool]) -> tuple[int | None, ...]:
-    return tuple([0 if m else None for m in marks])

@@ -77,6 +77,11 @@ class BatchTrace(Trace):
         return x, None
 
 
+def front_dims(marks: Sequence[bool]) -> tuple[int | None, ...]:
+    """A batch axis in front for what is marked, and none for the others."""
+    return tuple([0 if m else None for m in marks])
+
+
 def batch_flat(
     fun: Callable[..., Sequence[Any]],
     size: int,

@@ -123,11 +123,18 @@ def moves(type: Any) -> bool:
 
 
 def jvp_flat(
-    fun: FlatFunction, primals: Sequence[Any], tangents: Sequence[Any], name: str = ""
+    fun: FlatFunction,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    name: str = "",
+    tangent_trace: Trace | None = None,
 ) -> tuple[list[Any], list[Any]]:
-    """Values and tangents (None where zero) of a flat function."""
+    """Values and tangents (None where zero) of a flat function.
+
+    The tangents mean something to ``tangent_trace``; by default, to the current one.
+    """
     parent = current.trace
-    trace = LinearTrace(parent, parent, name)
+    trace = LinearTrace(parent, tangent_trace or parent, name)
     inputs = [
         p if t is None else LinearTracer(trace, p, t)
         for p, t in zip(primals, tangents, strict=True)

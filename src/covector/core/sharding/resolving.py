@@ -3,7 +3,6 @@
 from typing import Any
 
 from covector import options
-from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.shardings import (
     NamedSharding,
     Sharding,
@@ -43,20 +42,3 @@ def with_mesh(spec: PartitionSpec, who: str) -> NamedSharding:
             f"NamedSharding(mesh, {spec})."
         )
     return NamedSharding(mesh, spec)
-
-
-def is_sharding_like(x: Any) -> bool:
-    """Whether ``x`` says where one array is to be; such are leaves in trees."""
-    return isinstance(x, Sharding | PartitionSpec | client.Device)
-
-
-def on_devices(sharding: NamedSharding, mesh: Mesh) -> NamedSharding:
-    """A sharding over an abstract mesh, over ``mesh``, whose axes are the same."""
-    if sharding.flat_devices:
-        return sharding
-    if sharding.mesh.shape_tuple != mesh.shape_tuple:
-        raise ShardingError(
-            f"{sharding} is over a mesh without devices, whose axes are not those of "
-            f"the mesh of the arguments, {mesh}."
-        )
-    return NamedSharding(mesh, sharding.spec)

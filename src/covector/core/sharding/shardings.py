@@ -11,7 +11,6 @@ parts have the same shape. Shardings are interned: equal ones are one object.
 import functools
 import math
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy as np
 from covector.core.sharding.mesh import AbstractMesh, Mesh
 from covector.core.sharding.numbering import position, sizes
 from covector.core.sharding.spec import AxisPart, PartitionSpec
-from covector.errors import ShardingError
+from covector.errors import ShardingError, did_you_mean
 from covector.runtime import client, parts
 
 Index = tuple[slice, ...]
@@ -369,12 +368,9 @@ def _check(mesh: Any, spec: Any) -> None:
     for i, name in enumerate(names):
         axis = name.axis if isinstance(name, AxisPart) else name
         if axis not in mesh.axis_names:
-            known = list(map(str, mesh.axis_names))
-            near = get_close_matches(str(axis), known, 1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ShardingError(
                 f"{spec} names the axis {axis!r}, but {mesh} has the axes "
-                f"{mesh.axis_names}.{hint}"
+                f"{mesh.axis_names}.{did_you_mean(axis, mesh.axis_names)}"
             )
         if name in names[:i]:
             raise ShardingError(
