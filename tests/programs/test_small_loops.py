@@ -11,7 +11,7 @@ import covector as cv
 from covector import lax, random, tree
 from covector import numpy as cnp
 from covector.programs import eager
-from covector.runtime import client, executable
+from covector.runtime import client, executable, modules
 from covector.runtime.executable import DEFAULT_OPTIONS, SMALL_LOOP_BYTES
 
 STEPS = 5
@@ -351,7 +351,8 @@ def compilations(monkeypatch):
     make = executable.compile_module
 
     def counted(module, *args, **kwargs):
-        names.append(module.operation.attributes["sym_name"].value)
+        with modules.opened(module) as read:
+            names.append(modules.name_of(read))
         return make(module, *args, **kwargs)
 
     monkeypatch.setattr(executable, "compile_module", counted)

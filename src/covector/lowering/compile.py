@@ -121,10 +121,10 @@ class Lowered:
         if self.platform == "cpu":
             by_content = _loop_options(self.module)
             compiler_options = {**by_content, **(compiler_options or {})}
-        functions, module_ = self.module.host_functions, self.module.module
+        functions, bytecode = self.module.host_functions, self.module.bytecode()
         if functions:
             made = executable.compile_with_callbacks(
-                module_,
+                bytecode,
                 self.devices,
                 functions,
                 outputs=outputs,
@@ -133,7 +133,7 @@ class Lowered:
             )
         else:
             made = executable.compile_module(
-                module_, self.devices, options=compiler_options, outputs=outputs
+                bytecode, self.devices, options=compiler_options, outputs=outputs
             )
         return (Compiled if self.spread is None else SpreadCompiled)(self, made)
 

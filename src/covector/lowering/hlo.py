@@ -1,8 +1,9 @@
 """The one window on ``jaxlib.mlir``: types, attributes, operations, modules.
 
 Everything belongs to one MLIR context, which is not thread-safe: building a module
-happens under ``building()``, which holds the lock. Types and attributes are cached for
-the life of the process, since making them costs as much as making an operation.
+happens under ``building()``, which holds the lock, and what leaves it for the compiler
+is bytecode (``runtime/modules.py``). Types and attributes are cached for the life of
+the process, since making them costs as much as making an operation.
 """
 
 import contextlib
@@ -13,27 +14,15 @@ from typing import Any
 
 import numpy as np
 from jaxlib.mlir import ir
-from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
 from covector.core.source import Line
 from covector.core.types import ArrayType
+from covector.runtime import modules
 
 Value = Any  # an MLIR value
 
 
-def _make_context() -> ir.Context:
-    registry = ir.DialectRegistry()
-    _jax_mlir_ext.register_dialects(registry)
-    context = ir.Context()
-    context.append_dialect_registry(registry)
-    context.load_all_available_dialects()
-    context.enable_multithreading(False)
-    for dialect in (_stablehlo, _chlo, _sdy):
-        dialect.register_dialect(context)
-    return context
-
-
-_context = _make_context()
+_context = modules.new_context()
 _lock = threading.RLock()
 
 
@@ -212,6 +201,11 @@ class Module:
     def verify(self) -> None:
         """Raise what MLIR finds wrong with the module; that is a bug of covector."""
         self.module.operation.verify()
+
+    def bytecode(self) -> bytes:
+        """The module for a context of somebody else's: for the compiler."""
+        with building():
+            return modules.bytecode(self.module.operation)
 
     def text(self, debug_info: bool = False) -> str:
         return self.module.operation.get_asm(

@@ -1,17 +1,15 @@
 """Executables: StableHLO compiled for a device or several, and run.
 
 An ``Executable`` is made once and called many times, so all that a call needs is
-prepared
-beforehand: a result handler per output, and the two calls of jaxlib in one closure. A
-call checks nothing. jaxlib compares arguments by their size in bytes only, so whoever
-calls answers for shapes, dtypes and devices.
+prepared beforehand: a result handler per output, and the two calls of jaxlib in one
+closure. A call checks nothing. jaxlib compares arguments by their size in bytes only,
+so whoever calls answers for shapes, dtypes and devices.
 
 A program for several devices has one *partition* on each: partition k runs on device k,
 on its parts of the arguments. Shardy divides it, as attributes of the module say.
 """
 
 import hashlib
-import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -19,11 +17,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from jaxlib import xla_client as xc
 from jaxlib.mlir import ir
-from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
-from jaxlib.mlir.passmanager import PassManager
 
 from covector.errors import DeviceError
-from covector.runtime import client, host_calls, parts, several
+from covector.runtime import client, host_calls, modules, parts, several
 from covector.runtime.buffers import (
     Buffer,
     JaxlibError,
@@ -170,7 +166,7 @@ def _prepared_call(
 
 
 def compile_module(
-    module: ir.Module | str,
+    module: modules.Source,
     where: Where,
     *,
     outputs: Outputs,
@@ -180,7 +176,7 @@ def compile_module(
     """Compile a StableHLO module, or find what was compiled from an equal one before.
 
     Args:
-      module: its entry is a public ``@main``; it stays as it is.
+      module: as text or bytecode; its entry is a public ``@main``.
       where: the device; or several, with a partition on each.
       outputs: shape and dtype of each result.
       options: fields of XLA's DebugOptions by name, before our own defaults.
@@ -190,20 +186,20 @@ def compile_module(
     Raises:
       DeviceError: XLA cannot compile the module; with XLA's words.
     """
-    module = _donating(_parsed(module), donated)
     devices = _devices(where)
     compile_options = _compile_options(devices, options)
-    entry = Entry(_content(module), compile_options, devices)
-    loaded = entry.find()
-    if loaded is None:
-        loaded = _compile(module, devices, compile_options)
-        entry.keep(loaded)
+    with modules.opened(module, donated) as mine:
+        entry = Entry(modules.content(mine), compile_options, devices)
+        loaded = entry.find()
+        if loaded is None:
+            loaded = _compile(mine, devices, compile_options)
+            entry.keep(loaded)
     launch = _launch(loaded, devices, module, compile_options)
     return Executable(loaded, devices, outputs, launch)
 
 
 def compile_with_callbacks(  # noqa: PLR0913  what to compile, for what, and how
-    module: ir.Module | str,
+    module: modules.Source,
     where: Where,
     callbacks: Sequence[Callable[..., Any]],
     *,
@@ -221,8 +217,8 @@ def compile_with_callbacks(  # noqa: PLR0913  what to compile, for what, and how
     devices = _devices(where)
     compile_options = _compile_options(devices, options)
     functions = [host_calls.guarded(function) for function in callbacks]
-    module = _parsed(module)
-    loaded = _compile(module, devices, compile_options, functions)
+    with modules.opened(module) as mine:
+        loaded = _compile(mine, devices, compile_options, functions)
     launch = host_calls.watched(
         _launch(loaded, devices, module, compile_options),
         len(devices) == 1 and client.runs_inline(devices[0]),
@@ -258,25 +254,20 @@ def _devices(where: Where) -> tuple[client.Device, ...]:
 def _launch(
     loaded: xc.LoadedExecutable,
     devices: tuple[client.Device, ...],
-    module: ir.Module,
+    module: modules.Source,
     options: xc.CompileOptions,
 ) -> Callable[..., Any]:
     """The call of what was compiled; with other processes, where it is theirs too."""
 
     def described() -> Described:
-        content = hashlib.sha256(_content(module))
+        with modules.opened(module) as mine:
+            content = hashlib.sha256(modules.content(mine))
+            name = modules.name_of(mine)
         content.update(options.SerializeAsString())
-        name = ir.StringAttr(module.operation.attributes["sym_name"]).value
-        return Described(name, content.hexdigest(), lambda: _readable(module))
+        return Described(name, content.hexdigest(), lambda: modules.readable(module))
 
     ranks = [device.process_index for device in devices]
     return several.spanning(loaded.execute_sharded, ranks, described)
-
-
-def _readable(module: ir.Module) -> str:
-    """The text of a module, with the user's line behind each operation."""
-    with module.context:
-        return module.operation.get_asm(enable_debug_info=True, use_local_scope=True)
 
 
 def _compile_options(
@@ -339,54 +330,3 @@ def _compile(
         )
     except JaxlibError as error:
         raise DeviceError(f"XLA cannot compile this program: {error}") from error
-
-
-def _parsed(module: ir.Module | str) -> ir.Module:
-    """A module given as text, read in a context of its own."""
-    if not isinstance(module, str):
-        return module
-    dialects = ir.DialectRegistry()
-    _jax_mlir_ext.register_dialects(dialects)
-    context = ir.Context()
-    context.append_dialect_registry(dialects)
-    context.load_all_available_dialects()
-    context.enable_multithreading(False)  # it would start a pool of threads
-    for dialect in (_stablehlo, _chlo, _sdy):
-        dialect.register_dialect(context)
-    try:
-        return ir.Module.parse(module, context)
-    except ir.MLIRError as error:
-        raise DeviceError(f"this is not a StableHLO module: {error}") from None
-
-
-def _donating(module: ir.Module, donated: Sequence[int]) -> ir.Module:
-    """The module, or a copy of it in which the entry gives up these arguments."""
-    if not donated:
-        return module
-    with module.context:
-        copy = ir.Module.parse(_bytecode(module.operation))
-        entry = ir.SymbolTable(copy.operation)["main"]
-        count = len(entry.type.inputs)
-        has_attributes = "arg_attrs" in entry.attributes
-        given = entry.arg_attrs if has_attributes else [ir.DictAttr.get({})] * count
-        attributes = [{item.name: item.attr for item in each} for each in given]
-        for position in donated:
-            attributes[position]["jax.buffer_donor"] = ir.BoolAttr.get(True)
-        entry.arg_attrs = ir.ArrayAttr.get(
-            [ir.DictAttr.get(each) for each in attributes]
-        )
-    return copy
-
-
-def _content(module: ir.Module) -> bytes:
-    """What the module says, without where in the source it says it."""
-    with module.context:
-        copy = module.operation.clone()
-        PassManager.parse("builtin.module(strip-debuginfo)").run(copy)
-        return _bytecode(copy)
-
-
-def _bytecode(operation: Any) -> bytes:
-    stream = io.BytesIO()
-    operation.write_bytecode(stream)
-    return stream.getvalue()

@@ -17,6 +17,7 @@ import atexit
 import json
 import re
 import sys
+import threading
 import time
 import zlib
 from collections.abc import Callable, Sequence
@@ -224,21 +225,27 @@ class Session:
         coordination.part()
 
 
+#: held while this process joins the others, or begins to leave them
+_changing = threading.Lock()
+
+
 def start(settings: Settings) -> Session:
     """Join the other processes, and watch over it; until ``stop``, or the end."""
-    made = Session(settings)
-    set_session(made)
-    atexit.register(stop)
-    return made
+    with _changing:
+        made = Session(settings)
+        set_session(made)
+        atexit.register(stop)
+        return made
 
 
 def stop() -> None:
     """Leave the other processes."""
-    atexit.unregister(stop)
-    made = session()
-    if made is None:
-        return
-    set_session(None)
+    with _changing:
+        atexit.unregister(stop)
+        made = session()
+        if made is None:
+            return
+        set_session(None)
     error = getattr(sys, "last_value", None)
     words = NORMALLY if error is None else f"{type(error).__name__}: {error}"
     made.end(words.split("\n")[0])
