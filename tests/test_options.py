@@ -1,5 +1,7 @@
 """Options: for the process, for a thread, and as part of what a program depends on."""
 
+import asyncio
+import contextlib
 import os
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import errors, options
+from covector.core.source import user_line
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +46,63 @@ def test_blocks_nest_and_end_after_an_error():
             raise KeyError
         assert not cv.config.read("disable_jit")
     assert cnp.ones(1).dtype == "float32"
+
+
+def test_options_of_tasks_that_wait_inside_of_their_blocks_do_not_meet():
+    seen = {}
+
+    async def ask(precision, turns):
+        with cv.default_matmul_precision(precision), cv.named_scope(precision):
+            for _ in range(turns):
+                await asyncio.sleep(0)
+                seen.setdefault(precision, set()).add(
+                    cv.config.default_matmul_precision
+                )
+        return cv.config.default_matmul_precision
+
+    async def both():
+        return await asyncio.gather(ask("high", 3), ask("highest", 5))
+
+    assert asyncio.run(both()) == [None, None]
+    assert seen == {"high": {"high"}, "highest": {"highest"}}
+
+
+def test_a_task_begins_with_the_options_of_who_started_it():
+    async def ask():
+        return cv.config.enable_x64
+
+    async def start():
+        with cv.enable_x64():
+            task = asyncio.ensure_future(ask())
+        return await task, cv.config.enable_x64
+
+    assert asyncio.run(start()) == (True, False)
+
+
+def test_options_of_generators_that_take_turns_are_gone_when_they_have_ended():
+    def under(**changes):
+        with options.override(**changes), cv.named_scope("generator"):
+            yield
+            yield
+
+    first, second = under(enable_x64=True), under(default_matmul_precision="high")
+    next(first), next(second)
+    assert list(first) == [None]
+    assert cv.config.enable_x64 is False  # the first has ended, the second has not
+    assert cv.config.default_matmul_precision == "high"
+    assert list(second) == [None]
+    assert cv.config.default_matmul_precision is None
+    assert user_line().scope == ""
+
+
+def test_meshes_in_force_may_end_in_another_order():
+    one, two = (cv.make_mesh((1,), (name,)) for name in "ab")
+    with contextlib.ExitStack() as stack:
+        outer, inner = cv.set_mesh(one), cv.set_mesh(two)
+        stack.push(inner.__exit__)
+        outer.__exit__()
+        assert cv.sharding.get_mesh() is two
+    assert cv.sharding.get_mesh().empty
 
 
 def test_names_are_known_with_and_without_prefix():

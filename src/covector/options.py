@@ -1,9 +1,13 @@
 """All that can change a program, as one frozen value; and the few settings that cannot.
 
 ``Options`` has a process-wide value, which ``COVECTOR_…`` variables of the environment
-may set; a ``with`` block overrides it for the thread that runs it. Every cache key
-holds ``current().of_programs``, so a program compiled under other options is never used
-by mistake, while options that only watch (``WATCHING``) lead to the same programs.
+may set; a ``with`` block overrides it for the thread or the task that runs it. Every
+cache key holds ``current().of_programs``, so a program compiled under other options is
+never used by mistake, while options that only watch (``WATCHING``) lead to the same
+programs.
+
+A block around the ``yield`` of a generator holds, until it ends, for who runs the
+generator as well: that is what makes context managers of generators work.
 """
 
 import contextlib
@@ -14,6 +18,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
+from covector.blocks import Blocks
 from covector.errors import SettingError, did_you_mean
 
 
@@ -74,24 +79,20 @@ class Settings:
     check_programs: bool = False
 
 
-class _Cell(threading.local):
-    """The thread's override of the process-wide options; None where it has none."""
-
-    override: Options | None = None
-
-    def __init__(self) -> None:
-        #: the overrides before each ``push``
-        self.before: list[Options | None] = []
+def _inside(around: Options | None, changes: dict[str, Any]) -> Options:
+    return _changed(around or _process["options"], changes)
 
 
-_cell = _Cell()
+_blocks = Blocks("covector options", _inside)
+_innermost = _blocks.innermost
 _interned: dict[tuple, Options] = {}
 settings = Settings()
 
 
 def current() -> Options:
-    """The options in force on this thread."""
-    return _cell.override or _process["options"]
+    """The options in force, on this thread or in this task."""
+    block = _innermost.get()
+    return _process["options"] if block is None else block.value
 
 
 #: algorithms for products of matrices, as operations know them by name
@@ -169,17 +170,27 @@ class Switch:
         self.names = frozenset(names)
         self.install = install
         self._lock = threading.Lock()
-        self._blocks = 0
+        #: the ``with`` blocks that ask for it
+        self._blocks: set[Any] = set()
         switches.append(self)
-        self.hold(0)
+        self.follow()
 
-    def hold(self, blocks: int) -> None:
-        """Count ``with`` blocks that come or go, and follow the process's options."""
+    def hold(self, block: Any) -> None:
+        """It is on until this block lets go."""
+        self._blocks.add(block)
+        self.follow()
+
+    def let_go(self, block: Any) -> None:
+        """This block asks for it no longer, if it did."""
+        self._blocks.discard(block)
+        self.follow()
+
+    def follow(self) -> None:
+        """Install what the blocks and the process's options ask for."""
         with self._lock:
-            self._blocks += blocks
             process = _process["options"]
             asked = any([getattr(process, name) for name in self.names])
-            self.install(self._blocks > 0 or asked)
+            self.install(bool(self._blocks) or asked)
 
 
 switches: list[Switch] = []
@@ -195,35 +206,33 @@ def update(**changes: Any) -> None:
     """Change process-wide options, for every thread without an override of its own."""
     _process["options"] = _changed(_process["options"], changes)
     for switch in _held_by(changes):
-        switch.hold(0)
+        switch.follow()
 
 
 @contextlib.contextmanager
 def override(**changes: Any) -> Iterator[None]:
-    """Options changed for the calling thread, until the block ends."""
-    before = _cell.override
-    _cell.override = _changed(current(), changes)
+    """Options changed for the calling thread or task, until the block ends."""
+    owner = object()
     held = _held_by(changes)
-    for switch in held:
-        switch.hold(1)
     try:
+        push(owner, **changes)
+        for switch in held:
+            switch.hold(owner)
         yield
     finally:
-        _cell.override = before
+        pop(owner)
         for switch in held:
-            switch.hold(-1)
+            switch.let_go(owner)
 
 
-def push(**changes: Any) -> None:
-    """Options changed for the calling thread, until ``pop``."""
-    changed = _changed(current(), changes)
-    _cell.before.append(_cell.override)
-    _cell.override = changed
+def push(owner: Any, **changes: Any) -> None:
+    """Options changed for the calling thread or task, until ``pop`` of the owner."""
+    _blocks.open(owner, changes)
 
 
-def pop() -> None:
-    """The options of the calling thread as they were before the last ``push``."""
-    _cell.override = _cell.before.pop()
+def pop(owner: Any) -> None:
+    """Take back the last ``push`` of this owner."""
+    _blocks.close(owner)
 
 
 def names() -> tuple[str, ...]:

@@ -9,11 +9,12 @@ is at.
 
 import os
 import sys
-import threading
 from collections.abc import Callable
 from functools import partial
 from types import CodeType
 from typing import Any, NamedTuple, TypeVar
+
+from covector.blocks import Blocks
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # A frame of these folders is the library's own, except the demo's: that is a user.
@@ -26,13 +27,14 @@ _is_internal: dict[CodeType, bool] = {}
 _going_through: dict[CodeType, Callable[["Line"], "Line"]] = {}
 
 
-class _Scope(threading.local):
-    """The names that the user has given to what is being traced, as ``a/b``."""
-
-    path = ""
+def _path(around: str | None, name: str | None) -> str:
+    return f"{around}/{name}" if around and name else name or ""
 
 
-scope = _Scope()
+#: the names that the user has given to what is being traced, as ``a/b``; None as a name
+#: begins anew
+scopes = Blocks("covector names", _path)
+_innermost_scope = scopes.innermost
 
 
 class Line(NamedTuple):
@@ -86,7 +88,9 @@ def user_line() -> Line | None:
         code = frame.f_code
         known = _is_internal.get(code)
         if known is False or (known is None and not _internal(code)):
-            return _line((code, frame.f_lasti, scope.path))
+            scope = _innermost_scope.get()
+            path = "" if scope is None else scope.value
+            return _line((code, frame.f_lasti, path))
         if code in _going_through:
             equation = frame.f_locals.get("equation")
             if equation is not None and equation.line is not None:

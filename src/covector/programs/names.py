@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from covector.core.source import scope
+from covector.core.source import scopes
 from covector.errors import ArgumentError
 
 
@@ -48,22 +48,20 @@ class named_scope:
         return named
 
     def __enter__(self) -> None:
-        self._before = scope.path
-        scope.path = f"{self._before}/{self.name}" if self._before else self.name
+        scopes.open(self, self.name)
 
     def __exit__(self, *_: object) -> None:
-        scope.path = self._before
+        scopes.close(self)
 
 
 class outermost_scope:
     """In this block no names are in force yet: for what is traced once for all uses."""
 
     def __enter__(self) -> None:
-        self._before = scope.path
-        scope.path = ""
+        scopes.open(self, None)
 
     def __exit__(self, *_: object) -> None:
-        scope.path = self._before
+        scopes.close(self)
 
 
 def named_call(

@@ -49,13 +49,13 @@ class set_mesh:
                 f"type {type(mesh).__name__}."
             )
         self.mesh = mesh
-        options.push(mesh=None if mesh is None or mesh.empty else mesh)
+        options.push(self, mesh=None if mesh is None or mesh.empty else mesh)
 
     def __enter__(self) -> Any:
         return self.mesh
 
     def __exit__(self, *_: object) -> None:
-        options.pop()
+        options.pop(self)
 
 
 #: the same, as older programs call it

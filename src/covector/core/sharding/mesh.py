@@ -280,11 +280,11 @@ class Mesh(Axes):
         )
 
     def __enter__(self) -> "Mesh":
-        options.push(mesh=self)
+        options.push(self, mesh=self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        options.pop()
+        options.pop(self)
 
     def __reduce__(self) -> tuple:
         platform = client.device_platform(self.flat_devices[0]) if self.size else None
