@@ -210,3 +210,7 @@ class StaticArgumentError(CovectorError, TypeError, ValueError):
 
 class BatchedCondWarning(UserWarning):
     """A choice is by a batch of values, so that all its branches run."""
+
+
+class SettingWarning(UserWarning):
+    """A setting that is not followed, or a variable that is none of covector's."""

@@ -1,10 +1,15 @@
 """The cache: found by content, in memory and on disk, never believed when damaged."""
 
+import concurrent.futures
+import hashlib
+import os
 import threading
+import warnings
 
 import numpy as np
 import pytest
 
+from covector.errors import SettingWarning
 from covector.runtime import buffers, client, compilation_cache, executable
 from tests.runtime.programs import F32, add, callback, output_of
 
@@ -168,7 +173,7 @@ def test_donation_survives_the_file(tmp_path):
         lambda content: content[:-1],
         lambda content: content + b"\0",
         lambda content: b"nonsense" + content,
-        lambda content: content.replace(b"executable 1", b"executable 0"),
+        lambda content: content.replace(b"executable 2", b"executable 1"),
         lambda content: flipped(content, len(content) // 2),
     ],
     ids=["empty", "half", "cut", "longer", "prefixed", "older", "one bit"],
@@ -193,11 +198,69 @@ def test_an_undamaged_file_that_jaxlib_cannot_load_is_ignored(tmp_path, compiled
     compilation_cache.set_directory(tmp_path)
     run()
     (file,) = tmp_path.iterdir()
-    junk = b"this is not an executable"
-    file.write_bytes(compilation_cache._head(junk) + junk)
+    junk, key = b"this is not an executable", bytes.fromhex(file.stem)
+    digest = hashlib.sha256(key + junk).digest()
+    file.write_bytes(compilation_cache.MAGIC + digest + key + junk)
     compilation_cache.clear()
     assert run() == [2, 3, 4, 5]
     assert len(compiled) == 2
+
+
+def test_a_file_under_the_name_of_another_program_does_not_run_as_that(
+    tmp_path, compiled
+):
+    compilation_cache.set_directory(tmp_path)
+    run()
+    (first,) = tmp_path.iterdir()
+    other = add().replace("stablehlo.add", "stablehlo.multiply")
+    assert run(other) == [1, 2, 3, 4]
+    (second,) = set(tmp_path.iterdir()) - {first}
+    second.write_bytes(first.read_bytes())
+    compilation_cache.clear()
+    assert run(other) == [1, 2, 3, 4]
+    assert len(compiled) == 3
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o775])
+def test_a_folder_that_others_can_write_is_not_used_and_one_warning_says_so(
+    mode, tmp_path, compiled
+):
+    run()
+    tmp_path.chmod(mode)
+    compilation_cache.set_directory(tmp_path)
+    compilation_cache.clear()
+    with pytest.warns(SettingWarning, match="others can write it") as warned:
+        assert run() == [2, 3, 4, 5]
+        assert run(add().replace("add", "subtract")) == [0, 1, 2, 3]
+    assert len(warned) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_made_is_for_its_owner_alone(tmp_path, compiled):
+    before = os.umask(0)
+    try:
+        compilation_cache.set_directory(tmp_path / "made")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            run()
+    finally:
+        os.umask(before)
+    assert len(list((tmp_path / "made").iterdir())) == 1
+
+
+def test_processes_that_fill_one_folder_at_once_do_not_meet(tmp_path):
+    code = """
+import covector as cv, covector.numpy as cnp
+for n in range(6):
+    print(cv.jit(lambda x: x * n)(cnp.ones(2)).tolist())
+"""
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        outputs = pool.map(
+            lambda _: output_of(code, COVECTOR_CACHE_DIR=str(tmp_path)), range(3)
+        )
+    assert len(set(outputs)) == 1
+    assert {file.suffix for file in tmp_path.iterdir()} == {".xla"}
 
 
 def test_a_folder_that_cannot_be_written_costs_only_the_speed_up(tmp_path, compiled):

@@ -6,17 +6,23 @@ and the CPU's instruction sets. Executables stay in memory, the most recently us
 and, where ``COVECTOR_CACHE_DIR`` names a folder, in one file each, for other processes
 to find.
 
-    file = MAGIC, digest of the rest, serialized executable
+    file = MAGIC, digest of the rest, the program's key, serialized executable
 
-jaxlib loads damaged machine code without complaint, hence the digest. A file that does
-not check out is ignored and written anew.
+jaxlib loads damaged machine code without complaint, hence the digest; a file under
+another's name would run as that program, hence the key. A file that does not check out
+is ignored and written anew.
+
+The files are machine code: whoever can write them can do what this process may do. So a
+folder that others can write is not used, and a warning says so.
 """
 
 import functools
 import hashlib
 import os
+import stat
 import tempfile
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,10 +31,13 @@ from typing import TypeAlias
 import jaxlib.version
 from jaxlib import xla_client as xc
 
+from covector.errors import SettingWarning
+
 Folder: TypeAlias = str | os.PathLike[str]
 
-MAGIC = b"covector executable 1\n"
-_HEAD = len(MAGIC) + hashlib.sha256().digest_size
+MAGIC = b"covector executable 2\n"
+_DIGEST = hashlib.sha256().digest_size
+_HEAD = len(MAGIC) + 2 * _DIGEST
 _ENTRIES_IN_MEMORY = 4096
 
 
@@ -39,6 +48,8 @@ class _Cache:
         self.lock = threading.Lock()
         self.executables: OrderedDict[tuple, xc.LoadedExecutable] = OrderedDict()
         self.directory = _as_path(os.environ.get("COVECTOR_CACHE_DIR"))
+        #: whether nobody else can write the directory; None before its first use
+        self.private: bool | None = None
 
 
 def _as_path(folder: Folder | None) -> Path | None:
@@ -49,8 +60,12 @@ _cache = _Cache()
 
 
 def set_directory(folder: Folder | None) -> None:
-    """Keep executables in this folder from now on; with None, in memory only."""
-    _cache.directory = _as_path(folder)
+    """Keep executables in this folder from now on; with None, in memory only.
+
+    It is made where there is none. A folder that others can write is not used: a
+    ``SettingWarning`` says so once.
+    """
+    _cache.directory, _cache.private = _as_path(folder), None
 
 
 def directory() -> Path | None:
@@ -114,12 +129,13 @@ class Entry:
                 _cache.executables.popitem(last=False)
 
     def _path(self) -> Path | None:
-        if _cache.directory is None:
+        """The file of the program; None where none is to be had."""
+        if _cache.directory is None or not _is_private(_cache.directory):
             return None
         return _cache.directory / f"{self.digest}.xla"
 
     def _read(self) -> bytes | None:
-        """What an undamaged file holds."""
+        """What an undamaged file of this program holds."""
         path = self._path()
         if path is None:
             return None
@@ -128,7 +144,7 @@ class Entry:
         except OSError:
             return None
         head, serialized = content[:_HEAD], content[_HEAD:]
-        return serialized if head == _head(serialized) else None
+        return serialized if head == self._head(serialized) else None
 
     def _write(self, serialized: bytes) -> None:
         """Write the file in one step, so that no reader sees a part of it.
@@ -140,18 +156,53 @@ class Entry:
             return
         part = None
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
                 part = file.name
-                file.write(_head(serialized) + serialized)
+                file.write(self._head(serialized) + serialized)
             os.replace(part, path)
+            part = None
         except OSError:
+            pass
+        finally:
             if part is not None:
                 Path(part).unlink(missing_ok=True)
 
+    def _head(self, serialized: bytes) -> bytes:
+        key = bytes.fromhex(self.digest)
+        return MAGIC + hashlib.sha256(key + serialized).digest() + key
 
-def _head(serialized: bytes) -> bytes:
-    return MAGIC + hashlib.sha256(serialized).digest()
+
+def _is_private(folder: Path) -> bool:
+    """Whether only this user (and root) can write the folder, which is made if need be;
+    asked once.
+    """
+    if _cache.private is None:
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            problem = _who_else_writes(folder)
+        except OSError:
+            return False
+        _cache.private = problem is None
+        if problem is not None:
+            warnings.warn(
+                f"compiled programs are not kept in {folder} (COVECTOR_CACHE_DIR): "
+                f"{problem}, and who can write its files can run code in this process. "
+                "Use a folder of your own, with `chmod go-w`.",
+                SettingWarning,
+                stacklevel=2,
+            )
+    return _cache.private
+
+
+def _who_else_writes(folder: Path) -> str | None:
+    if os.name != "posix":
+        return None
+    found = folder.stat()
+    if found.st_uid not in (0, os.geteuid()):
+        return f"it belongs to another user (number {found.st_uid})"
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"others can write it (its mode is {stat.S_IMODE(found.st_mode):o})"
+    return None
 
 
 def _digest(*parts: bytes) -> str:
