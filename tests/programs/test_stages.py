@@ -24,8 +24,11 @@ def traced():
 
 
 def test_every_stage_knows_arguments_and_results(traced):
-    for stage in (traced, traced.lower(), traced.lower().compile()):
-        assert stage.out_info == {"out": SHAPE, "none": None}
+    compiled = traced.lower().compile()
+    for stage in (traced, traced.lower(), compiled):
+        known = compiled.output_shardings["out"] if stage is compiled else None
+        out = SHAPE.update(sharding=known)
+        assert stage.out_info == {"out": out, "none": None}
         (args, kwargs) = stage.args_info
         assert (args[0]["a"].shape, args[0]["a"].dtype) == ((4,), np.float32)
         assert (args[0]["a"].donated, kwargs["k"].donated) == (False, True)
@@ -123,3 +126,39 @@ def test_the_public_module_of_stages():
     assert isinstance(cv.jit(lambda x: x).trace(1.0), cv.stages.Traced)
     assert isinstance(cv.jit(lambda x: x).lower(1.0), cv.stages.Lowered)
     assert isinstance(cv.jit(lambda x: x).lower(1.0).compile(), cv.stages.Compiled)
+
+
+# -- types in, shardings out -----------------------------------------------------------
+
+
+def test_a_function_is_lowered_for_types():
+    x, last = cnp.ones((2, 3)), cv.devices()[-1]
+    double = cv.jit(lambda x, *, y: 2 * x + y)
+    lowered = double.lower(cv.typeof(x), y=x.aval)
+    assert lowered.in_avals == ((x.type,), {"y": x.type})
+    compiled = lowered.compile()
+    assert compiled.in_avals == lowered.in_avals
+    assert compiled(x, y=x).tolist() == (3 * x).tolist()
+    weak = cv.typeof(cnp.asarray(1.0))
+    assert weak.weak_type and double.lower(weak, y=weak).in_avals[0][0] is weak
+    with pytest.raises(errors.StaticArgumentError, match="eval_shape"):
+        double(cv.typeof(x), y=x)
+    put = cv.device_put(x, last)
+    info = double.lower(put, y=put).compile().out_info
+    assert info.sharding == put.sharding and info.shape == (2, 3)
+
+
+def test_shapes_of_results_say_the_shardings_that_were_asked_for():
+    mesh = cv.make_mesh((2,), ("x",))
+    rows = cv.NamedSharding(mesh, cv.P("x"))
+    f = cv.jit(lambda x: (x, x + 1), out_shardings=(None, rows))
+    x = cv.device_put(cnp.ones((4, 2)), rows)
+    lowered = f.lower(x)
+    compiled = lowered.compile()
+    assert [s.sharding for s in lowered.out_info] == [None, rows]
+    assert [s.sharding for s in compiled.out_info] == [rows, rows]
+    assert [y.sharding for y in compiled(x)] == [rows, rows]
+    assert [s.sharding for s in cv.eval_shape(f, x)] == [None, rows]
+    assert cv.eval_shape(lambda x: (x, 1.0, cnp.ones(2)), x)[0].sharding is None
+    like = cnp.zeros_like(cv.eval_shape(lambda x: f(x)[1], x))
+    assert like.sharding is rows

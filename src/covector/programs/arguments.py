@@ -13,6 +13,7 @@ from covector import options, tree
 from covector.core.convert import ShapeDtypeStruct, as_array
 from covector.core.flat import argument_path, who_of
 from covector.core.trace import Tracer, check_scope, current
+from covector.core.types import ArrayType
 from covector.errors import DeletedArrayError, StaticArgumentError
 
 
@@ -69,6 +70,8 @@ def as_argument(leaf: Any, i: int, in_tree: Any, who: str) -> Any:
     """Leaf ``i`` of the arguments as an array, or as what stands for one."""
     if isinstance(leaf, ShapeDtypeStruct):
         return leaf
+    if isinstance(leaf, ArrayType):
+        return ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=leaf.weak)
     try:
         return as_array(leaf)
     except TypeError as error:

@@ -8,10 +8,11 @@ from covector import tree
 from covector.core.array_like import Array
 from covector.core.convert import type_of
 from covector.core.flat import FlatFunction, who_of
-from covector.core.jaxpr import Jaxpr, run
+from covector.core.jaxpr import Jaxpr, Var, run
 from covector.core.staging import stage
 from covector.core.trace import Trace, Tracer, current
 from covector.lowering.evaluate import base
+from covector.ops.placement import ShardingConstraint
 from covector.programs.arguments import JitSpec
 from covector.programs.stages import struct
 
@@ -23,7 +24,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
       args, kwargs: arrays, or anything with ``shape`` and ``dtype``.
 
     Returns:
-      The tree of the result, of ``ShapeDtypeStruct``s.
+      The tree of the result, of ``ShapeDtypeStruct``s. One that ``fun`` divides, with
+      ``with_sharding_constraint`` or ``jit(out_shardings=)``, says its sharding.
 
     >>> import covector as cv, covector.numpy as cnp
     >>> eval_shape(lambda x: cnp.stack([x, x]), cv.ShapeDtypeStruct((3,), "float32"))
@@ -32,7 +34,20 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     leaves, in_tree = tree.flatten((args, kwargs))
     flat = FlatFunction(fun, in_tree, who_of("eval_shape", fun))
     staged = stage(flat, [type_of(x) for x in leaves], "eval_shape")
-    return flat.out_tree.unflatten([struct(t) for t in staged.jaxpr.out_types])
+    shardings = _shardings_of_results(staged.jaxpr)
+    return flat.out_tree.unflatten(map(struct, staged.jaxpr.out_types, shardings))
+
+
+def _shardings_of_results(jaxpr: Jaxpr) -> list[Any]:
+    """How the program says that its results are divided; None where it does not."""
+    constrained = {
+        e.outputs[0]: e.op.sharding
+        for e in jaxpr.equations
+        if isinstance(e.op, ShardingConstraint)
+    }
+    return [
+        constrained.get(x) if type(x) is Var else x.placement for x in jaxpr.outputs
+    ]
 
 
 def make_jaxpr(

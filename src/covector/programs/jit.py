@@ -187,7 +187,9 @@ class Jitted:
     # -- step by step ------------------------------------------------------------------
 
     def trace(self, *args: Any, **kwargs: Any) -> Any:
-        """The traced program for these arguments, or ``ShapeDtypeStruct``s of them."""
+        """The traced program for these arguments, or what stands for them: types,
+        or ``ShapeDtypeStruct``s, which may say shardings.
+        """
         signature = self.signature(args, kwargs)
         program = self.program(signature, signature.key(), called=False)
         everything = program.captured + signature.leaves
@@ -324,6 +326,8 @@ def jit(
     donate_argnames: str | Iterable[str] | None = None,
     inline: bool = False,
     keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
     compiler_options: dict[str, Any] | None = None,
 ) -> Any:
     """``fun`` compiled: traced once for each signature of its arguments, then run by
@@ -343,6 +347,8 @@ def jit(
         cannot be used afterwards.
       inline: write the operations into the surrounding program instead of a call.
       keep_unused: pass arguments to the executable that the program does not read.
+      device, backend: the device, or the platform by name, on whose first device all
+        arguments are put and the function runs.
       compiler_options: XLA's debug options by name.
 
     Raises:
@@ -367,12 +373,14 @@ def jit(
             donate_argnames=donate_argnames,
             inline=inline,
             keep_unused=keep_unused,
+            device=device,
+            backend=backend,
             compiler_options=compiler_options,
         )
     nums, names = static_places(fun, static_argnums, static_argnames)
     donated, donated_names = static_places(fun, donate_argnums, donate_argnames)
     chosen = tuple(sorted((compiler_options or {}).items()))
-    shardings = asked(in_shardings, out_shardings)
+    shardings = asked(in_shardings, out_shardings, device, backend)
     spec = JitSpec(
         nums, names, donated, donated_names, inline, keep_unused, chosen, shardings
     )

@@ -13,13 +13,23 @@ from covector import tree
 from covector.core.array import ConcreteArray
 from covector.core.flat import argument_path
 from covector.core.sharding.resolving import as_sharding
-from covector.core.sharding.shardings import NamedSharding, Sharding
+from covector.core.sharding.shardings import (
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+)
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
-from covector.errors import DeviceMismatch, ShardingError
+from covector.errors import (
+    ArgumentError,
+    DeviceError,
+    DeviceMismatch,
+    ShardingError,
+)
 from covector.lowering.places import Meshes, Place, Spread, on_mesh
 from covector.ops.placement import ShardingConstraint
 from covector.programs.placing import device_put
+from covector.runtime import client
 
 PerLeaf = tuple[Sharding | None, ...]
 
@@ -152,10 +162,53 @@ class Shardings(NamedTuple):
         return Resolved(tuple(ins), tuple(outs))
 
 
-def asked(in_shardings: Any, out_shardings: Any) -> Shardings | None:
-    """What the user said, as a value; None for nothing."""
-    ins, outs = _flat(in_shardings), _flat(out_shardings)
-    return None if ins is outs is None else Shardings(ins, outs)
+class OnDevice(NamedTuple):
+    """All on one device, whatever the user put elsewhere."""
+
+    device: SingleDeviceSharding
+
+    def resolved(
+        self, in_tree: Any, in_types: Any, out_tree: Any, out_types: Any, who: str
+    ) -> Resolved:
+        """Per leaf of the arguments and of the result."""
+        counts = len(in_types), len(out_types)
+        ins, outs = [(self.device,) * count for count in counts]
+        return Resolved(ins, outs, moves=True)
+
+
+def asked(
+    in_shardings: Any, out_shardings: Any, device: Any = None, backend: Any = None
+) -> Shardings | OnDevice | None:
+    """What the user said, as a value; None for nothing.
+
+    Raises:
+      ArgumentError: there are two answers to where arguments are to be.
+      DeviceError: ``device`` or ``backend`` is no device.
+    """
+    given = {
+        "device": device,
+        "backend": backend,
+        "in_shardings": in_shardings,
+        "out_shardings": out_shardings,
+    }
+    names = [name for name, value in given.items() if value is not None]
+    if device is None and backend is None:
+        ins, outs = _flat(in_shardings), _flat(out_shardings)
+        return None if ins is outs is None else Shardings(ins, outs)
+    if len(names) > 1:
+        raise ArgumentError(
+            f"jit got {' and '.join(names)}, which both say where arguments and "
+            "results are to be. Pass one of them."
+        )
+    if backend is not None:
+        device = client.local_devices(backend)[0]
+    elif not isinstance(device, client.Device):
+        raise DeviceError(
+            "jit(device=) needs a device, such as covector.devices()[0], but got "
+            f"{device!r} of type {type(device).__name__}. For shardings pass "
+            "in_shardings."
+        )
+    return OnDevice(SingleDeviceSharding(device))
 
 
 def _flat(prefix: Any) -> tuple[tuple[Any, ...], Any] | None:

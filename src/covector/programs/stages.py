@@ -37,9 +37,11 @@ class ArgInfo:
     donated: bool
 
 
-def struct(type: Any) -> ShapeDtypeStruct:
-    """A type as users see it."""
-    return ShapeDtypeStruct(type.shape, type.dtype, weak_type=type.weak)
+def struct(type: Any, sharding: Any = None) -> ShapeDtypeStruct:
+    """A type as users see it, and how such a value is divided where that is known."""
+    return ShapeDtypeStruct(
+        type.shape, type.dtype, weak_type=type.weak, sharding=sharding
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +70,17 @@ class Traced:
 
     @property
     def out_info(self) -> Any:
-        """The tree of ``ShapeDtypeStruct``s of the result."""
-        return self.out_tree.unflatten([struct(t) for t in self.jaxpr.out_types])
+        """The tree of ``ShapeDtypeStruct``s of the result, with the shardings that
+        were asked for.
+        """
+        types = self.jaxpr.out_types
+        asked = self.shardings.outs or [None] * len(types)
+        return self.out_tree.unflatten(map(struct, types, asked))
+
+    @property
+    def in_avals(self) -> Any:
+        """The tree of types of ``(args, kwargs)``."""
+        return self.in_tree.unflatten(self.jaxpr.in_types[len(self.captured) :])
 
     @property
     def args_info(self) -> Any:
@@ -145,6 +156,11 @@ class Lowered:
         return self._traced.out_info
 
     @property
+    def in_avals(self) -> Any:
+        """The tree of types of ``(args, kwargs)``."""
+        return self._traced.in_avals
+
+    @property
     def args_info(self) -> Any:
         return self._traced.args_info
 
@@ -195,7 +211,14 @@ class Compiled:
 
     @property
     def out_info(self) -> Any:
-        return self._traced.out_info
+        """The tree of ``ShapeDtypeStruct``s of the result, with their shardings."""
+        types = self._traced.jaxpr.out_types
+        return self.out_tree.unflatten(map(struct, types, self._out_shardings))
+
+    @property
+    def in_avals(self) -> Any:
+        """The tree of types of ``(args, kwargs)``."""
+        return self._traced.in_avals
 
     @property
     def args_info(self) -> Any:
@@ -230,10 +253,14 @@ class Compiled:
     @property
     def output_shardings(self) -> Any:
         """Where results will be: the tree of the result, of shardings."""
+        return self._traced.out_tree.unflatten(self._out_shardings)
+
+    @property
+    def _out_shardings(self) -> list[Sharding]:
         found = list(self._compiled.out_shardings)
         for i, asked in enumerate(self._traced.shardings.outs):
             found[i] = found[i] if asked is None else asked
-        return self._traced.out_tree.unflatten(found)
+        return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = tree.flatten((args, kwargs))
