@@ -11,7 +11,7 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
-from covector import P
+from covector import P, lax
 from covector.errors import (
     ArgumentError,
     AxisError,
@@ -310,3 +310,43 @@ def test_reshard_is_device_put_by_another_name():
     tree = cv.reshard({"a": X, "b": put(X, "x")}, named("y"))
     assert {x.sharding for x in tree.values()} == {named("y")}
     assert cv.jit(lambda x: cv.reshard(x + 1, named("x")))(X).sharding is named("x")
+
+
+# -- arrays like others ----------------------------------------------------------------
+
+LIKE = {
+    "zeros_like": cnp.zeros_like,
+    "ones_like": cnp.ones_like,
+    "empty_like": cnp.empty_like,
+    "full_like": lambda x, **kw: cnp.full_like(x, 2, **kw),
+    "lax.full_like": lambda x, **kw: lax.full_like(x, 2, **kw),
+}
+
+
+@pytest.mark.parametrize("name", LIKE)
+def test_an_array_like_another_is_where_that_one_is(name):
+    like, last = LIKE[name], cv.devices()[-1]
+    x = put(numbers(8, 4), "x", None)
+    assert like(x).sharding is x.sharding
+    assert like(x, dtype="int32").sharding is x.sharding
+    assert len(like(x).addressable_shards) == 8
+    assert not like(x, shape=(3, 4)).committed  # not divisible as x is
+    y = cv.device_put(numbers(3), last)
+    assert like(y).device is like(y, shape=(7,)).device is last
+    assert not like(cnp.ones(3)).committed
+    for place in (x.sharding, SingleDeviceSharding(last), None):
+        struct = cv.ShapeDtypeStruct((8, 4), "float32", sharding=place)
+        made = like(struct)
+        assert made.committed == (place is not None) and made.shape == (8, 4)
+        assert place is None or made.sharding is place
+    abstract = NamedSharding(x.sharding.mesh.abstract_mesh, P("x"))
+    struct = cv.ShapeDtypeStruct((8, 4), "float32", sharding=abstract)
+    assert not like(struct).committed
+    assert float(like(x).sum()) == float(like(numbers(8, 4)).sum())
+    assert cv.jit(lambda x: like(x) + x)(x).sharding.is_equivalent_to(x.sharding, 2)
+
+
+def test_the_place_that_is_named_goes_before_that_of_the_array_it_is_like():
+    x, first = put(numbers(8, 4), "x"), cv.devices()[0]
+    assert cnp.zeros_like(x, device=first).device is first
+    assert cnp.full_like(x, 1, out_sharding=named("y")).sharding is named("y")

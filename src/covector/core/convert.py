@@ -171,6 +171,8 @@ class ShapeDtypeStruct:
         return hash((self.type, self.sharding))
 
     def __repr__(self) -> str:
-        weak = ", weak_type=True" if self.weak_type else ""
+        more = ", weak_type=True" if self.weak_type else ""
+        if self.sharding is not None:
+            more += f", sharding={self.sharding}"
         name = getattr(self.dtype, "name", self.dtype)
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={name}{weak})"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={name}{more})"

@@ -62,7 +62,8 @@ def full(
 def full_like(
     x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None
 ) -> Array:
-    """An array of one value, in the shape and dtype of ``x`` unless others are given.
+    """An array of one value, in the shape and dtype of ``x``, and where that is, unless
+    others are given.
 
     >>> full_like(iota(int, 3), 7).tolist()
     [7, 7, 7]

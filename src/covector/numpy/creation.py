@@ -13,8 +13,15 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.array import ConcreteArray, from_host
 from covector.core.array_like import Array
-from covector.core.convert import as_array, from_numpy, scalar, type_of
+from covector.core.convert import (
+    ShapeDtypeStruct,
+    as_array,
+    from_numpy,
+    scalar,
+    type_of,
+)
 from covector.core.primitive import Primitive
+from covector.core.sharding.resolving import as_sharding
 from covector.core.sharding.shardings import SingleDeviceSharding
 from covector.core.staging import KNOWN_LIMIT
 from covector.core.trace import current
@@ -238,13 +245,14 @@ def zeros_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Zeros of the shape and dtype of ``a``, unless others are given.
+    """Zeros of the shape and dtype of ``a``, unless others are given; where the user
+    put ``a``, on a device or over several, unless another place is given.
 
     >>> zeros_like(asarray([1, 2])).tolist()
     [0, 0]
     """
     x = _constant(0, _type_like("zeros_like", a, dtype, shape))
-    return _placed(x, device, out_sharding)
+    return _placed_like(x, a, device, out_sharding)
 
 
 def ones_like(
@@ -255,13 +263,13 @@ def ones_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Ones of the shape and dtype of ``a``, unless others are given.
+    """Ones of the shape and dtype of ``a``, and where that is, unless others are given.
 
     >>> ones_like(asarray([5, 7])).tolist()
     [1, 1]
     """
     x = _constant(1, _type_like("ones_like", a, dtype, shape))
-    return _placed(x, device, out_sharding)
+    return _placed_like(x, a, device, out_sharding)
 
 
 def empty_like(
@@ -272,13 +280,14 @@ def empty_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Zeros of the shape and dtype of ``prototype``, unless others are given.
+    """Zeros of the shape and dtype of ``prototype``, and where that is, unless others
+    are given.
 
     >>> empty_like(asarray([5, 7])).tolist()
     [0, 0]
     """
     x = _constant(0, _type_like("empty_like", prototype, dtype, shape))
-    return _placed(x, device, out_sharding)
+    return _placed_like(x, prototype, device, out_sharding)
 
 
 def full_like(
@@ -290,14 +299,34 @@ def full_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """One value, in the shape and dtype of ``a`` unless others are given.
+    """One value, in the shape and dtype of ``a``, and where that is, unless others are
+    given.
 
     >>> full_like(asarray([1, 2]), 7.9).tolist()
     [7, 7]
     """
     like = _type_like("full_like", a, dtype, shape)
     value = convert(as_array(fill_value, "full_like"), like.dtype, like.weak)
-    return _placed(_full("full_like", like.shape, value, None), device, out_sharding)
+    x = _full("full_like", like.shape, value, None)
+    return _placed_like(x, a, device, out_sharding)
+
+
+def _placed_like(x: Any, like: Any, device: Any, out_sharding: Any) -> Any:
+    """``x`` where the caller wants it, or else where the user put ``like``: with
+    another shape only on the same device, for it may not be divisible as that is.
+    """
+    if device is None and out_sharding is None:
+        if type(like) is ConcreteArray:
+            place = like.placement
+        else:
+            place = like.sharding if isinstance(like, ShapeDtypeStruct) else None
+        if place is None:
+            return x
+        place = as_sharding(place, "the sharding of a ShapeDtypeStruct")
+        if place.flat_devices and (place.single or x.shape == like.shape):
+            return x.to_device(place)
+        return x
+    return _placed(x, device, out_sharding)
 
 
 def _float_or(dtype: Any) -> Any:
