@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from covector import options
-from covector.errors import SettingError, did_you_mean
+from covector.errors import DeviceError, SettingError, did_you_mean
 from covector.runtime import client, compilation_cache
 
 #: names that are set once, before the first device is used, or that are no options
@@ -40,6 +40,8 @@ class Config:
             _PROCESS_SETTINGS[name](value)
             return
         self._check(name)
+        if name == "default_device":
+            value = _as_device(value)
         options.update(**{name: value})
 
     def read(self, name: str) -> Any:
@@ -146,10 +148,38 @@ check_implicit_sums = _block(
     "A derivative inside shard_map that would be summed over devices without being "
     "asked to is an error, until the block ends.",
 )
-default_device = _block(
-    "default_device",
-    "The device for what has no device of its own, until the block ends.",
-)
+
+
+def default_device(
+    value: client.Device | str | None,
+) -> AbstractContextManager[None]:
+    """The device for what has no device of its own, until the block ends.
+
+    Args:
+      value: a device, or the name of a platform, whose first device it is; None for
+        the first device of the default platform.
+
+    Raises:
+      DeviceError: it is none of these.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> with cv.default_device(cv.devices()[-1]):
+    ...     cnp.ones(2).device == cv.devices()[-1]
+    True
+    """
+    return options.override(default_device=_as_device(value))
+
+
+def _as_device(value: Any) -> client.Device | None:
+    if value is None or isinstance(value, client.Device):
+        return value
+    if isinstance(value, str):
+        return client.local_devices(value)[0]
+    raise DeviceError(
+        "the option default_device needs a device, such as covector.devices()[0], the "
+        f"name of a platform, such as 'cpu', or None, but got {value!r} of type "
+        f"{type(value).__name__}."
+    )
 
 
 # -- what only watches -----------------------------------------------------------------

@@ -8,6 +8,8 @@
 (4, 2)
 """
 
+from typing import Any
+
 from covector.core.sharding.in_force import (
     get_abstract_mesh,
     get_mesh,
@@ -25,6 +27,17 @@ from covector.core.sharding.shardings import (
 )
 from covector.core.sharding.spec import PartitionSpec
 from covector.programs.placing import reshard
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("auto_axes", "explicit_axes"):
+        raise AttributeError(
+            f"covector.sharding.{name} is not there: types of arrays do not say "
+            "shardings, so every axis of a mesh is divided by the compiler (Auto), or "
+            "by hand inside shard_map."
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "AbstractMesh",

@@ -9,10 +9,12 @@ import textwrap
 
 import numpy as np
 import pytest
+from jaxlib import xla_client
 
 import covector as cv
 import covector.numpy as cnp
 from covector import errors
+from covector.runtime import client
 
 X = np.arange(3, dtype=np.float32)
 DTYPES = ["bool", "int4", "int8", "uint32", "float16", "bfloat16", "float8_e4m3fn"]
@@ -48,6 +50,68 @@ def test_a_donated_copy_leaves_the_original_readable():
     x = cnp.asarray(X)
     cv.jit(lambda x: x + 1, donate_argnums=0)(cv.device_put(x, cv.devices()[0]))
     assert cv.jit(lambda x: x * 2)(x).tolist() == (2 * X).tolist()
+
+
+def test_no_device_in_particular_leaves_an_array_where_it_is():
+    x = cv.device_put(X, cv.devices()[-1])
+    assert x.to_device(None) is x
+    assert float(cv.jit(lambda x: x.to_device(None))(1.0)) == 1.0
+
+
+def test_the_namespace_lists_the_devices_of_every_client(monkeypatch):
+    other = xla_client.make_cpu_client(num_devices=2)
+    monkeypatch.setenv("COVECTOR_PLATFORMS", "cpu,gpu")
+    monkeypatch.setitem(client._clients.made, "gpu", other)
+    listed = cnp.__array_namespace_info__().devices()
+    assert listed == [None, *cv.devices("cpu"), *other.devices()]
+    for device in (listed[1], *other.devices()):
+        assert cnp.asarray(X, device=device).device == device
+
+
+def test_the_default_device_of_a_block_is_that_of_what_is_made_there():
+    last = cv.devices()[-1]
+    double = cv.jit(lambda x: x * 2)
+
+    def check():
+        x = cnp.ones(2)
+        assert x.device is last and x.platform() == "cpu"
+        assert (double(x).device, (x + 1).device, x.device) == (last, last, last)
+        assert cnp.asarray(X).devices() == {last} and not x.committed
+
+    with cv.default_device(last):
+        check()
+    cv.config.update("default_device", last)
+    try:
+        check()
+    finally:
+        cv.config.update("default_device", None)
+    assert cnp.ones(2).device is double(cnp.ones(2)).device is cv.devices()[0]
+
+
+def test_a_default_device_may_be_the_name_of_a_platform():
+    with cv.default_device("cpu"):
+        assert cv.jit(lambda x: x + 1)(1.0).device is cv.devices("cpu")[0]
+    for refused in (
+        lambda: cv.config.update("default_device", 3),
+        lambda: cv.default_device(3),
+    ):
+        with pytest.raises(errors.DeviceError, match=r"default_device .* but got 3"):
+            refused()
+
+
+@pytest.mark.parametrize("transform", [cv.jit, cv.vmap, cv.grad, cv.eval_shape])
+def test_a_traced_array_says_in_words_that_it_has_no_device_or_sharding(transform):
+    def ask(x):
+        for name in ("sharding", "device"):
+            with pytest.raises(AttributeError, match=f"`{name}` is of arrays that"):
+                getattr(x, name)
+            assert not hasattr(x, name)
+        return x.sum()
+
+    if transform is cv.eval_shape:
+        cv.eval_shape(ask, X)
+    else:
+        transform(ask)(X)
 
 
 def test_traced_values_pass_through():
@@ -264,3 +328,33 @@ def test_operands_on_different_devices_are_refused_in_words():
             assert isinstance(cv.errors.DeviceMismatch(), ValueError)
         assert (here + put(there, first)).tolist() == (2 * X).tolist()
     """)
+
+
+@pytest.mark.skipif(len(cv.devices()) < 3, reason="needs three devices")
+def test_a_function_jitted_for_a_device_runs_there_wherever_arguments_are():
+    first, second, third = cv.devices()[:3]
+    double = cv.jit(lambda x: x * 2, device=third)
+    free = cnp.asarray(X)
+    cv.jit(lambda x: x + 0)(free)  # from here on it is in memory of the first device
+    there = [cv.device_put(X, d) for d in (second, third)]
+    for x in (free, *there, free, *there[::-1], 1.0):
+        out = double(x)
+        assert out.device is third and out.committed
+    assert cv.jit(lambda: cnp.ones(2), device=third)().device is third
+    assert cv.jit(lambda x: x, backend="cpu")(there[0]).device is first
+    assert cv.jit(lambda x: double(x) + 0)(there[0]).device is second
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"device": "d", "backend": "cpu"},
+        {"device": "d", "in_shardings": cv.P()},
+        {"backend": "cpu", "out_shardings": cv.P()},
+    ],
+)
+def test_a_function_is_not_jitted_for_two_places(asked):
+    with pytest.raises(errors.ArgumentError, match=" and ".join(asked)):
+        cv.jit(lambda x: x, **asked)
+    with pytest.raises(errors.DeviceError, match=r"jit\(device=\) .* got 'd'"):
+        cv.jit(lambda x: x, device="d")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import covector as cv
+import covector.numpy as cnp
 from covector import P, options
 from covector.core.sharding.finding import with_tiles
 from covector.core.sharding.shardings import Tiles
@@ -53,15 +54,59 @@ def test_equal_meshes_are_one_object():
 
 
 def test_types_of_axes_are_kept():
-    both = Mesh(mesh().devices, ("x", "y"), (AxisType.Auto, AxisType.Explicit))
-    assert both is not mesh() and both.axis_types == (AxisType.Auto, AxisType.Explicit)
+    both = AbstractMesh((2, 4), ("x", "y"), (AxisType.Auto, AxisType.Manual))
+    assert both is not mesh().abstract_mesh
+    assert both.axis_types == (AxisType.Auto, AxisType.Manual)
     assert (both.auto_axes, both.explicit_axes, both.manual_axes) == (
         ("x",),
-        ("y",),
         (),
+        ("y",),
     )
     assert mesh().are_all_axes_auto and not both.are_all_axes_explicit
-    assert "axis_types=(Auto, Explicit)" in repr(both)
+    assert "axis_types=(Auto, Manual)" in repr(both)
+
+
+EXPLICIT = AxisType.Explicit
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: cv.make_mesh((2, 4), ("x", "y"), (AxisType.Auto, EXPLICIT)),
+        lambda: cv.make_mesh((2,), ("x",), axis_types=EXPLICIT),
+        lambda: Mesh(mesh().devices, ("x", "y"), (EXPLICIT, EXPLICIT)),
+        lambda: AbstractMesh((2,), ("x",), EXPLICIT),
+        lambda: mesh().update(axis_types=EXPLICIT),
+    ],
+)
+def test_an_explicit_axis_is_refused_in_words_and_not_taken_for_an_auto_one(make):
+    with pytest.raises(ShardingError, match="no axis can be Explicit") as info:
+        make()
+    assert "Leave axis_types out" in str(info.value)
+
+
+@pytest.mark.parametrize("name", ["auto_axes", "explicit_axes"])
+def test_what_switches_between_kinds_of_axes_is_missing_in_words(name):
+    with pytest.raises(AttributeError, match="types of arrays do not say shardings"):
+        getattr(cv.sharding, name)
+
+
+@pytest.mark.parametrize("name", ["unreduced", "reduced"])
+def test_a_spec_of_parts_yet_to_be_summed_is_refused_in_words(name):
+    with pytest.raises(ShardingError, match=f"{name}=.*psum"):
+        P("x", **{name: {"y"}})
+    assert P("x", **{name: ()}) == P("x")
+
+
+@pytest.mark.parametrize("make", [AbstractMesh, cv.make_mesh])
+def test_names_of_axes_before_their_sizes_are_refused_in_words(make):
+    with pytest.raises(ShardingError, match="sizes of the axes first and then"):
+        make(("x", "y"), (2, 4))
+
+
+def test_a_type_says_in_words_that_it_has_no_sharding():
+    with pytest.raises(AttributeError, match=r"f32\[2\] does not say how arrays are"):
+        _ = cv.typeof(cnp.ones(2)).sharding
 
 
 def test_an_abstract_mesh_has_no_devices():

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from covector import options
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.sharding import moving
@@ -133,12 +134,17 @@ class ConcreteArray(Array):
 
     @property
     def sharding(self) -> Sharding:
-        """Which device holds which elements."""
+        """Which device holds which elements.
+
+        Values that no program has needed on a device yet are on the default one.
+        """
         if self.placement is not None:
             return self.placement
         if self._buffer is not None:
             return SingleDeviceSharding(buffers.device_of(self._buffer))
-        return SingleDeviceSharding(client.default_device())
+        return SingleDeviceSharding(
+            options.current().default_device or client.default_device()
+        )
 
     @property
     def device(self) -> Any:
@@ -165,7 +171,7 @@ class ConcreteArray(Array):
 
         Args:
           device: a device, a ``Sharding``, or a ``PartitionSpec`` for the mesh in
-            force.
+            force; None leaves the array where it is.
           stream: accepted for the array API standard; transfers are put in order
             anyway.
 
@@ -173,8 +179,10 @@ class ConcreteArray(Array):
           DeviceError: ``device`` is none of these.
           ShardingError: the sharding does not fit the array.
         """
-        placement = as_sharding(device, "to_device")
         self._check_usable()
+        if device is None:
+            return self
+        placement = as_sharding(device, "to_device")
         target = placement.single
         if target is None or self.is_spread:
             moved = self.buffer_over(placement)

@@ -101,7 +101,7 @@ class Primitive(metaclass=Interned):
     #: ``vary(types, tracked)`` gives a ``Varying``; only for operations that
     #: communicate or carry programs (``core/varying.py``)
     vary: Any = None
-    instances: dict[tuple, "Primitive"]
+    instances: dict[tuple, "Primitive"] = {}  # noqa: RUF012  each class has its own
     #: what was worked out, by the types of the operands
     plans: dict[tuple[ArrayType, ...], "Plan"]
 
@@ -118,6 +118,13 @@ class Primitive(metaclass=Interned):
         wanted = set(self.fields)
         missing = [n for n in self.fields if n not in given and not hasattr(self, n)]
         if missing or len(args) > len(self.fields) or not wanted.issuperset(given):
+            if type(self) is Primitive:
+                raise TypeError(
+                    f"Primitive({', '.join(map(repr, args))}) is no operation: an "
+                    "operation is a class of its own, derived from Primitive, whose "
+                    "fields are its parameters and whose methods are its rules "
+                    "(type_rule, differential, batch, lower)."
+                )
             raise TypeError(
                 f"{type(self).__name__} takes the parameters {', '.join(self.fields)}, "
                 f"but got {args} and {kwargs}"

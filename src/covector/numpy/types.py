@@ -267,8 +267,9 @@ class ArrayNamespaceInfo:
         """None: an array goes where it is needed until a device is named."""
 
     def devices(self) -> list[Any]:
-        """None, for no device in particular, and every device there is."""
-        return [None, *client.devices()]
+        """None, for no device in particular, and every device of every platform."""
+        clients = client.backends().values()
+        return [None, *[d for each in clients for d in each.devices()]]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
         """The dtypes that results have where none is asked for."""

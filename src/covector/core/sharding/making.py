@@ -6,7 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from covector.core.sharding.mesh import HOW_TO_GET_DEVICES, Mesh, axis_tuple
+from covector.core.sharding.mesh import (
+    HOW_TO_GET_DEVICES,
+    Mesh,
+    axis_sizes_of,
+    axis_tuple,
+)
 from covector.errors import ShardingError
 from covector.runtime import client
 
@@ -30,7 +35,7 @@ def create_device_mesh(
     >>> create_device_mesh((1, 1), cv.devices()[:1]).shape
     (1, 1)
     """
-    shape = tuple(map(int, mesh_shape))
+    shape = axis_sizes_of("create_device_mesh", mesh_shape)
     chosen = list(client.devices() if devices is None else devices)
     if math.prod(shape) != len(chosen):
         raise ShardingError(
@@ -60,7 +65,7 @@ def make_mesh(
     >>> make_mesh((1,), ("data",)).size
     1
     """
-    shape, names = tuple(map(int, axis_shapes)), axis_tuple(axis_names)
+    shape, names = axis_sizes_of("make_mesh", axis_shapes), axis_tuple(axis_names)
     if len(shape) != len(names):
         raise ShardingError(
             f"make_mesh needs one name for each size, but got the sizes {shape} and "

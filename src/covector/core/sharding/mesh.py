@@ -9,6 +9,7 @@ no devices.
 
 import enum
 import math
+import operator
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
@@ -23,8 +24,9 @@ from covector.runtime import client
 class AxisType(enum.Enum):
     """How arrays are divided over an axis: by the compiler, in types, or by hand.
 
-    Every axis that is not manual is treated as ``Auto``: the compiler decides, within
-    what arguments, results and constraints say.
+    ``Auto``: the compiler decides, within what arguments, results and constraints say.
+    ``Manual``: inside ``shard_map`` over that axis. ``Explicit``, where types say it,
+    has its name here for programs that ask; no mesh can have such an axis.
     """
 
     Auto = enum.auto()
@@ -47,9 +49,14 @@ def _check_names(who: str, names: tuple[Any, ...]) -> None:
 def _axis_types(types: Any, names: tuple[Any, ...]) -> tuple[AxisType, ...]:
     if types is None:
         return (AxisType.Auto,) * len(names)
-    if isinstance(types, AxisType):
-        return (types,) * len(names)
-    types = tuple(types)
+    types = (types,) * len(names) if isinstance(types, AxisType) else tuple(types)
+    if AxisType.Explicit in types:
+        raise ShardingError(
+            f"the axes {names} were given the types {types}, but types of arrays do "
+            "not say shardings here, so no axis can be Explicit. Leave axis_types out, "
+            "or use AxisType.Auto: the compiler divides the work, and "
+            "with_sharding_constraint tells it how."
+        )
     if len(types) != len(names) or not all(isinstance(t, AxisType) for t in types):
         raise ShardingError(
             f"axis_types needs one AxisType for each of the axes {names}, but got "
@@ -150,7 +157,7 @@ class AbstractMesh(Axes):
         axis_names: Sequence[Any],
         axis_types: Any = None,
     ) -> "AbstractMesh":
-        sizes, names = tuple(map(int, axis_sizes)), axis_tuple(axis_names)
+        sizes, names = axis_sizes_of("AbstractMesh", axis_sizes), axis_tuple(axis_names)
         if len(sizes) != len(names):
             raise ShardingError(
                 f"AbstractMesh needs one name for each size, but got the sizes {sizes} "
@@ -174,6 +181,17 @@ class AbstractMesh(Axes):
 
     def __repr__(self) -> str:
         return self._shown()
+
+
+def axis_sizes_of(who: str, sizes: Any) -> tuple[int, ...]:
+    """Sizes of axes as a tuple of ints."""
+    try:
+        return tuple([operator.index(n) for n in sizes])
+    except TypeError:
+        raise ShardingError(
+            f"{who} needs the sizes of the axes first and then their names, as "
+            f"{who}((2, 4), ('x', 'y')), but got {sizes!r} for the sizes."
+        ) from None
 
 
 def axis_tuple(axis_names: Any) -> tuple[Any, ...]:

@@ -70,7 +70,17 @@ class PartitionSpec:
 
     partitions: tuple[Any, ...]
 
-    def __init__(self, *partitions: Any) -> None:
+    def __init__(
+        self, *partitions: Any, unreduced: Any = (), reduced: Any = ()
+    ) -> None:
+        for name, axes in (("unreduced", unreduced), ("reduced", reduced)):
+            if axes:
+                raise ShardingError(
+                    f"PartitionSpec got {name}={axes!r}, but arrays whose parts are "
+                    "yet to be summed over devices are not there: types of arrays do "
+                    "not say shardings. Sum inside shard_map, with covector.lax.psum, "
+                    "or leave it to the compiler."
+                )
         for entry in partitions:
             if isinstance(entry, PartitionSpec):
                 raise ShardingError(
