@@ -88,6 +88,17 @@ def test_the_derivative_of_reduce_is_that_of_the_tree():
     np.testing.assert_allclose(got, np.prod(1 + x) / (1 + x), rtol=1e-5)
 
 
+def test_elements_keep_their_order_however_their_axes_are_transposed():
+    def digits(x):
+        return lax.reduce(x.T, 0.0, lambda a, b: a * 10 + b, (0, 1))
+
+    x = as_array(np.array([[1, 2, 3], [4, 5, 6]], "f"))
+    assert float(digits(x)) == float(covector.jit(digits)(x)) == 142536
+    value, gradient = covector.value_and_grad(digits)(x)
+    assert float(value) == 142536
+    np.testing.assert_allclose(gradient, [[1e5, 1e3, 1e1], [1e4, 1e2, 1]])
+
+
 def test_the_initial_value_of_reduce_moves_it():
     start = as_array(np.float32(0.5))
     got = covector.grad(lambda i: lax.reduce(X, i, circle, (0, 1)))(start)

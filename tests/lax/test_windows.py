@@ -10,9 +10,10 @@ from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.lax import windows as lax
-from covector.ops.arithmetic import add, mul
+from covector.ops.arithmetic import Add, add, mul, sub
 from covector.ops.broadcasting import ReduceSum
 from covector.ops.extrema import max_, min_
+from covector.ops.transcendental import exp, log1p
 from covector.ops.window_reductions import ReduceWindowSum
 from covector.ops.window_selection import ReduceWindowMax, SelectAndGatherAdd
 from covector.programs.reduce_window import ReduceWindow
@@ -120,7 +121,60 @@ def test_an_operation_and_its_identity_have_an_operation_of_their_own():
 
     assert ops(add, 0.0) == [ReduceWindowSum]
     assert ops(max_, -np.inf) == [ReduceWindowMax]
-    assert ops(add, 1.0) == [ReduceWindow]
+    assert ops(add, 1.0) == [ReduceWindowSum, Add]
+    assert ops(circle, 0.0) == [ReduceWindow]
+
+
+def test_the_value_of_windows_is_the_same_beside_a_derivative():
+    """Neither margins nor the order of elements make it another one."""
+
+    def same(x):
+        return lax.reduce_window(x, np.float32(1), add, (2,), (1,), "SAME")
+
+    def differences(x):
+        return lax.reduce_window(x, np.float32(0), sub, (2,), (1,), "VALID")
+
+    ones, x = np.ones(3, "f"), np.array([2, 3, 4], "f")
+    assert same(ones).tolist() == [3, 3, 2]
+    assert covector.jvp(same, (ones,), (ones,))[0].tolist() == [3, 3, 2]
+    value, gradient = covector.value_and_grad(lambda x: total(same(x)))(ones)
+    assert (float(value), gradient.tolist()) == (8, [1, 2, 2])
+    value, tangent = covector.jvp(differences, (x,), (ones,))
+    assert (value.tolist(), tangent.tolist()) == ([-5, -7], [-2, -2])
+
+
+@pytest.mark.parametrize("combine", [add, circle])
+def test_windows_over_a_batch_of_initial_values_count_each_once(combine):
+    def window(start):
+        x = np.array([1, 2, 3], "f")
+        return lax.reduce_window(x, start, combine, (2,), (1,), "SAME")
+
+    starts = np.array([3, 4], "f")
+    got = covector.vmap(window)(starts)
+    np.testing.assert_allclose(got, [window(s) for s in starts])
+
+
+@pytest.mark.parametrize("combine", [add, circle])
+def test_windows_of_a_scalar_do_not_forget_the_initial_value(combine):
+    def window(x):
+        return lax.reduce_window(x, np.float32(8), combine, (), ())
+
+    wanted = float(combine(as_array(8.0), as_array(2.0)))
+    assert float(window(np.float32(2))) == wanted
+    assert covector.vmap(window)(np.full(2, 2, "f")).tolist() == [wanted] * 2
+    assert float(covector.jvp(window, (2.0,), (1.0,))[0]) == wanted
+
+
+def test_margins_do_not_make_a_finite_derivative_infinite():
+    def smooth_maximum(a, b):
+        high, low = max_(a, b), min_(a, b)
+        return add(high, log1p(exp(sub(low, high))))
+
+    def loss(x):
+        out = lax.reduce_window(x, -np.inf, smooth_maximum, (2,), (2,), ((3, 2),))
+        return out[2]
+
+    assert np.isfinite(covector.grad(loss)(np.arange(4, dtype="f"))).all()
 
 
 def test_several_operands_are_reduced_together():

@@ -31,8 +31,8 @@ def reduce_window(
 
     Args:
       operand: an array, or a tree of arrays of one shape, reduced together.
-      init_value: a scalar for each, from which the combination starts; it stands around
-        the operand and in its gaps as well.
+      init_value: a scalar for each, from which the combination starts in each window.
+        Around the operand and in its gaps there is nothing to combine.
       computation: takes two trees of scalars like ``operand`` and combines them into
         one; it must be associative.
       window_dimensions, window_strides: a length and a step for each axis.

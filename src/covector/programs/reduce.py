@@ -1,12 +1,11 @@
 """``Reduce``: all elements along some axes combined by a program on two scalars.
 
 The program combines (x₁, …, xₖ) with (y₁, …, yₖ), one element of each operand, and must
-be associative; elements are combined in any order and grouping. Where it is one of the
-operations that has a reduction of its own, ``reduce_flat`` uses that.
+be associative; elements are combined in any grouping. Where it is one of the operations
+that has a reduction of its own, ``reduce_flat`` uses that.
 
-XLA reduces with the program as it is. Derivatives, and batches of initial values, are
-those of the same reduction written as a tree: neighbours are combined, as whole arrays,
-until one is left.
+XLA reduces with the program as it is, if that is commutative. Else, and for derivatives
+and batches of initial values, it is written as a program of whole arrays.
 """
 
 import math
@@ -18,7 +17,7 @@ import numpy as np
 from covector import tree
 from covector.core.array import ConcreteArray
 from covector.core.convert import as_array, scalar
-from covector.core.jaxpr import Jaxpr, run
+from covector.core.jaxpr import Jaxpr
 from covector.core.primitive import Primitive, operation
 from covector.core.source import function_line
 from covector.core.staging import Staged, stage
@@ -29,8 +28,6 @@ from covector.ops.bitwise import And, Or, Xor
 from covector.ops.broadcasting import BroadcastInDim, ReduceSum, align, reduced_type
 from covector.ops.casting import convert
 from covector.ops.extrema import Max, Min
-from covector.ops.joining import Concatenate
-from covector.ops.networks import cut
 from covector.ops.reductions import (
     ReduceAnd,
     ReduceMax,
@@ -44,7 +41,7 @@ from covector.ops.reductions import (
 from covector.ops.transposing import Reshape, Transpose
 from covector.programs.call import call
 from covector.programs.canonical import canonical
-from covector.transforms.batch import batch_jaxpr
+from covector.programs.combining import combined, laws, reduce_in_order, reduce_in_pairs
 
 #: operations on two elements that have a reduction of their own, and their identities
 REDUCTIONS: dict[type[Primitive], tuple[Any, Callable[[Any], Any]]] = {
@@ -99,7 +96,7 @@ class Reduce(Primitive):
         return [reduced_type("reduce", x, self.dimensions).strong() for x in operands]
 
     def linearize(self, active: Any, *primals: Any) -> Any:
-        return self._as_tree(primals).linearize(active, *primals)
+        return self._as_whole_arrays(primals).linearize(active, *primals)
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         k = len(args) // 2
@@ -108,12 +105,16 @@ class Reduce(Primitive):
                 a.type if d is None else unbatched_type(a.type, d)
                 for a, d in zip(args, dims, strict=True)
             ]
-            return self._as_tree(types).batch(size, args, dims)
+            return self._as_whole_arrays(types).batch(size, args, dims)
         operands = align(size, args[:k], dims[:k])
         over_batch = self.jaxpr.memo(Reduce, tuple([a + 1 for a in self.dimensions]))
         return over_batch(*operands, *args[k:]), [0] * k
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
+        if not all(self.jaxpr.memo(laws)):
+            types = tuple(ctx.in_types)
+            program = self.jaxpr.memo(whole_program, self.dimensions, types)
+            return ctx.inline(program, operands)
         elements = [ArrayType((), t.dtype) for t in ctx.out_types]
         pairs = zip(operands, ctx.in_types, strict=True)
         operands = tuple([ctx.gathered(x, t) for x, t in pairs])
@@ -127,9 +128,9 @@ class Reduce(Primitive):
         ctx.region(op, 0, elements * 2, lambda inner, *xy: inner.inline(self.jaxpr, xy))
         return op.results
 
-    def _as_tree(self, args: Sequence[Any]) -> Any:
+    def _as_whole_arrays(self, args: Sequence[Any]) -> Any:
         types = tuple([getattr(a, "type", a) for a in args])
-        return call(self.jaxpr.memo(tree_program, self.dimensions, types))
+        return call(self.jaxpr.memo(whole_program, self.dimensions, types))
 
 
 def unbatched_type(type: ArrayType, dim: int) -> ArrayType:
@@ -137,57 +138,35 @@ def unbatched_type(type: ArrayType, dim: int) -> ArrayType:
     return type.with_shape(type.shape[:dim] + type.shape[dim + 1 :])
 
 
-# -- as a tree -------------------------------------------------------------------------
+# -- as a program of whole arrays ------------------------------------------------------
 
 
-def tree_program(
+def whole_program(
     jaxpr: Jaxpr, dimensions: tuple[int, ...], types: tuple[ArrayType, ...]
 ) -> Jaxpr:
     """The reduction as a program of whole arrays (memoise on the combining program)."""
     k = len(types) // 2
+    kept = reduced_type("reduce", types[0], dimensions).shape
 
-    def reduced(*args: Any) -> list[Any]:
-        return reduce_in_pairs(jaxpr, args[:k], args[k:], dimensions)
+    def reduced(*args: Any) -> Sequence[Any]:
+        rows = [_merged_in_front(x, dimensions) for x in args[:k]]
+        starts = [BroadcastInDim(kept, ())(i) for i in args[k:]]
+        if not rows[0].type.shape[0]:
+            return starts
+        if jaxpr.memo(laws).associative:
+            return combined(jaxpr, starts, reduce_in_pairs(jaxpr, rows))
+        return reduce_in_order(jaxpr, rows, starts)
 
     return stage(reduced, types, f"reduce_{jaxpr.name}").jaxpr
 
 
-def reduce_in_pairs(
-    jaxpr: Jaxpr, operands: Sequence[Any], initial: Sequence[Any], axes: tuple[int, ...]
-) -> list[Any]:
-    """Neighbours along ``axes`` combined until one is left, then with ``initial``."""
-    xs = [_merged_in_front(x, axes) for x in operands]
-    shape = reduced_type("reduce", operands[0].type, axes).shape
-    starts = [BroadcastInDim(shape, ())(i) for i in initial]
-    while (n := xs[0].type.shape[0]) > 1:
-        first = [cut(x, 0, 0, n - 1, 2) for x in xs]
-        second = [cut(x, 0, 1, n, 2) for x in xs]
-        pairs = combined(jaxpr, first, second)
-        last = [cut(x, 0, n - 1, n) for x in xs]
-        xs = [
-            Concatenate(0)(p, q) if n % 2 else p
-            for p, q in zip(pairs, last, strict=True)
-        ]
-    if n == 0:
-        return starts
-    return combined(jaxpr, starts, [Reshape(shape)(x) for x in xs])
-
-
 def _merged_in_front(x: Any, axes: tuple[int, ...]) -> Any:
     """``x`` with these axes as one, the first."""
+    axes = tuple(sorted(axes))
     kept = [k for k in range(x.type.ndim) if k not in axes]
     shape = [x.type.shape[k] for k in kept]
     count = math.prod([x.type.shape[a] for a in axes])
     return Reshape((count, *shape))(Transpose((*axes, *kept))(x))
-
-
-def combined(jaxpr: Jaxpr, xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
-    """A program on scalars, applied to arrays of one shape element by element."""
-    shape, size = xs[0].type.shape, xs[0].type.size
-    flat = Reshape((size,))
-    program, _ = jaxpr.memo(batch_jaxpr, size, (0,) * (2 * len(xs)), (True,) * len(xs))
-    outs = run(program, [flat(v) for v in (*xs, *ys)])
-    return [Reshape(shape)(out) for out in outs]
 
 
 # -- from a Python function ------------------------------------------------------------
