@@ -4,6 +4,7 @@ Python scalars are weak: they give way to the element type of what they meet. 64
 values narrow to 32 bits unless ``enable_x64`` is on.
 """
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +19,9 @@ from covector.core.promotion import python_scalar_type
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, IntegerOverflow, TypeMismatch
 
+#: how many bits an integer may have to be a Python float
+LARGEST_FLOAT_BITS = 1023
+
 _PYTHON_NUMBERS = (bool, int, float, complex)
 _OF_NUMPY = (np.ndarray, np.generic)
 
@@ -26,21 +30,49 @@ _OF_NUMPY = (np.ndarray, np.generic)
 def _scalar(
     kind: type, text: str, value: Any, dtype: Any, weak: bool
 ) -> tuple[ArrayType, Any]:
-    if kind is int and dtypes.is_integer(dtype):
-        limits = iinfo(dtype)
-        if not limits.min <= value <= limits.max:
-            raise IntegerOverflow(
-                f"the Python integer {value} does not fit {dtypes.short_name(dtype)}, "
-                f"which holds {limits.min} to {limits.max}. Convert the array it meets "
-                "to a wider dtype, or the number to an array of its own."
-            )
+    if kind is int:
+        _check_fits(value, dtype)
+    elif dtypes.is_integer(dtype):
+        value = _truncated(value, iinfo(dtype))
+    elif kind is complex and not dtypes.is_complex(dtype):
+        value = bool(value) if dtypes.is_bool(dtype) else value.real
     values = np.asarray(value).astype(dtype)
     values.flags.writeable = False
     return ArrayType((), dtype, weak), values
 
 
+def _check_fits(value: int, dtype: Any) -> None:
+    if dtypes.is_integer(dtype):
+        limits = iinfo(dtype)
+        if limits.min <= value <= limits.max:
+            return
+        holds = f"{limits.min} to {limits.max}"
+    else:
+        if dtypes.is_bool(dtype) or value.bit_length() <= LARGEST_FLOAT_BITS:
+            return
+        holds = "numbers below 2**1024, before it rounds them"
+    shown = value if value.bit_length() < 256 else f"of {value.bit_length()} bits"
+    raise IntegerOverflow(
+        f"the Python integer {shown} does not fit {dtypes.short_name(dtype)}, which "
+        f"holds {holds}. Convert the array it meets to a wider dtype, or the number to "
+        "an array of its own."
+    )
+
+
+def _truncated(value: float | complex, limits: Any) -> int:
+    """A number as an integer dtype has it: towards 0, within its limits; NaN is 0."""
+    value = value.real
+    if math.isfinite(value):
+        return min(max(int(value), limits.min), limits.max)
+    return 0 if math.isnan(value) else limits.max if value > 0 else limits.min
+
+
 def scalar(value: Any, dtype: Any, weak: bool = False) -> ConcreteArray:
-    """A Python number as a scalar array of the given dtype."""
+    """A Python number as a scalar array of the given dtype.
+
+    Floats become integers as by ``astype``: truncated, and the nearest that the dtype
+    has. An integer that it does not have raises IntegerOverflow.
+    """
     # 0.0 and -0.0 are equal keys and different numbers: the text tells them apart.
     text = repr(value) if not value or type(value) is complex else ""
     return ConcreteArray(*_scalar(type(value), text, value, dtype, weak))

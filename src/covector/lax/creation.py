@@ -55,8 +55,8 @@ def full(
     >>> full((2,), 1.5).tolist()
     [1.5, 1.5]
     """
-    value = _scalar("full", fill_value)
-    return creation.full(shape, value, dtype, out_sharding=sharding)
+    _check_scalar("full", fill_value)
+    return creation.full(shape, fill_value, dtype, out_sharding=sharding)
 
 
 def full_like(
@@ -68,8 +68,8 @@ def full_like(
     >>> full_like(iota(int, 3), 7).tolist()
     [7, 7, 7]
     """
-    value = _scalar("full_like", fill_value)
-    return creation.full_like(x, value, dtype, shape, out_sharding=sharding)
+    _check_scalar("full_like", fill_value)
+    return creation.full_like(x, fill_value, dtype, shape, out_sharding=sharding)
 
 
 def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Array:
@@ -81,11 +81,9 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Array:
     return creation.empty(shape, dtype, out_sharding=out_sharding)
 
 
-def _scalar(who: str, value: Any) -> Any:
-    array = as_array(value, who)
-    if array.type.ndim:
+def _check_scalar(who: str, value: Any) -> None:
+    if type(value) is not int and as_array(value, who).type.ndim:
         raise TypeMismatch(
-            f"{who} needs a scalar as its value, but got {array.type}. "
+            f"{who} needs a scalar as its value, but got {as_array(value).type}. "
             f"covector.numpy.{who} takes arrays that broadcast."
         )
-    return array

@@ -45,7 +45,7 @@ def relu6(x: Any) -> Any:
     >>> relu6(cnp.array([-1.0, 2.0, 8.0])).tolist()
     [0.0, 2.0, 6.0]
     """
-    x = as_array(x, "relu6")
+    x = _floating(x, "relu6")
     return cnp.where(x >= 6, cnp.full_like(x, 6), relu(x))
 
 
@@ -172,8 +172,8 @@ def hard_tanh(x: Any) -> Any:
     [-1.0, 0.5, 1.0]
     """
     x = as_array(x, "hard_tanh")
-    low = cnp.where(x <= -1, cnp.full_like(x, -1), x)
-    return cnp.where(x >= 1, cnp.full_like(x, 1), low)
+    beyond = (x <= -1) | (x >= 1)
+    return cnp.where(beyond, lax.stop_gradient(cnp.clip(x, -1, 1)), x)
 
 
 def hard_sigmoid(x: Any) -> Any:

@@ -11,7 +11,7 @@ from covector.errors import TypeMismatch
 from covector.numpy.compiled import fused
 from covector.numpy.creation import asarray
 from covector.numpy.floating import isfinite, isnan
-from covector.numpy.promote import promote, promote_inexact
+from covector.numpy.promote import promote, promote_compared, promote_inexact
 from covector.ops import bitwise, comparison
 from covector.ops.magnitude import abs_
 from covector.ops.reductions import ReduceAnd
@@ -41,7 +41,7 @@ def equal(x: Any, y: Any, /) -> Array:
     >>> equal(cnp.array([1, 2]), 2).tolist()
     [False, True]
     """
-    return comparison.eq(*promote("equal", x, y))
+    return comparison.eq(*promote_compared("equal", x, y))
 
 
 def not_equal(x: Any, y: Any, /) -> Array:
@@ -51,7 +51,7 @@ def not_equal(x: Any, y: Any, /) -> Array:
     >>> not_equal(cnp.array([1, 2]), 2).tolist()
     [True, False]
     """
-    return comparison.ne(*promote("not_equal", x, y))
+    return comparison.ne(*promote_compared("not_equal", x, y))
 
 
 def less(x: Any, y: Any, /) -> Array:
@@ -61,7 +61,7 @@ def less(x: Any, y: Any, /) -> Array:
     >>> less(cnp.array([1, 2]), 2).tolist()
     [True, False]
     """
-    return comparison.lt(*promote("less", x, y))
+    return comparison.lt(*promote_compared("less", x, y))
 
 
 def less_equal(x: Any, y: Any, /) -> Array:
@@ -71,7 +71,7 @@ def less_equal(x: Any, y: Any, /) -> Array:
     >>> less_equal(cnp.array([1, 3]), 2).tolist()
     [True, False]
     """
-    return comparison.le(*promote("less_equal", x, y))
+    return comparison.le(*promote_compared("less_equal", x, y))
 
 
 def greater(x: Any, y: Any, /) -> Array:
@@ -81,7 +81,7 @@ def greater(x: Any, y: Any, /) -> Array:
     >>> greater(cnp.array([1, 3]), 2).tolist()
     [False, True]
     """
-    return comparison.gt(*promote("greater", x, y))
+    return comparison.gt(*promote_compared("greater", x, y))
 
 
 def greater_equal(x: Any, y: Any, /) -> Array:
@@ -91,7 +91,7 @@ def greater_equal(x: Any, y: Any, /) -> Array:
     >>> greater_equal(cnp.array([1, 2]), 2).tolist()
     [False, True]
     """
-    return comparison.ge(*promote("greater_equal", x, y))
+    return comparison.ge(*promote_compared("greater_equal", x, y))
 
 
 # -- logic -----------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def greater_equal(x: Any, y: Any, /) -> Array:
 
 def truth(who: str, x: Any) -> Any:
     """``x`` as an array of bools: whether each element is other than zero."""
-    x = as_array(x, who)
+    x = as_array(bool(x) if type(x) is int else x, who)
     if x.type.dtype is bool_:
         return x
     return comparison.ne(x, scalar(0, x.type.dtype, True))

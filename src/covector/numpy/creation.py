@@ -33,7 +33,7 @@ from covector.numpy.promote import broadcast_shapes
 from covector.numpy.reshaping import broadcast_to
 from covector.numpy.sequences import from_sequence
 from covector.numpy.types import asked_dtype
-from covector.ops.casting import convert
+from covector.ops.casting import convert, in_dtype
 from covector.ops.identities import copy as duplicate
 from covector.ops.transposing import Reshape
 from covector.runtime import buffers, client
@@ -302,11 +302,14 @@ def full_like(
     """One value, in the shape and dtype of ``a``, and where that is, unless others are
     given.
 
+    Raises:
+      IntegerOverflow: the dtype does not have an integer given as the value.
+
     >>> full_like(asarray([1, 2]), 7.9).tolist()
     [7, 7]
     """
     like = _type_like("full_like", a, dtype, shape)
-    value = convert(as_array(fill_value, "full_like"), like.dtype, like.weak)
+    value = in_dtype(fill_value, like.dtype, "full_like", like.weak)
     x = _full("full_like", like.shape, value, None)
     return _placed_like(x, a, device, out_sharding)
 

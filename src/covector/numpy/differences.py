@@ -12,10 +12,15 @@ from covector.errors import ArgumentError, TypeMismatch
 from covector.numpy.arithmetic import add, divide, multiply, subtract
 from covector.numpy.axes import canonical_axes, canonical_axis
 from covector.numpy.joining import concatenate
-from covector.numpy.promote import broadcast_to, inexact, promote_dtypes_inexact
+from covector.numpy.promote import (
+    broadcast_to,
+    inexact,
+    promote_dtypes,
+    promote_dtypes_inexact,
+)
 from covector.numpy.reshaping import ravel, reshape
 from covector.ops.broadcasting import ReduceSum
-from covector.ops.casting import convert
+from covector.ops.casting import convert, in_dtype
 from covector.ops.comparison import ne
 from covector.ops.joining import Concatenate
 from covector.ops.slicing import Slice
@@ -71,9 +76,11 @@ def _between(x: Any, before: Any, after: Any, axis: int) -> Any:
     if before is None and after is None:
         return x
     shape = (*x.type.shape[:axis], 1, *x.type.shape[axis + 1 :])
-    parts = [p if p is None else as_array(p, "diff") for p in (before, after)]
-    spread = [p if p is None or p.type.ndim else broadcast_to(p, shape) for p in parts]
-    return concatenate([p for p in (spread[0], x, spread[1]) if p is not None], axis)
+    given = [p for p in (before, x, after) if p is not None]
+    parts = promote_dtypes("diff", *given)
+    return concatenate(
+        [p if p.type.ndim else broadcast_to(p, shape) for p in parts], axis
+    )
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
@@ -87,7 +94,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     x = ravel(as_array(ary, "ediff1d"))
     steps = diff(x)
     ends = [
-        e if e is None else convert(ravel(as_array(e, "ediff1d")), steps.type.dtype)
+        e if e is None else ravel(in_dtype(e, steps.type.dtype, "ediff1d"))
         for e in (to_begin, to_end)
     ]
     parts = [p for p in (ends[0], steps, ends[1]) if p is not None]

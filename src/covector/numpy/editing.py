@@ -25,7 +25,7 @@ from covector.numpy.sorting import argsort, sort
 from covector.numpy.taking import take
 from covector.ops.arithmetic import add, sub
 from covector.ops.bitwise import and_
-from covector.ops.casting import convert
+from covector.ops.casting import convert, in_dtype
 from covector.ops.comparison import eq, ge
 from covector.ops.creation import Iota
 from covector.ops.extrema import clamp
@@ -124,13 +124,15 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     >>> print(cnp.insert(cnp.array([5, 6, 7]), cnp.array([0, 2]), 1))
     [1 5 6 1 7]
     """
-    x, new = as_array(arr, "insert"), as_array(values, "insert")
+    x = as_array(arr, "insert")
     if axis is None:
         x, axis = ravel(x), 0
     k = canonical_axis("insert", axis, x.type.ndim)
     n, ndim = x.type.shape[k], x.type.ndim
     places = _insertion_places(obj, n)
-    new = convert(new, x.type.dtype)
+    if not places.type.size:
+        return x
+    new = in_dtype(values, x.type.dtype, "insert")
     new = reshape(new, (1,) * (ndim - new.type.ndim) + new.type.shape)
     if places.type.ndim == 0:
         new = moveaxis(new, 0, k)

@@ -9,7 +9,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.errors import DTypeError
 from covector.numpy.compiled import fused
-from covector.numpy.promote import promote, promote_inexact
+from covector.numpy.promote import promote_bounds, promote_inexact
 from covector.ops.bitwise import or_
 from covector.ops.comparison import gt, lt, ne
 from covector.ops.extrema import max_, min_
@@ -25,7 +25,7 @@ def maximum(x: Any, y: Any, /) -> Array:
     >>> print(maximum(cnp.array([1, 5]), 3))
     [3 5]
     """
-    return max_(*promote("maximum", x, y))
+    return max_(*promote_bounds("maximum", x, y, upper=False))
 
 
 def minimum(x: Any, y: Any, /) -> Array:
@@ -35,7 +35,7 @@ def minimum(x: Any, y: Any, /) -> Array:
     >>> print(minimum(cnp.array([1, 5]), 3))
     [1 3]
     """
-    return min_(*promote("minimum", x, y))
+    return min_(*promote_bounds("minimum", x, y, upper=True))
 
 
 def fmax(x1: Any, x2: Any) -> Array:
@@ -45,7 +45,7 @@ def fmax(x1: Any, x2: Any) -> Array:
     >>> print(fmax(cnp.array([1.0, cnp.nan]), 0.5))
     [1.  0.5]
     """
-    x, y = promote("fmax", x1, x2)
+    x, y = promote_bounds("fmax", x1, x2, upper=False)
     return where(or_(gt(x, y), ne(y, y)), x, y)
 
 
@@ -56,7 +56,7 @@ def fmin(x1: Any, x2: Any) -> Array:
     >>> print(fmin(cnp.array([1.0, cnp.nan]), 0.5))
     [0.5 0.5]
     """
-    x, y = promote("fmin", x1, x2)
+    x, y = promote_bounds("fmin", x1, x2, upper=True)
     return where(or_(lt(x, y), ne(y, y)), x, y)
 
 
@@ -65,9 +65,11 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
 
     Args:
       min, max: the bounds, which broadcast against ``arr``; None where there is none.
+        An integer beyond the dtype bounds nothing.
 
     Raises:
       DTypeError: something is complex.
+      IntegerOverflow: an integer beyond the dtype would be the result.
 
     >>> import covector.numpy as cnp
     >>> print(clip(cnp.arange(5), 1, 3))
@@ -77,7 +79,7 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
     for bound, nearer in ((min, max_), (max, min_)):
         if bound is None:
             continue
-        x, limit = promote("clip", x, bound)
+        x, limit = promote_bounds("clip", x, bound, upper=nearer is min_)
         _check_ordered("clip", x)
         x = nearer(x, limit)
     _check_ordered("clip", x)

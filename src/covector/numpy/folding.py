@@ -20,7 +20,7 @@ from covector.numpy.ranges import arange
 from covector.numpy.reshaping import broadcast_to, expand_dims
 from covector.numpy.selection import where as select
 from covector.ops import networks
-from covector.ops.casting import convert
+from covector.ops.casting import convert, in_dtype
 from covector.programs.scan import Scan
 
 Binary = Callable[[Any, Any], Any]
@@ -54,7 +54,7 @@ def reduce_in_order(
     if where is not None:
         mask = _in_front(broadcast_to(where, a.shape), axes)
     if initial is not None:
-        first = broadcast_to(convert(as_array(initial), x.dtype), x.shape[1:])
+        first = broadcast_to(in_dtype(initial, x.dtype, "reduce"), x.shape[1:])
         x = concatenate([first[None], x])
         mask = (
             None if mask is None else concatenate([ones(first.shape, bool)[None], mask])

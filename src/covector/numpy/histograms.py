@@ -167,7 +167,7 @@ def histogram_bin_edges(
     if range is None:
         low, high = min(values), max(values)
     else:
-        low, high = [as_array(r, "histogram_bin_edges") for r in range]
+        low, high = range
     _, low, high = promote_dtypes_inexact("histogram_bin_edges", values, low, high)
     half = scalar(0.5, low.type.dtype)
     same = eq(low, high)

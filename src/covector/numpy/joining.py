@@ -192,7 +192,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Array:
     >>> cnp.append(cnp.arange(2), 7).tolist()
     [0, 1, 7]
     """
-    return concatenate([as_array(arr, "append"), as_array(values, "append")], axis)
+    return concatenate(promote_dtypes("append", arr, values), axis)
 
 
 # -- blocks ----------------------------------------------------------------------------

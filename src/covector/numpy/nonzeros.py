@@ -27,7 +27,7 @@ from covector.numpy.searching import index_dtype
 from covector.numpy.taking import take
 from covector.ops.arithmetic import sub
 from covector.ops.broadcasting import zeros
-from covector.ops.casting import convert
+from covector.ops.casting import convert, in_dtype
 from covector.ops.comparison import lt
 from covector.ops.creation import Iota
 from covector.ops.joining import Stack
@@ -75,9 +75,10 @@ def _nonzero(who: str, a: Any, size: int | None, fill_value: Any) -> tuple[Any, 
     places = [i.astype(index_dtype()) for i in np.nonzero(np.asarray(mask))]
     if size is not None:
         missing = max(0, size - len(places[0]))
+        held = [np.asarray(in_dtype(fill, index_dtype(), who)) for fill in fills]
         places = [
-            np.concatenate([i[:size], np.full(missing, fill, i.dtype)])
-            for i, fill in zip(places, fills, strict=True)
+            np.concatenate([i[:size], np.full(missing, fill)])
+            for i, fill in zip(places, held, strict=True)
         ]
     return tuple([from_numpy(i) for i in places])
 
@@ -117,9 +118,7 @@ def _nonzero_traced(who: str, mask: Any, size: int | None, fills: list[Any]) -> 
         flat = flat // n if axis else flat
     return tuple(
         [
-            where(there, i, scalar(fill, dtype))
-            if isinstance(fill, int)
-            else where(there, i, convert(as_array(fill), dtype))
+            where(there, i, in_dtype(fill, dtype, who))
             for i, fill in zip(places[::-1], fills, strict=True)
         ]
     )

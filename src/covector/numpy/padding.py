@@ -20,7 +20,7 @@ from covector.numpy.reducing import mean_dtype, working_dtype
 from covector.numpy.reshaping import broadcast_to
 from covector.numpy.statistics import mean
 from covector.numpy.vectorize import apply_along_axis
-from covector.ops.casting import convert
+from covector.ops.casting import convert, in_dtype
 from covector.ops.creation import Iota
 from covector.ops.rounding import Round, RoundingMethod, floor
 from covector.ops.slicing import Pad, Rev, Slice
@@ -141,7 +141,7 @@ def _pad_constant(x: Any, widths: list[Width], given: Any) -> Any:
     axis.
     """
     if not isinstance(given, list | tuple) and not np.ndim(given):
-        value = convert(as_array(given, "pad"), x.type.dtype)
+        value = in_dtype(given, x.type.dtype, "pad")
         return Pad(tuple([(before, after, 0) for before, after in widths]))(x, value)
     values = _for_each_end("constant_values", given, x)
     for axis, width in enumerate(widths):

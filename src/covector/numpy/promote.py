@@ -3,8 +3,13 @@
 The rule of the NumPy layer is: promote, broadcast, then one operation. Scalars need no
 broadcasting, for elementwise operations take them as they are; Python numbers take the
 element type of what they meet, so ``x * 2`` stays one operation.
+
+An integer that this type does not have is an error where the result would have to hold
+it. Where it is only compared, the answer is that of mathematics: ``promote_compared``
+and ``promote_bounds``.
 """
 
+import math
 import warnings
 from collections.abc import Sequence
 from functools import lru_cache
@@ -15,10 +20,11 @@ import numpy as np
 from covector import options
 from covector.core import dtypes, promotion
 from covector.core.array_like import Array
-from covector.core.convert import as_array, scalar
+from covector.core.convert import as_array, python_scalar, scalar
+from covector.core.number_info import iinfo
 from covector.core.types import ArrayType, Shape, show_types
-from covector.errors import TypeMismatch
-from covector.ops.broadcasting import BroadcastInDim
+from covector.errors import IntegerOverflow, TypeMismatch
+from covector.ops.broadcasting import BroadcastInDim, zeros
 from covector.ops.casting import convert
 from covector.ops.transposing import Reshape
 
@@ -32,6 +38,58 @@ def promote(who: str, *args: Any) -> Sequence[Any]:
         if isinstance(x, Array) and isinstance(y, Array) and x.type is y.type:
             return args
     return _one_shape(who, promote_dtypes(who, *args))
+
+
+def promote_compared(who: str, x: Any, y: Any) -> Sequence[Any]:
+    """Operands of a comparison, as ``promote`` gives them.
+
+    In place of an array and an integer that its dtype does not have come two operands
+    that compare alike: 0 for each element, and 1 or −1.
+    """
+    if isinstance(x, Array) and isinstance(y, Array) and x.type is y.type:
+        return x, y
+    try:
+        return _one_shape(who, promote_dtypes(who, x, y))
+    except IntegerOverflow:
+        pass
+    if type(x) in _PYTHON and type(y) in _PYTHON:
+        return python_scalar((x > y) - (x < y)), python_scalar(0)
+    if type(x) is int:
+        return promote_compared(who, y, x)[::-1]
+    x, sign = as_array(x, who), 1 if y > 0 else -1
+    if x.type.inexact:  # beyond all finite numbers; and NaN compares as NaN
+        return promote(who, x, math.inf * sign)
+    return zeros(ArrayType(x.type.shape, dtypes.int32)), scalar(sign, dtypes.int32)
+
+
+def promote_bounds(who: str, x: Any, y: Any, *, upper: bool) -> Sequence[Any]:
+    """Operands of which the smaller (``upper``) or the larger is taken, as ``promote``
+    gives them.
+
+    An integer beyond the dtype, on the side where it bounds nothing, becomes the limit
+    of the dtype. On the other side it would be the result, and is an error.
+    """
+    if isinstance(x, Array) and isinstance(y, Array) and x.type is y.type:
+        return x, y
+    try:
+        return _one_shape(who, promote_dtypes(who, x, y))
+    except IntegerOverflow:
+        if type(x) is type(y):
+            raise
+        if type(x) is int:
+            return promote_bounds(who, y, x, upper=upper)[::-1]
+        x = as_array(x, who)
+        return promote(who, x, bound_in(y, common_dtype(who, x, 0)[0], upper=upper))
+
+
+def bound_in(bound: Any, dtype: Any, *, upper: bool) -> Any:
+    """A bound, or in place of an integer that bounds nothing in this dtype the limit of
+    the dtype, which bounds as little.
+    """
+    if type(bound) is not int or not dtypes.is_integer(dtype):
+        return bound
+    limits = iinfo(dtype)
+    return min(bound, limits.max) if upper else max(bound, limits.min)
 
 
 def promote_inexact(who: str, *args: Any) -> Sequence[Any]:
@@ -59,14 +117,18 @@ def promote_dtypes_inexact(who: str, *args: Any) -> Sequence[Any]:
     """Operands as arrays of one floating-point or complex element type."""
     if len(args) == 2:
         x, y = args
-        if type(y) in _PYTHON and isinstance(x, Array):
-            return _joined(x, y, True)
-        if type(x) in _PYTHON and isinstance(y, Array):
+        if isinstance(x, Array):
+            if isinstance(y, Array):
+                if x.type.inexact and x.type.dtype is y.type.dtype:
+                    return args
+            elif type(y) in _PYTHON:
+                return _joined(x, y, True)
+        elif type(x) in _PYTHON and isinstance(y, Array):
             return _joined(y, x, True)[::-1]
-    arrays = promote_dtypes(who, *args)
-    if arrays[0].type.inexact:
-        return arrays
-    return [inexact(who, a) for a in arrays]
+    dtype, weak, operands = _common(who, args)
+    # At once: the integers that they have in common might not hold them all.
+    dtype = inexact_dtype(dtype, weak)
+    return [_cast(a, dtype, weak, who) for a in operands]
 
 
 def inexact(who: str, x: Any) -> Any:
@@ -112,7 +174,11 @@ def _common(who: str, args: Sequence[Any]) -> tuple[Any, bool, list[Any]]:
     ]
     now = options.current()
     dtype, weak = promotion.promote(
-        *[promotion.operand_type(a, now.enable_x64) for a in operands],
+        # Of a Python number the kind counts: whether it fits, the common dtype decides.
+        *[
+            promotion.operand_type(type(a) if type(a) in _PYTHON else a, now.enable_x64)
+            for a in operands
+        ],
         x64=now.enable_x64,
         mode=now.numpy_dtype_promotion,
     )

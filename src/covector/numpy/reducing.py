@@ -21,7 +21,7 @@ from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.numpy.axes import canonical_axes
 from covector.numpy.promote import broadcast_to
 from covector.ops.broadcasting import BroadcastInDim, filled
-from covector.ops.casting import convert
+from covector.ops.casting import in_dtype
 from covector.ops.selection import where as select
 from covector.ops.transposing import Reshape
 
@@ -123,10 +123,10 @@ def mask_for(who: str, where: Any, type_: ArrayType) -> Any:
 
 
 def _start(who: str, initial: Any, dtype: Any) -> Any:
-    start = as_array(initial, who)
+    start = in_dtype(initial, dtype, who)
     if start.type.ndim:
         raise TypeMismatch(f"{who} needs a scalar for `initial`, but got {start.type}.")
-    return convert(start, dtype)
+    return start
 
 
 def _check_nonempty(

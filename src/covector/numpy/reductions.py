@@ -7,6 +7,7 @@ from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.numpy.axes import check_no_out
+from covector.numpy.promote import bound_in
 from covector.numpy.reducing import Fold, reduce, sum_dtype
 from covector.numpy.types import asked_dtype
 from covector.ops.arithmetic import add, mul, sub
@@ -133,6 +134,7 @@ def max(
     """
     check_no_out("max", out)
     x = _strong(as_array(a, "max"))
+    initial = bound_in(initial, x.type.dtype, upper=False)
     return reduce(MAXIMUM, x, axis, keepdims, initial, where)
 
 
@@ -152,6 +154,7 @@ def min(
     """
     check_no_out("min", out)
     x = _strong(as_array(a, "min"))
+    initial = bound_in(initial, x.type.dtype, upper=True)
     return reduce(MINIMUM, x, axis, keepdims, initial, where)
 
 

@@ -13,15 +13,17 @@ from covector import options
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
+from covector.core.number_info import iinfo
 from covector.core.types import ArrayType
 from covector.errors import (
     ArgumentError,
+    IntegerOverflow,
     TypeMismatch,
 )
 from covector.numpy.axes import canonical_axis, check_no_out
 from covector.numpy.compiled import fused
 from covector.numpy.indexing import index
-from covector.numpy.promote import promote_dtypes
+from covector.numpy.promote import promote_bounds, promote_dtypes
 from covector.numpy.reducing import kept_shape
 from covector.numpy.reshaping import ravel, reshape
 from covector.numpy.sorting import argsort
@@ -174,6 +176,9 @@ def searchsorted(
       method: ``"compare_all"`` compares each pair, ``"sort"`` sorts both together; the
         others search. The result is the same.
 
+    Returns:
+      int32, unless ``a`` has more elements than that counts.
+
     >>> import covector.numpy as cnp
     >>> print(cnp.searchsorted(cnp.array([1, 3, 3, 5]), cnp.array([3, 9])))
     [1 4]
@@ -183,7 +188,14 @@ def searchsorted(
             "searchsorted: side must be 'left' or 'right', and method one of "
             f"{_METHODS}, but got {side!r} and {method!r}."
         )
-    x, queries = promote_dtypes("searchsorted", a, v)
+    try:
+        x, queries = promote_dtypes("searchsorted", a, v)
+    except IntegerOverflow:
+        if type(v) is not int:
+            raise
+        # Beyond all that the dtype has: before or after all elements.
+        side = "right" if v > 0 else "left"
+        x, queries = promote_bounds("searchsorted", a, v, upper=v > 0)
     if x.type.ndim != 1:
         raise TypeMismatch(
             f"searchsorted needs an array with one axis, but got {x.type}."
@@ -191,7 +203,7 @@ def searchsorted(
     if sorter is not None:
         x = take(x, sorter)
     if not x.type.size:
-        return zeros(ArrayType(queries.type.shape, index_dtype()))
+        return zeros(ArrayType(queries.type.shape, dtypes.int32))
     all_pairs = method == "compare_all" or x.type.size <= FEW
     if method == "sort" and x.type.size > FEW:
         return _search_by_sorting(x, queries, side)
@@ -199,7 +211,12 @@ def searchsorted(
 
 
 def _search_on_host(a: Any, v: Any, *, side: Any, all_pairs: bool) -> Any:
-    return np.asarray(np.searchsorted(a, v, side)).astype(index_dtype())
+    return np.asarray(np.searchsorted(a, v, side)).astype(_dtype_of_places(len(a)))
+
+
+def _dtype_of_places(n: int) -> Any:
+    """The dtype that counts up to ``n``: int32, unless the array is longer."""
+    return dtypes.int32 if n <= iinfo(dtypes.int32).max else dtypes.int64
 
 
 @fused(host=_search_on_host)
@@ -209,7 +226,7 @@ def _search(a: Any, v: Any, *, side: str, all_pairs: bool) -> Any:
     The search goes from large steps to small: each is made if the element it leads to
     stands before.
     """
-    n, dtype = a.type.size, index_dtype()
+    n, dtype = a.type.size, _dtype_of_places(a.type.size)
     if all_pairs:
         shape = (*v.type.shape, n)
         pairs = BroadcastInDim(shape, (len(shape) - 1,))(a)
@@ -236,7 +253,8 @@ def _search_by_sorting(a: Any, v: Any, side: str) -> Any:
     among_both = _ranks(Concatenate(0)(*both))
     start = 0 if side == "left" else a.type.size
     among_both = index(among_both, slice(start, start + count))
-    return reshape(sub(among_both, _ranks(queries)), v.type.shape)
+    places = sub(among_both, _ranks(queries))
+    return reshape(convert(places, _dtype_of_places(a.type.size)), v.type.shape)
 
 
 def _ranks(x: Any) -> Any:

@@ -10,7 +10,7 @@ from covector.errors import ArgumentError, DTypeError
 from covector.numpy.comparison import truth
 from covector.numpy.promote import broadcast, promote_dtypes
 from covector.ops.broadcasting import zeros
-from covector.ops.casting import convert
+from covector.ops.casting import in_dtype
 from covector.ops.selection import where as _where
 
 __all__ = ["piecewise", "select", "where"]
@@ -127,7 +127,7 @@ def piecewise(
 
     def value(piece: Callable[..., Any] | Any) -> Any:
         found = piece(x, *args, **kw) if callable(piece) else piece
-        return convert(as_array(found, "piecewise"), x.type.dtype)
+        return in_dtype(found, x.type.dtype, "piecewise")
 
     out = value(funclist[n]) if len(funclist) > n else zeros(x.type)
     for condition, piece in zip(condlist, funclist, strict=False):

@@ -9,7 +9,7 @@ from covector.numpy.compiled import fused
 from covector.numpy.indexing import index
 from covector.numpy.joining import concatenate
 from covector.numpy.nonzeros import compress
-from covector.numpy.promote import promote_dtypes
+from covector.numpy.promote import promote_compared, promote_dtypes
 from covector.numpy.reductions import any as any_of
 from covector.numpy.reshaping import broadcast_to, ravel
 from covector.numpy.searching import FEW, searchsorted
@@ -50,7 +50,9 @@ def isin(
             "isin: method must be 'auto', 'compare_all', 'binary_search' or 'sort', "
             f"but got {method!r}."
         )
-    x, others = promote_dtypes("isin", element, test_elements)
+    one = type(element) is int or type(test_elements) is int
+    promote = promote_compared if one else promote_dtypes
+    x, others = promote("isin", element, test_elements)
     others = ravel(others)
     n = others.type.size
     all_pairs = method == "compare_all" or (method == "auto" and n <= FEW)

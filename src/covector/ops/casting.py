@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.convert import as_array, scalar
 from covector.core.number_info import bit_width, finfo, iinfo
 from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType
@@ -212,6 +213,17 @@ class ReducePrecision(Elementwise):
             exponent_bits=f"{self.exponent_bits} : i32",
             mantissa_bits=f"{self.mantissa_bits} : i32",
         )
+
+
+def in_dtype(value: Any, dtype: Any, who: str, weak: bool = False) -> Any:
+    """An array or a number as an array of this element type.
+
+    An integer that it does not have raises IntegerOverflow: made an array first, it
+    would wrap around without a word.
+    """
+    if type(value) in (bool, int, float, complex) and not dtypes.is_key(dtype):
+        return scalar(value, dtype, weak)
+    return convert(as_array(value, who), dtype, weak)
 
 
 def convert(x: Any, dtype: Any, weak: bool = False) -> Any:

@@ -1,0 +1,191 @@
+"""A Python integer that a dtype does not have: compared as mathematics does, refused
+where a result would have to hold it.
+"""
+
+import operator
+
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+from covector import lax, nn
+from covector.errors import IntegerOverflow
+
+VALUES = {
+    "int8": [-128, -3, 0, 127],
+    "uint8": [0, 1, 200, 255],
+    "int32": [-(2**31), -1, 0, 2**31 - 1],
+    "uint32": [0, 1, 2**31, 2**32 - 1],
+    "bool": [False, True],
+}
+NUMBERS = [-(2**70), -(2**40), -129, -1, 255, 256, 300, 2**31, 2**32, 2**40, 2**70]
+COMPARISONS = {
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+}
+U8 = cnp.array(VALUES["uint8"], "uint8")
+I8 = cnp.array(VALUES["int8"], "int8")
+I32 = cnp.array(VALUES["int32"])
+
+
+@pytest.mark.parametrize("dtype", VALUES)
+def test_comparisons_with_any_integer_are_those_of_mathematics(dtype):
+    x = cnp.array(VALUES[dtype], dtype)
+    for name, python in COMPARISONS.items():
+        compare = getattr(cnp, name)
+        for n in NUMBERS:
+            wanted = [python(v, n) for v in VALUES[dtype]]
+            turned = [python(n, v) for v in VALUES[dtype]]
+            assert compare(x, n).tolist() == wanted, (name, n)
+            assert compare(n, x).tolist() == turned, (name, n)
+            assert python(x, n).tolist() == wanted, (name, n)
+            assert compare(np.array(VALUES[dtype], dtype), n).tolist() == wanted
+
+
+def test_comparisons_with_any_integer_are_the_same_compiled_and_batched():
+    def compared(x):
+        return [compare(x, n) for compare in COMPARISONS.values() for n in (-1, 300)]
+
+    wanted = np.array(
+        [
+            compare(np.array(VALUES["uint8"]), n)
+            for compare in COMPARISONS.values()
+            for n in (-1, 300)
+        ]
+    )
+    np.testing.assert_array_equal(np.array(cv.jit(compared)(U8)), wanted)
+    np.testing.assert_array_equal(np.array(cv.vmap(compared)(U8)), wanted)
+
+
+def test_numbers_compare_with_numbers_as_in_python():
+    assert bool(cnp.less(2**40, 2**41)) and not bool(cnp.equal(2**40, 3))
+    assert bool(cnp.greater(2**40, 1.5))
+
+
+def test_an_integer_larger_than_all_floats_compares_as_infinity():
+    x = cnp.array([1.0, -cnp.inf, cnp.nan])
+    assert (x < 2**2000).tolist() == [True, True, False]
+    assert (x > -(2**2000)).tolist() == [True, False, False]
+    assert (x != 2**2000).tolist() == [True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("call", "wanted"),
+    [
+        (lambda x: cnp.maximum(x, -1), [0, 1, 200, 255]),
+        (lambda x: cnp.maximum(-1, x), [0, 1, 200, 255]),
+        (lambda x: cnp.minimum(x, 300), [0, 1, 200, 255]),
+        (lambda x: cnp.fmax(x, -(2**40)), [0, 1, 200, 255]),
+        (lambda x: cnp.fmin(x, 2**40), [0, 1, 200, 255]),
+        (lambda x: cnp.clip(x, -1, 300), [0, 1, 200, 255]),
+        (lambda x: cnp.clip(x, -1, 1), [0, 1, 1, 1]),
+        (lambda x: cnp.max(x, initial=-1), 255),
+        (lambda x: cnp.min(x, initial=300), 0),
+        (nn.hard_tanh, [0, 1, 1, 1]),
+        (nn.relu6, [0, 1, 6, 6]),
+        (lambda x: cnp.isin(x, 300), [False] * 4),
+        (lambda x: cnp.isin(x, -1, invert=True), [True] * 4),
+        (lambda x: cnp.searchsorted(x, 300), 4),
+        (lambda x: cnp.searchsorted(x, -1, side="right"), 0),
+        (lambda x: cnp.logical_or(x, 2**40), [True] * 4),
+        (lambda x: cnp.divide(x[:2], 2**40), [0, 2.0**-40]),
+    ],
+)
+def test_an_integer_that_bounds_nothing_needs_not_fit(call, wanted):
+    assert call(U8).tolist() == wanted
+    assert cv.jit(call)(U8).tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: U8 + 300,
+        lambda: U8 - -1,
+        lambda: I8 * 300,
+        lambda: np.int8(3) + cnp.array(3, "int8") + 300,
+        lambda: U8 // 300,
+        lambda: U8 & -1,
+        lambda: cnp.where(U8 > 1, U8, -1),
+        lambda: cnp.maximum(U8, 300),
+        lambda: cnp.minimum(U8, -1),
+        lambda: cnp.clip(I8, 200, 300),
+        lambda: cnp.clip(U8, None, -1),
+        lambda: cnp.max(U8, initial=300),
+        lambda: cnp.sum(U8, initial=-1),
+        lambda: cnp.full(2, 300, "uint8"),
+        lambda: cnp.full_like(U8, 300),
+        lambda: lax.full((2,), -1, "uint8"),
+        lambda: lax.full_like(U8, -1),
+        lambda: cnp.array([300], "uint8"),
+        lambda: cnp.array(2**40),
+        lambda: cnp.pad(U8, 1, constant_values=300),
+        lambda: cnp.insert(U8, 1, 300),
+        lambda: cnp.append(U8, -1),
+        lambda: cnp.diff(U8, prepend=-1),
+        lambda: cnp.ediff1d(U8, to_begin=300),
+        lambda: cnp.piecewise(U8, [U8 > 1], [300]),
+        lambda: cnp.select([U8 > 1], [U8], 300),
+        lambda: cnp.choose(cnp.array([0, 1]), [U8[:2], 300]),
+        lambda: cnp.nonzero(U8, size=5, fill_value=2**40),
+        lambda: cnp.ones(2) + 2**2000,
+        lambda: cv.jit(lambda x: x + 300)(U8),
+    ],
+)
+def test_an_integer_that_a_result_would_hold_must_fit(call):
+    with pytest.raises(IntegerOverflow, match="does not fit"):
+        call()
+
+
+def test_integers_become_floats_at_once():
+    """By way of int32, which they have in common, the first would be negative."""
+    u32, i32 = cnp.array(4_000_000_000, "uint32"), cnp.array(-1, "int32")
+    assert float(u32 / i32) == -4e9
+    assert float(cnp.hypot(u32, i32)) == 4e9
+
+
+def test_the_range_of_a_histogram_of_bytes_may_be_wider():
+    _, edges = cnp.histogram(U8, bins=3, range=(0, 300))
+    assert edges.tolist() == [0, 100, 200, 300]
+
+
+def test_floats_that_an_integer_dtype_does_not_have_are_cast_as_by_astype():
+    floats = [-1.0, 1e20, -cnp.inf, cnp.nan, 2.9]
+    for dtype, wanted in {
+        "uint8": [0, 255, 0, 0, 2],
+        "int32": [-1, 2**31 - 1, -(2**31), 0, 2],
+    }.items():
+        assert cnp.array(floats).astype(dtype).tolist() == wanted
+        assert [int(cnp.full((), v, dtype)) for v in floats] == wanted
+        like = cnp.zeros(1, dtype)
+        assert [int(cnp.full_like(like, v)[0]) for v in floats] == wanted
+        put_in = [int(cnp.insert(like, 0, v)[0]) for v in floats]
+        assert put_in == wanted
+
+
+def test_places_in_sorted_arrays_are_int32_under_x64():
+    with cv.enable_x64(True):
+        x = cnp.arange(5)
+        assert x.dtype == "int64"
+        for call in (
+            lambda: cnp.searchsorted(x, 3),
+            lambda: cnp.searchsorted(x, x, method="sort"),
+            lambda: cnp.searchsorted(cnp.arange(100), x),
+            lambda: cnp.searchsorted(cnp.arange(100), x, method="sort"),
+            lambda: cnp.searchsorted(x[:0], x),
+            lambda: cnp.digitize(x, cnp.array([1, 3])),
+        ):
+            assert call().dtype == "int32"
+            assert cv.jit(call)().dtype == "int32"
+        # What searches inside of others.
+        edges = cnp.array([0.0, 2.0, 5.0])
+        assert cnp.histogram(x, edges)[0].tolist() == [2, 3]
+        assert cnp.insert(x, cnp.array([1, 3]), 9).tolist() == [0, 9, 1, 2, 9, 3, 4]
+        deleted = cv.jit(lambda x, i: cnp.delete(x, i, assume_unique_indices=True))
+        assert deleted(x, cnp.array([1, 3])).tolist() == [0, 2, 4]
+        assert cnp.repeat(x, x, total_repeat_length=10).tolist()[-1] == 4
+        assert float(cnp.interp(1.5, cnp.arange(3.0), cnp.arange(3.0))) == 1.5
