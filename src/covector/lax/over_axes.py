@@ -2,7 +2,8 @@
 
 The members of axes ``{a: n, b: m}`` are counted with the last axis running fastest:
 member i of a and j of b has place ``i * m + j``. So a gather starts with the last axis,
-whose members stand next to each other, and a scatter with the first.
+whose members stand next to each other, and a scatter with the first. Groups are of the
+members of one axis.
 """
 
 from collections.abc import Mapping
@@ -13,35 +14,39 @@ from covector.errors import TypeMismatch
 from covector.ops.broadcasting import move_axis
 from covector.ops.collectives import AllGather, PSumScatter
 from covector.ops.exchanges import AllToAll
+from covector.ops.member_groups import Groups
 from covector.ops.transposing import Reshape
 
 Axes = Mapping[Any, int]
 
 
-def gather(x: Any, axes: Axes, at: int, tiled: bool) -> Any:
+def gather(x: Any, axes: Axes, at: int, tiled: bool, groups: Groups = None) -> Any:
     """The values of all members: stacked along a new axis, or, when ``tiled``, end to
     end along an old one.
     """
     for name, size in reversed([*axes.items()]):
-        x = AllGather(name, size, at, tiled)(x)
+        x = AllGather(name, _members(size, groups), at, tiled, groups)(x)
         tiled = True
     return x
 
 
-def scatter(x: Any, axes: Axes, at: int, tiled: bool) -> Any:
+def scatter(x: Any, axes: Axes, at: int, tiled: bool, groups: Groups = None) -> Any:
     """The sum over members, of which each keeps its part of an axis."""
     _check_length("psum_scatter", "scatters", x, axes, at, tiled)
     *outer, last = axes
     for name in outer:
         x = PSumScatter(name, axes[name], at, True)(x)
-    return PSumScatter(last, axes[last], at, tiled)(x)
+    size = _members(axes[last], groups)
+    return PSumScatter(last, size, at, tiled, groups)(x)
 
 
-def exchange(x: Any, axes: Axes, split: int, concat: int, tiled: bool) -> Any:
+def exchange(
+    x: Any, axes: Axes, split: int, concat: int, tiled: bool, groups: Groups = None
+) -> Any:
     """Axis ``split`` goes round the members, who put what they get along ``concat``."""
     if len(axes) == 1:
         ((name, size),) = axes.items()
-        return AllToAll(name, size, split, concat, tiled)(x)
+        return AllToAll(name, _members(size, groups), split, concat, tiled, groups)(x)
     _check_length("all_to_all", "splits", x, axes, split, tiled)
     count, shape = prod(axes.values()), x.type.shape
     rest = (shape[split] // count,) if tiled else ()
@@ -56,6 +61,11 @@ def exchange(x: Any, axes: Axes, split: int, concat: int, tiled: bool) -> Any:
     shape = x.type.shape
     long = count * shape[concat + 1]
     return Reshape((*shape[:concat], long, *shape[concat + 2 :]))(x)
+
+
+def _members(size: int, groups: Groups) -> int:
+    """How many members communicate with each other."""
+    return size if groups is None else len(groups[0])
 
 
 def _check_length(

@@ -7,16 +7,18 @@ place ``i * size(b) + j`` of ``("a", "b")`` is place i of ``"a"`` and j of ``"b"
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from covector import tree
+from covector import options, tree
 from covector.core import dtypes
 from covector.core.convert import as_array, scalar
 from covector.core.trace import current
 from covector.errors import AxisError, TypeMismatch, did_you_mean
 from covector.lax.over_axes import exchange, gather, scatter
 from covector.ops.broadcasting import BroadcastInDim, filled
+from covector.ops.casting import convert
 from covector.ops.collectives import AxisIndex, PMax, PMin, PSum, PVary
 from covector.ops.comparison import eq
 from covector.ops.exchanges import PPermute
+from covector.ops.member_groups import checked_groups
 from covector.ops.selection import select_n
 
 AxisName = Any
@@ -73,36 +75,76 @@ def axis_index(axis_name: AxisName) -> Any:
     return index
 
 
-def _over(make: Callable[[Any], Any], x: Any, axis_name: AxisName, who: str) -> Any:
-    op = make(_named(axis_name, who))
+def _over(
+    make: Callable[..., Any], x: Any, axis_name: AxisName, groups: Any, who: str
+) -> Any:
+    op = make(_named(axis_name, who), _grouped(groups, axis_name, who))
     return _each(x, op) if op.axes else x
 
 
+def _grouped(groups: Any, axis_name: AxisName, who: str, *, equal: bool = False) -> Any:
+    """The groups of members of an axis; None where all communicate."""
+    if groups is None:
+        return None
+    names = _named(axis_name, who)
+    if len(names) != 1:
+        raise TypeMismatch(
+            f"{who}: axis_index_groups are of the members of one axis, but got the "
+            f"axes {names}."
+        )
+    return checked_groups(groups, names[0], axis_size(axis_name), who, equal=equal)
+
+
+def _size_of_groups(groups: Any, axis_name: AxisName, who: str) -> Any:
+    """The number of members of each group; an int where they are all alike."""
+    if groups is None:
+        return axis_size(axis_name)
+    sizes = set(map(len, _grouped(groups, axis_name, who)))
+    if len(sizes) == 1:
+        return sizes.pop()
+    return _over(PSum, scalar(1, dtypes.int32), axis_name, groups, who)
+
+
+def _countable(x: Any) -> Any:
+    """``x`` as numbers to be summed: bools count."""
+    array = as_array(x)
+    if array.dtype != dtypes.bool_:
+        return array
+    return convert(array, dtypes.default_int(options.current().enable_x64))
+
+
 def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
-    """The sum over named axes of ``x``, an array or a tree of them.
+    """The sum over named axes of ``x``, an array or a tree of them; bools count.
 
     A Python number is known to be the same everywhere: it is multiplied by the size of
     the axes at once, so ``psum(1, 'i')`` is an int.
+
+    Args:
+      axis_index_groups: sequences that hold each member of the axis once; those of one
+        sequence are summed.
 
     >>> import covector as cv
     >>> cv.vmap(lambda x: x / psum(x, "i"), axis_name="i")(cv.numpy.ones(4)).tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-    _no_groups(axis_index_groups, "psum")
     if isinstance(x, bool | int | float | complex):
-        return x * axis_size(axis_name)
-    return _over(PSum, x, axis_name, "psum")
+        return x * _size_of_groups(axis_index_groups, axis_name, "psum")
+    counted = tree.map(_countable, x)
+    return _over(PSum, counted, axis_name, axis_index_groups, "psum")
 
 
 def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     """The mean over named axes of ``x``, an array or a tree of them.
+
+    Args:
+      axis_index_groups: as for ``psum``.
 
     >>> import covector as cv
     >>> center = cv.vmap(lambda x: x - pmean(x, "i"), axis_name="i")
     >>> center(cv.numpy.arange(3.0)).tolist()
     [-1.0, 0.0, 1.0]
     """
-    size = axis_size(axis_name)
+    size = _size_of_groups(axis_index_groups, axis_name, "pmean")
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     return tree.map(lambda t: t / size, total)
 
@@ -110,23 +152,27 @@ def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
 def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     """The maximum over named axes of ``x``, an array or a tree of them.
 
+    Args:
+      axis_index_groups: as for ``psum``.
+
     >>> import covector as cv
     >>> cv.vmap(lambda x: pmax(x, "i"), axis_name="i")(cv.numpy.arange(3.0)).tolist()
     [2.0, 2.0, 2.0]
     """
-    _no_groups(axis_index_groups, "pmax")
-    return _over(PMax, x, axis_name, "pmax")
+    return _over(PMax, x, axis_name, axis_index_groups, "pmax")
 
 
 def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     """The minimum over named axes of ``x``, an array or a tree of them.
 
+    Args:
+      axis_index_groups: as for ``psum``.
+
     >>> import covector as cv
     >>> cv.vmap(lambda x: pmin(x, "i"), axis_name="i")(cv.numpy.arange(3.0)).tolist()
     [0.0, 0.0, 0.0]
     """
-    _no_groups(axis_index_groups, "pmin")
-    return _over(PMin, x, axis_name, "pmin")
+    return _over(PMin, x, axis_name, axis_index_groups, "pmin")
 
 
 def all_gather(
@@ -142,15 +188,24 @@ def all_gather(
     Args:
       axis: where the new array axis of length ``axis_size`` stands; with ``tiled``, the
         old one along which the values are put end to end.
+      axis_index_groups: as for ``psum``, all of one size; a member gets the values of
+        its group, in the order of that.
 
     >>> import covector as cv
     >>> everything = cv.vmap(lambda x: all_gather(x, "i"), axis_name="i")
     >>> everything(cv.numpy.arange(2)).tolist()
     [[0, 1], [0, 1]]
     """
-    _no_groups(axis_index_groups, "all_gather")
-    axes = _sized(axis_name, "all_gather")
-    return _each(x, lambda v: gather(v, axes, axis % (v.ndim + (not tiled)), tiled))
+    who = "all_gather"
+    axes, groups = (
+        _sized(axis_name, who),
+        _grouped(axis_index_groups, axis_name, who, equal=True),
+    )
+
+    def leaf(v: Any) -> Any:
+        return gather(v, axes, axis % (v.ndim + (not tiled)), tiled, groups)
+
+    return _each(x, leaf)
 
 
 def psum_scatter(
@@ -166,15 +221,25 @@ def psum_scatter(
     Args:
       scatter_dimension: the array axis that is divided; without ``tiled`` its length is
         the size of the named axis, and it disappears.
+      axis_index_groups: as for ``psum``, all of one size, which takes the place of that
+        of the axis.
 
     >>> import covector as cv
     >>> parts = cv.vmap(lambda x: psum_scatter(x, "i"), axis_name="i")
     >>> parts(cv.numpy.ones((2, 2))).tolist()
     [2.0, 2.0]
     """
-    _no_groups(axis_index_groups, "psum_scatter")
-    axes = _sized(axis_name, "psum_scatter")
-    return _each(x, lambda v: scatter(v, axes, scatter_dimension % v.ndim, tiled))
+    who = "psum_scatter"
+    axes, groups = (
+        _sized(axis_name, who),
+        _grouped(axis_index_groups, axis_name, who, equal=True),
+    )
+
+    def leaf(v: Any) -> Any:
+        v = _countable(v)
+        return scatter(v, axes, scatter_dimension % v.ndim, tiled, groups)
+
+    return _each(x, leaf)
 
 
 def all_to_all(
@@ -189,17 +254,25 @@ def all_to_all(
     """Array axis ``split_axis`` is divided among the members of a named axis, and what
     a member gets from the others is put along ``concat_axis``.
 
+    Args:
+      axis_index_groups: as for ``psum``, all of one size; members of a group exchange.
+
     >>> import covector as cv
     >>> x = cv.numpy.arange(4).reshape(2, 2)
     >>> cv.vmap(lambda x: all_to_all(x, "i", 0, 0), axis_name="i")(x).tolist()
     [[0, 2], [1, 3]]
     """
-    _no_groups(axis_index_groups, "all_to_all")
-    axes = _sized(axis_name, "all_to_all")
-    return _each(
-        x,
-        lambda v: exchange(v, axes, split_axis % v.ndim, concat_axis % v.ndim, tiled),
+    who = "all_to_all"
+    axes, groups = (
+        _sized(axis_name, who),
+        _grouped(axis_index_groups, axis_name, who, equal=True),
     )
+
+    def leaf(v: Any) -> Any:
+        split, concat = split_axis % v.ndim, concat_axis % v.ndim
+        return exchange(v, axes, split, concat, tiled, groups)
+
+    return _each(x, leaf)
 
 
 def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
@@ -233,15 +306,18 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     return ppermute(x, axis_name, [(s, t) for t, s in enumerate(perm)])
 
 
-def pswapaxes(x: Any, axis_name: AxisName, axis: int) -> Any:
-    """A named axis and an array axis of the same size change places.
+def pswapaxes(
+    x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any = None
+) -> Any:
+    """A named axis, or each of its groups, and an array axis of the same size change
+    places.
 
     >>> import covector as cv
     >>> x = cv.numpy.arange(4).reshape(2, 2)
     >>> cv.vmap(lambda x: pswapaxes(x, "i", 0), axis_name="i")(x).tolist()
     [[0, 2], [1, 3]]
     """
-    return all_to_all(x, axis_name, axis, axis)
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
 def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
@@ -304,11 +380,3 @@ def pvary(x: Any, axis_name: AxisName) -> Any:
 
 def _each(x: Any, fun: Callable[[Any], Any]) -> Any:
     return tree.map(lambda v: fun(as_array(v)), x)
-
-
-def _no_groups(groups: Any, who: str) -> None:
-    if groups is not None:
-        raise TypeMismatch(
-            f"{who}: axis_index_groups is not there. Give the groups an axis of their "
-            "own: a second vmap, or a mesh of two axes."
-        )

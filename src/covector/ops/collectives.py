@@ -42,6 +42,7 @@ from covector.ops.communication import (
 from covector.ops.comparison import eq
 from covector.ops.creation import Iota
 from covector.ops.dynamic_slicing import DynamicSlice
+from covector.ops.member_groups import Groups, along_groups
 from covector.ops.reductions import ReduceMax, ReduceMin
 from covector.ops.transposing import Reshape
 
@@ -52,8 +53,10 @@ class Collective(Primitive):
     """An operation between the members of named axes."""
 
     axis: Axis
-    #: whether all members get the same
+    #: whether all members that communicate get the same
     uniform = False
+    #: which members communicate with each other; None for all of them
+    groups: Groups = None
 
     @property
     def axis_names(self) -> tuple[Axis, ...]:  # type: ignore[override]
@@ -63,7 +66,8 @@ class Collective(Primitive):
         here = tracked.intersection(self.axis_names)
         operands = [t.varying | here for t in types]
         everywhere = here.union(*operands)
-        return Varying(operands, everywhere - here if self.uniform else everywhere)
+        same = self.uniform and self.groups is None
+        return Varying(operands, everywhere - here if same else everywhere)
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         """Over another axis than the named one: the same for each of the batch."""
@@ -77,10 +81,14 @@ class Collective(Primitive):
             x.type if dim is None else x.type.with_shape(shape[:dim] + shape[dim + 1 :])
         )
         self.type_rule(member)  # raises what is wrong with the operand
+        if self.groups is not None:
+            return along_groups(self, self.groups, size, x, dim)
         return self.along(size, x, dim)
 
     def along(self, size: int, x: Any, dim: int | None) -> Any:
-        """The operation along the batch axis ``dim`` (None: all members have ``x``)."""
+        """The operation along the batch axis ``dim`` (None: all members have ``x``), of
+        members that all communicate.
+        """
         raise NotImplementedError
 
     def shifted(self, n: int) -> "Collective":
@@ -133,6 +141,7 @@ class PSum(_Reduction):
     """The sum of the operand over the named axes, the same for all their members."""
 
     axes: tuple[Axis, ...]
+    groups: Groups = None
 
     name = "psum"
 
@@ -148,6 +157,8 @@ class PSum(_Reduction):
 
     def transpose(self, cotangents: Any, x: Any) -> Any:
         (ct,) = cotangents
+        if self.groups is not None:
+            return [self(ct)]
         others = tuple([a for a in self.axes if a not in x.type.varying])
         if others:
             ct = PSum(others)(ct)
@@ -155,7 +166,7 @@ class PSum(_Reduction):
         return [PVary(varying)(ct) if varying else ct]
 
     def communicate(self, ctx: Any, x: Any) -> Any:
-        return all_reduce(ctx, x, self.axes, "stablehlo.add")
+        return all_reduce(ctx, x, self.axes, "stablehlo.add", self.groups)
 
     def along(self, size: int, x: Any, dim: int | None) -> Any:
         if dim is None:
@@ -175,13 +186,13 @@ class _PExtreme(_Reduction):
     def differential(self, out: Any, x: Any) -> Any:
         if not dtypes.is_floating(x.type.dtype):
             return [None]
-        total = PSum(self.axes)
+        total = PSum(self.axes, self.groups)
         chosen = ConvertElementType(x.type.dtype)(eq(x, out))
         share = div(chosen, total(chosen))
         return [lambda dx: total(mul(dx, share))]
 
     def communicate(self, ctx: Any, x: Any) -> Any:
-        return extreme(ctx, x, self.axes, self.combine)
+        return extreme(ctx, x, self.axes, self.combine, self.groups)
 
     def along(self, size: int, x: Any, dim: int | None) -> Any:
         return ((x if dim is None else self.reduce((dim,))(x)),), (None,)
@@ -192,6 +203,7 @@ class PMax(_PExtreme):
     """The maximum over the named axes, the same for all their members."""
 
     axes: tuple[Axis, ...]
+    groups: Groups = None
 
     name = "pmax"
     reduce = ReduceMax
@@ -203,6 +215,7 @@ class PMin(_PExtreme):
     """The minimum over the named axes, the same for all their members."""
 
     axes: tuple[Axis, ...]
+    groups: Groups = None
 
     name = "pmin"
     reduce = ReduceMin
@@ -227,14 +240,15 @@ class AxisIndex(Collective):
 
 @operation
 class AllGather(Collective):
-    """The operands of all members along array axis ``at``: a new one, or, when
-    ``tiled``, end to end along an old one.
+    """The operands of all ``size`` members, or those of the group, along array axis
+    ``at``: a new one, or, when ``tiled``, end to end along an old one.
     """
 
     axis: Axis
     size: int
     at: int
     tiled: bool
+    groups: Groups = None
 
     uniform = True
 
@@ -247,17 +261,17 @@ class AllGather(Collective):
         return (x.with_shape(tuple(shape)),)
 
     def shifted(self, n: int) -> "AllGather":
-        return AllGather(self.axis, self.size, self.at + n, self.tiled)
+        return self.replace(at=self.at + n)
 
     def differential(self, out: Any, x: Any) -> Any:
         return [self]
 
     def transpose(self, cotangents: Any, x: Any) -> Any:
-        if self.axis in x.type.varying:
+        if self.groups is None and self.axis in x.type.varying:
             # The cotangent is that of all uses, the same everywhere: each takes its
             # part.
             return [self._own_part(cotangents[0], x.type)]
-        return [PSumScatter(self.axis, self.size, self.at, self.tiled)(cotangents[0])]
+        return [PSumScatter(**self.parameters)(cotangents[0])]
 
     def _own_part(self, x: Any, type: ArrayType) -> Any:
         length = type.shape[self.at] if self.tiled else 1
@@ -286,6 +300,7 @@ class PSumScatter(Collective):
     size: int
     at: int
     tiled: bool
+    groups: Groups = None
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         shape = list(x.shape)
@@ -304,13 +319,13 @@ class PSumScatter(Collective):
         return (x.with_shape(tuple(shape)),)
 
     def shifted(self, n: int) -> "PSumScatter":
-        return PSumScatter(self.axis, self.size, self.at + n, self.tiled)
+        return self.replace(at=self.at + n)
 
     def differential(self, out: Any, x: Any) -> Any:
         return [self]
 
     def transpose(self, cotangents: Any, x: Any) -> Any:
-        return [AllGather(self.axis, self.size, self.at, self.tiled)(cotangents[0])]
+        return [AllGather(**self.parameters)(cotangents[0])]
 
     def communicate(self, ctx: Any, x: Any) -> Any:
         return reduce_scatter(ctx, x, self)

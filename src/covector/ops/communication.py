@@ -14,19 +14,23 @@ from covector.core import dtypes
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.types import ArrayType
 from covector.lowering.sharding import manual_axes_text, shardings_text
+from covector.ops.member_groups import Groups
 
 Axes = Sequence[Any]
 
 
-def all_reduce(ctx: Any, x: Any, axes: Axes, combine: str) -> Any:
+def all_reduce(
+    ctx: Any, x: Any, axes: Axes, combine: str, groups: Groups = None
+) -> Any:
     """``x`` of all devices along axes, combined element by element."""
     (out,) = ctx.out_types
-    made = _talk(ctx, "all_reduce", x, out, axes, 1, use_global_device_ids="unit")
+    rows = _rows(ctx, axes, groups)
+    made = _talk(ctx, "all_reduce", x, out, rows, 1, use_global_device_ids="unit")
     _combine(ctx, made, out, combine)
     return made.result
 
 
-def extreme(ctx: Any, x: Any, axes: Axes, combine: str) -> Any:
+def extreme(ctx: Any, x: Any, axes: Axes, combine: str, groups: Groups = None) -> Any:
     """The largest or smallest ``x`` of all devices; NaN where any device has NaN.
 
     Communication libraries lose NaN, so floats travel as integers of the same order, in
@@ -34,7 +38,7 @@ def extreme(ctx: Any, x: Any, axes: Axes, combine: str) -> Any:
     """
     (type_,) = ctx.out_types
     if not dtypes.is_floating(type_.dtype):
-        return all_reduce(ctx, x, axes, combine)
+        return all_reduce(ctx, x, axes, combine, groups)
     bits = type_.with_dtype(np.dtype(f"int{8 * type_.dtype.itemsize}"))
     low, high = np.iinfo(bits.dtype).min, np.iinfo(bits.dtype).max
     limit = ctx.constant(high if combine.endswith("maximum") else low, bits)
@@ -47,7 +51,8 @@ def extreme(ctx: Any, x: Any, axes: Axes, combine: str) -> Any:
     )
     order = _in_order(ctx, ctx.op("stablehlo.bitcast_convert", [x], [bits]), bits)
     order = ctx.op("stablehlo.select", [is_nan, limit, order], [bits])
-    made = _talk(ctx, "all_reduce", order, bits, axes, 1, use_global_device_ids="unit")
+    rows = _rows(ctx, axes, groups)
+    made = _talk(ctx, "all_reduce", order, bits, rows, 1, use_global_device_ids="unit")
     _combine(ctx, made, bits, combine)
     found = _in_order(ctx, made.result, bits)
     return ctx.op("stablehlo.bitcast_convert", [found], [type_])
@@ -80,7 +85,7 @@ def all_gather(ctx: Any, x: Any, op: Any) -> Any:
         "all_gather",
         x,
         out,
-        (op.axis,),
+        _rows(ctx, (op.axis,), op.groups),
         all_gather_dim=at,
         use_global_device_ids="unit",
     )
@@ -98,7 +103,7 @@ def reduce_scatter(ctx: Any, x: Any, op: Any) -> Any:
         "reduce_scatter",
         x,
         part_type,
-        (op.axis,),
+        _rows(ctx, (op.axis,), op.groups),
         1,
         scatter_dimension=at,
         use_global_device_ids="unit",
@@ -129,7 +134,7 @@ def all_to_all(ctx: Any, x: Any, op: Any) -> Any:
         "all_to_all",
         x,
         x_type.with_shape(tuple(moved)),
-        (op.axis,),
+        _rows(ctx, (op.axis,), op.groups),
         split_dimension=f"{split} : i64",
         concat_dimension=f"{concat} : i64",
         split_count=f"{op.size} : i64",
@@ -183,6 +188,20 @@ def _place(ctx: Any, axis: Any) -> Any:
 # -- shared ----------------------------------------------------------------------------
 
 
+def _rows(ctx: Any, axes: Axes, groups: Groups) -> np.ndarray:
+    """Which devices talk to each other, along all of the axes or in groups; a row may
+    end with -1, for no device.
+    """
+    rows = _groups(ctx.module.mesh, axes)
+    if groups is None:
+        return rows
+    longest = max(map(len, groups))
+    filled = np.full((len(rows), len(groups), longest), -1, np.int64)
+    for k, group in enumerate(groups):
+        filled[:, k, : len(group)] = rows[:, group]
+    return filled.reshape(-1, longest)
+
+
 def _groups(mesh: Any, axes: Axes) -> np.ndarray:
     """The places of the devices that talk to each other, a row for each group."""
     places = np.arange(mesh.size).reshape(mesh.axis_sizes)
@@ -197,17 +216,17 @@ def _talk(  # noqa: PLR0913, PLR0917  one for each part of the operation
     name: str,
     x: Any,
     out: ArrayType,
-    axes: Axes,
+    rows: np.ndarray,
     regions: int = 0,
     **attributes: str,
 ) -> Any:
-    """One operation between the devices of each group along ``axes``."""
+    """One operation between the devices of each row."""
     return ctx.op(
         f"stablehlo.{name}",
         [x],
         [out],
         regions,
-        replica_groups=_table(_groups(ctx.module.mesh, axes)),
+        replica_groups=_table(rows),
         channel_handle=_channel(ctx),
         **attributes,
     )

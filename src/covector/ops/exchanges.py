@@ -22,6 +22,7 @@ from covector.ops.broadcasting import batched, move_axis, zeros
 from covector.ops.collectives import Axis, Collective, divided, merged
 from covector.ops.communication import all_to_all, permute
 from covector.ops.joining import Stack, Unstack
+from covector.ops.member_groups import Groups
 
 
 @operation
@@ -35,6 +36,7 @@ class AllToAll(Collective):
     split: int
     concat: int
     tiled: bool
+    groups: Groups = None
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         shape = list(x.shape)
@@ -55,15 +57,13 @@ class AllToAll(Collective):
         return (x.with_shape(tuple(shape)),)
 
     def shifted(self, n: int) -> "AllToAll":
-        return AllToAll(
-            self.axis, self.size, self.split + n, self.concat + n, self.tiled
-        )
+        return self.replace(split=self.split + n, concat=self.concat + n)
 
     def differential(self, out: Any, x: Any) -> Any:
         return [self]
 
     def transpose(self, cotangents: Any, x: Any) -> Any:
-        back = AllToAll(self.axis, self.size, self.concat, self.split, self.tiled)
+        back = self.replace(split=self.concat, concat=self.split)
         return [back(cotangents[0])]
 
     def communicate(self, ctx: Any, x: Any) -> Any:
