@@ -14,6 +14,7 @@ from outside is either a literal or has become a leading input.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from covector import options
 from covector.core.effects import NONE, Effects
 from covector.core.primitive import Primitive
 from covector.core.show import show_jaxpr
@@ -90,7 +91,7 @@ class Jaxpr:
         self.equations = tuple(equations)
         self.outputs = tuple(outputs)
         self.name = name
-        self._memo: dict[tuple, Any] = {}
+        self._memo: dict[tuple, dict[tuple, Any]] = {}
 
     @property
     def in_types(self) -> tuple[ArrayType, ...]:
@@ -101,10 +102,18 @@ class Jaxpr:
         return tuple([v.type for v in self.outputs])
 
     def memo(self, make: Callable[..., Any], *key: Any) -> Any:
-        """``make(self, *key)``, worked out once and kept as long as this program."""
-        found = self._memo.get((make, *key))
+        """``make(self, *key)``, worked out once and kept as long as this program.
+
+        A pass traces the program again, so what it makes depends on the options and on
+        the axes over which types are checked, as any program does.
+        """
+        now = options.current().of_programs, current.trace.tracked
+        known = self._memo.get(now)
+        if known is None:
+            known = self._memo.setdefault(now, {})
+        found = known.get((make, *key))
         if found is None:
-            found = self._memo.setdefault((make, *key), make(self, *key))
+            found = known.setdefault((make, *key), make(self, *key))
         return found
 
     # The names by which the ecosystem knows these parts.

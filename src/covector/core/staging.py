@@ -51,15 +51,14 @@ class StagingTrace(Trace):
 
     def __init__(
         self,
-        parent: Trace | None,
+        parent: Trace,
         name: str = "",
         *,
         literal_limit: float = LITERAL_LIMIT,
         lines: bool = True,
     ) -> None:
         self.parent = parent
-        if parent is not None:
-            self.axes, self.tracked = parent.axes, parent.tracked
+        self.axes, self.tracked, self.mesh = parent.axes, parent.tracked, parent.mesh
         self.alive = True
         self.name = name
         self.literal_limit = literal_limit

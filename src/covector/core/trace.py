@@ -10,8 +10,9 @@ everything else to the trace below, its ``parent``.
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from covector import options
 from covector.core.array_like import Array
 from covector.errors import (
     ConcretizationTypeError,
@@ -33,6 +34,8 @@ class Trace:
     axes: dict[Any, int] = {}  # noqa: RUF012  never changed, only replaced
     #: those of them over which types say whether a value varies (``core/varying.py``)
     tracked: frozenset[Any] = frozenset()
+    #: the mesh of the ``shard_map`` around, if there is one
+    mesh: Any = None
     #: what the user called to start this trace, for messages
     name: str = ""
     #: by identity, tracers of other traces that mean something else here
@@ -57,6 +60,29 @@ class _Cell(threading.local):
 
 
 current = _Cell()
+
+
+class Context(NamedTuple):
+    """What surrounds a program while it is traced, and so may change it."""
+
+    #: without those that only watch
+    options: options.Options
+    #: the named axes with their sizes
+    axes: tuple[tuple[Any, int], ...]
+    #: those of them over which types say whether a value varies
+    tracked: frozenset[Any]
+    mesh: Any
+
+
+def context() -> Context:
+    """What surrounds a program that is traced now: a part of every key of programs."""
+    trace = current.trace
+    return Context(
+        options.current().of_programs,
+        tuple(trace.axes.items()),
+        trace.tracked,
+        trace.mesh,
+    )
 
 
 def install_base(trace: Trace) -> None:

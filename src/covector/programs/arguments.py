@@ -9,12 +9,26 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from covector import options, tree
+from covector import tree
 from covector.core.convert import ShapeDtypeStruct, as_array
 from covector.core.flat import argument_path, who_of
-from covector.core.trace import Tracer, check_scope, current
+from covector.core.trace import Context, Tracer, check_scope, context, current
 from covector.core.types import ArrayType
 from covector.errors import DeletedArrayError, StaticArgumentError
+
+
+class ProgramKey(NamedTuple):
+    """All that the program of a function depends on, besides what the function is.
+
+    The caches of ``jit``, the programs that equal functions share, and what is told of
+    recompilations go by this one value.
+    """
+
+    in_tree: Any
+    types: tuple[Any, ...]
+    #: for each static argument its position or name, its kind, and its value
+    statics: tuple[Any, ...]
+    context: Context
 
 
 class Signature(NamedTuple):
@@ -24,15 +38,10 @@ class Signature(NamedTuple):
     in_tree: Any
     statics: tuple[Any, ...]
 
-    def key(self) -> tuple:
-        return (
-            self.in_tree,
-            tuple([x.type for x in self.leaves]),
-            self.statics,
-            options.current().of_programs,
-            tuple(current.trace.axes.items()),
-            current.trace.tracked,
-        )
+    def key(self) -> ProgramKey:
+        """What the program for this call depends on, besides the function."""
+        types = tuple([x.type for x in self.leaves])
+        return ProgramKey(self.in_tree, types, self.statics, context())
 
     def check_values(self, who: str) -> None:
         """Raise where an argument has no value, or one that is gone."""

@@ -3,8 +3,8 @@
 A loop or a branch is written down anew each time it is called, which is the only way to
 see what its function closes over now. But to compile it anew would cost a thousand
 times as much. So a program is looked up by what it says: its operations, how they are
-wired, its literals and its lines, and by the options in force. Executables and
-derivatives live on the program that is found.
+wired, its types, literals and lines, and by what surrounds it (``Context``).
+Executables and derivatives live on the program that is found.
 """
 
 from collections import OrderedDict
@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from covector import options
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Jaxpr, Var
+from covector.core.trace import context
 
 #: programs that are remembered, the most recently used ones
 _CAPACITY = 1024
@@ -43,12 +43,13 @@ def forget_programs() -> None:
 def _content(jaxpr: Jaxpr) -> tuple:
     """What a program says. Variables are numbered as they are defined."""
     numbers: dict[Var, int] = {v: i for i, v in enumerate(jaxpr.inputs)}
-    parts: list[Any] = [options.current(), jaxpr.name, jaxpr.in_types]
+    parts: list[Any] = [context(), jaxpr.name, jaxpr.in_types]
     for e in jaxpr.equations:
         parts += [
             e.op,
             e.line,
             *[numbers[a] if type(a) is Var else _literal(a) for a in e.inputs],
+            *[v.type for v in e.outputs],
         ]
         for v in e.outputs:
             numbers[v] = len(numbers)

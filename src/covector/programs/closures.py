@@ -87,7 +87,7 @@ class ClosureTrace(Trace):
 
     def __init__(self, parent: Trace, meanings: dict[int, Any]) -> None:
         self.parent = parent
-        self.axes, self.tracked = parent.axes, parent.tracked
+        self.axes, self.tracked, self.mesh = parent.axes, parent.tracked, parent.mesh
         self.name = parent.name
         self.meanings = meanings
 

@@ -24,12 +24,13 @@ from covector.core.jaxpr import run
 from covector.core.source import user_line
 from covector.core.staging import stage
 from covector.core.trace import Tracer, current
-from covector.lowering.compile import Compiled, Lowered
+from covector.lowering.compile import ArgumentsElsewhere, Compiled, Lowered
 from covector.lowering.evaluate import base
 from covector.lowering.places import Place, common_place, meshes_of
 from covector.programs import recompiles, shared, stages
 from covector.programs.arguments import (
     JitSpec,
+    ProgramKey,
     Signature,
     as_argument,
     input_name,
@@ -41,7 +42,6 @@ from covector.programs.names import outermost_scope
 from covector.programs.non_finite import check_results, copies
 from covector.programs.shardings import NOTHING, Sending, asked
 from covector.programs.shared import Program
-from covector.runtime.host_calls import HostCallFailed
 from covector.tree.registry import registry
 
 #: straight to C++: on the way of every call
@@ -54,8 +54,9 @@ class Caches:
     """What is known of a function under one set of jit options."""
 
     def __init__(self) -> None:
-        self.programs: dict[tuple, Program] = {}
-        #: straight from (tree, types, options, placements) to the call
+        self.programs: dict[ProgramKey, Program] = {}
+        #: outside of all transformations, where options and the place are the whole
+        #: context: from (tree, types, options, placements) straight to the call
         self.quick: dict[tuple, Callable[[list[Any]], Any]] = {}
         #: the key and the call of the one before
         self.last: tuple[Any, Any, Any, Any] = (None, None, None, None)
@@ -102,24 +103,25 @@ class Jitted:
             if any(map(placement_of, leaves)):
                 placements = tuple(map(placement_of, leaves))
                 key = in_tree, types, options.current(), placements
-                return self._caches.quick[key](leaves)
-            # Most calls are like the one before, and comparing is cheaper than hashing.
-            last_tree, last_types, last_options, quick = self._caches.last
-            if (
-                types != last_types
-                or in_tree != last_tree
-                or options.current() is not last_options
-            ):
-                key = in_tree, types, options.current()
-                quick = self._caches.quick[(*key, None)]
-                self._caches.last = (*key, quick)
-            return quick(leaves)
-        except HostCallFailed as failure:  # the program has run: not once more
-            raised = failure.error
-        except Exception:  # noqa: BLE001  whatever it was, the slow way explains it
-            raised = None
-        if raised is not None:
-            raise raised
+                quick = self._caches.quick[key]
+            else:
+                # Most calls are like the one before: comparing is cheaper than hashing.
+                last_tree, last_types, last_options, quick = self._caches.last
+                if (
+                    types != last_types
+                    or in_tree != last_tree
+                    or options.current() is not last_options
+                ):
+                    key = in_tree, types, options.current()
+                    quick = self._caches.quick[(*key, None)]
+                    self._caches.last = (*key, quick)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            quick = None  # not seen before, or no arrays, which the slow way explains
+        if quick is not None:
+            try:
+                return quick(leaves)
+            except ArgumentsElsewhere:
+                pass  # the program has not run: the slow way moves them
         return self._call_first(args, kwargs)
 
     def _call_first(self, args: Any, kwargs: Any) -> Any:
@@ -232,7 +234,7 @@ class Jitted:
         return Signature(leaves, in_tree, statics)
 
     def program(
-        self, signature: Signature, key: tuple, *, called: bool = True
+        self, signature: Signature, key: ProgramKey, *, called: bool = True
     ) -> Program:
         """The traced function for a signature, remembered under its key."""
         program = self._caches.programs.get(key)
@@ -242,17 +244,19 @@ class Jitted:
                 self._caches.programs[key] = program
         return program
 
-    def _find_or_trace(self, signature: Signature, key: tuple, called: bool) -> Program:
-        in_tree, types, _, now, axes, _ = key
+    def _find_or_trace(
+        self, signature: Signature, key: ProgramKey, called: bool
+    ) -> Program:
+        in_tree, types = key.in_tree, key.types
         said, unknown = said_by(self.fun, signature.statics)
-        shared_key = said, self.spec, in_tree, types, now, axes
+        # The static arguments are part of what is said, which keeps nothing alive.
+        key = key._replace(statics=())
+        shared_key = said, self.spec, key
         program = shared.find(shared_key) if said is not None else None
         if program is not None:
             return program
         statics = {place: reprlib.repr(value) for place, _, value in signature.statics}
-        tracing = recompiles.Tracing(
-            in_tree, types, statics, now, axes, said, unknown, user_line()
-        )
+        tracing = recompiles.Tracing(key, statics, said, unknown, user_line())
         with recompiles.tracing(self, tracing, called) as written:
             fun = self.spec.with_statics(self.fun, signature.statics)
             flat = FlatFunction(fun, in_tree, self.who)

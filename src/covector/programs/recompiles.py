@@ -20,9 +20,11 @@ from covector import options, tree
 from covector.core.flat import argument_path, parameters_of
 from covector.core.jaxpr import Jaxpr
 from covector.core.source import Line, is_own
+from covector.core.trace import Context
 from covector.core.types import show_types
 from covector.errors import RecompilationError
 from covector.lowering.compile import log_level
+from covector.programs.arguments import ProgramKey
 from covector.programs.identity import Said, difference
 from covector.tree.difference import first_difference
 
@@ -36,12 +38,10 @@ _FEW = 4
 class Tracing(NamedTuple):
     """What a function is traced for: all that its program depends on."""
 
-    in_tree: Any
-    types: tuple[Any, ...]
-    #: short texts of the static arguments: the values themselves would be kept alive
+    #: without the static arguments, which it would keep alive
+    key: ProgramKey
+    #: short texts of these
     statics: dict[Any, str]
-    options: Any
-    axes: tuple[Any, ...]
     said: Said | None
     reason: str
     line: Line | None
@@ -83,7 +83,7 @@ def tracing(jitted: Any, now: Tracing, called: bool) -> Iterator[Any]:
     if logger.isEnabledFor(level):
         took = 1e3 * (time.perf_counter() - start)
         count = len(made[0].equations)
-        shown = show_types(now.types) or "no arguments"
+        shown = show_types(now.key.types) or "no arguments"
         logger.log(
             level, "Traced %s for %s: %d operations in %.1f ms", who, shown, count, took
         )
@@ -106,7 +106,7 @@ def _report(fun: Any, who: str, before: Sequence[Tracing], now: Tracing) -> None
         )
     elif options.current().no_recompile == "strict":
         raise RecompilationError(
-            f"{who} is compiled for the first time, for {show_types(now.types)}, "
+            f"{who} is compiled for the first time, for {show_types(now.key.types)}, "
             "inside no_recompile(strict=True). Call it before the block with arguments "
             "of these types, or leave strict out."
         )
@@ -126,25 +126,18 @@ def _act(words: str) -> None:
 
 def _reasons(fun: Any, before: Tracing, now: Tracing) -> list[str]:
     """What was different when the function was traced last."""
-    if before.in_tree != now.in_tree:
-        found = [_changed_tree(before.in_tree, now.in_tree)]
+    old, new = before.key, now.key
+    if old.in_tree != new.in_tree:
+        found = [_changed_tree(old.in_tree, new.in_tree)]
     else:
         found = [
-            f"{argument_path(now.in_tree, i)} was {_type(a, b)} and is now "
+            f"{argument_path(new.in_tree, i)} was {_type(a, b)} and is now "
             + _type(b, a)
-            for i, (a, b) in enumerate(zip(before.types, now.types, strict=True))
+            for i, (a, b) in enumerate(zip(old.types, new.types, strict=True))
             if a is not b
         ]
     found += _changed_statics(fun, before.statics, now.statics)
-    if before.options is not now.options:
-        found += [
-            f"the option {n} was {getattr(before.options, n)!r} and is now "
-            f"{getattr(now.options, n)!r}"
-            for n in options.names()
-            if getattr(before.options, n) != getattr(now.options, n)
-        ]
-    if before.axes != now.axes:
-        found.append(f"named axes were {dict(before.axes)} and are {dict(now.axes)}")
+    found += _changed_context(old.context, new.context)
     if before.said is not None and now.said is not None:
         said = difference(before.said, now.said)
         found += [said] if said else []
@@ -154,6 +147,25 @@ def _reasons(fun: Any, before: Tracing, now: Tracing) -> list[str]:
         "its programs were forgotten, or it closes over traced values, for which it is "
         "traced each time"
     ]
+
+
+def _changed_context(old: Context, new: Context) -> list[str]:
+    found = [
+        f"the option {n} was {getattr(old.options, n)!r} and is now "
+        f"{getattr(new.options, n)!r}"
+        for n in options.names()
+        if getattr(old.options, n) != getattr(new.options, n)
+    ]
+    if old.axes != new.axes:
+        found.append(f"named axes were {dict(old.axes)} and are {dict(new.axes)}")
+    elif old.tracked != new.tracked:
+        before, now = (sorted(map(str, c.tracked)) for c in (old, new))
+        found.append(
+            f"types said what varies over the mesh axes {before} and now do over {now}"
+        )
+    elif old.mesh is not new.mesh:
+        found.append(f"the mesh was {old.mesh} and is now {new.mesh}")
+    return found
 
 
 def _changed_tree(before: Any, now: Any) -> str:

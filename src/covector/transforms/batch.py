@@ -39,7 +39,7 @@ class BatchTrace(Trace):
         self.size = size
         self.axis = axis
         self.axes = parent.axes if axis is None else {**parent.axes, axis: size}
-        self.tracked = parent.tracked
+        self.tracked, self.mesh = parent.tracked, parent.mesh
         self.name = name
 
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
@@ -54,7 +54,9 @@ class BatchTrace(Trace):
             else:
                 values.append(a)
                 dims.append(None)
-        named = self.axis is not None and self.axis in op.axis_names
+        named = self.axis is not None and (
+            op.carries_functions or self.axis in op.axis_names
+        )
         current.trace = self.parent
         try:
             if not seen and not named:

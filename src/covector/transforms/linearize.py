@@ -44,8 +44,8 @@ class LinearTrace(Trace):
 
     def __init__(self, parent: Trace, tangents: Trace, name: str = "") -> None:
         self.parent = parent
+        self.axes, self.tracked, self.mesh = parent.axes, parent.tracked, parent.mesh
         self.tangents = tangents
-        self.axes, self.tracked = parent.axes, parent.tracked
         self.name = name
 
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
@@ -99,8 +99,8 @@ class SplitTrace(Trace):
 
     def __init__(self, parent: Trace, tangents: StagingTrace) -> None:
         self.parent = parent
+        self.axes, self.tracked, self.mesh = parent.axes, parent.tracked, parent.mesh
         self.tangents = tangents
-        self.axes, self.tracked = parent.axes, parent.tracked
         self.name = tangents.name
 
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
