@@ -12,6 +12,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import errors, lax
+from covector.lowering.compile import Compiled
 
 X = np.arange(4, dtype=np.float32)
 
@@ -440,3 +441,30 @@ def test_clearing_all_caches():
     f(1.0)
     cv.clear_caches()
     assert float(f(1.0)) == 2.0
+
+
+A = cnp.asarray(X)
+
+
+def test_a_failure_of_a_warm_call_is_raised_once(monkeypatch):
+    """The program is not run a second time, which would hide the first failure."""
+    runs = []
+
+    def failing(leaves):
+        runs.append(leaves)
+        raise RuntimeError("the device is on fire")
+
+    monkeypatch.setattr(Compiled, "bound", lambda *_: failing)
+    f = cv.jit(lambda x: x + 1)
+    assert f(A).tolist() == (A + 1).tolist()
+    with pytest.raises(RuntimeError, match="on fire"):
+        f(A)
+    assert len(runs) == 1
+
+
+def test_a_warm_call_moves_what_lies_on_another_device():
+    f = cv.jit(lambda x, y: x + y)
+    f(A, A)
+    with cv.default_device(cv.devices()[1]):
+        far = cv.jit(lambda x: x * 2)(A)  # uncommitted, so it may go anywhere
+    assert f(far, A).tolist() == f(A, far).tolist() == (3 * A).tolist()

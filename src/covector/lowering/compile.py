@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Sequence
 from itertools import repeat
-from typing import Any
+from typing import Any, NoReturn
 
 from covector import options
 from covector.core import dtypes
@@ -28,7 +28,7 @@ from covector.core.types import ArrayType, show_types
 from covector.errors import DeviceError
 from covector.lowering import hlo, module, tokens
 from covector.lowering.places import Place, Spread
-from covector.runtime import client, executable
+from covector.runtime import buffers, client, executable
 
 logger = logging.getLogger("covector.compile")
 
@@ -142,6 +142,10 @@ class Lowered:
             return self.module.text(debug_info)
 
 
+class ArgumentsElsewhere(Exception):
+    """A call was not started, since its arguments are not where they were before."""
+
+
 def _loop_options(lowered: hlo.Module) -> dict[str, Any]:
     """What to tell XLA of loops as one kernel, by what is in the program."""
     found: dict[str, Any] = {}
@@ -187,7 +191,9 @@ class Compiled:
     ) -> Any:
         """The quickest call: from leaves on this device to the tree of results.
 
-        It raises, in whatever words, where the leaves are anything else.
+        Raises:
+          ArgumentsElsewhere: a leaf is on another device, or given up twice. Nothing
+            has run then; every other failure is one of the program.
         """
         device, types, kept = self.device, self._types, self._kept
         launch, handlers = self.executable.launch, self.executable.handlers
@@ -198,15 +204,31 @@ class Compiled:
             args = captured + leaves if captured else leaves
             if kept is not None:
                 args = [args[i] for i in kept]
-            outs = launch(
-                [a._buffer if a._buffer is not None else a.buffer(device) for a in args]
-            ).consume_with_handlers(handlers)
+            given = [
+                a._buffer if a._buffer is not None else a.buffer(device) for a in args
+            ]
+            failed = None
+            try:
+                outs = launch(given).consume_with_handlers(handlers)
+            except executable.FAILURES as failure:
+                failed = failure
+            if failed is not None:
+                self._raise_in_words(failed, given)
             if donated:
                 for i in donated:
                     leaves[i].forget()
             return unflatten(map(ConcreteArray, types, no_host, outs, placements))
 
         return quick
+
+    def _raise_in_words(self, failure: Exception, given: Sequence[Any]) -> NoReturn:
+        """What a failed launch on these buffers means."""
+        for buffer in given:
+            buffers.check_alive(buffer)
+        elsewhere = [b for b in given if not self.executable.runs_where(b)]
+        if elsewhere or buffers.donated_twice(failure):
+            raise ArgumentsElsewhere
+        executable.raise_in_words(failure)
 
 
 class SpreadCompiled(Compiled):
@@ -257,12 +279,17 @@ class SpreadCompiled(Compiled):
             args = captured + leaves if captured else leaves
             if kept is not None:
                 args = [args[i] for i in kept]
-            outs = launch(
-                [
-                    a._buffer if a.placement is s else a.buffer_over(s)
-                    for a, s in zip(args, shardings)  # noqa: B905  checked when bound
-                ]
-            ).consume_with_handlers(handlers)
+            given = [
+                a._buffer if a.placement is s else a.buffer_over(s)
+                for a, s in zip(args, shardings)  # noqa: B905  checked when bound
+            ]
+            failed = None
+            try:
+                outs = launch(given).consume_with_handlers(handlers)
+            except executable.FAILURES as failure:
+                failed = failure
+            if failed is not None:
+                self._raise_in_words(failed, given)
             for i in donated:
                 leaves[i].forget()
             return unflatten(map(ConcreteArray, types, no_host, outs, results))

@@ -164,13 +164,18 @@ def check_alive(buffer: Buffer) -> None:
         )
 
 
+def donated_twice(error: Exception) -> bool:
+    """Whether one call got a buffer as a donated argument and as another one."""
+    return "donated in the same call" in str(error)
+
+
 def report(error: JaxlibError) -> NoReturn:
     """Raise what an error of the runtime means to a user."""
     words = str(error)
     raised = host_calls.raised(words)
     if raised is not None:
         raise raised
-    if "donated in the same call" in words:
+    if donated_twice(error):
         raise DeletedArrayError(
             "Array has been deleted or donated: one call got the same array as a "
             "donated argument and as another argument. Pass a copy, or do not donate."

@@ -12,7 +12,7 @@ on its parts of the arguments. Shardy divides it, as attributes of the module sa
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from jaxlib import xla_client as xc
@@ -36,6 +36,9 @@ Outputs: TypeAlias = Sequence[tuple[tuple[int, ...], Any]]
 Options: TypeAlias = Mapping[str, object]
 #: a device, or the devices of the partitions in order
 Where: TypeAlias = client.Device | tuple[client.Device, ...]
+
+#: what ``launch`` raises
+FAILURES = (JaxlibError, HostCallFailed)
 
 # jaxlib 0.11 dropped the last argument, which skips the checks of a result.
 _HANDLER_FLAGS = (True,) if xc._version >= 480 else (True, True)
@@ -101,6 +104,10 @@ class Executable:
         self.launch = launch or loaded.execute_sharded
         self.execute = _prepared_call(self.launch, self.handlers)
 
+    def runs_where(self, buffer: Buffer) -> bool:
+        """Whether a buffer is on the devices of this executable."""
+        return parts.devices_of(buffer) == self.devices
+
     def _layouts(self) -> list[xc.GSPMDSharding]:
         if len(self.devices) == 1:
             return [placement(self.devices[0])[0]] * len(self.outputs)
@@ -154,15 +161,20 @@ def _prepared_call(
     def execute(buffers: Sequence[Buffer]) -> list[Buffer]:
         try:
             return launch(buffers).consume_with_handlers(handlers)
-        except JaxlibError as error:
-            for buffer in buffers:
-                check_alive(buffer)
-            report(error)
-        except HostCallFailed as failure:
-            raised = failure.error
-        raise raised
+        except FAILURES as error:
+            failure = error
+        for buffer in buffers:
+            check_alive(buffer)
+        raise_in_words(failure)
 
     return execute
+
+
+def raise_in_words(failure: Exception) -> NoReturn:
+    """Raise what the failure of a launch, one of ``FAILURES``, means to a user."""
+    if isinstance(failure, HostCallFailed):
+        raise failure.error
+    report(failure)
 
 
 def compile_module(
