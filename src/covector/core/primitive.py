@@ -80,6 +80,9 @@ class Primitive(metaclass=Interned):
     effects: Effects = NONE
     #: names of the mesh or vmap axes that this operation communicates over
     axis_names: tuple[Any, ...] = ()
+    #: whether it carries functions that are traced only when they are asked for (rules
+    #: of users), which may communicate over any axis that is named then
+    carries_functions = False
     #: the mesh whose devices it has to run on
     mesh: Any = None
     #: elements (operands and results together) up to which NumPy beats a compiled call
@@ -252,16 +255,6 @@ class Primitive(metaclass=Interned):
             f"{self.name} has no `{rule}` rule, which {wanted} needs; its operands are "
             f"{shown}. Give the class {type(self).__name__} that method."
         )
-
-
-class AnyAxis:
-    """Among the ``axis_names`` of what carries functions: it may be any axis."""
-
-    def __eq__(self, name: object) -> bool:
-        return True
-
-    def __hash__(self) -> int:
-        return id(self)
 
 
 class Plan:

@@ -27,7 +27,7 @@ from covector.ops.comparison import eq, ge, le
 from covector.ops.reductions import ReduceOr
 from covector.programs.bodies import of_each_member, with_zeros
 from covector.programs.call import call, named_axes
-from covector.programs.divergence import varied
+from covector.programs.divergence import refuse_communication, varied
 from covector.programs.eager import runs_on_host
 from covector.programs.one_by_one import one_by_one
 from covector.programs.stand_ins import (
@@ -82,6 +82,7 @@ class Cond(Primitive):
         return [_common(column) for column in columns]
 
     def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        refuse_communication("cond", "the predicate", self.branches, types[0].varying)
         return of_programs([types[0], *self.branches[0].in_types])
 
     def chosen(self, index: ConcreteArray) -> Jaxpr:

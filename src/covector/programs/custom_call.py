@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 from covector.core.flat import arrays
 from covector.core.jaxpr import Jaxpr
 from covector.core.masks import scatter
-from covector.core.primitive import AnyAxis, Primitive, operation
+from covector.core.primitive import Primitive, operation
 from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying, of_programs
 from covector.lowering.tokens import with_token
 from covector.ops.broadcasting import zeros
-from covector.programs.call import call
+from covector.programs.call import call, named_axes
 from covector.programs.closures import Closed
 from covector.programs.linear_call import (
     LinearCall,
@@ -61,7 +61,7 @@ class CustomCall(Primitive):
     interned = False
     multiple_results = True
     name = "custom_derivatives_call"
-    axis_names = (AnyAxis(),)
+    carries_functions = True
 
     fun: Callable[..., Sequence[Any]] | Jaxpr
     jvp: ForwardRule | None
@@ -84,6 +84,10 @@ class CustomCall(Primitive):
         if isinstance(self.fun, Jaxpr):
             return of_programs(self.fun.in_types)
         return of_programs(types)
+
+    @property
+    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
+        return self.fun.memo(named_axes) if isinstance(self.fun, Jaxpr) else ()
 
     def evaluate(self, *args: Any) -> Sequence[Any]:
         return self.fun(*args)

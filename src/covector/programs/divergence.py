@@ -26,7 +26,12 @@ def varied(jaxpr: Jaxpr, axes: Axes) -> Jaxpr:
 def refuse_communication(
     who: str, what: str, programs: Sequence[Jaxpr], axes: Axes
 ) -> None:
-    """Raise where a program that not all devices run communicates between them."""
+    """Raise where a program that not all devices run communicates between them.
+
+    It is asked when a branch or a loop is made from functions, for good words, and once
+    more by each such operation (``vary``): the rules of users may communicate too, and
+    come to light only in derivatives.
+    """
     for program in programs:
         for equation in program.equations:
             shared = axes.intersection(equation.op.axis_names)

@@ -9,13 +9,15 @@ from typing import Any
 
 from covector import tree
 from covector.core.flat import FlatFunction, arrays, describe, who_of
-from covector.core.primitive import AnyAxis, Primitive, operation
+from covector.core.jaxpr import Jaxpr, run
+from covector.core.primitive import Primitive, operation
 from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import NotDifferentiable, TreeMismatch
 from covector.ops.broadcasting import zeros
+from covector.programs.call import named_axes
 from covector.programs.closures import Closed, call_closed
 from covector.programs.over_batch import Batch, Packed
 from covector.programs.rules import checked
@@ -37,9 +39,9 @@ class LinearCall(Primitive):
 
     interned = False
     multiple_results = True
-    axis_names = (AnyAxis(),)
+    carries_functions = True
 
-    push: Push | None
+    push: Push | Jaxpr | None
     pull: Pull
     residual_count: int
     out_types: tuple[ArrayType, ...]
@@ -52,17 +54,39 @@ class LinearCall(Primitive):
         return self.out_types
 
     def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        if isinstance(self.push, Jaxpr):
+            return of_programs(self.push.in_types)
         return of_programs(types)
+
+    @property
+    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
+        return self.push.memo(named_axes) if isinstance(self.push, Jaxpr) else ()
 
     def evaluate(self, *args: Any) -> Sequence[Any]:
         if self.push is None:
             raise no_forward_rule(self.who)
+        if isinstance(self.push, Jaxpr):
+            return run(self.push, args)
         return self.push(args[: self.residual_count], args[self.residual_count :])
 
+    def stage(self, trace: Any, args: Sequence[Any]) -> Sequence[Any] | None:
+        """With ``push`` as a program where axes are named, since it may communicate.
+
+        Elsewhere a rule of the user is not run that nobody may ask for.
+        """
+        if self.push is None or isinstance(self.push, Jaxpr) or not trace.axes:
+            return None
+        args = arrays(args, self.who)
+        staged = stage(self.evaluate, [a.type for a in args], self.who)
+        op = self.closed(Closed(staged.captured, self.who)).replace(push=staged.jaxpr)
+        return trace.process(op, [*staged.captured, *args])
+
     def lower(self, ctx: Any, *operands: Any) -> Any:
-        staged = stage(self.evaluate, ctx.in_types, self.name)
-        held = [ctx.constant(x.host(), x.type) for x in staged.captured]
-        return ctx.inline(staged.jaxpr, [*held, *operands])
+        push, held = self.push, []
+        if not isinstance(push, Jaxpr):
+            push, captured = stage(self.evaluate, ctx.in_types, self.name)
+            held = [ctx.constant(x.host(), x.type) for x in captured]
+        return ctx.inline(push, [*held, *operands])
 
     def differentiate(
         self, parent: Any, tangent_trace: Any, primals: Any, tangents: Any
@@ -90,6 +114,7 @@ class LinearCall(Primitive):
         """This operation on what its functions close over, and then its operands."""
         m, push, pull = len(over.held), self.push, self.pull
         assert push is not None, "rules are closed before they leave a linear map"
+        assert not isinstance(push, Jaxpr), "a jaxpr is closed"
 
         def push_on_all(res: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
             return over.run(lambda: push(res[m:], tangents), res[:m])

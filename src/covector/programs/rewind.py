@@ -29,6 +29,7 @@ from covector.lowering.evaluate import evaluate_compiled
 from covector.ops.broadcasting import batched, zeros
 from covector.ops.comparison import lt
 from covector.programs.call import named_axes
+from covector.programs.divergence import refuse_communication
 from covector.programs.members import ALONE, Members, keep, only_going
 from covector.programs.scan_bodies import (
     jvp_body,
@@ -144,6 +145,8 @@ class Rewind(Primitive):
         return [t.strong() for t in self.pull.out_types]
 
     def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        both = [self.advance, self.pull]
+        refuse_communication("while_loop", "its test", both, types[0].varying)
         start, count = self.num_consts, len(self.pull.outputs)
         state = self.pull.in_types[start : start + count]
         return of_programs([types[0], *self.advance.in_types, *state])

@@ -31,6 +31,7 @@ from covector.lowering.tokens import TOKEN, with_token
 from covector.ops.broadcasting import batched, zeros
 from covector.programs.bodies import converted
 from covector.programs.call import call, named_axes
+from covector.programs.divergence import refuse_communication
 from covector.programs.eager import Budget, placed
 from covector.programs.effects import silent
 from covector.programs.members import ALONE, Members
@@ -110,8 +111,10 @@ class While(Primitive):
         return body.out_types
 
     def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
-        test_consts = self.cond_jaxpr.in_types[: self.cond_nconsts]
-        return of_programs([*test_consts, *self.body_jaxpr.in_types])
+        test, body = self.cond_jaxpr, self.body_jaxpr
+        varying = test.out_types[0].varying
+        refuse_communication("while_loop", "the test", [test, body], varying)
+        return of_programs([*test.in_types[: self.cond_nconsts], *body.in_types])
 
     # -- values ------------------------------------------------------------------------
 
