@@ -10,6 +10,7 @@ from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.staging import StagingTrace, stage
 from covector.core.types import ArrayType
 from covector.errors import MalformedProgram
+from covector.lowering.evaluate import base
 from covector.ops.arithmetic import add
 from covector.ops.transcendental import sin
 from covector.programs.call import call
@@ -106,7 +107,7 @@ def test_a_nested_program_is_malformed():
 
 def test_staging_checks_what_it_wrote_when_asked_to(monkeypatch):
     def finish_broken():
-        trace = StagingTrace(None, "broken")
+        trace = StagingTrace(base, "broken")
         x = trace.input(F32)
         trace.equations.append(equation(sin, (Var(F32),), (Var(F32),)))
         return trace.finish([x], [x])
