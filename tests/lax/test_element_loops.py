@@ -136,7 +136,9 @@ WORDS = {
         "a tuple of 2",
     ),
     "batch size": Case(
-        lambda: lax_map(lambda x: x, X, batch_size=0), ValueError, "must be at least 1"
+        lambda: lax_map(lambda x: x, X, batch_size=-1),
+        ValueError,
+        "must not be negative",
     ),
     "batch size is no integer": Case(
         lambda: lax_map(lambda x: x, X, batch_size=1.5),

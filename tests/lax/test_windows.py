@@ -177,6 +177,11 @@ def test_margins_do_not_make_a_finite_derivative_infinite():
     assert np.isfinite(covector.grad(loss)(np.arange(4, dtype="f"))).all()
 
 
+def test_same_pads_as_for_an_operand_without_gaps():
+    out = lax.reduce_window(np.zeros((4, 6)), 0.0, add, (2, 1), (2, 1), "SAME", (2, 3))
+    assert out.shape == (3, 16)
+
+
 def test_several_operands_are_reduced_together():
     values = {"a": X, "b": -X}
     out = lax.reduce_window(

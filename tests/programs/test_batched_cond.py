@@ -258,3 +258,22 @@ def test_the_option_can_be_set_for_the_process():
             cv.vmap(sine_or_cosine)(P, X)
     finally:
         cv.config.update("warn_batched_cond", False)
+
+
+def test_what_all_branches_forward_is_no_batch():
+    def choose(p, x):
+        return lax.cond(p > 0, lambda x: (x + p, x), lambda x: (x - p, x), x)
+
+    over = cv.vmap(choose, in_axes=(0, None), out_axes=(0, None))
+    chosen, same = over(np.arange(-1, 2, dtype="f"), 3.0)
+    assert (chosen.tolist(), float(same)) == ([4, 3, 4], 3)
+
+    def switch(i, x):
+        branches = [lambda x, y: (x, y, x), lambda x, y: (x, x, y)]
+        return lax.switch(i, branches, x, 2 * x)
+
+    same, *others = cv.vmap(switch, in_axes=(0, None), out_axes=(None, 0, 0))(
+        np.arange(2), 3.0
+    )
+    assert float(same) == 3
+    assert [o.tolist() for o in others] == [[6, 3], [3, 6]]

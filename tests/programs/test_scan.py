@@ -345,6 +345,14 @@ def test_residuals_that_stay_the_same_are_not_stacked():
 # -- a jitted loop is one loop ---------------------------------------------------------
 
 
+def test_zero_stands_for_loops_that_are_not_unrolled_or_batched():
+    xs = np.arange(3, dtype="f")
+    carry, ys = scan(lambda c, x: (c + x, c), 0.0, xs, unroll=0)
+    assert (float(carry), ys.tolist()) == (3, [0, 0, 1])
+    assert int(fori_loop(0, 3, lambda i, v: v + i, 0, unroll=0)) == 3
+    assert lax.map(lambda x: 2 * x, xs, batch_size=0).tolist() == [0, 2, 4]
+
+
 def test_the_body_is_traced_once():
     calls = []
 
@@ -491,9 +499,9 @@ WORDS = {
         lambda: fori_loop(0, 3, None, 0), TypeError, "body_fun must be a function"
     ),
     "fori unroll": Case(
-        lambda: fori_loop(0, 3, lambda i, v: v, 0, unroll=0),
+        lambda: fori_loop(0, 3, lambda i, v: v, 0, unroll=-1),
         ValueError,
-        "fori_loop of .*unroll must be at least 1, but is 0",
+        "fori_loop of .*unroll must not be negative, but is -1",
     ),
     "map to strings": Case(
         lambda: lax.map(lambda x: {"a": x, "b": "no"}, XS),
@@ -509,14 +517,14 @@ WORDS = {
         lambda: lax.map(None, XS), TypeError, "f must be a function, but got None"
     ),
     "batch size": Case(
-        lambda: lax.map(lambda x: x, XS, batch_size=0),
+        lambda: lax.map(lambda x: x, XS, batch_size=-1),
         ValueError,
-        "batch_size must be at least 1, but is 0",
+        "batch_size must not be negative, but is -1",
     ),
     "unroll": Case(
-        lambda: scan(lambda c, x: (c, x), 0, XS, unroll=0),
+        lambda: scan(lambda c, x: (c, x), 0, XS, unroll=-1),
         ValueError,
-        "unroll must be at least 1, but is 0",
+        "unroll must not be negative, but is -1",
     ),
     "no array": Case(
         lambda: scan(lambda c, x: (c, "y"), 0, XS),

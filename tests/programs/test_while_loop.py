@@ -224,6 +224,32 @@ def test_a_batch_that_all_members_leave_together_is_one_loop():
     assert values.tolist() == [1, 16]
 
 
+def test_what_every_step_hands_on_is_no_batch():
+    def power(x, n):
+        step = lambda c: (c[0], c[1] * c[0], c[2] + 1)  # noqa: E731
+        return while_loop(lambda c: c[2] < n, step, (x, x, 0))
+
+    over = vmap(power, in_axes=(None, 0), out_axes=(None, 0, 0))
+    same, powers, steps = over(2.0, np.arange(3))
+    assert (float(same), powers.tolist(), steps.tolist()) == (2, [2, 4, 8], [0, 1, 2])
+
+    def total(x):
+        return over(x, np.arange(3))[1].sum()
+
+    assert float(cv.grad(total)(2.0)) == float(cv.jit(cv.grad(total))(2.0)) == 17
+    assert float(cv.grad(cv.grad(total))(2.0)) == 14
+
+
+def test_floats_that_are_whole_numbers_bound_a_loop():
+    def power(x):
+        return fori_loop(1.0, 3.0, lambda i, c: c * x + i, 1.0)
+
+    value, slope = cv.value_and_grad(power)(2.0)
+    assert (float(value), float(slope)) == (8, 5)
+    traced = cv.jit(lambda n: fori_loop(1.0, n, lambda i, c: c + i, 0.0))
+    assert float(traced(3.5)) == 6
+
+
 def test_an_empty_batch_takes_no_steps():
     f = vmap(lambda x: while_loop(lambda v: v < 50.0, lambda v: v * 2.0, x))
     assert f(np.ones((0,), np.float32)).shape == (0,)
@@ -361,9 +387,9 @@ WORDS = {
         "the initial carry is a dict",
     ),
     "bound is a float": Case(
-        lambda: fori_loop(0, 3.0, lambda i, c: c, 0),
+        lambda: fori_loop(0, 3.5, lambda i, c: c, 0),
         TypeError,
-        r"upper must be a scalar integer, but got f32\[\]",
+        r"upper must be a whole number, but is 3.5. Convert it with int",
     ),
     "bound is an array": Case(
         lambda: fori_loop(np.arange(3), 3, lambda i, c: c, 0),

@@ -177,7 +177,8 @@ def scan(
         Python 0 that becomes a float), it is widened.
       xs: a tree of arrays ``[length, ...]``; None where only ``length`` counts.
       reverse: begin with the last element; outputs stay beside their elements.
-      unroll: steps to write out in each turn of the loop; True for all of them.
+      unroll: steps to write out in each turn of the loop; True for all of them, 0 for
+        one.
       _split_transpose: without effect. The cotangent of a large weight is computed
         after the loop, in one product, in any case.
 
@@ -281,14 +282,14 @@ def fori_loop(
     ``while_loop``, which keeps a fixed number of carries and computes the others again.
 
     Args:
-      lower, upper: scalar integers.
+      lower, upper: scalar integers, or floats that are whole numbers if they are known.
       body_fun: gives the next value, with the structure and the shapes of this one.
       init_val: the first value; it is widened where its dtype is too narrow.
       unroll: steps to write out in each turn of the loop; only for a ``scan``.
       checkpoints: carries that are kept in reverse mode, as in ``while_loop``.
 
     Raises:
-      TypeMismatch: a bound is not a scalar integer, the value comes back in another
+      TypeMismatch: a bound is not a scalar number, the value comes back in another
         shape or an incompatible dtype, or ``checkpoints`` is not a positive integer.
       TreeMismatch: the value comes back with another structure.
 

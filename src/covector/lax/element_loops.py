@@ -25,7 +25,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 
     Args:
       xs: a tree of arrays ``[n, ...]``.
-      batch_size: that many elements at once, by ``vmap``.
+      batch_size: that many elements at once, by ``vmap``; None or 0 for one.
 
     Raises:
       TypeMismatch: ``xs`` have different lengths, or none.
@@ -38,11 +38,9 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     check_functions(who, {"f": f})
     loop = Loop(who, name_of(f))
     length = leading_length(xs, None, who, "an array in xs")
-    if batch_size is None or not length:
+    size = min(natural(batch_size or 0, "batch_size", who), length)
+    if not size:
         return _each(loop, f, xs, length)
-    size = min(natural(batch_size, "batch_size", who), length)
-    if size < 1:
-        raise TypeMismatch(f"{who}: batch_size must be at least 1, but is 0.")
     xs = tree.map(as_array, xs)
     whole = length - length % size
     batches = tree.map(lambda x: _regrouped(_along(x, 0, 0, whole), size), xs)

@@ -6,6 +6,7 @@ from typing import Any
 
 from covector import tree
 from covector.core import dtypes
+from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.trace import Tracer
@@ -76,9 +77,7 @@ def unrolled(unroll: int | bool, steps: int, who: str) -> int:
     """How many of the steps are written out in each turn of a loop."""
     if isinstance(unroll, bool):
         return max(steps, 1) if unroll else 1
-    if natural(unroll, "unroll", who) < 1:
-        raise TypeMismatch(f"{who}: unroll must be at least 1, but is {unroll}.")
-    return int(unroll)
+    return max(natural(unroll, "unroll", who), 1)
 
 
 def kept_carries(checkpoints: int | None, who: str) -> int:
@@ -94,12 +93,28 @@ def kept_carries(checkpoints: int | None, who: str) -> int:
 
 
 def bounds(who: str, lower: Any, upper: Any) -> Sequence[Any]:
-    """The bounds of a loop as scalars of one integer type."""
+    """The bounds of a loop as scalars of one type: integers, unless they are floats
+    that are not known.
+    """
+    found = []
     for name, bound in (("lower", lower), ("upper", upper)):
-        type_ = as_array(bound, f"{who}: {name}").type
-        if type_.shape or not dtypes.is_integer(type_.dtype):
+        x = as_array(bound, f"{who}: {name}")
+        real = dtypes.is_real(x.type.dtype)
+        if x.type.shape or not real:
             raise TypeMismatch(
-                f"{who}: {name} must be a scalar integer, but got {type_}. Convert it "
+                f"{who}: {name} must be a scalar integer, but got {x.type}. Convert it "
                 "with .astype(int)."
             )
-    return promote_dtypes(who, lower, upper)
+        known = type(x) is ConcreteArray and dtypes.is_floating(x.type.dtype)
+        found.append(_whole(x, name, who) if known else bound)
+    return promote_dtypes(who, *found)
+
+
+def _whole(x: ConcreteArray, name: str, who: str) -> int:
+    value = float(x.item())
+    if not value.is_integer():
+        raise TypeMismatch(
+            f"{who}: {name} must be a whole number, but is {value}. Convert it with "
+            "int, or use covector.lax.while_loop."
+        )
+    return int(value)

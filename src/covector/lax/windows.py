@@ -37,6 +37,7 @@ def reduce_window(
         one; it must be associative.
       window_dimensions, window_strides: a length and a step for each axis.
       padding: ``"VALID"``, ``"SAME"``, ``"SAME_LOWER"``, or (low, high) for each axis.
+        "SAME" is what it is for the operand without gaps.
       base_dilation: element k of an axis counts as element k · base_dilation.
       window_dilation: a window meets every so manyth position.
 
@@ -130,9 +131,8 @@ def _fields(
         if len(ranks) > 1:
             pads: Any = ()  # the operation says which of its parameters are too few
         else:
-            lengths = [dilated(n, b) for n, b in zip(shape, base, strict=True)]
             spans = [dilated(k, g) for k, g in zip(sizes, gaps, strict=True)]
-            pads = padtype_to_pads(lengths, spans, strides, padding)
+            pads = padtype_to_pads(shape, spans, strides, padding)
     else:
         pads = padding
     return [

@@ -91,6 +91,20 @@ def dependent(
     return found
 
 
+def forwarded(programs: Sequence[Jaxpr], outputs: range) -> list[int | None]:
+    """For each of these outputs, the input that all programs give there as it is."""
+    found = []
+    for k in outputs:
+        first, *others = [p.outputs[k] for p in programs]
+        inputs = programs[0].inputs
+        i = inputs.index(first) if first in inputs else None
+        same = i is not None and all(
+            [p.inputs[i] is o for p, o in zip(programs[1:], others, strict=True)]
+        )
+        found.append(i if same else None)
+    return found
+
+
 def jvp_jaxpr(
     jaxpr: Jaxpr,
     active: tuple[bool, ...],

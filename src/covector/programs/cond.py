@@ -7,6 +7,7 @@ their own), zeros fill the gaps, so that they stay alike from outside.
 
 import warnings
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from covector import options
@@ -14,7 +15,7 @@ from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr, Var, run
-from covector.core.masks import drop, scatter
+from covector.core.masks import drop, merge, scatter, select
 from covector.core.primitive import Linear, Primitive, operation
 from covector.core.source import Line
 from covector.core.types import STILL, ArrayType, show_types
@@ -25,7 +26,7 @@ from covector.ops.bitwise import not_
 from covector.ops.broadcasting import batched
 from covector.ops.comparison import eq, ge, le
 from covector.ops.reductions import ReduceOr
-from covector.programs.bodies import of_each_member, with_zeros
+from covector.programs.bodies import forwarded, of_each_member, with_zeros
 from covector.programs.call import call, named_axes
 from covector.programs.divergence import refuse_communication, varied
 from covector.programs.eager import runs_on_host
@@ -133,6 +134,8 @@ class Cond(Primitive):
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         index, *operands = args
         dim, rest = dims[0], tuple(dims[1:])
+        if dim is not None and any([i is not None for i in self.forwarded]):
+            return self._batch_others(axis, size, args, dims)
         if dim is not None and not self.pure:
             return one_by_one(self, axis, size, args, dims)
         if dim is not None:
@@ -165,6 +168,20 @@ class Cond(Primitive):
         )
         return [of_each_member(index, column) for column in columns], [0] * len(force)
 
+    @cached_property
+    def forwarded(self) -> list[int | None]:
+        """For each result, the operand behind the index that it is in any case."""
+        return forwarded(self.branches, range(len(self.branches[0].outputs)))
+
+    def _batch_others(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+        """Whatever a member chooses, results that are forwarded are the operands."""
+        chosen = tuple([i is None for i in self.forwarded])
+        others = make_cond([b.memo(_giving, chosen) for b in self.branches], self.line)
+        outs, out_dims = others.batch_named(axis, size, args, dims)
+        operands = [None if i is None else args[1 + i] for i in self.forwarded]
+        their_dims = [None if i is None else dims[1 + i] for i in self.forwarded]
+        return merge(outs, chosen, operands), merge(out_dims, chosen, their_dims)
+
     @property
     def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
         names = [n for branch in self.branches for n in branch.memo(named_axes)]
@@ -192,6 +209,12 @@ def _make_cond(first: Jaxpr, rest: tuple[Jaxpr, ...], line: Line | None) -> Cond
     made = Cond((first, *rest))
     object.__setattr__(made, "line", line)
     return made
+
+
+def _giving(branch: Jaxpr, marked: tuple[bool, ...]) -> Jaxpr:
+    """The branch with the marked ones of its results only."""
+    outputs = select(branch.outputs, marked)
+    return Jaxpr(branch.inputs, branch.equations, outputs, branch.name)
 
 
 def _is_known(index: Any) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 from covector.core import dtypes
 from covector.core.effects import Effect
 from covector.core.jaxpr import Jaxpr, Var, run
-from covector.core.masks import scatter
+from covector.core.masks import merge, scatter
 from covector.core.primitive import Linear, Primitive, operation
 from covector.core.staging import stage
 from covector.core.trace import Trace, current
@@ -39,6 +39,11 @@ from covector.programs.one_by_one import one_by_one
 from covector.programs.rewind import link_loops, rewind_loop
 from covector.programs.scan_bodies import jvp_body, least_carry, tangents_of
 from covector.programs.stand_ins import communicates
+from covector.programs.steady_carry import (
+    loop_over_the_rest,
+    rearranged,
+    steady_carry,
+)
 from covector.programs.while_bodies import (
     counting_body,
     counting_test,
@@ -273,8 +278,17 @@ class While(Primitive):
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         """A carry is batched if it starts so or is made so by another.
 
-        Where members of the batch take different numbers of steps, all of it is.
+        Where members of the batch take different numbers of steps, all of it is but
+        what each step hands on as it is.
         """
+        steady = self.body_jaxpr.memo(steady_carry, self.body_nconsts)
+        if any(steady):
+            rest = self.body_jaxpr.memo(loop_over_the_rest, self)
+            given = [rearranged(self, steady, x) for x in (args, dims)]
+            outs = rest.batch_named(axis, size, *given)
+            moving = [not s for s in steady]
+            kept = [self.split(x)[2] for x in (args, dims)]
+            return [merge(o, moving, k) for o, k in zip(outs, kept, strict=True)]
         test_consts, consts, carry = self.split(args)
         test_dims, const_dims, carry_dims = self.split(dims)
         forced = self.members.forced(False, len(args) - self.cond_nconsts, 0)
