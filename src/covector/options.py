@@ -55,6 +55,14 @@ class Options:
         return _changed(self, dict.fromkeys(WATCHING, False))
 
     @cached_property
+    def promotes(self) -> bool:
+        """Whether operands meet by NumPy's rules, without refusal or warning."""
+        return (
+            self.numpy_dtype_promotion == "standard"
+            and self.numpy_rank_promotion == "allow"
+        )
+
+    @cached_property
     def checks_values(self) -> bool:
         """Whether results are searched for NaN or infinity."""
         return self.debug_nans or self.debug_infs

@@ -13,7 +13,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.lax.contraction import dot_general
-from covector.numpy.promote import promote_dtypes
+from covector.numpy.promote import broadcast, promote_dtypes
 from covector.ops.broadcasting import BroadcastInDim
 from covector.ops.casting import convert
 from covector.ops.contraction import DotDimensionNumbers, DotGeneral, Side
@@ -171,8 +171,13 @@ def _inside(sizes: Array, outer: Ints, lhs: Array, axis: int) -> Array:
             f"sizes of shape {shape[-1:]} or {shape}, but got {sizes.type}."
         )
     ends = cnp.cumsum(sizes, -1)
-    places = cnp.arange(lhs.type.shape[axis])
-    return (places >= (ends - sizes)[..., None]) & (places < ends[..., None])
+    places, first, end = broadcast(
+        "ragged_dot_general",
+        cnp.arange(lhs.type.shape[axis], dtype=ends.type.dtype),
+        (ends - sizes)[..., None],
+        ends[..., None],
+    )
+    return (places >= first) & (places < end)
 
 
 def _from_group(inside: Array, offset: Any, count: int) -> Array:

@@ -37,7 +37,7 @@ def select_n(which: Any, *cases: Any) -> Array:
       TypeMismatch: the cases differ in type, or are not two for a bool.
 
     >>> from covector.numpy import array
-    >>> select_n(array([2, 0]), 1.0, 2.0, 3.0).tolist()
+    >>> select_n(array([2, 0], "int32"), 1.0, 2.0, 3.0).tolist()
     [3.0, 1.0]
     """
     which = as_array(which, "select_n")

@@ -12,12 +12,7 @@ import numpy as np
 import covector.numpy as cnp
 from covector import lax
 from covector.core.convert import as_array
-
-
-def _floating(x: Any, who: str) -> Any:
-    """``x`` as an array of floats."""
-    array = as_array(x, who)
-    return array * 1.0 if not cnp.issubdtype(array.dtype, np.inexact) else array
+from covector.numpy.promote import inexact
 
 
 def identity(x: Any) -> Any:
@@ -45,7 +40,7 @@ def relu6(x: Any) -> Any:
     >>> relu6(cnp.array([-1.0, 2.0, 8.0])).tolist()
     [0.0, 2.0, 6.0]
     """
-    x = _floating(x, "relu6")
+    x = inexact("relu6", x)
     return cnp.where(x >= 6, cnp.full_like(x, 6), relu(x))
 
 
@@ -55,7 +50,7 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
     >>> leaky_relu(cnp.array([-1.0, 2.0]), 0.5).tolist()
     [-0.5, 2.0]
     """
-    x = _floating(x, "leaky_relu")
+    x = inexact("leaky_relu", x)
     return cnp.where(x >= 0, x, negative_slope * x)
 
 
@@ -65,7 +60,7 @@ def sigmoid(x: Any) -> Any:
     >>> float(sigmoid(0.0))
     0.5
     """
-    return lax.logistic(_floating(x, "sigmoid"))
+    return lax.logistic(inexact("sigmoid", x))
 
 
 def tanh(x: Any, /) -> Any:
@@ -92,7 +87,7 @@ def log_sigmoid(x: Any) -> Any:
     >>> round(float(log_sigmoid(0.0)), 4)
     -0.6931
     """
-    return -softplus(-_floating(x, "log_sigmoid"))
+    return -softplus(-inexact("log_sigmoid", x))
 
 
 def silu(x: Any) -> Any:
@@ -101,7 +96,7 @@ def silu(x: Any) -> Any:
     >>> float(silu(0.0))
     0.0
     """
-    x = _floating(x, "silu")
+    x = inexact("silu", x)
     return x * sigmoid(x)
 
 
@@ -117,7 +112,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
     >>> round(float(gelu(1.0, approximate=False)), 4)
     0.8413
     """
-    x = _floating(x, "gelu")
+    x = inexact("gelu", x)
     if approximate:
         inner = np.sqrt(2 / np.pi).item() * (x + 0.044715 * (x * x * x))
         return x * (0.5 * (1.0 + cnp.tanh(inner)))
@@ -130,7 +125,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
     >>> elu(cnp.array([2.0, 0.0])).tolist()
     [2.0, 0.0]
     """
-    x = _floating(x, "elu")
+    x = inexact("elu", x)
     safe = cnp.where(x > 0, cnp.zeros_like(x), x)
     return cnp.where(x > 0, x, alpha * cnp.expm1(safe))
 
@@ -141,7 +136,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
     >>> celu(cnp.array([2.0, 0.0])).tolist()
     [2.0, 0.0]
     """
-    x = _floating(x, "celu")
+    x = inexact("celu", x)
     safe = cnp.where(x > 0, cnp.zeros_like(x), x)
     return cnp.where(x > 0, x, alpha * cnp.expm1(safe / alpha))
 
@@ -161,7 +156,7 @@ def soft_sign(x: Any) -> Any:
     >>> float(soft_sign(1.0))
     0.5
     """
-    x = _floating(x, "soft_sign")
+    x = inexact("soft_sign", x)
     return x / (cnp.abs(x) + 1)
 
 
@@ -182,7 +177,7 @@ def hard_sigmoid(x: Any) -> Any:
     >>> float(hard_sigmoid(0.0))
     0.5
     """
-    return relu6(_floating(x, "hard_sigmoid") + 3) / 6
+    return relu6(inexact("hard_sigmoid", x) + 3) / 6
 
 
 def hard_silu(x: Any) -> Any:
@@ -191,7 +186,7 @@ def hard_silu(x: Any) -> Any:
     >>> float(hard_silu(3.0))
     3.0
     """
-    x = _floating(x, "hard_silu")
+    x = inexact("hard_silu", x)
     return x * hard_sigmoid(x)
 
 
@@ -204,7 +199,7 @@ def mish(x: Any) -> Any:
     >>> float(mish(0.0))
     0.0
     """
-    x = _floating(x, "mish")
+    x = inexact("mish", x)
     return x * cnp.tanh(softplus(x))
 
 
@@ -214,7 +209,7 @@ def squareplus(x: Any, b: Any = 4) -> Any:
     >>> float(squareplus(0.0))
     1.0
     """
-    x = _floating(x, "squareplus")
+    x = inexact("squareplus", x)
     return (x + cnp.sqrt(x * x + b)) / 2
 
 
@@ -224,7 +219,7 @@ def sparse_plus(x: Any) -> Any:
     >>> sparse_plus(cnp.array([-2.0, 0.0, 2.0])).tolist()
     [0.0, 0.25, 2.0]
     """
-    x = _floating(x, "sparse_plus")
+    x = inexact("sparse_plus", x)
     between = (x + 1) * (x + 1) / 4
     above = cnp.where(x >= 1, x, between)
     return cnp.where(x <= -1, cnp.zeros_like(x), above)
@@ -236,7 +231,7 @@ def sparse_sigmoid(x: Any) -> Any:
     >>> float(sparse_sigmoid(0.0))
     0.5
     """
-    return 0.5 * cnp.clip(_floating(x, "sparse_sigmoid") + 1.0, 0.0, 2.0)
+    return 0.5 * cnp.clip(inexact("sparse_sigmoid", x) + 1.0, 0.0, 2.0)
 
 
 def log1mexp(x: Any) -> Any:
@@ -245,7 +240,7 @@ def log1mexp(x: Any) -> Any:
     >>> round(float(log1mexp(1.0)), 4)
     -0.4587
     """
-    x = _floating(x, "log1mexp")
+    x = inexact("log1mexp", x)
     near = x < np.log(2.0).item()
     small = cnp.where(near, x, cnp.ones_like(x))
     large = cnp.where(near, cnp.ones_like(x), x)
@@ -262,6 +257,6 @@ def glu(x: Any, axis: int = -1) -> Any:
     >>> glu(cnp.array([3.0, 0.0])).tolist()
     [1.5]
     """
-    x = _floating(x, "glu")
+    x = inexact("glu", x)
     first, second = cnp.split(x, 2, axis)
     return first * sigmoid(second)

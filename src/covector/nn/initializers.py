@@ -15,6 +15,7 @@ import covector.numpy as cnp
 from covector import options, random
 from covector.core import dtypes
 from covector.errors import TypeMismatch
+from covector.numpy.promote import standard_promotion
 
 Axes = int | Sequence[int]
 Mode = Literal["fan_in", "fan_out", "fan_avg", "fan_geo_avg"]
@@ -223,6 +224,7 @@ def _drawn(key: Any, shape: Any, kind: Any, variance: Any, distribution: str) ->
     )
 
 
+@standard_promotion
 def _complex_disc(
     key: Any, shape: Any, kind: Any, variance: Any, truncated: bool
 ) -> Any:

@@ -9,6 +9,7 @@ from covector import lax, options
 from covector.core import dtypes
 from covector.core.convert import as_array
 from covector.errors import TypeMismatch
+from covector.numpy.promote import inexact
 
 Axis = Any
 
@@ -28,7 +29,7 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     >>> softmax(cnp.zeros(4)).tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-    x = _floats(x, "softmax")
+    x = inexact("softmax", x)
     powers = cnp.exp(x - _largest(x, axis, where))
     if where is None:
         return powers / cnp.sum(powers, axis, keepdims=True)
@@ -46,7 +47,7 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     >>> round(float(log_softmax(cnp.zeros(4))[0]), 4)
     -1.3863
     """
-    x = _floats(x, "log_softmax")
+    x = inexact("log_softmax", x)
     shifted = x - _largest(x, axis, where)
     total = cnp.sum(cnp.exp(shifted), axis, where=where, keepdims=True)
     result = shifted - cnp.log(total)
@@ -71,7 +72,7 @@ def logsumexp(
     >>> round(float(logsumexp(cnp.zeros(4))), 4)
     1.3863
     """
-    a = _floats(a, "logsumexp")
+    a = inexact("logsumexp", a)
     if b is not None:
         b = as_array(b, "logsumexp")
         a = cnp.where(b != 0, a, -np.inf)
@@ -97,7 +98,7 @@ def logmeanexp(
     >>> float(logmeanexp(cnp.zeros(4)))
     0.0
     """
-    x = _floats(x, "logmeanexp")
+    x = inexact("logmeanexp", x)
     counted = (
         cnp.ones_like(x) if where is None else cnp.where(where, cnp.ones_like(x), 0)
     )
@@ -129,7 +130,7 @@ def standardize(
         raise TypeMismatch(
             f"standardize: algorithm is 'fast' or 'stable', but got {algorithm!r}."
         )
-    x = _floats(x, "standardize")
+    x = inexact("standardize", x)
     if mean is None:
         mean = cnp.mean(x, axis, keepdims=True, where=where)
     if variance is None and algorithm == "stable":
@@ -157,8 +158,3 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     shape[place] = num_classes
     wanted = dtype or dtypes.default_float(options.current().enable_x64)
     return (cnp.expand_dims(x, place) == classes.reshape(shape)).astype(wanted)
-
-
-def _floats(x: Any, who: str) -> Any:
-    x = as_array(x, who)
-    return x if dtypes.is_inexact(x.dtype) else x * 1.0

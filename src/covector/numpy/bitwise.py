@@ -8,7 +8,7 @@ from covector.core.convert import as_array, scalar
 from covector.core.dtypes import bool_
 from covector.errors import ArgumentError, DTypeError
 from covector.numpy.axes import canonical_axis
-from covector.numpy.promote import number, promote
+from covector.numpy.promote import broadcast, number, promote
 from covector.ops import bitwise
 from covector.ops.broadcasting import ReduceSum, move_axis
 from covector.ops.casting import convert
@@ -202,7 +202,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     bits = _lengthen(bits, -n % 8)
     bits = Reshape((*rest, (n + 7) // 8, 8))(bits)
     packed = ReduceSum((len(rest) + 1,))(
-        bitwise.shift_left(*promote("packbits", bits, _places(bitorder, "packbits")))
+        bitwise.shift_left(*broadcast("packbits", bits, _places(bitorder, "packbits")))
     )
     return move_axis(packed, len(rest), axis)
 
@@ -232,7 +232,7 @@ def unpackbits(
     *rest, n = x.type.shape
     x = Reshape((*rest, n, 1))(x)
     moved = bitwise.shift_right_logical(
-        *promote("unpackbits", x, _places(bitorder, "unpackbits"))
+        *broadcast("unpackbits", x, _places(bitorder, "unpackbits"))
     )
     bits = bitwise.and_(moved, scalar(1, dtypes.uint8, True))
     bits = Reshape((*rest, 8 * n))(bits)

@@ -20,6 +20,7 @@ from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.lowering.evaluate import base, quiet
+from covector.numpy.promote import standard_promotion
 from covector.programs.jit import jit
 
 #: elements of all operands together from which a program is compiled: above it, each
@@ -38,7 +39,8 @@ def fused(
     large.
     """
 
-    def decorate(fun: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(written: Callable[..., Any]) -> Callable[..., Any]:
+        fun = standard_promotion(written)
         plans: dict[tuple, _Plan] = {}
 
         @functools.wraps(fun)

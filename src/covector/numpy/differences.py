@@ -13,6 +13,7 @@ from covector.numpy.arithmetic import add, divide, multiply, subtract
 from covector.numpy.axes import canonical_axes, canonical_axis
 from covector.numpy.joining import concatenate
 from covector.numpy.promote import (
+    broadcast,
     broadcast_to,
     inexact,
     promote_dtypes,
@@ -112,6 +113,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     >>> print(cnp.trapezoid(cnp.array([0.0, 1.0, 4.0]), dx=0.5))
     1.5
     """
+    y = inexact("trapezoid", y)
     if x is None:
         values, widths = promote_dtypes_inexact("trapezoid", y, dx)
         k = canonical_axis("trapezoid", axis, values.type.ndim)
@@ -122,8 +124,9 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
             widths = _along_axis(diff(places), values.type.ndim, k)
         else:
             widths = diff(places, axis=axis)
-    middles = multiply(add(_part(values, k, 1), _part(values, k, 0, -1)), widths)
-    return multiply(ReduceSum((k,))(middles), 0.5)
+    sums = add(_part(values, k, 1), _part(values, k, 0, -1))
+    areas = multiply(*broadcast("trapezoid", sums, widths))
+    return multiply(ReduceSum((k,))(areas), 0.5)
 
 
 def _along_axis(x: Any, ndim: int, axis: int) -> Any:

@@ -209,7 +209,7 @@ def histogram(
             f"histogram of {values.type.size} elements needs a weight for each, but "
             f"got {each.type.size}."
         )
-    values, edges = promote_dtypes("histogram", values, edges)
+    values, edges = promote_dtypes("histogram", values, inexact("histogram", edges))
     return _counts(values, edges, each, density=bool(density)), edges
 
 
@@ -268,9 +268,8 @@ def histogramdd(
     edges, cells, inside = [], [], None
     for k, (given, bounds) in enumerate(zip(bins_of, ranges, strict=True)):
         column = index(points, (slice(None), k))
-        values, edge = promote_dtypes(
-            "histogramdd", column, histogram_bin_edges(column, given, bounds)
-        )
+        edge = inexact("histogramdd", histogram_bin_edges(column, given, bounds))
+        values, edge = promote_dtypes("histogramdd", column, edge)
         place, ok = _bin_of(values, edge)
         edges.append(edge)
         cells.append(place)

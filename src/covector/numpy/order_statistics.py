@@ -18,7 +18,7 @@ from covector.numpy.axes import canonical_axes, check_no_out, placed
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.cumulative import cumsum
 from covector.numpy.portable import portable
-from covector.numpy.promote import promote_dtypes_inexact
+from covector.numpy.promote import inexact
 from covector.numpy.reducing import kept_shape, working_dtype
 from covector.numpy.reshaping import reshape
 from covector.numpy.taking import take_along_axis
@@ -119,8 +119,8 @@ def percentile(
 def _fraction(a: Any, q: Any) -> Any:
     if isinstance(q, int | float):
         return q / 100
-    _, percents = promote_dtypes_inexact("percentile", a, q)
-    return percents / 100
+    percents = inexact("percentile", q)
+    return percents / scalar(100, percents.type.dtype)
 
 
 def nanquantile(
@@ -211,7 +211,7 @@ def _quantile(
         raise ArgumentError(
             f"{who}: method must be one of {METHODS}, but got {method!r}."
         )
-    x, fractions = promote_dtypes_inexact(who, a, q)
+    x, fractions = inexact(who, a), inexact(who, q)
     if dtypes.is_complex(x.type.dtype):
         raise DTypeError(f"{who} needs real numbers, but got {x.type}.")
     if fractions.type.ndim > 1:

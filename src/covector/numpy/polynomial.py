@@ -16,7 +16,12 @@ from covector.numpy.convolution import convolve
 from covector.numpy.creation import zeros
 from covector.numpy.joining import concatenate
 from covector.numpy.powers import power
-from covector.numpy.promote import inexact, promote_dtypes, promote_dtypes_inexact
+from covector.numpy.promote import (
+    inexact,
+    promote_dtypes,
+    promote_dtypes_inexact,
+    standard_promotion,
+)
 from covector.numpy.ranges import arange
 from covector.numpy.reshaping import broadcast_to
 
@@ -198,6 +203,7 @@ def _order(who: str, m: Any) -> int:
     return order
 
 
+@standard_promotion
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     """The matrix ``[n, N]`` of powers of a vector ``[n]``, the highest power first.
 
@@ -217,4 +223,4 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     if count < 0:
         raise ArgumentError(f"vander cannot have {count} columns.")
     powers = arange(count) if increasing else arange(count - 1, -1, -1)
-    return power(x[:, None], powers)
+    return power(x[:, None], powers[None])

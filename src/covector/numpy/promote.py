@@ -7,11 +7,17 @@ element type of what they meet, so ``x * 2`` stays one operation.
 An integer that this type does not have is an error where the result would have to hold
 it. Where it is only compared, the answer is that of mathematics: ``promote_compared``
 and ``promote_bounds``.
+
+The options ``numpy_dtype_promotion`` and ``numpy_rank_promotion`` are about operands
+that a user brings together: ``promote`` and its relatives, which public functions call
+with their arguments, obey them. What a function then makes of its arguments is the
+library's: its body is decorated with ``standard_promotion``, or its operands fit.
 """
 
+import functools
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -29,6 +35,24 @@ from covector.ops.casting import convert
 from covector.ops.transposing import Reshape
 
 _PYTHON = frozenset({bool, int, float, complex})
+
+
+def standard_promotion(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """``fun``, in which operands meet by NumPy's rules whatever the user's options.
+
+    For bodies whose operands are the library's; none that calls a user's function.
+    """
+
+    @functools.wraps(fun)
+    def run(*args: Any, **kw: Any) -> Any:
+        if options.current().promotes:
+            return fun(*args, **kw)
+        with options.override(
+            numpy_dtype_promotion="standard", numpy_rank_promotion="allow"
+        ):
+            return fun(*args, **kw)
+
+    return run
 
 
 def promote(who: str, *args: Any) -> Sequence[Any]:
@@ -233,6 +257,8 @@ def _one_shape(who: str, arrays: Sequence[Any]) -> Sequence[Any]:
             return arrays
     elif len({a.type.shape for a in arrays} - {()}) <= 1:
         return arrays
+    if not options.current().promotes:
+        _check_ranks(who, [a.type for a in arrays])
     return broadcast(who, *arrays)
 
 
@@ -255,10 +281,7 @@ def broadcast_shapes(who: str, types: Sequence[ArrayType]) -> Shape:
 
 def broadcast(who: str, *arrays: Any) -> list[Any]:
     """Arrays brought to one shape by NumPy's rule; scalars stay scalars."""
-    types = [a.type for a in arrays]
-    shape = broadcast_shapes(who, types)
-    if options.current().numpy_rank_promotion != "allow":
-        _check_ranks(who, types)
+    shape = broadcast_shapes(who, [a.type for a in arrays])
     return [a if a.type.shape == () else broadcast_to(a, shape) for a in arrays]
 
 
@@ -282,11 +305,12 @@ def _spreading(shape: Shape, wanted: Shape) -> tuple[Reshape | None, BroadcastIn
 
 
 def _check_ranks(who: str, types: Sequence[ArrayType]) -> None:
-    if len({t.ndim for t in types if t.ndim}) > 1:
+    chosen = options.current().numpy_rank_promotion
+    if chosen != "allow" and len({t.ndim for t in types if t.ndim}) > 1:
         message = (
             f"{who} would promote ranks: operands are {show_types(types)}, and the "
             "option numpy_rank_promotion does not allow it. Add the axes with x[None]."
         )
-        if options.current().numpy_rank_promotion == "raise":
+        if chosen == "raise":
             raise TypeMismatch(message)
         warnings.warn(message, stacklevel=3)

@@ -189,7 +189,8 @@ class ufunc:
             )
         who = f"{self.__name__}.outer"
         a, b = as_array(a, who), as_array(b, who)
-        return self(a.reshape((*a.shape, *[1] * b.ndim)), b)
+        ours, theirs = (*a.shape, *[1] * b.ndim), (*[1] * a.ndim, *b.shape)
+        return self(a.reshape(ours), b.reshape(theirs))
 
     def _prepare(self, who: str, a: Any, dtype: Any) -> Any:
         if (self.nin, self.nout) != (2, 1):

@@ -23,7 +23,7 @@ from covector.errors import ArgumentError, DTypeError, DTypeKindError, TypeMisma
 from covector.lax.control_flow import while_loop
 from covector.lowering.evaluate import base
 from covector.numpy.axes import canonical_shape
-from covector.numpy.promote import broadcast_to
+from covector.numpy.promote import broadcast_to, standard_promotion
 from covector.ops import random as operations
 from covector.ops.casting import convert
 from covector.ops.joining import Unstack
@@ -132,6 +132,7 @@ def sampler(draw: Callable[..., Any]) -> Callable[..., Any]:
     ``draw`` takes arrays by place, and by name ``shape`` and what else is hashable.
     """
     compiled: dict[tuple[str, ...], Any] = {}
+    draw = standard_promotion(draw)
 
     @functools.wraps(draw)
     def run(*operands: Any, shape: Shape, **static: Any) -> Any:

@@ -10,10 +10,12 @@ from typing import Any
 from covector import lax, tree
 from covector import numpy as cnp
 from covector.flatten_util import ravel_pytree
+from covector.numpy.promote import standard_promotion
 
 Operator = Callable[[Any], Any]
 
 
+@standard_promotion
 def inner(x: Any, y: Any) -> Any:
     """⟨x, y⟩, with x conjugated."""
     products = tree.map(cnp.vdot, x, y)
@@ -25,6 +27,7 @@ def norm(x: Any) -> Any:
     return cnp.sqrt(cnp.real(inner(x, x)))
 
 
+@standard_promotion
 def plus(x: Any, factor: Any, y: Any) -> Any:
     """The sum x + factor · y, in the dtypes of x."""
     return tree.map(lambda a, b: a + (factor * b).astype(a.dtype), x, y)
