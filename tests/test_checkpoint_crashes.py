@@ -1,8 +1,10 @@
 """Checkpoints that are interrupted, replaced, and written in the background."""
 
+import random
 import shutil
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -132,6 +134,69 @@ def test_what_is_replaced_leaves_nothing_behind(there):
     assert checkpoint.restore(there).tolist() == [2] * 4
 
 
+FULL = """
+import resource, sys
+import covector.numpy as cnp
+from covector.errors import CheckpointError
+from covector.experimental import checkpoint
+for limit in (0, 39_999):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    for wait in (True, False):
+        try:
+            x = cnp.ones(10_000)
+            checkpoint.save(sys.argv[1], x, overwrite=True, wait=wait).wait()
+        except CheckpointError as error:
+            print(error)
+"""
+
+
+def test_a_full_disk_leaves_the_old_checkpoint_and_one_error(there):
+    """There is no room for anything, or for the last byte."""
+    checkpoint.save(there, cnp.zeros(4))
+    before = sorted(there.rglob("*"))
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(there)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == 4 * (
+        f"save: {there} could not be written: File too large. The checkpoint that was "
+        "there before is there still.\n"
+    )
+    assert sorted(there.rglob("*")) == before
+    assert checkpoint.restore(there).tolist() == [0.0] * 4
+
+
+SAVER = """
+import sys
+import numpy as np
+from covector.experimental import checkpoint
+for k in range(1, 10_000):
+    tree = {name: np.full(20_000, k) for name in "abcd"} | {"k": k}
+    checkpoint.save(sys.argv[1], tree, overwrite=True, wait=k % 2 == 0)
+    print(k, flush=True)
+"""
+
+
+def test_a_saver_that_is_killed_at_any_moment_leaves_a_whole_checkpoint(there):
+    chance = random.Random(8)
+    last = 0
+    for _ in range(3):
+        saver = subprocess.Popen(
+            [sys.executable, "-c", SAVER, str(there)], stdout=subprocess.PIPE, text=True
+        )
+        with saver:
+            saver.stdout.readline()
+            time.sleep(0.2 * chance.random())
+            saver.kill()
+            done = len(saver.stdout.read().split()) + 1
+        found = checkpoint.restore(there)
+        last = found["k"]
+        assert last >= done - 1  # the last one may have been under way
+        assert all((found[name] == last).all() for name in "abcd")
+
+
 # -- in the background -----------------------------------------------------------------
 
 
@@ -171,7 +236,7 @@ def test_what_goes_wrong_in_the_background_is_raised_by_wait(there, monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr(files, "write", full)
         saving = checkpoint.save(there, cnp.ones(3), wait=False)
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(CheckpointError, match="No space left on device"):
             saving.wait()
     checkpoint.save(there, cnp.ones(3))
     assert checkpoint.restore(there).tolist() == [1.0] * 3

@@ -1,5 +1,6 @@
 """Checkpoints in files: what is saved comes back, anywhere, or not at all."""
 
+import hashlib
 import json
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,7 +19,8 @@ from covector.errors import (
     DTypeError,
 )
 from covector.experimental import checkpoint
-from covector.experimental.checkpoint import files
+from covector.experimental.checkpoint.manifest import read_manifest
+from covector.experimental.checkpoint.reading import Reader
 from covector.sharding import SingleDeviceSharding
 from tests.sharding.meshes import mesh, named, numbers
 
@@ -80,7 +82,7 @@ def test_an_array_goes_from_any_mesh_to_any_other(there, source, target):
 def test_each_element_is_written_once(there, source):
     mesh("8")
     checkpoint.save(there, cv.device_put(numbers(8, 16), PLACES[source]()))
-    (entry,) = files.read_manifest(there).entries
+    (entry,) = read_manifest(there).entries
     seen = np.zeros((8, 16), int)
     for part in entry.parts:
         block = tuple(
@@ -95,9 +97,9 @@ def test_each_part_is_read_once_and_no_more_than_it(there, monkeypatch):
     mesh("2x4")
     checkpoint.save(there, cv.device_put(numbers(8, 16), named("x", on="8")))
     blocks = []
-    block = files.Reader.block
+    block = Reader.block
     monkeypatch.setattr(
-        files.Reader,
+        Reader,
         "block",
         lambda self, entry, *where: blocks.append(where) or block(self, entry, *where),
     )
@@ -109,14 +111,18 @@ def test_a_block_is_read_without_the_parts_beside_it(there):
     mesh("8")
     values = numbers(8, 16)
     checkpoint.save(there, cv.device_put(values, named("x", on="8")))
-    (entry,) = files.read_manifest(there).entries
+    (entry,) = read_manifest(there).entries
     stored = data_of(there) / "parts-0.bin"
-    with stored.open("r+b") as file:  # of rows 0 and 1 only this much is there
-        file.truncate(2 * 16 * 4)
-    reader = files.Reader(data_of(there))
+    with stored.open("r+b") as file:
+        file.truncate(entry.parts[-1].offset)  # the last row is not there
+        file.seek(entry.parts[-2].offset)
+        file.write(b"damaged")
+    reader = Reader(data_of(there))
     same(reader.block(entry, (0, 3), (2, 9)), values[:2, 3:12])
-    with pytest.raises(CheckpointError, match="is damaged"):
-        reader.block(entry, (1, 0), (2, 16))
+    with pytest.raises(CheckpointError, match="are not those that were saved"):
+        reader.block(entry, (5, 0), (2, 16))
+    with pytest.raises(CheckpointError, match="a part of the checkpoint ends at"):
+        reader.block(entry, (7, 0), (1, 16))
 
 
 def test_a_like_says_where_arrays_are_to_be(there):
@@ -354,7 +360,13 @@ def test_the_manifest_says_it_all_in_json(there):
         "dtype": "bfloat16",
         "weak": False,
         "parts": [
-            {"file": "parts-0.bin", "offset": 0, "start": [0, 0], "shape": [2, 3]}
+            {
+                "file": "parts-0.bin",
+                "offset": 0,
+                "start": [0, 0],
+                "shape": [2, 3],
+                "digests": [hashlib.sha256(b"\x80\x3f" * 6).hexdigest()],
+            }
         ],
     }
     stored = np.fromfile(data_of(there) / "parts-0.bin", np.uint16)

@@ -19,6 +19,7 @@ from covector.errors import (
 )
 from covector.experimental import checkpoint
 from covector.experimental.checkpoint import files
+from covector.experimental.checkpoint.manifest import sealed
 from tests.sharding.meshes import named
 
 
@@ -113,8 +114,9 @@ def test_manifests_that_are_none(there):
     words = {
         text[:50]: "is damaged: it is not JSON",
         "[]": "is not the manifest of a checkpoint that covector saved",
-        text.replace('"version": 1', '"version": 2'): "Restore it with a later",
-        text.replace("float32", "float33"): "'float33', which this version",
+        text.replace('"version": 2', '"version": 3'): "Restore it with the covector",
+        text.replace("float32", "float16"): "its content is not the one that its",
+        sealed(text.partition("\n")[2].replace("float32", "float33")): "'float33', w",
     }
     for changed, said in words.items():
         path.write_text(changed)

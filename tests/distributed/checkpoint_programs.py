@@ -10,7 +10,7 @@ import covector.numpy as cnp
 from covector import P
 from covector.errors import CovectorError
 from covector.experimental import checkpoint
-from covector.experimental.checkpoint import files
+from covector.experimental.checkpoint import files, reading
 from covector.sharding import NamedSharding
 
 VALUES = np.arange(32, dtype=np.float32).reshape(8, 4)
@@ -38,8 +38,8 @@ def save(directory):
 
 def read(directory):
     blocks = []
-    block = files.Reader.block
-    files.Reader.block = lambda self, entry, *where: (
+    block = reading.Reader.block
+    reading.Reader.block = lambda self, entry, *where: (
         blocks.append(where) or block(self, entry, *where)
     )
     found = checkpoint.restore(directory, shardings=over("x", "y"))

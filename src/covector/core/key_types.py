@@ -17,7 +17,8 @@ class prng_key(extended):
     """Abstract class of the element types of random keys."""
 
 
-_KEY_TAGS = {"threefry2x32": "fry", "rbg": "rbg", "unsafe_rbg": "urbg"}
+#: the implementations of keys, and how they are printed
+KEY_TAGS = {"threefry2x32": "fry", "rbg": "rbg", "unsafe_rbg": "urbg"}
 _key_types: dict[str, "KeyType"] = {}
 
 
@@ -48,7 +49,7 @@ class KeyType:
         if known is not None:
             return known
         self = object.__new__(cls)
-        tag = _KEY_TAGS.get(implementation, implementation)
+        tag = KEY_TAGS.get(implementation, implementation)
         object.__setattr__(self, "implementation", implementation)
         object.__setattr__(self, "name", f"key<{tag}>")
         return _key_types.setdefault(implementation, self)

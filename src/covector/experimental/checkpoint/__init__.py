@@ -12,8 +12,9 @@ A checkpoint is a directory::
 
 The invariant: what ``manifest.json`` names is whole. It is put in place by one rename,
 by one process, after all have written; until then the directory holds the checkpoint
-that it held before, or none. The room is ``contents`` (trees as JSON), ``files`` (the
-directory), ``saving`` and ``restoring``.
+that it held before, or none. All that is read is compared with digests, and checked for
+being what a ``save`` writes. The room is ``contents`` (trees as JSON), ``manifest``,
+``files`` (the directory), ``reading`` (blocks of arrays), ``saving`` and ``restoring``.
 
 >>> import tempfile
 >>> import covector as cv

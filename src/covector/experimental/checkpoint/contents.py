@@ -3,14 +3,22 @@
     {"dict": [["w", 0], ["name", 1]]}          the structure; leaves are numbers
     {"path": "['w']", "kind": "array",         the entry of leaf 0
      "shape": [4], "dtype": "float32", "weak": false,
-     "parts": [{"file": "parts-0.bin", "offset": 0, "start": [0], "shape": [4]}]}
+     "parts": [{"file": "parts-0.bin", "offset": 0, "start": [0], "shape": [4],
+                "digests": ["6a1c…"]}]}
     {"path": "['name']", "kind": "str", "value": "a"}
 
 Of classes the names of their fields are kept, not the classes: those come from ``like``
 when a checkpoint is restored.
+
+What is read is believed in nothing: it may be damaged, or made to do harm. Whatever is
+not as ``save`` writes it is ``Malformed``.
 """
 
-from collections.abc import Iterator, Sequence
+import itertools
+import math
+import re
+import reprlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -19,12 +27,11 @@ import numpy as np
 from covector import tree as pytree
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
-from covector.core.key_types import KeyType
+from covector.core.key_types import KEY_TAGS, KeyType
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
 from covector.errors import (
     ArgumentError,
-    CheckpointError,
     DTypeError,
     TracerArrayConversionError,
 )
@@ -41,6 +48,14 @@ SCALARS: dict[str, Any] = {
     "complex": complex,
     "str": str,
 }
+#: bytes of a part that have one digest
+CHUNK = 1 << 22
+_FILE = re.compile(r"parts-\d+\.bin")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+#: axes that NumPy's arrays may have, and bytes that a file may
+_MOST_AXES, _MOST_BYTES = 64, 2**63
+#: the types of the keys of dicts
+_NAMES = (str, int)
 _NAMED = {dtype.name: dtype for dtype in dtypes.NUMBERS} | {"float0": dtypes.float0}
 
 
@@ -52,6 +67,12 @@ class Part(NamedTuple):
     #: the element of the array at which the block begins
     start: Shape
     shape: Shape
+    #: of its bytes, ``CHUNK`` by ``CHUNK``
+    digests: tuple[str, ...] = ()
+
+
+class Malformed(Exception):
+    """What was read is none of what ``save`` writes; the text says what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -86,36 +107,10 @@ class Entry:
         }
 
 
-def entry_from_json(said: dict[str, Any]) -> Entry:
-    """The entry that ``Entry.to_json`` described."""
-    path, kind = said["path"], said["kind"]
-    if kind in SCALARS:
-        return Entry(path, kind, value=SCALARS[kind](said["value"]))
-    if kind == "none":
-        return Entry(path, kind)
-    type_ = ArrayType(tuple(said["shape"]), _dtype(said["dtype"]), said["weak"])
-    parts = [
-        Part(p["file"], p["offset"], tuple(p["start"]), tuple(p["shape"]))
-        for p in said["parts"]
-    ]
-    return Entry(path, kind, type_, parts=parts)
-
-
 def _dtype_name(dtype: Any) -> str:
     if dtypes.is_key(dtype):
         return f"key<{dtype.implementation}>"
     return "float0" if dtype is dtypes.float0 else dtype.name
-
-
-def _dtype(name: str) -> Any:
-    if name.startswith("key<"):
-        return KeyType(name[4:-1])
-    if name not in _NAMED:
-        raise CheckpointError(
-            f"the checkpoint holds elements of type {name!r}, which this version of "
-            "covector does not know. Restore it with the version that saved it."
-        )
-    return _NAMED[name]
 
 
 # -- trees -----------------------------------------------------------------------------
@@ -140,8 +135,16 @@ def contents(tree: Any) -> Contents:
       ArgumentError: a leaf, or the key of a dict, is none that a checkpoint can hold.
       DTypeError: a NumPy array is not of numbers.
     """
-    pairs, treedef = pytree.flatten_with_path(tree, is_none)
-    entries = [_entry(pytree.keystr(path), leaf) for path, leaf in pairs]
+    try:
+        # First: it takes more of Python's stack than anything that follows.
+        structure = _structure(tree, pytree.structure(tree), itertools.count())
+        pairs = pytree.flatten_with_path(tree, is_none)[0]
+        entries = [_entry(pytree.keystr(path), leaf) for path, leaf in pairs]
+    except RecursionError:
+        raise ArgumentError(
+            "save: the tree is nested deeper than Python's recursion limit allows. "
+            "Save it as a list of its parts."
+        ) from None
     repeated = len(pairs) - len({entry.path for entry in entries})
     if repeated:
         raise ArgumentError(
@@ -149,7 +152,6 @@ def contents(tree: Any) -> Contents:
             "leaf, so they could not be told apart. A class of the tree was registered "
             "with keys that are equal."
         )
-    structure = _structure(tree, treedef, iter(range(len(pairs))))
     return Contents(structure, entries, [leaf for _, leaf in pairs])
 
 
@@ -180,7 +182,7 @@ def _entry(path: str, leaf: Any) -> Entry:
 
 
 def _structure(node: Any, treedef: PyTreeDef, numbers: Iterator[int]) -> Any:
-    if treedef == LEAF:
+    if treedef == LEAF or node is None:
         return next(numbers)
     pairs = open_node(node)[0]
     children = [
@@ -206,12 +208,138 @@ def _name(key: Any) -> str | int:
     return name
 
 
-def rebuilt(structure: Any, leaves: Sequence[Any]) -> Any:
-    """The tree as dicts, lists and tuples, with these leaves."""
-    if isinstance(structure, int):
-        return leaves[structure]
+# -- reading ---------------------------------------------------------------------------
+
+
+def entry_from_json(said: Any) -> Entry:
+    """The entry that ``Entry.to_json`` described.
+
+    Raises:
+      Malformed: this describes none.
+    """
+    path, kind = _member(said, "path", str), _member(said, "kind", str)
+    if kind in SCALARS:
+        return Entry(path, kind, value=_scalar(kind, said, path))
+    if kind == "none":
+        return Entry(path, kind)
+    if kind not in ("array", "numpy"):
+        raise Malformed(f"{path} is of an unknown kind, {kind!r}")
+    dtype = _dtype(_member(said, "dtype", str), kind)
+    type_ = ArrayType(_shape(said, "shape", path), dtype, _member(said, "weak", bool))
+    if type_.size * type_.storage.itemsize >= _MOST_BYTES:
+        raise Malformed(f"{path} has more elements than there can be")
+    parts = [_part(part, type_, path) for part in _member(said, "parts", list)]
+    _check_cover(path, type_, parts)
+    return Entry(path, kind, type_, parts=parts)
+
+
+def _member(said: Any, name: str, kind: type) -> Any:
+    """What an object of JSON holds under a name."""
+    found = said.get(name) if isinstance(said, dict) else None
+    # A bool is an int to Python, and not to JSON.
+    if not isinstance(found, kind) or (isinstance(found, bool) and kind is not bool):
+        raise Malformed(
+            f"there is no {kind.__name__} called {name!r} where one has to be"
+        )
+    return found
+
+
+def _scalar(kind: str, said: Any, path: str) -> Any:
+    if kind not in ("float", "complex"):
+        return _member(said, "value", SCALARS[kind])
+    text = _member(said, "value", str)
+    try:
+        return SCALARS[kind](text)
+    except ValueError:
+        raise Malformed(f"{path} is no {kind}: {text!r}") from None
+
+
+def _shape(said: Any, name: str, path: str) -> Shape:
+    found = _member(said, name, list)
+    fits = all([type(n) is int and 0 <= n < _MOST_BYTES for n in found])
+    if not fits or len(found) > _MOST_AXES:
+        raise Malformed(f"the {name} of {path} is none, {reprlib.repr(found)}")
+    return tuple(found)
+
+
+def _dtype(name: str, kind: str) -> Any:
+    if kind == "array" and name.startswith("key<") and name[4:-1] in KEY_TAGS:
+        return KeyType(name[4:-1])
+    if name not in _NAMED:
+        raise Malformed(
+            f"it holds elements of type {name!r}, which this covector does not know"
+        )
+    return _NAMED[name]
+
+
+def _part(said: Any, type: ArrayType, path: str) -> Part:
+    file, offset = _member(said, "file", str), _member(said, "offset", int)
+    start, shape = _shape(said, "start", path), _shape(said, "shape", path)
+    digests = _member(said, "digests", list)
+    # A name of another form could lead out of the folder.
+    if not _FILE.fullmatch(file) or not 0 <= offset < _MOST_BYTES:
+        raise Malformed(f"a part of {path} is at byte {offset} of {file!r}")
+    if not len(start) == len(shape) == type.ndim:
+        raise Malformed(f"a part of {path} has other axes than the array")
+    size = math.prod(shape) * type.storage.itemsize
+    known = [isinstance(d, str) and bool(_DIGEST.fullmatch(d)) for d in digests]
+    if len(known) != -(-size // CHUNK) or not all(known):
+        raise Malformed(f"a part of {path} has not the digests of {size} bytes")
+    return Part(file, offset, start, shape, tuple(digests))
+
+
+def _check_cover(path: str, type: ArrayType, parts: list[Part]) -> None:
+    """Parts are blocks of one shape, as shardings make them: there is one at each place
+    of a grid.
+    """
+    if not type.size:
+        return
+    if not parts:
+        raise Malformed(f"{path} has no parts")
+    shape = parts[0].shape
+    if not all(shape) or any([n % m for n, m in zip(type.shape, shape, strict=True)]):
+        raise Malformed(f"a part of {path} has the shape {shape}, of {type}")
+    at = set()
+    for part in parts:
+        pairs = list(zip(part.start, shape, strict=True))
+        inside = all([a + m <= n for (a, m), n in zip(pairs, type.shape, strict=True)])
+        if part.shape != shape or not inside or any([a % m for a, m in pairs]):
+            raise Malformed(f"the part of {path} at {part.start} is out of place")
+        at.add(part.start)
+    if not len(at) == len(parts) == type.size // math.prod(shape):
+        raise Malformed(f"parts of {path} are missing, or there twice")
+
+
+def tree_from_json(structure: Any, count: int) -> Any:
+    """The tree as dicts, lists and tuples, with the numbers of its leaves as leaves.
+
+    Raises:
+      Malformed: this describes no tree with so many leaves.
+    """
+    numbers: list[int] = []
+    tree = _rebuilt(structure, numbers)
+    if sorted(numbers) != list(range(count)):
+        raise Malformed(f"its tree does not have each of its {count} leaves once")
+    return tree
+
+
+def _rebuilt(structure: Any, numbers: list[int]) -> Any:
+    if type(structure) is int:
+        numbers.append(structure)
+        return structure
+    if not isinstance(structure, dict) or len(structure) != 1:
+        raise Malformed(f"in its tree there is {reprlib.repr(structure)}")
     ((kind, children),) = structure.items()
-    if kind == "dict":
-        return {name: rebuilt(child, leaves) for name, child in children}
-    made = [rebuilt(child, leaves) for child in children]
-    return tuple(made) if kind == "tuple" else made
+    if kind not in ("dict", "list", "tuple") or not isinstance(children, list):
+        raise Malformed(f"in its tree there is a {kind!r}")
+    if kind != "dict":
+        made = [_rebuilt(child, numbers) for child in children]
+        return tuple(made) if kind == "tuple" else made
+    found = {}
+    for pair in children:
+        if not isinstance(pair, list) or len(pair) != 2 or type(pair[0]) not in _NAMES:
+            raise Malformed("in its tree there is a dict with an item that is none")
+        found[pair[0]] = _rebuilt(pair[1], numbers)
+    if len(found) != len(children):
+        raise Malformed("in its tree there is a dict with a key twice")
+    return found

@@ -1,4 +1,4 @@
-"""The directory of a checkpoint: how it comes about, and how parts of it are read.
+"""The directory of a checkpoint: how it comes about.
 
     begin   data-4/ is made, empty; the manifest still names data-3/, if there is one
     write   every process writes its parts there, and says where they are
@@ -7,33 +7,38 @@
 
 Whoever is interrupted leaves a ``data-*`` folder that no manifest names; the next save
 removes it. Before ``commit`` all processes meet: where one is gone, none gets there.
+
+A disk that is full, or that fails, leaves what was in force before (``unharmed``).
 """
 
+import contextlib
 import hashlib
 import json
 import math
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from covector.core.types import ArrayType
-from covector.errors import CheckpointError, CheckpointExists, CheckpointNotFound
+from covector.errors import (
+    CheckpointError,
+    CheckpointExists,
+    CovectorError,
+)
+from covector.experimental.checkpoint import manifest
 from covector.experimental.checkpoint.contents import (
+    CHUNK,
     Contents,
     Entry,
     Part,
     Shape,
-    entry_from_json,
 )
 from covector.runtime import client, several
 
-_MANIFEST = "manifest.json"
-_FORMAT = "covector checkpoint"
-_VERSION = 1
 #: parts begin at multiples of this, so that they can be mapped into memory as arrays
 _ALIGNMENT = 64
 _SHARED = (
@@ -42,132 +47,8 @@ _SHARED = (
 )
 
 
-class Manifest(NamedTuple):
-    """What a checkpoint says of itself."""
-
-    #: of the data folder
-    number: int
-    structure: Any
-    entries: list[Entry]
-
-
 #: a leaf by its number, where a block of it begins, and the values of that block
 Piece = tuple[int, Shape, np.ndarray]
-
-
-def data_folder(directory: Path, number: int) -> Path:
-    """Where the parts are."""
-    return directory / f"data-{number}"
-
-
-def _data_folders(directory: Path) -> list[Path]:
-    return [p for p in directory.glob("data-*") if p.name[5:].isdigit()]
-
-
-# -- reading ---------------------------------------------------------------------------
-
-
-def read_manifest(directory: Path) -> Manifest:
-    """What the checkpoint in this directory says of itself.
-
-    Raises:
-      CheckpointNotFound: there is none, or it was never finished.
-      CheckpointError: it is damaged, or of a later version.
-    """
-    try:
-        said = json.loads((directory / _MANIFEST).read_text("utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise CheckpointNotFound(_absence(directory)) from None
-    except ValueError as error:
-        raise CheckpointError(
-            f"{directory / _MANIFEST} is damaged: it is not JSON ({error})."
-        ) from None
-    if not isinstance(said, dict) or said.get("format") != _FORMAT:
-        raise CheckpointError(
-            f"{directory / _MANIFEST} is not the manifest of a checkpoint that "
-            "covector saved."
-        )
-    if said["version"] > _VERSION:
-        raise CheckpointError(
-            f"the checkpoint at {directory} has version {said['version']} of the "
-            f"format, but this covector knows versions up to {_VERSION}. Restore it "
-            "with a later covector."
-        )
-    entries = [entry_from_json(entry) for entry in said["leaves"]]
-    return Manifest(said["number"], said["tree"], entries)
-
-
-def _absence(directory: Path) -> str:
-    if not directory.is_dir():
-        return f"there is no checkpoint at {directory}: no such directory."
-    if _data_folders(directory):
-        return (
-            f"the checkpoint at {directory} is unfinished: the program that wrote it "
-            "ended before it was whole, or has not finished yet. Restore another one."
-        )
-    return f"there is no checkpoint at {directory}: it has no {_MANIFEST}."
-
-
-class Reader:
-    """Reads blocks of arrays, each from the parts that it overlaps."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._mapped: dict[str, np.ndarray] = {}
-
-    def block(self, entry: Entry, start: Shape, shape: Shape) -> np.ndarray:
-        """A copy of a block of an array, in the dtype that stores it."""
-        assert entry.type is not None, "only arrays have blocks"
-        storage = entry.type.storage
-        values = np.empty(shape, storage)
-        for part in entry.parts:
-            here, there = _overlap(start, shape, part)
-            if here is not None:
-                values[here] = self._part(part, storage)[there]
-        return values
-
-    def _part(self, part: Part, storage: np.dtype) -> np.ndarray:
-        stored = self._bytes_of(part.file)
-        end = part.offset + math.prod(part.shape) * storage.itemsize
-        if end > len(stored):
-            raise CheckpointError(
-                f"{self._folder / part.file} is damaged: it has {len(stored)} bytes, "
-                f"but a part of the checkpoint ends at byte {end}."
-            )
-        return stored[part.offset : end].view(storage).reshape(part.shape)
-
-    def _bytes_of(self, name: str) -> np.ndarray:
-        found = self._mapped.get(name)
-        if found is None:
-            path = self._folder / name
-            try:
-                size = path.stat().st_size
-                # An empty file cannot be mapped; a plain array is quicker to index.
-                mapped = np.memmap(path, np.uint8, "r") if size else np.empty(0, "u1")
-                found = np.asarray(mapped)
-            except FileNotFoundError:
-                raise CheckpointError(
-                    f"the checkpoint at {self._folder.parent} is damaged, or was "
-                    f"replaced while it was read: {path.relative_to(path.parents[1])} "
-                    "is missing."
-                ) from None
-            self._mapped[name] = found
-        return found
-
-
-def _overlap(start: Shape, shape: Shape, part: Part) -> tuple[Any, Any]:
-    """What a block and a part have in common, as an index of each; None for nothing."""
-    here, there = [], []
-    for a, n, b, m in zip(start, shape, part.start, part.shape, strict=True):
-        low, high = max(a, b), min(a + n, b + m)
-        if low >= high:
-            return None, None
-        here.append(slice(low - a, high - a))
-        there.append(slice(low - b, high - b))
-    return tuple(here), tuple(there)
-
-
-# -- writing ---------------------------------------------------------------------------
 
 
 def begin(directory: Path, contents: Contents, overwrite: bool) -> int:
@@ -179,10 +60,11 @@ def begin(directory: Path, contents: Contents, overwrite: bool) -> int:
       ProgramMismatch: other processes save another tree.
     """
     number = _next_number(directory, overwrite)
-    folder = data_folder(directory, number)
+    folder = manifest.data_folder(directory, number)
     if client.process_index() == 0:
         shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        with unharmed(directory, number):
+            folder.mkdir(parents=True)
     _meet(f"save to data-{number}", f"{number}\n{contents}")
     if not folder.is_dir():
         raise CheckpointError(
@@ -195,15 +77,17 @@ def begin(directory: Path, contents: Contents, overwrite: bool) -> int:
 def _next_number(directory: Path, overwrite: bool) -> int:
     if directory.exists() and not directory.is_dir():
         raise CheckpointExists(f"save: {directory} is a file, and not a directory.")
-    if (directory / _MANIFEST).exists():
+    if (directory / manifest.NAME).exists():
         if not overwrite:
             raise CheckpointExists(
                 f"save: there is a checkpoint at {directory} already. Pass "
                 "overwrite=True to replace it once the new one is whole, or choose "
                 "another directory."
             )
-        return read_manifest(directory).number + 1
-    known = _data_folders(directory)
+        return (
+            in_force(directory) or max(manifest.data_folders(directory), default=0)
+        ) + 1
+    known = manifest.data_folders(directory).values()
     if directory.is_dir() and (more := set(directory.iterdir()) - set(known)):
         raise CheckpointExists(
             f"save: {directory} holds other files, such as {min(more).name!r}. A "
@@ -219,13 +103,57 @@ def write(folder: Path, pieces: Iterable[Piece]) -> None:
     with (folder / f"{name}.bin").open("wb") as file:
         for number, start, values in pieces:
             file.write(bytes(-file.tell() % _ALIGNMENT))
-            part = Part(f"{name}.bin", file.tell(), start, values.shape)
-            # Dtypes of ml_dtypes have no Python buffer; their bytes do.
-            if values.size:
-                file.write(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
+            # Dtypes of ml_dtypes have no Python buffer; their bytes do. NumPy cannot
+            # view an array without elements as another dtype.
+            flat = np.ascontiguousarray(values).reshape(-1)
+            stored = flat.view(np.uint8) if flat.size else np.empty(0, np.uint8)
+            chunks = [stored[k : k + CHUNK] for k in range(0, len(stored), CHUNK)]
+            digests = tuple(manifest.digests(chunks))
+            part = Part(f"{name}.bin", file.tell(), start, values.shape, digests)
+            file.write(stored.data)
             notes.append([number, part._asdict()])
         _sync(file)
     _write_text(folder / f"{name}.json", json.dumps(notes))
+
+
+@contextlib.contextmanager
+def unharmed(directory: Path, number: int) -> Iterator[None]:
+    """In this block a checkpoint is written: a failure of the disk leaves the one that
+    is in force, and nothing of the new one.
+
+    Raises:
+      CheckpointError: the disk is full, or cannot be written.
+    """
+    try:
+        yield
+    except CovectorError:
+        raise
+    except OSError as error:
+        now = in_force(directory)
+        # Others may be writing there still; the next save removes what they leave.
+        if now != number and client.process_count() == 1:
+            shutil.rmtree(manifest.data_folder(directory, number), ignore_errors=True)
+        raise CheckpointError(
+            f"save: {directory} could not be written: {error.strerror or error}. "
+            f"{'There is no checkpoint.' if now is None else _KEPT[now == number]}"
+        ) from error
+
+
+#: which checkpoint is there after a failure, by whether the new one is
+_KEPT = {
+    False: "The checkpoint that was there before is there still.",
+    True: "The new checkpoint is there, but may not survive a failure of power.",
+}
+
+
+def in_force(directory: Path) -> int | None:
+    """The number of the data folder that the manifest names; None where it is damaged,
+    or there is none.
+    """
+    try:
+        return manifest.read_manifest(directory).number
+    except CheckpointError:
+        return None
 
 
 def commit(directory: Path, number: int, contents: Contents) -> None:
@@ -234,27 +162,20 @@ def commit(directory: Path, number: int, contents: Contents) -> None:
     Raises:
       CheckpointError: not all of it was written.
     """
-    folder = data_folder(directory, number)
+    folder = manifest.data_folder(directory, number)
     _meet(f"commit data-{number}", str(number))
     if client.process_index() == 0:
-        unfinished = folder / _MANIFEST
+        unfinished = folder / manifest.NAME
         entries = _whole(folder, contents.entries)
-        _write_text(unfinished, _manifest_text(number, contents.structure, entries))
+        text = manifest.manifest_text(number, contents.structure, entries)
+        _write_text(unfinished, text)
         _sync_folder(folder)
-        os.replace(unfinished, directory / _MANIFEST)
+        os.replace(unfinished, directory / manifest.NAME)
         _sync_folder(directory)
-        for old in _data_folders(directory):
+        for old in manifest.data_folders(directory).values():
             if old != folder:
                 shutil.rmtree(old, ignore_errors=True)
     _meet(f"leave data-{number}", str(number))
-
-
-def _manifest_text(number: int, structure: Any, entries: list[Entry]) -> str:
-    """The manifest, with a line for each leaf."""
-    head = json.dumps({"format": _FORMAT, "version": _VERSION, "number": number})
-    leaves = ",\n".join([json.dumps(entry.to_json()) for entry in entries])
-    tree = json.dumps(structure)
-    return f'{head[:-1]},\n"tree": {tree},\n"leaves": [\n{leaves}\n]}}\n'
 
 
 def _whole(folder: Path, entries: list[Entry]) -> list[Entry]:

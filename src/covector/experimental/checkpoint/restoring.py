@@ -22,13 +22,13 @@ from covector.errors import (
     TreeMismatch,
     TypeMismatch,
 )
-from covector.experimental.checkpoint import files
 from covector.experimental.checkpoint.contents import (
     SCALARS,
     Entry,
     Shape,
-    rebuilt,
 )
+from covector.experimental.checkpoint.manifest import data_folder, read_manifest
+from covector.experimental.checkpoint.reading import Reader
 from covector.runtime import parts
 from covector.tree.prefix import is_none
 
@@ -62,7 +62,7 @@ def restore(
 
     Raises:
       CheckpointNotFound: there is no checkpoint, or it was never finished.
-      CheckpointError: a file of it is missing or too short.
+      CheckpointError: a file of it is missing or damaged.
       TreeMismatch: ``like`` or ``shardings`` has another structure.
       TypeMismatch: a leaf of ``like`` has another shape, or dtype of another kind.
       DTypeError: an array of 64 bits, while ``enable_x64`` is off.
@@ -76,11 +76,10 @@ def restore(
     [Array([1, 1], bf16[2])]
     """
     path = Path(directory).absolute()
-    manifest = files.read_manifest(path)
+    manifest = read_manifest(path)
     entries = manifest.entries
     if like is None:
-        structure = rebuilt(manifest.structure, range(len(entries)))
-        order, treedef = pytree.flatten(structure)
+        order, treedef = pytree.flatten(manifest.tree)
         wanted = [_as_saved(entries[k]) for k in order]
     else:
         pairs, treedef = pytree.flatten_with_path(like, is_none)
@@ -92,7 +91,8 @@ def restore(
     places = pytree.flatten_prefix(
         shardings, treedef, "restore shardings", of="the checkpoint"
     )
-    reader = files.Reader(files.data_folder(path, manifest.number))
+    reader = Reader(data_folder(path, manifest.number))
+    reader.check_sizes(entries)
     rows = zip(order, wanted, places, strict=True)
     return treedef.unflatten(
         [_restored(reader, entries[k], want, place) for k, want, place in rows]
@@ -201,7 +201,7 @@ def _converts(saved: Any, wanted: Any) -> bool:
 # -- putting it together ---------------------------------------------------------------
 
 
-def _restored(reader: files.Reader, entry: Entry, wanted: Wanted, place: Any) -> Any:
+def _restored(reader: Reader, entry: Entry, wanted: Wanted, place: Any) -> Any:
     type_ = wanted.type
     if type_ is None:
         return entry.value

@@ -11,6 +11,7 @@ import numpy as np
 from covector.core.array import ConcreteArray
 from covector.experimental.checkpoint import files
 from covector.experimental.checkpoint.contents import Contents, contents
+from covector.experimental.checkpoint.manifest import data_folder
 from covector.runtime import buffers, client
 
 
@@ -28,12 +29,14 @@ class Saving:
         self._meets = client.process_count() > 1
 
     def _write(self, pieces: Any) -> None:
-        files.write(files.data_folder(self.directory, self._number), pieces)
+        with files.unharmed(self.directory, self._number):
+            files.write(data_folder(self.directory, self._number), pieces)
         if not self._meets:
             self._commit()
 
     def _commit(self) -> None:
-        files.commit(self.directory, self._number, self._contents)
+        with files.unharmed(self.directory, self._number):
+            files.commit(self.directory, self._number, self._contents)
 
     def done(self) -> bool:
         """Whether the values are written, or could not be: ``wait`` takes no time."""
@@ -86,7 +89,8 @@ def save(
     Raises:
       CheckpointExists: the directory holds a checkpoint already, or other files.
       ArgumentError: a leaf is none that a checkpoint can hold.
-      CheckpointError: the processes do not see the same directory.
+      CheckpointError: the disk is full, or the processes do not see the same
+        directory; the old checkpoint stays.
       ProgramMismatch: the processes save different trees.
       PeerLost: one of them is gone, or takes too long; the old checkpoint stays.
 
@@ -103,8 +107,9 @@ def save(
     number = files.begin(path, found, overwrite)
     saving = Saving(path, number, found._replace(leaves=[]))
     if wait:
-        files.write(files.data_folder(path, number), _pieces(found))
-        saving._commit()
+        saving._write(_pieces(found))
+        if saving._meets:
+            saving._commit()
         return None
     # Arrays may be donated while the thread writes, so it has copies.
     copies = [(k, start, np.array(values)) for k, start, values in _pieces(found)]
