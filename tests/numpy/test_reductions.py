@@ -438,3 +438,12 @@ def test_words_of_reductions(run, words):
 def test_words_of_lengths_that_depend_on_traced_values():
     with pytest.raises(cv.errors.ConcretizationTypeError, match="Say it with length="):
         cv.jit(cnp.bincount)(np.array([1, 2]))
+
+
+@pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd"])
+def test_variance_of_integers_is_exact_in_float64_where_the_result_is(name):
+    x = np.array([4294967288, 4294967294, 4], np.uint32)
+    with cv.enable_x64(True):
+        found = getattr(cnp, name)(x)
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, getattr(np, name)(x), rtol=1e-14)

@@ -35,7 +35,8 @@ def fused(
 
     The function takes arrays by place, and hashable values by name, which are part of
     the program. ``host`` takes the same arguments as NumPy arrays and gives the same
-    results, in the same element types. ``limit`` is the number of elements that is
+    results, in the same element types; it runs outside of all blocks of options, so
+    what depends on one is a value by name. ``limit`` is the number of elements that is
     large.
     """
 

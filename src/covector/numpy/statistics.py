@@ -178,6 +178,7 @@ def _spread(
     how = {
         "axes": axes,
         "dtype": result,
+        "working": working_dtype(found),
         "keepdims": bool(keepdims),
         "missing": missing,
     }
@@ -193,11 +194,12 @@ def _deviation(
     root: bool,
     axes: tuple[int, ...],
     dtype: Any,
+    working: Any,
     keepdims: bool,
     missing: float,
 ) -> Any:
     """The variance or its root, of the elements that a mask, if given, selects."""
-    x = x.astype(working_dtype(mean_dtype(x.dtype)))
+    x = x.astype(working)
     mask = xp.broadcast_to(given[-1], x.shape) if has[1] else None
 
     def total(z: Any) -> Any:
