@@ -2,14 +2,18 @@
 PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
+MINUTES ?= 10
 
-.PHONY: demo test check format bench docs clean
+.PHONY: demo test fuzz check format bench docs clean
 
 demo: .venv/ready        ## train a classifier and write report.html
 	$(BIN)/covector demo
 
 test: .venv/ready        ## every test, warnings are errors
 	$(BIN)/pytest -q -n $(WORKERS)
+
+fuzz: .venv/ready        ## random samples of every public function, MINUTES long
+	$(BIN)/python -m tests.public --minutes $(MINUTES)
 
 check: .venv/ready       ## format, lint, types, imports
 	$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/pyright && $(BIN)/lint-imports

@@ -8,6 +8,7 @@ import pytest
 
 import covector
 from covector import options
+from tests.public.seeds import SEED
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -18,6 +19,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the golden files instead of comparing with them",
     )
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(f"public functions: TEST_SEED={SEED}")
 
 
 @pytest.fixture(autouse=True, scope="session")

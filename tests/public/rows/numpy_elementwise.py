@@ -1,0 +1,71 @@
+"""Rows of ``covector.numpy``: functions of numbers, element by element."""
+
+from typing import Any
+
+import numpy as np
+
+from tests.public.makers import elementwise
+from tests.public.table import rows
+
+REAL, ANY = "biuf", "biufc"
+POSITIVE = (0.1, 3.0)
+
+
+def spacing(x: Any) -> Any:
+    """The distance away from zero, which NumPy does not give in float16."""
+    return np.nextafter(x, np.copysign(np.asarray(np.inf, x.dtype), x)) - x
+
+
+def floor_divide(x: Any, y: Any) -> Any:
+    """With infinities that stay infinite, as the array API standard has it."""
+    return np.where(np.isinf(x), np.floor(np.divide(x, y)), np.floor_divide(x, y))
+
+
+rows("numpy", "sin cos tan sinh cosh tanh exp expm1 exp2 square", elementwise(ANY))
+rows("numpy", "log log1p log2 log10 sqrt", elementwise(ANY, smooth=POSITIVE))
+rows("numpy", "arcsin arccos asin acos", elementwise(ANY, smooth=(-0.9, 0.9)))
+rows("numpy", "arctan atan arcsinh asinh", elementwise(ANY))
+rows("numpy", "arctanh atanh", elementwise(ANY, smooth=(-0.9, 0.9)))
+rows("numpy", "arccosh acosh", elementwise(ANY, smooth=(1.2, 4.0)))
+rows("numpy", "cbrt deg2rad rad2deg degrees radians sinc i0", elementwise(REAL))
+rows("numpy", "floor ceil trunc rint fabs", elementwise("iuf"))
+rows("numpy", "spacing", elementwise("iuf"), derivative=False, numpy=spacing)
+rows("numpy", "abs absolute sign positive negative", elementwise("iufc"))
+rows("numpy", "reciprocal", elementwise("iufc", smooth=POSITIVE),
+     numpy=lambda x: np.divide(1, x))  # fmt: skip
+rows("numpy", "isfinite isinf isnan isreal iscomplex real imag", elementwise(ANY))
+rows("numpy", "conj conjugate", elementwise(ANY))
+rows("numpy", "angle", elementwise(ANY, deg=(True, False)))
+rows("numpy", "isneginf isposinf signbit", elementwise(REAL))
+rows("numpy", "nan_to_num", elementwise(ANY, nan=(1.5,), posinf=(7.0,), neginf=(-7,)))
+rows("numpy", "round around", elementwise("iufc", decimals=(0, 1, 2)), cancels=True)
+rows("numpy", "logical_not", elementwise(ANY))
+rows("numpy", "bitwise_not bitwise_invert invert", elementwise("biu"))
+rows("numpy", "bitwise_count", elementwise("iu"))
+rows("numpy", "frexp modf", elementwise("f"), derivative=False)
+
+rows("numpy", "add multiply", elementwise(ANY, ANY), cancels=True)
+rows("numpy", "subtract", elementwise("iufc", "iufc"), cancels=True)
+rows("numpy", "divide true_divide", elementwise("iufc", "iufc"))
+rows("numpy", "floor_divide", elementwise("iuf", "iuf"), numpy=floor_divide)
+rows("numpy", "remainder mod fmod", elementwise("iuf", "iuf"), cancels=True)
+rows("numpy", "divmod", elementwise("iuf", "iuf"), cancels=True,
+     numpy=lambda x, y: (floor_divide(x, y), np.remainder(x, y)))  # fmt: skip
+rows("numpy", "maximum minimum", elementwise(ANY, ANY))
+rows("numpy", "fmax fmin", elementwise(REAL, REAL))
+rows("numpy", "equal not_equal less less_equal greater greater_equal",
+     elementwise(ANY, ANY))  # fmt: skip
+rows("numpy", "logical_and logical_or logical_xor", elementwise(ANY, ANY))
+rows("numpy", "bitwise_and bitwise_or bitwise_xor", elementwise("biu", "biu"))
+rows("numpy", "left_shift right_shift bitwise_left_shift bitwise_right_shift",
+     elementwise("iu", "iu", within=(0, 7)))  # fmt: skip
+rows("numpy", "arctan2 atan2 hypot copysign", elementwise(REAL, REAL))
+rows("numpy", "nextafter", elementwise(REAL, REAL), derivative=False)
+rows("numpy", "logaddexp logaddexp2", elementwise(REAL, REAL))
+rows("numpy", "heaviside", elementwise(REAL, REAL))
+rows("numpy", "power pow float_power", elementwise("iufc", "iufc", smooth=POSITIVE))
+rows("numpy", "gcd lcm", elementwise("iu", "iu"))
+rows("numpy", "ldexp", elementwise("f", "i", within=(-4, 5)))
+rows("numpy", "isclose", elementwise(ANY, ANY, rtol=(0.1,), equal_nan=(True,)))
+rows("numpy", "where", elementwise("b", ANY, ANY))
+rows("numpy", "clip", elementwise("iuf", "iuf", "iuf"))
