@@ -5,8 +5,8 @@
 
 The signature is the tree of the arguments, the types of the leaves, the static
 arguments by value, and the options in force. Programs live with the function object
-they were traced from; one that is new is first asked what it says (``identity``), for
-another that says the same may have been traced (``shared``).
+they were traced from; for a new one an equal function is looked for (``fingerprint``),
+which may have been traced before (``shared``).
 """
 
 import functools
@@ -37,7 +37,7 @@ from covector.programs.arguments import (
     static_places,
 )
 from covector.programs.call import call
-from covector.programs.identity import said_by
+from covector.programs.fingerprint import fingerprint_of
 from covector.programs.names import outermost_scope
 from covector.programs.non_finite import check_results, copies
 from covector.programs.shardings import NOTHING, Sending, asked
@@ -80,8 +80,8 @@ def _caches_of(fun: Callable[..., Any], spec: JitSpec) -> Caches:
 class Jitted:
     """A function that compiles itself; what ``jit`` returns."""
 
-    #: what it is, for another function that calls it (``identity``)
-    says = ("fun", "spec")
+    #: what it is, for another function that calls it (``fingerprint``)
+    fingerprint_fields = ("fun", "spec")
 
     def __init__(
         self, fun: Callable[..., Any], spec: JitSpec, transform: str = "jit"
@@ -248,15 +248,15 @@ class Jitted:
         self, signature: Signature, key: ProgramKey, called: bool
     ) -> Program:
         in_tree, types = key.in_tree, key.types
-        said, unknown = said_by(self.fun, signature.statics)
-        # The static arguments are part of what is said, which keeps nothing alive.
+        fingerprint, unknown = fingerprint_of(self.fun, signature.statics)
+        # The static arguments are in the fingerprint, which keeps nothing alive.
         key = key._replace(statics=())
-        shared_key = said, self.spec, key
-        program = shared.find(shared_key) if said is not None else None
+        shared_key = fingerprint, self.spec, key
+        program = shared.find(shared_key) if fingerprint is not None else None
         if program is not None:
             return program
         statics = {place: reprlib.repr(value) for place, _, value in signature.statics}
-        tracing = recompiles.Tracing(key, statics, said, unknown, user_line())
+        tracing = recompiles.Tracing(key, statics, fingerprint, unknown, user_line())
         with recompiles.tracing(self, tracing, called) as written:
             fun = self.spec.with_statics(self.fun, signature.statics)
             flat = FlatFunction(fun, in_tree, self.who)
@@ -279,7 +279,7 @@ class Jitted:
             shardings,
         )
         # What a callback writes into is what it closes over, and not something equal.
-        own = said is None or jaxpr.effects
+        own = fingerprint is None or jaxpr.effects
         if not own and all([type(x) is ConcreteArray for x in staged.captured]):
             shared.keep(shared_key, program)
         return program
@@ -305,8 +305,8 @@ class Jitted:
 
     def clear_cache(self) -> None:
         """Forget all programs: the next call traces and compiles again."""
-        said, _ = said_by(self.fun)
-        shared.forget(said, self.spec)
+        fingerprint, _ = fingerprint_of(self.fun)
+        shared.forget(fingerprint, self.spec)
         self._caches.programs.clear()
         self._caches.quick.clear()
         self._caches.last = (None, None, None, None)

@@ -156,8 +156,8 @@ class Mapping(NamedTuple):
 class Mapped:
     """The function over a whole batch, before it is compiled."""
 
-    #: what it is, for another function that calls it (``identity``)
-    says = ("fun", "spec")
+    #: what it is, for another function that calls it (``fingerprint``)
+    fingerprint_fields = ("fun", "spec")
 
     def __init__(self, fun: Callable[..., Any], spec: JitSpec) -> None:
         functools.update_wrapper(self, fun)

@@ -1,7 +1,7 @@
 """Why a function is compiled again, and the words for it.
 
 What each function was traced for, the last few times, is remembered: the types and
-trees of arguments, static values, options, what the function said, and the line of the
+trees of arguments, static values, options, what the function read, and the line of the
 call. When the function must be traced once more, the least difference is the reason,
 which
 ``explain_cache_misses`` logs and ``no_recompile`` raises.
@@ -25,7 +25,7 @@ from covector.core.types import show_types
 from covector.errors import RecompilationError
 from covector.lowering.compile import log_level
 from covector.programs.arguments import ProgramKey
-from covector.programs.identity import Said, difference
+from covector.programs.fingerprint import Fingerprint
 from covector.tree.difference import first_difference
 
 logger = logging.getLogger("covector.jit")
@@ -42,7 +42,7 @@ class Tracing(NamedTuple):
     key: ProgramKey
     #: short texts of these
     statics: dict[Any, str]
-    said: Said | None
+    fingerprint: Fingerprint | None
     reason: str
     line: Line | None
 
@@ -138,9 +138,9 @@ def _reasons(fun: Any, before: Tracing, now: Tracing) -> list[str]:
         ]
     found += _changed_statics(fun, before.statics, now.statics)
     found += _changed_context(old.context, new.context)
-    if before.said is not None and now.said is not None:
-        said = difference(before.said, now.said)
-        found += [said] if said else []
+    if before.fingerprint is not None and now.fingerprint is not None:
+        change = _difference(before.fingerprint, now.fingerprint)
+        found += [change] if change else []
     if not found and now.reason:
         found.append(f"it is another function object, and {now.reason}")
     return found or [
@@ -166,6 +166,29 @@ def _changed_context(old: Context, new: Context) -> list[str]:
     elif old.mesh is not new.mesh:
         found.append(f"the mesh was {old.mesh} and is now {new.mesh}")
     return found
+
+
+def _difference(
+    before: Fingerprint, now: Fingerprint, where: str = "the function"
+) -> str | None:
+    """Where two fingerprints part first, in words: ``closure value c was 1 and is now
+    2``; None where they are equal.
+    """
+    if before == now:
+        return None
+    names = [tuple([name for name, _ in each.parts]) for each in (before, now)]
+    if (before.kind, before.value) == (now.kind, now.value) and names[0] == names[1]:
+        for (name, a), (_, b) in zip(before.parts, now.parts, strict=True):
+            inside = where + name if name[:1] in (".", "[") else name or where
+            found = _difference(a, b, inside)
+            if found is not None:
+                return found
+    if str(before) != str(now):
+        return f"{where} was {before} and is now {now}"
+    if before.is_collection:
+        return f"{where} has other keys now"
+    other = str(now).removeprefix("an ").removeprefix("a ").removeprefix("the ")
+    return f"{where} is another {other} now"
 
 
 def _changed_tree(before: Any, now: Any) -> str:

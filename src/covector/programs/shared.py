@@ -1,7 +1,7 @@
-"""Traced programs that may serve another function that says the same.
+"""The cache of traced programs that functions with equal fingerprints share.
 
 A jitted function keeps its own programs, as long as it lives. Here they are found again
-by what the function said when it was traced (``programs/identity.py``), so that
+by the fingerprint that the function had when it was traced, so that
 ``jit(lambda x: x * c)`` in a loop is traced and compiled once. Captured arrays are held
 weakly: a program whose arrays are gone can serve nobody.
 """
@@ -16,6 +16,7 @@ from covector.core.primitive import forget_plans
 from covector.lowering.compile import Compiled
 from covector.lowering.places import Meshes
 from covector.programs.canonical import forget_programs
+from covector.programs.fingerprint import Fingerprint
 from covector.programs.shardings import Resolved
 from covector.runtime import compilation_cache
 
@@ -72,10 +73,11 @@ def keep(key: tuple, program: Program) -> None:
         _kept.popitem(last=False)
 
 
-def forget(said: Any, spec: Any) -> None:
-    """Forget the programs of a function that says this, jitted in this way."""
+def forget(fingerprint: Fingerprint | None, spec: Any) -> None:
+    """Forget the programs of functions like this one, jitted in this way."""
     for key in list(_kept):
-        if key[1] == spec and said is not None and key[0].parts[0] == said.parts[0]:
+        same = fingerprint is not None and key[0].parts[0] == fingerprint.parts[0]
+        if same and key[1] == spec:
             _kept.pop(key, None)
 
 

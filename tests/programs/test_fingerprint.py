@@ -15,7 +15,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector.programs import jit
-from covector.programs.identity import said_by
+from covector.programs.fingerprint import fingerprint_of
 
 X = cnp.asarray(np.arange(4, dtype=np.float32))
 
@@ -126,9 +126,9 @@ def power(n):
 
 @pytest.mark.parametrize("make", SAME.values(), ids=SAME)
 def test_functions_that_say_the_same_are_traced_once(make):
-    said, reason = said_by(make())
+    said, reason = fingerprint_of(make())
     assert said is not None, reason
-    assert said_by(make())[0] == said
+    assert fingerprint_of(make())[0] == said
     assert tracings(make) >= 1
     assert tracings(make, 3) == 0
 
@@ -175,8 +175,8 @@ DIFFERENT = {
 
 @pytest.mark.parametrize(("a", "b"), DIFFERENT.values(), ids=DIFFERENT)
 def test_functions_that_say_different_things_are_told_apart(a, b):
-    assert said_by(of(a))[0] != said_by(of(b))[0]
-    assert said_by(of(a))[0] == said_by(of(a))[0]
+    assert fingerprint_of(of(a))[0] != fingerprint_of(of(b))[0]
+    assert fingerprint_of(of(a))[0] == fingerprint_of(of(a))[0]
 
 
 def test_what_was_changed_between_two_functions_is_seen():
@@ -248,7 +248,7 @@ UNKNOWN = {
 
 @pytest.mark.parametrize(("make", "words"), UNKNOWN.values(), ids=UNKNOWN)
 def test_what_cannot_be_compared_stands_for_itself(make, words):
-    said, reason = said_by(of(make()))
+    said, reason = fingerprint_of(of(make()))
     assert said is None
     assert words in reason
 

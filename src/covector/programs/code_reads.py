@@ -1,0 +1,108 @@
+"""What the code of a function may read besides its arguments, found in its bytecode.
+
+Names of globals, attributes that it asks of modules, and modules that it imports while
+it runs. Some code can read anything (``eval``, the frames of its callers): that cannot
+be known beforehand.
+"""
+
+import builtins
+import dis
+import functools
+import types
+from typing import NamedTuple
+
+from covector.core.source import is_own
+
+#: functions through which code reads what its names do not show
+_UNBOUNDED = frozenset(
+    ("eval", "exec", "globals", "input", "locals", "open", "vars", "__import__")
+)
+_UNBOUNDED_ATTRIBUTES = frozenset(
+    ("__dict__", "_getframe", "currentframe", "import_module")
+)
+_BUILTINS = frozenset(vars(builtins))
+
+
+class Reads(NamedTuple):
+    """What code may read, the functions inside of it included."""
+
+    globals: tuple[str, ...]
+    #: names that may be asked of modules
+    attributes: tuple[str, ...]
+    #: modules that are imported when it runs
+    imports: tuple[str, ...]
+    #: what makes it impossible to say what is read; empty where nothing does
+    unbounded: str
+
+
+@functools.lru_cache(4096)
+def reads_of(code: types.CodeType) -> Reads:
+    """What ``code`` may read."""
+    names: dict[str, None] = {}
+    attributes: dict[str, None] = {}
+    imports: dict[str, None] = {}
+    unbounded = ""
+    for instruction in dis.get_instructions(code):
+        kind, name = instruction.opname, instruction.argval
+        if kind in ("LOAD_GLOBAL", "LOAD_NAME"):
+            names[name] = None
+            if name in _UNBOUNDED:
+                unbounded = name
+        elif kind == "IMPORT_NAME":
+            imports[name] = None
+        elif kind in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM", "LOAD_SUPER_ATTR"):
+            attributes[name] = None
+            if name in _UNBOUNDED_ATTRIBUTES:
+                unbounded = name
+    if "getattr" in names:  # the attribute may be any text of the code
+        attributes |= dict.fromkeys(c for c in code.co_consts if type(c) is str)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            inner = reads_of(constant)
+            names |= dict.fromkeys(inner.globals)
+            attributes |= dict.fromkeys(inner.attributes)
+            imports |= dict.fromkeys(inner.imports)
+            unbounded = unbounded or inner.unbounded
+    return Reads(tuple(names), tuple(attributes), tuple(imports), unbounded)
+
+
+def is_builtin(name: str) -> bool:
+    """Whether a name that is no global is one of Python's own."""
+    return name in _BUILTINS
+
+
+#: Packages that covector is built on. What they read can change no program, but for the
+#: random state of NumPy.
+_FOUNDATIONS = ("jaxlib", "ml_dtypes", "numpy", "opt_einsum")
+_STATEFUL = ("numpy.random", "random")
+#: modules in C whose functions give the same for the same arguments
+_PURE = {
+    *("builtins", "math", "cmath", "itertools", "binascii", "unicodedata", "zlib"),
+    *("_abc", "_bisect", "_collections", "_functools", "_heapq", "_json", "_operator"),
+    *("_sre", "_statistics", "_string", "_struct"),
+}
+
+
+@functools.lru_cache(4096)
+def is_settled(module: str | None, file: str | None) -> bool:
+    """Whether code of a module reads nothing that could change a program.
+
+    That is covector's own, whose options are in every key, and of what it is built on.
+    """
+    if file is not None and is_own(file):
+        return True
+    name = module or ""
+    return name.partition(".")[0] in _FOUNDATIONS and not is_stateful(name)
+
+
+def is_stateful(module: str) -> bool:
+    """Whether what is of this module gives something else each time."""
+    return module.startswith(_STATEFUL)
+
+
+def is_pure(function: types.BuiltinFunctionType) -> bool:
+    """Whether a function in C, of a module, depends on its arguments alone."""
+    module = function.__module__ or ""
+    if function.__name__ in _UNBOUNDED:
+        return False
+    return module in _PURE or is_settled(module, None)
