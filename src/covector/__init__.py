@@ -118,6 +118,7 @@ if TYPE_CHECKING:
     from covector.programs.data_parallel import data_parallel
     from covector.programs.pmap import pmap
     from covector.programs.sharded_function import shard_map
+    from covector.programs.smap import smap
 
 link.connect(numpy, device_put)
 install_base(base)
@@ -160,6 +161,7 @@ _FUNCTIONS = {
     "pure_callback": "programs.callback",
     "set_mesh": "core.sharding.in_force",
     "shard_map": "programs.sharded_function",
+    "smap": "programs.smap",
 }
 
 
@@ -258,6 +260,7 @@ __all__ = [
     "set_mesh",
     "shard_map",
     "sharding",
+    "smap",
     "stages",
     "test_util",
     "threefry_partitionable",

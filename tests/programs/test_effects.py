@@ -472,8 +472,55 @@ def test_an_order_over_parts_is_refused():
     x, mesh = divided()
     log, spec = Log(ordered=True), cv.sharding.PartitionSpec("x")
     mapped = cv.shard_map(log, mesh=mesh, in_specs=spec, out_specs=None)
-    with pytest.raises(errors.MissingRule, match="shard_map carries a program with"):
-        cv.jit(mapped)(x)
+    for f in (mapped, cv.jit(mapped)):
+        with pytest.raises(errors.ArgumentError, match=r"2 devices, .* no order\."):
+            f(x)
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("compile", [cv.jit, lambda f: f])
+def test_effects_of_a_shard_map_on_one_device_keep_their_order(compile, ordered):
+    mesh, log = cv.make_mesh((1,), ("x",)), Log(ordered=ordered)
+
+    def f(x):
+        log(x)
+        log(2 * x)
+        return x
+
+    spec = cv.P("x")
+    mapped = compile(cv.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec))
+    assert log.of(mapped, cnp.ones(2)) == [[1.0, 1.0], [2.0, 2.0]]
+
+
+@pytest.mark.parametrize("compile", [cv.jit, lambda f: f])
+def test_an_effect_in_a_shard_map_over_some_axes_happens_once_for_each_part(compile):
+    mesh, log = cv.make_mesh((2, 2), ("x", "y")), Log()
+
+    def f(x):
+        log(x)
+        return cv.lax.fori_loop(0, 2, lambda i, x: (log(x + i), 2 * x)[1], x)
+
+    spec = cv.P("x")
+    mapped = cv.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec, axis_names={"x"})
+    out = []
+    seen = log.of(lambda x: out.append(compile(mapped)(x)), cnp.arange(2.0))
+    assert sorted(seen) == [[0.0], [0.0], [1.0], [1.0], [1.0], [3.0]]
+    assert out[0].tolist() == [0.0, 4.0]
+
+
+def test_a_result_that_one_device_of_several_would_have_is_refused():
+    mesh = cv.make_mesh((2, 2), ("x", "y"))
+    spec = cv.P("x")
+
+    def over(f):
+        return cv.shard_map(
+            f, mesh=mesh, in_specs=spec, out_specs=spec, axis_names={"x"}
+        )
+
+    with pytest.raises(errors.ArgumentError, match=r"leaves the axes \['y'\] to the"):
+        over(lambda x: cv.experimental.io_callback(np.negative, x, x))(cnp.ones(2))
+    pure = over(lambda x: cv.pure_callback(np.negative, x, x))
+    assert pure(cnp.ones(2)).tolist() == cv.jit(pure)(cnp.ones(2)).tolist() == [-1, -1]
 
 
 def test_a_failure_on_several_devices_is_told():

@@ -120,8 +120,8 @@ def test_groups_that_do_not_hold_each_member_once_are_refused_in_words(groups):
 
 
 def test_groups_of_other_sizes_than_one_cannot_be_gathered():
-    for name in ONE_SIZE:
-        fun = everything({name: ONE_SIZE[name]}, UNEVEN)
+    for name, gather in ONE_SIZE.items():
+        fun = everything({name: gather}, UNEVEN)
         with pytest.raises(errors.TypeMismatch, match="axis_index_groups of one size"):
             cv.vmap(fun, axis_name="i")(Z)
 

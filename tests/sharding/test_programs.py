@@ -392,3 +392,15 @@ def test_a_traced_array_is_put_where_a_sharding_says():
     with cv.set_mesh(mesh()):
         zeros = cv.jit(lambda: cnp.zeros((8, 200), out_sharding=P("x")))
         assert zeros().sharding is named("x")
+
+
+@pytest.mark.parametrize("spec", [P("x", None), P("x"), P(None, None), P(), P(None)])
+def test_the_sharding_of_a_result_is_spelled_as_that_of_an_argument(spec):
+    wanted = NamedSharding(mesh(), spec)
+    x = cv.device_put(numbers(8, 8), wanted)
+    for out in (x * 2, cv.jit(lambda x: x + 1)(x), cv.jit(lambda x: x)(x)):
+        assert out.sharding is wanted
+    assert cv.jit(lambda x: x).lower(x).compile().output_shardings is wanted
+    over = cv.shard_map(lambda x: x + 1, mesh=mesh(), in_specs=spec, out_specs=spec)
+    assert over(x).sharding is wanted
+    assert over(put(numbers(512, 512), "y")).sharding is wanted

@@ -6,6 +6,8 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import P, lax
+from covector.sharding import NamedSharding, get_abstract_mesh
+from tests.sharding.meshes import mesh, numbers
 
 X = np.arange(8, dtype=np.float32)
 ROWS = X.reshape(4, 2)
@@ -380,3 +382,48 @@ def test_random_keys_differ_between_devices():
         for k in range(4)
     ]
     np.testing.assert_array_equal(found, np.concatenate(wanted))
+
+
+# -- the mesh inside -------------------------------------------------------------------
+
+
+def test_inside_the_mesh_in_force_has_the_axes_that_are_mapped_by_hand():
+    seen = []
+
+    @cv.jit
+    def look(x):
+        inside = get_abstract_mesh()
+        seen.append((inside.manual_axes, inside.auto_axes))
+        return x
+
+    def over(f, axis):
+        spec = P("x") if axis == "x" else P(None, "y")
+        return cv.shard_map(f, in_specs=spec, out_specs=spec, axis_names={axis})
+
+    x = cnp.ones((8, 8))
+    with cv.set_mesh(mesh()):
+        look(x)
+        over(look, "x")(x)
+        over(over(look, "y"), "x")(x)
+        look(x)
+        assert get_abstract_mesh() is mesh().abstract_mesh
+    assert seen == [((), ("x", "y")), (("x",), ("y",)), (("x", "y"), ())]
+    with pytest.raises(ZeroDivisionError):
+        cv.shard_map(lambda x: 1 / 0, mesh=mesh(), in_specs=P(), out_specs=P())(x)
+    assert get_abstract_mesh().empty
+
+
+def test_a_spec_inside_means_the_axes_that_the_compiler_divides():
+    def rows(x):
+        return lax.with_sharding_constraint(2 * x, P("y"))
+
+    over = cv.shard_map(
+        rows, mesh=mesh(), in_specs=P("x"), out_specs=P("x"), axis_names={"x"}
+    )
+    x = numbers(8, 8)
+    got = cv.jit(over)(x)
+    np.testing.assert_allclose(got, 2 * x)
+    # What is not mapped by hand stays divided when the function returns.
+    assert got.sharding == NamedSharding(mesh(), P(("x", "y")))
+    slope = cv.grad(lambda x: (over(x) * over(x)).sum())(x)
+    np.testing.assert_allclose(slope, 8 * x, rtol=1e-6)

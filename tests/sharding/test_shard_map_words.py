@@ -7,6 +7,8 @@ import covector as cv
 import covector.numpy as cnp
 from covector import P, lax
 from covector.errors import NotDifferentiable, ShardingError, TreeMismatch, TypeMismatch
+from covector.sharding import NamedSharding
+from tests.sharding.meshes import mesh
 
 X = np.arange(8, dtype=np.float32)
 W = np.float32(3.0)
@@ -254,3 +256,26 @@ def test_one_over_another_mesh_inside():
     )
     with pytest.raises(ShardingError, match="a program runs on one mesh"):
         cv.pmap(outer)(X)
+
+
+@pytest.mark.parametrize(
+    "constrain",
+    [
+        lambda x: lax.with_sharding_constraint(x, P("x")),
+        lambda x: lax.with_sharding_constraint(x, NamedSharding(mesh(), P("x"))),
+        lambda x: cv.device_put(x, NamedSharding(mesh(), P(None, ("y", "x")))),
+        cv.jit(lambda x: x, in_shardings=P("x")),
+    ],
+)
+def test_a_constraint_over_an_axis_that_is_mapped_by_hand_is_refused(constrain):
+    over = cv.shard_map(
+        constrain, mesh=mesh(), in_specs=P("x"), out_specs=P("x"), axis_names={"x"}
+    )
+    words = r"names the axis 'x' in .* inside of a shard_map over .*divides \('y'\)"
+    with cv.set_mesh(mesh()), pytest.raises(ShardingError, match=words):
+        over(cnp.ones((8, 8)))
+
+
+def test_shard_map_without_in_specs_says_that_types_do_not_have_them():
+    with pytest.raises(ShardingError, match="needs in_specs: types of arrays do not"):
+        cv.shard_map(lambda x: x, mesh=mesh(), out_specs=P())

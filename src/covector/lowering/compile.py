@@ -240,8 +240,14 @@ class SpreadCompiled(Compiled):
         kept = [lowered.jaxpr.inputs[i].type.ndim for i in lowered.kept]
         #: how arguments have to be divided (the compiler may have found that one cannot
         #: be divided as asked), and how results are
-        self.in_shardings = _named(mesh, made.divided_arguments(kept), asked)
-        self.out_shardings = [*_named(mesh, made.divided_results(), lowered.results)]
+        wanted = [[sharding] for sharding in asked]
+        self.in_shardings = _named(mesh, made.divided_arguments(kept), wanted)
+        # A result that is divided like an operand of its rank is so in its words.
+        wanted = [
+            [sharding, *[s for s, n in zip(asked, kept, strict=True) if n == t.ndim]]
+            for sharding, t in zip(lowered.results, self._types, strict=True)
+        ]
+        self.out_shardings = [*_named(mesh, made.divided_results(), wanted)]
 
     def __call__(
         self, args: Sequence[ConcreteArray], committed: Any = None
@@ -298,14 +304,16 @@ class SpreadCompiled(Compiled):
 
 
 def _named(
-    mesh: Mesh, divisions: Sequence[Any], asked: Sequence[NamedSharding | None]
+    mesh: Mesh, divisions: Sequence[Any], wanted: Sequence[list[NamedSharding | None]]
 ) -> list[NamedSharding]:
-    """Shardings that divide like this; those that were asked for, where they do."""
+    """Shardings that divide like this; the first of those wanted that does, if any."""
     found = []
-    for (counts, places), wanted in zip(divisions, asked, strict=True):
+    for (counts, places), candidates in zip(divisions, wanted, strict=True):
         tiles = Tiles(counts, places)
-        if wanted is not None and wanted.tiles(len(counts)) == tiles:
-            found.append(wanted)
+        given = [s for s in candidates if s is not None]
+        named = next((s for s in given if s.tiles(len(counts)) == tiles), None)
+        if named is not None:
+            found.append(named)
             continue
         named = with_tiles(mesh, tiles)
         assert named is not None, f"a division that {mesh} has no axes for: {tiles}"

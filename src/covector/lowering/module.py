@@ -19,6 +19,7 @@ from covector.core.sharding.spec import PartitionSpec
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.lowering import hlo, sharding
+from covector.lowering.first_device import axes_left, call_on_first
 from covector.lowering.hlo import Value
 from covector.lowering.places import Spread
 
@@ -149,9 +150,15 @@ class Lowering:
         """Call a function of NumPy arrays; where it is ``kept``, also for no results.
 
         On several devices the first one calls it, with all of each operand; inside of a
-        shard_map each calls it, with its part. Nobody checks what it returns: a tuple
-        of arrays of exactly these types.
+        shard_map each calls it, with its part, and of the devices along axes that are
+        not mapped by hand the first. Nobody checks what it returns: a tuple of arrays
+        of exactly these types.
+
+        Raises:
+          ArgumentError: it is kept and has results, and some axes are not by hand.
         """
+        if kept and axes_left(self.module):
+            return call_on_first(self, function, operands, types)
         module = self.module.module
         module.host_functions.append(function)
         number = len(module.host_functions) - 1

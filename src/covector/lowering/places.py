@@ -138,13 +138,13 @@ def on_mesh(
     Raises:
       DeviceMismatch: those axes cannot say it.
     """
+    if isinstance(sharding, NamedSharding) and sharding.mesh is mesh:
+        return NamedSharding(mesh, sharding.spec)
     if sharding is None or (
         sharding.is_fully_replicated and len(sharding.flat_devices) == mesh.size
     ):
         return NamedSharding(mesh, REPLICATED)
     assert isinstance(sharding, NamedSharding), "on several devices, so named"
-    if sharding.mesh is mesh:
-        return NamedSharding(mesh, sharding.spec)
     if not sharding.flat_devices and sharding.mesh.shape_tuple == mesh.shape_tuple:
         return NamedSharding(mesh, sharding.spec)
     counts, places = sharding.tiles(ndim)

@@ -8,6 +8,7 @@ from typing import Any
 
 from covector.core.array import ConcreteArray
 from covector.core.primitive import Primitive, operation
+from covector.core.sharding.in_force import get_abstract_mesh
 from covector.core.sharding.mesh import AbstractMesh, Mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import UNCONSTRAINED, PartitionSpec
@@ -31,6 +32,18 @@ class ShardingConstraint(Primitive):
     @property
     def mesh(self) -> Mesh | AbstractMesh:  # type: ignore[override]
         return self.sharding.mesh
+
+    def stage(self, trace: Any, args: Sequence[Any]) -> None:  # type: ignore[override]
+        manual = get_abstract_mesh().manual_axes
+        taken = [name for name in self.sharding.spec.names() if name in manual]
+        if taken:
+            raise ShardingError(
+                f"{self.name} names the axis {taken[0]!r} in {self.sharding.spec}, but "
+                "it is called inside of a shard_map over that axis: what is there is "
+                "one part already. Name axes that the compiler divides "
+                f"({', '.join(map(repr, get_abstract_mesh().auto_axes)) or 'here none'}"
+                "), or leave the constraint out."
+            )
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         self.sharding.check_compatible_aval(x.shape)

@@ -9,6 +9,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from covector import options
+from covector.core.sharding.in_force import get_abstract_mesh
+from covector.core.sharding.mesh import AbstractMesh, AxisType
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.staging import Staged, stage
 from covector.core.trace import Trace, current
@@ -41,14 +44,27 @@ class Manual(NamedTuple):
 
     @contextlib.contextmanager
     def inside(self) -> Iterator[None]:
-        """While the block runs, programs are those of the devices."""
+        """While the block runs, programs are those of the devices, and the mesh in
+        force is that with its manual axes.
+        """
         outer = current.trace
         current.trace = trace = OnDevices(outer, self)
         try:
-            yield
+            with options.override(mesh=self._mesh_inside()):
+                yield
         finally:
             current.trace = outer
             trace.alive = False
+
+    def _mesh_inside(self) -> AbstractMesh:
+        """The axes as they are inside: manual those of here and of around."""
+        mesh = self.mesh.abstract_mesh
+        manual = self.axes.union(get_abstract_mesh().manual_axes)
+        types = [
+            AxisType.Manual if name in manual else AxisType.Auto
+            for name in mesh.axis_names
+        ]
+        return AbstractMesh(mesh.axis_sizes, mesh.axis_names, types)
 
     def stage(
         self, fun: Callable[..., Sequence[Any]], types: Sequence[ArrayType], name: str

@@ -18,15 +18,20 @@ an operand summed over those.
 from collections.abc import Sequence
 from typing import Any
 
+from covector.core.array import ConcreteArray
+from covector.core.effects import Effect
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import drop, present, scatter, select
 from covector.core.primitive import Linear, Primitive, operation
+from covector.core.sharding.mesh import Mesh
+from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying
-from covector.errors import TypeMismatch
+from covector.errors import ArgumentError, TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.sharding import manual_axes_text, shardings_text
+from covector.lowering.tokens import with_token
 from covector.ops.arithmetic import div
 from covector.ops.broadcasting import filled
 from covector.ops.collectives import PSum
@@ -83,17 +88,48 @@ class ShardMap(Primitive):
         names = self.jaxpr.memo(named_axes)
         return tuple([n for n in names if n not in self.manual.axes])
 
+    @property
+    def with_token(self) -> Any:  # type: ignore[override]
+        """On one device effects are in order; several have none between them."""
+        if self.mesh.size == 1:
+            return self._with_token
+        if Effect.ORDERED in self.effects:
+            raise ArgumentError(
+                f"shard_map of {self.jaxpr.name} has ordered effects and runs on "
+                f"{self.mesh.size} devices, between which there is no order. Leave "
+                "ordered=True out, take the effects out of shard_map, or use a mesh of "
+                "one device."
+            )
+        return None
+
+    def _with_token(self) -> tuple["ShardMap", int]:
+        whole = PartitionSpec()
+        ordered = self._like(
+            self.jaxpr.memo(with_token),
+            (whole, *self.in_specs),
+            (whole, *self.out_specs),
+        )
+        return ordered, 0
+
     # -- values ------------------------------------------------------------------------
 
     def evaluate(self, *args: Any) -> Sequence[Any]:
         small = self.jaxpr.memo(runs_as_batch) and all([a.on_host() for a in args])
+        # What each device does besides is not what each member of a batch does.
+        small = small and not self.effects
         # The host of one process need not have what those of others have.
         small = small and not self.mesh.is_multi_process
         if small and self.jaxpr.memo(Budget).pays():
             return run_on_host(
                 self.jaxpr, self.manual, self.in_specs, self.out_specs, args
             )
-        return evaluate_compiled(self, self.plan(tuple([a.type for a in args])), args)
+        plan = self.plan(tuple([a.type for a in args]))
+        return [
+            _in_words_of(x, spec, self.mesh)
+            for x, spec in zip(
+                evaluate_compiled(self, plan, args), self.out_specs, strict=True
+            )
+        ]
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
         def body(inner: Any, *values: Any) -> Sequence[Any]:
@@ -112,16 +148,18 @@ class ShardMap(Primitive):
             operands,
             ctx.out_types,
             regions=1,
-            in_shardings=self._shardings(self.in_specs, self.jaxpr.in_types),
-            out_shardings=self._shardings(self.out_specs, self.jaxpr.out_types),
+            in_shardings=self._shardings(ctx, self.in_specs, self.jaxpr.in_types),
+            out_shardings=self._shardings(ctx, self.out_specs, self.jaxpr.out_types),
             manual_axes=manual_axes_text(self.manual.order(self.manual.axes)),
         )
         ctx.region(made, 0, self.jaxpr.in_types, body, "sdy.return")
         return made
 
-    @staticmethod
-    def _shardings(specs: Specs, types: Sequence[ArrayType]) -> str:
-        return shardings_text(specs, [t.ndim for t in types])
+    def _shardings(self, ctx: Any, specs: Specs, types: Sequence[ArrayType]) -> str:
+        # Over the axes that nobody maps by hand the compiler divides as it likes.
+        mapped = ctx.module.by_hand | self.manual.axes
+        left = not mapped.issuperset(self.mesh.axis_names)
+        return shardings_text(specs, [t.ndim for t in types], is_open=left)
 
     # -- derivatives -------------------------------------------------------------------
 
@@ -217,6 +255,15 @@ def _transposed(
         ]
 
     return manual.stage(of_copies, program.in_types, program.name).jaxpr, nonzero
+
+
+def _in_words_of(x: ConcreteArray, spec: PartitionSpec, mesh: Any) -> ConcreteArray:
+    """A result whose sharding is spelled as the user spelled it."""
+    if isinstance(mesh, Mesh) and x.placement is not None:
+        named = NamedSharding(mesh, spec)
+        if x.placement.is_equivalent_to(named, x.ndim):
+            x.placement = named
+    return x
 
 
 def _shared(ct: Any, copies: int) -> Any:

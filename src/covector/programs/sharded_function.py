@@ -22,13 +22,16 @@ from covector.programs.canonical import canonical
 from covector.programs.parts import Manual, part_type, surrounding
 from covector.programs.shard_map import shard_program
 
+#: in_specs that were not given
+UNSAID = object()
+
 
 def shard_map(
     f: Callable[..., Any] | None = None,
     /,
     *,
     out_specs: Any,
-    in_specs: Any,
+    in_specs: Any = UNSAID,
     mesh: Any = None,
     axis_names: Iterable[Any] = frozenset(),
     check_vma: bool = True,
@@ -72,6 +75,12 @@ def shard_map(
             mesh=mesh,
             axis_names=axis_names,
             check_vma=checked,
+        )
+    if in_specs is UNSAID:
+        raise ShardingError(
+            f"{who_of('shard_map', f)} needs in_specs: types of arrays do not say how "
+            "they are divided. Give a PartitionSpec for each argument, such as P('x'), "
+            "or P() for a copy on each device."
         )
     return ShardMapped(f, mesh, in_specs, out_specs, frozenset(axis_names), checked)
 

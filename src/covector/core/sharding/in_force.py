@@ -21,7 +21,8 @@ def get_mesh() -> Mesh:
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """The axes of the mesh in force, without devices; none where there is none.
+    """The axes of the mesh in force, without devices; none where there is none. Inside
+    shard_map those of its mesh, of which ``manual_axes`` are mapped by hand.
 
     >>> get_abstract_mesh().axis_names
     ()
