@@ -113,6 +113,11 @@ def test_pullbacks_take_and_give_float0_for_integers():
     assert (float(dx), di.dtype) == (2.0, cv.float0)
 
 
+def test_a_pullback_takes_the_value_itself_though_a_part_is_of_integers():
+    value, pull = cv.vjp(lambda x: (x * 2, cnp.arange(2), 3), 2.0)
+    assert float(pull(value)[0]) == float(pull((4.0, np.ones(2), 0))[0]) == 8.0
+
+
 def test_linearize_gives_float0_for_integers():
     value, push = cv.linearize(lambda x: {"y": x * 2, "i": 3}, 2.0)
     moved = push(1.0)
@@ -125,7 +130,7 @@ def test_a_number_as_the_tangent_of_an_integer_is_refused():
         cv.jvp(lambda i: i * 2.0, (3,), (1.0,))
     _, pull = cv.vjp(lambda x: (x, 3), 1.0)
     with pytest.raises(errors.TypeMismatch, match="cotangent is of dtype float0"):
-        pull((1.0, 0))
+        pull((1.0, np.zeros(2, int)))
 
 
 # -- auxiliary results -----------------------------------------------------------------
@@ -186,6 +191,44 @@ def test_a_pullback_can_be_called_twice_batched_and_compiled():
     assert cv.vmap(pull)(cnp.arange(3.0))[0].tolist() == [0.0, 3.0, 6.0]
     assert float(cv.jit(pull)(4.0)[0]) == 12.0
     assert float(cv.grad(lambda ct: pull(ct)[1])(1.0)) == 2.0
+
+
+def test_a_pullback_leaves_and_enters_compiled_functions():
+    def loss(x):
+        return cnp.sum(x * cnp.sin(x))
+
+    x = cnp.arange(3.0)
+    wanted = np.asarray(cv.grad(loss)(x))
+    run_back = cv.jit(lambda pull, ct: pull(ct)[0])
+    forward = cv.jit(lambda x: cv.vjp(loss, x)[1])
+    for pull in (cv.vjp(loss, x)[1], forward(x)):
+        np.testing.assert_allclose(pull(1.0)[0], wanted, rtol=1e-6)
+        np.testing.assert_allclose(run_back(pull, 2.0), 2 * wanted, rtol=1e-6)
+        assert len(cv.tree.leaves(pull)) > 0
+    assert "pullback of vjp of" in repr(pull)
+
+
+def test_what_vjp_leaves_of_each_step_or_member_runs_backward():
+    def f(x):
+        return x * cnp.sin(x)
+
+    x = cnp.arange(3.0)
+    wanted = np.asarray(cv.vmap(cv.grad(f))(x))
+    _, pulls = cv.lax.scan(lambda c, x: (c, cv.vjp(f, x)[1]), 0, x)
+    _, slopes = cv.lax.scan(lambda c, pull: (c, pull(1.0)[0]), 0, pulls)
+    np.testing.assert_allclose(slopes, wanted, rtol=1e-6)
+    members = cv.vmap(lambda x: cv.vjp(f, x)[1])(x)
+    slopes = cv.vmap(lambda pull: pull(1.0)[0])(members)
+    np.testing.assert_allclose(slopes, wanted, rtol=1e-6)
+
+
+def test_linearized_and_transposed_functions_leave_compiled_functions():
+    push = cv.jit(lambda x: cv.linearize(cnp.sin, x)[1])(0.0)
+    assert float(push(2.0)) == 2.0
+    x = cnp.arange(3.0)
+    back = cv.jit(lambda a: cv.linear_transpose(lambda x: a * x, x))(2 * x)
+    assert back(x)[0].tolist() == [0, 2, 8]
+    assert [leaf.tolist() for leaf in cv.tree.leaves(back)] == [[0, 2, 4]]
 
 
 def test_a_linearized_function_can_be_batched_transposed_and_compiled():

@@ -104,9 +104,44 @@ def test_a_result_that_is_known_only_later_is_not_known_to_be_zero():
         cv.jit(back)(0.0)
 
 
-def test_integers_have_no_transpose():
-    with pytest.raises(errors.NotDifferentiable, match=r"floating-point.*i32\[\]"):
-        cv.linear_transpose(lambda i: i * 2, 1)
+def test_integers_beside_floats_have_no_transpose():
+    words = r"floating-point.*or integers for all.*i32\[\] -> f32\[\]"
+    with pytest.raises(errors.NotDifferentiable, match=words):
+        cv.linear_transpose(lambda i: i * 2.0, 1)
+
+
+def test_a_function_of_integers_is_transposed_in_integers():
+    back = cv.linear_transpose(lambda i: cnp.cumsum(i) * 2, np.arange(3))
+    assert back(np.arange(1, 4))[0].tolist() == [12, 10, 6]
+
+
+NONLINEAR = {
+    "1/x": lambda x: 1 / x,
+    "a square": lambda x: x * x,
+    "a square in jit": cv.jit(lambda x: x * x),
+    "a square in scan": lambda x: lax.scan(lambda c, v: (c, v * v), 0.0, x)[1],
+    "a square by its carry": lambda x: lax.scan(lambda c, v: (v, c * v), x[0], x)[1],
+    "a square in a loop": lambda x: lax.fori_loop(0, 2, lambda i, v: v * v, x),
+    "a number of steps": lambda x: lax.while_loop(
+        lambda c: c.sum() < 9, lambda c: 2 * c, x
+    ),
+    "a predicate": lambda x: lax.cond(x[0] > 0, lambda x: x, lambda x: -x, x),
+    "a square in a branch": lambda x: lax.switch(0, [lambda x: x * x, lambda x: x], x),
+    "a square in checkpoint": cv.checkpoint(lambda x: x * x),
+    "a convolution with itself": lambda x: cnp.convolve(x, x),
+    "a product with itself": lambda x: cnp.dot(x, x),
+    "a choice": lambda x: cnp.where(x > 0, x, 0),
+    "an index": lambda x: cnp.asarray(X)[x.astype(int)],
+    "rounding": lambda x: x.astype(int).astype(cnp.float32),
+    "a whole quotient": lambda x: x.astype(cnp.int32) // 2 * 1.0,
+}
+
+
+@pytest.mark.parametrize("f", NONLINEAR.values(), ids=NONLINEAR)
+def test_a_function_that_is_not_linear_is_refused_in_words(f):
+    words = "needs a linear function, but .* is not linear in the arguments"
+    with pytest.raises(errors.NotDifferentiable, match=words):
+        cv.linear_transpose(f, X)
 
 
 def test_cotangents_are_checked():

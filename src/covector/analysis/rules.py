@@ -123,11 +123,10 @@ def _forward(point: Point, fun: FlatFunction, i: int) -> list[str]:
 
 
 def _reverse(point: Point, fun: FlatFunction, i: int) -> list[str]:
-    active = [moves(p.type) for p in point.primals]
+    types = [p.type for p in point.primals]
+    active = [moves(t) for t in types]
     outs, linear = linearize_flat(fun, point.primals, active)
-    return reverse(
-        point, outs, lambda cts: pull_back(linear, point.primals, active, cts), i
-    )
+    return reverse(point, outs, lambda cts: pull_back(linear, types, active, cts), i)
 
 
 COMPARED = {"fwd": _forward, "rev": _reverse}
@@ -209,7 +208,7 @@ def _pulled(point: Point) -> FlatFunction:
         active = [moves(p.type) for p in primals]
         outs, linear = linearize_flat(point.fun, primals, active)
         cts = [point.cotangent(k, o.type) for k, o in enumerate(outs)]
-        leaving = pull_back(linear, primals, active, cts)
+        leaving = pull_back(linear, [p.type for p in primals], active, cts)
         return [ct for ct, a in zip(leaving, active, strict=True) if a]
 
     return cotangents

@@ -90,6 +90,10 @@ class Primitive(metaclass=Interned):
     #: about how many ordinary operations it is compiled to
     weight = 1
 
+    #: operands in which the results are linear together, one group after another; None
+    #: stands for all of them, in an operation that can be transposed
+    linear_operands: tuple[tuple[int, ...], ...] | None = None
+
     on_host: Any = None
     evaluate: Any = None
     #: ``linearize(active, *primals)`` gives ``(outs, push)``, with ``push`` linear from
@@ -235,6 +239,14 @@ class Primitive(metaclass=Interned):
         zero.
         """
         raise self._missing("transpose", "reverse-mode differentiation", args)
+
+    def linear_in(self, args: Sequence[Any]) -> bool:
+        """Whether results are linear in the ``Linear`` entries of ``args`` together."""
+        if type(self).transpose is Primitive.transpose:
+            return False
+        together = self.linear_operands
+        linear = {i for i, a in enumerate(args) if type(a) is Linear}
+        return together is None or any([linear <= {*group} for group in together])
 
     def batch(self, size: int, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
         """``(outs, dims)`` for operands of which some have a batch axis at ``dims``."""

@@ -77,6 +77,7 @@ class Sub(Elementwise):
 class Mul(Elementwise):
     """x · y."""
 
+    linear_operands = ((0,), (1,))
     hlo = "stablehlo.multiply"
     on_host = staticmethod(np.multiply)
 
@@ -99,6 +100,8 @@ class Mul(Elementwise):
 
 class SumOfProducts(Elementwise):
     """a · b + c · d: how a product moves, as one operation, linear in a and in c."""
+
+    linear_operands = ((0, 2),)
 
     def on_host(self, a: Any, b: Any, c: Any, d: Any) -> Any:
         return np.add(np.multiply(a, b), np.multiply(c, d))
@@ -133,6 +136,7 @@ class Div(Elementwise):
     """
 
     hlo = "stablehlo.divide"
+    linear_operands = ((0,),)
 
     def on_host(self, x: Any, y: Any) -> Any:
         if not dtypes.is_integer(x.dtype):
@@ -147,6 +151,9 @@ class Div(Elementwise):
 
     def transpose(self, cotangents: Any, x: Any, y: Any) -> Any:
         return [unbroadcast(self(cotangents[0], y), x.type), None]
+
+    def linear_in(self, args: Any) -> bool:
+        return args[0].type.inexact and super().linear_in(args)
 
 
 class Rem(Elementwise):

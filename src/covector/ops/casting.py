@@ -56,6 +56,12 @@ class ConvertElementType(Primitive):
     def transpose(self, cotangents: Any, x: Any) -> Any:
         return [ConvertElementType(x.type.dtype)(cotangents[0])]
 
+    def linear_in(self, args: Any) -> bool:
+        before, after = args[0].type.dtype, self.dtype
+        if dtypes.is_inexact(before):
+            return dtypes.is_inexact(after)
+        return dtypes.is_integer(before) and dtypes.is_integer(after)
+
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         return (self(args[0]),), dims
 

@@ -79,6 +79,8 @@ class DotGeneral(Primitive):
     precision: Exactness = None
     preferred_element_type: Any = None
 
+    linear_operands = ((0,), (1,))
+
     # -- types -------------------------------------------------------------------------
 
     def type_rule(self, lhs: ArrayType, rhs: ArrayType) -> Sequence[ArrayType]:

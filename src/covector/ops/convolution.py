@@ -79,6 +79,8 @@ class ConvGeneralDilated(Primitive):
     precision: Exactness = None
     preferred_element_type: Any = None
 
+    linear_operands = ((0,), (1,))
+
     @cached_property
     def windows(self) -> tuple[Window, ...]:
         """The convolution along each spatial axis."""

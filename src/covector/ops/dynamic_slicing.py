@@ -39,6 +39,8 @@ class DynamicSlice(Primitive):
     slice_sizes: Shape
     collapsed: tuple[int, ...] = ()
 
+    linear_operands = ((0,),)
+
     def type_rule(self, x: ArrayType, *starts: ArrayType) -> Sequence[ArrayType]:
         check_starts("dynamic_slice", x, self.slice_sizes, starts)
         sizes, gone = self.slice_sizes, self.collapsed
@@ -102,6 +104,7 @@ class DynamicUpdateSlice(Primitive):
 
     inserted: tuple[int, ...] = ()
 
+    linear_operands = ((0, 1),)
     host_limit = MOVING_LIMIT
 
     def sizes(self, update: Shape) -> Shape:

@@ -62,6 +62,7 @@ class Gather(Primitive):
     mode: GatherScatterMode = FILL_OR_DROP
     fill_value: int | str | None = None
 
+    linear_operands = ((0,),)
     host_limit = MOVING_LIMIT
 
     def type_rule(self, x: ArrayType, indices: ArrayType) -> Sequence[ArrayType]:
@@ -363,6 +364,7 @@ class ScatterAdd(Combining):
     """Updates added to windows of the operand, each as often as its place is named."""
 
     name = "scatter-add"
+    linear_operands = ((0, 2),)
 
     def linearize(self, active: Any, x: Any, indices: Any, updates: Any) -> Any:
         def push(dx: Any, _: Any, dupdates: Any) -> Any:

@@ -32,6 +32,8 @@ class Scatter(Scattering):
     derivative is that of the one that won.
     """
 
+    linear_operands = ((0, 2),)
+
     def change(self, array: Any, key: Any, values: Any) -> None:
         array[key] = values
 
@@ -85,6 +87,7 @@ class ScatterMul(Combining):
     """
 
     name = "scatter-mul"
+    linear_operands = ((0,),)
     combine = mul
 
     def linearize(self, active: Any, x: Any, indices: Any, updates: Any) -> Any:

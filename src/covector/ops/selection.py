@@ -28,6 +28,9 @@ class SelectN(Elementwise):
 
     accepts = staticmethod(lambda dtype: True)
 
+    def linear_in(self, args: Any) -> bool:
+        return type(args[0]) is not Linear
+
     def type_rule(self, which: ArrayType, *cases: ArrayType) -> Sequence[ArrayType]:
         if which.dtype not in (dtypes.bool_, dtypes.int32):
             raise DTypeError(

@@ -88,6 +88,8 @@ class _Selecting(Windowed):
 
     select: str
 
+    linear_operands = ((0,),)
+
     def check(self, given: ArrayType, operand: ArrayType, wanted: ArrayType) -> None:
         """Refuse what is not a floating array beside a fitting operand."""
         if not dtypes.is_floating(operand.dtype):

@@ -16,6 +16,7 @@ from covector.lowering.compile import compile_program
 from covector.lowering.places import common_place, meshes_of
 from covector.lowering.tokens import with_token
 from covector.transforms.batch import batch_jaxpr
+from covector.transforms.linearity import is_linear
 from covector.transforms.linearize import linearize_jaxpr
 from covector.transforms.transpose import transpose_jaxpr
 
@@ -67,6 +68,10 @@ class Call(Primitive):
         known = drop(args, linear)
         leaving = self._like(program)(*known, *present(cotangents))
         return scatter(leaving, nonzero)
+
+    def linear_in(self, args: Any) -> bool:
+        linear = tuple([type(a) is Linear for a in args])
+        return is_linear(self.jaxpr, linear)
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         program, out_dims = self.jaxpr.memo(batch_jaxpr, size, tuple(dims))

@@ -82,6 +82,9 @@ class HostCall(Primitive):
     def transpose(self, cotangents: Any, *args: Any) -> Any:
         raise self._no_derivative()
 
+    def linear_in(self, args: Any) -> bool:
+        return False
+
     def _no_derivative(self) -> NotDifferentiable:
         return NotDifferentiable(
             f"{self.function} cannot be differentiated: what it computes is outside of "

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from covector.core.flat import who_of
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import scatter
-from covector.core.primitive import Primitive, operation
+from covector.core.primitive import Linear, Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying, of_programs
@@ -34,6 +34,7 @@ from covector.programs.division import (
 from covector.programs.effects import silent
 from covector.programs.jit import Jitted
 from covector.transforms.batch import batch_jaxpr
+from covector.transforms.linearity import is_linear
 from covector.transforms.linearize import linearize_jaxpr
 from covector.transforms.transpose import backward
 
@@ -77,6 +78,10 @@ class Checkpoint(Primitive):
 
     def transpose(self, cotangents: Any, *args: Any) -> Any:
         return backward(self.jaxpr, args, cotangents)
+
+    def linear_in(self, args: Any) -> bool:
+        linear = tuple([type(a) is Linear for a in args])
+        return is_linear(self.jaxpr, linear)
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         return self.batch_named(None, size, args, dims)

@@ -38,6 +38,7 @@ from covector.programs.stand_ins import (
     with_stand_ins,
 )
 from covector.transforms.batch import batch_jaxpr
+from covector.transforms.linearity import is_linear
 from covector.transforms.linearize import linearize_flat, linearize_jaxpr, moves
 from covector.transforms.transpose import transpose_jaxpr
 
@@ -127,6 +128,12 @@ class Cond(Primitive):
         known = drop(args, linear)
         arriving = [ct for ct in cotangents if ct is not None]
         return [None, *scatter(transposed(index, *known, *arriving), nonzero)]
+
+    def linear_in(self, args: Any) -> bool:
+        linear = tuple([type(a) is Linear for a in args])
+        return not linear[0] and all(
+            [is_linear(branch, linear[1:]) for branch in self.branches]
+        )
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         return self.batch_named(None, size, args, dims)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from covector.core.flat import arrays
 from covector.core.jaxpr import Jaxpr
 from covector.core.masks import scatter
-from covector.core.primitive import Primitive, operation
+from covector.core.primitive import Linear, Primitive, operation
 from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
@@ -34,6 +34,7 @@ from covector.programs.linear_call import (
 from covector.programs.over_batch import Batch, Packed
 from covector.programs.rules import same_results
 from covector.transforms.batch import batch_flat
+from covector.transforms.linearity import is_linear
 from covector.transforms.linearize import SplitTrace, moves
 from covector.transforms.transpose import backward
 
@@ -154,6 +155,10 @@ class CustomCall(Primitive):
 
     def transpose(self, cotangents: Any, *args: Any) -> Any:
         return backward(self.program, args, cotangents)
+
+    def linear_in(self, args: Any) -> bool:
+        linear = tuple([type(a) is Linear for a in args])
+        return is_linear(self.program, linear)
 
     # -- other forms -------------------------------------------------------------------
 

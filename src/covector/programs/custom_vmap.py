@@ -13,7 +13,7 @@ from covector import tree
 from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
 from covector.core.jaxpr import Jaxpr, needed_equations, run
 from covector.core.masks import scatter
-from covector.core.primitive import Primitive, operation
+from covector.core.primitive import Linear, Primitive, operation
 from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
@@ -28,6 +28,7 @@ from covector.programs.loops import Loop, Steps, name_of
 from covector.programs.rules import called
 from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.derivatives import instantiate_tangent
+from covector.transforms.linearity import is_linear
 from covector.transforms.linearize import linearize_flat, moves
 from covector.transforms.transpose import backward
 
@@ -94,6 +95,10 @@ class CustomVmap(Primitive):
 
     def transpose(self, cotangents: Any, *args: Any) -> Any:
         return backward(self.jaxpr, args, cotangents)
+
+    def linear_in(self, args: Any) -> bool:
+        linear = tuple([type(a) is Linear for a in args])
+        return is_linear(self.jaxpr, linear)
 
     def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
         return of_programs(self.jaxpr.in_types)

@@ -10,7 +10,7 @@ from typing import Any
 from covector import tree
 from covector.core.flat import FlatFunction, arrays, describe, who_of
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.primitive import Primitive, operation
+from covector.core.primitive import Linear, Primitive, operation
 from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
@@ -129,6 +129,9 @@ class LinearCall(Primitive):
     def transpose(self, cotangents: Any, *args: Any) -> Any:
         n = self.residual_count
         return [*[None] * n, *self.pull(args[:n], cotangents)]
+
+    def linear_in(self, args: Any) -> bool:
+        return Linear not in map(type, args[: self.residual_count])
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         return self.batch_named(None, size, args, dims)

@@ -105,6 +105,9 @@ class LinearSolve(Solver):
         found = [ct if m else None for ct, m in zip(leaving, marked, strict=True)]
         return [*[None] * len(consts), *found]
 
+    def linear_in(self, args: Any) -> bool:
+        return Linear not in map(type, self.split(args)[0])
+
     def _transposed(self) -> "LinearSolve":
         if self.symmetric:
             return self._alone()

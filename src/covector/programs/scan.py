@@ -34,12 +34,14 @@ from covector.programs.scan_bodies import (
     jvp_body,
     least_carry,
     linearize_body,
+    moving_carry,
     tangents_of,
     transpose_body,
 )
 from covector.programs.scan_lowering import lower_scan
 from covector.programs.scan_products import total
 from covector.transforms.batch import batch_jaxpr, front_dims
+from covector.transforms.linearity import is_linear
 from covector.transforms.transpose import instantiate
 
 
@@ -227,6 +229,11 @@ class Scan(Primitive):
                 found[k] = total(parts, stacked, factors)
         # A carry that starts known, at zero, has no cotangent to give back.
         return [ct if m else None for ct, m in zip(found, linear, strict=True)]
+
+    def linear_in(self, args: Any) -> bool:
+        consts, carry, xs = self.split([type(a) is Linear for a in args])
+        moving = moving_carry(self.jaxpr, consts, carry, xs)
+        return is_linear(self.jaxpr, (*consts, *moving, *xs))
 
     # -- batches -----------------------------------------------------------------------
 

@@ -61,6 +61,20 @@ def least_carry(
         marks = grown
 
 
+def moving_carry(
+    jaxpr: Jaxpr, consts: Sequence[bool], carry: Sequence[bool], xs: Sequence[bool]
+) -> Marks:
+    """Which of the carry of a body depends on what moves, after any number of steps."""
+
+    def step(marks: Marks) -> tuple[None, Sequence[bool]]:
+        found = dependent(jaxpr, (*consts, *marks, *xs))
+        return None, [
+            type(o) is Var and o in found for o in jaxpr.outputs[: len(carry)]
+        ]
+
+    return least_carry(carry, step)[1]
+
+
 # -- forward ---------------------------------------------------------------------------
 
 
@@ -263,11 +277,7 @@ def transpose_body(
     groups = Groups(num_consts, num_carry)
     consts, carry, xs = groups.split(linear)
 
-    def spread(marks: Marks) -> tuple[None, Sequence[bool]]:
-        found = dependent(jaxpr, (*consts, *marks, *xs))
-        return None, [type(a) is Var and a in found for a in jaxpr.outputs[:num_carry]]
-
-    _, linear_carry = least_carry(carry, spread)
+    linear_carry = moving_carry(jaxpr, consts, carry, xs)
     marks = (*consts, *linear_carry, *xs)
 
     def step(arriving: Marks) -> tuple[Any, Sequence[bool]]:

@@ -41,6 +41,7 @@ from covector.programs.parts import Manual, insert_axis, whole_type
 from covector.programs.parts_linearized import linearized_parts
 from covector.programs.parts_on_host import run_on_host, runs_as_batch
 from covector.transforms.batch import batch_jaxpr
+from covector.transforms.linearity import is_linear
 from covector.transforms.transpose import transpose_jaxpr
 
 Specs = tuple[PartitionSpec, ...]
@@ -196,6 +197,10 @@ class ShardMap(Primitive):
         leaving_specs = select(self.in_specs, nonzero)
         back = self._like(program, (*known_specs, *ct_specs), tuple(leaving_specs))
         return scatter(back(*known, *present(cotangents)), nonzero)
+
+    def linear_in(self, args: Any) -> bool:
+        linear = tuple([type(a) is Linear for a in args])
+        return is_linear(self.jaxpr, linear)
 
     # -- batches -----------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.places import common_place
 from covector.lowering.tokens import TOKEN, with_token
 from covector.ops.broadcasting import batched, zeros
-from covector.programs.bodies import converted
+from covector.programs.bodies import converted, dependent
 from covector.programs.call import call, named_axes
 from covector.programs.divergence import refuse_communication
 from covector.programs.eager import Budget, placed
@@ -37,7 +37,12 @@ from covector.programs.effects import silent
 from covector.programs.members import ALONE, Members
 from covector.programs.one_by_one import one_by_one
 from covector.programs.rewind import link_loops, rewind_loop
-from covector.programs.scan_bodies import jvp_body, least_carry, tangents_of
+from covector.programs.scan_bodies import (
+    jvp_body,
+    least_carry,
+    moving_carry,
+    tangents_of,
+)
 from covector.programs.stand_ins import communicates
 from covector.programs.steady_carry import (
     loop_over_the_rest,
@@ -54,6 +59,7 @@ from covector.programs.while_bodies import (
     with_tangents,
 )
 from covector.transforms.batch import batch_jaxpr, front_dims
+from covector.transforms.linearity import is_linear
 
 #: states that are kept in reverse mode, unless the caller says otherwise
 CHECKPOINTS = 64
@@ -269,6 +275,16 @@ class While(Primitive):
         found = again.transpose([None, *cotangents], *operands)
         split = 1 + len(consts)
         return [*[None] * len(test_consts), *found[1:split], *found[split + 1 :]]
+
+    def linear_in(self, args: Any) -> bool:
+        """The number of steps must be the same whatever moves."""
+        linear = [type(a) is Linear for a in args]
+        test_consts, consts, carry = self.split(linear)
+        moving = moving_carry(self.body_jaxpr, consts, carry, [])
+        asked = dependent(self.cond_jaxpr, (*test_consts, *moving))
+        if asked.isdisjoint([o for o in self.cond_jaxpr.outputs if type(o) is Var]):
+            return is_linear(self.body_jaxpr, (*consts, *moving))
+        return False
 
     # -- batches -----------------------------------------------------------------------
 

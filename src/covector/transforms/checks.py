@@ -6,6 +6,8 @@ Each check raises in the words of the function that the user called.
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from covector import options, tree
 from covector.core import dtypes
 from covector.core.array_like import Array
@@ -15,7 +17,6 @@ from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.core.varying import vary_as
 from covector.errors import NotDifferentiable, NotScalar, TypeMismatch
-from covector.transforms.linearize import moves
 
 Argnums = int | Sequence[int]
 
@@ -102,16 +103,25 @@ def check_sums(
                 )
 
 
-def matching(x: Any, type: ArrayType, who: str, what: str) -> Any:
-    """A tangent or cotangent of a value of ``type``; None where it is trivial."""
-    if not moves(type):
-        if x is None or getattr(x, "dtype", None) == dtypes.float0:
-            return None
+def still(x: Any, type: ArrayType, who: str, what: str = "tangent") -> None:
+    """Check a tangent of a value that does not move."""
+    if x is not None and getattr(x, "dtype", None) != dtypes.float0:
         raise TypeMismatch(
             f"{who} has a value of type {type}, which does not move, so its {what} is "
             f"of dtype float0: numpy.zeros({type.shape}, covector.float0). "
             f"It got {x!r}."
         )
+
+
+def still_cotangent(x: Any, type: ArrayType, who: str) -> None:
+    """Check a cotangent of a value that does not move: any numbers, to no effect."""
+    numbers = isinstance(x, Array | np.ndarray | np.generic | int | float)
+    if not numbers or getattr(x, "shape", ()) != type.shape:
+        still(x, type, who, "cotangent")
+
+
+def matching(x: Any, type: ArrayType, who: str, what: str) -> Any:
+    """A tangent or cotangent of a value of ``type``."""
     if not isinstance(x, Array):
         x = (
             scalar(x, type.dtype)

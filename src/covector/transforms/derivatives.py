@@ -16,6 +16,7 @@ from covector.core import dtypes
 from covector.core.convert import scalar
 from covector.core.flat import FlatFunction, arrays, describe, split_aux, who_of
 from covector.core.jaxpr import run
+from covector.core.masks import present, scatter
 from covector.core.primitive import Linear
 from covector.core.trace import current
 from covector.core.types import ArrayType
@@ -28,7 +29,10 @@ from covector.transforms.checks import (
     check_scalar,
     check_sums,
     matching,
+    still,
+    still_cotangent,
 )
+from covector.transforms.linear_functions import LinearFunction, Signature
 from covector.transforms.linearize import (
     Linearization,
     jvp_flat,
@@ -36,6 +40,8 @@ from covector.transforms.linearize import (
     moves,
 )
 from covector.transforms.transpose import backward, instantiate
+
+_type_of = operator.attrgetter("type")
 
 
 def as_argnums(argnums: Any) -> Argnums:
@@ -84,13 +90,14 @@ def value_and_grad(
         if not allow_int or holomorphic:
             check_differentiable(primals, holomorphic, who, in_tree, argnums)
         flat = FlatFunction(partial, in_tree, who, has_aux)
-        active = [p.type.inexact for p in primals]
+        types = list(map(_type_of, primals))
+        active = [t.inexact for t in types]
         outs, linear = linearize_flat(flat, primals, active, who)
         out = check_scalar(outs, flat.out_tree, holomorphic, who)
         if out.type.varying:
             check_sums(outs, primals, active, who)
         one = scalar(1, out.type.dtype)
-        gradients = pull_back(linear, primals, active, [one])
+        gradients = pull_back(linear, types, active, [one])
         (result, _) = in_tree.unflatten(gradients)
         gradient = result[0] if isinstance(argnums, int) else tuple(result)
         value = flat.out_tree.unflatten(outs)
@@ -166,11 +173,11 @@ def choose_arguments(
 
 def pull_back(
     linear: Linearization,
-    primals: Sequence[Any],
+    types: Sequence[ArrayType],
     active: Sequence[bool],
     cotangents: Sequence[Any],
 ) -> list[Any]:
-    """Cotangents of all primals: zeros where nothing arrives, float0 for integers.
+    """Cotangents of primals: zeros where nothing arrives, float0 for integers.
 
     What belongs to a weak primal is weak: a Python number stays one after a step.
     """
@@ -180,12 +187,12 @@ def pull_back(
     arriving = list(compress(cotangents, moving))
     found = iter(backward(jaxpr, args, arriving)[n:])
     result = []
-    for i, p in enumerate(primals):
+    for i, t in enumerate(types):
         if active[i]:
-            ct = instantiate(next(found), p.type)
-            ct = convert(ct, p.type.dtype, weak=True) if p.type.weak else ct
+            ct = instantiate(next(found), t)
+            ct = convert(ct, t.dtype, weak=True) if t.weak else ct
         else:
-            ct = np.zeros(p.type.shape, dtypes.float0)
+            ct = np.zeros(t.shape, dtypes.float0)
         result.append(ct)
     return result
 
@@ -197,7 +204,9 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     Returns:
       ``(value, pull)``, or ``(value, pull, aux)`` with ``has_aux``. ``pull(cotangent)``
       takes the tree of the value and gives a tuple with one entry per primal; integers
-      have cotangents of dtype float0.
+      have cotangents of dtype float0 (and any are taken, for integer results). ``pull``
+      is a pytree of what it needs of the primals, so that transformed functions may
+      take and return it.
 
     >>> import covector as cv, covector.numpy as cnp
     >>> value, pull = cv.vjp(cnp.sin, 0.0)
@@ -208,38 +217,61 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     leaves, in_tree = tree.flatten((primals, {}))
     leaves = arrays(leaves, who)
     flat = FlatFunction(fun, in_tree, who, has_aux)
-    active = [moves(p.type) for p in leaves]
+    types = tuple([p.type for p in leaves])
+    active = [moves(t) for t in types]
     outs, linear = linearize_flat(flat, leaves, active, who)
     if current.trace.tracked:
         check_sums(outs, leaves, active, who)
-    out_tree, out_types = flat.out_tree, [o.type for o in outs]
-
-    def pull(*cotangent: Any) -> Any:
-        if len(cotangent) != 1:
-            raise TypeMismatch(
-                f"the pullback of {who} takes one argument, a cotangent shaped like "
-                f"the value, but got {len(cotangent)}. Put several into one tuple."
-            )
-        cts = cotangents_of(cotangent[0], out_tree, out_types, who)
-        (result, _) = in_tree.unflatten(pull_back(linear, leaves, active, cts))
-        return result
-
-    value = out_tree.unflatten(outs)
+    signature = Signature(
+        who, in_tree, types, flat.out_tree, tuple([o.type for o in outs])
+    )
+    pull = Pullback(signature, linear.jaxpr, linear.residuals, tuple(linear.moving))
+    value = flat.out_tree.unflatten(outs)
     return (value, pull, flat.aux) if has_aux else (value, pull)
 
 
+class Pullback(LinearFunction):
+    """What ``vjp`` returns: from a cotangent of the value to those of the primals."""
+
+    __slots__ = ()
+    what = "the pullback"
+
+    def __call__(self, *cotangent: Any) -> Any:
+        who, in_tree, in_types, out_tree, out_types = self.of
+        if len(cotangent) != 1:
+            raise TypeMismatch(
+                f"{self} takes one argument, a cotangent shaped like the value, but "
+                f"got {len(cotangent)}. Put several into one tuple."
+            )
+        cts = cotangents_of(cotangent[0], out_tree, out_types, who)
+        linear = Linearization(self.jaxpr, self.residuals, self.moving)
+        active = [moves(t) for t in in_types]
+        (result, _) = in_tree.unflatten(pull_back(linear, in_types, active, cts))
+        return result
+
+
 def cotangents_of(
-    cotangent: Any, out_tree: Any, types: Sequence[ArrayType], who: str
+    cotangent: Any,
+    out_tree: Any,
+    types: Sequence[ArrayType],
+    who: str,
+    exact: bool = False,
 ) -> list[Any]:
-    """The flat cotangents of a value of these types, checked; None for integers."""
+    """The flat cotangents of a value of these types, checked.
+
+    None for integers, which do not move; unless also those are wanted, ``exact``.
+    """
     cts, ct_tree = tree.flatten(cotangent)
     if ct_tree != out_tree:
         raise TreeMismatch(
             f"the pullback of {who} needs a cotangent with the structure of the value, "
             f"{out_tree}, but got {ct_tree}."
         )
+    whose = f"the pullback of {who}"
     return [
-        matching(ct, t, f"the pullback of {who}", "cotangent")
+        matching(ct, t, whose, "cotangent")
+        if exact or moves(t)
+        else still_cotangent(ct, t, whose)
         for ct, t in zip(cts, types, strict=True)
     ]
 
@@ -288,7 +320,8 @@ def _tangents(
             f"got {t_tree}."
         )
     return [
-        matching(t, type, who, "tangent") for t, type in zip(ts, types, strict=True)
+        matching(t, type, who, "tangent") if moves(type) else still(t, type, who)
+        for t, type in zip(ts, types, strict=True)
     ]
 
 
@@ -314,22 +347,26 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     leaves, in_tree = tree.flatten((primals, {}))
     leaves = arrays(leaves, who)
     flat = FlatFunction(fun, in_tree, who, has_aux)
-    active = [moves(p.type) for p in leaves]
+    types = tuple([p.type for p in leaves])
+    active = [moves(t) for t in types]
     outs, linear = linearize_flat(flat, leaves, active, who)
-    types, out_tree, out_types = (
-        [p.type for p in leaves],
-        flat.out_tree,
-        [o.type for o in outs],
+    signature = Signature(
+        who, in_tree, types, flat.out_tree, tuple([o.type for o in outs])
     )
-
-    def push(*tangents: Any) -> Any:
-        given = [t for t in _tangents(tangents, in_tree, types, who) if t is not None]
-        moved = iter(run(linear.jaxpr, [*linear.residuals, *given]))
-        outs = [
-            instantiate_tangent(next(moved) if m else None, t)
-            for m, t in zip(linear.moving, out_types, strict=True)
-        ]
-        return out_tree.unflatten(outs)
-
-    value = out_tree.unflatten(outs)
+    push = Pushforward(signature, linear.jaxpr, linear.residuals, tuple(linear.moving))
+    value = flat.out_tree.unflatten(outs)
     return (value, push, flat.aux) if has_aux else (value, push)
+
+
+class Pushforward(LinearFunction):
+    """What ``linearize`` returns: from tangents of the primals to that of the value."""
+
+    __slots__ = ()
+    what = "the linear part"
+
+    def __call__(self, *tangents: Any) -> Any:
+        who, in_tree, in_types, out_tree, out_types = self.of
+        given = present(_tangents(tangents, in_tree, in_types, who))
+        moved = scatter(run(self.jaxpr, [*self.residuals, *given]), self.moving)
+        outs = map(instantiate_tangent, moved, out_types)
+        return out_tree.unflatten(outs)

@@ -1,20 +1,25 @@
 """``linear_transpose``: the adjoint of a function that is linear as it stands."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from covector import tree
+from covector.core import dtypes
 from covector.core.convert import type_of
 from covector.core.flat import FlatFunction, who_of
-from covector.core.jaxpr import Jaxpr, Var, needed_equations, run, used_inputs
-from covector.core.primitive import Linear, Primitive
+from covector.core.jaxpr import Equation, Jaxpr, needed_equations, run, used_inputs
+from covector.core.masks import drop
+from covector.core.primitive import Linear
 from covector.core.staging import Staged, stage
 from covector.core.trace import Tracer, current
+from covector.core.types import ArrayType, show_types
 from covector.errors import NotDifferentiable
 from covector.lowering.evaluate import base
 from covector.transforms.derivatives import cotangents_of
+from covector.transforms.linear_functions import LinearFunction, Signature
+from covector.transforms.linearity import linear_outputs
 from covector.transforms.linearize import moves
 from covector.transforms.transpose import backward, instantiate
 
@@ -26,14 +31,15 @@ def linear_transpose(
 
     Args:
       fun: linear, as written; a result may also be zero whatever the arguments are.
-      primals: examples of the arguments, of which only shapes and dtypes matter.
+      primals: examples of the arguments, of which only shapes and dtypes matter: all
+        floating point, or all integers.
 
     Returns:
       A function from a cotangent of the result to a tuple of cotangents of the
       arguments.
 
     Raises:
-      NotDifferentiable: ``fun`` is not linear, or an argument is not floating point.
+      NotDifferentiable: ``fun`` is not linear, or has integers beside floats.
 
     >>> import covector as cv
     >>> double = cv.linear_transpose(lambda x: 2 * x, 1.0)
@@ -42,53 +48,62 @@ def linear_transpose(
     """
     who = who_of("linear_transpose", fun)
     leaves, in_tree = tree.flatten((primals, {}))
-    types = [type_of(x) for x in leaves]
-    for t in types:
-        if not moves(t):
-            raise NotDifferentiable(
-                f"{who} needs floating-point arguments, but one is {t}. Close over "
-                "what is not transposed."
-            )
+    types = tuple([type_of(x) for x in leaves])
     flat = FlatFunction(fun, in_tree, who)
     staged = stage(flat, types, who)
+    _check_types(who, types, staged.jaxpr.out_types)
     _check_linear(staged, who)
+    signature = Signature(who, in_tree, types, flat.out_tree, staged.jaxpr.out_types)
+    moving = (True,) * len(staged.jaxpr.outputs)
+    return LinearTransposed(signature, staged.jaxpr, staged.captured, moving)
 
-    def transposed(cotangent: Any) -> tuple:
-        out_types = list(staged.jaxpr.out_types)
-        arriving = cotangents_of(cotangent, flat.out_tree, out_types, who)
-        args = [*staged.captured, *[Linear(t.strong()) for t in types]]
-        leaving = backward(staged.jaxpr, args, arriving)[len(staged.captured) :]
+
+class LinearTransposed(LinearFunction):
+    """What ``linear_transpose`` returns: from cotangents of the result to those of the
+    arguments.
+    """
+
+    __slots__ = ()
+    what = "the transpose"
+
+    def __call__(self, cotangent: Any) -> tuple:
+        who, in_tree, in_types, out_tree, out_types = self.of
+        arriving = cotangents_of(cotangent, out_tree, out_types, who, exact=True)
+        args = [*self.residuals, *[Linear(t.strong()) for t in in_types]]
+        leaving = backward(self.jaxpr, args, arriving)[len(self.residuals) :]
         cts = [
-            instantiate(ct, t.strong()) for ct, t in zip(leaving, types, strict=True)
+            instantiate(ct, t.strong()) for ct, t in zip(leaving, in_types, strict=True)
         ]
         (result, _) = in_tree.unflatten(cts)
         return tuple(result)
 
-    return transposed
+
+def _check_types(
+    who: str, types: Sequence[ArrayType], out_types: Sequence[ArrayType]
+) -> None:
+    """Raise where there are integers beside floats, or what is not a number."""
+    everything = (*types, *out_types)
+    numbers = all([dtypes.is_numeric(t.dtype) for t in everything])
+    if not numbers or len({moves(t) for t in everything}) > 1:
+        raise NotDifferentiable(
+            f"{who} needs floating-point arguments and results, or integers for all "
+            f"of them, but got {show_types(types)} -> {show_types(out_types)}. Close "
+            "over what is not transposed."
+        )
 
 
 def _check_linear(staged: Staged, who: str) -> None:
     """Raise where an operation on the arguments is not linear in them."""
-    jaxpr = staged.jaxpr
-    moving = set(jaxpr.inputs[len(staged.captured) :])
-    for equation in jaxpr.equations:
-        args = [
-            Linear(a.type) if type(a) is Var and a in moving else a
-            for a in equation.inputs
-        ]
-        if Linear not in map(type, args):
-            continue
-        moving.update(equation.outputs)
-        linear = [type(a) is Linear for a in args]
-        product = equation.op.name in ("mul", "dot_general", "div") and sum(linear) > 1
-        if product or type(equation.op).transpose is Primitive.transpose:
-            where = f" at {equation.line}" if equation.line else ""
-            raise NotDifferentiable(
-                f"{who} needs a linear function, but {equation.op.name}{where} is not "
-                "linear in the arguments. For the derivative at a point, use vjp."
-            )
-    still = [o for o in jaxpr.outputs if type(o) is not Var or o not in moving]
-    if not all([_is_zero(o, staged) for o in still]):
+    jaxpr, count = staged.jaxpr, len(staged.captured)
+    linear = [i >= count for i in range(len(jaxpr.inputs))]
+    found = linear_outputs(jaxpr, tuple(linear))
+    if isinstance(found, Equation):
+        where = f" at {found.line}" if found.line else ""
+        raise NotDifferentiable(
+            f"{who} needs a linear function, but {found.op.name}{where} is not linear "
+            "in the arguments. For the derivative at a point, use vjp."
+        )
+    if not all([_is_zero(o, staged) for o in drop(jaxpr.outputs, found)]):
         raise NotDifferentiable(
             f"{who} needs a linear function, but a result does not depend on the "
             "arguments, and is not known to be zero."
