@@ -266,7 +266,6 @@ def test_values_take_the_element_type_of_the_array():
     with pytest.warns(FutureWarning, match="element type f32 go into an array of i32"):
         assert x.at[0].set(2.7).tolist() == [2, 1, 2]
     assert cnp.zeros(2, "bfloat16").at[0].add(1).dtype == cnp.bfloat16
-    assert cnp.zeros(2, "uint8").at[0].set(300).tolist() == [44, 0]
     assert cnp.zeros(2, "complex64").at[1].set(2j).tolist() == [0, 2j]
     assert x.at[0].divide(2).dtype == cnp.float32
     assert x.at[:2].set([7, 8]).tolist() == [7, 8, 2]
@@ -278,7 +277,7 @@ def test_repeated_places_all_count():
     assert V.at[places].multiply(2).tolist() == [0, 4, 2, 6]
     assert V.at[places].divide(2).tolist() == [0, 0.25, 2, 1.5]
     assert V.at[places].min(np.array([0.5, -1, 9], "f")).tolist() == [0, -1, 2, 3]
-    assert V.at[places].apply(lambda v: v + 1).tolist() == [0, 2, 2, 4]
+    assert V.at[places].apply(lambda v: v + 1).tolist() == [0, 3, 2, 4]
 
 
 @pytest.mark.parametrize(

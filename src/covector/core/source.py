@@ -99,6 +99,14 @@ def user_line() -> Line | None:
     return None
 
 
+def user_level() -> int:
+    """How far up from the caller that frame is, as ``warnings.warn`` counts levels."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and is_own(frame.f_code.co_filename):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 def goes_through(becomes: Callable[[Line], Line] = lambda line: line) -> Any:
     """Of a function that runs equations, each in its local variable ``equation``: what
     is written down meanwhile has the line of that equation, or what becomes of it.

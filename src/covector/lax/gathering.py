@@ -6,25 +6,20 @@
 """
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
-from covector.core import dtypes
 from covector.core.array_like import Array
-from covector.core.convert import as_array, scalar
-from covector.core.types import ArrayType
+from covector.core.convert import as_array
 from covector.errors import TypeMismatch
-from covector.lax.control_flow import while_loop
 from covector.lax.slicing import like
 from covector.numpy.axes import canonical_axes, canonical_shape
 from covector.numpy.indexing import joined_places
 from covector.numpy.updating import access_mode, fill_text
-from covector.ops.arithmetic import add, neg
-from covector.ops.broadcasting import filled, zeros
-from covector.ops.comparison import lt
+from covector.numpy.writing import apply_scattered
+from covector.ops.arithmetic import neg
 from covector.ops.gathering import Gather, ScatterAdd, Scattering
-from covector.ops.reductions import ReduceMax
 from covector.ops.scattering import Scatter, ScatterMax, ScatterMin, ScatterMul
-from covector.ops.selection import where
 from covector.ops.transposing import Reshape
 from covector.ops.windows import (
     GatherDimensionNumbers,
@@ -84,15 +79,16 @@ def gather(
     >>> gather(x, cnp.array([[3], [1]]), rows, (1, 2)).tolist()
     [[6, 7], [2, 3]]
     """
+    x = as_array(operand, "gather")
     take = Gather(
         GatherDimensionNumbers(*map(tuple, dimension_numbers)),
         canonical_shape("gather", slice_sizes, "slice_sizes"),
         bool(indices_are_sorted),
         bool(unique_indices),
         access_mode(mode, GatherScatterMode.CLIP),
-        fill_text(fill_value),
+        fill_text(fill_value, x.type.dtype),
     )
-    return take(as_array(operand, "gather"), as_array(start_indices, "gather"))
+    return take(x, as_array(start_indices, "gather"))
 
 
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
@@ -281,8 +277,8 @@ def scatter_apply(
 ) -> Array:
     """``operand`` with a function of scalars applied to the elements of windows.
 
-    It is applied to an element as often as its place is named. Where that is more than
-    once, there is no derivative backward: ``unique_indices`` says that it is not.
+    It is applied to an element as often as its place is named. ``unique_indices`` says
+    that this is once, which is quicker.
 
     Args:
       func: from one scalar of the dtype of the operand to another.
@@ -298,29 +294,12 @@ def scatter_apply(
     x, indices = as_array(operand, who), as_array(scatter_indices, who)
     options = indices_are_sorted, unique_indices, mode
     write = _writing(Scatter, dimension_numbers, *options)
-    updates = ArrayType(canonical_shape(who, update_shape), x.type.dtype)
-    read = write.gather(x.type, updates)
+    shape = canonical_shape(who, update_shape)
 
     def apply(values: Any) -> Any:
-        return Reshape(updates.shape)(vmap(func)(Reshape((updates.size,))(values)))
+        return Reshape(shape)(vmap(func)(Reshape((prod(shape),))(values)))
 
-    values = read(x, indices)
-    if write.is_unique(indices.type):
-        return write(x, indices, apply(values))
-    count = _writing(ScatterAdd, dimension_numbers, *options)
-    ones = filled(1, updates.with_dtype(dtypes.int32))
-    named = count(zeros(x.type.with_dtype(dtypes.int32)), indices, ones)
-    times = read(named, indices)
-    most = ReduceMax(tuple(range(times.type.ndim)))(times)
-
-    def again(state: Any) -> Any:
-        k, values = state
-        return add(k, one), where(lt(k, times), apply(values), values)
-
-    one = scalar(1, dtypes.int32)
-    start = (scalar(0, dtypes.int32), values)
-    _, values = while_loop(lambda state: lt(state[0], most), again, start)
-    return write(x, indices, values)
+    return apply_scattered(write, x, indices, shape, apply)
 
 
 def _writing(

@@ -117,6 +117,8 @@ class _Grid:
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             return self._axis(key)
+        if not key:
+            return () if self.sparse else arange(0)
         axes = promote_dtypes(self.name, *[self._axis(k) for k in key])
         grid = meshgrid(*axes, indexing="ij", sparse=self.sparse)
         return tuple(grid) if self.sparse else Stack(0)(*grid)

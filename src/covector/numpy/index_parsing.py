@@ -25,15 +25,18 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
-from covector.core.array_like import Array
+from covector.core.array_like import Array, link
 from covector.core.convert import from_numpy
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import (
+    DTypeError,
     InvalidIndex,
     NonConcreteBooleanIndexError,
     TracerIntegerConversionError,
+    TypeMismatch,
 )
+from covector.ops.casting import convert
 from covector.ops.transposing import Reshape
 
 
@@ -86,16 +89,21 @@ def canonical_index(x: Any, index: Any) -> tuple[Any, tuple[Any, ...], list[Any]
     An array among the entries is represented by its type. The array indexed changes
     only where a scalar mask needs an axis to be an index of.
     """
-    entries = index if type(index) is tuple else (index,)
-    parts = [_entry(e, k, x.type) for k, e in enumerate(entries)]
+    if type(index) is tuple:
+        parts = [_entry(e, k, x.type, True) for k, e in enumerate(index)]
+    else:
+        parts = [_entry(index, 0, x.type)]
     if any(isinstance(p, Array) and dtypes.is_bool(p.dtype) for p in parts):
         x, parts = _replace_masks(x, parts)
     arrays = [p for p in parts if isinstance(p, Array)]
     return x, tuple([p.type if isinstance(p, Array) else p for p in parts]), arrays
 
 
-def _entry(entry: Any, place: int, type_: ArrayType) -> Any:
-    """One entry of an index as an integer, a Span, None, Ellipsis or an array."""
+def _entry(entry: Any, place: int, type_: ArrayType, beside: bool = False) -> Any:
+    """One entry of an index as an integer, a Span, None, Ellipsis or an array.
+
+    A sequence is an array where it is an entry ``beside`` others, in a tuple.
+    """
     if type(entry) is int or entry is None or entry is Ellipsis:
         return entry
     if type(entry) is slice:
@@ -112,6 +120,8 @@ def _entry(entry: Any, place: int, type_: ArrayType) -> Any:
         array = from_numpy(values) if values.dtype.kind in "biu" else values
     elif hasattr(entry, "__index__"):
         return operator.index(entry)
+    elif beside and isinstance(entry, list | tuple):
+        array = _listed(entry, place, type_)
     else:
         raise InvalidIndex(_not_an_index(entry, place, type_))
     if not (dtypes.is_integer(array.dtype) or dtypes.is_bool(array.dtype)):
@@ -119,14 +129,23 @@ def _entry(entry: Any, place: int, type_: ArrayType) -> Any:
     return array
 
 
+def _listed(entry: Any, place: int, type_: ArrayType) -> Any:
+    """A sequence of integers or bools, as an array."""
+    try:
+        array = link.numpy.asarray(entry)
+    except (DTypeError, TypeMismatch):
+        raise InvalidIndex(_not_an_index(entry, place, type_)) from None
+    return array if array.type.size else convert(array, dtypes.int32)
+
+
 def _not_an_index(entry: Any, place: int, type_: ArrayType) -> str:
     wanted = "integers, slices, None, `...`, and arrays of integers or bools"
     message = f"{type_} cannot be indexed with {entry!r} at position {place}: "
-    if isinstance(entry, list | tuple):
+    if isinstance(entry, list):
         return (
-            f"{message}a {type(entry).__name__} is no index, for converting long ones "
-            "is slow. Write x[covector.numpy.array(...)], or a tuple for one entry per "
-            "axis."
+            f"{message}a list is no index by itself, for converting long ones is slow, "
+            "and in a tuple only one of integers or bools. Write "
+            "x[covector.numpy.array(...)], or a tuple for one entry per axis."
         )
     if hasattr(entry, "dtype"):
         message = message.replace(repr(entry), f"an array of dtype {entry.dtype}")
@@ -175,7 +194,10 @@ def _replace_masks(x: Any, parts: list[Any]) -> tuple[Any, list[Any]]:
             replaced.append(from_numpy(np.zeros(int(mask), np.int32)))
             continue
         covered = x.type.shape[axis : axis + mask.ndim]
-        if covered != mask.shape:
+        # An axis of length 0 selects nothing of any other.
+        if len(covered) < mask.ndim or any(
+            [m not in (0, n) for m, n in zip(mask.shape, covered, strict=True)]
+        ):
             raise InvalidIndex(
                 f"the mask at position {place} of an index of {x.type} has the shape "
                 f"{mask.shape}, but the axes it stands for have the shape {covered}."

@@ -122,7 +122,7 @@ def read(
         for i, axis in zip(arrays, selection.taken, strict=True)
     ]
     if selection.outside and access.mode is FILL_OR_DROP:
-        return _nothing(x.type, selection.shape, access)
+        return nothing(x.type, selection.shape, access)
     if all([x.type.shape[k] for k in selection.taken]):
         if selection.batch == () and selection.is_block:
             return _read_block(x, selection, places, access)
@@ -133,10 +133,10 @@ def read(
             "is no element to read. With x.at[...].get(mode='fill') a fill value is "
             "read."
         )
-    return _nothing(x.type, selection.shape, access)
+    return nothing(x.type, selection.shape, access)
 
 
-def _nothing(type_: ArrayType, shape: Shape, access: Access) -> Any:
+def nothing(type_: ArrayType, shape: Shape, access: Access) -> Any:
     """What is read outside the array: the fill value everywhere."""
     fill = _gather_of_one(access).fill(type_.storage)
     return filled(fill.item(), type_.with_shape(shape))
@@ -155,7 +155,7 @@ def counted(i: Any, n: int, wrap: bool = True) -> Any:
     if type(i) is ConcreteArray and i.on_host():
         return from_host(_counted_on_host(np.asarray(i.host()), n, wrap))
     if dtypes.is_unsigned(i.type.dtype):
-        if i.type.dtype.itemsize >= 4:
+        if i.type.dtype.itemsize >= 4:  # narrower ones fit a signed dtype as they are
             i = min_(i, scalar(n, i.type.dtype))
         return convert(i, dtypes.int64 if i.type.dtype.itemsize == 8 else dtypes.int32)
     i = convert(i, dtypes.int64 if i.type.dtype.itemsize == 8 else dtypes.int32)
@@ -167,9 +167,10 @@ def counted(i: Any, n: int, wrap: bool = True) -> Any:
 
 def _counted_on_host(i: np.ndarray, n: int, wrap: bool) -> np.ndarray:
     """The same of values that are known."""
-    wide = np.int64 if i.dtype == np.int64 else np.int32
+    wide = np.int64 if i.dtype.itemsize == 8 else np.int32
     if dtypes.is_unsigned(i.dtype):
-        return np.minimum(i, n).astype(wide)
+        # Narrower than 32 bits they may not hold the length, and fit as they are.
+        return (np.minimum(i, n) if i.dtype.itemsize >= 4 else i).astype(wide)
     i = i.astype(wide)
     return np.where(i < 0, i + wide(n), i) if wrap else i
 
@@ -190,7 +191,7 @@ def _read_block(x: Any, selection: Selection, places: list[Any], access: Access)
     if access.mode is not FILL_OR_DROP:
         return out
     inside = all_inside(x.type.shape, selection, places)
-    return where(inside, out, _nothing(out.type, out.type.shape, access))
+    return where(inside, out, nothing(out.type, out.type.shape, access))
 
 
 @lru_cache(8192)

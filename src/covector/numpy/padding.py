@@ -109,7 +109,7 @@ def _widths(given: Any, ndim: int) -> list[Width]:
             f"{values.dtype}."
         )
     pairs = _pairs("pad_width", values, ndim)
-    if values.size and values.min() < 0:
+    if ndim and values.size and values.min() < 0:
         raise ArgumentError(
             f"pad needs widths that are not negative, but got {given!r}. To cut "
             "elements off, use a slice."

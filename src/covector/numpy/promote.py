@@ -28,6 +28,7 @@ from covector.core import dtypes, promotion
 from covector.core.array_like import Array
 from covector.core.convert import as_array, python_scalar, scalar
 from covector.core.number_info import iinfo
+from covector.core.source import user_level
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import IntegerOverflow, TypeMismatch
 from covector.ops.broadcasting import BroadcastInDim, zeros
@@ -313,4 +314,4 @@ def _check_ranks(who: str, types: Sequence[ArrayType]) -> None:
         )
         if chosen == "raise":
             raise TypeMismatch(message)
-        warnings.warn(message, stacklevel=3)
+        warnings.warn(message, stacklevel=user_level())

@@ -4,10 +4,12 @@ Places outside the array read a fill value (NaN, the least integer, …) and cha
 nothing, unless ``mode`` says otherwise:
 
     "fill" "drop"   that, and the default; negative places count from the end
-    "clip"          the nearest place inside, so negative ones are the first
+    "clip"          the nearest place inside; to ``take`` and ``put`` negative ones are
+                    before the first
     "wrap"          places repeat with the length of the axis
 """
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -26,7 +28,6 @@ from covector.errors import (
     InvalidIndex,
     TypeMismatch,
 )
-from covector.numpy.arithmetic import remainder
 from covector.numpy.axes import canonical_axis, check_no_out
 from covector.numpy.index_parsing import WHOLE, select
 from covector.numpy.indexing import (
@@ -34,18 +35,19 @@ from covector.numpy.indexing import (
     FILL_OR_DROP,
     Access,
     counted,
+    nothing,
     read,
 )
 from covector.numpy.promote import broadcast, broadcast_to, promote_dtypes
 from covector.numpy.reshaping import ravel, reshape, resize
-from covector.numpy.updating import access_mode, at, fill_text
+from covector.numpy.updating import access_mode, at, fill_text, modulo
 from covector.ops.casting import convert
 from covector.ops.creation import Iota
 from covector.ops.extrema import clamp
 from covector.ops.gathering import Gather
 from covector.ops.selection import select_n
 from covector.ops.transposing import Reshape
-from covector.ops.windows import GatherDimensionNumbers
+from covector.ops.windows import GatherDimensionNumbers, wide
 
 __all__ = [
     "choose",
@@ -94,9 +96,14 @@ def take(
             "With mode='fill' a fill value is read."
         )
     access = Access(
-        FILL_OR_DROP, fill_text(fill_value), indices_are_sorted, unique_indices
+        FILL_OR_DROP,
+        fill_text(fill_value, x.type.dtype),
+        indices_are_sorted,
+        unique_indices,
     )
     places, access = _by_mode("take", places, x.type.shape[k], mode, access)
+    if access.mode is CLIP:  # NumPy's: a negative place is one before the first
+        access = replace(access, wrap_negative_indices=False)
     selection = select(x.type, ((WHOLE,) * k + (places.type,)))
     return read(x, selection, [places], access)
 
@@ -123,19 +130,8 @@ def _by_mode(
             "'clip', 'wrap' and 'promise_in_bounds'."
         )
     if mode == "wrap":
-        return remainder(places, max(n, 1)), _with(
-            access, CLIP, access.wrap_negative_indices
-        )
-    found = access_mode(mode, FILL_OR_DROP)
-    return places, _with(
-        access, found, found is not CLIP and access.wrap_negative_indices
-    )
-
-
-def _with(access: Access, mode: Any, wrap: bool) -> Access:
-    return Access(
-        mode, access.fill, access.indices_are_sorted, access.unique_indices, wrap
-    )
+        return modulo(places, max(n, 1)), replace(access, mode=CLIP)
+    return places, replace(access, mode=access_mode(mode, FILL_OR_DROP))
 
 
 # -- one place for each ----------------------------------------------------------------
@@ -171,12 +167,25 @@ def take_along_axis(
     places = _integers("take_along_axis", indices)
     k = canonical_axis("take_along_axis", axis, x.type.ndim)
     _check_along("take_along_axis", x.type, places.type, k)
-    access = Access(FILL_OR_DROP, fill_text(fill_value))
+    access = Access(FILL_OR_DROP, fill_text(fill_value, x.type.dtype))
     places, access = _by_mode("take_along_axis", places, x.type.shape[k], mode, access)
+    if not x.type.shape[k]:
+        return _nothing_along(x.type, places.type, k, access)
     wrap = access.wrap_negative_indices and wrap_negative_indices is not False
     places = counted(places, x.type.shape[k], wrap)
     before, before_places, gather = _along(x.type, places.type, k, access)
     return gather(before(x), before_places(places))
+
+
+def _nothing_along(x: ArrayType, places: ArrayType, axis: int, access: Access) -> Any:
+    """What ``take_along_axis`` takes of an axis that has no element."""
+    if places.size and access.mode is not FILL_OR_DROP:
+        raise InvalidIndex(
+            f"take_along_axis of {x} along axis {axis}, of length 0: there is no "
+            "element. With mode='fill' a fill value is read."
+        )
+    rest = np.broadcast_shapes(_beside(x.shape, places.shape, axis), places.shape)
+    return nothing(x, rest, access)
 
 
 def _check_along(who: str, x: ArrayType, places: ArrayType, axis: int) -> None:
@@ -306,12 +315,10 @@ def put(
 def _inside(places: Any, n: int, mode: str, who: str) -> Any:
     """Places brought inside an axis of length ``n``."""
     if mode == "wrap":
-        return remainder(places, max(n, 1))
+        return modulo(places, max(n, 1))
     if mode == "clip":
-        low, high = (
-            scalar(0, places.type.dtype),
-            scalar(max(n - 1, 0), places.type.dtype),
-        )
+        places = wide(places)
+        low, high = [scalar(k, places.type.dtype) for k in (0, max(n - 1, 0))]
         return clamp(low, places, high)
     raise ArgumentError(f"{who}: mode must be 'clip' or 'wrap', but got {mode!r}.")
 

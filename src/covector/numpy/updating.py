@@ -12,7 +12,6 @@ and where ``x`` is not used afterwards, no copy is made.
 
 import warnings
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
@@ -20,11 +19,15 @@ import numpy as np
 from covector import options
 from covector.core import dtypes
 from covector.core.array_like import Array, link
-from covector.core.convert import as_array, scalar
-from covector.core.promotion import promote, python_scalar_type
-from covector.errors import ArgumentError, IntegerOverflow
+from covector.core.convert import as_array, python_scalar, scalar
+from covector.core.number_info import can_cast_losslessly, iinfo
+from covector.core.promotion import operand_type, promote
+from covector.core.source import user_level
+from covector.core.types import ArrayType
+from covector.errors import ArgumentError
+from covector.numpy.arithmetic import remainder
 from covector.numpy.axes import placed
-from covector.numpy.index_parsing import canonical_index, select
+from covector.numpy.index_parsing import Span, canonical_index, one_per_axis, select
 from covector.numpy.indexing import (
     CLIP,
     FILL_OR_DROP,
@@ -33,6 +36,8 @@ from covector.numpy.indexing import (
     read,
 )
 from covector.numpy.masking import check_known, only_mask, spread_mask, spread_values
+from covector.numpy.powers import power
+from covector.numpy.promote import bound_in, inexact_dtype, number
 from covector.numpy.writing import (
     ADD,
     MAXIMUM,
@@ -42,11 +47,13 @@ from covector.numpy.writing import (
     Change,
     write,
 )
-from covector.ops.arithmetic import neg
+from covector.ops.arithmetic import div, neg
 from covector.ops.broadcasting import filled
-from covector.ops.casting import convert
+from covector.ops.casting import convert, in_dtype
 from covector.ops.selection import where
-from covector.ops.windows import GatherScatterMode
+from covector.ops.windows import GatherScatterMode, wide
+
+WRAP = "wrap"
 
 
 class How(TypedDict, total=False):
@@ -88,9 +95,11 @@ class Place:
     """Elements of an array, named by an index: ``x.at[index]``.
 
     Each method returns a new array and leaves ``x`` as it is. Values broadcast to the
-    shape of ``x[index]`` and take the element type of ``x``. Where an index occurs
-    several times, ``add`` and the like take each value into account, and of those that
-    ``set`` gives one wins, it is not said which.
+    shape of ``x[index]``. Elements and values are promoted, combined, and cast to the
+    element type of ``x`` as by ``astype``; a FutureWarning says where that cannot hold
+    all values, and a Python integer that it does not have raises IntegerOverflow. Where
+    an index occurs several times, ``add`` and the like take each value into account,
+    and of those that ``set`` gives one wins, it is not said which.
 
     The methods take, as keywords:
 
@@ -98,8 +107,8 @@ class Place:
         make the change faster; where they are broken, the result is arbitrary.
       mode: what happens outside the array, after negative indices have been counted
         from the end: ``"drop"`` (also spelled ``"fill"``, the default) changes nothing,
-        ``"clip"`` changes the nearest element, ``"promise_in_bounds"`` says that it
-        does not occur.
+        ``"clip"`` changes the nearest element, ``"wrap"`` counts on from the other end,
+        ``"promise_in_bounds"`` says that it does not occur.
       wrap_negative_indices: False keeps negative indices in arrays outside.
       out_sharding: where the result is to be.
 
@@ -128,7 +137,7 @@ class Place:
 
     def subtract(self, values: Any, **how: Unpack[How]) -> Array:
         """``x`` with values subtracted from these elements."""
-        values = _values(values, self.array.type)
+        values = _operand(values, self.array.type, ADD)
         return update(self.array, self.index, ADD, neg(values), **how)
 
     def multiply(self, values: Any, **how: Unpack[How]) -> Array:
@@ -139,15 +148,28 @@ class Place:
 
     def divide(self, values: Any, **how: Unpack[How]) -> Array:
         """``x`` with these elements divided; integers become floating-point numbers."""
-        return self.array / self._of_ones(values, how)
+        x = self.array
+        x = convert(x, inexact_dtype(x.type.dtype, x.type.weak))
+        values = _operand(values, x.type, MULTIPLY)
+        divisors = self._of_ones(values, how)
+        quotients = div(convert(x, divisors.type.dtype), divisors)
+        return convert(quotients, x.type.dtype)
 
     def power(self, values: Any, **how: Unpack[How]) -> Array:
-        """``x`` with these elements raised to powers."""
-        return self.array ** self._of_ones(values, how)
+        """``x`` with these elements raised to powers; bools become integers."""
+        x = number("power", self.array)
+        values = _operand(_exponent(values, x.type.dtype), x.type, MULTIPLY)
+        exponents = self._of_ones(values, how)
+        wide = exponents.type.dtype
+        powers = convert(power(convert(x, wide), exponents), x.type.dtype)
+        if can_cast_losslessly(x.type.dtype, wide):
+            return powers
+        changed = filled(False, x.type.with_dtype(dtypes.bool_).strong())
+        return where(update(changed, self.index, SET, True, **how), powers, x)
 
-    def _of_ones(self, values: Any, how: How) -> Array:
-        """Ones with these elements multiplied."""
-        ones = filled(1, self.array.type.strong())
+    def _of_ones(self, values: Array, how: How) -> Array:
+        """Ones, of the dtype of the values, with these elements multiplied by them."""
+        ones = filled(1, self.array.type.with_dtype(values.type.dtype).strong())
         return update(ones, self.index, MULTIPLY, values, **how)
 
     def min(self, values: Any, **how: Unpack[How]) -> Array:
@@ -159,12 +181,13 @@ class Place:
         return update(self.array, self.index, MAXIMUM, values, **how)
 
     def apply(self, func: Callable[[Array], Array], **how: Unpack[How]) -> Array:
-        """``x`` with a function applied to these elements, once to each.
+        """``x`` with a function applied to these elements, once for each time an
+        element is named.
 
         The function is called with arrays and must treat each element by itself.
         """
         x = self.array
-        change = Change(lambda old, _: convert(as_array(func(old)), x.type.dtype))
+        change = Change(lambda old, _: in_dtype(func(old), x.type.dtype, "apply"))
         return update(x, self.index, change, scalar(1, x.type.dtype), **how)
 
     def get(self, *, fill_value: Any = None, **how: Unpack[How]) -> Array:
@@ -172,22 +195,24 @@ class Place:
 
         Args:
           mode: ``"clip"``, the default, reads the nearest element; ``"fill"`` or
-            ``"drop"`` the fill value; ``"promise_in_bounds"`` says that it does not
-            occur.
-          fill_value: a number; by default NaN, the least integer of the element type
-            (the largest if that is 0), or True.
+            ``"drop"`` the fill value; ``"wrap"`` counts on from the other end;
+            ``"promise_in_bounds"`` says that it does not occur.
+          fill_value: a number, cast as by ``astype``; by default NaN, the least integer
+            of the element type (the largest if that is 0), or True.
 
         >>> import covector.numpy as cnp
         >>> print(cnp.arange(3.0).at[cnp.array([1, 7])].get(mode="fill"))
         [ 1. nan]
         """
-        access = _access(CLIP, fill_text(fill_value), **how)
-        x, parts, arrays = canonical_index(self.array, self.index)
+        access = _access(CLIP, fill_text(fill_value, self.array.type.dtype), **how)
+        x, parts, arrays = _places(self.array, self.index, how)
         selection = select(x.type, parts)
         if arrays or selection.outside:
             found = read(x, selection, arrays, access)
         else:
-            found = index(self.array, self.index)
+            found = index(
+                x, tuple([slice(*p) if type(p) is Span else p for p in parts])
+            )
         return placed(found, how.get("out_sharding"))
 
 
@@ -206,7 +231,31 @@ def _access(
             f"the methods of x.at[...] take the keywords {tuple(How.__annotations__)}, "
             f"but got {tuple(sorted(unknown))}."
         )
+    if mode == WRAP:  # brought inside before: nothing is outside
+        return Access(CLIP, fill, **promises)
     return Access(access_mode(mode, default), fill, **promises)
+
+
+def _places(x: Any, idx: Any, how: How) -> tuple[Any, tuple[Any, ...], list[Any]]:
+    """What ``canonical_index`` gives, and for ``mode="wrap"`` with places inside."""
+    x, parts, arrays = canonical_index(x, idx)
+    if how.get("mode") != WRAP:
+        return x, parts, arrays
+    given, axis, wrapped = iter(arrays), 0, []
+    for part in one_per_axis(x.type, parts):
+        n = max(1 if part is None else x.type.shape[axis], 1)
+        axis += part is not None
+        if type(part) is ArrayType:
+            wrapped.append(modulo(next(given), n))
+        else:
+            wrapped.append(part % n if type(part) is int else part)
+    arrays = [p for p in wrapped if isinstance(p, Array)]
+    return x, tuple([p.type if isinstance(p, Array) else p for p in wrapped]), arrays
+
+
+def modulo(i: Any, n: int) -> Any:
+    """Indices modulo ``n``, in a dtype that counts so far."""
+    return remainder(wide(i), n)
 
 
 def access_mode(mode: Any, default: GatherScatterMode) -> GatherScatterMode:
@@ -214,29 +263,31 @@ def access_mode(mode: Any, default: GatherScatterMode) -> GatherScatterMode:
     return default if mode is None else GatherScatterMode.from_any(mode)
 
 
-def fill_text(value: Any) -> int | str | None:
-    """A fill value as operations keep it: None, an integer, or the text of a number."""
-    if value is None:
+def fill_text(value: Any, dtype: Any) -> int | str | None:
+    """A fill value for this dtype as operations keep it: None, an integer, or the text
+    of a number.
+    """
+    if value is None or dtypes.is_key(dtype):
         return None
-    number = np.asarray(as_array(value, "fill_value")).item()
+    number = np.asarray(in_dtype(value, dtype, "fill_value")).item()
     return int(number) if isinstance(number, bool | int) else repr(number)
 
 
 def update(x: Any, idx: Any, change: Change, values: Any, **how: Unpack[How]) -> Any:
     """``x`` with the elements at an index changed."""
-    out = _update(x, idx, change, values, _access(FILL_OR_DROP, **how) if how else DROP)
-    return placed(out, how.get("out_sharding"))
+    return placed(_update(x, idx, change, values, how), how.get("out_sharding"))
 
 
-def _update(x: Any, idx: Any, change: Change, values: Any, access: Access) -> Any:
-    values = _values(values, x.type)
+def _update(x: Any, idx: Any, change: Change, values: Any, how: How) -> Any:
+    access = _access(FILL_OR_DROP, **how) if how else DROP
+    values = _operand(values, x.type, change)
     masked = only_mask(x.type, idx)
     if masked is not None:
         found = spread_values(values, *masked, x.type)
         if found is not None:
             return _update_masked(x, *masked, change, found)
         check_known(masked[0], values, x.type)
-    base, parts, arrays = canonical_index(x, idx)
+    base, parts, arrays = _places(x, idx, how)
     out = write(base, parts, arrays, change, values, access)
     return out.reshape(x.type.shape) if base is not x else out
 
@@ -253,37 +304,49 @@ def _update_masked(x: Any, mask: Any, axis: int, change: Change, values: Any) ->
     return where(mask, change(x, values), x)
 
 
-def _values(values: Any, type_: Any) -> Any:
-    """The values in the element type of the array they go into."""
-    x64 = options.current().enable_x64
-    if type(values) in (bool, int, float):
-        _warn_if_lost(type_.dtype, *python_scalar_type(values, x64))
-        try:
-            return scalar(values, type_.dtype)
-        except IntegerOverflow:  # wraps around, as it does for arrays
-            pass
+def _operand(values: Any, type_: ArrayType, change: Change) -> Any:
+    """The values in the dtype in which the elements meet them, or are replaced."""
+    now = options.current()
     if isinstance(values, list | tuple):
         values = link.numpy.array(values)
-    values = as_array(values, "an update of an array")
-    _warn_if_lost(type_.dtype, values.type.dtype, values.type.weak)
-    return convert(values, type_.dtype)
-
-
-def _warn_if_lost(dtype: Any, given: Any, weak: bool) -> None:
-    if given is not dtype and not _is_kept(dtype, given, weak, options.current()):
-        warnings.warn(
-            f"values of element type {dtypes.short_name(given)} go into an array of "
-            f"{dtypes.short_name(dtype)}, which cannot hold them all: convert them "
-            "with .astype to say that it is meant, or the array to hold them.",
-            FutureWarning,
-            stacklevel=4,
+    kind = type(values)
+    is_number = kind in (bool, int, float, complex)
+    values = values if is_number else as_array(values, "an update of an array")
+    given, weak = operand_type(kind if is_number else values, now.enable_x64)
+    if given is type_.dtype:
+        common = given
+    else:
+        common, _ = promote(
+            (type_.dtype, False),
+            (given, weak),
+            x64=now.enable_x64,
+            mode=now.numpy_dtype_promotion,
         )
+        if common != type_.dtype:
+            _warn_of_loss(type_.dtype, given)
+    if change is MINIMUM or change is MAXIMUM:
+        values = bound_in(values, common, upper=change is MINIMUM)
+    dtype = type_.dtype if change.combine is None else common
+    return in_dtype(values, dtype, "an update of an array", weak)
 
 
-@lru_cache(1024)
-def _is_kept(dtype: Any, given: Any, weak: bool, opts: options.Options) -> bool:
-    """Whether promotion of the two leaves ``dtype`` as it is."""
-    together, _ = promote(
-        (dtype, False), (given, weak), x64=opts.enable_x64, mode="standard"
+def _exponent(value: Any, dtype: Any) -> Any:
+    """An exponent, which need not fit the integers that are raised to it."""
+    if type(value) is not int or not dtypes.is_integer(dtype):
+        return value
+    limits = iinfo(dtype)
+    if limits.min <= value <= limits.max:
+        return value
+    return convert(
+        python_scalar(value), dtypes.default_int(options.current().enable_x64)
     )
-    return together == dtype
+
+
+def _warn_of_loss(dtype: Any, given: Any) -> None:
+    warnings.warn(
+        f"values of element type {dtypes.short_name(given)} go into an array of "
+        f"{dtypes.short_name(dtype)}, which cannot hold them all: convert them with "
+        ".astype to say that it is meant, or the array to hold them.",
+        FutureWarning,
+        stacklevel=user_level(),
+    )

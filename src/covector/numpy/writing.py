@@ -12,8 +12,10 @@ from math import prod
 from typing import Any
 
 from covector.core import dtypes
+from covector.core.array import ConcreteArray
 from covector.core.convert import scalar
-from covector.core.types import Shape
+from covector.core.number_info import can_cast_losslessly
+from covector.core.types import ArrayType, Shape
 from covector.errors import TypeMismatch
 from covector.numpy.index_parsing import (
     WHOLE,
@@ -30,20 +32,24 @@ from covector.numpy.indexing import (
     counted,
     joined_places,
     one_dtype,
-    read,
     starts_with,
     static_reads,
 )
 from covector.numpy.promote import broadcast_to
 from covector.ops.arithmetic import add, mul
+from covector.ops.broadcasting import filled, zeros
+from covector.ops.casting import convert
+from covector.ops.comparison import lt
 from covector.ops.dynamic_slicing import DynamicSlice, DynamicUpdateSlice
 from covector.ops.extrema import max_, min_
-from covector.ops.gathering import ScatterAdd
+from covector.ops.gathering import ScatterAdd, Scattering
+from covector.ops.reductions import ReduceMax
 from covector.ops.scattering import Scatter, ScatterMax, ScatterMin, ScatterMul
 from covector.ops.selection import where
 from covector.ops.slicing import Pad, Rev, Slice
 from covector.ops.transposing import Reshape
 from covector.ops.windows import ScatterDimensionNumbers
+from covector.programs.loops import Loop, name_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +62,15 @@ class Change:
     scatter: Any = None
 
     def __call__(self, old: Any, value: Any) -> Any:
-        return value if self.combine is None else self.combine(old, value)
+        """The new elements: combined in the dtype of the values, to which both were
+        promoted, in the dtype of the old ones.
+        """
+        if self.combine is None:
+            return value
+        dtype, wide = old.type.dtype, value.type.dtype
+        if dtype is wide:
+            return self.combine(old, value)
+        return convert(self.combine(convert(old, wide), value), dtype)
 
 
 SET = Change(None, Scatter)
@@ -217,8 +231,6 @@ def _write_scattered(
     access: Access,
 ) -> Any:
     """Windows at places given by arrays."""
-    if change.scatter is None:
-        values = change(read(x, selection, places, access), values)
     scatter, known, gathered = _scattering(
         change.scatter or Scatter, selection, x.type.shape, access
     )
@@ -226,7 +238,24 @@ def _write_scattered(
         values = Reshape(gathered)(values)
     dtype = places[0].type.dtype
     places = [*places, *[scalar(start, dtype) for start in known]]
-    return scatter(x, joined_places(places, selection.batch), values)
+    indices = joined_places(places, selection.batch)
+    if change.scatter is None:
+        return apply_scattered(
+            scatter, x, indices, gathered, lambda old: change(old, values)
+        )
+    wide = values.type.dtype
+    if wide is x.type.dtype:
+        return scatter(x, indices, values)
+    out = convert(scatter(convert(x, wide), indices, values), x.type.dtype)
+    if can_cast_losslessly(x.type.dtype, wide):
+        return out
+    # Elements that are not changed are as they were, not as the wider dtype has them.
+    bools = x.type.with_dtype(dtypes.bool_)
+    mark = Scatter(*scatter.parameters.values())
+    changed = mark(
+        zeros(bools), indices, filled(True, values.type.with_dtype(dtypes.bool_))
+    )
+    return where(changed, out, x)
 
 
 @lru_cache(8192)
@@ -255,3 +284,40 @@ def _scattering(
     )
     gathered = (*window[:at], *selection.batch, *window[at:])
     return scatter, tuple([selection.starts[k] for k in known]), gathered
+
+
+def apply_scattered(
+    write: Scattering,
+    x: Any,
+    indices: Any,
+    shape: Shape,
+    func: Callable[[Any], Any],
+) -> Any:
+    """``x`` with ``func`` applied to the windows that ``write`` replaces, together of
+    this shape. It maps an array of that shape to another, element by element.
+
+    Windows that are named several times are applied to as often, in a loop.
+    """
+    updates = ArrayType(shape, x.type.dtype)
+    read = write.gather(x.type, updates)
+    values = read(x, indices)
+    if write.is_unique(indices.type):
+        return write(x, indices, func(values))
+    counts = updates.with_dtype(dtypes.int32)
+    named = ScatterAdd(*write.parameters.values())(
+        zeros(x.type.with_dtype(dtypes.int32)), indices, filled(1, counts)
+    )
+    times = read(named, indices)
+    most = ReduceMax(tuple(range(times.type.ndim)))(times)
+    if type(most) is ConcreteArray and int(most) <= 1:
+        return write(x, indices, func(values))
+
+    def again(state: Any) -> Any:
+        k, values = state
+        return add(k, one), where(lt(k, times), func(values), values)
+
+    one = scalar(1, dtypes.int32)
+    loop = Loop("apply", name_of(func))
+    start = (scalar(0, dtypes.int32), values)
+    _, values = loop.run_while(lambda state: lt(state[0], most), again, start)
+    return write(x, indices, values)
