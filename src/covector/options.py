@@ -18,6 +18,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
+from covector import variables
 from covector.blocks import Blocks
 from covector.errors import SettingError, did_you_mean
 
@@ -248,36 +249,17 @@ def names() -> tuple[str, ...]:
     return tuple(field.name for field in fields(Options))
 
 
-_WORDS = {
-    **dict.fromkeys(("1", "true", "on", "yes"), True),
-    **dict.fromkeys(("0", "false", "off", "no"), False),
-}
-
-
 def from_environment(environ: Any = os.environ) -> dict[str, Any]:
     """Options as ``COVECTOR_…`` variables set them, such as ``COVECTOR_ENABLE_X64=1``.
 
     Raises:
       SettingError: a variable has a value that its option cannot have.
     """
-    found = {}
-    for name, choices in _CHOICES.items():
-        variable = f"COVECTOR_{name.upper()}"
-        text = environ.get(variable, "").strip().lower()
-        if not text:
-            continue
-        by_text = {str(c).lower(): c for c in choices}
-        if True in choices:
-            by_text |= _WORDS
-        by_text.pop("none", None)
-        if text not in by_text:
-            raise SettingError(
-                f"{variable} must be one of {', '.join(by_text)}, but is "
-                f"{environ[variable]!r}."
-            )
-        found[name] = by_text[text]
-    return found
+    read = {name: row.read(environ) for name, row in _variables.items()}
+    return {name: value for name, value in read.items() if value is not None}
 
 
 _process = {"options": _changed(Options(), {})}
+_variables = {name: variables.of_option(name, c) for name, c in _CHOICES.items()}
+variables.check()
 update(**from_environment())

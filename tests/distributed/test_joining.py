@@ -7,8 +7,9 @@ from covector.distributed import clusters, joining
 from covector.distributed.clusters import Found, detect
 from covector.errors import ArgumentError, DistributedError, SettingError
 from covector.runtime import client, coordination, plugins, several, together
-from covector.runtime.coordination import Membership, Settings, peer_timeout
+from covector.runtime.coordination import Membership, Settings
 from covector.runtime.lobby import Address
+from covector.variables import PEER_TIMEOUT
 
 SLURM = {
     "SLURM_JOB_ID": "70123",
@@ -87,13 +88,14 @@ def test_a_variable_that_is_no_number_is_named():
 
 @pytest.mark.parametrize(("text", "seconds"), [(None, 300), ("5", 5), ("0.5", 0.5)])
 def test_the_time_for_peers_is_set_in_the_environment(text, seconds):
-    assert peer_timeout({"COVECTOR_PEER_TIMEOUT": text} if text else {}) == seconds
+    environ = {"COVECTOR_PEER_TIMEOUT": text} if text else {}
+    assert PEER_TIMEOUT.read(environ) == seconds
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "soon", "nan"])
 def test_a_time_that_is_none_is_refused(text):
-    with pytest.raises(SettingError, match="COVECTOR_PEER_TIMEOUT needs a positive"):
-        peer_timeout({"COVECTOR_PEER_TIMEOUT": text})
+    with pytest.raises(SettingError, match="COVECTOR_PEER_TIMEOUT must be a positive"):
+        PEER_TIMEOUT.read({"COVECTOR_PEER_TIMEOUT": text})
 
 
 # -- arguments -------------------------------------------------------------------------

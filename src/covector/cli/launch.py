@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import IO, Any
 
+from covector import variables
 from covector.runtime.watchdog import EXIT_CODE
 
 #: what gloo tells the standard output of every process
@@ -88,10 +89,10 @@ def environment(
     """The environment of one process; of several, each gets its share of the cores."""
     return {
         **environ,
-        "COVECTOR_COORDINATOR_ADDRESS": f"127.0.0.1:{port}",
-        "COVECTOR_NUM_PROCESSES": str(size),
-        "COVECTOR_PROCESS_ID": str(rank),
-        "COVECTOR_LOCAL_PROCESS_ID": str(rank),
+        variables.COORDINATOR_ADDRESS.name: f"127.0.0.1:{port}",
+        variables.NUM_PROCESSES.name: str(size),
+        variables.PROCESS_ID.name: str(rank),
+        variables.LOCAL_PROCESS_ID.name: str(rank),
         "PYTHONUNBUFFERED": "1",
     }
 

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from covector import variables
 from covector.errors import SettingError
 
 Environment = Mapping[str, str]
@@ -21,9 +22,9 @@ Environment = Mapping[str, str]
 _FIRST_PORT = 61440
 _PORTS = 4096
 _BY_HAND = (
-    "COVECTOR_COORDINATOR_ADDRESS",
-    "COVECTOR_NUM_PROCESSES",
-    "COVECTOR_PROCESS_ID",
+    variables.COORDINATOR_ADDRESS,
+    variables.NUM_PROCESSES,
+    variables.PROCESS_ID,
 )
 
 
@@ -53,13 +54,13 @@ def _port(job: str) -> int:
 
 def by_hand(environ: Environment) -> Found | None:
     """The three variables of covector."""
-    if not any([environ.get(variable, "").strip() for variable in _BY_HAND]):
+    if not any([environ.get(v.name, "").strip() for v in _BY_HAND]):
         return None
     return Found(
-        environ.get("COVECTOR_COORDINATOR_ADDRESS", "").strip() or None,
-        _number(environ, "COVECTOR_NUM_PROCESSES"),
-        _number(environ, "COVECTOR_PROCESS_ID"),
-        _number(environ, "COVECTOR_LOCAL_PROCESS_ID"),
+        variables.COORDINATOR_ADDRESS.read(environ),
+        variables.NUM_PROCESSES.read(environ),
+        variables.PROCESS_ID.read(environ),
+        variables.LOCAL_PROCESS_ID.read(environ),
     )
 
 
@@ -113,7 +114,7 @@ def kubernetes(environ: Environment) -> Found | None:
     ):
         return None
     job, service = environ.get("JOB_NAME"), environ.get("JOB_SERVICE_NAME")
-    port = _number(environ, "COVECTOR_COORDINATOR_PORT") or _port("0")
+    port = variables.COORDINATOR_PORT.read(environ) or _port("0")
     return Found(
         f"{job}-0.{service}:{port}" if job and service else None,
         _number(environ, "JOB_COMPLETIONS"),

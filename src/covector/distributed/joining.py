@@ -111,10 +111,10 @@ def _check_first_use() -> None:
 def _check_given(given: Mapping[str, Any]) -> None:
     missing = [name for name, value in given.items() if value is None]
     if missing:
-        variables = [f"COVECTOR_{name.upper()}" for name in missing]
+        names = [f"COVECTOR_{name.upper()}" for name in missing]
         raise ArgumentError(
             f"initialize needs {', '.join(missing)}: pass "
-            f"{'it' if len(missing) == 1 else 'them'}, or set {', '.join(variables)} "
+            f"{'it' if len(missing) == 1 else 'them'}, or set {', '.join(names)} "
             "in the environment. On one machine, `covector launch -n 4 file.py` does; "
             "SLURM, Open MPI and Kubernetes were asked and say nothing of it."
         )

@@ -4,13 +4,9 @@ A platform is "cpu", or "gpu" where a plugin offers one. Importing this module c
 nothing; the first question about a platform makes its client, under a lock, and the
 answer holds for the life of the process.
 
-============================  ==========================================================
-``COVECTOR_PLATFORMS``        as ``cpu`` or ``gpu,cpu``: which platforms, the default
-                              first; each must work. ``JAX_PLATFORMS`` stands in for it.
-                              Without either: the GPU if there is one, then the CPU.
-``COVECTOR_NUM_CPU_DEVICES``  how many devices the host's CPU appears as
-``COVECTOR_ASYNC_CPU=1``      run larger CPU programs on threads of the runtime
-============================  ==========================================================
+The variables ``COVECTOR_PLATFORMS`` (for which ``JAX_PLATFORMS`` stands in),
+``COVECTOR_NUM_CPU_DEVICES`` and ``COVECTOR_ASYNC_CPU`` have a say in it. Without them
+the default platform is the GPU if there is one, then the CPU.
 
 CPU programs run on the thread that calls them: handing a small one (a 64×64 dot, a sort
 of 1,000, three layers of 32) to another thread takes four times as long as running it,
@@ -25,6 +21,7 @@ from typing import Any
 from jaxlib import _jax, utils
 from jaxlib import xla_client as xc
 
+from covector import variables
 from covector.errors import DeviceError, SettingError
 from covector.runtime import memory, plugins, several
 from covector.runtime.several import Described
@@ -55,37 +52,18 @@ def _canonical(platform: str) -> str:
 
 def _chosen_platforms() -> tuple[str, ...]:
     """The platforms named in the environment, the default first; empty if none is."""
-    for variable in ("COVECTOR_PLATFORMS", "JAX_PLATFORMS"):
-        value = os.environ.get(variable, "")
-        chosen = [_canonical(word) for word in value.split(",") if word.strip()]
-        for platform in chosen:
-            if platform not in _MAKERS:
-                raise SettingError(
-                    f"{variable}={value} names the platform {platform!r}, but there "
-                    f"are only {' and '.join(_MAKERS)}. COVECTOR_PLATFORMS goes before "
-                    "JAX_PLATFORMS."
-                )
-        if chosen:
-            return tuple(dict.fromkeys(chosen))
-    return ()
+    return variables.PLATFORMS.read() or variables.JAX_PLATFORMS.read()
 
 
 def _cpu_devices_wanted() -> int | None:
     """None leaves the number to ``XLA_FLAGS``, and so to one."""
     if _clients.cpu_devices is not None:
         return _clients.cpu_devices
-    value = os.environ.get("COVECTOR_NUM_CPU_DEVICES", "").strip()
-    if not value:
-        return None
-    if not value.isdecimal() or int(value) < 1:
-        raise SettingError(
-            f"COVECTOR_NUM_CPU_DEVICES needs a positive whole number, but is {value!r}."
-        )
-    return int(value)
+    return variables.NUM_CPU_DEVICES.read()
 
 
 def _cpu_is_asynchronous() -> bool:
-    return os.environ.get("COVECTOR_ASYNC_CPU", "0") == "1"
+    return variables.ASYNC_CPU.read()
 
 
 def _make_cpu_client() -> Client:
@@ -270,9 +248,10 @@ def set_cpu_devices(number: int) -> None:
 
     Raises DeviceError if the CPU client already exists with another number.
     """
-    if number < 1:
+    if not 0 < number <= variables.MOST_CPU_DEVICES:
         raise SettingError(
-            f"set_cpu_devices needs a positive whole number, but got {number}."
+            f"set_cpu_devices needs a whole number from 1 to "
+            f"{variables.MOST_CPU_DEVICES}, but got {number}."
         )
     with _clients.lock:
         cpu = _clients.made.get("cpu")
@@ -300,5 +279,6 @@ def set_platforms(names: str | None) -> None:
                 "is in use. Choose them before the first array is put on a device, or "
                 "in the environment: COVECTOR_PLATFORMS=cpu."
             )
-        os.environ["COVECTOR_PLATFORMS"] = names or ""
-        _chosen_platforms()
+        chosen = {variables.PLATFORMS.name: names or ""}
+        variables.PLATFORMS.read(chosen)  # before it is set
+        os.environ.update(chosen)

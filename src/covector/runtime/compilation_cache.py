@@ -31,6 +31,7 @@ from typing import TypeAlias
 import jaxlib.version
 from jaxlib import xla_client as xc
 
+from covector import variables
 from covector.errors import SettingWarning
 
 Folder: TypeAlias = str | os.PathLike[str]
@@ -47,7 +48,7 @@ class _Cache:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.executables: OrderedDict[tuple, xc.LoadedExecutable] = OrderedDict()
-        self.directory = _as_path(os.environ.get("COVECTOR_CACHE_DIR"))
+        self.directory = _as_path(variables.CACHE_DIR.read())
         #: whether nobody else can write the directory; None before its first use
         self.private: bool | None = None
 

@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 import jaxlib.version
 from jaxlib import _jax, utils
 
-from covector.errors import DistributedError, PeerLost, SettingError
+from covector import variables
+from covector.errors import DistributedError, PeerLost
 from covector.runtime import coordinator, lobby
 from covector.runtime.coordinator import NEVER
 from covector.runtime.lobby import Address, Guest
@@ -48,30 +49,14 @@ class Settings(NamedTuple):
     local_device_ids: tuple[int, ...] | None = None
 
 
-def peer_timeout(environ: Any = os.environ) -> float:
-    """The seconds that a process waits for another to come to the same program:
-    ``COVECTOR_PEER_TIMEOUT``, or 300.
-    """
-    text = environ.get("COVECTOR_PEER_TIMEOUT", "").strip() or "300"
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not seconds > 0:
-        raise SettingError(
-            "COVECTOR_PEER_TIMEOUT needs a positive number of seconds, but is "
-            f"{text!r}."
-        )
-    return seconds
-
-
 class Membership:
     """This process as one of several."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.rank, self.size = settings.rank, settings.size
-        self.peer_timeout = peer_timeout()
+        #: the seconds for which it waits for another one to come to the same program
+        self.peer_timeout = variables.PEER_TIMEOUT.read()
         self.heartbeat_timeout = min(settings.heartbeat_timeout, self.peer_timeout)
         #: connections that close when the process at the other end ends, by its number
         self.lines: dict[int, socket.socket] = {}

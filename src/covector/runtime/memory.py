@@ -10,8 +10,9 @@ faster; the price is that the process holds on to its largest footprint.
 
 import ctypes
 import functools
-import os
 import sys
+
+from covector import variables
 
 # The parameters of mallopt(3), numbered as in glibc's malloc.h.
 _TRIM_THRESHOLD = -1
@@ -29,7 +30,7 @@ def keep_memory() -> bool:
     It holds for the whole process, for blocks allocated from now on: the CPU client
     calls this before it is made.
     """
-    if os.environ.get("COVECTOR_KEEP_MEMORY", "1") == "0" or sys.platform != "linux":
+    if not variables.KEEP_MEMORY.read() or sys.platform != "linux":
         return False
     try:
         mallopt = ctypes.CDLL(None).mallopt
