@@ -108,6 +108,12 @@ def test_operations_one_by_one_over_a_mesh(name, on_one_device):
         assert out.devices() == set(cv.devices())
 
 
+def test_padding_between_elements_that_cuts_off_as_well_does_not_end_the_process():
+    config = [(-1, 2, 1), (0, -1, 2)]
+    padded = cv.jit(lambda x: lax.pad(x, np.float32(0.25), config))
+    np.testing.assert_array_equal(padded(put(X, "x", "y")), padded(X))
+
+
 def test_divisions_are_passed_on():
     x = put(X, "x", "y")
     both = {

@@ -222,15 +222,38 @@ class Pad(Primitive):
         )
 
     def lower(self, ctx: Any, x: Any, value: Any) -> Any:
-        low, high, interior = [
-            tuple([config[k] for config in self.padding_config]) for k in range(3)
-        ]
-        return ctx.op(
+        # XLA ends the process where it divides a padding between elements over devices
+        # that cuts off as well: what is cut off is left to a slice.
+        mixed = any(between and low < 0 for low, _, between in self.padding_config)
+        config = self.grown if mixed else self.padding_config
+        low, high, between = [tuple([c[k] for c in config]) for k in range(3)]
+        (source, _), (out,) = ctx.in_types, ctx.out_types
+        lengths = padded_lengths(config, source.shape)
+        padded = ctx.op(
             "stablehlo.pad",
             [x, value],
+            [out.with_shape(lengths)],
             edge_padding_low=low,
             edge_padding_high=high,
-            interior_padding=interior,
+            interior_padding=between,
+        )
+        if not mixed:
+            return padded
+        ends = zip(lengths, self.padding_config, strict=True)
+        return ctx.op(
+            "stablehlo.slice",
+            [padded],
+            [out],
+            start_indices=tuple([max(-low, 0) for low, _, _ in self.padding_config]),
+            limit_indices=tuple([n - max(-high, 0) for n, (_, high, _) in ends]),
+            strides=(1,) * out.ndim,
+        )
+
+    @property
+    def grown(self) -> PaddingConfig:
+        """The padding, nothing cut off."""
+        return tuple(
+            [(max(low, 0), max(high, 0), n) for low, high, n in self.padding_config]
         )
 
 
