@@ -325,3 +325,33 @@ def test_nested_functions_of_one_factory_that_close_over_traced_values():
 def test_a_value_that_moves_in_a_closure_must_be_an_argument():
     with pytest.raises(errors.NotDifferentiable, match="Pass the value as an argument"):
         cv.grad(closing, argnums=1)(2.0, 3.0)
+
+
+def twice_by_scan(x):
+    return lax.scan(lambda c, _: (c * c, None), x, None, length=1)[0] * 2
+
+
+def twice_by_while(x):
+    return 2 * lax.while_loop(lambda c: c[0] < 1, lambda c: (1, c[1] ** 2), (0, x))[1]
+
+
+#: rules in which one operation has to do with values and tangents
+TOGETHER = {
+    "jvp": lambda f: functools.partial(cv.jvp, f),
+    "jit": lambda f: cv.jit(functools.partial(cv.jvp, f)),
+    "cond": lambda f: (
+        lambda p, t: lax.cond(p[0] > 0, lambda: cv.jvp(f, p, t), lambda: (f(*p), t[0]))
+    ),
+    "jvp of jvp": lambda f: functools.partial(
+        cv.jvp, lambda x: cv.jvp(f, (x,), (cnp.ones_like(x),))[1] * x / 2
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", TOGETHER)
+@pytest.mark.parametrize("f", [twice_by_scan, twice_by_while])
+def test_a_rule_that_computes_values_and_tangents_together_serves_reverse_mode(f, rule):
+    g = cv.custom_jvp(f)
+    g.defjvp(TOGETHER[rule](f))
+    value, slope = cv.value_and_grad(lambda x, y: g(x) * y)(3.0, 2.0)
+    assert (value, slope) == (36.0, 24.0)

@@ -28,6 +28,8 @@ class Trace:
 
     parent: Any = None
     alive: bool = True
+    #: another trace whose tracers have a meaning here
+    beside: "Trace | None" = None
     #: whether tracers are looked for that outlive their trace (``core/leaks.py``)
     watched: bool = False
     #: the named axes that collectives may name here, with their sizes
@@ -208,9 +210,9 @@ class Tracer(Array):
 
 
 def within(trace: Trace, running: Trace | None) -> bool:
-    """Whether ``trace`` is ``running`` or lies below it."""
+    """Whether ``trace`` is ``running``, is beside it, or lies below it."""
     while running is not None:
-        if running is trace:
+        if trace is running or trace is running.beside:
             return True
         running = running.parent
     return False

@@ -114,6 +114,11 @@ class CustomCall(Primitive):
             current.trace = parent if forward else SplitTrace(parent, tangent_trace)
             outs, moved = self.jvp(primals, tangents)
             self._check_values(outs, f"the rule of {self.who}")
+            if not forward and any([_owner(o) is tangent_trace for o in outs]):
+                # The rule computed values and tangents together, in a jitted function
+                # or a branch, which is written down as a whole.
+                current.trace = parent
+                outs = self.fun(*primals)
             return outs, moved
         if forward:
             raise no_forward_rule(self.who)
@@ -192,6 +197,11 @@ class CustomCall(Primitive):
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
         return ctx.inline(self.fun, operands)
+
+
+def _owner(x: Any) -> Any:
+    """The trace that a tracer belongs to; None of other values."""
+    return getattr(x, "owner", None)
 
 
 def _closed_forward(jvp: ForwardRule, over: Closed) -> ForwardRule:

@@ -41,6 +41,7 @@ from covector.programs.stand_ins import communicates, with_stand_ins
 from covector.programs.treeverse import visit_backwards
 from covector.programs.while_bodies import adjoint, rewinding
 from covector.transforms.batch import batch_jaxpr, front_dims
+from covector.transforms.linearize import together
 from covector.transforms.transpose import instantiate
 
 Values = list[Any]
@@ -191,7 +192,7 @@ class Rewind(Primitive):
         self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
     ) -> Any:
         """Where tangents are wanted at once, one way back gives both."""
-        if tangent_trace is not parent:
+        if not together(parent, tangent_trace):
             return super().differentiate(parent, tangent_trace, primals, tangents)
         current.trace = parent
         return self._beside(primals, tangents, apart=False)

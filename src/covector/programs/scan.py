@@ -42,6 +42,7 @@ from covector.programs.scan_lowering import lower_scan
 from covector.programs.scan_products import total
 from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.linearity import is_linear
+from covector.transforms.linearize import together
 from covector.transforms.transpose import instantiate
 
 
@@ -153,7 +154,7 @@ class Scan(Primitive):
         self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
     ) -> Any:
         """Where tangents are wanted now, one scan computes all and keeps nothing."""
-        if tangent_trace is not parent:
+        if not together(parent, tangent_trace):
             return super().differentiate(parent, tangent_trace, primals, tangents)
         current.trace = parent
         active = tuple([t is not None for t in tangents])

@@ -60,6 +60,7 @@ from covector.programs.while_bodies import (
 )
 from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.linearity import is_linear
+from covector.transforms.linearize import together
 
 #: states that are kept in reverse mode, unless the caller says otherwise
 CHECKPOINTS = 64
@@ -193,7 +194,7 @@ class While(Primitive):
         self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
     ) -> Any:
         """Where tangents are wanted at once, one loop computes both."""
-        if tangent_trace is not parent:
+        if not together(parent, tangent_trace):
             return super().differentiate(parent, tangent_trace, primals, tangents)
         current.trace = parent
         return self._both(primals, tangents, apart=False)

@@ -100,7 +100,7 @@ class SplitTrace(Trace):
     def __init__(self, parent: Trace, tangents: StagingTrace) -> None:
         self.parent = parent
         self.axes, self.tracked, self.mesh = parent.axes, parent.tracked, parent.mesh
-        self.tangents = tangents
+        self.tangents = self.beside = tangents
         self.name = tangents.name
 
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
@@ -115,6 +115,20 @@ class SplitTrace(Trace):
             return meaning.process(op, args)
         finally:
             current.trace = self
+
+
+def together(parent: Trace, tangents: Trace) -> bool:
+    """Whether one operation may compute values and tangents, where both are wanted now.
+
+    Not inside of a rule that a ``SplitTrace`` runs: all results of an operation that
+    touches a tangent are written down there, the values as well.
+    """
+    if tangents is not parent:
+        return False
+    trace: Trace | None = parent
+    while trace is not None and not isinstance(trace, SplitTrace | StagingTrace):
+        trace = trace.parent
+    return not isinstance(trace, SplitTrace)
 
 
 def moves(type: Any) -> bool:
