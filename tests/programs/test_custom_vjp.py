@@ -297,3 +297,17 @@ def test_cotangents_of_another_structure():
     )
     with pytest.raises(errors.TreeMismatch, match="backward rule"):
         cv.grad(f)({"a": 1.0, "b": 2.0})
+
+
+def test_rules_may_close_over_what_is_differentiated_outside():
+    """The value does not depend on it, so it need not be said how it moves that."""
+
+    def slope(y):
+        f = cv.custom_vjp(lambda x: 2 * cnp.sin(x))
+        f.defvjp(lambda x: (f(x), y), lambda y, ct: (2 * cnp.cos(y) * ct,))
+        return cv.grad(f)(1.0)
+
+    for gradient in (cv.grad(slope), cv.jit(cv.grad(slope)), cv.jacfwd(slope)):
+        np.testing.assert_allclose(gradient(4.0), -2 * np.sin(4.0), rtol=1e-6)
+    members = cv.vmap(cv.grad(slope))(np.array([4, 5], "f"))
+    np.testing.assert_allclose(members, -2 * np.sin([4.0, 5.0]), rtol=1e-6)

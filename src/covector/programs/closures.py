@@ -31,6 +31,11 @@ def traced_values(x: Any) -> list[Tracer]:
     """
     if current.trace is base:
         return []
+    return _search(x)[0]
+
+
+def _search(x: Any) -> tuple[list[Tracer], bool]:
+    """The traced values that are reached from ``x``, and whether these are all."""
     queue, seen, found = [x], {id(x)}, []
     while queue and len(seen) < _MOST:
         part = queue.pop()
@@ -42,7 +47,7 @@ def traced_values(x: Any) -> list[Tracer]:
             if id(inner) not in seen:
                 seen.add(id(inner))
                 queue.append(inner)
-    return found
+    return found, not queue
 
 
 def _refusal(x: Tracer) -> "Refused | None":
@@ -121,6 +126,12 @@ class Closed:
         self.held = [x for x, why in pairs if why is None]
         self.refused = [(x, why) for x, why in pairs if why is not None]
         self.who = who
+
+    def unused_by(self, fun: Any) -> list[bool]:
+        """Which of ``held`` are out of the reach of ``fun``, one of the functions."""
+        reached, complete = _search(fun)
+        used = {id(x) for x in reached}
+        return [complete and id(x) not in used for x in self.held]
 
     def run(self, fun: Callable[[], Sequence[Any]], values: Sequence[Any]) -> list[Any]:
         """The arrays (and None) that ``fun`` returns, with ``values`` for ``held``."""

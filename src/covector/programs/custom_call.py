@@ -69,6 +69,8 @@ class CustomCall(Primitive):
     vjp: ReverseRule | None
     #: whose rules these are, for messages
     who: str
+    #: of the first operands, which are read by rules alone: they do not move results
+    inert: tuple[bool, ...] = ()
 
     def __repr__(self) -> str:
         return f"CustomCall({self.who})"
@@ -101,7 +103,8 @@ class CustomCall(Primitive):
         staged = stage(self.fun, [a.type for a in args], self.who)
         # What is still captured are large constants: the rules have their own.
         known = Closed(staged.captured, self.who)
-        op = self.closed(known).replace(fun=staged.jaxpr)
+        inert = (*[False] * len(staged.captured), *self.inert)
+        op = self.closed(known).replace(fun=staged.jaxpr, inert=inert)
         return trace.process(op, [*staged.captured, *args])
 
     # -- derivatives -------------------------------------------------------------------
@@ -110,6 +113,13 @@ class CustomCall(Primitive):
         self, parent: Any, tangent_trace: Any, primals: Any, tangents: Any
     ) -> Any:
         forward = tangent_trace is parent
+        if any(self.inert):
+            marks = (*self.inert, *[False] * (len(tangents) - len(self.inert)))
+            tangents = [None if m else t for t, m in zip(tangents, marks, strict=True)]
+            if not any([t is not None for t in tangents]):
+                current.trace = parent
+                outs = parent.process(self, primals)
+                return outs, [None] * len(outs)
         if self.jvp is not None and (forward or self.vjp is None):
             current.trace = parent if forward else SplitTrace(parent, tangent_trace)
             outs, moved = self.jvp(primals, tangents)
@@ -176,7 +186,8 @@ class CustomCall(Primitive):
 
         jvp = self.jvp and _closed_forward(self.jvp, over)
         vjp = self.vjp and _closed_reverse(self.vjp, over)
-        return CustomCall(fun_on_all, jvp, vjp, self.who)
+        inert = (*over.unused_by(fun), *self.inert)
+        return CustomCall(fun_on_all, jvp, vjp, self.who, inert)
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         return self.batch_named(None, size, args, dims)
@@ -189,7 +200,7 @@ class CustomCall(Primitive):
 
         jvp = self.jvp and _forward_over_batch(self.jvp, batch)
         vjp = self.vjp and _reverse_over_batch(self.vjp, batch)
-        outs = CustomCall(fun, jvp, vjp, self.who)(*args)
+        outs = CustomCall(fun, jvp, vjp, self.who, self.inert)(*args)
         return outs, [batch.out_dim] * len(outs)
 
     def with_token(self) -> tuple[Primitive, int]:
