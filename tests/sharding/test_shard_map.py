@@ -427,3 +427,16 @@ def test_a_spec_inside_means_the_axes_that_the_compiler_divides():
     assert got.sharding == NamedSharding(mesh(), P(("x", "y")))
     slope = cv.grad(lambda x: (over(x) * over(x)).sum())(x)
     np.testing.assert_allclose(slope, 8 * x, rtol=1e-6)
+
+
+def test_arguments_without_a_spec_are_handed_over_as_they_are():
+    def apply(f, scale, x):
+        return f(x) * scale
+
+    mapped = cv.shard_map(
+        apply, mesh=line(), in_specs=(None, None, PARTS), out_specs=PARTS
+    )
+    np.testing.assert_allclose(mapped(cnp.sin, 2, X), 2 * np.sin(X), rtol=1e-6)
+    np.testing.assert_allclose(
+        cv.jit(lambda s, x: mapped(cnp.sin, s, x))(3.0, X), 3 * np.sin(X), rtol=1e-6
+    )

@@ -111,7 +111,7 @@ def test_no_mesh():
 
 def test_what_is_no_spec():
     says(lambda x: x, "must be PartitionSpecs", "'x'", in_specs="x")
-    says(lambda x: x, "must be PartitionSpecs", "None", in_specs=(None,))
+    says(lambda x: x, "must be PartitionSpecs", "'x'", in_specs=("x",))
 
 
 def test_another_number_of_specs_than_arguments():

@@ -108,6 +108,20 @@ def test_spmd_axis_name_is_accepted():
     assert cv.vmap(lambda x: x, spmd_axis_name="data")(TWO).tolist() == TWO.tolist()
 
 
+def test_what_is_shared_by_the_batch_may_be_any_object():
+    def apply(f, how, n, x):
+        assert (how, type(n)) == ("twice", int)
+        return f(f(x)) * n
+
+    over = cv.vmap(apply, in_axes=(None, None, None, 0))
+    out = over(cnp.sin, "twice", 2, cnp.arange(3.0))
+    np.testing.assert_allclose(out, 2 * np.sin(np.sin(np.arange(3.0))), rtol=1e-6)
+    table = cv.vmap(lambda t, i: t[i], in_axes=(None, 0))(np.arange(4), np.arange(2))
+    assert table.tolist() == [0, 1]
+    with pytest.raises(TypeError, match=r"vmap of .* needs an array or a number"):
+        cv.vmap(lambda f, x: f(x))(cnp.sin, cnp.arange(3.0))
+
+
 def test_nested_batches_are_outer_products():
     outer = cv.vmap(cv.vmap(lambda x, y: x * y, in_axes=(None, 0)), in_axes=(0, None))
     np.testing.assert_array_equal(outer(TWO, A[0]), np.outer(TWO, A[0]))

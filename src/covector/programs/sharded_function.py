@@ -11,6 +11,7 @@ from typing import Any
 
 from covector import tree
 from covector.core.flat import FlatFunction, argument_path, arrays, who_of
+from covector.core.masks import merge, select
 from covector.core.sharding.in_force import get_mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
@@ -46,7 +47,7 @@ def shard_map(
     Args:
       in_specs: how the arguments are divided: a ``PartitionSpec`` for each, or a tree
         prefix of them. An axis of the mesh that a spec does not name means a copy on
-        each device along it.
+        each device along it. None is for what is handed over as it is, any object.
       out_specs: how the results are put together, likewise.
       mesh: the mesh; None for the one in force (``set_mesh``, or around this call).
       axis_names: the axes that are mapped by hand; the compiler divides the work over
@@ -76,7 +77,7 @@ def shard_map(
             axis_names=axis_names,
             check_vma=checked,
         )
-    if in_specs is UNSAID:
+    if in_specs is UNSAID or in_specs is None:
         raise ShardingError(
             f"{who_of('shard_map', f)} needs in_specs: types of arrays do not say how "
             "they are divided. Give a PartitionSpec for each argument, such as P('x'), "
@@ -109,10 +110,14 @@ class ShardMapped:
     def __call__(self, *args: Any) -> Any:
         manual = self._manual()
         leaves, in_tree = tree.flatten((args, {}))
-        leaves = arrays(leaves, self.who)
         specs = self._in_specs(args)
+        divided = [s is not None for s in specs]
+        operands = arrays(select(leaves, divided), self.who)
+        leaves = merge(operands, divided, leaves)
         types = []
         for i, (leaf, spec) in enumerate(zip(leaves, specs, strict=True)):
+            if spec is None:
+                continue
             place = f"{self.who}: in_specs of {argument_path(in_tree, i)}"
             self._check_spec(spec, leaf.type, manual, place)
             types.append(part_type(leaf.type, spec, manual))
@@ -120,7 +125,7 @@ class ShardMapped:
         outs: list[PartitionSpec] = []
 
         def on_parts(*parts: Any) -> Sequence[Any]:
-            values = flat(*parts)
+            values = flat(*merge(parts, divided, leaves))
             outs[:] = self._out_specs(flat.out_tree)
             return [
                 self._checked_result(x, spec, manual, flat.out_tree, i)
@@ -128,9 +133,10 @@ class ShardMapped:
             ]
 
         staged = manual.stage(on_parts, types, getattr(self.fun, "__name__", "parts"))
+        specs = select(specs, divided)
         in_specs = (*[PartitionSpec()] * len(staged.captured), *specs)
         op = shard_program(canonical(staged.jaxpr), manual, in_specs, tuple(outs))
-        return flat.out_tree.unflatten(op(*staged.captured, *leaves))
+        return flat.out_tree.unflatten(op(*staged.captured, *operands))
 
     # -- where -------------------------------------------------------------------------
 
@@ -176,7 +182,8 @@ class ShardMapped:
 
     # -- specs -------------------------------------------------------------------------
 
-    def _in_specs(self, args: tuple) -> list[PartitionSpec]:
+    def _in_specs(self, args: tuple) -> list[PartitionSpec | None]:
+        """The spec of each leaf; None for what the function gets as it is."""
         in_specs = self.in_specs
         if isinstance(in_specs, list):
             in_specs = tuple(in_specs)
@@ -192,7 +199,8 @@ class ShardMapped:
             of="the arguments",
             is_leaf=_is_spec,
         )
-        return [_as_spec(s, f"{self.who}: in_specs") for s in found]
+        place = f"{self.who}: in_specs"
+        return [None if s is None else _as_spec(s, place) for s in found]
 
     def _out_specs(self, out_tree: Any) -> list[PartitionSpec]:
         found = tree.flatten_prefix(

@@ -21,26 +21,43 @@ def in_dims(
     who: str,
 ) -> list[int | None]:
     """The mapped axis of each leaf, counted from the front; None for what is shared."""
-    what = f"{who.partition(' ')[0]} in_axes"
+    axes = axes_of_leaves(fun, in_axes, args, kwargs, len(types), who)
+    return from_the_front(axes, types, in_tree, who)
+
+
+def axes_of_leaves(
+    fun: Any, in_axes: Any, args: Sequence[Any], kwargs: Any, count: int, who: str
+) -> list[Any]:
+    """What ``in_axes`` says for each leaf of the arguments."""
     if in_axes == 0 and isinstance(in_axes, int):
-        dims: list[Any] = [0] * len(types)
+        return [0] * count
+    what = f"{who.partition(' ')[0]} in_axes"
+    if isinstance(in_axes, Mapping):
+        axes, named = _axes_by_name(fun, in_axes, args, kwargs, who)
     else:
-        if isinstance(in_axes, Mapping):
-            axes, named = _axes_by_name(fun, in_axes, args, kwargs, who)
-        else:
-            axes, named = in_axes, dict.fromkeys(kwargs, 0)
-            axes = tuple(axes) if isinstance(axes, list) else axes
-        if isinstance(axes, tuple) and len(axes) != len(args):
-            raise AxisError(
-                f"{who}: in_axes must have one entry per positional argument, but it "
-                f"has {len(axes)} and the call has {len(args)}. Keyword arguments are "
-                "mapped over axis 0; a dict gives axes by name."
-            )
-        dims = tree.flatten_prefix(axes, args, what, of="the positional arguments")
-        dims += tree.flatten_prefix(named, kwargs, what, of="the keyword arguments")
+        axes, named = in_axes, dict.fromkeys(kwargs, 0)
+        axes = tuple(axes) if isinstance(axes, list) else axes
+    if isinstance(axes, tuple) and len(axes) != len(args):
+        raise AxisError(
+            f"{who}: in_axes must have one entry per positional argument, but it "
+            f"has {len(axes)} and the call has {len(args)}. Keyword arguments are "
+            "mapped over axis 0; a dict gives axes by name."
+        )
+    return [
+        *tree.flatten_prefix(axes, args, what, of="the positional arguments"),
+        *tree.flatten_prefix(named, kwargs, what, of="the keyword arguments"),
+    ]
+
+
+def from_the_front(
+    axes: Sequence[Any], types: Sequence[Any], in_tree: Any, who: str
+) -> list[int | None]:
+    """Axes counted from the front, for leaves of these types; only what is mapped needs
+    a type.
+    """
     return [
         None if d is None else _axis(d, t, i, in_tree, who)
-        for i, (d, t) in enumerate(zip(dims, types, strict=True))
+        for i, (d, t) in enumerate(zip(axes, types, strict=True))
     ]
 
 
@@ -74,7 +91,7 @@ def _axis(d: Any, type: ArrayType, i: int, in_tree: Any, who: str) -> int:
 
 
 def batch_size(
-    types: Sequence[ArrayType],
+    types: Sequence[Any],
     dims: Sequence[int | None],
     given: int | None,
     in_tree: Any,

@@ -4,12 +4,20 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from covector import tree
-from covector.core.flat import FlatFunction, arrays, describe, who_of
+from covector.core.convert import as_array
+from covector.core.flat import FlatFunction, describe, who_of
 from covector.errors import AxisError, TypeMismatch
 from covector.ops.broadcasting import batched
 from covector.transforms.batch import batch_flat
-from covector.transforms.mapped_axes import batch_size, in_dims, out_axis
+from covector.transforms.mapped_axes import (
+    axes_of_leaves,
+    batch_size,
+    from_the_front,
+    out_axis,
+)
 
 
 def vmap(
@@ -24,11 +32,11 @@ def vmap(
 
     Args:
       in_axes: which axis of each argument is the batch: an int (negative counts from
-        the end), None for arguments that all share, or a tuple with one entry per
-        positional argument, each an int, None, or a tree of them that is a prefix of
-        the argument. Keyword arguments are mapped over axis 0; a dict gives axes by
-        argument name, for positional and keyword arguments alike (0 where a name is
-        left out).
+        the end), None for arguments that all share, which may be any objects, or a
+        tuple with one entry per positional argument, each an int, None, or a tree of
+        them that is a prefix of the argument. Keyword arguments are mapped over
+        axis 0; a dict gives axes by argument name, for positional and keyword arguments
+        alike (0 where a name is left out).
       out_axes: where the batch axis goes in the results; a prefix of the result. None
         is for results that are the same for the whole batch.
       axis_name: a name by which collectives such as ``lax.psum`` refer to the batch.
@@ -54,9 +62,13 @@ def vmap(
     @functools.wraps(fun)
     def over_batch(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = tree.flatten((args, kwargs))
-        leaves = arrays(leaves, who)
-        types = [x.type for x in leaves]
-        dims = in_dims(fun, in_axes, args, kwargs, types, in_tree, who)
+        axes = axes_of_leaves(fun, in_axes, args, kwargs, len(leaves), who)
+        leaves = [
+            x if a is None and not isinstance(x, np.ndarray) else as_array(x, who)
+            for x, a in zip(leaves, axes, strict=True)
+        ]
+        types = [getattr(x, "type", None) for x in leaves]
+        dims = from_the_front(axes, types, in_tree, who)
         size = batch_size(types, dims, axis_size, in_tree, who)
         flat = FlatFunction(fun, in_tree, who)
         outs, found = batch_flat(flat, size, leaves, dims, axis_name, who)
