@@ -78,7 +78,7 @@ def test_what_has_a_dtype_spells_it():
             "datetime64[s] is not an element type of arrays. Count from an origin",
         ),
         ("m8[s]", "timedelta64[s] is not an element type of arrays. Count a unit"),
-        (">f4", ">f4 is not an element type of arrays. Reorder its bytes: x.astype"),
+        (">f4", ">f4 is not an element type of arrays. Arrays have no order of bytes"),
         ("i4,f4", "Make a dict of its fields: {name: x[name]"),
         ("V4", "|V4 is not an element type of arrays. Look at its bytes"),
         ("int1", "int1 is not an element type of arrays. Convert it: x.astype('int8')"),

@@ -376,3 +376,9 @@ def test_words_of_refusals(call, error, words):
 def test_bounds_of_arange_must_be_known():
     with pytest.raises(cv.errors.TracerIntegerConversionError, match="known integer"):
         cv.jit(cnp.arange)(3)
+
+
+def test_copy_order_and_ndmin_may_be_given_by_position():
+    assert cnp.array([1, 2], "float32", True, "K", 2).shape == (1, 2)
+    x = cnp.ones(2)
+    assert cnp.asarray(x, None, None, True) is not x

@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 
 from covector import options
-from covector.core import dtypes
-from covector.core.array_like import Array
+from covector.core.exported import Exported
+from covector.core.host_values import read_only, with_dtype
 from covector.core.sharding import moving
 from covector.core.sharding.resolving import as_sharding
 from covector.core.sharding.shard import Shard, numbered
 from covector.core.sharding.shardings import Sharding, SingleDeviceSharding
 from covector.core.types import ArrayType
-from covector.errors import AxisError, DeletedArrayError, DLPackError
+from covector.errors import AxisError, DeletedArrayError
 from covector.runtime import buffers, client, parts
 
 
-class ConcreteArray(Array):
+class ConcreteArray(Exported):
     """An immutable array with known values."""
 
     __slots__ = ("_buffer", "_host", "placement", "type")
@@ -50,7 +50,7 @@ class ConcreteArray(Array):
         computed.
         """
         if self._host is None:
-            self._check_usable()
+            self.check_usable()
             if self.is_spread:
                 self._host = moving.gathered(self._buffer, self.type, self.sharding)
             else:
@@ -66,7 +66,7 @@ class ConcreteArray(Array):
         """The values as a PJRT buffer on ``device``."""
         found = self._buffer
         if found is None:
-            self._check_usable()
+            self.check_usable()
             found = self._buffer = buffers.put(np.asarray(self._host), device)
             return found
         placement = self.placement
@@ -78,7 +78,7 @@ class ConcreteArray(Array):
 
     def buffer_over(self, sharding: Sharding) -> Any:
         """The values as a PJRT buffer over the devices of ``sharding``."""
-        self._check_usable()
+        self.check_usable()
         if self._buffer is None:
             return moving.spread(np.asarray(self._host), self.type, sharding)
         if self.sharding is sharding:
@@ -96,8 +96,9 @@ class ConcreteArray(Array):
         placement = self.placement
         return placement is None or placement.single is not None
 
-    def _check_usable(self) -> None:
-        if self._buffer is None and self._host is None:
+    def check_usable(self) -> None:
+        """Raise DeletedArrayError if the values are gone."""
+        if self._host is None and (self._buffer is None or self._buffer.is_deleted()):
             raise DeletedArrayError(
                 f"An array of type {self.type} was used after it was deleted, or "
                 "donated to a jitted function (donate_argnums). Use what the function "
@@ -123,11 +124,12 @@ class ConcreteArray(Array):
 
     def is_ready(self) -> bool:
         """Whether the values have been computed."""
+        self.check_usable()
         return self._buffer is None or buffers.is_ready(self._buffer)
 
     def block_until_ready(self) -> "ConcreteArray":
         """Wait for the values, and raise what went wrong in computing them."""
-        self._check_usable()
+        self.check_usable()
         if self._buffer is not None:
             buffers.block_until_ready([self._buffer])
         return self
@@ -179,7 +181,7 @@ class ConcreteArray(Array):
           DeviceError: ``device`` is none of these.
           ShardingError: the sharding does not fit the array.
         """
-        self._check_usable()
+        self.check_usable()
         if device is None:
             return self
         placement = as_sharding(device, "to_device")
@@ -220,96 +222,6 @@ class ConcreteArray(Array):
             return ConcreteArray(self.type, None, copied, self.placement)
         return ConcreteArray(self.type, np.array(self.host()), None, self.placement)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        values = np.asarray(self.host())
-        if dtypes.is_key(self.dtype):
-            raise TypeError(
-                f"random keys ({self.type}) have no NumPy values; "
-                "covector.random.key_data gives their bits"
-            )
-        if self.dtype is dtypes.float0:
-            values = np.zeros(self.shape, dtypes.float0)
-        if dtype is not None and values.dtype != dtype:
-            if copy is False:
-                raise ValueError(f"{self.type} cannot become {dtype} without a copy")
-            return values.astype(dtype)
-        if copy:
-            return values.copy()
-        view = values.view()
-        view.flags.writeable = False
-        return view
-
-    def __bool__(self) -> bool:
-        return bool(self.host())
-
-    def __int__(self) -> int:
-        return int(self.host())
-
-    def __float__(self) -> float:
-        return float(self.host())
-
-    def __complex__(self) -> complex:
-        return complex(self.host())
-
-    def __index__(self) -> int:
-        if self.ndim or not dtypes.is_integer(self.dtype):
-            raise TypeError(f"only integer scalars can be an index, not {self.type}")
-        return int(self.host())
-
-    def _in_python(self) -> np.ndarray:
-        """The values in a dtype whose elements NumPy turns into Python numbers."""
-        values = np.asarray(self.host())
-        if values.dtype.isbuiltin == 1:
-            return values
-        return values.astype(float if dtypes.is_floating(self.dtype) else int)
-
-    def item(self, *index: int) -> Any:
-        """The one element, or that at ``index``, as a Python number."""
-        return self._in_python().item(*index)
-
-    def tolist(self) -> Any:
-        """The elements as nested lists of Python numbers."""
-        return self._in_python().tolist()
-
-    def tobytes(self, order: Any = "C") -> bytes:
-        return np.asarray(self.host()).tobytes(order)
-
-    def _only_buffer(self, who: str) -> Any:
-        """The buffer of an array on one device."""
-        sharding = self.sharding
-        if sharding.num_devices > 1:
-            raise DLPackError(
-                f"{who} needs an array on one device, but this one ({self.type}) is "
-                f"over {sharding.num_devices}: {sharding}. Bring it together with "
-                "covector.device_put(x, device), or take a part: "
-                "x.addressable_data(0)."
-            )
-        return self.buffer_over(sharding)
-
-    def __dlpack__(self, **kwargs: Any) -> Any:
-        return buffers.to_dlpack(self._only_buffer("DLPack"), **kwargs)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return buffers.dlpack_device(buffers.device_of(self._only_buffer("DLPack")))
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        if self.platform() == "cpu":
-            raise AttributeError(
-                f"an array of type {self.type} on the CPU has no CUDA data"
-            )
-        found = self._only_buffer("__cuda_array_interface__")
-        return found.__cuda_array_interface__
-
-    def unsafe_buffer_pointer(self) -> int:
-        """The address of the values; valid for as long as this array is."""
-        return self._only_buffer("unsafe_buffer_pointer").unsafe_buffer_pointer()
-
-    def on_device_size_in_bytes(self) -> int:
-        """The memory that the values take on their devices together."""
-        found = self.buffer_over(self.sharding)
-        return found.on_device_size_in_bytes()
-
     # -- as one of perhaps several parts -----------------------------------------------
 
     @property
@@ -337,7 +249,7 @@ class ConcreteArray(Array):
     @property
     def global_shards(self) -> "list[Shard]":
         """All parts, with where each is; None for the data of other processes."""
-        self._check_usable()
+        self.check_usable()
         sharding, shape = self.sharding, self.shape
         indices = sharding.devices_indices_map(shape)
         if sharding.single is not None:
@@ -368,7 +280,7 @@ class ConcreteArray(Array):
         return shards[index].data
 
     def __reduce__(self) -> tuple:
-        return (_unpickle, (self.type, np.asarray(self.host())))
+        return (_unpickle, (self.type, read_only(np.asarray(self.host()))))
 
     def __copy__(self) -> "ConcreteArray":
         return self.copy()
@@ -376,34 +288,23 @@ class ConcreteArray(Array):
     def __deepcopy__(self, memo: dict) -> "ConcreteArray":
         return self.copy()
 
-    def __format__(self, spec: str) -> str:
-        if not self.ndim:
-            return format(self.item(), spec)
-        return format(str(self), spec)
-
-    def __str__(self) -> str:
-        if dtypes.is_key(self.dtype):
-            return repr(self)
-        if not self._is_readable:
-            return repr(self)
-        return str(np.asarray(self.host()))
-
-    def __repr__(self) -> str:
-        if self.is_deleted():
-            return f"Array(deleted, {self.type})"
-        if not self._is_readable:
-            return f"Array({self.type}, in several processes, {self.sharding})"
-        values = np.asarray(self.host())
-        if self.dtype.itemsize == 1 and dtypes.is_floating(self.dtype):
-            values = values.astype(np.float32)
-        shown = np.array2string(values, separator=", ", prefix="Array(", threshold=200)
-        return f"Array({shown}, {self.type}{', weak' if self.type.weak else ''})"
-
 
 def _unpickle(type: ArrayType, values: np.ndarray) -> ConcreteArray:
-    return ConcreteArray(type, values)
+    # The memory may be that of a buffer beside the pickle, which others write to.
+    return ConcreteArray(type, with_dtype(np.array(values), type.storage))
 
 
 def from_host(values: np.ndarray, weak: bool = False) -> ConcreteArray:
     """An array of values that nobody else will write to."""
-    return ConcreteArray(ArrayType(values.shape, values.dtype, weak), values)
+    type_ = ArrayType(values.shape, values.dtype, weak)
+    if values.dtype is not type_.dtype:
+        values = with_dtype(values, type_.storage)
+    return ConcreteArray(type_, values)
+
+
+def from_buffer(buffer: Any) -> ConcreteArray:
+    """An array with the values of a buffer on one device, and committed to that."""
+    type_ = ArrayType(tuple(buffer.shape), buffer.dtype)
+    return ConcreteArray(
+        type_, None, buffer, SingleDeviceSharding(buffers.device_of(buffer))
+    )

@@ -12,12 +12,14 @@ import numpy as np
 
 from covector import options
 from covector.core import dtypes
-from covector.core.array import ConcreteArray
+from covector.core.array import ConcreteArray, from_buffer
 from covector.core.array_like import Array
+from covector.core.host_values import refuse_masks, with_dtype
 from covector.core.number_info import iinfo
 from covector.core.promotion import python_scalar_type
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, IntegerOverflow, TypeMismatch
+from covector.runtime import buffers
 
 #: how many bits an integer may have to be a Python float
 LARGEST_FLOAT_BITS = 1023
@@ -36,9 +38,10 @@ def _scalar(
         value = _truncated(value, iinfo(dtype))
     elif kind is complex and not dtypes.is_complex(dtype):
         value = bool(value) if dtypes.is_bool(dtype) else value.real
-    values = np.asarray(value).astype(dtype)
+    type_ = ArrayType((), dtype, weak)
+    values = np.asarray(value).astype(type_.storage)
     values.flags.writeable = False
-    return ArrayType((), dtype, weak), values
+    return type_, values
 
 
 def _check_fits(value: int, dtype: Any) -> None:
@@ -86,7 +89,7 @@ def python_scalar(value: bool | int | float | complex) -> ConcreteArray:
 
 @lru_cache(256)
 def _held_as(dtype: Any, x64: bool) -> Any:
-    return dtypes.canonical(dtypes.as_dtype(dtype), x64)
+    return dtypes.canonical(dtypes.element_type(dtype), x64)
 
 
 def from_numpy(values: np.ndarray | np.generic) -> ConcreteArray:
@@ -95,7 +98,11 @@ def from_numpy(values: np.ndarray | np.generic) -> ConcreteArray:
     if dtype is dtypes.float0:
         host = np.zeros(values.shape, dtypes.bool_)
     else:
+        if type(values) is not np.ndarray and isinstance(values, np.ndarray):
+            refuse_masks(values)
         host = np.array(values, dtype, order="C")
+        if host.dtype is not dtype:
+            host = with_dtype(host, dtype)
     return ConcreteArray(ArrayType(host.shape, dtype), host)
 
 
@@ -109,8 +116,10 @@ def as_array(x: Any, who: str = "this operation") -> Array:
         return python_scalar(x)
     if hasattr(x, "__jax_array__"):
         return as_array(x.__jax_array__(), who)
-    if hasattr(x, "__dlpack__") or hasattr(x, "__array__"):
-        return from_numpy(np.asarray(x))
+    if hasattr(x, "__array__"):
+        return from_numpy(np.asanyarray(x))
+    if hasattr(x, "__dlpack__"):
+        return _from_tensor(x)
     if isinstance(x, list | tuple):
         raise DTypeError(
             f"{who} needs an array, but got a {type(x).__name__}. Python sequences are "
@@ -120,6 +129,13 @@ def as_array(x: Any, who: str = "this operation") -> Array:
     raise DTypeError(
         f"{who} needs an array or a number, but got {x!r} of type {type(x).__name__}."
     )
+
+
+def _from_tensor(x: Any) -> ConcreteArray:
+    values = buffers.from_dlpack(x)
+    if isinstance(values, np.ndarray):
+        return from_numpy(values)
+    return from_buffer(values).copy()
 
 
 def type_of(x: Any) -> ArrayType:
@@ -132,7 +148,9 @@ def type_of(x: Any) -> ArrayType:
         dtype, weak = python_scalar_type(x, options.current().enable_x64)
         return ArrayType((), dtype, weak)
     if hasattr(x, "shape") and hasattr(x, "dtype"):
-        dtype = dtypes.canonical(dtypes.as_dtype(x.dtype), options.current().enable_x64)
+        dtype = dtypes.canonical(
+            dtypes.element_type(x.dtype), options.current().enable_x64
+        )
         return ArrayType(tuple(x.shape), dtype, bool(getattr(x, "weak_type", False)))
     return as_array(x).type
 

@@ -63,6 +63,7 @@ COMPLEX = (complex64, complex128)
 SUB_BYTE = frozenset({int2, int4, uint2, uint4})
 #: every dtype an array of numbers can have
 NUMBERS = (bool_, *SIGNED, *UNSIGNED, *FLOATING, *COMPLEX)
+_OF_NUMPY = frozenset(d for d in NUMBERS if d.type.__module__ == "numpy")
 
 
 DType: TypeAlias = np.dtype | KeyType
@@ -141,7 +142,7 @@ def _resolve(x: Any) -> DType:
     if x is None or (isinstance(x, type) and x in _ABSTRACT):
         raise DTypeError(_no_element_type(x))
     if not isinstance(x, type) and hasattr(x, "dtype"):
-        return as_dtype(x.dtype)
+        return element_type(x.dtype)
     try:
         dtype = np.dtype(x)
     except (TypeError, ValueError) as error:
@@ -151,6 +152,17 @@ def _resolve(x: Any) -> DType:
     if dtype not in _SPELLINGS:
         raise DTypeError(f"{dtype} is not an element type of arrays. {_way_out(dtype)}")
     return _SPELLINGS[dtype]
+
+
+def element_type(dtype: Any) -> DType:
+    """The element type of an array that has this dtype, of which the order of bytes is
+    no part.
+
+    Raises:
+      DTypeError: elements that arrays here cannot have.
+    """
+    swapped = isinstance(dtype, np.dtype) and not dtype.isnative
+    return as_dtype(dtype.newbyteorder("=") if swapped else dtype)
 
 
 def _no_element_type(x: Any) -> str:
@@ -183,8 +195,8 @@ _WAYS_OUT |= dict.fromkeys(
 
 
 def _way_out(dtype: np.dtype) -> str:
-    if not dtype.isnative:
-        return "Reorder its bytes: x.astype(x.dtype.newbyteorder('='))."
+    if not dtype.names and not dtype.isnative:
+        return f"Arrays have no order of bytes to choose: name it {dtype.name!r}."
     if dtype.names:
         return "Make a dict of its fields: {name: x[name] for name in x.dtype.names}."
     if dtype.type is np.void:
@@ -244,6 +256,13 @@ def is_real(dtype: DType) -> bool:
 def is_numeric(dtype: DType) -> bool:
     """Whether the elements are numbers; bool, float0 and keys are not."""
     return dtype in _NUMERIC
+
+
+def is_of_numpy(dtype: DType) -> bool:
+    """Whether NumPy itself defines the elements, and can order, view and print them;
+    those that ml_dtypes adds it only stores.
+    """
+    return dtype in _OF_NUMPY
 
 
 def is_key(dtype: DType) -> bool:

@@ -108,4 +108,8 @@ class Operators:
         return link.numpy.invert(self)
 
     def __round__(self, ndigits: int | None = None) -> Any:
-        return link.numpy.round(self, ndigits or 0)
+        rounded = link.numpy.round(self, ndigits or 0)
+        if ndigits is not None:
+            return rounded
+        # Without digits Python makes an integer of a number.
+        return link.numpy.astype(rounded, int)

@@ -20,7 +20,13 @@ from typing import Any, TypeAlias
 
 from covector import options
 from covector.core import dtypes
-from covector.core.dtypes import DType, as_dtype, canonical, short_name
+from covector.core.dtypes import (
+    DType,
+    as_dtype,
+    canonical,
+    element_type,
+    short_name,
+)
 from covector.core.number_info import iinfo
 from covector.errors import DTypeError, IntegerOverflow, TypePromotionError
 
@@ -199,7 +205,7 @@ def operand_type(x: Any, x64: bool) -> tuple[Any, bool]:
         return canonical(as_dtype(x), x64), False
     dtype = getattr(x, "dtype", None)
     if dtype is not None:
-        return canonical(as_dtype(dtype), x64), getattr(x, "weak_type", False)
+        return canonical(element_type(dtype), x64), getattr(x, "weak_type", False)
     if isinstance(x, int | float | complex):
         return python_scalar_type(x, x64)
     return canonical(as_dtype(x), x64), False

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.array import ConcreteArray, from_host
+from covector.core.array import ConcreteArray, from_buffer, from_host
 from covector.core.array_like import Array
 from covector.core.convert import (
     ShapeDtypeStruct,
@@ -22,7 +22,6 @@ from covector.core.convert import (
 )
 from covector.core.primitive import Primitive
 from covector.core.sharding.resolving import as_sharding
-from covector.core.sharding.shardings import SingleDeviceSharding
 from covector.core.staging import KNOWN_LIMIT
 from covector.core.trace import current
 from covector.core.types import ArrayType, Shape
@@ -57,10 +56,10 @@ __all__ = [
 def array(
     object: Any,
     dtype: Any = None,
-    *,
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
+    *,
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
@@ -97,8 +96,8 @@ def asarray(
     a: Any,
     dtype: Any = None,
     order: str | None = None,
-    *,
     copy: bool | None = None,
+    *,
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
@@ -136,16 +135,25 @@ def _array(who: str, x: Any, dtype: Any) -> Any:
     if dtype is None:
         return as_array(_buffer_values(x), who)
     to = asked_dtype(dtype)
-    if type(x) is int:
+    if type(x) is int and not dtypes.is_key(to):
         return scalar(x, to)  # also where it does not fit the default dtype
     return convert(as_array(_buffer_values(x), who), to)
 
 
 def _buffer_values(x: Any) -> Any:
     """A range, or an object that only exposes a buffer, as a NumPy array."""
-    if isinstance(x, range | memoryview | bytearray):
+    if isinstance(x, range):
         return np.asarray(x)
-    return x
+    if isinstance(x, _NO_BUFFERS) or hasattr(x, "__array__"):
+        return x
+    try:
+        return np.asarray(memoryview(x))
+    except TypeError:
+        return x
+
+
+#: what is no array by its buffer: numbers and arrays, and the bytes of a text
+_NO_BUFFERS = (Array, np.ndarray, np.generic, int, float, complex, bytes, str)
 
 
 def copy(a: Any, order: str | None = None) -> Array:
@@ -399,9 +407,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     """
     values = buffers.from_dlpack(x)
     if not isinstance(values, np.ndarray):
-        type_ = ArrayType(tuple(values.shape), values.dtype)
-        place = SingleDeviceSharding(buffers.device_of(values))
-        out = ConcreteArray(type_, None, values, place)
+        out = from_buffer(values)
         return _placed(out.copy() if copy else out, device, None)
     to = asked_dtype(values.dtype)
     if copy or to != values.dtype:
@@ -411,6 +417,4 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
                 f"{dtypes.short_name(to)} needs a copy, and copy=False forbids it."
             )
         return _placed(as_array(values), device, None)
-    values = values.view()
-    values.flags.writeable = False
     return _placed(from_host(values), device, None)

@@ -32,7 +32,7 @@ def from_sequence(who: str, x: Sequence[Any], dtype: Any = None) -> Any:
     kinds = _kinds(x)
     if kinds <= _PYTHON:
         return _from_numbers(who, x, kinds, dtype)
-    if all(k in _PYTHON or issubclass(k, np.generic | np.ndarray) for k in kinds):
+    if all(k in _PYTHON or k is np.ndarray or issubclass(k, np.generic) for k in kinds):
         found = _common(who, _distinct(x, kinds))
         values = _read(who, x, None).astype(found)
         out = from_host(values)
@@ -100,7 +100,8 @@ def _distinct(x: Any, kinds: set[type]) -> list[Any]:
     found: list[Any] = [k for k in kinds if k is int or k is float or k is complex]
     found += [k for k in kinds if k is bool or issubclass(k, np.generic)]
     if any(issubclass(k, np.ndarray) for k in kinds):
-        found += {leaf.dtype for leaf in _leaves(x) if isinstance(leaf, np.ndarray)}
+        arrays = (leaf for leaf in _leaves(x) if isinstance(leaf, np.ndarray))
+        found += {dtypes.element_type(leaf.dtype) for leaf in arrays}
     return found
 
 

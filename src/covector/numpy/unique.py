@@ -189,7 +189,7 @@ def _unique_known(parts: Any, equal_nan: bool) -> list[Any]:
     axis = None if parts.type.ndim == 1 else 0
     known = np.asarray(parts)
     # NumPy knows the order of its own dtypes only; wider floats have the same.
-    wide = known if known.dtype.isbuiltin == 1 else known.astype(np.float32)
+    wide = known if dtypes.is_of_numpy(known.dtype) else known.astype(np.float32)
     values, *places = np.unique(wide, True, True, True, axis=axis, equal_nan=equal_nan)
     return [
         from_numpy(values.astype(known.dtype)),

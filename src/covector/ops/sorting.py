@@ -71,7 +71,7 @@ class Sort(Primitive):
         return types
 
     def on_host(self, *xs: Any) -> Sequence[Any]:
-        if len(xs) == 1 and xs[0].dtype.isbuiltin == 1:
+        if len(xs) == 1 and dtypes.is_of_numpy(xs[0].dtype):
             return [np.sort(xs[0], self.dimension, "stable")]
         keys = [part for x in xs[: self.num_keys] for part in _parts_on_host(x)]
         order = np.lexsort(keys[::-1], self.dimension)
@@ -127,7 +127,7 @@ def _parts_on_host(x: Any) -> Sequence[Any]:
     """What NumPy sorts in the order of ``x``, the most significant first."""
     if dtypes.is_complex(x.dtype):
         return [x.real, x.imag]
-    if x.dtype.isbuiltin != 1:  # NumPy does not know where NaN belongs
+    if not dtypes.is_of_numpy(x.dtype):  # NumPy does not know where NaN belongs
         return [x.astype(np.float32 if dtypes.is_floating(x.dtype) else np.int32)]
     return [x]
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.convert import scalar
+from covector.core.host_values import in_numpy_dtype
 from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType, Shape
 from covector.errors import DTypeError, TypeMismatch
@@ -112,9 +113,8 @@ class Windowed(Primitive):
         """A view of all windows: the axes of places, then those of the windows."""
         if any(map(any, self.margins)):
             x = Pad(self.margins).on_host(x, np.asarray(value).astype(x.dtype))
-        # NumPy makes such views of its own element types only.
-        bits = x if x.dtype.isbuiltin == 1 else x.view(f"u{x.dtype.itemsize}")
-        return sliding_view(bits, self.inside, self.window_dimensions).view(x.dtype)
+        view = sliding_view(in_numpy_dtype(x), self.inside, self.window_dimensions)
+        return view.view(x.dtype)
 
 
 class WindowReduction(Windowed):

@@ -9,6 +9,8 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from covector import tree
 from covector.core.convert import ShapeDtypeStruct, as_array
 from covector.core.flat import argument_path, who_of
@@ -85,6 +87,9 @@ def as_argument(leaf: Any, i: int, in_tree: Any, who: str) -> Any:
         return as_array(leaf)
     except TypeError as error:
         where = argument_path(in_tree, i)
+        if isinstance(leaf, np.ndarray):  # it could not be static: it has no hash
+            error.add_note(f"{where} of {who}")
+            raise
         raise StaticArgumentError(
             f"{who} needs arrays and numbers, but {where} is {leaf!r} of type "
             f"{type(leaf).__name__}. Mark the argument static (static_argnums or "

@@ -251,6 +251,17 @@ def dlpack_device(device: client.Device) -> tuple[int, int]:
     return dlpack.CUDA, device.local_hardware_id
 
 
+def check_dlpack_device(
+    here: client.Device, wanted: tuple[int, int] | None, what: object
+) -> None:
+    """Raise DLPackError if an array on a device is wanted on another one."""
+    if wanted is not None and tuple(wanted) != dlpack_device(here):
+        raise DLPackError(
+            f"{what} is on {here} and cannot be exported to another device; "
+            "move it there first."
+        )
+
+
 def to_dlpack(
     buffer: Buffer,
     *,
@@ -268,11 +279,7 @@ def to_dlpack(
     Raises DLPackError for a dtype that DLPack does not have, or another device.
     """
     here = device_of(buffer)
-    if dl_device is not None and tuple(dl_device) != dlpack_device(here):
-        raise DLPackError(
-            f"{buffer.aval} is on {here} and cannot be exported to another device; "
-            "move it there first."
-        )
+    check_dlpack_device(here, dl_device, buffer.aval)
     check_alive(buffer)
     if copy:
         buffer = copy_to_device(buffer, here, always=True)

@@ -68,13 +68,6 @@ def division(found: xc.OpSharding | None, rank: int, devices: int) -> Division:
     return _division(sharding, rank, devices)
 
 
-def division_of(buffer: Buffer) -> Division:
-    """How a buffer is divided."""
-    rank = len(buffer.aval.shape)
-    found = buffer._sharding._hlo_sharding
-    return _division(found, rank, len(devices_of(buffer)))
-
-
 def _division(sharding: xc.HloSharding, rank: int, devices: int) -> Division:
     if sharding.is_replicated():
         return (1,) * rank, ((0,) * rank,) * devices

@@ -1,0 +1,200 @@
+"""What an array with known values gives away: to Python, NumPy and other libraries.
+
+Everybody may read what leaves; nobody can write to it. Random keys do not leave as
+numbers.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.host_values import read_only
+from covector.errors import DLPackError, DTypeError
+from covector.runtime import buffers
+
+#: the bit of ``inspect.BufferFlags`` with which writable memory is asked for
+_WRITABLE = 1
+
+
+class Exported(Array):
+    """What ``ConcreteArray`` is to others, in terms of ``host``, ``buffer_over`` and
+    where these are.
+    """
+
+    __slots__ = ()
+
+    host: Any
+    buffer_over: Any
+    sharding: Any
+    device: Any
+    platform: Any
+    is_deleted: Any
+    _is_readable: Any
+
+    # -- for Python and NumPy ----------------------------------------------------------
+
+    def _numbers(self) -> Any:
+        """The values for Python and NumPy, which know no random keys."""
+        if dtypes.is_key(self.type.dtype):
+            raise DTypeError(
+                f"random keys ({self.type}) are not numbers, for Python and NumPy as "
+                "well; covector.random.key_data(key) gives their bits."
+            )
+        return self.host()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        values = np.asarray(self._numbers())
+        if self.dtype is dtypes.float0:
+            values = np.zeros(self.shape, dtypes.float0)
+        if dtype is not None and values.dtype != dtype:
+            if copy is False:
+                raise ValueError(f"{self.type} cannot become {dtype} without a copy")
+            return values.astype(dtype)
+        return values.copy() if copy else read_only(values)
+
+    def __buffer__(self, flags: int, /) -> memoryview:
+        """The values for ``memoryview(x)``, from Python 3.12; before, ``np.asarray(x)``
+        has them.
+        """
+        values = self.__array__()
+        if flags & _WRITABLE:
+            raise BufferError(f"an array ({self.type}) cannot be written to")
+        if not dtypes.is_of_numpy(values.dtype):
+            raise BufferError(
+                f"Python's buffers have no elements of {dtypes.short_name(self.dtype)} "
+                f"({self.type}); x.view('uint{8 * self.itemsize}') has their bits"
+            )
+        return memoryview(values)  # type: ignore[arg-type]
+
+    def __bool__(self) -> bool:
+        return bool(self._numbers())
+
+    def __int__(self) -> int:
+        return int(self._numbers())
+
+    def __float__(self) -> float:
+        return float(self._numbers())
+
+    def __complex__(self) -> complex:
+        return complex(self._numbers())
+
+    def __index__(self) -> int:
+        if self.ndim or not dtypes.is_integer(self.dtype):
+            raise TypeError(f"only integer scalars can be an index, not {self.type}")
+        return int(self.host())
+
+    def _in_python(self) -> np.ndarray:
+        """The values in a dtype whose elements NumPy turns into Python numbers."""
+        values = np.asarray(self._numbers())
+        if dtypes.is_of_numpy(values.dtype):
+            return values
+        return values.astype(float if dtypes.is_floating(self.dtype) else int)
+
+    def item(self, *index: int) -> Any:
+        """The one element, or that at ``index``, as a Python number."""
+        return self._in_python().item(*index)
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+        return self._in_python().tolist()
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        """The bytes of the elements, one row after the other."""
+        return np.asarray(self._numbers()).tobytes(order)
+
+    # -- for other libraries -----------------------------------------------------------
+
+    def _check_on_one_device(self, who: str) -> None:
+        sharding = self.sharding
+        if sharding.num_devices > 1:
+            raise DLPackError(
+                f"{who} needs an array on one device, but this one ({self.type}) is "
+                f"over {sharding.num_devices}: {sharding}. Bring it together with "
+                "covector.device_put(x, device), or take a part: "
+                "x.addressable_data(0)."
+            )
+
+    def _only_buffer(self, who: str) -> Any:
+        """The buffer of an array on one device."""
+        self._check_on_one_device(who)
+        return self.buffer_over(self.sharding)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule with the values, as the array API standard has it.
+
+        On the CPU it tells those who ask for version 1 that nobody may write to it. The
+        capsules of before, and those of GPUs, cannot tell: who writes to one changes
+        this array.
+        """
+        if dtypes.is_key(self.dtype):
+            raise DLPackError(
+                f"DLPack has no dtype for random keys ({self.type}); "
+                "covector.random.key_data(key) gives their bits."
+            )
+        wanted = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+        tells = max_version is not None and tuple(max_version) >= (1, 0)
+        if tells and self.platform() == "cpu" and dtypes.is_of_numpy(self.dtype):
+            self._check_on_one_device("DLPack")
+            buffers.check_dlpack_device(self.device, dl_device, self.type)
+            return self.__array__().__dlpack__(**wanted)
+        buffer = self._only_buffer("DLPack")
+        return buffers.to_dlpack(buffer, stream=stream, **wanted)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        self._check_on_one_device("DLPack")
+        return buffers.dlpack_device(self.device)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if self.platform() == "cpu":
+            raise AttributeError(
+                f"an array of type {self.type} on the CPU has no CUDA data"
+            )
+        found = self._only_buffer("__cuda_array_interface__")
+        return found.__cuda_array_interface__
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the values; valid for as long as this array is."""
+        return self._only_buffer("unsafe_buffer_pointer").unsafe_buffer_pointer()
+
+    def on_device_size_in_bytes(self) -> int:
+        """The memory that the values take on their devices together."""
+        found = self.buffer_over(self.sharding)
+        return found.on_device_size_in_bytes()
+
+    # -- in print ----------------------------------------------------------------------
+
+    def __format__(self, spec: str) -> str:
+        if self.ndim or self._only_described:
+            return format(str(self), spec)
+        return format(self.item(), spec)
+
+    @property
+    def _only_described(self) -> bool:
+        """Whether there are no numbers to print."""
+        return dtypes.is_key(self.dtype) or self.is_deleted() or not self._is_readable
+
+    def __str__(self) -> str:
+        if self._only_described:
+            return repr(self)
+        return str(np.asarray(self.host()))
+
+    def __repr__(self) -> str:
+        if self.is_deleted():
+            return f"Array(deleted, {self.type})"
+        if not self._is_readable:
+            return f"Array({self.type}, in several processes, {self.sharding})"
+        values = np.asarray(self.host())
+        if self.dtype.itemsize == 1 and dtypes.is_floating(self.dtype):
+            values = values.astype(np.float32)
+        shown = np.array2string(values, separator=", ", prefix="Array(", threshold=200)
+        return f"Array({shown}, {self.type}{', weak' if self.type.weak else ''})"

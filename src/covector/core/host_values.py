@@ -1,0 +1,46 @@
+"""NumPy arrays where they enter and where they leave.
+
+Arrays of NumPy come in many forms that say the same: with a dtype object that equals
+NumPy's and is another (``pickle`` and ``newbyteorder`` make such), in another order of
+bytes, as a subclass. Inside there is one: a plain array in native order, whose dtype is
+the object that ``core/dtypes.py`` knows. Going out, nobody gets at memory of ours to
+write to it.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.errors import DTypeError
+
+
+def with_dtype(values: Any, dtype: np.dtype) -> Any:
+    """``values``, whose dtype equals ``dtype``, with that very object for a dtype."""
+    return values.view(dtype)
+
+
+def refuse_masks(values: np.ndarray) -> None:
+    """Raise where elements are hidden by a mask, which arrays here do not have."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise DTypeError(
+            f"a masked array of {values.dtype} and shape {values.shape} came where an "
+            "array was wanted: arrays have no masks. Fill the gaps with x.filled(0), "
+            "and pass where=~x.mask to functions that take it."
+        )
+
+
+def in_numpy_dtype(values: np.ndarray) -> np.ndarray:
+    """``values``, or their bits where NumPy only stores elements of their dtype."""
+    if dtypes.is_of_numpy(values.dtype):
+        return values
+    return values.view(f"u{values.dtype.itemsize}")
+
+
+def read_only(values: np.ndarray) -> np.ndarray:
+    """A view of ``values`` that cannot be written to, nor be made writable."""
+    # A view of an array can be made writable where that is; one of such a memoryview
+    # cannot.
+    bits: Any = in_numpy_dtype(values)
+    view = np.asarray(memoryview(bits).toreadonly())
+    return view if view.dtype is values.dtype else with_dtype(view, values.dtype)
