@@ -149,10 +149,10 @@ def promises(result, callback):
 F3 = cv.ShapeDtypeStruct((3,), "float32")
 WRONG = {
     "dtype": (
-        promises(F3, lambda x: np.sin(np.asarray(x), dtype=np.float64)),
+        promises(F3, lambda x: np.sin(np.asarray(x), dtype=np.float16)),
         errors.TypeMismatch,
-        r"promised a result of type f32\[3\], but returned f64\[3\]. Convert it with "
-        r".astype\('float32'\), or promise float64 in result_shape_dtypes",
+        r"promised a result of type f32\[3\], but returned f16\[3\]. Convert it with "
+        r".astype\('float32'\), or promise float16 in result_shape_dtypes",
     ),
     "shape": (
         promises(F3, lambda x: x[:2]),
@@ -184,7 +184,7 @@ WRONG = {
     "number": (
         promises(cv.ShapeDtypeStruct((), "int32"), lambda x: 1.5),
         errors.TypeMismatch,
-        r"promised a result of type i32\[\], but returned f64\[\]",
+        r"promised a result of type i32\[\], but returned f32\[\]",
     ),
 }
 
@@ -548,3 +548,68 @@ def test_on_threads_of_the_runtime_order_and_failures_are_kept():
         check=False,
     )
     assert done.stdout == "good\n", done.stderr
+
+
+# -- memory ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [3, 100_000])
+@pytest.mark.parametrize("call", [cv.pure_callback, io_callback])
+@pytest.mark.parametrize("place", [eager, cv.jit], ids=["eager", "jit"])
+def test_a_callback_that_returns_one_buffer_each_time_keeps_its_earlier_results(
+    place, call, size
+):
+    memory = np.zeros(size, np.float32)
+
+    def fill(x):
+        memory[:] = x
+        return memory
+
+    f = place(lambda x: call(fill, cv.ShapeDtypeStruct((size,), "float32"), x))
+    results = [f(cnp.float32(n)) for n in range(3)]
+    memory[:] = -1
+    assert [float(r[-1]) for r in results] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("place", [eager, cv.jit], ids=["eager", "jit"])
+def test_what_a_callback_keeps_of_its_operands_stays_as_it_was(place):
+    kept = []
+    f = place(lambda x: cv.debug.callback(kept.append, x * 2))
+    for n in range(4):
+        f(cnp.full(50_000, n, "float32"))
+    cv.effects_barrier()
+    assert [(float(x.min()), float(x.max())) for x in kept] == [
+        (2 * n, 2 * n) for n in range(4)
+    ]
+
+
+# -- what is taken for what was promised -----------------------------------------------
+
+
+@pytest.mark.parametrize("place", [eager, cv.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("wide", ["float64", "int64", "uint64", "complex128"])
+def test_results_of_64_bits_are_narrowed_as_all_arrays_from_outside(wide, place):
+    narrow = cnp.zeros(2, wide).dtype
+    f = promises(cv.ShapeDtypeStruct((2,), narrow), lambda _: np.arange(2, dtype=wide))
+    out = place(f)(X)
+    assert (out.dtype, out.tolist()) == (narrow, [0, 1])
+    with cv.enable_x64(True), pytest.raises(errors.TypeMismatch, match="promised"):
+        place(f)(X)
+
+
+def test_a_promise_of_64_bits_means_32_unless_x64_is_on():
+    f = promises(cv.ShapeDtypeStruct((), "float64"), lambda x: x.sum())
+    assert f(X).dtype == cv.jit(f)(X).dtype == np.float32
+    with cv.enable_x64(True):
+        assert f(cnp.asarray(X, "float64")).dtype == np.float64
+
+
+@pytest.mark.parametrize("place", [eager, cv.jit], ids=["eager", "jit"])
+def test_a_list_is_taken_for_a_promised_tuple_and_a_tuple_for_a_list(place):
+    one, two = (F3, {"a": [F3, F3]}), [F3, {"a": (F3, F3)}]
+    for promised, returned in ((one, two), (two, one)):
+        f = promises(promised, lambda x, r=returned: cv.tree.map(lambda _: x, r))
+        out = place(f)(X)
+        assert cv.tree.structure(out) == cv.tree.structure(promised)
+    with pytest.raises(errors.TreeMismatch):  # of another name
+        promises({"a": F3}, lambda x: {"b": x})(X)

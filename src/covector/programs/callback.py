@@ -198,7 +198,8 @@ def pure_callback(
 
     Args:
       callback: takes ``args`` and ``kwargs`` as arrays with their values, and returns
-        arrays (or NumPy's) of the promised shapes and dtypes.
+        arrays (or NumPy's) of the promised shapes and dtypes. 64-bit results of NumPy
+        become 32-bit ones unless ``enable_x64`` is on.
       result_shape_dtypes: a tree of ``ShapeDtypeStruct``s, or of arrays like them.
       vmap_method: what happens under vmap. ``"sequential"`` and
         ``"sequential_unrolled"`` call it for each member; the others call it once and
@@ -240,7 +241,8 @@ def io_callback(
 
     Args:
       callback: takes ``args`` and ``kwargs`` as arrays with their values, and returns
-        arrays (or NumPy's) of the promised shapes and dtypes.
+        arrays (or NumPy's) of the promised shapes and dtypes. 64-bit results of NumPy
+        become 32-bit ones unless ``enable_x64`` is on.
       result_shape_dtypes: a tree of ``ShapeDtypeStruct``s, or of arrays like them;
         None if nothing is returned.
       ordered: keep the order of all ordered effects, also of programs that run at the

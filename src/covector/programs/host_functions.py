@@ -1,8 +1,9 @@
 """Functions of the user's that run in Python while a program runs.
 
 A ``HostFunction`` takes concrete arrays and gives NumPy arrays of exactly the types
-that were promised: compiled code copies them without a look. Equal ones are
-interchangeable, so that a loop that prints is compiled once and not at each call.
+that were promised: compiled code copies them without a look. They are in memory that
+the function cannot write to afterwards. Equal ones are interchangeable, so that a loop
+that prints is compiled once and not at each call.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +16,8 @@ import numpy as np
 from covector import options, tree
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
-from covector.core.convert import type_of
+from covector.core.array_like import Array
+from covector.core.convert import as_array, type_of
 from covector.core.promotion import promote
 from covector.core.trace import current
 from covector.core.types import ArrayType, show_types
@@ -110,13 +112,22 @@ class HostFunction:
         if self.promised.tree is None:
             return []
         leaves, out_tree = tree.flatten(out)
-        if out_tree != self.promised.tree:
+        if out_tree != self.promised.tree and not self._differs_in_lists(out):
             raise TreeMismatch(self._mismatch(out, out_tree))
         return [self._checked(x, k) for k, x in enumerate(leaves)]
 
     def over(self, size: int) -> "HostFunction":
         """The same function, which gives a batch of its results at once."""
         return replace(self, promised=self.promised.over(size))
+
+    def _differs_in_lists(self, out: Any) -> bool:
+        """Whether the result is as promised but for lists in the place of tuples, or
+        the other way round.
+        """
+        promised = self.promised.tree.unflatten(self.promised.types)
+        return tree.structure(_with_tuples(out)) == tree.structure(
+            _with_tuples(promised)
+        )
 
     def _mismatch(self, out: Any, out_tree: Any) -> str:
         difference = tree.describe_difference(
@@ -130,20 +141,15 @@ class HostFunction:
 
     def _checked(self, x: Any, k: int) -> np.ndarray:
         """Result ``k`` as an array of the promised type."""
-        wanted = self.promised.types[k]
-        if isinstance(x, ConcreteArray):
-            values, found = np.asarray(x.host()), x.type
-        elif _fits(x, wanted):
+        wanted, found = self.promised.types[k], None
+        if _fits(x, wanted):
             return np.asarray(x, wanted.storage)
-        else:
-            values = np.asarray(x)
-            found = ArrayType(values.shape, values.dtype) if _known(values) else None
-        if (
-            found is not None
-            and found.shape == wanted.shape
-            and found.dtype == wanted.dtype
-        ):
-            return np.asarray(values, order="C")
+        given: Any = x if isinstance(x, ConcreteArray) else np.asanyarray(x)
+        if isinstance(x, ConcreteArray) or given.dtype.kind not in "OUSMm":
+            array: Any = as_array(given, self.who)  # a copy of what is NumPy's
+            found = array.type
+            if found.shape == wanted.shape and found.dtype == wanted.dtype:
+                return np.asarray(array.host(), order="C")
         path = tree.keystr(tree.leaf_path(self.promised.tree, k))
         way = "Return an array of that shape, or promise another one"
         if found is not None and found.shape == wanted.shape:
@@ -166,8 +172,13 @@ def _fits(x: Any, wanted: ArrayType) -> bool:
     return both[0] == wanted.dtype
 
 
-def _known(values: np.ndarray) -> bool:
-    return values.dtype.kind not in "OUSMm"
+def _with_tuples(x: Any) -> Any:
+    """``x`` with a tuple for each list in it."""
+    if type(x) is list or type(x) is tuple:
+        return tuple(map(_with_tuples, x))
+    if type(x) is dict:
+        return {key: _with_tuples(value) for key, value in x.items()}
+    return x
 
 
 @dataclass(frozen=True)
@@ -214,4 +225,13 @@ def _member(batch: ConcreteArray, dim: int, i: int) -> ConcreteArray:
 def promise(result_shape_dtypes: Any) -> Promised:
     """What a tree of arrays, or of anything with shape and dtype, promises."""
     leaves, out_tree = tree.flatten(result_shape_dtypes)
-    return Promised(out_tree, tuple([type_of(x).strong() for x in leaves]))
+    return Promised(out_tree, tuple([_promised_type(x) for x in leaves]))
+
+
+def _promised_type(x: Any) -> ArrayType:
+    type_ = type_of(x)
+    if isinstance(x, Array):
+        return type_.strong()
+    # What is returned is narrowed to 32 bits as all that comes from outside.
+    x64 = options.current().enable_x64
+    return type_.with_dtype(dtypes.canonical(type_.dtype, x64))
