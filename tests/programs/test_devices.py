@@ -149,12 +149,30 @@ def test_counts_and_platforms():
         cv.devices("abacus")
 
 
-def test_live_arrays_are_those_that_hold_memory():
+def test_live_arrays_are_the_arrays_in_use_small_ones_as_well():
+    x, y = cnp.ones((7, 11)), cv.jit(lambda: cnp.ones((1000, 3)))()
+    before = cv.live_arrays()
+    assert any(a is x for a in before)
+    assert any(a is y for a in before)
+    y.delete()
+    assert not any(a is y for a in cv.live_arrays())
+    assert not any(a is x for a in cv.live_arrays("gpu"))
+
+
+def test_numbers_that_programs_were_called_with_do_not_stay_among_the_live_arrays():
+    f = cv.jit(lambda x, n: x + n)
+    f(cnp.ones(3), 2.0)
     before = len(cv.live_arrays())
-    x = cv.jit(lambda x: x + 1)(np.zeros(10_000, np.float32))
-    cv.block_until_ready(x)
-    assert len(cv.live_arrays()) > before
-    assert any(a.shape == (10_000,) for a in cv.live_arrays())
+    for n in range(5):
+        f(cnp.ones(3), float(n))
+    assert len(cv.live_arrays()) == before
+
+
+def test_random_keys_stay_what_they_are_for_device_get():
+    key = cv.random.key(0)
+    got = cv.device_get({"key": key, "x": cnp.ones(2)})
+    assert got["key"] is key
+    assert type(got["x"]) is np.ndarray
 
 
 # -- copies ----------------------------------------------------------------------------

@@ -82,6 +82,8 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
 def _put(leaf: Any, place: Any, donate: bool, may_alias: bool | None) -> Any:
     array = leaf if isinstance(leaf, Array) else as_array(leaf, "device_put")
+    if isinstance(array, ConcreteArray):
+        array.check_usable()
     if place is None:
         return array.copy() if may_alias is False else array
     sharding = as_sharding(place, "device_put")
