@@ -7,7 +7,7 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
-from covector import lax, options, random
+from covector import errors, lax, options, random
 from covector.ops.random import THREEFRY
 
 jax = pytest.importorskip("jax")
@@ -203,3 +203,80 @@ def test_keys_pass_through_branches_and_derivatives():
 def test_the_shape_of_keys_is_known_without_making_them():
     made = cv.eval_shape(lambda s: random.split(random.key(s), (2, 3)), 0)
     assert (made.shape, made.dtype) == ((2, 3), THREEFRY)
+
+
+# -- keys stay keys --------------------------------------------------------------------
+
+KEY, FOUR = random.key(3), random.split(random.key(4), 4)
+MAKERS_OF_KEYS = {
+    "full": lambda: (cnp.full(2, KEY), [KEY, KEY]),
+    "full with dtype": lambda: (cnp.full(1, KEY, KEY.dtype), [KEY]),
+    "full_like": lambda: (cnp.full_like(FOUR[:2], KEY), [KEY, KEY]),
+    "get": lambda: (FOUR.at[9].get(mode="fill", fill_value=KEY), KEY),
+    "get of several": lambda: (
+        FOUR.at[cnp.array([1, 9])].get(mode="fill", fill_value=KEY),
+        [FOUR[1], KEY],
+    ),
+    "get in a program": lambda: (
+        cv.jit(lambda k: k.at[cnp.array([1, 9])].get(mode="fill", fill_value=KEY))(
+            FOUR
+        ),
+        [FOUR[1], KEY],
+    ),
+    "take": lambda: (cnp.take(FOUR, cnp.array([0, 7]), fill_value=KEY), [FOUR[0], KEY]),
+    "make_array_from_callback": lambda: (
+        cv.make_array_from_callback((4,), cv.devices()[0], lambda index: FOUR[index]),
+        list(FOUR),
+    ),
+    "make_array_from_process_local_data": lambda: (
+        cv.make_array_from_process_local_data(
+            cv.sharding.SingleDeviceSharding(cv.devices()[0]), FOUR
+        ),
+        list(FOUR),
+    ),
+    "pure_callback": lambda: (cv.pure_callback(lambda k: k[0], KEY, FOUR), FOUR[0]),
+    "pure_callback in a program": lambda: (
+        cv.jit(lambda k: cv.pure_callback(lambda k: k[0], KEY, k))(FOUR),
+        FOUR[0],
+    ),
+    "tril": lambda: (cnp.tril(FOUR.reshape(2, 2))[1], list(FOUR[2:])),
+    "large": lambda: (cnp.zeros((300, 300), KEY.dtype)[0, 0], cnp.zeros((), KEY.dtype)),
+}
+
+
+@pytest.mark.parametrize("maker", MAKERS_OF_KEYS)
+def test_an_array_made_of_keys_has_their_dtype_and_not_that_of_their_bits(maker):
+    got, want = MAKERS_OF_KEYS[maker]()
+    assert got.dtype is KEY.dtype
+    want = [want] if isinstance(want, cv.Array) else want
+    want_bits = [random.key_data(k).tolist() for k in want]
+    assert random.key_data(got).reshape(len(want), -1).tolist() == want_bits
+
+
+LEAKS_OF_BITS = {
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "complex": complex,
+    "item": lambda k: k.item(),
+    "tolist": lambda k: k.tolist(),
+    "tobytes": lambda k: k.tobytes(),
+    "asarray": np.asarray,
+    "a number as a key": lambda k: cnp.full(2, 7, k.dtype),
+    "a number for what is outside": lambda k: FOUR.at[9].get(fill_value=7, mode="fill"),
+    "a key for what is outside": lambda k: (
+        cnp.ones(2, "uint32").at[9].get(fill_value=k, mode="fill")
+    ),
+}
+
+
+@pytest.mark.parametrize("leak", LEAKS_OF_BITS)
+def test_the_bits_of_a_key_are_numbers_only_where_they_are_asked_for(leak):
+    with pytest.raises(errors.DTypeError, match="random keys"):
+        LEAKS_OF_BITS[leak](KEY)
+
+
+def test_the_bits_of_a_key_do_not_leave_by_dlpack_or_in_a_text():
+    with pytest.raises(errors.DLPackError, match="key_data"):
+        KEY.__dlpack__()
+    assert f"{KEY}" == repr(KEY)

@@ -18,13 +18,14 @@ import numpy as np
 
 from covector import options
 from covector.core import dtypes
+from covector.core.array import ConcreteArray
 from covector.core.array_like import Array, link
 from covector.core.convert import as_array, python_scalar, scalar
 from covector.core.number_info import can_cast_losslessly, iinfo
 from covector.core.promotion import operand_type, promote
 from covector.core.source import user_level
 from covector.core.types import ArrayType
-from covector.errors import ArgumentError
+from covector.errors import ArgumentError, DTypeError
 from covector.numpy.arithmetic import remainder
 from covector.numpy.axes import placed
 from covector.numpy.index_parsing import Span, canonical_index, one_per_axis, select
@@ -264,11 +265,20 @@ def access_mode(mode: Any, default: GatherScatterMode) -> GatherScatterMode:
 
 
 def fill_text(value: Any, dtype: Any) -> int | str | None:
-    """A fill value for this dtype as operations keep it: None, an integer, or the text
-    of a number.
+    """A fill value for this dtype as operations keep it: None, an integer (for keys,
+    that of their bits), or the text of a number.
     """
-    if value is None or dtypes.is_key(dtype):
+    if value is None:
         return None
+    fill = as_array(value, "fill_value")
+    if dtypes.is_key(fill.type.dtype) or dtypes.is_key(dtype):
+        if fill.type.dtype is not dtype:
+            raise DTypeError(
+                f"fill_value must be of the kind of the array: of {fill.type} and the "
+                f"dtype {dtypes.short_name(dtype)} one is for random keys."
+            )
+        if isinstance(fill, ConcreteArray):
+            return int(fill.host())
     number = np.asarray(in_dtype(value, dtype, "fill_value")).item()
     return int(number) if isinstance(number, bool | int) else repr(number)
 

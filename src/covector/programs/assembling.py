@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from covector import options
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.convert import as_array, from_numpy
 from covector.core.sharding.moving import check_devices
 from covector.core.sharding.resolving import as_sharding
-from covector.core.sharding.shardings import Sharding
 from covector.core.types import ArrayType, show_types
 from covector.errors import ShardingError, TypeMismatch
+from covector.ops.casting import convert
 from covector.programs.placing import device_put
 from covector.runtime import client, parts
 
@@ -54,15 +55,17 @@ def make_array_from_callback(
     place = as_sharding(sharding, who)
     check_devices(place)
     part_shape = place.shard_shape(shape)
-    made: dict[str, np.ndarray] = {}
+    made: dict[str, ConcreteArray] = {}
     values = []
     for index in place.addressable_devices_indices_map(shape).values():
         key = str(index)
         if key not in made:
-            made[key] = _part(data_callback(_bounded(index, shape)), dtype)
+            made[key] = _part(data_callback(_bounded(index, shape)), dtype, who)
         values.append(made[key])
-    _check_parts(who, [ArrayType(v.shape, v.dtype) for v in values], part_shape)
-    return _whole(shape, place, values)
+    _check_parts(who, [v.type.strong() for v in values], part_shape)
+    hosts = [np.asarray(v.host()) for v in values]
+    buffer = parts.put(hosts, shape, place.layout(len(shape)))
+    return ConcreteArray(ArrayType(shape, values[0].dtype), None, buffer, place)
 
 
 def _bounded(index: tuple[slice, ...], shape: Shape) -> tuple[slice, ...]:
@@ -70,19 +73,20 @@ def _bounded(index: tuple[slice, ...], shape: Shape) -> tuple[slice, ...]:
     return tuple([slice(*s.indices(n)[:2]) for s, n in zip(index, shape, strict=True)])
 
 
-def _part(data: Any, dtype: Any) -> np.ndarray:
-    array = as_array(data if hasattr(data, "dtype") else np.asarray(data))
-    values = np.asarray(array.host())  # type: ignore[attr-defined]
+def _known(data: Any, who: str) -> ConcreteArray:
+    """``data``, or nested lists of numbers, as an array with values."""
+    array = as_array(data if hasattr(data, "dtype") else np.asarray(data), who)
+    if isinstance(array, ConcreteArray):
+        return array
+    return from_numpy(np.asarray(array))  # which says of a tracer what it is
+
+
+def _part(data: Any, dtype: Any, who: str) -> ConcreteArray:
+    array = _known(data, who)
     if dtype is None:
-        return values
-    wanted: Any = dtypes.as_dtype(dtype)
-    return np.asarray(from_numpy(values.astype(wanted)).host())
-
-
-def _whole(shape: Shape, place: Sharding, values: Sequence[Any]) -> ConcreteArray:
-    type_ = ArrayType(shape, values[0].dtype)
-    buffer = parts.put(values, shape, place.layout(len(shape)))
-    return ConcreteArray(type_, None, buffer, place)
+        return array
+    x64 = options.current().enable_x64
+    return convert(array, dtypes.canonical(dtypes.as_dtype(dtype), x64))
 
 
 def _check_parts(who: str, types: Sequence[ArrayType], part_shape: Shape) -> None:
@@ -174,7 +178,8 @@ def make_array_from_process_local_data(
     who = "make_array_from_process_local_data"
     place = as_sharding(sharding, who)
     check_devices(place)
-    values = np.asarray(local_data)
+    array = _known(local_data, who)
+    values = np.asarray(array.host())
     counts, places = place.tiles(values.ndim)
     local = [
         tile
@@ -185,18 +190,19 @@ def make_array_from_process_local_data(
     own = [sorted({tile[axis] for tile in local}) for axis in range(values.ndim)]
     shape = _global_shape(who, values.shape, counts, own, global_shape)
     if shape == values.shape and place.is_fully_addressable:
-        return device_put(values, place)
+        return device_put(array, place)
     first = [
         0 if n == given else mine[0] * (n // count)
         for n, given, count, mine in zip(shape, values.shape, counts, own, strict=True)
     ]
 
-    def part(index: tuple[slice, ...]) -> np.ndarray:
+    def part(index: tuple[slice, ...]) -> ConcreteArray:
         moved = [
             slice(s.start - start, s.stop - start)
             for s, start in zip(index, first, strict=True)
         ]
-        return values[tuple(moved)]
+        found = values[tuple(moved)]
+        return ConcreteArray(array.type.with_shape(found.shape), found)
 
     return make_array_from_callback(shape, place, part)
 
