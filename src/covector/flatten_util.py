@@ -6,12 +6,18 @@ from typing import Any
 import covector.numpy as cnp
 from covector import tree
 from covector.core.convert import as_array
+from covector.errors import TypeMismatch
 
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     """All arrays of a tree end to end as one vector, and the function that goes back.
 
-    Arrays of different dtypes are promoted to one; going back restores them.
+    Arrays of different dtypes are promoted to one, and going back restores them. If all
+    have one dtype, going back gives that of the vector it is given.
+
+    Raises:
+      TypeMismatch: the function that goes back is given a vector of another length, or
+        of another dtype than the tree's where that has several.
 
     >>> vector, back = ravel_pytree({"a": 1.0, "b": cnp.arange(2.0)})
     >>> vector.tolist(), back(vector)["b"].tolist()
@@ -22,12 +28,22 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     shapes = [(a.shape, a.dtype, a.size) for a in arrays]
     if not arrays:
         return cnp.zeros(0), lambda _: treedef.unflatten([])
-    vector = cnp.concatenate([cnp.ravel(a) for a in arrays])
+    vector: Any = cnp.concatenate([cnp.ravel(a) for a in arrays])
+
+    type_, one_dtype = vector.type, len({a.dtype for a in arrays}) == 1
 
     def back(flat: Any) -> Any:
+        flat = as_array(flat, "ravel_pytree")
+        mixed = not one_dtype and flat.dtype != type_.dtype
+        if mixed or flat.shape != type_.shape:
+            raise TypeMismatch(
+                f"ravel_pytree goes back from a vector like the one it gave, "
+                f"{type_}, but got {flat.type}."
+            )
         parts, start = [], 0
         for shape, dtype, size in shapes:
-            parts.append(cnp.reshape(flat[start : start + size], shape).astype(dtype))
+            part = cnp.reshape(flat[start : start + size], shape)
+            parts.append(part if one_dtype else part.astype(dtype))
             start += size
         return treedef.unflatten(parts)
 

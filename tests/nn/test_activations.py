@@ -187,3 +187,7 @@ def test_attention_says_which_shapes_it_wants():
         nn.dot_product_attention(x, cnp.ones((2, 5, 3, 8)), cnp.ones((2, 5, 3, 8)))
     with pytest.raises(errors.TypeMismatch, match="algorithm is 'fast' or 'stable'"):
         nn.standardize(x, algorithm="quick")
+
+
+def test_classes_of_one_hot_may_be_a_list():
+    assert nn.one_hot([1, 2], 3).tolist() == [[0, 1, 0], [0, 0, 1]]

@@ -167,9 +167,26 @@ def test_one_element_becomes_a_python_number():
     assert cnp.asarray([1.5, 2], "float8_e5m2").tolist() == [1.5, 2.0]
 
 
+@pytest.mark.parametrize(
+    ("x", "want"),
+    [
+        (2.5, 2),
+        ([2.5, -3.5], [2, -4]),
+        (np.float16(1.7), 2),
+        (np.int8(-3), -3),
+        (1e20, 2**31 - 1),
+        (np.nan, 0),
+    ],
+)
+def test_round_without_digits_gives_integers_as_python_does(x, want):
+    rounded = round(cnp.asarray(x))
+    assert (rounded.dtype, rounded.weak_type) == (np.int32, False)
+    assert rounded.tolist() == want
+    assert round(cnp.asarray(x), 0).dtype == cnp.asarray(x).dtype
+
+
 def test_rounding_and_division_by_builtin_functions():
     assert round(cnp.asarray(2.567), 1) == cnp.round(2.567, 1)
-    assert round(cnp.asarray(2.5)) == 2
     quotient, rest = divmod(cnp.asarray(7), 2)
     assert (int(quotient), int(rest)) == (3, 1)
 

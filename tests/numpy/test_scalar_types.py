@@ -36,14 +36,28 @@ def test_a_name_is_that_of_its_dtype(name):
 
 
 @every_name
-def test_a_scalar_type_equals_its_dtype_both_ways_and_hashes_alike(name):
+def test_a_scalar_type_equals_its_dtype_and_the_class_of_numpy_both_ways(name):
     scalar_type = EVERY[name]
     dtype = scalar_type.dtype
     for other in (dtype, dtype.type):
         assert scalar_type == other
         assert other == scalar_type
-    assert hash(scalar_type) == hash(dtype)
-    assert {dtype: 1}[scalar_type] == {scalar_type: 1}[dtype] == 1
+
+
+@every_name
+def test_a_class_of_numpy_is_found_by_the_scalar_type_of_its_name(name):
+    scalar_type = EVERY[name]
+    scalar_class = scalar_type.dtype.type
+    assert hash(scalar_type) == hash(scalar_class)
+    assert {scalar_class: 1}[scalar_type] == {scalar_type: 1}[scalar_class] == 1
+
+
+@every_name
+def test_scalars_of_numpy_are_instances_of_the_scalar_type_of_their_dtype(name):
+    scalar_type = EVERY[name]
+    assert isinstance(scalar_type.dtype.type(1), scalar_type)
+    assert not isinstance(np.datetime64(1, "s"), scalar_type)
+    assert not isinstance(scalar_type(1), scalar_type)  # an array, as in JAX
 
 
 @every_name

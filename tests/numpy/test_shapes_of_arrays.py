@@ -279,3 +279,11 @@ def test_derivatives_follow_the_elements():
             # Linear, so a difference is the derivative.
             slope = weighted(f)(x + step) - weighted(f)(x)
             assert float(found[place]) == pytest.approx(float(slope), rel=1e-4), name
+
+
+@pytest.mark.parametrize("name", ["concatenate", "stack", "vstack", "hstack", "dstack"])
+def test_an_array_of_numpy_is_the_list_of_its_parts(name):
+    x = np.arange(6.0, dtype="float32").reshape(2, 3)
+    got = getattr(cnp, name)(x, dtype="int32")
+    assert got.dtype == np.int32
+    np.testing.assert_array_equal(got, getattr(np, name)(list(x)))

@@ -209,3 +209,15 @@ def test_functions_take_the_arguments_that_they_take_in_jax(name):
     # What may be given by place comes in the same order.
     in_order = [p.name for p in named if p.kind is p.POSITIONAL_OR_KEYWORD]
     assert [n for n in found if n in in_order] == in_order
+
+
+@pytest.mark.parametrize(
+    "x", [[1, 2], [[1.0], [2j]], (), [np.ones((2, 3))], [[True, False]]]
+)
+def test_lists_have_the_shape_and_kind_of_the_array_they_would_become(x):
+    want = np.asarray(x)
+    assert cnp.shape(x) == np.shape(x)
+    assert cnp.ndim(x) == np.ndim(x)
+    assert cnp.size(x) == np.size(x)
+    assert cnp.iscomplexobj(x) == np.iscomplexobj(want)
+    assert cnp.isrealobj(x) == np.isrealobj(want)

@@ -343,3 +343,17 @@ def test_an_ordered_fold_begins_with_a_value_and_leaves_elements_out():
     assert f.reduce(x, initial=1, where=mask).tolist() == [4 + 2 + 5, 4 + 4 + 6]
     with pytest.raises(ArgumentError, match="has no identity"):
         f.reduce(x, where=mask)
+
+
+def test_none_in_the_place_of_an_operand_without_core_axes_is_passed_on():
+    def scaled(x, factor, bias=None):
+        return x if factor is None else x * factor
+
+    f = cnp.vectorize(scaled, signature="(n),()->(n)")
+    assert f(cnp.ones((2, 3)), None).shape == (2, 3)
+    assert f(cnp.ones((2, 3)), cnp.arange(2)).tolist() == [[0, 0, 0], [1, 1, 1]]
+    assert cnp.vectorize(scaled)(cnp.arange(2), None).tolist() == [0, 1]
+    excluded = cnp.vectorize(scaled, excluded={0}, signature="(),()->(n)")
+    assert excluded(cnp.array([1, 2]), None, cnp.zeros(3)).tolist() == [[1, 2]] * 3
+    with pytest.raises(ArgumentError, match=r"operand 0 has the core axes \(n\), so"):
+        f(None, cnp.ones(2))

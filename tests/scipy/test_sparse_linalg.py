@@ -196,3 +196,17 @@ def test_arguments_that_will_not_do():
         gmres(S, B, restart=0)
     with pytest.raises(errors.TypeMismatch, match="matvec of custom_linear_solve"):
         cg(lambda x: x[:2], B)
+
+
+@pytest.mark.parametrize("solve", [cg, bicgstab, gmres])
+def test_an_object_with_a_matrix_product_is_an_operator(solve):
+    class Tridiagonal:
+        shape = (4, 4)
+
+        def __matmul__(self, x):
+            below, above = cnp.pad(x[:-1], (1, 0)), cnp.pad(x[1:], (0, 1))
+            return 3 * x - below - above
+
+    b = cnp.arange(4.0)
+    x, _ = solve(Tridiagonal(), b)
+    np.testing.assert_allclose(Tridiagonal() @ x, b, atol=1e-4)

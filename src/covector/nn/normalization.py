@@ -145,13 +145,13 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     """Class numbers as unit vectors; zeros for numbers that are no class.
 
     Args:
-      x: ``[...]`` integers.
+      x: ``[...]`` integers, or a list of them.
       axis: where the new axis of length ``num_classes`` stands in the result.
 
     >>> one_hot(cnp.array([1, 0]), 2).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
-    x = as_array(x, "one_hot")
+    x = cnp.asarray(x) if isinstance(x, list | tuple) else as_array(x, "one_hot")
     place = axis % (x.ndim + 1)
     classes = cnp.arange(num_classes, dtype=x.dtype)
     shape = [1] * (x.ndim + 1)

@@ -9,6 +9,8 @@ apart.
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.types import show_types
@@ -50,8 +52,8 @@ def concatenate(arrays: Any, axis: Any = 0, dtype: Any = None) -> Array:
     >>> cnp.concatenate([cnp.ones((1, 2)), cnp.zeros((2, 2))]).shape
     (3, 2)
     """
-    if isinstance(arrays, Array):
-        return _merge(_as_dtype(arrays, dtype), axis)
+    if isinstance(arrays, Array | np.ndarray):
+        return _merge(_as_dtype(as_array(arrays, "concatenate"), dtype), axis)
     parts = _parts("concatenate", arrays, dtype)
     if axis is None:
         parts, axis = [ravel(x) for x in parts], 0
@@ -116,8 +118,8 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
     [[1, 3], [2, 4]]
     """
     check_no_out("stack", out)
-    if isinstance(arrays, Array):
-        x = _as_dtype(arrays, dtype)
+    if isinstance(arrays, Array | np.ndarray):
+        x = _as_dtype(as_array(arrays, "stack"), dtype)
         return move_axis(x, 0, canonical_axis("stack", axis, x.type.ndim))
     parts = _parts("stack", arrays, dtype)
     if len({x.type.shape for x in parts}) > 1:
@@ -180,7 +182,7 @@ def column_stack(tup: Any) -> Array:
 
 def _listed(who: str, arrays: Any) -> list[Any]:
     """The arrays of a list, or the parts of an array along its first axis."""
-    if isinstance(arrays, Array):
+    if isinstance(arrays, Array | np.ndarray):
         return list(unstack(arrays))
     return [as_array(x, who) for x in arrays]
 

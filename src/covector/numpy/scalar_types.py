@@ -1,8 +1,9 @@
 """The names of element types in the NumPy namespace: ``float32``, ``int8``, ``bool_``.
 
-Each name is a class with a ``dtype``. It equals that dtype, hashes like it, and is
-accepted wherever a dtype is; called, it makes an array of that dtype out of a value, as
-the classes of NumPy make scalars. How arrays are made is not known here: the array
+Each name is a class with a ``dtype``. It equals that dtype and NumPy's class of
+scalars, hashes like the class, and is accepted wherever a dtype is; NumPy's scalars are
+instances of it. Called, it makes an array of that dtype out of a value, as the classes
+of NumPy make scalars. How arrays are made is not known here: the array
 constructor is handed over once, when the namespace is put together.
 """
 
@@ -40,7 +41,11 @@ class ScalarType(type):
         return cls is other or (other is not None and cls.dtype == other)
 
     def __hash__(cls) -> int:
-        return hash(cls.dtype)
+        # That of NumPy's class of the same name, which equals this one.
+        return hash(cls.dtype.type)
+
+    def __instancecheck__(cls, instance: Any) -> builtins.bool:
+        return isinstance(instance, cls.dtype.type)
 
     def __repr__(cls) -> str:
         return f"covector.numpy.{cls.__name__}"

@@ -13,8 +13,10 @@ from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array, type_of
 from covector.core.promotion import operand_type, promote, result_type
+from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError
 from covector.numpy.axes import canonical_axes
+from covector.numpy.sequences import from_sequence
 from covector.ops.casting import convert
 from covector.runtime import client
 
@@ -170,10 +172,10 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 def shape(a: Any) -> tuple[int, ...]:
     """The lengths of the axes of an array, or of what would become one.
 
-    >>> shape(3.0)
-    ()
+    >>> shape(3.0), shape([[1, 2]])
+    ((), (1, 2))
     """
-    return type_of(a).shape
+    return _type_of("shape", a).shape
 
 
 def ndim(a: Any) -> int:
@@ -182,7 +184,7 @@ def ndim(a: Any) -> int:
     >>> ndim(3.0)
     0
     """
-    return type_of(a).ndim
+    return _type_of("ndim", a).ndim
 
 
 def size(a: Any, axis: Any = None) -> int:
@@ -192,8 +194,13 @@ def size(a: Any, axis: Any = None) -> int:
     >>> size(cnp.zeros((2, 3))), size(cnp.zeros((2, 3)), 1)
     (6, 3)
     """
-    type = type_of(a)
+    type = _type_of("size", a)
     return math.prod([type.shape[k] for k in canonical_axes("size", axis, type.ndim)])
+
+
+def _type_of(who: str, x: Any) -> ArrayType:
+    """The type of an array, or of what ``array`` would make of ``x``."""
+    return type_of(from_sequence(who, x) if isinstance(x, list | tuple) else x)
 
 
 def iscomplexobj(x: Any) -> bool:
@@ -202,7 +209,7 @@ def iscomplexobj(x: Any) -> bool:
     >>> iscomplexobj(1j), iscomplexobj(1.0)
     (True, False)
     """
-    return dtypes.is_complex(type_of(x).dtype)
+    return dtypes.is_complex(_type_of("iscomplexobj", x).dtype)
 
 
 def isrealobj(x: Any) -> bool:

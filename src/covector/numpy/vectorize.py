@@ -30,6 +30,17 @@ class Signature(NamedTuple):
     operands: list[tuple[str, ...]]
     results: list[tuple[str, ...]]
 
+    def without(self, absent: Collection[int], who: str) -> "Signature":
+        """The signature of a call that has None for some operands."""
+        for k in absent:
+            if k < len(self.operands) and self.operands[k]:
+                raise ArgumentError(
+                    f"{who}: operand {k} has the core axes {_show(self.operands[k])}, "
+                    "so it cannot be None. Only an operand without core axes can."
+                )
+        kept = [axes for k, axes in enumerate(self.operands) if k not in absent]
+        return self._replace(operands=kept)
+
 
 def vectorize(
     pyfunc: Callable[..., Any],
@@ -41,7 +52,8 @@ def vectorize(
 
     Args:
       pyfunc: a function of scalars; with a signature, of arrays with its core axes.
-      excluded: places or names of arguments that are passed on as they are.
+      excluded: places or names of arguments that are passed on as they are. So is None
+        in the place of an operand without core axes.
       signature: core axes, as in ``"(n,m),(m)->(n)"``. A name stands for one length.
 
     Raises:
@@ -66,6 +78,11 @@ def vectorize(
     @functools.wraps(pyfunc)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
         places = [i for i in range(len(args)) if i not in excluded]
+        spec = parsed or Signature([()] * len(places), [])
+        absent = [k for k, i in enumerate(places) if args[i] is None]
+        if absent:
+            spec = spec.without(absent, who)
+            places = [i for i in places if args[i] is not None]
         names = [k for k in kwargs if k not in excluded]
 
         def of_operands(*operands: Any) -> Any:
@@ -77,7 +94,8 @@ def vectorize(
 
         given = [as_array(args[i], who) for i in places]
         given += [as_array(kwargs[k], who) for k in names]
-        spec = parsed or Signature([()] * len(given), [])
+        if parsed is None:
+            spec.operands.extend([()] * len(names))
         return _apply(who, of_operands, spec, given)
 
     return vectorized

@@ -14,7 +14,6 @@ from typing import Any
 
 from covector import numpy as cnp
 from covector import tree
-from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.flat import arrays
 from covector.errors import ArgumentError, TreeMismatch, TypeMismatch
@@ -215,11 +214,7 @@ def _operator(who: str, name: str, A: Any) -> Operator:
     """What a matrix, or a function, does to a vector."""
     if callable(A):
         return A
-    if (
-        not isinstance(A, Array)
-        and hasattr(A, "__matmul__")
-        and not hasattr(A, "shape")
-    ):
+    if hasattr(A, "__matmul__") and not hasattr(A, "__array__"):
         return lambda x: A @ x
     matrix = as_array(A, who)
     if matrix.type.ndim != 2 or matrix.type.shape[0] != matrix.type.shape[1]:
