@@ -245,6 +245,32 @@ def test_without_jit_it_is_an_if():
     assert seen == [2.0, 1]
 
 
+def test_without_jit_a_choice_that_is_not_known_is_compiled():
+    def absolute(x):
+        return cond(x > 0, lambda x: x, lambda x: -x, x)
+
+    def shifted(x):
+        return switch(x.astype(int), [lambda: x, lambda: 2 * x])
+
+    x = cnp.array([1.0, -1.0, 0.0])
+    with cv.disable_jit():
+        assert cv.vmap(absolute)(x).tolist() == [1, 1, 0]
+        assert cv.vmap(shifted)(x).tolist() == [2, -1, 0]
+        assert float(cv.grad(cv.checkpoint(absolute))(-2.0)) == -1
+
+
+def test_without_jit_a_branch_cannot_change_its_operand():
+    given = np.ones(2, "f")
+
+    def more(x):
+        x += 1
+        return x
+
+    with cv.disable_jit():
+        assert cond(True, more, more, given).tolist() == [2, 2]
+    assert given.tolist() == [1, 1]
+
+
 # -- types -----------------------------------------------------------------------------
 
 

@@ -339,6 +339,37 @@ def test_without_jit_the_body_sees_values():
     assert seen == [1, 3, 9]
 
 
+def test_without_jit_members_of_a_batch_stop_when_they_are_done():
+    def powers(n):
+        loop = while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * 2), (0, 1))
+        return loop[1], fori_loop(0, n, lambda i, c: c + i, 0)
+
+    with cv.disable_jit():
+        doubled, summed = vmap(powers)(np.arange(4))
+        assert (doubled.tolist(), summed.tolist()) == ([1, 2, 4, 8], [0, 0, 1, 3])
+        loss = lambda x: while_loop(lambda c: c < 9, lambda c: c * x, x)  # noqa: E731
+        assert float(cv.grad(cv.checkpoint(loss))(2.0)) == 32
+
+
+def test_without_jit_a_body_cannot_change_the_first_carry():
+    def step(i, x):
+        x += i
+        return x
+
+    def run(start):
+        return [
+            fori_loop(0, 3, step, start).tolist(),
+            while_loop(lambda c: c[0] < 5, lambda c: step(1, c), start).tolist(),
+            scan(lambda c, x: (step(x, c), 0), start, np.arange(3))[0].tolist(),
+        ]
+
+    start = np.ones(1, np.int32)
+    compiled = run(start)
+    with cv.disable_jit():
+        assert run(start) == compiled == [[4], [5], [4]]
+    assert start.tolist() == [1]
+
+
 # -- words -----------------------------------------------------------------------------
 
 

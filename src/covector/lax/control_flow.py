@@ -25,7 +25,7 @@ from covector.ops.arithmetic import add
 from covector.ops.casting import convert
 from covector.ops.comparison import lt
 from covector.ops.extrema import max_, min_
-from covector.programs.branches import stage_branches
+from covector.programs.branches import in_python, stage_branches
 from covector.programs.carries import check_structure
 from covector.programs.cond import make_cond
 from covector.programs.loops import Loop, Steps, name_of
@@ -73,8 +73,8 @@ def cond(
             "choose element by element use covector.numpy.where, or vmap this; for one "
             "answer use .any() or .all()."
         )
-    if options.current().disable_jit:
-        return (true_fun if pred else false_fun)(*operands)
+    if options.current().disable_jit and type(pred) is ConcreteArray:
+        return in_python(true_fun if pred else false_fun, operands)
     leaves, in_tree = tree.flatten((operands, {}))
     leaves = arrays(leaves, who)
     types = [x.type for x in leaves]
@@ -121,8 +121,8 @@ def switch(
             f"{who}: the index must be a scalar integer, but got {index.type}. "
             "Convert it with .astype(int); for a bool, use cond."
         )
-    if options.current().disable_jit:
-        return branches[max(0, min(int(index), len(branches) - 1))](*operands)
+    if options.current().disable_jit and type(index) is ConcreteArray:
+        return in_python(branches[max(0, min(int(index), len(branches) - 1))], operands)
     if len(branches) == 1:
         return branches[0](*operands)
     leaves, in_tree = tree.flatten((operands, {}))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from covector import options, tree
+from covector.core.convert import as_array
 from covector.core.flat import FlatFunction
 from covector.core.jaxpr import Jaxpr, Var
 from covector.core.promotion import promote
@@ -61,6 +62,13 @@ def stage_branches(
         refuse_communication(who, "the predicate", alike, varying)
         alike = [varied(j, varying) for j in alike]
     return Branches([canonical(j) for j in alike], captured, out_tree)
+
+
+def in_python(fun: Callable[..., Any], operands: Any) -> Any:
+    """What a branch gives where jit is switched off: of arrays, which it cannot change
+    in place, arrays.
+    """
+    return tree.map(as_array, fun(*tree.map(as_array, operands)))
 
 
 def taking(staged: Staged, captured: Sequence[Any]) -> Jaxpr:

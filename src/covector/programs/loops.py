@@ -1,7 +1,7 @@
 """Loops over trees: written down, their carry brought to one type, and run.
 
-Where jit is switched off they are Python's own loops, so that a debugger stops in the
-body and a print shows values.
+Where jit is switched off they are Python's own loops for as long as it is known that
+there is another step, so that a debugger stops in the body and a print shows values.
 """
 
 from collections.abc import Callable
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from covector import options, tree
 from covector.core import dtypes
+from covector.core.array import ConcreteArray
 from covector.core.convert import as_array
 from covector.core.flat import FlatFunction, arrays
 from covector.core.source import function_line
@@ -76,7 +77,9 @@ class Loop:
         In reverse mode ``checkpoints`` of them are kept at one time.
         """
         if options.current().disable_jit:
-            return _while_in_python(test, step, init)
+            going, init = _while_in_python(test, step, init)
+            if not going:
+                return init
         in_tree = tree.structure(((init,), {}))
         flat, varying = FlatFunction(step, in_tree, self.who), STILL
         body, carry = self._body(flat, init, [])
@@ -141,18 +144,29 @@ def name_of(fun: Callable[..., Any]) -> str:
 
 def _scan_in_python(step: Any, carry: Any, xs: Any, steps: Steps) -> tuple[Any, Any]:
     """A scan of at least one step."""
-    xs = tree.map(as_array, xs)
+    carry, xs = _arrays((carry, xs))
     rows = []
     for k in range(steps.length):
         i = steps.length - 1 - k if steps.reverse else k
-        carry, y = step(carry, tree.map(lambda x, i=i: x[i], xs))
+        carry, y = _arrays(step(carry, tree.map(lambda x, i=i: x[i], xs)))
         rows.append(y)
     if steps.reverse:
         rows.reverse()
-    return carry, tree.map(lambda *ys: Stack(0)(*map(as_array, ys)), *rows)
+    return carry, tree.map(Stack(0), *rows)
 
 
-def _while_in_python(test: Any, step: Any, carry: Any) -> Any:
-    while as_array(test(carry)):
-        carry = step(carry)
-    return carry
+def _while_in_python(test: Any, step: Any, carry: Any) -> tuple[bool, Any]:
+    """The steps of which it is known that they are taken, and whether there may be more
+    (as over a batch whose members stop at different times).
+    """
+    carry = _arrays(carry)
+    while type(going := as_array(test(carry))) is ConcreteArray:
+        if not going:
+            return False, carry
+        carry = _arrays(step(carry))
+    return True, carry
+
+
+def _arrays(values: Any) -> Any:
+    """As a compiled loop has them: nothing that a step could change in place."""
+    return tree.map(as_array, values)
