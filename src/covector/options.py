@@ -178,7 +178,7 @@ class Switch:
     def __init__(self, names: Iterable[str], install: Callable[[bool], None]) -> None:
         self.names = frozenset(names)
         self.install = install
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may come in between
         #: the ``with`` blocks that ask for it
         self._blocks: set[Any] = set()
         switches.append(self)

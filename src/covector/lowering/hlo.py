@@ -8,6 +8,7 @@ the process, since making them costs as much as making an operation.
 
 import contextlib
 import functools
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -24,6 +25,13 @@ Value = Any  # an MLIR value
 
 _context = modules.new_context()
 _lock = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    # A child is not to find the context half-way through a module of another thread.
+    os.register_at_fork(
+        before=_lock.acquire,
+        after_in_parent=_lock.release,
+        after_in_child=_lock.release,
+    )
 
 
 @contextlib.contextmanager

@@ -68,7 +68,7 @@ class _NoJaxImport:
     in_jax_only = "jax._src.lib"
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a signal handler may come in between
         self.inside = 0
         self.hidden: dict[str, Any] = {}
 

@@ -23,7 +23,7 @@ from jaxlib import xla_client as xc
 
 from covector import variables
 from covector.errors import DeviceError, SettingError
-from covector.runtime import memory, plugins, several
+from covector.runtime import endings, memory, plugins, several
 from covector.runtime.several import Described
 
 Client = xc.Client
@@ -114,6 +114,7 @@ _MAKERS = {"cpu": _make_cpu_client, "gpu": _make_gpu_client}
 
 def _prepare_process() -> None:
     """What has to hold in a process before its first client."""
+    endings.prepare()
     # XLA writes to stderr what it also raises, and a line for every device.
     if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
         utils.absl_set_min_log_level(3)
@@ -128,7 +129,8 @@ def _make(platform: str) -> Client:
     if platform not in _clients.problems:
         _prepare_process()
         try:
-            made = _clients.made[platform] = _MAKERS[platform]()
+            # A signal handler may have made it meanwhile.
+            made = _clients.made.setdefault(platform, _MAKERS[platform]())
         except (RuntimeError, OSError, ImportError) as error:
             _clients.problems[platform] = str(error)
         else:

@@ -33,6 +33,7 @@ from jaxlib import xla_client as xc
 
 from covector import variables
 from covector.errors import SettingWarning
+from covector.runtime import endings
 
 Folder: TypeAlias = str | os.PathLike[str]
 
@@ -46,7 +47,7 @@ class _Cache:
     """The executables in memory, least recently used first, and the folder on disk."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a signal handler may compile, too
         self.executables: OrderedDict[tuple, xc.LoadedExecutable] = OrderedDict()
         self.directory = _as_path(variables.CACHE_DIR.read())
         #: whether nobody else can write the directory; None before its first use
@@ -99,12 +100,17 @@ class Entry:
         self.key = (self.digest, self.devices)
 
     def find(self) -> xc.LoadedExecutable | None:
-        """The executable, from memory or from disk."""
+        """The executable, from memory or from disk.
+
+        Raises:
+          DeviceError: it is not in memory, and this process cannot have others.
+        """
         with _cache.lock:
             found = _cache.executables.get(self.key)
             if found is not None:
                 _cache.executables.move_to_end(self.key)
                 return found
+        endings.check_compiler()
         serialized = self._read()
         if serialized is None:
             return None

@@ -19,7 +19,7 @@ from jaxlib import xla_client as xc
 from jaxlib.mlir import ir
 
 from covector.errors import DeviceError
-from covector.runtime import client, host_calls, modules, parts, several
+from covector.runtime import client, endings, host_calls, modules, parts, several
 from covector.runtime.buffers import (
     Buffer,
     JaxlibError,
@@ -196,7 +196,8 @@ def compile_module(
         the same size; a call deletes the buffers that it did use.
 
     Raises:
-      DeviceError: XLA cannot compile the module; with XLA's words.
+      DeviceError: XLA cannot compile the module; with XLA's words. Or this process was
+        forked, and has no compiler.
     """
     devices = _devices(where)
     compile_options = _compile_options(devices, options)
@@ -226,6 +227,7 @@ def compile_with_callbacks(  # noqa: PLR0913  what to compile, for what, and how
     ``launch`` raises it as ``HostCallFailed``. An ``ordered`` program starts when those
     before it are done.
     """
+    endings.check_compiler()
     devices = _devices(where)
     compile_options = _compile_options(devices, options)
     functions = [host_calls.guarded(function) for function in callbacks]
@@ -244,6 +246,7 @@ def load_executable(serialized: bytes, where: Where, outputs: Outputs) -> Execut
 
     They hold machine code for the kind of device that it was compiled for.
     """
+    endings.check_compiler()
     devices = _devices(where)
     try:
         loaded = devices[0].client.deserialize_executable(

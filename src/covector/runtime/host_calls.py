@@ -30,7 +30,7 @@ _failures: OrderedDict[int, BaseException] = OrderedDict()
 _pending: deque[Any] = deque()
 #: what those said that failed while they were waited for
 _unseen: deque[str] = deque(maxlen=_MOST_PENDING)
-_lock = threading.Lock()
+_lock = threading.RLock()  # of a signal handler, too
 
 
 class _Mark(Exception):

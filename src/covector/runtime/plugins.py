@@ -14,6 +14,7 @@ import importlib.util
 import os
 import pkgutil
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -69,9 +70,6 @@ class Plugin:
 def found_plugins() -> tuple[Plugin, ...]:
     """Every installed PJRT plugin, of use or not; nothing is loaded to find them."""
     names: dict[str, str] = {}
-    # Only who asks for a GPU pays for this import, a tenth of that of the package.
-    from importlib import metadata  # noqa: PLC0415
-
     for entry in metadata.entry_points(group="jax_plugins"):
         names[entry.module] = entry.name
     namespace = importlib.util.find_spec("jax_plugins")
