@@ -162,3 +162,19 @@ def test_shapes_of_results_say_the_shardings_that_were_asked_for():
     assert cv.eval_shape(lambda x: (x, 1.0, cnp.ones(2)), x)[0].sharding is None
     like = cnp.zeros_like(cv.eval_shape(lambda x: f(x)[1], x))
     assert like.sharding is rows
+
+
+def test_what_is_compiled_for_a_derivative_says_jvp_and_transposed(caplog):
+    loss = cv.jit(lambda x: cnp.sin(x).sum())
+    x = cnp.ones(17)
+    with cv.log_compiles(), caplog.at_level("WARNING", logger="covector.compile"):
+        cv.jvp(loss, (x,), (x,))
+        cv.grad(loss)(x)
+        cv.vmap(cv.grad(loss))(x[None])
+    names = [
+        line.split()[1] for line in caplog.messages if line.startswith("Compiling")
+    ]
+    suffixes = {name.partition(">")[2] for name in names}
+    assert {"_jvp", "_jvp_transposed", "_jvp_transposed_batched"} <= suffixes
+    text = cv.jit(cv.grad(loss)).lower(x).as_text()
+    assert "_jvp_transposed" in text

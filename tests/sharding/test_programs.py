@@ -410,3 +410,55 @@ def test_the_sharding_of_a_result_is_spelled_as_that_of_an_argument(spec):
     over = cv.shard_map(lambda x: x + 1, mesh=mesh(), in_specs=spec, out_specs=spec)
     assert over(x).sharding is wanted
     assert over(put(numbers(512, 512), "y")).sharding is wanted
+
+
+def constrained(*entries):
+    return lambda x: lax.with_sharding_constraint(x, named(*entries)) * 2
+
+
+@cv.custom_jvp
+def with_rule(x):
+    return constrained("y")(x)
+
+
+with_rule.defjvp(lambda primals, tangents: (with_rule(*primals), 2 * tangents[0]))
+
+
+DIVIDED_OVER_X = {
+    "constraint": constrained("y"),
+    "jit": cv.jit(lambda x: x * 2, in_shardings=P("y"), out_shardings=P("y")),
+    "cond": lambda x: lax.cond(x[0] > 0, constrained("y"), constrained("y"), x),
+    "checkpoint": cv.checkpoint(constrained("y")),
+    "custom_jvp": with_rule,
+}
+
+
+@pytest.mark.parametrize("name", DIVIDED_OVER_X)
+def test_a_batch_is_divided_over_the_axis_that_vmap_was_told(name):
+    x = numbers(4, 8)
+    over_batch = cv.vmap(DIVIDED_OVER_X[name], spmd_axis_name="x")
+    with cv.set_mesh(mesh()):
+        got = cv.jit(over_batch)(x)
+    np.testing.assert_allclose(got, 2 * x)
+    assert got.sharding == named("x", "y")
+
+
+def test_a_batch_that_is_divided_may_have_a_name_and_batches_inside():
+    def center(x):
+        centered = lax.with_sharding_constraint(x - lax.pmean(x, "i"), named())
+        return lax.fori_loop(0, 2, lambda _, x: x + lax.pmean(x, "i"), centered)
+
+    x = numbers(4, 4, 8)
+    inner = cv.vmap(center, axis_name="i", spmd_axis_name="y", in_axes=1, out_axes=1)
+    got = cv.jit(cv.vmap(inner, spmd_axis_name=("x",)))(x)
+    np.testing.assert_allclose(got, x - x.mean(2, keepdims=True), atol=1e-6)
+    both = cv.vmap(constrained(), spmd_axis_name=("y", "x"))
+    assert both(numbers(8, 8)).sharding == named(("y", "x"))
+    assert cv.vmap(constrained("y"))(x[0]).sharding.spec[-1] == "y"
+
+
+def test_an_axis_cannot_divide_the_batch_and_its_members():
+    with pytest.raises(ShardingError, match="names the axis 'x' twice"):
+        cv.vmap(constrained("x"), spmd_axis_name="x")(numbers(4, 8))
+    with pytest.raises(ShardingError, match="names the axis 'z', but"):
+        cv.vmap(constrained("x"), spmd_axis_name="z")(numbers(4, 8))

@@ -72,10 +72,20 @@ class ShardingConstraint(Primitive):
         return [self(cotangents[0])]
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
+        return self._batched(UNCONSTRAINED, args, dims)
+
+    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+        """Over a batch axis that is divided over axes of the mesh itself."""
+        manual = get_abstract_mesh().manual_axes
+        over = tuple([name for name in axis.over if name not in manual])
+        return self._batched(over or UNCONSTRAINED, args, dims)
+
+    def _batched(self, entry: Any, args: Any, dims: Any) -> Any:
+        """With an entry of the spec for the batch axis."""
         (dim,), (x,) = dims, args
         entries = list(self.sharding.spec)
-        entries += [None] * (x.type.ndim - 1 - len(entries))
-        entries.insert(dim, UNCONSTRAINED)
+        entries += [None] * (dim - len(entries))
+        entries.insert(dim, entry)
         spec = PartitionSpec(*entries)
         return (ShardingConstraint(self.sharding.update(spec=spec))(x),), dims
 

@@ -51,7 +51,7 @@ class Call(Primitive):
         return compile_program(self.jaxpr, place)(args, committed)
 
     def linearize(self, active: Any, *primals: Any) -> Any:
-        split = self.jaxpr.memo(linearize_jaxpr, tuple(active))
+        split = self.jaxpr.memo(linearize_jaxpr, tuple(active), "_jvp")
         outs = self._like(split.primal)(*primals)
         residuals = split.residuals(primals, outs)
 

@@ -15,6 +15,7 @@ from covector.errors import ArgumentError
 from covector.ops.broadcasting import move_axis
 from covector.programs.canonical import canonical
 from covector.programs.scan import Scan
+from covector.transforms.batch import name_of
 
 
 def one_by_one(
@@ -22,11 +23,12 @@ def one_by_one(
 ) -> tuple[Sequence[Any], list[int]]:
     """``batch_named`` of an operation with effects."""
     refuse_order(op, op.name)
-    if axis is not None and axis in op.axis_names:
+    name = name_of(axis)
+    if name is not None and name in op.axis_names:
         raise ArgumentError(
             f"{op.name} under vmap has effects, so that the members of the batch take "
             f"their ways one after the other, and cannot communicate over the axis "
-            f"{axis!r} in it. Take the effects or the collectives out."
+            f"{name!r} in it. Take the effects or the collectives out."
         )
     shared = [i for i, d in enumerate(dims) if d is None]
     own = [i for i, d in enumerate(dims) if d is not None]

@@ -34,7 +34,7 @@ def linearized_parts(
 ) -> LinearizedParts:
     """The two parts of a program for parts (memoise on the program)."""
     with manual.inside():
-        split = jaxpr.memo(linearize_jaxpr, active)
+        split = jaxpr.memo(linearize_jaxpr, active, "_jvp")
     primal, count, wanted = split.primal, len(jaxpr.outputs), split.linear.in_types
     places = split.residual_places
     if manual.checked:
@@ -62,7 +62,7 @@ def linearized_parts(
         residuals = [Reshape(t.shape)(x) if f else vary_as(x, t) for x, f, t in columns]
         return run(split.linear, [*residuals, *values[len(framed) :]])
 
-    made = manual.stage(forward, jaxpr.in_types, jaxpr.name)
+    made = manual.stage(forward, jaxpr.in_types, primal.name)
     types = [*types, *wanted[len(framed) :]]
     moved = manual.stage(linear, types, split.linear.name)
     specs = tuple([PartitionSpec(axes) if axes else PartitionSpec() for axes in over])

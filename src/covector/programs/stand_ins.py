@@ -28,7 +28,7 @@ from covector.ops.identities import stop_gradient
 from covector.ops.reductions import ReduceOr
 from covector.ops.selection import select_n
 from covector.ops.transposing import Reshape
-from covector.transforms.batch import batch_flat
+from covector.transforms.batch import batch_flat, name_of
 
 #: of the batch axes, outermost first, the ones that an operand has
 Axes = tuple[bool, ...]
@@ -153,6 +153,6 @@ def communicates(jaxpr: Jaxpr, axis: Any) -> bool:
         nested = nested_programs(e.op)
         if any([p.memo(communicates, axis) for p in nested]):
             return True
-        if not nested and axis in e.op.axis_names:
+        if not nested and name_of(axis) in e.op.axis_names:
             return True
     return False

@@ -6,6 +6,7 @@ batch. An operation that names the axis (a collective) is asked for ``batch_name
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from covector.core.jaxpr import Jaxpr, run
@@ -13,6 +14,7 @@ from covector.core.leaks import check_leaks
 from covector.core.primitive import Primitive
 from covector.core.staging import stage
 from covector.core.trace import Trace, Tracer, current
+from covector.lowering.places import meshes_named
 from covector.ops.broadcasting import batched
 
 
@@ -29,6 +31,22 @@ class BatchTracer(Tracer):
         self.type = value.type.with_shape(shape[:dim] + shape[dim + 1 :])
 
 
+@dataclass(frozen=True)
+class DividedAxis:
+    """A batch axis that is divided over axes of a mesh; it may have a name besides.
+
+    Operations that say how values are divided are told so, also in programs.
+    """
+
+    name: Any
+    over: tuple[Any, ...]
+
+
+def name_of(axis: Any) -> Any:
+    """The name of a batch axis, by which collectives know it."""
+    return axis.name if isinstance(axis, DividedAxis) else axis
+
+
 class BatchTrace(Trace):
     """Gives operations their meaning over a batch of ``size`` values."""
 
@@ -37,8 +55,9 @@ class BatchTrace(Trace):
     ) -> None:
         self.parent = parent
         self.size = size
-        self.axis = axis
-        self.axes = parent.axes if axis is None else {**parent.axes, axis: size}
+        self.axis, named = axis, name_of(axis)
+        self.axis_name, self.divided = named, axis is not named
+        self.axes = parent.axes if named is None else {**parent.axes, named: size}
         self.tracked, self.mesh = parent.tracked, parent.mesh
         self.name = name
 
@@ -55,14 +74,19 @@ class BatchTrace(Trace):
                 values.append(a)
                 dims.append(None)
         named = self.axis is not None and (
-            op.carries_functions or self.axis in op.axis_names
+            op.carries_functions
+            or self.axis_name in op.axis_names
+            or (self.divided and seen and bool(meshes_named(op)))
         )
         current.trace = self.parent
         try:
             if not seen and not named:
                 return self.parent.process(op, args)
             if named:
-                outs, out_dims = op.batch_named(self.axis, self.size, values, dims)
+                axis = self.axis
+                if self.divided and op.interned and op.mesh is None:
+                    axis = self.axis_name  # to a collective it is no more than that
+                outs, out_dims = op.batch_named(axis, self.size, values, dims)
             else:
                 outs, out_dims = op.batch(self.size, values, dims)
         finally:

@@ -231,15 +231,21 @@ class LinearizedJaxpr(NamedTuple):
         return [args[i] if i >= 0 else outs[~i] for i in self.residual_places]
 
 
-def linearize_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...]) -> LinearizedJaxpr:
-    """The program as a primal program and a linear one (memoise on the program)."""
+def linearize_jaxpr(
+    jaxpr: Jaxpr, active: tuple[bool, ...], suffix: str = ""
+) -> LinearizedJaxpr:
+    """The program as a primal program and a linear one (memoise on the program).
+
+    ``suffix`` is for the names of programs that are compiled by themselves.
+    """
     parent = current.trace
-    staging = StagingTrace(parent, jaxpr.name)
+    name = f"{jaxpr.name}{suffix}"
+    staging = StagingTrace(parent, name)
     inputs = [staging.input(t) for t in jaxpr.in_types]
     current.trace = staging
     try:
         outs, linearization = linearize_flat(
-            lambda *args: run(jaxpr, args), inputs, active, jaxpr.name
+            lambda *args: run(jaxpr, args), inputs, active, name
         )
         places, extra = [], []
         positions: dict[Var, int] = {t.variable: i for i, t in enumerate(inputs)}

@@ -9,9 +9,10 @@ import numpy as np
 from covector import tree
 from covector.core.convert import as_array
 from covector.core.flat import FlatFunction, describe, who_of
+from covector.core.sharding.mesh import axis_tuple
 from covector.errors import AxisError, TypeMismatch
 from covector.ops.broadcasting import batched
-from covector.transforms.batch import batch_flat
+from covector.transforms.batch import DividedAxis, batch_flat
 from covector.transforms.mapped_axes import (
     axes_of_leaves,
     batch_size,
@@ -41,8 +42,8 @@ def vmap(
         is for results that are the same for the whole batch.
       axis_name: a name by which collectives such as ``lax.psum`` refer to the batch.
       axis_size: the size of the batch, needed only where no argument is mapped.
-      spmd_axis_name: mesh axes over which the batch axis is divided, for shardings
-        inside ``fun``.
+      spmd_axis_name: the mesh axis, or axes, over which the batch axis is divided by
+        ``with_sharding_constraint`` and ``jit(in_shardings=)`` inside ``fun``.
 
     Raises:
       AxisError: an argument has no such axis, sizes differ, or nothing is mapped.
@@ -59,6 +60,10 @@ def vmap(
             f"positional argument, or a dict by argument name, but got {in_axes!r}."
         )
 
+    axis = axis_name
+    if spmd_axis_name is not None:
+        axis = DividedAxis(axis_name, axis_tuple(spmd_axis_name))
+
     @functools.wraps(fun)
     def over_batch(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = tree.flatten((args, kwargs))
@@ -71,7 +76,7 @@ def vmap(
         dims = from_the_front(axes, types, in_tree, who)
         size = batch_size(types, dims, axis_size, in_tree, who)
         flat = FlatFunction(fun, in_tree, who)
-        outs, found = batch_flat(flat, size, leaves, dims, axis_name, who)
+        outs, found = batch_flat(flat, size, leaves, dims, axis, who)
         wanted = _out_dims(out_axes, flat.out_tree, outs, found, who)
         placed = [
             x if w is None else batched(size, x, d, w)
