@@ -427,3 +427,70 @@ def test_options_that_do_not_exist_or_cannot_be():
         cv.config.update("jax_enable_x46", True)
     with says(errors.SettingError, "numpy_dtype_promotion must be one of", "'loose'"):
         cv.config.update("numpy_dtype_promotion", "loose")
+
+
+# -- what is no function, and arguments that one does not have -------------------------
+
+
+def produced(x):
+    yield x
+
+
+async def awaited(x):
+    return x
+
+
+NO_FUNCTIONS = {
+    "jit": cv.jit,
+    "grad": cv.grad,
+    "vmap": cv.vmap,
+    "pmap": cv.pmap,
+    "jacfwd": cv.jacfwd,
+    "checkpoint": cv.checkpoint,
+    "custom_jvp": cv.custom_jvp,
+    "custom_vjp": cv.custom_vjp,
+    "vjp": lambda f: cv.vjp(f, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", NO_FUNCTIONS)
+def test_what_is_no_function_is_refused_at_once(name):
+    transform = NO_FUNCTIONS[name]
+    with says(TypeError, f"{name} needs a function, but got 3 of type int"):
+        transform(3)
+    for fun in (produced, awaited):
+        with says(TypeError, f"{name} needs a function that returns", fun.__name__):
+            transform(fun)
+
+
+def two(x, step=1):
+    return x * step
+
+
+ARGUMENTS = {
+    "static": (lambda: cv.jit(two, static_argnames="stop"), "'stop'.*x, step"),
+    "donated": (lambda: cv.jit(two, donate_argnames="stap"), "Did you mean 'step'"),
+    "both": (
+        lambda: cv.jit(two, static_argnums=1, donate_argnames="step"),
+        "'step' is static and donated",
+    ),
+    "both in pmap": (
+        lambda: cv.pmap(two, static_broadcasted_argnums=1, donate_argnums=1),
+        "pmap of two.*'step' is static and donated",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_arguments_that_a_function_does_not_have_are_refused_at_once(name):
+    call, words = ARGUMENTS[name]
+    with says(errors.StaticArgumentError, words):
+        call()
+
+
+@pytest.mark.parametrize("transform", [cv.vmap, cv.pmap])
+def test_bools_are_no_axes(transform):
+    with says(TypeError, "in_axes holds ints and None, but got True"):
+        transform(two, in_axes=True)
+    with says(TypeError, "out_axes holds ints and None, but got False"):
+        transform(two, out_axes=False)

@@ -131,8 +131,27 @@ def bind_arguments(
     return bound.args
 
 
+#: calls of such functions return before their code has run
+_NO_RESULT = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
 def who_of(transform: str, fun: Any) -> str:
-    """``grad of loss (train.py:31)``: the subject of messages."""
+    """``grad of loss (train.py:31)``: the subject of messages.
+
+    Raises where there is no function that could be transformed.
+    """
+    if not callable(fun):
+        raise TypeMismatch(
+            f"{transform} needs a function, but got {describe(fun)} of type "
+            f"{type(fun).__name__}. Hand it the function itself, without calling it."
+        )
+    code = getattr(fun, "__code__", None)
+    if code is not None and code.co_flags & _NO_RESULT:
+        raise TypeMismatch(
+            f"{transform} needs a function that returns its result, but "
+            f"{function_line(fun)} is a generator or a coroutine, whose code runs only "
+            "later. Return a tuple or an array of what it yields."
+        )
     return f"{transform} of {function_line(fun)}"
 
 

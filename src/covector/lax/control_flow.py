@@ -11,7 +11,7 @@ from covector import options, tree
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.convert import as_array, scalar
-from covector.core.flat import arrays, describe, who_of
+from covector.core.flat import arrays, describe
 from covector.core.source import function_line, user_line
 from covector.errors import TypeMismatch
 from covector.lax.loop_arguments import (
@@ -195,7 +195,7 @@ def scan(
     >>> int(total), sums.tolist()
     (6, [0, 1, 3, 6])
     """
-    who = who_of("scan", f)
+    who = f"scan of {function_line(f)}"
     check_functions(who, {"f": f})
     steps = leading_length(xs, length, who)
     carry_tree = tree.structure(init)
@@ -253,7 +253,7 @@ def while_loop(
     >>> float(cv.grad(f)(2.0))
     32.0
     """
-    who = who_of("while_loop", body_fun)
+    who = f"while_loop of {function_line(body_fun)}"
     check_functions(who, {"cond_fun": cond_fun, "body_fun": body_fun})
     carry_tree = tree.structure(init_val)
 
@@ -297,7 +297,7 @@ def fori_loop(
     >>> int(lax.fori_loop(1, 6, lambda i, product: product * i, 1))
     120
     """
-    who = who_of("fori_loop", body_fun)
+    who = f"fori_loop of {function_line(body_fun)}"
     check_functions(who, {"body_fun": body_fun})
     lower, upper = bounds(who, lower, upper)
     one = scalar(1, lower.type.dtype, lower.type.weak)

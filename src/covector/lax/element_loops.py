@@ -6,7 +6,8 @@ from typing import Any
 from covector import tree
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.core.flat import arrays, who_of
+from covector.core.flat import arrays
+from covector.core.source import function_line
 from covector.errors import AxisError, TreeMismatch, TypeMismatch
 from covector.lax.loop_arguments import check_functions, leading_length, natural
 from covector.ops.joining import Concatenate, Stack
@@ -34,7 +35,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     >>> lax.map(lambda x: x * x, cnp.arange(4)).tolist()
     [0, 1, 4, 9]
     """
-    who = who_of("map", f)
+    who = f"map of {function_line(f)}"
     check_functions(who, {"f": f})
     loop = Loop(who, name_of(f))
     length = leading_length(xs, None, who, "an array in xs")
@@ -102,7 +103,7 @@ def associative_scan(
     >>> lax.associative_scan(cnp.maximum, cnp.array([1, 3, 2, 5])).tolist()
     [1, 3, 3, 5]
     """
-    who = who_of("associative_scan", fn)
+    who = f"associative_scan of {function_line(fn)}"
     leaves, elems_tree = tree.flatten(elems)
     leaves = arrays(leaves, who)
     axes = [_axis(who, x, axis) for x in leaves]

@@ -16,7 +16,7 @@ from covector.core.convert import ShapeDtypeStruct, as_array
 from covector.core.flat import argument_path, who_of
 from covector.core.trace import Context, Tracer, check_scope, context, current
 from covector.core.types import ArrayType
-from covector.errors import DeletedArrayError, StaticArgumentError
+from covector.errors import DeletedArrayError, StaticArgumentError, did_you_mean
 
 
 class ProgramKey(NamedTuple):
@@ -226,6 +226,28 @@ def static_places(
                     f"named, but it takes {len(by_place)} positional arguments."
                 )
         nums = tuple([n % len(by_place) for n in nums])
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        known = [p.name for p in parameters]
+        for name in names:
+            if name not in known:
+                raise StaticArgumentError(
+                    f"{who_of(transform, fun)}: the argument {name!r} was named, but "
+                    f"it takes {', '.join(known) or 'none'}."
+                    f"{did_you_mean(name, known)}"
+                )
     all_nums = set(nums) | {i for i, name in enumerate(by_place) if name in names}
     all_names = set(names) | {by_place[n] for n in nums if 0 <= n < len(by_place)}
     return tuple(sorted(all_nums)), tuple(sorted(all_names))
+
+
+def check_disjoint(
+    fun: Any, static: Sequence[Any], donated: Sequence[Any], transform: str = "jit"
+) -> None:
+    """Raise where an argument is part of the program and to be donated as well."""
+    both = [argument for argument in static if argument in donated]
+    if both:
+        raise StaticArgumentError(
+            f"{who_of(transform, fun)}: the argument {both[-1]!r} is static and "
+            "donated. A static argument has no memory to give away: leave it out of "
+            "donate_argnums and donate_argnames."
+        )

@@ -83,7 +83,7 @@ class HostCall(Primitive):
         raise self._no_derivative()
 
     def linear_in(self, args: Any) -> bool:
-        return False
+        raise self._no_derivative()
 
     def _no_derivative(self) -> NotDifferentiable:
         return NotDifferentiable(

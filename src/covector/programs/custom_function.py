@@ -47,6 +47,7 @@ class CustomFunction:
         nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ) -> None:
+        who_of(type(self).__name__, fun)
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.nondiff_argnums = nondiff_places(fun, nondiff_argnums, nondiff_argnames)

@@ -33,6 +33,7 @@ from covector.programs.arguments import (
     ProgramKey,
     Signature,
     as_argument,
+    check_disjoint,
     input_name,
     static_places,
 )
@@ -356,8 +357,9 @@ def jit(
       compiler_options: XLA's debug options by name.
 
     Raises:
+      TypeMismatch: ``fun`` is no function, or a generator.
       StaticArgumentError: an argument is neither an array nor static, or a static one
-        is not hashable.
+        is not hashable; the function has no such argument; one is static and donated.
       ShardingError: a sharding does not fit its array.
       DeviceMismatch: arguments are on different devices, or elsewhere than
         in_shardings says.
@@ -381,8 +383,10 @@ def jit(
             backend=backend,
             compiler_options=compiler_options,
         )
+    who_of("jit", fun)
     nums, names = static_places(fun, static_argnums, static_argnames)
     donated, donated_names = static_places(fun, donate_argnums, donate_argnames)
+    check_disjoint(fun, (*nums, *names), (*donated, *donated_names))
     chosen = tuple(sorted((compiler_options or {}).items()))
     shardings = asked(in_shardings, out_shardings, device, backend)
     spec = JitSpec(

@@ -25,14 +25,14 @@ from covector.core.types import ArrayType
 from covector.errors import ArgumentError, ShardingError, TypeMismatch
 from covector.ops.broadcasting import batched, move_axis
 from covector.ops.transposing import Reshape
-from covector.programs.arguments import JitSpec, static_places
+from covector.programs.arguments import JitSpec, check_disjoint, static_places
 from covector.programs.jit import Jitted
 from covector.programs.parts import surrounding
 from covector.programs.sharded_function import shard_map
 from covector.programs.shardings import Resolved
 from covector.runtime import client
 from covector.transforms.batch import batch_flat
-from covector.transforms.mapped_axes import batch_size, in_dims, out_axis
+from covector.transforms.mapped_axes import batch_size, in_dims, out_axis, refuse_bools
 
 #: the axis of the mesh where the user gave it no name
 UNNAMED = "<devices>"
@@ -90,8 +90,10 @@ def pmap(
             f"{who}: in_axes must be an int, None, or a tuple with an entry per "
             f"positional argument, but got {in_axes!r}."
         )
+    refuse_bools(who, in_axes=in_axes, out_axes=out_axes)
     nums, names = static_places(fun, _ints(static_broadcasted_argnums), None, "pmap")
     donated, donated_names = static_places(fun, _ints(donate_argnums), None, "pmap")
+    check_disjoint(fun, (*nums, *names), (*donated, *donated_names), "pmap")
     if isinstance(in_axes, tuple | list):
         static = {n % len(in_axes) for n in nums if -len(in_axes) <= n < len(in_axes)}
         in_axes = tuple([a for i, a in enumerate(in_axes) if i not in static])

@@ -11,6 +11,13 @@ from covector.core.types import ArrayType
 from covector.errors import AxisError, TypeMismatch
 
 
+def refuse_bools(who: str, **axes: Any) -> None:
+    """Raise where an axis is True or False, which Python takes for 1 and 0."""
+    for name, given in axes.items():
+        if any([isinstance(a, bool) for a in tree.leaves(given)]):
+            raise TypeMismatch(f"{who}: {name} holds ints and None, but got {given!r}.")
+
+
 def in_dims(
     fun: Any,
     in_axes: Any,

@@ -18,6 +18,7 @@ from covector.transforms.mapped_axes import (
     batch_size,
     from_the_front,
     out_axis,
+    refuse_bools,
 )
 
 
@@ -59,6 +60,7 @@ def vmap(
             f"{who}: in_axes must be an int, None, a tuple with an entry per "
             f"positional argument, or a dict by argument name, but got {in_axes!r}."
         )
+    refuse_bools(who, in_axes=in_axes, out_axes=out_axes)
 
     axis = axis_name
     if spmd_axis_name is not None:
