@@ -468,3 +468,13 @@ def test_a_warm_call_moves_what_lies_on_another_device():
     with cv.default_device(cv.devices()[1]):
         far = cv.jit(lambda x: x * 2)(A)  # uncommitted, so it may go anywhere
     assert f(far, A).tolist() == f(A, far).tolist() == (3 * A).tolist()
+
+
+def test_120_jitted_functions_one_inside_of_another():
+    def wrapped(f):
+        return cv.jit(lambda x: f(x) + 1)
+
+    f = cnp.sin
+    for _ in range(120):
+        f = wrapped(f)
+    assert float(f(0.0)) == 120

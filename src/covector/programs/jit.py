@@ -177,7 +177,9 @@ class Jitted:
             return self.fun(*args, **kwargs)
         signature = self.signature(args, kwargs)
         signature.check_values(self.who)
-        program = self.program(signature, signature.key())
+        key = signature.key()
+        # Not by ``program``: functions nest as deep as Python's stack lets them.
+        program = self._caches.programs.get(key) or self._find_or_trace(signature, key)
         asked = program.shardings
         leaves = asked.constrained(signature.leaves, asked.ins)
         operands = [*program.captured, *leaves]
@@ -238,23 +240,20 @@ class Jitted:
         self, signature: Signature, key: ProgramKey, *, called: bool = True
     ) -> Program:
         """The traced function for a signature, remembered under its key."""
-        program = self._caches.programs.get(key)
-        if program is None:
-            program = self._find_or_trace(signature, key, called)
-            if not any([isinstance(x, Tracer) for x in program.captured]):
-                self._caches.programs[key] = program
-        return program
+        known = self._caches.programs.get(key)
+        return known or self._find_or_trace(signature, key, called)
 
     def _find_or_trace(
-        self, signature: Signature, key: ProgramKey, called: bool
+        self, signature: Signature, key: ProgramKey, called: bool = True
     ) -> Program:
-        in_tree, types = key.in_tree, key.types
+        own_key, in_tree, types = key, key.in_tree, key.types
         fingerprint, unknown = fingerprint_of(self.fun, signature.statics)
         # The static arguments are in the fingerprint, which keeps nothing alive.
         key = key._replace(statics=())
         shared_key = fingerprint, self.spec, key
         program = shared.find(shared_key) if fingerprint is not None else None
         if program is not None:
+            self._caches.programs[own_key] = program
             return program
         statics = {place: reprlib.repr(value) for place, _, value in signature.statics}
         tracing = recompiles.Tracing(key, statics, fingerprint, unknown, user_line())
@@ -262,7 +261,8 @@ class Jitted:
             fun = self.spec.with_statics(self.fun, signature.statics)
             flat = FlatFunction(fun, in_tree, self.who)
             with outermost_scope():
-                staged = stage(flat, types, self.__name__)
+                # As a method: to call the object takes more of Python's stack.
+                staged = stage(flat.__call__, types, self.__name__)
             written(staged.jaxpr)
         donated = self.spec.donated_leaves(self.fun, signature)
         jaxpr, shardings = staged.jaxpr, NOTHING
@@ -283,6 +283,8 @@ class Jitted:
         own = fingerprint is None or jaxpr.effects
         if not own and all([type(x) is ConcreteArray for x in staged.captured]):
             shared.keep(shared_key, program)
+        if not any([isinstance(x, Tracer) for x in staged.captured]):
+            self._caches.programs[own_key] = program
         return program
 
     def _compiled(self, program: Program, place: Place) -> Compiled:
