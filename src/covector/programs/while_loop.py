@@ -12,7 +12,7 @@ counted, and the loop is run again and taken back (``rewind``):
     cotangents  the adjoint of that             Rewind
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from covector.core import dtypes
@@ -176,17 +176,21 @@ class While(Primitive):
             return ctx.through(self._as_one, *operands)
         test_consts, consts, carry = self.split(operands)
         types = ctx.out_types
-        op = ctx.op("stablehlo.while", carry, types, regions=2)
+        signed = [_signed(t) for t in types]
+        op = ctx.op("stablehlo.while", _cast(ctx, carry, types, signed), signed, 2)
 
         def test(inner: Any, *values: Any) -> Sequence[Any]:
-            return inner.inline(self.cond_jaxpr, [*test_consts, *values])
+            now = _cast(inner, values, signed, types)
+            return inner.inline(self.cond_jaxpr, [*test_consts, *now])
 
         def body(inner: Any, *values: Any) -> Sequence[Any]:
-            return inner.inline(self.body_jaxpr, [*consts, *values])
+            now = _cast(inner, values, signed, types)
+            outs = inner.inline(self.body_jaxpr, [*consts, *now])
+            return _cast(inner, outs, types, signed)
 
-        ctx.region(op, 0, types, test)
-        ctx.region(op, 1, types, body)
-        return op
+        ctx.region(op, 0, signed, test)
+        ctx.region(op, 1, signed, body)
+        return _cast(ctx, op.results, signed, types)
 
     # -- derivatives -------------------------------------------------------------------
 
@@ -359,6 +363,27 @@ def make_while(
     return test.memo(
         While, body, test_consts, body_consts, checkpoints, members, counted
     )
+
+
+def _signed(type: ArrayType) -> ArrayType:
+    """The type that a carry has in the compiled loop: counters are signed.
+
+    XLA works out how often a loop runs that counts from a known number. Where the
+    counter is unsigned and counts down, it forgets the last step, or ends the process.
+    """
+    if type.shape or not dtypes.is_unsigned(type.dtype):
+        return type
+    return type.with_dtype(dtypes.as_dtype(type.dtype.name.removeprefix("u")))
+
+
+def _cast(
+    ctx: Any, values: Iterable[Any], types: Sequence[Any], wanted: Sequence[Any]
+) -> list[Any]:
+    """The bits of values as those of other types, where the types differ."""
+    return [
+        x if now is then else ctx.op("stablehlo.bitcast_convert", [x], [then])
+        for x, now, then in zip(values, types, wanted, strict=True)
+    ]
 
 
 def _counted(
