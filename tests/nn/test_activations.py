@@ -191,3 +191,63 @@ def test_attention_says_which_shapes_it_wants():
 
 def test_classes_of_one_hot_may_be_a_list():
     assert nn.one_hot([1, 2], 3).tolist() == [[0, 1, 0], [0, 0, 1]]
+
+
+MASK = np.array([True, False])
+MASKED = {
+    "softmax": lambda x: nn.softmax(x, where=MASK)[0],
+    "log_softmax": lambda x: nn.log_softmax(x, where=MASK)[0],
+    "logsumexp": lambda x: nn.logsumexp(x, where=MASK),
+    "logsumexp with factors": lambda x: nn.logsumexp(x, b=np.array([1.0, 0.0])),
+    "logmeanexp": lambda x: nn.logmeanexp(x, where=MASK),
+    "mean": lambda x: cnp.mean(x, where=MASK),
+    "var": lambda x: cnp.var(x, where=MASK),
+    "std": lambda x: cnp.std(x, where=MASK),
+    "sum": lambda x: cnp.sum(x, where=MASK),
+    "prod": lambda x: cnp.prod(x, where=MASK),
+    "max": lambda x: cnp.max(x, where=MASK, initial=-np.inf),
+    "softmax of none": lambda x: nn.softmax(x, where=~MASK & MASK).sum(),
+    "log_softmax of none": lambda x: cnp.exp(nn.log_softmax(x, where=~MASK & MASK)[0]),
+    "logsumexp of none": lambda x: cnp.exp(nn.logsumexp(x, where=~MASK & MASK)),
+}
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_gradients_are_finite_where_masked_entries_are_large_infinite_or_nan(name):
+    function = MASKED[name]
+    wanted = cv.grad(function)(np.array([36.0, 0.0], np.float32))
+    assert np.isfinite(wanted).all()
+    assert wanted[1] == 0
+    for masked in 1e4, -1e4, 3e38, np.inf, -np.inf, np.nan:
+        x = np.array([36.0, masked], np.float32)
+        np.testing.assert_array_equal(cv.grad(function)(x), wanted)
+        tangent = cv.jvp(function, (x,), (np.ones(2, np.float32),))[1]
+        np.testing.assert_array_equal(tangent, wanted.sum())
+
+
+def test_a_row_without_infinities_has_a_softmax_while_infinities_are_looked_for():
+    x = np.array([1.0, 2.0], np.float32)
+    with cv.options.override(debug_infs=True, debug_nans=True):
+        for function in nn.softmax, nn.log_softmax, nn.logsumexp, nn.logmeanexp:
+            assert np.isfinite(function(x)).all()
+        q = np.ones((4, 2, 3), np.float32)
+        assert nn.dot_product_attention(q, q, q, is_causal=True).shape == (4, 2, 3)
+
+
+def test_the_residual_of_attention_has_the_dtype_of_the_query():
+    q = cnp.ones((1, 4, 2, 8), "bfloat16")
+    out, residual = nn.dot_product_attention(q, q, q, return_residual=True)
+    assert out.dtype == residual.dtype == q.dtype
+
+
+@pytest.mark.parametrize("algorithm", ["fast", "stable"])
+def test_what_does_not_count_has_no_part_in_the_slopes_of_standardize(algorithm):
+    def first(x):
+        return nn.standardize(x, where=mask, algorithm=algorithm)[0]
+
+    mask = np.array([True, True, False])
+    wanted = cv.grad(first)(np.array([1.0, 3.0, 0.0], np.float32))
+    assert np.isfinite(wanted).all()
+    for large in 1e10, 1e30, -3e38:
+        x = np.array([1.0, 3.0, large], np.float32)
+        np.testing.assert_allclose(cv.grad(first)(x), wanted, rtol=1e-6)

@@ -382,3 +382,36 @@ def test_copy_order_and_ndmin_may_be_given_by_position():
     assert cnp.array([1, 2], "float32", True, "K", 2).shape == (1, 2)
     x = cnp.ones(2)
     assert cnp.asarray(x, None, None, True) is not x
+
+
+@pytest.mark.parametrize("num", [1, 4, 7, 11])
+@pytest.mark.parametrize("endpoint", [True, False])
+def test_linspace_has_one_value_to_the_last_bit_eagerly_and_compiled(num, endpoint):
+    def spaced(x, y):
+        return cnp.linspace(x, y, num, endpoint, retstep=True)
+
+    compiled = cv.jit(spaced)
+    bounds = np.random.default_rng(0).integers(-50, 50, (60, 2)).astype(np.float32)
+    for x, y in [*bounds, (37.0, -37.0), (-np.inf, 1.0)]:
+        for a, b in zip(spaced(x, y), compiled(x, y), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_logspace_and_geomspace_have_one_value_eagerly_and_compiled():
+    functions = [
+        lambda x, y: cnp.geomspace(x, y, 7),
+        lambda x, y: cnp.geomspace(x, y, 4, endpoint=False),
+        lambda x, y: cnp.logspace(x, y, 9, base=1.5),
+    ]
+    for function in functions:
+        compiled = cv.jit(function)
+        bounds = np.random.default_rng(0).uniform(0.1, 40, (20, 2))
+        for x, y in bounds.astype(np.float32):
+            np.testing.assert_array_equal(function(x, y), compiled(x, y))
+
+
+def test_derivatives_of_linspace_are_the_ways_to_its_ends():
+    slopes = cv.jacfwd(lambda x: cnp.linspace(x, 1.0, 5))(np.float32(0))
+    np.testing.assert_array_equal(slopes, [1, 0.75, 0.5, 0.25, 0])
+    slopes = cv.jacrev(lambda y: cnp.linspace(1.0, y, 5))(np.float32(0))
+    np.testing.assert_array_equal(slopes, [0, 0.25, 0.5, 0.75, 1])

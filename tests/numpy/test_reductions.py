@@ -447,3 +447,65 @@ def test_variance_of_integers_is_exact_in_float64_where_the_result_is(name):
         found = getattr(cnp, name)(x)
         assert found.dtype == np.float64
         np.testing.assert_allclose(found, getattr(np, name)(x), rtol=1e-14)
+
+
+@pytest.mark.parametrize("bins", [3, 7, 10])
+def test_integers_on_the_edges_of_bins_are_counted_alike_eagerly_and_compiled(bins):
+    in_one = cv.jit(lambda x: cnp.histogram(x, bins)[0])
+    in_two = cv.jit(lambda x: cnp.histogram2d(x, x[::-1], bins)[0])
+    for x in np.random.default_rng(0).integers(-9, 9, (40, 6)).astype(np.int32):
+        wanted = np.histogram(x, bins)[0]
+        np.testing.assert_array_equal(cnp.histogram(x, bins)[0], wanted)
+        np.testing.assert_array_equal(in_one(x), wanted)
+        wanted = np.histogram2d(x, x[::-1], bins)[0]
+        np.testing.assert_array_equal(cnp.histogram2d(x, x[::-1], bins)[0], wanted)
+        np.testing.assert_array_equal(in_two(x), wanted)
+
+
+def test_large_arrays_have_the_histogram_of_small_ones():
+    x = np.tile(np.array([1, 1, 3, 7, 4, 2], np.int32), 10_000)
+    for bins in 3, 7, 9:
+        wanted = np.histogram(x, bins)
+        for got, want in zip(cnp.histogram(x, bins), wanted, strict=True):
+            np.testing.assert_array_equal(got, want.astype(np.float32))
+
+
+def weighted(q, weights, x=(0.3, -1.2, 2.5, 0.7), axis=None):
+    x, weights = np.array(x, np.float32), np.array(weights, np.float32)
+    how = {"weights": weights, "axis": axis, "method": "inverted_cdf"}
+    eager = cnp.quantile(x, q, **how)
+    np.testing.assert_array_equal(cv.jit(lambda x: cnp.quantile(x, q, **how))(x), eager)
+    return eager
+
+
+def test_what_has_no_weight_is_no_quantile():
+    fractions = np.array([0.0, 0.3, 1.0], np.float32)
+    for weights, only in ([1, 0, 0, 0], 0.3), ([0, 0, 2, 0], 2.5):
+        np.testing.assert_allclose(weighted(fractions, weights), only)
+
+
+@pytest.mark.parametrize("weights", [[1, -1, 0, 1], [0, 0, 0, 0], [1, np.nan, 1, 1]])
+def test_weights_that_are_none_give_no_quantile(weights):
+    assert np.isnan(weighted(0.5, weights))
+
+
+def test_weights_of_a_quantile_may_be_those_of_places_along_the_axis():
+    x = np.arange(12).reshape(4, 3)
+    assert weighted(0.5, [1, 1, 0, 3], x, axis=0).tolist() == [9, 10, 11]
+    assert weighted(0.5, [0, 3, 1], x, axis=1).tolist() == [1, 4, 7, 10]
+    with pytest.raises(cv.errors.TypeMismatch, match="weights of its shape"):
+        weighted(0.5, [1, 1, 0, 3], x)
+
+
+def test_the_last_weighted_quantile_is_found_whatever_the_rounding_of_sums():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=1000).astype(np.float32)
+    weights = rng.uniform(size=1000).astype(np.float32)
+    out = cnp.quantile(x, 1.0, weights=weights, method="inverted_cdf")
+    assert float(out) == x.max()
+
+
+def test_the_deviation_of_equal_numbers_does_not_move():
+    x = np.ones(3, np.float32)
+    for deviation in cnp.std, cnp.nanstd:
+        np.testing.assert_array_equal(cv.grad(deviation)(x), np.zeros(3))

@@ -360,3 +360,85 @@ def test_words_of_searching(run, words):
 def test_words_of_shapes_that_depend_on_traced_values(f, words):
     with pytest.raises(cv.errors.ConcretizationTypeError, match=words):
         cv.jit(f)(np.array([1, 2]))
+
+
+@pytest.mark.parametrize("other", ["bfloat16", "float32"])
+def test_setdiff1d_keeps_the_dtype_of_its_first_array(other):
+    x = cnp.array([257, 16777217], "int32")
+    out = cnp.setdiff1d(x, cnp.array([1.0], other))
+    assert out.dtype == np.int32
+    assert out.tolist() == [257, 16777217]
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        lambda x: cnp.nonzero(x, size=0)[0],
+        lambda x: cnp.flatnonzero(x, size=0),
+        lambda x: cnp.argwhere(x, size=0)[:, 0],
+        lambda x: cnp.union1d(x, x, size=0),
+        lambda x: cnp.intersect1d(x, x, size=0),
+        lambda x: cnp.setdiff1d(x, x, size=0),
+        lambda x: cnp.setxor1d(x, x, size=0),
+        lambda x: cnp.unique(x, size=0),
+    ],
+)
+def test_nothing_can_be_listed_under_jit(listed):
+    x = cnp.array([1, 0, 2])
+    assert listed(x).shape == cv.jit(listed)(x).shape == (0,)
+
+
+def test_setxor1d_takes_the_promise_that_elements_are_unique():
+    x, y = np.array([1, 1, 2, 2, 3]), np.array([3, 3, 4])
+    assert cnp.setxor1d(x, y, assume_unique=True).tolist() == [4]
+    assert np.setxor1d(x, y, assume_unique=True).tolist() == [4]
+    x, y = np.array([5, 1, 3]), np.array([3, 4])
+    wanted = np.setxor1d(x, y, assume_unique=True)
+    np.testing.assert_array_equal(cnp.setxor1d(x, y, assume_unique=True), wanted)
+    traced = cv.jit(lambda x: cnp.setxor1d(x, y, assume_unique=True, size=4))(x)
+    assert traced.tolist() == [1, 4, 5, 1]
+
+
+def test_unique_does_not_count_what_is_cut_off():
+    x = cnp.array([1, 1, 2, 3, 3, 3])
+    for n, wanted in (1, [2]), (2, [2, 1]), (4, [2, 1, 3, 0]):
+        counts = cnp.unique(x, size=n, return_counts=True)[1]
+        assert counts.tolist() == wanted
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float8_e5m2", "float32"])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_nan_is_last_in_every_floating_dtype(dtype, side):
+    x = [-np.inf, -1, 0, -0.0, 1, np.inf, np.nan, -np.nan]
+    x = np.array(x, np.float32).astype(cnp.dtype(dtype))
+    wide = x.astype(np.float32)
+    found = cnp.searchsorted(x, x, side)
+    np.testing.assert_array_equal(found, np.searchsorted(wide, wide, side))
+    traced = cv.jit(lambda x: cnp.searchsorted(x, x, side))(x)
+    np.testing.assert_array_equal(found, traced)
+
+
+@pytest.mark.parametrize(
+    "ordered",
+    [
+        cnp.sort,
+        cnp.argsort,
+        lambda x: cnp.lexsort((x,)),
+        lambda x: cnp.partition(x, 3),
+        lambda x: cnp.unique(x, size=9),
+        cnp.median,
+        cnp.nanmedian,
+        lambda x: cv.lax.top_k(x, 9)[1],
+        cnp.argmax,
+        cnp.nanargmin,
+    ],
+)
+def test_order_with_nan_and_both_zeros_is_that_of_the_compiled_program(ordered):
+    x = np.array([1, np.nan, 0, -0.0, -np.nan, -np.inf, 3, -1, 0], np.float32)
+    for dtype in "bfloat16", "float8_e5m2", "float32":
+        narrow = x.astype(cnp.dtype(dtype))
+        found = ordered(narrow), cv.jit(ordered)(narrow)
+        eager, compiled = (np.asarray(out, np.float32) for out in found)
+        np.testing.assert_array_equal(eager, compiled)
+        signs = [np.signbit(out)[~np.isnan(eager)] for out in (eager, compiled)]
+        np.testing.assert_array_equal(*signs)

@@ -217,3 +217,110 @@ def test_spacing_is_the_distance_to_the_next_number(dtype):
     wanted = np.nextafter(np.abs(x), np.asarray(np.inf, x.dtype)) - np.abs(x)
     for fun in (cnp.spacing, cv.jit(cnp.spacing)):
         np.testing.assert_array_equal(np.asarray(fun(x)), np.copysign(wanted, x))
+
+
+X = np.array([-np.inf, -2, -1, -0.0, 0, 0.5, 2, np.inf, np.nan], np.float32)
+
+
+@pytest.mark.parametrize(
+    "y", [0.5, -0.5, 1 / 3, 0.0, 1.0, -1.0, 2.0, 3.0, 2, -3, np.inf, -np.inf, np.nan]
+)
+def test_powers_of_special_values_are_the_same_eagerly_and_compiled(y):
+    for power in (lambda x: x**y), (lambda x: y**x):
+        eager, compiled = np.asarray(power(cnp.array(X))), np.asarray(cv.jit(power)(X))
+        np.testing.assert_allclose(eager, compiled, rtol=1e-6)
+        there = ~np.isnan(eager)
+        signs = [np.signbit(z)[there] for z in (eager, compiled)]
+        np.testing.assert_array_equal(*signs)
+
+
+def test_the_power_one_half_of_minus_infinity_is_infinite_and_of_minus_zero_is_zero():
+    for dtype in "float32", "float16", "bfloat16":
+        x = cnp.array([-np.inf, -0.0], dtype)
+        out = np.asarray(x**0.5, np.float32)
+        assert out.tolist() == [np.inf, 0.0]
+        assert not np.signbit(out).any()
+        one = np.asarray(x[0] ** 0.5, np.float32)
+        assert one.shape == ()
+        assert one == np.inf
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "uint8"])
+def test_lcm_wraps_around_as_in_numpy(dtype):
+    limits = np.iinfo(dtype)
+    x = np.linspace(limits.min, limits.max, 40).astype(dtype)
+    wanted = np.lcm(x[:, None], x)
+    np.testing.assert_array_equal(cnp.lcm(x[:, None], x), wanted)
+    np.testing.assert_array_equal(cv.jit(cnp.lcm)(x[:, None], x), wanted)
+
+
+BINARY = [
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "floor_divide",
+    "remainder",
+    "fmod",
+    "power",
+    "float_power",
+    "arctan2",
+    "hypot",
+    "logaddexp",
+    "logaddexp2",
+    "maximum",
+    "minimum",
+    "fmax",
+    "fmin",
+    "copysign",
+    "nextafter",
+    "heaviside",
+    "equal",
+    "less",
+    "logical_and",
+    "bitwise_or",
+    "left_shift",
+    "gcd",
+    "lcm",
+    "ldexp",
+]
+DTYPES = ["bool", "uint8", "int8", "int32", "bfloat16", "float32", "complex64"]
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_operands_of_two_dtypes_one_of_them_a_scalar_have_one_meaning(name):
+    function = getattr(cnp, name)
+
+    def outcome(run):
+        try:
+            out = run()
+        except cv.errors.CovectorError as error:
+            return type(error)
+        return out.type.shape, out.type.dtype
+
+    for one in DTYPES:
+        for other in DTYPES:
+            x, y = cnp.ones(3, one), cnp.ones((), other)
+            for operands in (x, y), (y, x):
+                eager = outcome(lambda operands=operands: function(*operands))
+                types = [operand.type for operand in operands]
+                staged = outcome(lambda types=types: cv.eval_shape(function, *types))
+                assert eager == staged, (one, other)
+
+
+@pytest.mark.parametrize(
+    ("power", "x"),
+    [
+        (lambda b: 2.0**b, cnp.ones(3, "complex64")),
+        (lambda b: cnp.float_power(-1, b), cnp.ones(3, "complex64")),
+        (lambda a: cv.lax.pow(a, cnp.array(2, "int32")), cnp.ones(3)),
+        (lambda a: cv.lax.pow(a, cnp.array([2, 3], "int32")), cnp.ones(())),
+        (lambda a: cv.lax.pow(a, cnp.array([2, 3], "int8")), cnp.ones((), "complex64")),
+        (lambda n: cv.lax.pow(cnp.float32(3), n), cnp.array([2, 3], "uint8")),
+    ],
+)
+def test_a_power_of_two_dtypes_compiles_where_one_is_a_scalar(power, x):
+    np.testing.assert_allclose(cv.jit(power)(x), power(x), rtol=1e-6)
+    if x.dtype == np.float32:
+        slope = cv.grad(lambda x: power(x).sum())
+        np.testing.assert_allclose(cv.jit(slope)(x), slope(x))

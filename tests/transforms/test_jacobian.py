@@ -170,3 +170,9 @@ def test_the_hessian_of_several_arguments():
 
 def test_the_hessian_of_a_holomorphic_function():
     assert complex(cv.hessian(lambda z: z**3, holomorphic=True)(2 + 1j)) == 12 + 6j
+
+
+@pytest.mark.parametrize("jacobian", [cv.jacfwd, cv.jacrev, cv.hessian])
+def test_the_jacobian_at_a_python_number_gives_way_to_other_dtypes(jacobian):
+    assert jacobian(lambda x: x * x)(1.0).weak_type
+    assert not jacobian(lambda x: x * cnp.ones(2))(1.0).weak_type

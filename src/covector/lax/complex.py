@@ -47,4 +47,4 @@ def conj(x: Any) -> Array:
     x = as_array(x, "conj")
     if dtypes.is_complex(x.dtype):
         return parts.conj(x)
-    return parts.complex_(x, scalar(0, x.dtype))
+    return parts.complex_(x, scalar(0, x.dtype, x.weak_type))

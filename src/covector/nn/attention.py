@@ -9,8 +9,11 @@ from covector.core import dtypes
 from covector.core.convert import as_array
 from covector.errors import TypeMismatch
 from covector.nn.normalization import softmax
+from covector.numpy.promote import standard_promotion
+from covector.numpy.reducing import working_dtype
 
 
+@standard_promotion
 def dot_product_attention(
     query: Any,
     key: Any,
@@ -38,7 +41,8 @@ def dot_product_attention(
       query_seq_lengths, key_value_seq_lengths: ``[batch]`` valid lengths.
       local_window_size: how far positions attend to the left and right.
       implementation: accepted for the field's spelling; there is one.
-      return_residual: also the log of the softmax denominators, ``[batch, t, heads]``.
+      return_residual: also the log of the softmax denominators, ``[batch, t, heads]``,
+        in the dtype of ``query``.
 
     Returns:
       ``[batch, t, heads, depth]``, of the dtype of ``query``. Logits and softmax are
@@ -58,7 +62,7 @@ def dot_product_attention(
     batch, t, heads, depth = query.shape
     s, groups = key.shape[1:3]
     grouped = query.reshape(batch, t, groups, heads // groups, depth)
-    wide = cnp.promote_types(query.dtype, np.float32)
+    wide = working_dtype(query.dtype)
     logits = cnp.einsum(
         "btgnd,bsgd->bgnts", grouped, key, preferred_element_type=wide
     ).reshape(batch, heads, t, s)
@@ -86,7 +90,7 @@ def dot_product_attention(
         return result
     largest = cnp.max(logits, -1, keepdims=True)
     denominators = cnp.log(cnp.sum(cnp.exp(logits - largest), -1)) + largest[..., 0]
-    residual = cnp.swapaxes(denominators, 1, 2)
+    residual = cnp.swapaxes(denominators, 1, 2).astype(query.dtype)
     return result, residual[0] if single else residual
 
 

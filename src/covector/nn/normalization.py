@@ -16,8 +16,22 @@ Axis = Any
 
 def _largest(x: Any, axis: Axis, where: Any) -> Any:
     """The largest element, as a constant; 0 where it is not finite."""
-    largest = cnp.max(x, axis, where=where, initial=-np.inf, keepdims=True)
+    lowest = float(cnp.finfo(x.dtype).min)
+    largest = cnp.max(x, axis, where=where, initial=lowest, keepdims=True)
     return lax.stop_gradient(cnp.where(cnp.isfinite(largest), largest, 0))
+
+
+def _shifted(x: Any, axis: Axis, where: Any) -> tuple[Any, Any]:
+    """``x`` less its largest element, 0 where it does not count; and that element.
+
+    What does not count is taken out before the exponential: behind it, its derivative
+    would be 0 · ∞.
+    """
+    if where is not None:
+        x = cnp.where(where, x, 0)
+    largest = _largest(cnp.real(x), axis, where).astype(x.dtype)
+    shifted = x - largest
+    return (shifted if where is None else cnp.where(where, shifted, 0)), largest
 
 
 def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
@@ -30,7 +44,7 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     [0.25, 0.25, 0.25, 0.25]
     """
     x = inexact("softmax", x)
-    powers = cnp.exp(x - _largest(x, axis, where))
+    powers = cnp.exp(_shifted(x, axis, where)[0])
     if where is None:
         return powers / cnp.sum(powers, axis, keepdims=True)
     powers = cnp.where(where, powers, 0)
@@ -48,10 +62,12 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     -1.3863
     """
     x = inexact("log_softmax", x)
-    shifted = x - _largest(x, axis, where)
+    shifted, _ = _shifted(x, axis, where)
     total = cnp.sum(cnp.exp(shifted), axis, where=where, keepdims=True)
-    result = shifted - cnp.log(total)
-    return result if where is None else cnp.where(where, result, -np.inf)
+    if where is None:
+        return shifted - cnp.log(total)
+    result = shifted - cnp.log(cnp.where(total == 0, 1, total))
+    return cnp.where(where, result, -np.inf)
 
 
 def logsumexp(
@@ -75,19 +91,28 @@ def logsumexp(
     a = inexact("logsumexp", a)
     if b is not None:
         b = as_array(b, "logsumexp")
-        a = cnp.where(b != 0, a, -np.inf)
-    largest = _largest(cnp.real(a), axis, where)
-    powers = cnp.exp(a - largest)
+        where = b != 0 if where is None else cnp.logical_and(where, b != 0)
+    shifted, largest = _shifted(a, axis, where)
+    powers = cnp.exp(shifted)
+    if where is not None:
+        powers = cnp.where(where, powers, 0)
     if b is not None:
         powers = powers * b
-    total = cnp.sum(powers, axis, where=where, keepdims=True)
+    total = cnp.sum(powers, axis, keepdims=True)
     sign = cnp.sign(total)
     if return_sign:
         total = cnp.abs(total)
-    result = cnp.log(total) + largest
+    result = (cnp.log(total) if where is None else _log(total)) + largest
     if not keepdims:
         result, sign = cnp.squeeze(result, axis), cnp.squeeze(sign, axis)
     return (result, sign) if return_sign else result
+
+
+def _log(total: Any) -> Any:
+    """The logarithm, which does not move at 0: there nothing counts."""
+    nothing = total == 0
+    at_zero = cnp.log(lax.stop_gradient(total))
+    return cnp.where(nothing, at_zero, cnp.log(cnp.where(nothing, 1, total)))
 
 
 def logmeanexp(
@@ -131,12 +156,14 @@ def standardize(
             f"standardize: algorithm is 'fast' or 'stable', but got {algorithm!r}."
         )
     x = inexact("standardize", x)
+    counted = x if where is None else cnp.where(where, x, 0)
     if mean is None:
-        mean = cnp.mean(x, axis, keepdims=True, where=where)
+        mean = cnp.mean(counted, axis, keepdims=True, where=where)
     if variance is None and algorithm == "stable":
-        variance = cnp.mean(cnp.square(x - mean), axis, keepdims=True, where=where)
+        squares = cnp.square(counted - mean)
+        variance = cnp.mean(squares, axis, keepdims=True, where=where)
     elif variance is None:
-        square = cnp.mean(cnp.square(x), axis, keepdims=True, where=where)
+        square = cnp.mean(cnp.square(counted), axis, keepdims=True, where=where)
         variance = cnp.maximum(square - cnp.square(mean), 0)
     return (x - mean) * lax.rsqrt(as_array(variance) + epsilon)
 

@@ -60,9 +60,7 @@ def _integers(who: str, x1: Any, x2: Any) -> Any:
 @fused(host=np.gcd)
 def _gcd(x: Any, y: Any) -> Any:
     dtype, weak = x.type.dtype, x.type.weak and y.type.weak
-    # The size of the smallest integer fits only the unsigned dtype.
-    unsigned = np.dtype(f"u{dtype.itemsize}")
-    x, y = (convert(abs_(n), unsigned) for n in (x, y))
+    x, y = _magnitude(x), _magnitude(y)
     shape = x.type.shape or y.type.shape
     x, y = broadcast_to(x, shape), broadcast_to(y, shape)
     return convert(_euclid(x.type)(x, y)[0], dtype, weak)
@@ -86,6 +84,13 @@ def _euclid(type: ArrayType) -> While:
 
 @fused(host=np.lcm)
 def _lcm(x: Any, y: Any) -> Any:
-    divisor = _gcd(x, y)
-    one, zero = scalar(1, divisor.type.dtype, True), scalar(0, divisor.type.dtype, True)
-    return abs_(mul(div(x, where(eq(divisor, zero), one, divisor)), y))
+    dtype, weak = x.type.dtype, x.type.weak and y.type.weak
+    x, y, divisor = (_magnitude(n) for n in (x, y, _gcd(x, y)))
+    one, zero = (scalar(n, divisor.type.dtype, True) for n in (1, 0))
+    multiple = mul(div(x, where(eq(divisor, zero), one, divisor)), y)
+    return convert(multiple, dtype, weak)
+
+
+def _magnitude(x: Any) -> Any:
+    """|x| in the unsigned dtype; that of the smallest integer fits no other."""
+    return convert(abs_(x), np.dtype(f"u{x.type.dtype.itemsize}"))

@@ -127,7 +127,7 @@ def _nonzero_traced(who: str, mask: Any, size: int | None, fills: list[Any]) -> 
 def _first_true(mask: Any, size: int) -> tuple[Any, Any]:
     """The places of the first ``size`` true elements, and how many are true."""
     dtype = index_dtype()
-    if not mask.type.size:
+    if not mask.type.size or not size:
         return zeros(ArrayType((size,), dtype)), scalar(0, dtype)
     ranks = cumsum(convert(mask, dtype))
     count = index(ranks, -1)

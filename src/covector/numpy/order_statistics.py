@@ -17,16 +17,18 @@ from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.numpy.axes import canonical_axes, check_no_out, placed
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.cumulative import cumsum
+from covector.numpy.indexing import index
 from covector.numpy.portable import portable
-from covector.numpy.promote import inexact
-from covector.numpy.reducing import kept_shape, working_dtype
+from covector.numpy.promote import inexact, standard_promotion
+from covector.numpy.reducing import kept_shape, weights_for, working_dtype
 from covector.numpy.reshaping import reshape
 from covector.numpy.taking import take_along_axis
 from covector.ops.argmax import Argmax
 from covector.ops.arithmetic import mul
-from covector.ops.broadcasting import BroadcastInDim, ReduceSum
+from covector.ops.bitwise import not_, or_
+from covector.ops.broadcasting import BroadcastInDim
 from covector.ops.casting import convert
-from covector.ops.comparison import ge, gt, ne
+from covector.ops.comparison import eq, ge, gt, ne
 from covector.ops.reductions import ReduceOr
 from covector.ops.selection import where
 from covector.ops.sorting import Sort
@@ -76,10 +78,12 @@ def quantile(
         ``"median_unbiased"``, ``"normal_unbiased"`` and ``"interpolated_inverted_cdf"``
         estimate the quantile of the distribution that the elements were drawn from.
       keepdims: whether the axes stay, with length 1.
-      weights: of the shape of ``a``; only for ``"inverted_cdf"``.
+      weights: of the shape of ``a``, or one for each place along ``axis``; only for
+        ``"inverted_cdf"``.
 
     Returns:
-      Floating; NaN where there is a NaN, or no element.
+      Floating; NaN where there is a NaN, or no element, or where weights are negative
+      or all 0. What has no weight is never chosen.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.quantile(cnp.array([1.0, 2.0, 4.0]), 0.75))
@@ -224,7 +228,7 @@ def _quantile(
     rows = _rows(x, axes)
     if weights is not None:
         out = _weighted(
-            who, rows, _rows(_weights(who, x, weights, method), axes), fractions
+            rows, _rows(_weights(who, x, weights, method, axis), axes), fractions
         )
     else:
         out = _at_fractions(rows, fractions, method=method, skip_nan=skip_nan)
@@ -257,7 +261,7 @@ def _at_fractions(xp: Any, x: Any, q: Any, *, method: str, skip_nan: bool) -> An
     gaps = xp.sum(xp.isnan(x).astype(dtype), axis=-1, keepdims=True)
     count = n - gaps if skip_nan else xp.full_like(gaps, n)
     low, high, weight = _places(xp, count, q, method)
-    ordered = xp.sort(x, axis=-1)
+    ordered = xp.sort(x, axis=-1, stable=True)  # −0 and 0 keep their order
     below, above = [
         xp.take_along_axis(ordered, k.astype(np.int32), -1) for k in (low, high)
     ]
@@ -297,29 +301,30 @@ def _places(xp: Any, count: Any, q: Any, method: str) -> tuple[Any, Any, Any]:
 # -- weights ---------------------------------------------------------------------------
 
 
-def _weights(who: str, x: Any, weights: Any, method: str) -> Any:
+def _weights(who: str, x: Any, weights: Any, method: str, axis: Any) -> Any:
     w = as_array(weights, who)
     if method != "inverted_cdf":
         raise ArgumentError(
             f"{who} takes weights with method='inverted_cdf' only, but got {method!r}."
         )
-    if w.type.shape != x.type.shape:
-        raise TypeMismatch(
-            f"{who} of {x.type} needs a weight for each element, but got {w.type}."
-        )
-    return convert(w, x.type.dtype)
+    if dtypes.is_complex(w.type.dtype):
+        raise DTypeError(f"{who} needs real weights, but got {w.type}.")
+    return convert(weights_for(who, x.type, w, axis), working_dtype(x.type.dtype))
 
 
-def _weighted(who: str, x: Any, w: Any, q: Any) -> Any:
-    """The first element of each row up to which the weights add up to a fraction."""
+@standard_promotion
+def _weighted(x: Any, w: Any, q: Any) -> Any:
+    """The first element of each row up to which the weights add up to a fraction; NaN
+    where one is NaN, negative, or all are 0.
+    """
     axis = x.type.ndim - 1
     ordered, moved = Sort(axis)(x, w)
     reached = cumsum(moved, axis)
-    total = ReduceSum((axis,))(moved)
+    total = index(reached, (..., -1))
     zero = scalar(0, reached.type.dtype)
     # An element without weight is never the one, not even for q = 0.
     reached = where(gt(reached, zero), reached, scalar(-1, reached.type.dtype))
-    fractions = reshape(q, (-1,))
+    fractions = reshape(convert(q, reached.type.dtype), (-1,))
     shape = (*total.type.shape, fractions.type.size, x.type.shape[-1])
     wanted = mul(
         BroadcastInDim(shape, tuple(range(axis)))(total),
@@ -328,6 +333,6 @@ def _weighted(who: str, x: Any, w: Any, q: Any) -> Any:
     beside = BroadcastInDim(shape, (*range(axis), axis + 1))(reached)
     first = Argmax(axis + 1, dtypes.int32)(ge(beside, wanted))
     out = take_along_axis(ordered, first, -1)
-    missing = ReduceOr((axis,))(ne(x, x))
+    missing = or_(ReduceOr((axis,))(or_(ne(x, x), not_(ge(w, zero)))), eq(total, zero))
     missing = BroadcastInDim(out.type.shape, tuple(range(axis)))(missing)
     return where(missing, scalar(float("nan"), out.type.dtype), out)

@@ -12,15 +12,24 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.trace import Tracer
 from covector.errors import ArgumentError, DTypeError
+from covector.lowering.evaluate import quiet
 from covector.numpy.axes import canonical_axis
 from covector.numpy.creation import asarray, at_hand
-from covector.numpy.promote import common_dtype, promote_dtypes_inexact
+from covector.numpy.promote import (
+    broadcast,
+    broadcast_to,
+    common_dtype,
+    promote_dtypes_inexact,
+)
 from covector.numpy.types import asked_dtype
-from covector.ops.arithmetic import add, mul
+from covector.ops.arithmetic import add, div, mul, sub
 from covector.ops.broadcasting import move_axis
 from covector.ops.casting import convert
+from covector.ops.comparison import eq
 from covector.ops.creation import Iota
+from covector.ops.powers import power as pow_
 from covector.ops.rounding import floor
+from covector.ops.selection import where
 
 __all__ = ["arange", "geomspace", "linspace", "logspace"]
 
@@ -117,12 +126,9 @@ def linspace(
     x, y = promote_dtypes_inexact("linspace", start, stop)
     num = _count("linspace", num)
     if _are_known(x, y):
-        values, step = np.linspace(_wide(x), _wide(y), num, endpoint, retstep=True)
-        out, step = from_host(values), from_host(np.asarray(step))
+        out, step = map(from_host, quiet.run(_evenly_on_host, x, y, num, endpoint))
     else:
-        t = _fractions(num, endpoint, x, y)
-        out = x * (1 - t) + y * t
-        step = (y - x) / (num - 1 if endpoint else num or math.nan)
+        out, step = _evenly(x, y, num, endpoint)
     out = _finish("linspace", out, x.type.dtype, dtype, axis, device)
     return (out, convert(step, x.type.dtype)) if retstep else out
 
@@ -150,10 +156,12 @@ def logspace(
     x, y, base = promote_dtypes_inexact("logspace", start, stop, base)
     num = _count("logspace", num)
     if _are_known(x, y, base):
-        values = np.power(_wide(base), np.linspace(_wide(x), _wide(y), num, endpoint))
-        out = from_host(values)
+        exponents, _ = quiet.run(_evenly_on_host, x, y, num, endpoint)
+        out = from_host(quiet.run(np.power, _wide(base), exponents))
     else:
-        out = base ** linspace(x, y, num, endpoint)
+        exponents, _ = _evenly(x, y, num, endpoint)
+        (base,) = _widened(base)
+        out = pow_(*broadcast("logspace", base, exponents))
     return _finish("logspace", out, x.type.dtype, dtype, axis, None)
 
 
@@ -180,14 +188,9 @@ def geomspace(
     x, y = promote_dtypes_inexact("geomspace", start, stop)
     num = _count("geomspace", num)
     if _are_known(x, y):
-        first, last = np.broadcast_arrays(_wide(x), _wide(y))
-        t = _fractions_on_host(num, endpoint, first.ndim)
-        values = first * (last / first) ** t
-        if endpoint and num > 1:
-            values[-1] = last
-        out = from_host(values)
+        out = from_host(quiet.run(_by_one_factor_on_host, x, y, num, endpoint))
     else:
-        out = x * (y / x) ** _fractions(num, endpoint, x, y)
+        out = _by_one_factor(*_widened(x, y), num, endpoint)
     return _finish("geomspace", out, x.type.dtype, dtype, axis, None)
 
 
@@ -210,14 +213,83 @@ def _wide(x: ConcreteArray) -> Any:
     return np.asarray(x.host()).astype(wide)
 
 
-def _fractions(num: int, endpoint: bool, x: Any, y: Any) -> Any:
-    """How far each number is on the way, to be multiplied with the bounds."""
-    t = _fractions_on_host(num, endpoint, max(x.type.ndim, y.type.ndim))
-    return from_host(t.astype(dtypes.real_part(x.type.dtype)))
+# Whether 3 lies in the bin that begins at 3 hangs on the last bit. So numbers are
+# computed in double precision and rounded once, here and by compiled programs. Number k
+# of n steps is (first · (n − k) + last · k) / n: of bounds in 32 bits the numerator is
+# exact, and so is 0 between bounds that cancel. In 64 bits it is NumPy's formula.
 
 
-def _fractions_on_host(num: int, endpoint: bool, ndim: int) -> Any:
-    return np.linspace(0, 1, num, endpoint).reshape((num, *[1] * ndim))
+def _evenly_on_host(x: Any, y: Any, num: int, endpoint: bool) -> tuple[Any, Any]:
+    """``num`` numbers, the next always one step further; and the step."""
+    first, last = np.broadcast_arrays(_wide(x), _wide(y))
+    steps = num - 1 if endpoint else num
+    if steps < 1:
+        shape = (num, *first.shape)
+        return np.broadcast_to(first, shape), np.full(first.shape, math.nan)
+    if _is_double(x):
+        values, step = np.linspace(first, last, num, endpoint, retstep=True)
+        return values, np.asarray(step)
+    k = np.arange(num).reshape((num, *[1] * first.ndim))
+    values = (first * (steps - k) + last * k) / steps
+    if endpoint:
+        values[-1] = last
+    return values, np.asarray((last - first) / steps)
+
+
+def _is_double(x: Any) -> bool:
+    return dtypes.real_part(x.type.dtype).itemsize == 8
+
+
+# -- of bounds that are not at hand ----------------------------------------------------
+
+
+def _widened(*operands: Any) -> list[Any]:
+    """Operands in double precision, broadcast against each other."""
+    is_complex = dtypes.is_complex(operands[0].type.dtype)
+    wide = dtypes.complex128 if is_complex else dtypes.float64
+    return broadcast("linspace", *[convert(x, wide) for x in operands])
+
+
+def _counted(values: Any, first: Any, last: Any) -> list[Any]:
+    """A number for each place in front, and the bounds, in one shape."""
+    ndim = max(first.type.ndim, last.type.ndim)
+    along = values.reshape((len(values), *[1] * ndim)).astype(first.type.dtype)
+    shape = (len(values), *(first.type.shape or last.type.shape))
+    return [broadcast_to(x, shape) for x in (from_host(along), first, last)]
+
+
+def _evenly(x: Any, y: Any, num: int, endpoint: bool) -> tuple[Any, Any]:
+    """``num`` numbers, the next always one step further; and the step."""
+    first, last = _widened(x, y)
+    steps = num - 1 if endpoint else num
+    count = scalar(float(steps) if steps > 0 else math.nan, first.type.dtype)
+    step = div(sub(last, first), count)
+    k, start, stop = _counted(np.arange(num), first, last)
+    if steps < 1:
+        return start, step
+    if _is_double(x):
+        out = add(mul(k, broadcast_to(step, k.type.shape)), start)
+    else:
+        out = div(add(mul(start, sub(count, k)), mul(stop, k)), count)
+    return where(eq(k, count), stop, out), step
+
+
+def _by_one_factor(first: Any, last: Any, num: int, endpoint: bool) -> Any:
+    """``num`` numbers, the next always the same multiple of the one before."""
+    t, start, stop = _counted(np.linspace(0, 1, num, endpoint), first, last)
+    out = mul(start, pow_(div(stop, start), t))
+    at_end = eq(t, scalar(1, t.type.dtype))
+    return where(at_end, stop, out) if endpoint and num > 1 else out
+
+
+def _by_one_factor_on_host(x: Any, y: Any, num: int, endpoint: bool) -> Any:
+    """``num`` numbers, the next always the same multiple of the one before."""
+    first, last = np.broadcast_arrays(_wide(x), _wide(y))
+    t = np.linspace(0, 1, num, endpoint).reshape((num, *[1] * first.ndim))
+    values = first * (last / first) ** t
+    if endpoint and num > 1:
+        values[-1] = last
+    return values
 
 
 def _finish(

@@ -23,7 +23,7 @@ from covector.numpy.promote import broadcast_to
 from covector.ops.broadcasting import BroadcastInDim, filled
 from covector.ops.casting import in_dtype
 from covector.ops.selection import where as select
-from covector.ops.transposing import Reshape
+from covector.ops.transposing import Reshape, Transpose
 
 
 @dataclass(frozen=True)
@@ -174,3 +174,24 @@ def mean_dtype(dtype: Any) -> Any:
 def working_dtype(dtype: Any) -> Any:
     """The element type in which averages are computed: at least float32."""
     return dtypes.float32 if dtypes.is_floating(dtype) and dtype.itemsize < 4 else dtype
+
+
+def weights_for(who: str, type_: Any, w: Any, axis: Any) -> Any:
+    """A weight for each element: those for the places along ``axis`` are repeated.
+
+    Raises:
+      TypeMismatch: there are neither as many as elements, nor as many as such places.
+    """
+    if w.type.shape == type_.shape:
+        return w
+    axes = canonical_axes(who, axis, type_.ndim)
+    if axis is None or w.type.shape != tuple([type_.shape[k] for k in axes]):
+        raise TypeMismatch(
+            f"{who} of {type_} over axes {axes if axis is not None else None} needs "
+            "weights of its shape, or for given axes of their lengths, but got "
+            f"{w.type}."
+        )
+    order = sorted(range(len(axes)), key=lambda k: axes[k])
+    w = Transpose(tuple(order))(w)
+    shape = tuple([n if k in axes else 1 for k, n in enumerate(type_.shape)])
+    return broadcast_to(Reshape(shape)(w), type_.shape)

@@ -34,6 +34,7 @@ from covector.ops.bitwise import and_, not_, or_
 from covector.ops.broadcasting import BroadcastInDim, ReduceSum, zeros
 from covector.ops.casting import convert
 from covector.ops.comparison import le, lt, ne
+from covector.ops.families import widened
 from covector.ops.gathering import Gather
 from covector.ops.joining import Concatenate
 from covector.ops.reductions import ReduceAnd, highest, lowest
@@ -211,7 +212,9 @@ def searchsorted(
 
 
 def _search_on_host(a: Any, v: Any, *, side: Any, all_pairs: bool) -> Any:
-    return np.asarray(np.searchsorted(a, v, side)).astype(_dtype_of_places(len(a)))
+    # NumPy knows where NaN belongs among its dtypes only.
+    places = np.searchsorted(widened(a), widened(v), side)
+    return np.asarray(places).astype(_dtype_of_places(len(a)))
 
 
 def _dtype_of_places(n: int) -> Any:

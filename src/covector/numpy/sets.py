@@ -4,6 +4,7 @@ from typing import Any
 
 from covector.core import dtypes
 from covector.core.array_like import Array
+from covector.core.convert import as_array
 from covector.errors import ArgumentError
 from covector.numpy.compiled import fused
 from covector.numpy.indexing import index
@@ -17,7 +18,7 @@ from covector.numpy.sorting import sort
 from covector.numpy.taking import take
 from covector.numpy.unique import different, differs_from_last, sorted_parts
 from covector.ops.bitwise import and_, not_
-from covector.ops.broadcasting import BroadcastInDim, zeros
+from covector.ops.broadcasting import BroadcastInDim, filled, zeros
 from covector.ops.comparison import eq
 from covector.ops.selection import where
 from covector.ops.sorting import Sort
@@ -99,6 +100,8 @@ def setdiff1d(
 ) -> Array:
     """The different elements of ``ar1`` that are not in ``ar2``, ascending.
 
+    They keep the dtype of ``ar1``; they are compared in the common one.
+
     Args:
       assume_unique: whether no element of ``ar1`` occurs twice; they keep their order
         then.
@@ -109,9 +112,8 @@ def setdiff1d(
     >>> print(cnp.setdiff1d(cnp.array([3, 1, 2]), cnp.array([2])))
     [1 3]
     """
-    x, others = promote_dtypes("setdiff1d", ar1, ar2)
-    x = ravel(x)
-    keep = isin(x, others, invert=True)
+    x = ravel(as_array(ar1, "setdiff1d"))
+    keep = isin(x, ar2, invert=True)
     if not assume_unique:
         x, keep = Sort(0)(x, keep)
         keep = and_(keep, differs_from_last(x, True))
@@ -130,7 +132,8 @@ def setxor1d(
     """The different elements that are in just one of the two, ascending.
 
     Args:
-      assume_unique: not used.
+      assume_unique: whether no element occurs twice in one of the two, so that those
+        without an equal neighbour are the ones.
       size: how many to list; without it, both must be known.
       fill_value: what to list if there are fewer; by default the first.
 
@@ -139,6 +142,12 @@ def setxor1d(
     [1 2]
     """
     x, y = [ravel(z) for z in promote_dtypes("setxor1d", ar1, ar2)]
+    if assume_unique:
+        both = sort(concatenate([x, y]))
+        new = differs_from_last(both, False)
+        last = filled(True, index(new, slice(1)).type)
+        ends = concatenate([index(new, slice(1, None)), last])
+        return _listed(and_(new, ends), both, size, fill_value)
     alone = concatenate([isin(x, y, invert=True), isin(y, x, invert=True)])
     both, alone = Sort(0)(concatenate([x, y]), alone)
     keep = and_(alone, differs_from_last(both, True))

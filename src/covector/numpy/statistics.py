@@ -11,7 +11,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
-from covector.errors import ArgumentError, DTypeError, TypeMismatch
+from covector.errors import ArgumentError, DTypeError
 from covector.numpy.axes import canonical_axes, check_no_out
 from covector.numpy.compiled import fused
 from covector.numpy.portable import portable
@@ -21,15 +21,16 @@ from covector.numpy.reducing import (
     keep,
     mask_for,
     mean_dtype,
+    weights_for,
     working_dtype,
 )
-from covector.numpy.reshaping import reshape
 from covector.numpy.types import asked_dtype
 from covector.ops.arithmetic import div, mul
 from covector.ops.broadcasting import ReduceSum
 from covector.ops.casting import convert
+from covector.ops.comparison import eq
+from covector.ops.roots import sqrt
 from covector.ops.selection import where as select
-from covector.ops.transposing import Transpose
 
 __all__ = ["average", "mean", "std", "var"]
 
@@ -201,6 +202,8 @@ def _deviation(
     """The variance or its root, of the elements that a mask, if given, selects."""
     x = x.astype(working)
     mask = xp.broadcast_to(given[-1], x.shape) if has[1] else None
+    if mask is not None:  # now: behind the square its derivative would be 0 · ∞
+        x = xp.where(mask, x, 0)
 
     def total(z: Any) -> Any:
         z = z if mask is None else xp.where(mask, z, 0)
@@ -219,9 +222,18 @@ def _deviation(
     free = count - missing
     free = xp.where(xp.asarray(free) > 0, free, np.nan) if missing else free
     out = total(squares) / free
-    out = (xp.sqrt(out) if root else out).astype(dtype)
+    if root:
+        out = xp.sqrt(out) if xp is np else _root(out)
+    out = out.astype(dtype)
     kept = tuple([n for k, n in enumerate(x.shape) if k not in axes])
     return out if keepdims else out.reshape(kept)
+
+
+def _root(variance: Any) -> Any:
+    """The square root, whose derivative at 0, where it has none, is taken as 0."""
+    zero, one = (scalar(n, variance.type.dtype, True) for n in (0, 1))
+    nothing = eq(variance, zero)
+    return select(nothing, zero, sqrt(select(nothing, one, variance)))
 
 
 def average(
@@ -249,8 +261,7 @@ def average(
         count = scalar(count_along(x.type.shape, axes), out.type.dtype)
         return (out, broadcast_to(count, out.type.shape)) if returned else out
     x, w = promote_dtypes_inexact("average", x, weights)
-    if w.type.shape != x.type.shape:
-        w = _weights_along(x.type, w, axis, axes)
+    w = weights_for("average", x.type, w, axis)
     out, scale = _weighted(x, w, axes=axes)
     if keepdims:
         out, scale = (keep(z, x.type.shape, axes) for z in (out, scale))
@@ -263,17 +274,3 @@ def _weighted(x: Any, w: Any, *, axes: tuple[int, ...]) -> Any:
     total = ReduceSum(tuple(sorted(axes)))
     scale = total(w)
     return div(total(mul(x, w)), scale), scale
-
-
-def _weights_along(type_: Any, w: Any, axis: Any, axes: tuple[int, ...]) -> Any:
-    """Weights for the places along the axes, repeated along all others."""
-    if axis is None or w.type.shape != tuple([type_.shape[k] for k in axes]):
-        raise TypeMismatch(
-            f"average of {type_} over axes {axes if axis is not None else None} needs "
-            "weights of its shape, or for given axes of their lengths, but got "
-            f"{w.type}."
-        )
-    order = sorted(range(len(axes)), key=lambda k: axes[k])
-    w = Transpose(tuple(order))(w)
-    shape = tuple([n if k in axes else 1 for k, n in enumerate(type_.shape)])
-    return broadcast_to(reshape(w, shape), type_.shape)

@@ -205,10 +205,9 @@ def _unique_listed(
     ordered, order = sorted_parts(parts)
     new = differs_from_last(ordered, equal_nan)
     which = cumsum(convert(new, dtype)) - 1
-    (places,) = nonzero(new, size=size, fill_value=n)
-    ends = concatenate(
-        [index(places, slice(1, None)), filled(n, index(places, slice(1)).type)]
-    )
+    # One more than are listed: where the next begins, the last one listed ends.
+    (places,) = nonzero(new, size=size + 1, fill_value=n)
+    places, ends = index(places, slice(size)), index(places, slice(1, None))
     count = ends - places
     first = take(order, places, mode="fill", fill_value=0)
     inverse = at(zeros(order.type))[order].set(which)

@@ -40,7 +40,7 @@ class Pow(Sloped):
 
     def on_host(self, x: Any, y: Any) -> Any:
         if not dtypes.is_integer(x.dtype):
-            return np.power(x, y.astype(x.dtype, copy=False))
+            return _power_on_host(x, y.astype(x.dtype, copy=False))
         if dtypes.is_unsigned(x.dtype):
             return np.power(x, y)
         zero, one = np.asarray(0, x.dtype), np.asarray(1, x.dtype)
@@ -66,17 +66,30 @@ class Pow(Sloped):
         if dtypes.is_integer(base.dtype):
             return ctx.through(_power_of_integers, x, y)
         if exponent.dtype != base.dtype:
-            y = ctx.op("stablehlo.convert", [y], [exponent.with_dtype(base.dtype)])
+            return ctx.through(_power_of_inexact, x, y)
         out = ctx.op(self.hlo, spread_operands(ctx, (x, y)))
         if dtypes.is_floating(base.dtype):
             return out
         vanishes = ctx.through(_vanishes, x, y)
-        return ctx.op("stablehlo.select", [*vanishes, ctx.constant(0, base), out])
+        zero = ctx.constant(0, ctx.out_types[0])
+        return ctx.op("stablehlo.select", [*vanishes, zero, out])
+
+
+def _power_on_host(x: Any, y: Any) -> Any:
+    """xʸ. Of one exponent ½ NumPy takes the root, which differs at −0 and −∞."""
+    if y.ndim or y != 0.5:
+        return np.power(x, y)
+    exponents = np.full(x.shape or (1,), y)
+    return np.power(x.reshape(exponents.shape), exponents).reshape(x.shape)
+
+
+def _power_of_inexact(x: Any, y: Any) -> Any:
+    """xʸ with an exponent of another element type."""
+    return [power(x, convert(y, x.type.dtype))]
 
 
 def _vanishes(x: Any, y: Any) -> Any:
     """Where 0 is raised to a complex power with a positive real part."""
-    y = convert(y, x.type.dtype)
     real_part = real(y)
     positive = gt(real_part, scalar(0, real_part.type.dtype))
     return [and_(eq(x, scalar(0, x.type.dtype)), positive)]

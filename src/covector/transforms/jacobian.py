@@ -327,7 +327,7 @@ def _units(types: Sequence[ArrayType]) -> list[Any]:
     for t in types:
         row = Iota(dtypes.int32, (total, t.size), 0)()
         column = Iota(dtypes.int32, (total, t.size), 1)()
-        unit = convert(eq(row, column + start), t.dtype)
+        unit = convert(eq(row, column + start), t.dtype, t.weak)
         units.append(Reshape((total, *t.shape))(unit))
         start += t.size
     return units
