@@ -17,7 +17,7 @@ from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.number_info import finfo
-from covector.core.primitive import Primitive
+from covector.core.primitive import Linear, Primitive
 from covector.core.show import show_operation
 from covector.core.types import show_types
 from covector.lowering import hlo, module
@@ -28,6 +28,7 @@ from covector.ops.collectives import Collective, PVary
 from covector.ops.families import Elementwise
 from covector.ops.placement import ShardingConstraint
 from covector.transforms.batch import batch_flat
+from covector.transforms.linearize import jvp_flat, linearize_flat
 from tests.laws import (
     KEY,
     KEYS,
@@ -176,6 +177,41 @@ def test_the_derivative_is_that_of_difference_quotients(case):
             got = zeros(out.type) if moved is None else moved
             assert got.type is out.type.strong()
             agree(got.host(), wanted, 1e-8, 1e-8 * scale(wanted, out.host()))
+
+
+@differentiable_rows
+def test_the_value_is_the_same_beside_a_derivative(case):
+    fun = bound(case.op)
+    for dtype, args in case.variants.items():
+        if not dtypes.is_inexact(dtype):
+            continue
+        plain = fun(*args)
+        tangents = [
+            None if t is None else convert(t, a.type.dtype)
+            for t, a in zip(directions(args, seed=2), args, strict=True)
+        ]
+        tangents = masked(tangents, case.active)
+        beside, _ = jvp_flat(fun, args, tangents)
+        agree_all(case, beside, plain, f"jvp of {show_types([a.type for a in args])}")
+        before, _ = linearize_flat(fun, args, case.active)
+        agree_all(case, before, plain, f"linearize of {args[0].type}")
+
+
+@differentiable_rows
+def test_what_is_linear_in_operands_has_one_derivative_in_them(case):
+    args, fun = arrays(case.args), bound(case.op)
+    for active in masks(case.active):
+        marked = [Linear(a.type) if m else a for a, m in zip(args, active, strict=True)]
+        if not case.op.linear_in(marked):
+            continue
+        tangents = masked(directions(args, seed=2), active)
+        elsewhere = masked(directions(args, seed=3), active)
+        others = [a if x is None else x for a, x in zip(args, elsewhere, strict=True)]
+        here, there = jvp(fun, args, tangents), jvp(fun, others, tangents)
+        for x, y in zip(here, there, strict=True):
+            assert (x is None) == (y is None)
+            if x is not None:
+                agree(x, y, 1e-12, 1e-12 * scale(x.host()))
 
 
 @differentiable_rows
