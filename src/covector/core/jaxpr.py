@@ -16,7 +16,7 @@ from typing import Any
 
 from covector import options
 from covector.core.effects import NONE, Effects
-from covector.core.primitive import Primitive
+from covector.core.primitive import Primitive, drop_older_half
 from covector.core.show import show_jaxpr
 from covector.core.source import Line, goes_through
 from covector.core.trace import current
@@ -38,6 +38,10 @@ class Var:
 
 #: a Var or a concrete array
 Atom = Any
+
+#: What is remembered of one program. Keys may hold other programs, as that of a branch
+#: holds the branches beside it, so there is no end of them by itself.
+MOST_MEMOS = 256
 
 
 class Equation:
@@ -113,6 +117,7 @@ class Jaxpr:
             known = self._memo.setdefault(now, {})
         found = known.get((make, *key))
         if found is None:
+            drop_older_half(known, MOST_MEMOS)
             found = known.setdefault((make, *key), make(self, *key))
         return found
 

@@ -32,7 +32,16 @@ Linearized = tuple[Sequence[Any], Callable[..., Sequence[Any]]]
 
 #: parameters of one class that are remembered; equal operations made before and after
 #: they are forgotten work the same, but do not share what was worked out about them
-MOST_INSTANCES = 8192
+MOST_INSTANCES = 2048
+#: types of operands for which one operation remembers what was worked out
+MOST_PLANS = 2048
+
+
+def drop_older_half(cache: dict[Any, Any], most: int) -> None:
+    """Make room in a cache that has grown to ``most`` entries."""
+    if len(cache) >= most:
+        for key in list(cache)[: most // 2]:
+            cache.pop(key, None)  # another thread may have dropped it meanwhile
 
 
 class Interned(type):
@@ -48,8 +57,7 @@ class Interned(type):
             known = cls.instances.get(args)
             if known is not None:
                 return known
-        if len(cls.instances) > MOST_INSTANCES:
-            cls.instances.clear()
+        drop_older_half(cls.instances, MOST_INSTANCES)
         made = super().__call__(*args, **kwargs)
         made = cls.instances.setdefault(tuple(made.parameters.values()), made)
         return made if kwargs else cls.instances.setdefault(args, made)
@@ -190,6 +198,7 @@ class Primitive(metaclass=Interned):
         """What comes out for operands of these types, and whether NumPy is quicker."""
         plan = self.plans.get(types)
         if plan is None:
+            drop_older_half(self.plans, MOST_PLANS)
             outs = tuple(self.type_rule(*types))
             small = self.on_host is not None and self.small(types, outs)
             on_host = self.on_host if small else None

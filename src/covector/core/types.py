@@ -5,9 +5,11 @@ Python scalar and gives way to others), and over which axes of a mesh the value
 *varies*: inside ``shard_map`` a value may differ between the devices along an axis, or
 be known to be the same on all of them. Types are interned: equal types are one object,
 so equality is identity, and a tuple of types is a dictionary key that costs nothing to
-hash.
+hash. They are held weakly: a type lives as long as what has it.
 """
 
+import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -20,8 +22,25 @@ Shape = tuple[int, ...]
 #: no axes: the value is the same on all devices
 STILL: frozenset[Any] = frozenset()
 
-_interned: dict[tuple, "ArrayType"] = {}
+_interned: dict[tuple, "_Reference"] = {}
+#: held while types are added and dropped; dropping may happen while adding
+_lock = threading.RLock()
 _interned_axes: dict[frozenset[Any], frozenset[Any]] = {STILL: STILL}
+
+
+class _Reference(weakref.ref):
+    """A type, and the keys under which it is found."""
+
+    __slots__ = ("keys",)
+
+    keys: list[tuple]
+
+
+def _drop(reference: _Reference) -> None:
+    with _lock:
+        for key in reference.keys:
+            if _interned.get(key) is reference:
+                del _interned[key]
 
 
 class ArrayType:
@@ -30,7 +49,16 @@ class ArrayType:
     ``str`` gives ``f32[4,3]``, and ``f32[4,3]{x}`` for what varies over x.
     """
 
-    __slots__ = ("dtype", "inexact", "ndim", "shape", "size", "varying", "weak")
+    __slots__ = (
+        "__weakref__",
+        "dtype",
+        "inexact",
+        "ndim",
+        "shape",
+        "size",
+        "varying",
+        "weak",
+    )
 
     shape: Shape
     dtype: Any  # np.dtype or dtypes.KeyType
@@ -49,10 +77,27 @@ class ArrayType:
         varying: frozenset[Any] = STILL,
     ) -> "ArrayType":
         key = (shape, dtype, weak, varying)
-        try:
-            return _interned[key]
-        except KeyError:
-            return _interned.setdefault(key, cls._make(*key))
+        reference = _interned.get(key)
+        found = None if reference is None else reference()
+        return found if found is not None else cls._interned_as(key)
+
+    @classmethod
+    def _interned_as(cls, key: tuple) -> "ArrayType":
+        made = cls._make(*key)
+        # The same type may be asked for with other spellings of its shape and dtype.
+        own = (made.shape, made.dtype, made.weak, made.varying)
+        with _lock:
+            reference = _interned.get(own)
+            found = None if reference is None else reference()
+            if found is None:
+                found, reference = made, _Reference(made, _drop)
+                reference.keys = [own]
+                _interned[own] = reference
+            assert reference is not None, "found, or made"
+            if _interned.get(key) is not reference:
+                reference.keys.append(key)
+                _interned[key] = reference
+        return found
 
     @classmethod
     def _make(
@@ -71,8 +116,7 @@ class ArrayType:
         self.size = size
         if any(n < 0 for n in self.shape):
             raise TypeMismatch(f"an array cannot have the shape {self.shape}")
-        # The same type may be asked for with other spellings of its shape and dtype.
-        return _interned.setdefault((self.shape, self.dtype, weak, varying), self)
+        return self
 
     def with_shape(self, shape: Shape) -> "ArrayType":
         return ArrayType(shape, self.dtype, self.weak, self.varying)

@@ -35,7 +35,7 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,6 +87,17 @@ class Fingerprint(NamedTuple):
         name = getattr(kind, "__name__", kind)
         return f"a {name} of {len(self.parts)}" if self.is_collection else f"a {name}"
 
+    def objects(self) -> Iterator[Any]:
+        """Everything that counts by identity, and can be gone."""
+        values = self.value if type(self.value) in (tuple, frozenset) else (self.value,)
+        for value in values:
+            if type(value) is _Same:
+                yield from value.weakly()
+            elif type(value) is Fingerprint:
+                yield from value.objects()
+        for _, part in self.parts:
+            yield from part.objects()
+
     @property
     def is_collection(self) -> bool:
         kind = self.kind
@@ -109,6 +120,11 @@ class _Same:
         except TypeError:
             self.ref = lambda: x  # a builtin, or the like: small, and never gone
 
+    def weakly(self) -> list[Any]:
+        """The object, if it is still there and can be gone."""
+        x = self.ref() if type(self.ref) is weakref.ref else None
+        return [] if x is None or type(x) in _LASTING else [x]
+
     def __hash__(self) -> int:
         return self.number
 
@@ -118,6 +134,9 @@ class _Same:
         mine = self.ref()
         return mine is not None and mine is other.ref()
 
+
+#: what lasts as long as the program
+_LASTING = (type, types.ModuleType, types.BuiltinFunctionType)
 
 #: code of functions that read too much to compare: it is not read once more
 _too_large: dict[types.CodeType, None] = {}

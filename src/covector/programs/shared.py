@@ -15,6 +15,7 @@ from covector.core.jaxpr import Jaxpr
 from covector.core.primitive import forget_plans
 from covector.lowering.compile import Compiled
 from covector.lowering.places import Meshes
+from covector.programs.arguments import JitSpec, ProgramKey
 from covector.programs.canonical import forget_programs
 from covector.programs.fingerprint import Fingerprint
 from covector.programs.shardings import Resolved
@@ -22,6 +23,10 @@ from covector.runtime import compilation_cache
 
 #: programs that are remembered, the most recently used ones
 _CAPACITY = 1024
+
+
+#: a fingerprint, how the function is jitted, and the key of the program
+Key = tuple[Fingerprint, JitSpec, ProgramKey]
 
 
 class Program(NamedTuple):
@@ -46,29 +51,35 @@ class Program(NamedTuple):
 class _Kept(NamedTuple):
     program: Program  # without its captured arrays
     captured: list[weakref.ref[Any]]
+    #: to what the fingerprint stands for: with one of these gone it equals no other
+    objects: list[weakref.ref[Any]]
 
 
-_kept: OrderedDict[tuple, _Kept] = OrderedDict()
+_kept: OrderedDict[Key, _Kept] = OrderedDict()
 
 
-def find(key: tuple) -> Program | None:
+def find(key: Key) -> Program | None:
     """The program that was kept under this key, if what it captured is still there."""
     kept = _kept.get(key)
     if kept is None:
         return None
     captured = [ref() for ref in kept.captured]
     if any([x is None for x in captured]):
-        _kept.pop(key, None)
         return None
     with contextlib.suppress(KeyError):  # another thread may have dropped it meanwhile
         _kept.move_to_end(key)
     return kept.program._replace(captured=captured)
 
 
-def keep(key: tuple, program: Program) -> None:
-    """Remember a program for others."""
-    refs = [weakref.ref(x) for x in program.captured]
-    _kept[key] = _Kept(program._replace(captured=[]), refs)
+def keep(key: Key, program: Program) -> None:
+    """Remember a program for others, as long as there can be others."""
+
+    def drop(_: weakref.ref[Any]) -> None:
+        _kept.pop(key, None)
+
+    captured = [weakref.ref(x, drop) for x in program.captured]
+    objects = [weakref.ref(x, drop) for x in key[0].objects()]
+    _kept[key] = _Kept(program._replace(captured=[]), captured, objects)
     while len(_kept) > _CAPACITY:
         _kept.popitem(last=False)
 

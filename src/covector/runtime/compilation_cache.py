@@ -40,7 +40,7 @@ Folder: TypeAlias = str | os.PathLike[str]
 MAGIC = b"covector executable 2\n"
 _DIGEST = hashlib.sha256().digest_size
 _HEAD = len(MAGIC) + 2 * _DIGEST
-_ENTRIES_IN_MEMORY = 4096
+_ENTRIES_IN_MEMORY = 1024
 
 
 class _Cache:
