@@ -214,3 +214,7 @@ class BatchedCondWarning(UserWarning):
 
 class SettingWarning(UserWarning):
     """A setting that is not followed, or a variable that is none of covector's."""
+
+
+class DonationWarning(UserWarning):
+    """An array was donated to a program that has no use for its memory."""

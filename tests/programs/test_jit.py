@@ -3,6 +3,7 @@
 import functools
 import gc
 import threading
+import warnings
 import weakref
 from dataclasses import dataclass
 
@@ -307,6 +308,31 @@ def test_views_of_a_donated_array_keep_their_values():
     view = np.asarray(x)
     cv.jit(lambda x: x * 5, donate_argnums=0)(x).block_until_ready()
     assert view.sum() == 100_000
+
+
+@pytest.mark.parametrize(
+    ("fun", "idle"),
+    [
+        (lambda x, y: x + y, "f32[4]"),  # one result for two
+        (lambda x, y: x.sum() + y[0], "f32[4], f32[4]"),
+        (lambda x, y: (x + y[0], cnp.stack([y, y])), "f32[4]"),
+        (lambda x, y: (x.view("int32"), y.reshape(2, 2)), None),
+        (lambda x, y: x, None),  # what is not read is not passed on
+    ],
+)
+def test_donated_memory_that_no_result_can_use_is_warned_of(fun, idle):
+    f, x, y = cv.jit(fun, donate_argnums=(0, 1)), cnp.asarray(X), cnp.asarray(X)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        f(x, y)
+        f(cnp.asarray(X), cnp.asarray(X))  # it is said once for each program
+    assert x.is_deleted() and y.is_deleted()
+    assert [w.category for w in told] == [errors.DonationWarning] * (idle is not None)
+    if idle is not None:
+        assert f"can use the memory of {idle}, which was donated" in str(
+            told[0].message
+        )
+        assert told[0].filename == __file__
 
 
 def test_donation_inside_another_program_deletes_nothing():

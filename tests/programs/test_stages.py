@@ -9,6 +9,9 @@ import covector as cv
 import covector.numpy as cnp
 from covector import errors
 
+# The factor is donated to see that it is said, though no result is of its size.
+pytestmark = pytest.mark.filterwarnings("ignore::covector.errors.DonationWarning")
+
 X = np.arange(4, dtype=np.float32)
 SHAPE = cv.ShapeDtypeStruct((4,), "float32")
 

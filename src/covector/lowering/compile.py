@@ -6,6 +6,8 @@ are too large for NumPy. ``SpreadCompiled`` is the same over the devices of a me
 
 import logging
 import time
+import warnings
+from collections import Counter
 from collections.abc import Sequence
 from itertools import repeat
 from typing import Any, NoReturn
@@ -24,8 +26,9 @@ from covector.core.sharding.shardings import (
     SingleDeviceSharding,
     Tiles,
 )
+from covector.core.source import user_level
 from covector.core.types import ArrayType, show_types
-from covector.errors import DeviceError
+from covector.errors import DeviceError, DonationWarning
 from covector.lowering import hlo, module, tokens
 from covector.lowering.places import Place, Spread
 from covector.runtime import buffers, client, executable
@@ -69,6 +72,9 @@ class Lowered:
         self.results = results or [None] * len(jaxpr.outputs)
         #: positions of the inputs that are passed on
         self.kept = [i for i, u in enumerate(used_inputs(jaxpr)) if u or keep_unused]
+        given = [jaxpr.inputs[i].type for i in self.kept if donated and donated[i]]
+        if given:
+            _warn_of_idle_memory(self.who, given, jaxpr.out_types)
         inputs = [jaxpr.inputs[i] for i in self.kept]
         program = Jaxpr(inputs, jaxpr.equations, jaxpr.outputs, jaxpr.name)
         program = tokens.ordered(program)
@@ -301,6 +307,28 @@ class SpreadCompiled(Compiled):
             return unflatten(map(ConcreteArray, types, no_host, outs, results))
 
         return quick
+
+
+def _warn_of_idle_memory(
+    who: str, donated: Sequence[ArrayType], results: Sequence[ArrayType]
+) -> None:
+    """Warn of donated arrays that are as large as no result, or none is left for."""
+    sizes = Counter([t.size * t.storage.itemsize for t in results])
+    idle = []
+    for type_ in donated:
+        size = type_.size * type_.storage.itemsize
+        if sizes[size]:
+            sizes[size] -= 1
+        else:
+            idle.append(type_)
+    if idle:
+        warnings.warn(
+            f"{who}: no result can use the memory of {show_types(idle)}, which was "
+            "donated: there is none of that size. What is donated cannot be used "
+            "afterwards all the same, so donate only what results replace.",
+            DonationWarning,
+            stacklevel=user_level(),
+        )
 
 
 def _named(

@@ -351,7 +351,8 @@ def jit(
       static_argnums, static_argnames: arguments that are part of the program. They must
         be hashable; a new value means a new program.
       donate_argnums, donate_argnames: arguments whose memory the results may take. They
-        cannot be used afterwards.
+        cannot be used afterwards. A warning tells of those whose memory no result can
+        take, since none is of their size.
       inline: write the operations into the surrounding program instead of a call.
       keep_unused: pass arguments to the executable that the program does not read.
       device, backend: the device, or the platform by name, on whose first device all
