@@ -116,6 +116,8 @@ def test_the_type_rule_predicts_what_comes_out(case):
         if case.on_host(dtype):
             host = host_results(case, dtype)
             assert [(np.shape(x), x.dtype) for x in host] == wanted
+            # The very dtype: others look it up by identity, and equal ones differ.
+            assert all(x.dtype is d for x, (_, d) in zip(host, wanted, strict=True))
 
 
 @rows(lambda case: case.op.on_host is not None)
