@@ -12,7 +12,7 @@ demo: .venv/ready        ## train a classifier and write report.html
 test: .venv/ready        ## every test, warnings are errors
 	$(BIN)/pytest -q -n $(WORKERS)
 
-fuzz: .venv/ready        ## random samples of every public function, MINUTES long
+fuzz: .venv/ready        ## random samples of every public function, and random programs, MINUTES long
 	$(BIN)/python -m tests.public --minutes $(MINUTES)
 
 check: .venv/ready       ## format, lint, types, imports

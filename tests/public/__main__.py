@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 import covector as cv
 from tests.public.checks import CHECKS, differences
 from tests.public.table import load
+from tests.random_programs.running import in_turns
 
 #: samples of a function between two looks at the clock
 NUMBERS = 4
@@ -34,6 +35,7 @@ def functions(seed: int, names: list[str]) -> Iterator[list[str]]:
 #: the lines of the differences that it has found meanwhile
 PARTS: dict[str, Callable[[int, list[str]], Iterator[list[str]]]] = {
     "functions": functions,
+    "programs": in_turns,
 }
 
 
