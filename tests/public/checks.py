@@ -9,6 +9,7 @@ derivatives    jvp is the difference quotient, vjp its adjoint
 
 import functools
 import itertools
+import operator
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -173,6 +174,25 @@ def compiled(sample: Sample) -> Iterator[str]:
         yield from _compared(sample, found, wanted)
 
 
+def placed(sample: Sample) -> Iterator[str]:
+    """Results are where the operands were put, with the same values."""
+    wanted = ours(sample)
+    if isinstance(wanted, Exception):
+        return
+    function, operands = _flat(sample)
+    last = cv.devices()[-1]
+    with COVECTOR.bits(sample.draw.x64):
+        put = [cv.device_put(x, last) if isinstance(x, cv.Array) else x
+               for x in operands]  # fmt: skip
+        if all(map(operator.is_, put, operands)):
+            return
+        found = function(*put)
+        for x in found:
+            if isinstance(x, cv.Array) and not (x.committed and x.device is last):
+                yield f"of operands on {last}, {x.type} is on {x.sharding}"
+        yield from _compared(sample, found, wanted)
+
+
 def batched(sample: Sample) -> Iterator[str]:
     if isinstance(ours(sample), Exception) or not sample.row.traced:
         return
@@ -287,7 +307,7 @@ def _is_inexact(x: Any) -> bool:
 
 CHECKS: dict[str, Check] = {
     check.__name__: check
-    for check in (beside_numpy, beside_jax, compiled, batched, derivatives)
+    for check in (beside_numpy, beside_jax, compiled, placed, batched, derivatives)
 }
 
 

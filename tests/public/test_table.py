@@ -16,6 +16,7 @@ NUMBERS = {
     "beside_numpy": 8,
     "beside_jax": 1,
     "compiled": 1,
+    "placed": 1,
     "batched": 2,
     "derivatives": 1,
 }

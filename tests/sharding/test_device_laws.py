@@ -76,6 +76,9 @@ FUNCTIONS = {
     "grad of checkpoint": cv.grad(total(cv.checkpoint(mix))),
     "custom_jvp": cv.grad(total(cv.nn.relu)),
     "like": lambda x: cnp.ones_like(x) + x,
+    "functions of NumPy": lambda x: x // 3 + x % 2 + cnp.hypot(x, x) + cnp.median(x),
+    "of known values": lambda x: cnp.unique(x)[cnp.nonzero(cnp.unique(x))[0]],
+    "callback": lambda x: cv.pure_callback(np.negative, x, x),
 }
 
 

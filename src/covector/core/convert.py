@@ -92,7 +92,7 @@ def _held_as(dtype: Any, x64: bool) -> Any:
     return dtypes.canonical(dtypes.element_type(dtype), x64)
 
 
-def from_numpy(values: np.ndarray | np.generic) -> ConcreteArray:
+def from_numpy(values: np.ndarray | np.generic, placement: Any = None) -> ConcreteArray:
     """A copy of a NumPy array, narrowed to 32 bits unless x64 is on."""
     dtype = _held_as(values.dtype, options.current().enable_x64)
     if dtype is dtypes.float0:
@@ -103,7 +103,7 @@ def from_numpy(values: np.ndarray | np.generic) -> ConcreteArray:
         host = np.array(values, dtype, order="C")
         if host.dtype is not dtype:
             host = with_dtype(host, dtype)
-    return ConcreteArray(ArrayType(host.shape, dtype), host)
+    return ConcreteArray(ArrayType(host.shape, dtype), host, None, placement)
 
 
 def as_array(x: Any, who: str = "this operation") -> Array:

@@ -63,6 +63,21 @@ def common_place(
     return _spread(placements, ranks, who, meshes, options.current().mesh)
 
 
+def placement_of_known(args: Sequence[ConcreteArray], who: str) -> Sharding | None:
+    """Where results are that were worked out on the host: with these operands, and
+    whole where one is over several devices; None where no operand has a place.
+
+    Raises:
+      DeviceMismatch: the operands are on different devices.
+    """
+    if not any([a.placement for a in args]):
+        return None
+    place, committed = common_place(args, who)
+    if isinstance(place, Spread):
+        return NamedSharding(place.mesh, REPLICATED)
+    return committed
+
+
 @functools.lru_cache(4096)
 def _spread(
     placements: tuple[Sharding | None, ...],

@@ -20,6 +20,7 @@ from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.lowering.evaluate import base, quiet
+from covector.lowering.places import placement_of_known
 from covector.numpy.promote import standard_promotion
 from covector.programs.jit import jit
 
@@ -99,9 +100,11 @@ class _Plan:
             return self.compiled(*operands)
         if self.host is None:
             return self.fun(*operands)
+        where = None
+        if any([x.placement for x in operands]):
+            where = placement_of_known(operands, self.fun.__name__)
         out = quiet.run(self.host, *[x.host() for x in operands])
         if isinstance(out, tuple):
-            return tuple(
-                [ConcreteArray(*pair) for pair in zip(self.outs, out, strict=True)]
-            )
-        return ConcreteArray(self.outs[0], out)
+            pairs = zip(self.outs, out, strict=True)
+            return tuple([ConcreteArray(t, x, None, where) for t, x in pairs])
+        return ConcreteArray(self.outs[0], out, None, where)

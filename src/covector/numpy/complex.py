@@ -6,12 +6,10 @@ from typing import Any
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
-from covector.core.types import ArrayType
-from covector.numpy.creation import zeros_like
+from covector.numpy.creation import ones_like, zeros_like
 from covector.numpy.promote import inexact
 from covector.ops import arithmetic
 from covector.ops import complex as parts
-from covector.ops.broadcasting import filled, zeros
 from covector.ops.comparison import eq, ne
 from covector.ops.transcendental import atan2
 
@@ -82,7 +80,7 @@ def isreal(x: Any) -> Array:
     """
     x = as_array(x, "isreal")
     if not dtypes.is_complex(x.type.dtype):
-        return filled(True, ArrayType(x.type.shape, dtypes.bool_))
+        return ones_like(x, dtypes.bool_)
     part = parts.imag(x)
     return eq(part, scalar(0, part.type.dtype, True))
 
@@ -96,6 +94,6 @@ def iscomplex(x: Any) -> Array:
     """
     x = as_array(x, "iscomplex")
     if not dtypes.is_complex(x.type.dtype):
-        return zeros(ArrayType(x.type.shape, dtypes.bool_))
+        return zeros_like(x, dtypes.bool_)
     part = parts.imag(x)
     return ne(part, scalar(0, part.type.dtype, True))

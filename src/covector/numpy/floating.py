@@ -8,13 +8,12 @@ from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.number_info import finfo
-from covector.core.types import ArrayType
 from covector.errors import DTypeError
 from covector.numpy.axes import check_no_out
 from covector.numpy.compiled import fused
+from covector.numpy.creation import ones_like, zeros_like
 from covector.numpy.promote import broadcast, inexact, promote_inexact
 from covector.ops import arithmetic, bitwise, rounding
-from covector.ops.broadcasting import filled
 from covector.ops.casting import BitcastConvertType, convert
 from covector.ops.comparison import eq, ge, gt, is_finite, lt, ne
 from covector.ops.complex import complex_, imag, real
@@ -345,4 +344,4 @@ def _check_real(who: str, x: Any) -> Any:
 
 
 def _everywhere(value: bool, x: Any) -> Any:
-    return filled(value, ArrayType(x.type.shape, dtypes.bool_))
+    return (ones_like if value else zeros_like)(x, dtypes.bool_)

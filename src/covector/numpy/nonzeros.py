@@ -19,6 +19,7 @@ from covector.errors import (
     ImmutableArrayError,
     TypeMismatch,
 )
+from covector.lowering.places import placement_of_known
 from covector.numpy.axes import canonical_axis, check_no_out
 from covector.numpy.cumulative import cumsum
 from covector.numpy.indexing import index
@@ -80,7 +81,8 @@ def _nonzero(who: str, a: Any, size: int | None, fill_value: Any) -> tuple[Any, 
             np.concatenate([i[:size], np.full(missing, fill)])
             for i, fill in zip(places, held, strict=True)
         ]
-    return tuple([from_numpy(i) for i in places])
+    where = placement_of_known([x], who)
+    return tuple([from_numpy(i, where) for i in places])
 
 
 def _fills(who: str, fill_value: Any, ndim: int) -> list[Any]:

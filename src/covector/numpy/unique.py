@@ -13,6 +13,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, from_numpy, scalar
 from covector.core.trace import Tracer
 from covector.errors import ArgumentError, ConcretizationTypeError
+from covector.lowering.places import placement_of_known
 from covector.numpy.axes import canonical_axis
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.cumulative import cumsum
@@ -191,9 +192,10 @@ def _unique_known(parts: Any, equal_nan: bool) -> list[Any]:
     # NumPy knows the order of its own dtypes only; wider floats have the same.
     wide = known if dtypes.is_of_numpy(known.dtype) else known.astype(np.float32)
     values, *places = np.unique(wide, True, True, True, axis=axis, equal_nan=equal_nan)
+    here = placement_of_known([parts], "unique")
     return [
-        from_numpy(values.astype(known.dtype)),
-        *[from_numpy(p.ravel().astype(index_dtype())) for p in places],
+        from_numpy(values.astype(known.dtype), here),
+        *[from_numpy(p.ravel().astype(index_dtype()), here) for p in places],
     ]
 
 

@@ -19,7 +19,7 @@ from covector.core.flat import arrays, who_of
 from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, NotDifferentiable
-from covector.lowering.places import common_place
+from covector.lowering.places import placement_of_known
 from covector.lowering.tokens import TOKEN
 from covector.ops.broadcasting import batched, move_axis
 from covector.programs.host_functions import (
@@ -66,7 +66,7 @@ class HostCall(Primitive):
         return (*token, *self.function.promised.types)
 
     def evaluate(self, *args: Any) -> Sequence[Any]:
-        committed = common_place(args, str(self.function))[1]
+        committed = placement_of_known(args, str(self.function))
         types = self.function.promised.types
         return [
             ConcreteArray(t, values, None, committed)
