@@ -247,6 +247,24 @@ def absent(known):
     step(x)
 
 
+def elsewhere():
+    """One process comes to a new program while the other is in a known one."""
+    x, step = divided(np.arange(8.0), "x"), cv.jit(double)
+    step(x)
+    (cv.jit(differing) if cv.process_index() == 0 else step)(x)
+
+
+def killed_soon():
+    """One process is killed before it has told much of itself."""
+    x = divided(np.arange(8.0), "x")
+    for n in range(6):
+        cv.jit(lambda x: (x * n).sum())(x)  # noqa: B023  it is called now
+    if cv.process_index() == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.5)
+    cv.jit(double)(x)
+
+
 def failed():
     x, step = divided(np.arange(8.0), "x"), cv.jit(double)
     step(x)

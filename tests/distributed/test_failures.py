@@ -46,9 +46,21 @@ def test_a_process_that_is_killed_ends_the_others_in_words(rank):
     assert (
         f"rocess {rank} of 2 is gone: it ended without a word, or was killed" in words
     )
-    assert f"process {rank} (gone): " in words
+    assert re.search(rf"process {rank} \(gone\), as it said \d\.\d s before: ", words)
     assert f"process {1 - rank}: " in words and "jit_double" in words
     assert f"process {rank} was killed by SIGKILL" in done.stderr
+
+
+def test_a_killed_process_is_not_told_to_have_run_nothing():
+    words = said(launch(2, "killed_soon", **SOON), 0)
+    assert "process 1 (gone), as it said" in words
+    assert "had run nothing" not in words
+
+
+def test_a_process_in_another_program_is_told_to_be_in_that():
+    words = said(launch(2, "elsewhere", **SOON), 0)
+    assert "PeerLost: Process 1 of 2 did not come to jit_differing within 3 s" in words
+    assert "(COVECTOR_PEER_TIMEOUT). Process 1 is in jit_double, its program " in words
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +152,34 @@ def test_a_coordinator_that_is_not_there_is_an_error_within_the_time():
     assert "PeerLost: process 1 cannot reach the coordinator at 127.0.0.1:" in words
     assert "within 1 s (initialization_timeout)" in words
     assert "Is process 0 running" in words
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_coordinator_that_cannot_be_resolved_is_told_within_seconds(rank):
+    call = f"'no-such-host.invalid:{port()}', 2, {rank}"
+    program = f"import covector as cv\ncv.distributed.initialize({call})"
+    started = subprocess.Popen(
+        [sys.executable, "-c", program],
+        env=environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        words = started.stderr.readline()
+    finally:
+        started.kill()
+        started.communicate()
+    assert words.startswith(
+        f"covector: process {rank} cannot resolve the coordinator's name "
+        "'no-such-host.invalid' ("
+    )
+    assert words.endswith("); trying on.\n")
+
+
+def test_a_coordinator_that_was_never_resolved_is_an_error():
+    (words,) = join("'no-such-host.invalid:1', 2, 1", seconds=1)
+    assert "PeerLost: process 1 cannot resolve the coordinator's name 'no-such" in words
+    assert "within 1 s (initialization_timeout)" in words
 
 
 def test_a_process_that_was_not_started_is_named():

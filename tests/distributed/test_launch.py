@@ -2,7 +2,9 @@
 
 import signal
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +53,34 @@ def test_an_interrupt_ends_all(number):
     assert time.monotonic() - begin < 10
     assert started.returncode == 128 + number
     assert "Traceback" not in errors
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children")
+def test_a_launcher_that_is_killed_takes_its_processes_with_it():
+    started = subprocess.Popen(
+        command(2, "sleeping"), env=environment(), stdout=subprocess.PIPE, text=True
+    )
+    assert started.stdout is not None
+    for _ in range(2):
+        assert "] a line of its own" in started.stdout.readline()
+    path = Path(f"/proc/{started.pid}/task/{started.pid}/children")
+    children = [int(child) for child in path.read_text().split()]
+    assert len(children) == 2
+    started.kill()
+    started.communicate(timeout=PATIENCE)
+    end = time.monotonic() + 10
+    while any(map(alive, children)) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert [child for child in children if alive(child)] == []
+
+
+def alive(process):
+    """Whether a process runs; one that has ended may wait for init to notice."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
 
 
 def test_the_environment_says_who_is_who():

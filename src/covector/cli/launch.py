@@ -1,5 +1,6 @@
 """``covector launch``: run a program as several processes on this machine."""
 
+import ctypes
 import os
 import signal
 import socket
@@ -9,12 +10,13 @@ import threading
 import time
 from argparse import REMAINDER, ArgumentParser, ArgumentTypeError, Namespace
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import IO, Any
 
 from covector import variables
 from covector.runtime.watchdog import EXIT_CODE
 
+_PR_SET_PDEATHSIG = 1
 #: what gloo tells the standard output of every process
 _NOISE = "[Gloo] Rank "
 #: seconds that processes have to end by themselves, once they were told to
@@ -78,6 +80,24 @@ def _terminated(number: int, _: Any) -> None:
     raise SystemExit(128 + number)
 
 
+def _ending_with_parent() -> Callable[[], None] | None:
+    """What a new process calls to be killed when this one is gone, however it ends.
+
+    Linux can do that; elsewhere processes outlive a launcher that was killed itself.
+    """
+    if sys.platform != "linux":
+        return None
+    # All is prepared here: between fork and exec little can be done.
+    prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
+
+    def call() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it has gone meanwhile
+            os._exit(1)
+
+    return call
+
+
 def _free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as found:
         return found.getsockname()[1]
@@ -104,6 +124,7 @@ class Launch:
         self._printing = threading.Lock()
         self._last = [deque[str](maxlen=_SHOWN_LINES) for _ in range(size)]
         self.processes: list[subprocess.Popen[str]] = []
+        with_parent = _ending_with_parent()
         self._readers: list[list[threading.Thread]] = []
         for rank in range(size):
             process = subprocess.Popen(
@@ -116,6 +137,7 @@ class Launch:
                 errors="replace",
                 # Ctrl-C is for the launcher, which ends them all.
                 start_new_session=True,
+                preexec_fn=with_parent,  # noqa: PLW1509  it is two calls of C
             )
             self.processes.append(process)
             assert process.stdout is not None and process.stderr is not None

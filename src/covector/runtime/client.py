@@ -114,7 +114,7 @@ _MAKERS = {"cpu": _make_cpu_client, "gpu": _make_gpu_client}
 
 def _prepare_process() -> None:
     """What has to hold in a process before its first client."""
-    endings.prepare()
+    endings.devices_are_used()
     # XLA writes to stderr what it also raises, and a line for every device.
     if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
         utils.absl_set_min_log_level(3)

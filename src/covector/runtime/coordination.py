@@ -69,6 +69,7 @@ class Membership:
         versions = {"covector": __version__, "jaxlib": jaxlib.version.__version__}
         me = Guest(self.rank, self.size, versions)
         seconds = settings.initialization_timeout
+        lobby.resolve(me, settings.address, seconds)
         if self.rank == 0:
             listen = settings.bind_address or _listening_at(settings.address)
             self._service = _Service()

@@ -31,21 +31,17 @@ _AGAIN = 25
 
 
 class _Process:
-    """Whether this process was forked from one that had used its devices."""
+    """What is known of this process."""
 
+    #: whether it has used its devices, and so has threads of the compiler
+    used = False
+    #: whether it was forked from one that had
     forked = False
 
 
-@functools.cache
-def prepare() -> None:
-    """Be ready for the ends of this process; before its first client."""
-    atexit.register(end_threads)
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_in_child)
-
-
-def _in_child() -> None:
-    _Process.forked = True
+def devices_are_used() -> None:
+    """From now on there are threads of the compiler."""
+    _Process.used = True
 
 
 def check_compiler() -> None:
@@ -66,6 +62,8 @@ def check_compiler() -> None:
 
 def end_threads() -> None:
     """End the daemon threads that use covector, before the interpreter does."""
+    if not _Process.used:
+        return
     end = time.monotonic() + _PATIENCE
     pauses = 0
     told: set[int] = set()
@@ -125,3 +123,14 @@ def _names_covector(names: dict[str, Any]) -> bool:
         if isinstance(module, str) and module.partition(".")[0] == "covector":
             return True
     return False
+
+
+def _in_child() -> None:
+    _Process.forked = _Process.used
+
+
+# Registered before all that others register, so it runs after them: they may need their
+# threads.
+atexit.register(end_threads)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

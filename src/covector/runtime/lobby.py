@@ -11,8 +11,10 @@ sent through them: that one of them closes is how a process learns that another 
 
 import contextlib
 import json
+import os
 import select
 import socket
+import threading
 import time
 from typing import Any, NamedTuple
 
@@ -20,6 +22,8 @@ from covector.errors import DistributedError, PeerLost
 
 #: between attempts to reach the coordinator
 _PAUSE = 0.05
+#: seconds after which a name that is not known is told
+_SOON = 2.0
 #: how much longer the others wait than process 0, who can say who is missing
 _GRACE = 2.0
 #: a hello, or an answer to it, is not longer
@@ -165,6 +169,44 @@ def _reach(me: Guest, at: Address, end: float, seconds: float) -> socket.socket:
                     "here?"
                 ) from None
         time.sleep(_PAUSE)
+
+
+def resolve(me: Guest, at: Address, seconds: float) -> None:
+    """Wait until the coordinator's name is known; others are told when it is not soon.
+
+    On a cluster a name may come into being after the processes have.
+
+    Raises:
+      PeerLost: it is not known within the time.
+    """
+    problem = ["nothing has answered yet"]
+    end = time.monotonic() + seconds
+
+    def ask() -> None:
+        while time.monotonic() < end:
+            try:
+                socket.getaddrinfo(at.host, at.port, type=socket.SOCK_STREAM)
+            except OSError as error:
+                problem[:] = [str(error)]
+                time.sleep(_PAUSE)
+            else:
+                problem.clear()
+                return
+
+    # A question to the network may take its time, and cannot be called back.
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(min(_SOON, seconds))
+    if problem:
+        words = f"process {me.rank} cannot resolve the coordinator's name {at.host!r}"
+        os.write(2, f"covector: {words} ({problem[0]}); trying on.\n".encode())
+        asking.join(max(0.0, end - time.monotonic()))
+    if problem:
+        raise PeerLost(
+            f"{words} within {seconds:g} s (initialization_timeout): {problem[0]}. "
+            "Is coordinator_address (COVECTOR_COORDINATOR_ADDRESS) spelled right, and "
+            "is the name known on this machine?"
+        )
 
 
 def _say(line: socket.socket, **what: Any) -> None:

@@ -81,6 +81,7 @@ class Group:
             raise PeerLost(verdict[1])
         if verdict[0] == "differs":
             self._explain(program, verdict[1])
+        self.watchdog.met.update(dict.fromkeys(self.members, program.name))
 
     def _key(self, *what: object) -> str:
         return "/".join([self._folder(self.compared), *map(str, what)])
@@ -128,8 +129,9 @@ class Group:
         return (
             f"{processes(ranks).capitalize()} of {self.member.size} did not come to "
             f"{program.name} within {self.member.peer_timeout:g} s "
-            "(COVECTOR_PEER_TIMEOUT). All processes must run the same programs, in the "
-            f"same order.\n{self.watchdog.report(self.members)}"
+            f"(COVECTOR_PEER_TIMEOUT).{self.watchdog.elsewhere(ranks)} All processes "
+            "must run the same programs, in the same order.\n"
+            f"{self.watchdog.report(self.members)}"
         )
 
     def _explain(self, program: Described, other: int) -> None:

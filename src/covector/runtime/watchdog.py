@@ -62,6 +62,8 @@ class Watchdog(threading.Thread):
         self._marks: dict[str, dict[int, int]] = {}
         #: who ran other programs than this process did; None for nobody
         self.astray: str | None = None
+        #: the program that processes came to last, of those that were compared
+        self.met: dict[int, str] = {}
         #: processes that are gone, and how that was noticed
         self.lost: dict[int, str] = {}
         #: processes that said goodbye, and with which words
@@ -242,7 +244,7 @@ class Watchdog(threading.Thread):
         if late and waited > self.member.peer_timeout:
             self._end(
                 f"{processes(late).capitalize()} did not come to {running.name} within "
-                f"{waited:.0f} s (COVECTOR_PEER_TIMEOUT)."
+                f"{waited:.0f} s (COVECTOR_PEER_TIMEOUT).{self.elsewhere(late)}"
             )
 
     def _judge_coordinator(self) -> None:
@@ -297,11 +299,24 @@ class Watchdog(threading.Thread):
         gone = " (gone)" if rank in self.lost else ""
         if news is None:
             return f"{gone} was not heard of"
-        doing = "had run nothing together with others"
-        if news.running is not None:
-            _, number, name, _ = news.running
-            doing = f"{'in' if news.inside else 'last in'} {name}, its program {number}"
+        doing = _doing(news) or "had run nothing together with others"
+        if gone:
+            if news.running is None and rank in self.met:
+                doing = f"had come to {self.met[rank]}"
+            # What it did between its last news and its end, nobody knows.
+            seconds = time.monotonic() - self._heard[rank]
+            gone = f" (gone), as it said {seconds:.1f} s before"
         return f"{gone}: {doing}; at {news.line}"
+
+    def elsewhere(self, ranks: Sequence[int]) -> str:
+        """Which of these processes are in other programs, as a sentence or none."""
+        known = [(rank, self.news.get(rank)) for rank in ranks]
+        found = [
+            f" Process {rank} is {_doing(news)}."
+            for rank, news in known
+            if news is not None and news.inside
+        ]
+        return "".join(found)
 
     # -- goodbye -----------------------------------------------------------------------
 
@@ -341,3 +356,11 @@ class Watchdog(threading.Thread):
                 self._listen()
             else:
                 time.sleep(0.005)
+
+
+def _doing(news: News) -> str:
+    """In which program a process is, or was last; nothing where in none."""
+    if news.running is None:
+        return ""
+    _, number, name, _ = news.running
+    return f"{'in' if news.inside else 'last in'} {name}, its program {number}"
