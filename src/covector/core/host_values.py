@@ -39,6 +39,8 @@ def in_numpy_dtype(values: np.ndarray) -> np.ndarray:
 
 def read_only(values: np.ndarray) -> np.ndarray:
     """A view of ``values`` that cannot be written to, nor be made writable."""
+    if not values.dtype.itemsize:
+        return values  # float0: there is nothing to write
     # A view of an array can be made writable where that is; one of such a memoryview
     # cannot.
     bits: Any = in_numpy_dtype(values)

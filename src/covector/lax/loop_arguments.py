@@ -99,14 +99,15 @@ def bounds(who: str, lower: Any, upper: Any) -> Sequence[Any]:
     found = []
     for name, bound in (("lower", lower), ("upper", upper)):
         x = as_array(bound, f"{who}: {name}")
-        real = dtypes.is_real(x.type.dtype)
-        if x.type.shape or not real:
+        if x.type.shape or not dtypes.is_real(x.type.dtype):
             raise TypeMismatch(
                 f"{who}: {name} must be a scalar integer, but got {x.type}. Convert it "
                 "with .astype(int)."
             )
-        known = type(x) is ConcreteArray and dtypes.is_floating(x.type.dtype)
-        found.append(_whole(x, name, who) if known else bound)
+        if isinstance(x, ConcreteArray) and dtypes.is_floating(x.type.dtype):
+            found.append(_whole(x, name, who))
+        else:
+            found.append(bound)
     return promote_dtypes(who, *found)
 
 

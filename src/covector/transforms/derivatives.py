@@ -213,21 +213,27 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> [float(ct) for ct in pull(2.0)]
     [2.0]
     """
-    who = who_of("vjp", fun)
+    return _with_linear_part("vjp", Pullback, fun, primals, has_aux)
+
+
+def _with_linear_part(
+    transform: str, made: type[LinearFunction], fun: Any, primals: Any, has_aux: bool
+) -> Any:
+    """The value of ``fun``, its linear part as a function of some class, and aux."""
+    who = who_of(transform, fun)
     leaves, in_tree = tree.flatten((primals, {}))
     leaves = arrays(leaves, who)
     flat = FlatFunction(fun, in_tree, who, has_aux)
     types = tuple([p.type for p in leaves])
     active = [moves(t) for t in types]
     outs, linear = linearize_flat(flat, leaves, active, who)
-    if current.trace.tracked:
+    if made is Pullback and current.trace.tracked:
         check_sums(outs, leaves, active, who)
-    signature = Signature(
-        who, in_tree, types, flat.out_tree, tuple([o.type for o in outs])
-    )
-    pull = Pullback(signature, linear.jaxpr, linear.residuals, tuple(linear.moving))
+    out_types = tuple([o.type for o in outs])
+    of = Signature(who, in_tree, types, flat.out_tree, out_types)
+    function = made(of, linear.jaxpr, linear.residuals, tuple(linear.moving))
     value = flat.out_tree.unflatten(outs)
-    return (value, pull, flat.aux) if has_aux else (value, pull)
+    return (value, function, flat.aux) if has_aux else (value, function)
 
 
 class Pullback(LinearFunction):
@@ -343,19 +349,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     >>> float(push(2.0))
     2.0
     """
-    who = who_of("linearize", fun)
-    leaves, in_tree = tree.flatten((primals, {}))
-    leaves = arrays(leaves, who)
-    flat = FlatFunction(fun, in_tree, who, has_aux)
-    types = tuple([p.type for p in leaves])
-    active = [moves(t) for t in types]
-    outs, linear = linearize_flat(flat, leaves, active, who)
-    signature = Signature(
-        who, in_tree, types, flat.out_tree, tuple([o.type for o in outs])
-    )
-    push = Pushforward(signature, linear.jaxpr, linear.residuals, tuple(linear.moving))
-    value = flat.out_tree.unflatten(outs)
-    return (value, push, flat.aux) if has_aux else (value, push)
+    return _with_linear_part("linearize", Pushforward, fun, primals, has_aux)
 
 
 class Pushforward(LinearFunction):

@@ -172,8 +172,8 @@ class Linearization(NamedTuple):
     """
 
     jaxpr: Jaxpr
-    residuals: list[Any]
-    moving: list[bool]
+    residuals: Sequence[Any]
+    moving: Sequence[bool]
 
 
 def linearize_flat(
