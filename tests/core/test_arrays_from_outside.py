@@ -229,6 +229,7 @@ def test_64_bits_from_outside_are_narrowed_to_32(maker, tmp_path):
 
 
 MASKED = np.ma.array([1.0, 2.0], mask=[False, True])
+MASKED_INDICES = np.ma.array([0, 1], mask=[False, True])
 
 
 @pytest.mark.parametrize(
@@ -243,12 +244,34 @@ MASKED = np.ma.array([1.0, 2.0], mask=[False, True])
         lambda x: cnp.asarray(Column(x)),
         lambda x: cv.pure_callback(lambda: x, cv.ShapeDtypeStruct((2,), "float32")),
         lambda x: cv.device_put({"w": x}),
+        lambda x: cv.eval_shape(cnp.sin, x),
+        cnp.shape,
     ],
 )
 def test_a_masked_array_is_refused_and_not_taken_without_its_mask(use):
     words = r"masked array of float64 and shape \(2,\) .* x.filled\(0\)"
     with pytest.raises(errors.DTypeError, match=words):
         use(MASKED)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda i: cnp.arange(3)[i],
+        lambda i: cnp.arange(3)[i == 1],
+        lambda i: cnp.ones((3, 3))[:, i],
+        lambda i: cnp.arange(3).at[i].get(),
+        lambda i: cnp.repeat(cnp.arange(2), i),
+        lambda i: cnp.delete(cnp.arange(3), i),
+        lambda i: cnp.insert(cnp.arange(3), i, 7),
+        lambda i: cnp.roll(cnp.ones((2, 2)), i, (0, 1)),
+        lambda i: cnp.pad(cnp.arange(3), i),
+        lambda i: cnp.add.reduceat(cnp.arange(3), i),
+    ],
+)
+def test_masked_indices_and_counts_are_refused_too(use):
+    with pytest.raises(errors.DTypeError, match="masked array of"):
+        use(MASKED_INDICES)
 
 
 def test_an_element_type_has_no_order_of_bytes():

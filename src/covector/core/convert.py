@@ -148,6 +148,8 @@ def type_of(x: Any) -> ArrayType:
         dtype, weak = python_scalar_type(x, options.current().enable_x64)
         return ArrayType((), dtype, weak)
     if hasattr(x, "shape") and hasattr(x, "dtype"):
+        if isinstance(x, np.ndarray) and type(x) is not np.ndarray:
+            refuse_masks(x)
         dtype = dtypes.canonical(
             dtypes.element_type(x.dtype), options.current().enable_x64
         )

@@ -30,6 +30,14 @@ def refuse_masks(values: np.ndarray) -> None:
         )
 
 
+def plain(x: Any) -> np.ndarray:
+    """``np.asarray(x)``, which does not take a masked array without its mask."""
+    values = np.asanyarray(x)
+    if type(values) is not np.ndarray:
+        refuse_masks(values)
+    return np.asarray(values)
+
+
 def in_numpy_dtype(values: np.ndarray) -> np.ndarray:
     """``values``, or their bits where NumPy only stores elements of their dtype."""
     if dtypes.is_of_numpy(values.dtype):

@@ -7,6 +7,7 @@ import numpy as np
 
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
+from covector.core.host_values import plain
 from covector.core.trace import Tracer
 from covector.errors import ArgumentError, AxisError
 from covector.numpy.arithmetic import remainder
@@ -236,7 +237,7 @@ def _shifts(shift: Any) -> list[Any]:
         return [s for each in shift for s in _shifts(each)]
     if isinstance(shift, Tracer):
         return [*Unstack(0)(ravel(shift))]
-    return [operator.index(s) for s in np.ravel(np.asarray(shift))]
+    return [operator.index(s) for s in np.ravel(plain(shift))]
 
 
 def _roll(x: Any, shift: Any, axis: int) -> Any:

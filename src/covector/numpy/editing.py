@@ -7,6 +7,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
+from covector.core.host_values import plain
 from covector.core.trace import Tracer
 from covector.errors import (
     ArgumentError,
@@ -58,7 +59,7 @@ def delete(
     if isinstance(obj, slice):
         gone = np.arange(n)[obj]
     else:
-        gone = np.asarray(obj)
+        gone = plain(obj)
         if gone.dtype == np.bool_ and gone.shape != (n,):
             raise InvalidIndex(
                 f"delete from {x.type} along axis {k} needs a mask of shape ({n},), "
@@ -155,7 +156,7 @@ def _insertion_places(obj: Any, n: int) -> Any:
     """Places from 0 to ``n``, before which something is put in."""
     if isinstance(obj, slice):
         obj = np.arange(n, dtype=np.int32)[obj]
-    given = obj if isinstance(obj, Array) else as_array(np.asarray(obj))
+    given = obj if isinstance(obj, Array) else as_array(plain(obj))
     if not dtypes.is_integer(given.type.dtype):
         raise InvalidIndex(f"insert needs integers or a slice, but got {given.type}.")
     places = counted(given, n)

@@ -7,10 +7,9 @@ other combines elements in order, in a loop that is compiled once.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from covector.core import dtypes
 from covector.core.convert import as_array
+from covector.core.host_values import plain
 from covector.core.staging import stage
 from covector.errors import ArgumentError
 from covector.numpy.axis_order import moveaxis
@@ -119,7 +118,7 @@ def at_in_order(f: Callable[..., Any], a: Any, indices: Any, b: Any) -> Any:
 
 def reduce_slices(f: Any, a: Any, indices: Any, axis: int) -> Any:
     """The reductions of the slices along ``axis`` that begin at each of the indices."""
-    starts = np.asarray(indices)
+    starts = plain(indices)
     n = a.shape[axis]
     if starts.ndim != 1 or not dtypes.is_integer(starts.dtype):
         raise ArgumentError(

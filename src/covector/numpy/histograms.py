@@ -9,6 +9,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
+from covector.core.host_values import plain
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
 from covector.errors import (
@@ -339,6 +340,6 @@ def histogram2d(
     """
     points = stack(promote_dtypes("histogram2d", x, y), axis=-1)
     if isinstance(bins, list | tuple) and len(bins) not in (1, 2):
-        bins = [as_array(np.asarray(bins), "histogram2d")] * 2
+        bins = [as_array(plain(bins), "histogram2d")] * 2
     counts, (x_edges, y_edges) = histogramdd(points, bins, range, weights, density)
     return counts, x_edges, y_edges

@@ -27,6 +27,7 @@ from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array, link
 from covector.core.convert import from_numpy
+from covector.core.host_values import plain
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import (
@@ -114,7 +115,7 @@ def _entry(entry: Any, place: int, type_: ArrayType, beside: bool = False) -> An
     if isinstance(entry, Array):
         array = entry
     elif isinstance(entry, bool | np.ndarray | np.generic):
-        values = np.asarray(entry)
+        values = plain(entry)
         if values.ndim == 0 and values.dtype.kind in "iu":
             return int(values)
         array = from_numpy(values) if values.dtype.kind in "biu" else values

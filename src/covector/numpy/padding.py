@@ -9,6 +9,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.core.host_values import plain
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError
 from covector.numpy import reductions
@@ -102,7 +103,7 @@ def _widths(given: Any, ndim: int) -> list[Width]:
         for axis, width in given.items():
             found[operator.index(axis)] = _pair(width)
         return found
-    values = np.asarray(given)
+    values = plain(given)
     if values.dtype.kind not in "iu":
         raise DTypeError(
             f"pad needs integers for pad_width, but got {given!r} of dtype "
@@ -118,7 +119,7 @@ def _widths(given: Any, ndim: int) -> list[Width]:
 
 
 def _pair(width: Any) -> Width:
-    before, after = np.broadcast_to(np.asarray(width), (2,))
+    before, after = np.broadcast_to(plain(width), (2,))
     return int(before), int(after)
 
 
@@ -259,7 +260,7 @@ _STATISTICS = {
 def _statistic_lengths(option: Any, ndim: int) -> list[tuple[int | None, int | None]]:
     if option is None:
         return [(None, None)] * ndim
-    values = _pairs("stat_length", np.asarray(option), ndim)
+    values = _pairs("stat_length", plain(option), ndim)
     return [(int(before), int(after)) for before, after in values]
 
 

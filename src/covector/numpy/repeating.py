@@ -9,6 +9,7 @@ from covector import options
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.core.host_values import plain
 from covector.core.trace import Tracer
 from covector.errors import ArgumentError, ConcretizationTypeError, TypeMismatch
 from covector.numpy.axes import canonical_axis, canonical_shape, placed
@@ -81,7 +82,7 @@ def _repeat(x: Any, repeats: Any, k: int, total_repeat_length: Any) -> Any:
     n = x.type.shape[k]
     if isinstance(repeats, Tracer):
         return _repeat_traced(x, repeats, k, total_repeat_length)
-    counts = np.asarray(repeats)
+    counts = plain(repeats)
     if counts.size == 1 and total_repeat_length is None:
         return _repeat_evenly(x, operator.index(counts.ravel()[0]), k)
     if counts.shape not in ((), (1,), (n,)) or counts.min(initial=0) < 0:
