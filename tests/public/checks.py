@@ -9,8 +9,8 @@ derivatives    jvp is the difference quotient, vjp its adjoint
 
 import functools
 import itertools
-import operator
 import traceback
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -180,17 +180,30 @@ def placed(sample: Sample) -> Iterator[str]:
     if isinstance(wanted, Exception):
         return
     function, operands = _flat(sample)
-    last = cv.devices()[-1]
+    # Programs for several devices are compiled, which takes time: one in eight.
+    put = _divided if zlib.crc32(str(sample).encode()) % 8 == 0 else _on_last_device
     with COVECTOR.bits(sample.draw.x64):
-        put = [cv.device_put(x, last) if isinstance(x, cv.Array) else x
-               for x in operands]  # fmt: skip
-        if all(map(operator.is_, put, operands)):
+        given = [put(x) if isinstance(x, cv.Array) else x for x in operands]
+        homes = {frozenset(x.devices()) for x in given if isinstance(x, cv.Array)}
+        if not homes:
             return
-        found = function(*put)
+        (home,) = homes
+        found = function(*given)
         for x in found:
-            if isinstance(x, cv.Array) and not (x.committed and x.device is last):
-                yield f"of operands on {last}, {x.type} is on {x.sharding}"
+            if isinstance(x, cv.Array) and not (x.committed and x.devices() == home):
+                yield f"of operands on {set(home)}, {x.type} is on {x.sharding}"
         yield from _compared(sample, found, wanted)
+
+
+def _on_last_device(x: Any) -> Any:
+    return cv.device_put(x, cv.devices()[-1])
+
+
+def _divided(x: Any) -> Any:
+    """An array over two devices, divided along the first axis of even length."""
+    even = [k for k, n in enumerate(x.shape) if n and n % 2 == 0]
+    spec = cv.P(*[None] * even[0], "x") if even else cv.P()
+    return cv.device_put(x, cv.NamedSharding(cv.make_mesh((2,), ("x",)), spec))
 
 
 def batched(sample: Sample) -> Iterator[str]:
