@@ -336,3 +336,15 @@ def test_operands_of_two_ranks_are_refused():
         "a convolution needs operands of one rank, but got the shapes (1, 3, 5, 5) and "
         "(4, 3, 3)."
     )
+
+
+def test_a_convolution_of_bools_says_whether_any_pair_is_true():
+    x = np.array([[[True, False, True, False, False]]])
+    w = np.array([[[True, True]]])
+    any_pair = lax.conv(x, w, (1,), "VALID")
+    assert any_pair.dtype == bool
+    assert any_pair[0, 0].tolist() == [True, True, True, False]
+    counts = lax.conv_general_dilated(
+        x, x, (1,), "VALID", preferred_element_type="int32"
+    )
+    assert counts.dtype == "int32" and counts.tolist() == [[[2]]]

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import covector as cv
+from covector import lax
 from covector.errors import ArgumentError, AxisError, DTypeError, TypeMismatch
 from covector.lax import creation, shapes
 
@@ -111,3 +113,23 @@ WORDS = {
 def test_an_error_says_what_was_wanted_and_what_came(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_axes_change_places_where_the_numbers_of_a_broadcast_do_not_ascend():
+    x = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+
+    def turned(x):
+        return shapes.broadcast_in_dim(x, (3, 4, 2), (2, 0))
+
+    wanted = np.broadcast_to(x.T[:, None], (3, 4, 2))
+    np.testing.assert_array_equal(turned(x), wanted)
+    np.testing.assert_array_equal(cv.vmap(turned)(x[None])[0], wanted)
+    weights = np.arange(24.0, dtype=np.float32).reshape(3, 4, 2)
+    slope = cv.grad(lambda x: (turned(x) * weights).sum())(x)
+    np.testing.assert_array_equal(slope, weights.sum(1).T)
+
+
+def test_one_case_may_be_chosen_from_by_a_bool():
+    case = np.arange(3.0, dtype=np.float32)
+    for which in (False, True, np.array([True, False, True])):
+        assert lax.select_n(which, case).tolist() == [0, 1, 2]

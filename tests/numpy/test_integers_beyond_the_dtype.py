@@ -134,6 +134,13 @@ def test_an_integer_that_bounds_nothing_needs_not_fit(call, wanted):
         lambda: cnp.nonzero(U8, size=5, fill_value=2**40),
         lambda: cnp.ones(2) + 2**2000,
         lambda: cv.jit(lambda x: x + 300)(U8),
+        lambda: cnp.arange(300, dtype="uint8"),
+        lambda: cnp.arange(-2, 1, dtype="uint8"),
+        lambda: cnp.arange(2**31 - 2, 2**31 + 1),
+        lambda: cnp.arange(0.0, 1e20, 1e19, dtype=int),
+        lambda: cnp.arange(2**40, 2**40 + 2),
+        lambda: lax.iota("uint8", 300),
+        lambda: lax.broadcasted_iota("int8", (2, 300), 1),
     ],
 )
 def test_an_integer_that_a_result_would_hold_must_fit(call):
@@ -189,3 +196,61 @@ def test_places_in_sorted_arrays_are_int32_under_x64():
         assert deleted(x, cnp.array([1, 3])).tolist() == [0, 2, 4]
         assert cnp.repeat(x, x, total_repeat_length=10).tolist()[-1] == 4
         assert float(cnp.interp(1.5, cnp.arange(3.0), cnp.arange(3.0))) == 1.5
+
+
+# -- bounds and places -----------------------------------------------------------------
+
+
+def test_a_diagonal_beyond_the_matrix_is_empty_however_far_away():
+    square = cnp.ones((2, 2))
+    for far in (2**31, 2**40, 2**70):
+        assert cnp.tri(2, k=far).tolist() == [[1, 1], [1, 1]]
+        assert cnp.tri(2, k=-far).tolist() == [[0, 0], [0, 0]]
+        assert cnp.tril(square, -far).tolist() == cnp.triu(square, far).tolist()
+        assert cnp.eye(2, k=far).tolist() == cnp.eye(2, k=-far).tolist()
+        assert cnp.diag(square, far).shape == (0,) and cnp.trace(square, far) == 0
+        rolled = cnp.roll(cnp.arange(5), far)
+        assert rolled.tolist() == np.roll(range(5), far % 5).tolist()
+    assert cnp.tril_indices(2, 2**40)[0].tolist() == [0, 0, 1, 1]
+
+
+def test_a_window_far_outside_is_moved_to_the_nearer_end():
+    x, one = cnp.arange(5), cnp.array([9])
+    assert lax.dynamic_slice(x, (2**40,), (2,)).tolist() == [3, 4]
+    assert lax.dynamic_slice(x, (-(2**40),), (2,)).tolist() == [0, 1]
+    assert lax.dynamic_slice_in_dim(x, 2**70, 2).tolist() == [3, 4]
+    assert lax.dynamic_update_slice(x, one, (2**40,)).tolist() == [0, 1, 2, 3, 9]
+    assert x.at[2**40].set(9).tolist() == [0, 1, 2, 3, 4]
+    assert int(x[2**40]) == 4 and x[-(2**80) :: 2**80].tolist() == [0]
+
+
+def test_counting_asks_of_a_dtype_only_what_it_counts():
+    assert cnp.arange(256, dtype="uint8")[-1] == 255
+    assert cnp.arange(2**31 - 2, 2**31).tolist() == [2**31 - 2, 2**31 - 1]
+    assert cnp.arange(5, 0, -1, dtype="uint8").tolist() == [5, 4, 3, 2, 1]
+    assert cnp.arange(2**80, 2**80).shape == (0,)
+    assert cnp.linspace(0, 2**40, 3).tolist() == [0, 2**39, 2**40]
+    assert lax.iota("uint8", 256)[-1] == 255
+
+
+def test_classes_of_short_integers_are_not_counted_twice():
+    """300 classes in uint8: class 1 and class 257 would look alike."""
+    rows = nn.one_hot(cnp.array([1, 200], "uint8"), 300)
+    assert rows.sum() == 2 and rows[0, 1] == 1 and rows[1, 200] == 1
+    assert nn.one_hot(cnp.array([-1], "int8"), 300).sum() == 0
+    assert nn.one_hot(2**40, 3).tolist() == [0, 0, 0]
+
+
+def test_rounding_to_very_many_decimals_comes_to_an_end():
+    x = cnp.array([1.5, -cnp.inf])
+    assert cnp.round(x, 2**40).tolist() == x.tolist()
+    assert cnp.round(x, -(2**40)).tolist() == [0, -cnp.inf]
+    assert cnp.round(I32, -(2**40)).tolist() == [0] * 4
+
+
+def test_casts_of_any_integer_are_those_of_mathematics_modulo_the_dtype():
+    assert lax.convert_element_type(2**32, "float32") == 2**32
+    assert lax.convert_element_type(2**31, "uint32") == 2**31
+    assert lax.convert_element_type(2**40 - 1, "int32") == -1
+    assert lax.convert_element_type(200, "int8") == -56
+    assert lax.convert_element_type(5, "complex64") == 5

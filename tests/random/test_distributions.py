@@ -359,3 +359,22 @@ def test_keys_and_integers_have_no_derivative():
         )
         _, moved = push(cnp.asarray(1.0))
         assert (moved.shape, moved.dtype) == (argument.shape, cv.float0)
+
+
+def test_bounds_of_integers_that_are_not_there_to_be_drawn_are_refused():
+    """They were cut off: numbers of another range."""
+    for bounds in ((0, 2**40), (-(2**40), 0), (2**31, 2**31 + 1)):
+        with pytest.raises(OverflowError, match="randint draws i32, which holds"):
+            random.randint(KEY, (2,), *bounds)
+    drawn = np.asarray(random.randint(KEY, (99,), 0, 2**32, "uint32"))
+    assert drawn.max() > 2**31
+    assert np.asarray(random.uniform(KEY, (9,), maxval=2**40)).max() > 2**31
+
+
+def test_multinomial_counts_may_be_integers():
+    p = np.array([0.2, 0.3, 0.5], np.float32)
+    counts = random.multinomial(KEY, 20, p, dtype="int8")
+    assert counts.dtype == np.int8 and counts.sum() == 20
+    assert counts.tolist() == random.multinomial(KEY, 20, p).tolist()
+    with pytest.raises(OverflowError, match="the Python integer 500 does not fit i8"):
+        random.multinomial(KEY, 500, p, dtype="int8")

@@ -5,7 +5,8 @@ from typing import Any
 from covector import options
 from covector.core import dtypes
 from covector.core.array_like import Array
-from covector.core.convert import as_array
+from covector.core.convert import as_array, scalar
+from covector.core.number_info import bit_width, iinfo
 from covector.ops import casting
 
 __all__ = ["bitcast_convert_type", "convert_element_type", "reduce_precision"]
@@ -21,7 +22,18 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     -1
     """
     dtype = _dtype(new_dtype)
+    if type(operand) is int and not dtypes.is_key(dtype):
+        return _number(operand, dtype)
     return casting.convert(as_array(operand, "convert_element_type"), dtype)
+
+
+def _number(x: int, dtype: Any) -> Array:
+    """An integer of any size, which wraps around."""
+    if not dtypes.is_integer(dtype):
+        return scalar(x, dtype)
+    bits = bit_width(dtype)
+    x %= 1 << bits
+    return scalar(x if x <= iinfo(dtype).max else x - (1 << bits), dtype)
 
 
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:

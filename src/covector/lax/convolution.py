@@ -58,7 +58,8 @@ def conv_general_dilated(
 
     Args:
       lhs: ``[N, C, *spatial]``, or as the dimension numbers say.
-      rhs: ``[O, C / groups, *window]``, of the same dtype. It is not reversed.
+      rhs: ``[O, C / groups, *window]``, of the same dtype. It is not reversed. Of bools
+        the sum is whether any product is true, unless a dtype to count in is preferred.
       window_strides: steps between places.
       padding: (low, high) for each spatial axis, how many zeros go around, or elements
         off; or ``'VALID'`` for none, ``'SAME'`` or ``'SAME_LOWER'`` for so many that
@@ -102,7 +103,12 @@ def conv_general_dilated(
         _element_type(preferred_element_type, lhs),
     )
     pads = explicit_padding(who, padding, op, lhs.shape, rhs.shape)
-    return op.changed(padding=pads)(lhs, rhs)
+    op = op.changed(padding=pads)
+    if not lhs.dtype == rhs.dtype == dtypes.bool_:
+        return op(lhs, rhs)
+    count = op.changed(preferred_element_type=None)
+    counts = count(convert(lhs, dtypes.int32), convert(rhs, dtypes.int32))
+    return convert(counts, op.preferred_element_type or dtypes.bool_)
 
 
 def _ints(values: Ints) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ import operator
 from typing import Any
 
 from covector.core.array_like import Array
-from covector.core.convert import as_array
+from covector.core.convert import as_array, scalar
 from covector.errors import TypeMismatch
 from covector.numpy import creation
 from covector.numpy.axes import canonical_axis, canonical_shape
@@ -19,6 +19,7 @@ def iota(dtype: Any, size: int) -> Array:
 
     Raises:
       DTypeError: ``dtype`` is no number.
+      IntegerOverflow: ``dtype`` does not count so far.
 
     >>> print(iota("float32", 3))
     [0. 1. 2.]
@@ -36,7 +37,10 @@ def broadcasted_iota(
     """
     shape = canonical_shape("broadcasted_iota", shape)
     axis = canonical_axis("broadcasted_iota", dimension, len(shape), "dimension")
-    x = Iota(asked_dtype(dtype), shape, axis)()
+    dtype = asked_dtype(dtype)
+    if shape[axis]:
+        scalar(shape[axis] - 1, dtype)  # the last: raises where it does not fit
+    x = Iota(dtype, shape, axis)()
     return x if out_sharding is None else x.to_device(out_sharding)
 
 

@@ -4,8 +4,10 @@ from typing import Any
 
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.core.dtypes import bool_, int32
 from covector.lax.operands import operands
 from covector.ops import selection
+from covector.ops.casting import convert
 
 __all__ = ["select", "select_n"]
 
@@ -28,8 +30,9 @@ def select_n(which: Any, *cases: Any) -> Array:
     """``cases[which]``, element by element; all cases are computed.
 
     Args:
-      which: bool, for two cases, or int32, for any number; a scalar or of the shape of
-        the cases. A number that is too small or too large takes the first or the last.
+      which: bool, for one or two cases, or int32, for any number; a scalar or of the
+        shape of the cases. A number that is too small or too large takes the first
+        or the last.
       cases: arrays of any one element type and one shape, or scalars.
 
     Raises:
@@ -41,4 +44,6 @@ def select_n(which: Any, *cases: Any) -> Array:
     [3.0, 1.0]
     """
     which = as_array(which, "select_n")
+    if len(cases) == 1 and which.type.dtype is bool_:
+        which = convert(which, int32)
     return selection.select_n(which, *operands("select_n", *cases))

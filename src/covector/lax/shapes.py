@@ -165,7 +165,8 @@ def broadcast_in_dim(
 ) -> Array:
     """The operand spread over ``shape``; axis k becomes ``broadcast_dimensions[k]``.
 
-    Axes of length 1 are repeated, axes that are not named are new.
+    Axes of length 1 are repeated, axes that are not named are new. Where the numbers do
+    not ascend, axes change places.
 
     Raises:
       TypeMismatch: an axis has neither length 1 nor that of its place.
@@ -177,6 +178,9 @@ def broadcast_in_dim(
     x: Any = as_array(operand, "broadcast_in_dim")
     shape = canonical_shape("broadcast_in_dim", shape)
     axes = canonical_shape("broadcast_in_dim", broadcast_dimensions, "axes")
+    order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
+    if len(axes) == x.type.ndim and list(order) != list(range(len(axes))):
+        x, axes = Transpose(order)(x), tuple([axes[k] for k in order])
     if shape != x.type.shape or axes != tuple(range(len(shape))):
         x = BroadcastInDim(shape, axes)(x)
     return x if out_sharding is None else x.to_device(out_sharding)

@@ -10,6 +10,7 @@ from covector.core import dtypes
 from covector.core.convert import as_array
 from covector.errors import TypeMismatch
 from covector.numpy.promote import inexact
+from covector.ops.windows import wide
 
 Axis = Any
 
@@ -178,7 +179,11 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     >>> one_hot(cnp.array([1, 0]), 2).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
+    if type(x) is int:  # no class is no class, however far away
+        x = min(max(x, -1), num_classes)
     x = cnp.asarray(x) if isinstance(x, list | tuple) else as_array(x, "one_hot")
+    if not dtypes.is_inexact(x.dtype):
+        x = wide(x)  # a short dtype may not have the numbers of all classes
     place = axis % (x.ndim + 1)
     classes = cnp.arange(num_classes, dtype=x.dtype)
     shape = [1] * (x.ndim + 1)

@@ -54,6 +54,7 @@ def arange(
     Raises:
       ArgumentError: step is 0.
       DTypeError: a bound or the dtype is complex or bool.
+      IntegerOverflow: an integer dtype does not have the first or last number.
       ConcretizationTypeError: a bound is traced.
 
     >>> print(arange(4), arange(1, 2, 0.25))
@@ -76,7 +77,12 @@ def arange(
     if not by:
         raise ArgumentError(f"arange from {first} to {last} needs a step other than 0.")
     whole = all(isinstance(x, int) for x in bounds)
-    count = max(math.ceil((last - first) / by), 0)
+    # In whole numbers exactly, also of any size.
+    steps = -((first - last) // by) if whole else math.ceil((last - first) / by)
+    count = max(steps, 0)
+    if dtypes.is_integer(to) and count:
+        for n in (first, first + (count - 1) * by):
+            scalar(int(n), to)  # raises where it does not fit
     if whole and dtypes.is_integer(to) and not at_hand(count):
         counted = mul(Iota(to, (count,), 0)(), scalar(by, to))
         out = add(counted, scalar(first, to))

@@ -115,9 +115,14 @@ def around(a: Any, decimals: int = 0, out: None = None) -> Array:
     return _round("around", a, decimals, out)
 
 
+#: more decimals than a number of any dtype has, before or after the point
+DECIMALS = 400
+
+
 def _round(who: str, a: Any, decimals: int, out: Any) -> Any:
     check_no_out(who, out)
-    x, decimals = as_array(a, who), int(decimals)
+    # Beyond the decimals of all dtypes one is as good as another.
+    x, decimals = as_array(a, who), min(max(int(decimals), -DECIMALS), DECIMALS)
     if x.type.dtype is bool_:
         raise DTypeError(f"{who} needs numbers, but got {x.type}.")
     if dtypes.is_integer(x.type.dtype):

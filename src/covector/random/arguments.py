@@ -25,7 +25,7 @@ from covector.lowering.evaluate import base
 from covector.numpy.axes import canonical_shape
 from covector.numpy.promote import broadcast_to, standard_promotion
 from covector.ops import random as operations
-from covector.ops.casting import convert
+from covector.ops.casting import in_dtype
 from covector.ops.joining import Unstack
 from covector.ops.random import THREEFRY, random_wrap
 from covector.programs.jit import jit
@@ -113,7 +113,7 @@ def parameters(
     Without a shape it is the one that the parameters broadcast to. Scalars stay
     scalars.
     """
-    arrays = [convert(as_array(v, who), dtype) for v in values]
+    arrays = [in_dtype(v, dtype, who) for v in values]
     shapes = [a.type.shape for a in arrays]
     wanted = None if shape is None else sample_shape(who, shape)
     if not any(shapes):

@@ -15,7 +15,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.number_info import finfo, iinfo
 from covector.core.types import Shape
-from covector.errors import ArgumentError, DTypeKindError
+from covector.errors import ArgumentError, DTypeKindError, IntegerOverflow
 from covector.ops import random as operations
 from covector.ops.arithmetic import add, mul, neg, rem, sub
 from covector.ops.bitwise import and_, shift_right_logical
@@ -215,9 +215,13 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -
       key: one key, typed or raw.
       shape: the shape of the result.
       minval, maxval: bounds that broadcast to ``shape``. Where ``maxval`` is not
-        larger, the result is ``minval``. Bounds beyond the dtype mean all that it
+        larger, the result is ``minval``. Bounds beyond a short dtype mean all that it
         holds.
       dtype: an integer dtype, by default the default one.
+
+    Raises:
+      IntegerOverflow: a bound fits neither the dtype nor the default one: there are no
+        such integers to draw.
 
     >>> from covector import random
     >>> random.randint(random.key(0), (4,), 0, 10).tolist()
@@ -227,18 +231,19 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -
     dtype = int_dtype("randint", dtype)
     shape = sample_shape("randint", shape)
     work = dtype if dtype.itemsize >= 4 else dtypes.int32
-    low, _ = _bound(minval, dtype, work)
-    high, beyond = _bound(maxval, dtype, work)
+    low, _ = _bound(minval, dtype, work, "minval")
+    high, beyond = _bound(maxval, dtype, work, "maxval")
     _, (low, high) = parameters("randint", shape, work, low, high)
     _, (beyond,) = parameters("randint", shape, dtypes.bool_, beyond)
     drawn = draw_integers(key, low, high, beyond, shape=shape)
     return convert(drawn, dtype)
 
 
-def _bound(value: Any, dtype: Any, work: Any) -> tuple[Any, Any]:
+def _bound(value: Any, dtype: Any, work: Any, name: str) -> tuple[Any, Any]:
     """A bound brought into the dtype, held as ``work``; and whether it was above it."""
     limits = iinfo(dtype)
     if type(value) is int:
+        _check_bound(value, dtype, name)
         beyond = scalar(value > limits.max, dtypes.bool_)
         return scalar(min(max(value, limits.min), limits.max), work), beyond
     value = as_array(value, "randint")
@@ -254,6 +259,20 @@ def _bound(value: Any, dtype: Any, work: Any) -> tuple[Any, Any]:
     if held.min < limits.min:
         value = max_(value, scalar(limits.min, given))
     return convert(value, work), beyond
+
+
+def _check_bound(value: int, dtype: Any, name: str) -> None:
+    """Raise for a bound of integers that are not there to be drawn."""
+    default = dtypes.default_int(options.current().enable_x64)
+    lows, tops = zip(
+        *[(i.min, i.max) for i in map(iinfo, (dtype, default))], strict=True
+    )
+    if not min(lows) <= value <= max(tops) + (name == "maxval"):
+        raise IntegerOverflow(
+            f"randint draws {dtypes.short_name(dtype)}, which holds {iinfo(dtype).min} "
+            f"to {iinfo(dtype).max}, but got {name}={value}. Name a dtype that holds "
+            "the range, with enable_x64(True) one of 64 bits."
+        )
 
 
 @sampler

@@ -22,6 +22,7 @@ from covector.core.types import Shape
 from covector.errors import TypeMismatch
 from covector.lax.control_flow import scan
 from covector.ops import random as operations
+from covector.ops.casting import convert, in_dtype
 from covector.ops.special import lgamma
 from covector.random.arguments import (
     float_dtype,
@@ -271,7 +272,7 @@ def multinomial(
       p: ``[..., k]``, probabilities that add up to 1; broadcasts to ``shape``.
       shape: the shape of the result, by default the one that ``n[..., None]`` and ``p``
         broadcast to.
-      dtype: a floating-point dtype, by default the default one.
+      dtype: a floating-point or integer dtype, by default the default float.
       unroll: how many categories a step of the loop takes, as for ``lax.scan``.
 
     >>> from covector import random
@@ -279,14 +280,19 @@ def multinomial(
     >>> float(random.multinomial(random.key(0), 20, p).sum())
     20.0
     """
-    key, dtype = single_key("multinomial", key), float_dtype("multinomial", dtype)
+    key, counts = single_key("multinomial", key), dtype
+    if dtype is not None and dtypes.is_integer(dtypes.as_dtype(dtype)):
+        counts = int_dtype("multinomial", dtype)
+        n, dtype = in_dtype(n, counts, "multinomial"), None
+    dtype = float_dtype("multinomial", dtype)
     n, p = as_array(n, "multinomial"), as_array(p, "multinomial")
     if not p.type.ndim:
         raise TypeMismatch(
             f"multinomial needs probabilities along a last axis, but got {p.type}."
         )
     shape, (p, n) = parameters("multinomial", shape, dtype, p, n[..., None])
-    return draw_multinomial(key, n, p, shape=shape, unroll=unroll)
+    drawn = draw_multinomial(key, n, p, shape=shape, unroll=unroll)
+    return drawn if counts is None else convert(drawn, counts)
 
 
 @sampler
