@@ -14,7 +14,7 @@ from covector.errors import AxisError, TypeMismatch
 def refuse_bools(who: str, **axes: Any) -> None:
     """Raise where an axis is True or False, which Python takes for 1 and 0."""
     for name, given in axes.items():
-        if any([isinstance(a, bool) for a in tree.leaves(given)]):
+        if type(given) is not int and bool in map(type, tree.leaves(given)):
             raise TypeMismatch(f"{who}: {name} holds ints and None, but got {given!r}.")
 
 

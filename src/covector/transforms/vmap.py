@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from covector import tree
+from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.flat import FlatFunction, describe, who_of
 from covector.core.sharding.mesh import axis_tuple
@@ -71,7 +72,9 @@ def vmap(
         leaves, in_tree = tree.flatten((args, kwargs))
         axes = axes_of_leaves(fun, in_axes, args, kwargs, len(leaves), who)
         leaves = [
-            x if a is None and not isinstance(x, np.ndarray) else as_array(x, who)
+            x
+            if isinstance(x, Array) or (a is None and not isinstance(x, np.ndarray))
+            else as_array(x, who)
             for x, a in zip(leaves, axes, strict=True)
         ]
         types = [getattr(x, "type", None) for x in leaves]
