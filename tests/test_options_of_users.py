@@ -17,7 +17,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import lax, options
-from covector.errors import TypeMismatch, TypePromotionError
+from covector.errors import NonFiniteError, TypeMismatch, TypePromotionError
 from covector.nn.initializers import variance_scaling
 from covector.scipy.sparse import linalg
 
@@ -42,6 +42,15 @@ PROMOTING = {
     "numpy.result_type",
     "numpy.vectorize",
     "numpy.vstack",
+}
+
+#: functions whose examples have NaN among the operands or results
+WITH_NAN = {
+    "numpy.nanmedian",
+    "numpy.nanpercentile",
+    "numpy.nanquantile",
+    "numpy.sort",
+    "numpy.take",
 }
 
 
@@ -84,6 +93,13 @@ def failures():
 def test_examples_of_public_functions_run_under_the_option(option):
     with options.override(**option):
         assert failures() == {}
+
+
+def test_examples_that_show_no_nan_run_while_nan_is_looked_for():
+    with options.override(debug_nans=True):
+        found = failures()
+    assert found.keys() == WITH_NAN
+    assert {type(error) for error in found.values()} == {NonFiniteError}
 
 
 def test_examples_of_public_functions_run_under_strict_promotion():

@@ -251,3 +251,11 @@ def test_what_does_not_count_has_no_part_in_the_slopes_of_standardize(algorithm)
     for large in 1e10, 1e30, -3e38:
         x = np.array([1.0, 3.0, large], np.float32)
         np.testing.assert_allclose(cv.grad(first)(x), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_slopes_are_finite_at_the_ends_of_the_range(name):
+    ends = np.array([1e19, -1e19, 1e30, -1e30, 3e38, -3e38], np.float32)
+    for dtype in "float32", "bfloat16":
+        slopes = cv.vmap(cv.grad(getattr(nn, name)))(cnp.asarray(ends, dtype))
+        assert np.isfinite(slopes.astype("float32")).all(), name

@@ -324,3 +324,10 @@ def test_a_power_of_two_dtypes_compiles_where_one_is_a_scalar(power, x):
     if x.dtype == np.float32:
         slope = cv.grad(lambda x: power(x).sum())
         np.testing.assert_allclose(cv.jit(slope)(x), slope(x))
+
+
+def test_the_slope_of_a_scaled_bessel_function_at_a_subnormal_number_is_one_half():
+    slope = cv.grad(cv.lax.bessel_i1e)
+    for x in np.array([0, 1e-40, -1e-40, 1e-30], np.float32):
+        for found in slope(x), cv.jit(slope)(x):
+            np.testing.assert_allclose(found, 0.5, rtol=1e-6)

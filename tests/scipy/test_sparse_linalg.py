@@ -210,3 +210,9 @@ def test_an_object_with_a_matrix_product_is_an_operator(solve):
     b = cnp.arange(4.0)
     x, _ = solve(Tridiagonal(), b)
     np.testing.assert_allclose(Tridiagonal() @ x, b, atol=1e-4)
+
+
+@pytest.mark.parametrize("solver", [cg, bicgstab, gmres])
+def test_the_solution_gives_way_to_other_dtypes_where_the_right_hand_side_does(solver):
+    assert solver(lambda x: 2 * x, 1.0)[0].weak_type
+    assert not solver(lambda x: 2 * x, np.float32(1))[0].weak_type

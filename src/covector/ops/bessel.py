@@ -5,8 +5,9 @@ from typing import Any
 
 from covector.core import dtypes
 from covector.core.convert import scalar
+from covector.core.number_info import finfo
 from covector.ops.arithmetic import mul
-from covector.ops.comparison import eq, lt
+from covector.ops.comparison import lt
 from covector.ops.composed import Composed
 from covector.ops.magnitude import abs_, sign
 from covector.ops.roots import rsqrt
@@ -107,9 +108,10 @@ class BesselI1e(Special):
     def slopes(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
         def slope() -> Any:
             # d/dx of e⁻ˣ I₁ is e⁻ˣ (I₀ − I₁/x − I₁) for x > 0, and it is even.
-            zero, one = scalar(0, x.type.dtype), scalar(1, x.type.dtype)
-            at_zero = eq(x, zero)
-            away = where(at_zero, one, x)
+            # Programs take subnormal x for 0, whose inverse is infinite.
+            least = scalar(float(finfo(x.type.dtype).tiny), x.type.dtype)
+            at_zero = lt(abs_(x), least)
+            away = where(at_zero, scalar(1, x.type.dtype), x)
             value = bessel_i0e(x) - mul(out, sign(away) + 1 / away)
             return where(at_zero, scalar(0.5, x.type.dtype), value)
 

@@ -72,8 +72,9 @@ def _checked_process(op: Any, args: Sequence[Any]) -> Sequence[Any]:
     watch = _watch()
     if not any(watch):
         return EvalTrace.process(base, op, args)
-    opened = _opened(op)
-    with _unwatched() if opened else contextlib.nullcontext():
+    # What a formula makes on the way, to leave it out, is no concern of the user's.
+    whole = _opened(op) is not None or hasattr(op, "formula")
+    with _unwatched() if whole else contextlib.nullcontext():
         outs = EvalTrace.process(base, op, args)
     if watch.first(outs) is not None:
         equation = Equation(op, [*args], [], user_line())

@@ -18,6 +18,7 @@ from covector.core.convert import as_array
 from covector.core.flat import arrays
 from covector.errors import ArgumentError, TreeMismatch, TypeMismatch
 from covector.lax.solvers import custom_linear_solve
+from covector.ops.casting import convert
 from covector.ops.identities import stop_gradient
 from covector.scipy.sparse import krylov
 from covector.transforms.linear_transpose import linear_transpose
@@ -207,7 +208,11 @@ class _Given:
         x = custom_linear_solve(
             self.A, self.b, solve, None if symmetric else transposed(), symmetric
         )
-        return x, None
+        # A solution gives way to other dtypes where the right-hand side does.
+        weak = [b.type.weak for b in tree.leaves(self.b)]
+        leaves, structure = tree.flatten(x)
+        found = [convert(x, x.type.dtype, w) for x, w in zip(leaves, weak, strict=True)]
+        return structure.unflatten(found), None
 
 
 def _operator(who: str, name: str, A: Any) -> Operator:
