@@ -208,6 +208,8 @@ def test_an_integer_is_judged_by_the_dtype_of_the_array_it_goes_into():
             getattr(bytes_.at[0], method)(300)
     with pytest.raises(IntegerOverflow, match="integer -1 does not fit u8"):
         bytes_.at[9].get(mode="fill", fill_value=-1)
+    floats = cnp.zeros(2).at[9].get(mode="fill", fill_value=2**40)
+    assert float(floats) == 2**40
     # Bounds that bound nothing, and divisors, which are not stored.
     assert bytes_.at[0].max(-1).tolist() == [7, 9]
     assert bytes_.at[0].min(300).tolist() == [7, 9]

@@ -161,9 +161,9 @@ class Place:
         x = number("power", self.array)
         values = _operand(_exponent(values, x.type.dtype), x.type, MULTIPLY)
         exponents = self._of_ones(values, how)
-        wide = exponents.type.dtype
-        powers = convert(power(convert(x, wide), exponents), x.type.dtype)
-        if can_cast_losslessly(x.type.dtype, wide):
+        common = exponents.type.dtype
+        powers = convert(power(convert(x, common), exponents), x.type.dtype)
+        if can_cast_losslessly(x.type.dtype, common):
             return powers
         changed = filled(False, x.type.with_dtype(dtypes.bool_).strong())
         return where(update(changed, self.index, SET, True, **how), powers, x)
@@ -206,7 +206,7 @@ class Place:
         [ 1. nan]
         """
         access = _access(CLIP, fill_text(fill_value, self.array.type.dtype), **how)
-        x, parts, arrays = _places(self.array, self.index, how)
+        x, parts, arrays = _canonical(self.array, self.index, how)
         selection = select(x.type, parts)
         if arrays or selection.outside:
             found = read(x, selection, arrays, access)
@@ -237,8 +237,8 @@ def _access(
     return Access(access_mode(mode, default), fill, **promises)
 
 
-def _places(x: Any, idx: Any, how: How) -> tuple[Any, tuple[Any, ...], list[Any]]:
-    """What ``canonical_index`` gives, and for ``mode="wrap"`` with places inside."""
+def _canonical(x: Any, idx: Any, how: How) -> tuple[Any, tuple[Any, ...], list[Any]]:
+    """What ``canonical_index`` gives; for ``mode="wrap"`` with all indices inside."""
     x, parts, arrays = canonical_index(x, idx)
     if how.get("mode") != WRAP:
         return x, parts, arrays
@@ -270,8 +270,8 @@ def fill_text(value: Any, dtype: Any) -> int | str | None:
     """
     if value is None:
         return None
-    fill = as_array(value, "fill_value")
-    if dtypes.is_key(fill.type.dtype) or dtypes.is_key(dtype):
+    if dtypes.is_key(dtype) or dtypes.is_key(getattr(value, "dtype", None)):
+        fill = as_array(value, "fill_value")
         if fill.type.dtype is not dtype:
             raise DTypeError(
                 f"fill_value must be of the kind of the array: of {fill.type} and the "
@@ -297,7 +297,7 @@ def _update(x: Any, idx: Any, change: Change, values: Any, how: How) -> Any:
         if found is not None:
             return _update_masked(x, *masked, change, found)
         check_known(masked[0], values, x.type)
-    base, parts, arrays = _places(x, idx, how)
+    base, parts, arrays = _canonical(x, idx, how)
     out = write(base, parts, arrays, change, values, access)
     return out.reshape(x.type.shape) if base is not x else out
 

@@ -251,8 +251,8 @@ def _write_scattered(
         return out
     # Elements that are not changed are as they were, not as the wider dtype has them.
     bools = x.type.with_dtype(dtypes.bool_)
-    mark = Scatter(*scatter.parameters.values())
-    changed = mark(
+    write_true = Scatter(*scatter.parameters.values())
+    changed = write_true(
         zeros(bools), indices, filled(True, values.type.with_dtype(dtypes.bool_))
     )
     return where(changed, out, x)
@@ -293,10 +293,11 @@ def apply_scattered(
     shape: Shape,
     func: Callable[[Any], Any],
 ) -> Any:
-    """``x`` with ``func`` applied to the windows that ``write`` replaces, together of
-    this shape. It maps an array of that shape to another, element by element.
+    """``x`` with ``func`` applied to the windows that ``write`` replaces.
 
-    Windows that are named several times are applied to as often, in a loop.
+    Together they have this shape, and ``func`` maps an array of it to another, element
+    by element. To a window that is named several times it is applied as often, in a
+    loop.
     """
     updates = ArrayType(shape, x.type.dtype)
     read = write.gather(x.type, updates)
