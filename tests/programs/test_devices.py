@@ -358,6 +358,10 @@ def test_a_function_jitted_for_a_device_runs_there_wherever_arguments_are():
     for x in (free, *there, free, *there[::-1], 1.0):
         out = double(x)
         assert out.device is third and out.committed
+    for x in (free, *there):
+        compiled = double.lower(x).compile()
+        assert compiled.out_info.sharding.device_set == {third}
+        assert {compiled(y).device for y in (free, *there)} == {third}
     assert cv.jit(lambda: cnp.ones(2), device=third)().device is third
     assert cv.jit(lambda x: x, backend="cpu")(there[0]).device is first
     assert cv.jit(lambda x: double(x) + 0)(there[0]).device is second

@@ -426,3 +426,12 @@ def test_on_one_device():
         check=True,
     )
     assert found.stdout.split("\n")[:2] == ["[[2.0, 2.0]] 1", "[[2.0, 2.0]]"]
+
+
+def test_what_was_lowered_for_an_array_on_one_device_runs_on_all():
+    double, last = cv.pmap(lambda x: x * 2), cv.devices()[-1]
+    x = np.arange(4.0, dtype=np.float32)
+    compiled = double.lower(cv.device_put(x, last)).compile()
+    for y in (x, cv.device_put(x, last), double(x) / 2):
+        assert compiled(y).tolist() == (2 * x).tolist()
+        assert compiled(y).sharding.num_devices == 4

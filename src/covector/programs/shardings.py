@@ -75,7 +75,9 @@ class Resolved(NamedTuple):
         found = []
         for x, sharding in zip(inputs, said, strict=True):
             place = None if isinstance(x, Tracer) else _place_of(x)
-            found.append(ConcreteArray(x.type, None, None, place or sharding))
+            if place is None or (self.moves and sharding is not None):
+                place = sharding
+            found.append(ConcreteArray(x.type, None, None, place))
         return found
 
     def results(
