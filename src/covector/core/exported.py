@@ -64,7 +64,8 @@ class Exported(Array):
         if not dtypes.is_of_numpy(values.dtype):
             raise BufferError(
                 f"Python's buffers have no elements of {dtypes.short_name(self.dtype)} "
-                f"({self.type}); x.view('uint{8 * self.itemsize}') has their bits"
+                f"({self.type}); numpy.asarray(x).view('uint{8 * self.itemsize}') has "
+                "their bits"
             )
         return memoryview(values)  # type: ignore[arg-type]
 

@@ -26,7 +26,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array, link
-from covector.core.convert import from_numpy
+from covector.core.convert import as_array, from_numpy
 from covector.core.host_values import plain
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType, Shape, show_types
@@ -119,15 +119,24 @@ def _entry(entry: Any, place: int, type_: ArrayType, beside: bool = False) -> An
         if values.ndim == 0 and values.dtype.kind in "iu":
             return int(values)
         array = from_numpy(values) if values.dtype.kind in "biu" else values
-    elif hasattr(entry, "__index__"):
-        return operator.index(entry)
-    elif beside and isinstance(entry, list | tuple):
-        array = _listed(entry, place, type_)
     else:
-        raise InvalidIndex(_not_an_index(entry, place, type_))
+        return _foreign_entry(entry, place, type_, beside)
     if not (dtypes.is_integer(array.dtype) or dtypes.is_bool(array.dtype)):
         raise InvalidIndex(_not_an_index(entry, place, type_))
     return array
+
+
+def _foreign_entry(entry: Any, place: int, type_: ArrayType, beside: bool) -> Any:
+    """``_entry`` of what is an array of another library, an integer of another class,
+    or a sequence.
+    """
+    if hasattr(entry, "__array__") or hasattr(entry, "__dlpack__"):
+        return _entry(as_array(entry), place, type_)
+    if hasattr(entry, "__index__"):
+        return operator.index(entry)
+    if beside and isinstance(entry, list | tuple):
+        return _entry(_listed(entry, place, type_), place, type_)
+    raise InvalidIndex(_not_an_index(entry, place, type_))
 
 
 def _listed(entry: Any, place: int, type_: ArrayType) -> Any:
