@@ -36,6 +36,9 @@ OPS = {
     "reduction by a function": lambda x, y: lax.reduce(
         x, np.float32(0), lambda a, b: a + b + a * b / 8, (0,)
     ),
+    "reduction in order": lambda x, y: lax.reduce(
+        x * y, cnp.float32(2), lambda a, b: a - b, (0,)
+    ),
     "product": lambda x, y: x @ y,
     "einsum": lambda x, y: cnp.einsum("ij,kj->ik", x, y),
     "transpose": lambda x, y: x.T + y,

@@ -440,3 +440,12 @@ def test_arguments_without_a_spec_are_handed_over_as_they_are():
     np.testing.assert_allclose(
         cv.jit(lambda s, x: mapped(cnp.sin, s, x))(3.0, X), 3 * np.sin(X), rtol=1e-6
     )
+
+
+def test_a_reduction_that_keeps_its_order_runs_on_parts():
+    def differences(x):
+        return lax.reduce(x, np.float32(9), lambda a, b: a - b, (1,))
+
+    np.testing.assert_allclose(over(differences)(ROWS), 9 - ROWS.sum(1))
+    slopes = cv.grad(lambda x: over(differences)(x).sum())(ROWS)
+    np.testing.assert_allclose(slopes, -np.ones_like(ROWS))

@@ -17,7 +17,8 @@ from covector.core.convert import as_array
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.staging import stage
 from covector.core.trace import current
-from covector.core.types import ArrayType
+from covector.core.types import STILL, ArrayType
+from covector.core.varying import vary_as
 from covector.lowering.evaluate import base
 from covector.ops.joining import Concatenate
 from covector.ops.networks import cut
@@ -61,16 +62,21 @@ def reduce_in_order(
     """One element after the other along the first axis combined, from ``starts`` on:
     all, or those that are ``present``.
     """
-    k, types = len(xs), [s.type for s in starts]
-    if present is not None:
-        xs, types = [*xs, present], [*types, types[0].with_dtype(dtypes.bool_)]
+    k, flags = len(xs), [] if present is None else [present]
+    varying = STILL.union(*[x.type.varying for x in (*starts, *xs, *flags)])
+    starts, xs = [
+        [vary_as(x, x.type.with_varying(varying)) for x in group]
+        for group in (starts, [*xs, *flags])
+    ]
+    types = [s.type for s in starts]
+    flag_types = [types[0].with_dtype(dtypes.bool_) for _ in flags]
 
     def step(*values: Any) -> Sequence[Any]:
         carry, (*found, there) = values[:k], (*values[k : 2 * k], values[-1])
         both = combined(jaxpr, carry, found)
         return both if present is None else choose(there, both, carry)
 
-    body = stage(step, [*types[:k], *types], jaxpr.name).jaxpr
+    body = stage(step, [*types, *types, *flag_types], jaxpr.name).jaxpr
     return Scan(body, xs[0].type.shape[0], 0, k)(*starts, *xs)
 
 
