@@ -442,3 +442,21 @@ def test_order_with_nan_and_both_zeros_is_that_of_the_compiled_program(ordered):
         np.testing.assert_array_equal(eager, compiled)
         signs = [np.signbit(out)[~np.isnan(eager)] for out in (eager, compiled)]
         np.testing.assert_array_equal(*signs)
+
+
+def test_complex_numbers_with_nan_have_one_order_eagerly_and_compiled():
+    nan = np.nan
+    parts = [-1, 1 + 1j, complex(1, nan), 2, complex(nan, 1), complex(nan, nan), 1 - 0j]
+    x = np.random.default_rng(0).permutation(np.array(parts, np.complex64))
+    ordered = cnp.sort(x)
+    np.testing.assert_array_equal(ordered, cv.jit(cnp.sort)(x))
+    np.testing.assert_array_equal(ordered, jnp.sort(x))
+    many = cnp.concatenate([cnp.full(40, -2, "complex64"), ordered])
+    for side in "left", "right":
+        found = cnp.searchsorted(ordered, x, side)
+        search = cv.jit(lambda a, x, side=side: cnp.searchsorted(a, x, side))
+        np.testing.assert_array_equal(found, search(ordered, x))
+        np.testing.assert_array_equal(cnp.searchsorted(many, x, side), found + 40)
+        np.testing.assert_array_equal(search(many, x), found + 40)
+    places = cnp.searchsorted(ordered, ordered)
+    np.testing.assert_array_equal(places, [0, 1, 2, 3, 4, 5, 6])

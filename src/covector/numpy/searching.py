@@ -33,10 +33,12 @@ from covector.ops.arithmetic import add, sub
 from covector.ops.bitwise import and_, not_, or_
 from covector.ops.broadcasting import BroadcastInDim, ReduceSum, zeros
 from covector.ops.casting import convert
-from covector.ops.comparison import le, lt, ne
+from covector.ops.comparison import eq, le, lt, ne
+from covector.ops.complex import imag, real
 from covector.ops.families import widened
 from covector.ops.gathering import Gather
 from covector.ops.joining import Concatenate
+from covector.ops.ordering import order_key
 from covector.ops.reductions import ReduceAnd, highest, lowest
 from covector.ops.selection import where
 from covector.ops.transposing import Reshape
@@ -212,9 +214,21 @@ def searchsorted(
 
 
 def _search_on_host(a: Any, v: Any, *, side: Any, all_pairs: bool) -> Any:
+    if dtypes.is_complex(a.dtype):
+        a, v = _ranks_on_host(a, v)
     # NumPy knows where NaN belongs among its dtypes only.
     places = np.searchsorted(widened(a), widened(v), side)
     return np.asarray(places).astype(_dtype_of_places(len(a)))
+
+
+def _ranks_on_host(a: Any, v: Any) -> list[Any]:
+    """Integers in the order of complex numbers: by real, then by imaginary parts."""
+    both = np.concatenate([a, v.ravel()])
+    (_, rank), (_, rank_of_imaginary) = (
+        np.unique(part, return_inverse=True) for part in (both.real, both.imag)
+    )
+    ranks = rank * both.size + rank_of_imaginary
+    return [ranks[: a.size], ranks[a.size :].reshape(v.shape)]
 
 
 def _dtype_of_places(n: int) -> Any:
@@ -276,6 +290,8 @@ def _before(a: Any, v: Any, side: str) -> Any:
     """Whether ``a`` stands before ``v``, which is inserted on this side of equal
     ones.
     """
+    if dtypes.is_complex(a.type.dtype):
+        return _before_by_parts(a, v, side)
     answer = lt(a, v) if side == "left" else le(a, v)
     if not dtypes.is_inexact(a.type.dtype):
         return answer
@@ -283,3 +299,12 @@ def _before(a: Any, v: Any, side: str) -> Any:
     if side == "left":
         missing = and_(missing, not_(ne(a, a)))
     return or_(answer, missing)
+
+
+def _before_by_parts(a: Any, v: Any, side: str) -> Any:
+    """``_before`` of complex numbers: by real, then by imaginary parts."""
+    (re_a, re_v), (im_a, im_v) = (
+        [order_key(part(x)) for x in (a, v)] for part in (real, imag)
+    )
+    later = lt(im_a, im_v) if side == "left" else le(im_a, im_v)
+    return or_(lt(re_a, re_v), and_(eq(re_a, re_v), later))

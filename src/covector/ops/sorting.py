@@ -71,7 +71,7 @@ class Sort(Primitive):
         return types
 
     def on_host(self, *xs: Any) -> Sequence[Any]:
-        if len(xs) == 1 and dtypes.is_of_numpy(xs[0].dtype):
+        if len(xs) == 1 and dtypes.is_of_numpy(xs[0].dtype) and xs[0].dtype.kind != "c":
             return [np.sort(xs[0], self.dimension, "stable")]
         keys = [part for x in xs[: self.num_keys] for part in _parts_on_host(x)]
         order = np.lexsort(keys[::-1], self.dimension)
