@@ -89,7 +89,7 @@ def _raise_in(thread: int) -> None:
 
 
 def _unless_told(
-    told: set[int], excepthook: Callable[..., None], args: threading.ExceptHookArgs
+    told: set[int], excepthook: Callable[..., object], args: threading.ExceptHookArgs
 ) -> None:
     """Report an exception of a thread; what came of ending it is no news."""
     if args.thread is None or args.thread.ident not in told:

@@ -179,7 +179,7 @@ def resolve(me: Guest, at: Address, seconds: float) -> None:
     Raises:
       PeerLost: it is not known within the time.
     """
-    problem = ["nothing has answered yet"]
+    problem, known = ["nothing has answered yet"], threading.Event()
     end = time.monotonic() + seconds
 
     def ask() -> None:
@@ -187,21 +187,19 @@ def resolve(me: Guest, at: Address, seconds: float) -> None:
             try:
                 socket.getaddrinfo(at.host, at.port, type=socket.SOCK_STREAM)
             except OSError as error:
-                problem[:] = [str(error)]
+                problem[0] = str(error)
                 time.sleep(_PAUSE)
             else:
-                problem.clear()
+                known.set()
                 return
 
     # A question to the network may take its time, and cannot be called back.
-    asking = threading.Thread(target=ask, daemon=True)
-    asking.start()
-    asking.join(min(_SOON, seconds))
-    if problem:
-        words = f"process {me.rank} cannot resolve the coordinator's name {at.host!r}"
-        os.write(2, f"covector: {words} ({problem[0]}); trying on.\n".encode())
-        asking.join(max(0.0, end - time.monotonic()))
-    if problem:
+    threading.Thread(target=ask, daemon=True).start()
+    if known.wait(min(_SOON, seconds)):
+        return
+    words = f"process {me.rank} cannot resolve the coordinator's name {at.host!r}"
+    os.write(2, f"covector: {words} ({problem[0]}); trying on.\n".encode())
+    if not known.wait(max(0.0, end - time.monotonic())):
         raise PeerLost(
             f"{words} within {seconds:g} s (initialization_timeout): {problem[0]}. "
             "Is coordinator_address (COVECTOR_COORDINATOR_ADDRESS) spelled right, and "

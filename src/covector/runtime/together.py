@@ -228,7 +228,7 @@ class Session:
 
 
 #: held while this process joins the others, or begins to leave them
-_changing = threading.Lock()
+_changing = threading.RLock()
 
 
 def start(settings: Settings) -> Session:
