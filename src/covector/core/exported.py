@@ -39,8 +39,8 @@ class Exported(Array):
         """The values for Python and NumPy, which know no random keys."""
         if dtypes.is_key(self.type.dtype):
             raise DTypeError(
-                f"random keys ({self.type}) are not numbers, for Python and NumPy as "
-                "well; covector.random.key_data(key) gives their bits."
+                f"random keys ({self.type}) do not become numbers of Python or NumPy; "
+                "covector.random.key_data(key) gives their bits."
             )
         return self.host()
 

@@ -79,4 +79,6 @@ def live_arrays(platform: str | None = None) -> list[Array]:
     """
     wanted = client.default_platform() if platform is None else platform
     found = [x for x in gc.get_objects() if type(x) is ConcreteArray]
-    return [x for x in found if not x.is_deleted() and x.platform() == wanted]
+    # One that another thread is just making has no placement yet.
+    made = [x for x in found if hasattr(x, "placement") and not x.is_deleted()]
+    return [x for x in made if x.platform() == wanted]
