@@ -248,6 +248,12 @@ def test_rounding_to_very_many_decimals_comes_to_an_end():
     assert cnp.round(I32, -(2**40)).tolist() == [0] * 4
 
 
+def test_more_bits_than_any_float_has_change_nothing():
+    assert cv.jit(lambda x: lax.reduce_precision(x, 2**40, 2**40))(1.1) == np.float32(
+        1.1
+    )
+
+
 def test_casts_of_any_integer_are_those_of_mathematics_modulo_the_dtype():
     assert lax.convert_element_type(2**32, "float32") == 2**32
     assert lax.convert_element_type(2**31, "uint32") == 2**31

@@ -335,6 +335,15 @@ def test_short_indices_reach_into_longer_axes(dtype):
         assert found.tolist() == wanted[1:]
         changed = lax.scatter_add(0 * x, places, cnp.ones(2, int), writing, mode=mode)
         assert changed[cnp.array(wanted[1:])].tolist() == [1, 1]
+    # Other functions that count along an axis.
+    assert lax.index_take(x, (array,), (0,)).tolist() == wanted
+    rolled = np.roll(np.arange(n), last)
+    assert cnp.roll(x, one).tolist() == rolled.tolist()
+    assert cv.jit(lambda k: cnp.roll(x, k))(one).tolist() == rolled.tolist()
+    clipped = cnp.ravel_multi_index((array[1:],), (n,), mode="clip")
+    assert clipped.tolist() == wanted[1:]
+    wrapped = cnp.ravel_multi_index((array,), (n,), mode="wrap")
+    assert wrapped.tolist() == wanted
     assert int(cnp.put(x, array[2:], -1, inplace=False)[last]) == -1
     assert [int(k) for k in cnp.unravel_index(one, (3, n))] == [0, last]
 

@@ -1,5 +1,6 @@
 """Changing the element type, or the precision, of an array."""
 
+import operator
 from typing import Any
 
 from covector import options
@@ -62,7 +63,9 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Ar
     1.234375
     """
     x = as_array(operand, "reduce_precision")
-    return casting.ReducePrecision(exponent_bits, mantissa_bits)(x)
+    # No dtype has so many, and the compiler takes no more.
+    bits = [min(operator.index(n), 64) for n in (exponent_bits, mantissa_bits)]
+    return casting.ReducePrecision(*bits)(x)
 
 
 def _dtype(wanted: Any) -> Any:

@@ -14,7 +14,7 @@ from covector.core.convert import as_array
 from covector.errors import TypeMismatch
 from covector.lax.slicing import like
 from covector.numpy.axes import canonical_axes, canonical_shape
-from covector.numpy.indexing import joined_places
+from covector.numpy.indexing import joined_places, modulo
 from covector.numpy.updating import access_mode, fill_text
 from covector.numpy.writing import apply_scattered
 from covector.ops.arithmetic import neg
@@ -109,7 +109,7 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
             f"index_take needs indices for each of the axes {axes}, but got "
             f"{len(indices)}."
         )
-    places = [i % x.type.shape[a] for i, a in zip(indices, axes, strict=True)]
+    places = [modulo(i, x.type.shape[a]) for i, a in zip(indices, axes, strict=True)]
     batch = places[0].type.shape
     window = range(len(batch), len(batch) + x.type.ndim - len(axes))
     numbers = GatherDimensionNumbers(tuple(window), tuple(sorted(axes)), axes)

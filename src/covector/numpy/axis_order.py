@@ -10,9 +10,10 @@ from covector.core.convert import as_array, scalar
 from covector.core.host_values import plain
 from covector.core.trace import Tracer
 from covector.errors import ArgumentError, AxisError
-from covector.numpy.arithmetic import remainder
 from covector.numpy.axes import canonical_axes, canonical_axis
+from covector.numpy.indexing import modulo
 from covector.numpy.reshaping import ravel, reshape
+from covector.ops.arithmetic import sub
 from covector.ops.broadcasting import move_axis
 from covector.ops.dynamic_slicing import DynamicSlice
 from covector.ops.joining import Concatenate, Split, Unstack
@@ -250,7 +251,7 @@ def _roll(x: Any, shift: Any, axis: int) -> Any:
             return x
         first, second = Split((cut, n - cut), axis)(x)
         return Concatenate(axis)(second, first)
-    doubled = Concatenate(axis)(x, x)
-    starts = [scalar(0, shift.type.dtype)] * x.type.ndim
-    starts[axis] = remainder(-shift, n)
+    doubled, moved = Concatenate(axis)(x, x), modulo(shift, n)
+    starts = [scalar(0, moved.type.dtype)] * x.type.ndim
+    starts[axis] = sub(scalar(n, moved.type.dtype), moved)
     return DynamicSlice(x.type.shape)(doubled, *starts)

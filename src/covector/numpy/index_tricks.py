@@ -21,7 +21,7 @@ from covector.errors import (
 from covector.numpy.arithmetic import remainder
 from covector.numpy.axes import canonical_shape
 from covector.numpy.creation import array
-from covector.numpy.indexing import counted
+from covector.numpy.indexing import counted, modulo
 from covector.numpy.joining import concatenate
 from covector.numpy.nonzeros import nonzero
 from covector.numpy.promote import broadcast
@@ -32,6 +32,7 @@ from covector.numpy.types import asked_dtype
 from covector.ops.arithmetic import add, mul
 from covector.ops.casting import convert
 from covector.ops.extrema import clamp
+from covector.ops.windows import wide
 
 __all__ = ["c_", "index_exp", "ix_", "r_", "ravel_multi_index", "s_", "unravel_index"]
 
@@ -111,9 +112,9 @@ def ravel_multi_index(
 def _inside(place: Any, n: int, mode: str) -> Any:
     """Places along an axis of length ``n``, brought inside or checked to be."""
     if mode == "clip":
-        return clamp(*_bounds(place, n))
+        return clamp(*_bounds(wide(place), n))
     if mode == "wrap":
-        return remainder(place, n)
+        return modulo(place, n)
     if mode != "raise":
         raise ArgumentError(
             "ravel_multi_index: mode must be 'raise', 'clip' or 'wrap', but got "

@@ -23,6 +23,7 @@ from covector.core.convert import scalar
 from covector.core.trace import current
 from covector.core.types import ArrayType, Shape
 from covector.errors import InvalidIndex
+from covector.numpy.arithmetic import remainder
 from covector.numpy.index_parsing import Selection, canonical_index, select
 from covector.numpy.promote import broadcast_to
 from covector.ops.arithmetic import add
@@ -37,7 +38,7 @@ from covector.ops.joining import Stack
 from covector.ops.selection import where
 from covector.ops.slicing import Rev, Slice
 from covector.ops.transposing import Reshape
-from covector.ops.windows import GatherDimensionNumbers, GatherScatterMode
+from covector.ops.windows import GatherDimensionNumbers, GatherScatterMode, wide
 
 CLIP = GatherScatterMode.CLIP
 FILL_OR_DROP = GatherScatterMode.FILL_OR_DROP
@@ -173,6 +174,11 @@ def _counted_on_host(i: np.ndarray, n: int, wrap: bool) -> np.ndarray:
         return (np.minimum(i, n) if i.dtype.itemsize >= 4 else i).astype(wide)
     i = i.astype(wide)
     return np.where(i < 0, i + wide(n), i) if wrap else i
+
+
+def modulo(i: Any, n: int) -> Any:
+    """Indices modulo ``n``, in a dtype that counts so far."""
+    return remainder(wide(i), n)
 
 
 def one_dtype(places: list[Any]) -> list[Any]:

@@ -35,12 +35,13 @@ from covector.numpy.indexing import (
     FILL_OR_DROP,
     Access,
     counted,
+    modulo,
     nothing,
     read,
 )
 from covector.numpy.promote import broadcast, broadcast_to, promote_dtypes
 from covector.numpy.reshaping import ravel, reshape, resize
-from covector.numpy.updating import access_mode, at, fill_text, modulo
+from covector.numpy.updating import access_mode, at, fill_text
 from covector.ops.casting import convert
 from covector.ops.creation import Iota
 from covector.ops.extrema import clamp

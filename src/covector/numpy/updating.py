@@ -26,7 +26,6 @@ from covector.core.promotion import operand_type, promote
 from covector.core.source import user_level
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError
-from covector.numpy.arithmetic import remainder
 from covector.numpy.axes import placed
 from covector.numpy.index_parsing import Span, canonical_index, one_per_axis, select
 from covector.numpy.indexing import (
@@ -34,6 +33,7 @@ from covector.numpy.indexing import (
     FILL_OR_DROP,
     Access,
     index,
+    modulo,
     read,
 )
 from covector.numpy.masking import check_known, only_mask, spread_mask, spread_values
@@ -52,7 +52,7 @@ from covector.ops.arithmetic import div, neg
 from covector.ops.broadcasting import filled
 from covector.ops.casting import convert, in_dtype
 from covector.ops.selection import where
-from covector.ops.windows import GatherScatterMode, wide
+from covector.ops.windows import GatherScatterMode
 
 WRAP = "wrap"
 
@@ -254,11 +254,6 @@ def _canonical(x: Any, idx: Any, how: How) -> tuple[Any, tuple[Any, ...], list[A
     return x, tuple([p.type if isinstance(p, Array) else p for p in wrapped]), arrays
 
 
-def modulo(i: Any, n: int) -> Any:
-    """Indices modulo ``n``, in a dtype that counts so far."""
-    return remainder(wide(i), n)
-
-
 def access_mode(mode: Any, default: GatherScatterMode) -> GatherScatterMode:
     """The mode of this name, or the one meant by None."""
     return default if mode is None else GatherScatterMode.from_any(mode)
@@ -270,7 +265,7 @@ def fill_text(value: Any, dtype: Any) -> int | str | None:
     """
     if value is None:
         return None
-    if dtypes.is_key(dtype) or dtypes.is_key(getattr(value, "dtype", None)):
+    if dtypes.is_key(dtype) or dtypes.is_key(getattr(value, "dtype", dtype)):
         fill = as_array(value, "fill_value")
         if fill.type.dtype is not dtype:
             raise DTypeError(
