@@ -117,6 +117,16 @@ def test_padding_between_elements_that_cuts_off_as_well_does_not_end_the_process
     np.testing.assert_array_equal(padded(put(X, "x", "y")), padded(X))
 
 
+def test_a_warm_call_takes_results_that_were_computed_on_the_host():
+    double = cv.shard_map(
+        lambda x: x * 2, mesh=mesh("2"), in_specs=P("x"), out_specs=P("x")
+    )
+    x = double(cnp.ones(4))
+    jitted = cv.jit(lambda x: x + 1)
+    jitted(x)
+    np.testing.assert_array_equal(jitted(x * 3), np.full(4, 7.0))
+
+
 def test_divisions_are_passed_on():
     x = put(X, "x", "y")
     both = {

@@ -292,7 +292,9 @@ class SpreadCompiled(Compiled):
             if kept is not None:
                 args = [args[i] for i in kept]
             given = [
-                a._buffer if a.placement is s else a.buffer_over(s)
+                a.buffer_over(s)
+                if a._buffer is None or a.placement is not s
+                else a._buffer
                 for a, s in zip(args, shardings)  # noqa: B905  checked when bound
             ]
             failed = None
