@@ -4,7 +4,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 MINUTES ?= 10
 
-.PHONY: demo test fuzz check format bench docs clean
+.PHONY: demo test fuzz mutation check format bench docs clean
 
 demo: .venv/ready        ## train a classifier and write report.html
 	$(BIN)/covector demo
@@ -14,6 +14,9 @@ test: .venv/ready        ## every test, warnings are errors
 
 fuzz: .venv/ready        ## random samples of every public function, and random programs, MINUTES long
 	$(BIN)/python -m tests.public --minutes $(MINUTES)
+
+mutation: .venv/ready    ## plant faults, one by one, and see whether tests notice
+	$(BIN)/python -m tests.mutation
 
 check: .venv/ready       ## format, lint, types, imports
 	$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/pyright && $(BIN)/lint-imports

@@ -1,0 +1,89 @@
+"""``make mutation``: plant faults, one at a time, and see whether the tests notice.
+
+    python -m tests.mutation                    all of them
+    python -m tests.mutation scan fingerprint   those in files with these words
+
+The faults are planted in a copy of the sources; the checkout stays as it is. Ends
+non-zero if fewer than 95 % are caught.
+"""
+
+# ruff: noqa: T201  a command prints
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.mutation.mutations import MUTATIONS, Mutation
+
+ROOT = Path(__file__).parents[2]
+#: seconds for the tests of one fault, and the part of the faults that must be caught
+LIMIT, WANTED = 300, 0.95
+
+
+def planted(text: str, mutation: Mutation) -> str:
+    """The source with the fault in it."""
+    assert text.count(mutation.old) == 1, (
+        f"{mutation.file}: {mutation.fault!r} replaces a text that stands there "
+        f"{text.count(mutation.old)} times"
+    )
+    return text.replace(mutation.old, mutation.new)
+
+
+def passes(sources: Path, tests: str) -> bool:
+    """Whether tests pass with these sources; beyond the limit they do not."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+    path = os.pathsep.join([str(sources), str(ROOT)])
+    try:
+        done = subprocess.run(
+            [*command, *shlex.split(tests)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    if done.returncode > 1:
+        print(done.stdout[-2000:], done.stderr[-2000:])
+    return done.returncode == 0
+
+
+def caught(sources: Path, mutation: Mutation) -> bool:
+    """Whether the tests of a mutation fail while the fault is there."""
+    file = sources / "covector" / mutation.file
+    text = file.read_text(encoding="utf-8")
+    file.write_text(planted(text, mutation), encoding="utf-8")
+    try:
+        return not passes(sources, mutation.tests)
+    finally:
+        file.write_text(text, encoding="utf-8")
+
+
+def main(words: list[str]) -> int:
+    chosen = [m for m in MUTATIONS if not words or any(w in m.file for w in words)]
+    survivors = 0
+    with tempfile.TemporaryDirectory() as folder:
+        sources = Path(folder) / "src"
+        shutil.copytree(ROOT / "src", sources)
+        for mutation in chosen:
+            start = time.monotonic()
+            found = caught(sources, mutation)
+            survivors += not found
+            word = "caught  " if found else "SURVIVED"
+            seconds = time.monotonic() - start
+            where = f"{mutation.file}: {mutation.fault}"
+            print(f"{word} {seconds:4.0f} s  {where}", flush=True)
+    share = 1 - survivors / max(len(chosen), 1)
+    print(f"{len(chosen) - survivors} of {len(chosen)} caught ({share:.0%})")
+    return int(share < WANTED)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

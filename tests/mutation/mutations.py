@@ -1,0 +1,576 @@
+"""The faults that ``make mutation`` plants: where, what, and which tests should notice.
+
+Each is a replacement of text that stands exactly once in its file.
+"""
+
+# ruff: noqa: E501  the text is that of the sources
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One fault. ``tests``: arguments of pytest."""
+
+    fault: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+def _in(file: str, tests: str, *faults: tuple[str, str, str]) -> list[Mutation]:
+    return [Mutation(fault, file, old, new, tests) for fault, old, new in faults]
+
+
+LAWS = "tests/ops/test_laws.py -k"
+
+MUTATIONS: list[Mutation] = [
+    # -- core --------------------------------------------------------------------------
+    *_in(
+        "core/promotion.py",
+        "tests/core/test_promotion.py",
+        (
+            "int8 and uint8 meet in a wider unsigned dtype",
+            "    dtypes.int8: (dtypes.int16,),",
+            "    dtypes.int8: (dtypes.uint16, dtypes.int16),",
+        ),
+        (
+            "int64 and floats meet in float64",
+            "    dtypes.int64: (float,),",
+            "    dtypes.int64: (dtypes.float64,),",
+        ),
+        (
+            "a weak result is not weak",
+            "        return _default(common, x64), True",
+            "        return _default(common, x64), False",
+        ),
+    ),
+    *_in(
+        "core/convert.py",
+        "tests/core tests/numpy/test_creation.py tests/test_errors.py",
+        (
+            "infinity becomes the smallest integer",
+            "else limits.max if value > 0 else limits.min",
+            "else limits.min",
+        ),
+        (
+            "the largest integer does not fit",
+            "if limits.min <= value <= limits.max:",
+            "if limits.min <= value < limits.max:",
+        ),
+        (
+            "an array shares the memory of the caller's",
+            'host = np.array(values, dtype, order="C")',
+            'host = np.asarray(values, dtype, order="C")',
+        ),
+    ),
+    *_in(
+        "core/masks.py",
+        "tests/transforms tests/programs/test_cond.py",
+        (
+            "values go to the first entries of a mask",
+            "    return [next(given) if m else None for m in mask]",
+            "    return [next(given, None) for m in mask]",
+        ),
+    ),
+    *_in(
+        "core/varying.py",
+        "tests/sharding/test_shard_map.py tests/sharding/test_laws.py",
+        (
+            "a cotangent is not summed over devices",
+            "    if more:\n        (ct,) = _Link.cast(more)",
+            "    if not more:\n        (ct,) = _Link.cast(more)",
+        ),
+    ),
+    # -- transformations ---------------------------------------------------------------
+    *_in(
+        "transforms/transpose.py",
+        "tests/transforms/test_derivatives.py",
+        (
+            "of several cotangents the last counts",
+            "                totals[atom] = ct if known is None else add(known, ct)\n    ",
+            "                totals[atom] = ct\n    ",
+        ),
+    ),
+    *_in(
+        "transforms/linearize.py",
+        "tests/transforms tests/programs/test_custom_jvp.py",
+        (
+            "the tangent of another jvp counts as this one's",
+            "            if type(a) is LinearTracer and a.owner is self:\n"
+            "                primals",
+            "            if type(a) is LinearTracer:\n                primals",
+        ),
+        (
+            "values and tangents are computed together inside of rules",
+            "    return not isinstance(trace, SplitTrace)",
+            "    return True",
+        ),
+    ),
+    *_in(
+        "core/primitive.py",
+        "tests/transforms/test_derivatives.py tests/test_composition.py",
+        (
+            "of several operands the last moves a result",
+            "total = moved if total is None else total + moved",
+            "total = moved",
+        ),
+    ),
+    *_in(
+        "transforms/batch.py",
+        "tests/transforms/test_vmap.py tests/test_composition.py",
+        (
+            "the tracer of another batch counts as this one's",
+            "            if type(a) is BatchTracer and a.owner is self:",
+            "            if type(a) is BatchTracer:",
+        ),
+        (
+            "the shape of a member keeps the batch axis at the end",
+            "shape[:dim] + shape[dim + 1 :])",
+            "shape[:dim] + shape[dim + 1 :][::-1])",
+        ),
+    ),
+    *_in(
+        "transforms/vmap.py",
+        "tests/transforms/test_vmap.py",
+        (
+            "out_axes is not looked at",
+            "x if w is None else batched(size, x, d, w)",
+            "x if w is None else batched(size, x, d, 0)",
+        ),
+    ),
+    *_in(
+        "transforms/derivatives.py",
+        "tests/transforms/test_derivatives.py tests/test_errors.py",
+        (
+            "negative argnums are not brought inside",
+            "        places.append(n % len(args))",
+            "        places.append(n)",
+        ),
+        (
+            "auxiliary results are lost",
+            "return (result, value[1]) if has_aux else result",
+            "return (result, value[0]) if has_aux else result",
+        ),
+    ),
+    # -- operations --------------------------------------------------------------------
+    *_in(
+        "ops/cumulative.py",
+        f'{LAWS} "cumulative"',
+        (
+            "the transpose of a running sum runs forwards",
+            "        return [Cumsum(self.axis, not self.reverse)(cotangents[0])]",
+            "        return [Cumsum(self.axis, self.reverse)(cotangents[0])]",
+        ),
+        (
+            "a batch in front does not move the axis",
+            "        axis = self.axis + (dim <= self.axis)",
+            "        axis = self.axis + (dim < self.axis)",
+        ),
+    ),
+    *_in(
+        "ops/reductions.py",
+        f'{LAWS} "reductions"',
+        (
+            "elements that tie all get the whole derivative",
+            "        return [lambda dx: div(total(mul(dx, hits)), count)]",
+            "        return [lambda dx: total(mul(dx, hits))]",
+        ),
+    ),
+    *_in(
+        "ops/slicing.py",
+        f'{LAWS} "slicing"',
+        (
+            "a slice with steps loses its last element",
+            "-((start - limit) // step)",
+            "((limit - start) // step)",
+        ),
+        (
+            "what a padding cut off has a cotangent",
+            "            around = Pad(tuple([(-low, -high, 0) for low, high, _ in config]))",
+            "            around = Pad(tuple([(-low, high, 0) for low, high, _ in config]))",
+        ),
+    ),
+    *_in(
+        "ops/selection.py",
+        f'{LAWS} "selection"',
+        (
+            "the cases of a bool change places",
+            "np.where(which, cases[1], cases[0])",
+            "np.where(which, cases[0], cases[1])",
+        ),
+        (
+            "a choice that is out of range wraps",
+            'np.choose(which, cases, mode="clip")',
+            'np.choose(which, cases, mode="wrap")',
+        ),
+    ),
+    *_in(
+        "ops/casting.py",
+        f'{LAWS} "casting"',
+        (
+            "integers are not saturated",
+            "            return _saturate(x, to)",
+            "            return x.astype(to)",
+        ),
+        (
+            "the cotangent of a cast keeps the wrong dtype",
+            "        return [ConvertElementType(x.type.dtype)(cotangents[0])]",
+            "        return [ConvertElementType(self.dtype)(cotangents[0])]",
+        ),
+    ),
+    *_in(
+        "ops/sorting.py",
+        f'{LAWS} "sorting"',
+        (
+            "tangents are not sorted with their values",
+            "return [dx if dx is None else along(dx, order, axis) for dx in tangents]",
+            "return list(tangents)",
+        ),
+    ),
+    *_in(
+        "ops/contraction.py",
+        f'{LAWS} "contraction"',
+        (
+            "the derivative with respect to the right operand is lost",
+            "[lambda dl: self(dl, rhs), lambda dr: self(lhs, dr)]",
+            "[lambda dl: self(dl, rhs), None]",
+        ),
+    ),
+    *_in(
+        "ops/joining.py",
+        f'{LAWS} "joining"',
+        (
+            "a batch of joined arrays is joined along another axis",
+            "(Concatenate(self.dimension + 1)(*align(size, args, dims)),), (0,)",
+            "(Concatenate(self.dimension)(*align(size, args, dims)),), (0,)",
+        ),
+    ),
+    *_in(
+        "ops/gathering.py",
+        f'{LAWS} "gathering"',
+        (
+            "what is read outside has a derivative",
+            "self.replace(fill_value=0) if self.mode is FILL_OR_DROP else self",
+            "self",
+        ),
+        (
+            "small numbers read outside wrap around",
+            "fill = self.fill(x.dtype) if self.mode is FILL_OR_DROP else None",
+            "fill = None",
+        ),
+    ),
+    *_in(
+        "ops/scattering.py",
+        f'{LAWS} "gathering"',
+        (
+            "what was overwritten keeps its derivative",
+            "            return (_adding(self)(cleared, indices, kept),)",
+            "            return (_adding(self)(dx, indices, kept),)",
+        ),
+    ),
+    *_in(
+        "ops/dynamic_slicing.py",
+        f'{LAWS} "slicing"',
+        (
+            "an update keeps the derivative of what it replaced",
+            "            return (self(dx, dupdate, *starts),)",
+            "            return (self(dx, zeros(update.type), *starts),)",
+        ),
+    ),
+    *_in(
+        "ops/transcendental.py",
+        f'{LAWS} "transcendental"',
+        (
+            "the logarithm's slope is a product",
+            "        return [lambda dx: div(dx, x)]",
+            "        return [lambda dx: mul(dx, x)]",
+        ),
+    ),
+    # -- programs ----------------------------------------------------------------------
+    *_in(
+        "programs/scan.py",
+        "tests/programs/test_scan.py",
+        (
+            "an eager reversed scan keeps its rows in order",
+            "        if self.reverse:\n            rows.reverse()",
+            "        if self.reverse and len(rows) > 2:\n            rows.reverse()",
+        ),
+        (
+            "a reversed scan runs forwards",
+            "for i in reversed(steps) if self.reverse else steps:",
+            "for i in steps:",
+        ),
+        (
+            "the way back runs in the order of the way there",
+            "        reverse = self.reverse != flip",
+            "        reverse = self.reverse",
+        ),
+    ),
+    *_in(
+        "programs/scan_lowering.py",
+        "tests/programs/test_scan.py",
+        (
+            "steps that do not fill a turn are left out",
+            "    for i in range(done, scan.length):",
+            "    for i in range(done, scan.length if turns < 2 else done):",
+        ),
+    ),
+    *_in(
+        "programs/while_loop.py",
+        "tests/programs/test_while_loop.py",
+        (
+            "counters without a sign stay so",
+            "    if type.shape or not dtypes.is_unsigned(type.dtype):",
+            "    if not type.shape or not dtypes.is_unsigned(type.dtype):",
+        ),
+    ),
+    *_in(
+        "programs/cond.py",
+        "tests/programs/test_cond.py",
+        (
+            "an index below the first branch is the last",
+            "self.branches[max(0, min(int(index.host()), len(self.branches) - 1))]",
+            "self.branches[min(int(index.host()), len(self.branches) - 1)]",
+        ),
+    ),
+    *_in(
+        "programs/division.py",
+        "tests/programs/test_checkpoint.py",
+        (
+            "a policy is not asked",
+            "        if self.policy(e.op, *[a.type for a in e.inputs], **e.op.parameters):",
+            "        if self.policy is None:",
+        ),
+    ),
+    *_in(
+        "programs/custom_call.py",
+        "tests/programs/test_custom_rules.py tests/programs/test_custom_jvp.py",
+        (
+            "forward mode does not use the rule of users for reverse mode",
+            "        if self.jvp is not None and (forward or self.vjp is None):",
+            "        if self.jvp is not None:",
+        ),
+        (
+            "values that a rule wrote down have no meaning",
+            "if not forward and any(",
+            "if forward and any(",
+        ),
+    ),
+    *_in(
+        "programs/jit.py",
+        "tests/programs/test_jit.py tests/test_options.py",
+        (
+            "the quick path does not look at the options",
+            "                    or options.current() is not last_options\n",
+            "",
+        ),
+        (
+            "the quick path does not look at the types",
+            "                    types != last_types\n                    or in_tree",
+            "                    in_tree",
+        ),
+        (
+            "disable_jit compiles",
+            "        if now.disable_jit:",
+            "        if now.disable_jit is None:",
+        ),
+    ),
+    *_in(
+        "programs/fingerprint.py",
+        "tests/programs/test_fingerprint.py",
+        (
+            "NumPy scalars are compared without their bytes",
+            "        return Fingerprint(None, (type(x), repr(x), x.dtype, x.tobytes()))",
+            "        return Fingerprint(None, (type(x), x.item(), x.dtype))",
+        ),
+        (
+            "NumPy arrays are compared without their values",
+            "        return Fingerprint(type(x), (x.dtype, x.shape, x.tobytes()), held)",
+            "        return Fingerprint(type(x), (x.dtype, x.shape), held)",
+        ),
+        (
+            "floats are compared as numbers",
+            "            return Fingerprint(None, (kind, repr(x)))",
+            "            return Fingerprint(None, (kind, x))",
+        ),
+        (
+            "an object that is gone equals the one in its place",
+            "        return mine is not None and mine is other.ref()",
+            "        return True",
+        ),
+        (
+            "deep structures are looked at for ever",
+            "        if self.count > _MOST or len(self.open) > _DEEPEST:",
+            "        if self.count > 100 * _MOST:",
+        ),
+    ),
+    *_in(
+        "programs/object_contents.py",
+        "tests/programs/test_fingerprint.py",
+        (
+            "keyword defaults are not looked at",
+            "    if fun.__kwdefaults__:\n",
+            "    if fun.__kwdefaults__ is fun:\n",
+        ),
+        (
+            "defaults are not looked at",
+            "    if fun.__defaults__:\n",
+            "    if fun.__defaults__ is fun:\n",
+        ),
+        (
+            "slots are not looked at",
+            "                    held.append((name, slot.__get__(x, kind)))",
+            "                    slot.__get__(x, kind)",
+        ),
+    ),
+    # -- caches ------------------------------------------------------------------------
+    *_in(
+        "programs/shared.py",
+        "tests/programs/test_fingerprint.py tests/programs/test_jit.py "
+        "tests/test_leaks.py",
+        (
+            "programs are kept without bound",
+            "    while len(_kept) > _CAPACITY:",
+            "    while len(_kept) > 1000 * _CAPACITY:",
+        ),
+        (
+            "clear_cache forgets nothing that is shared",
+            "        if same and key[1] == spec:",
+            "        if same and key[1] is None:",
+        ),
+    ),
+    *_in(
+        "runtime/compilation_cache.py",
+        "tests/runtime/test_compilation_cache.py",
+        (
+            "the head of a file is not compared",
+            "return serialized if head == self._head(serialized) else None",
+            "return serialized",
+        ),
+        (
+            "folders that others can write are trusted",
+            "    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):",
+            "    if found.st_mode & 0:",
+        ),
+        (
+            "the memory of executables has no bound",
+            "            if len(_cache.executables) > _ENTRIES_IN_MEMORY:",
+            "            if len(_cache.executables) > 1000 * _ENTRIES_IN_MEMORY:",
+        ),
+    ),
+    *_in(
+        "core/types.py",
+        "tests/core tests/programs/test_no_recompile.py",
+        (
+            "types that differ in weakness are one",
+            "        key = (shape, dtype, weak, varying)",
+            "        key = (shape, dtype, False, varying)",
+        ),
+    ),
+    # -- numpy -------------------------------------------------------------------------
+    *_in(
+        "numpy/rounding.py",
+        "tests/numpy/test_elementwise.py tests/numpy/test_special_cases.py "
+        "tests/public/test_table.py",
+        (
+            "integers are not rounded to tens",
+            "        return x if decimals >= 0 else _round_integers(x, 10**-decimals)",
+            "        return x",
+        ),
+    ),
+    *_in(
+        "numpy/arithmetic.py",
+        "tests/numpy/test_elementwise.py tests/numpy/test_special_cases.py",
+        (
+            "integers are divided towards zero",
+            "    return _floor_divide_integers(x, y)",
+            "    return arithmetic.div(x, y)",
+        ),
+        (
+            "divmod gives the remainder of C",
+            "    return floor_divide(x, y), _remainder(x, y)",
+            "    return floor_divide(x, y), arithmetic.rem(x, y)",
+        ),
+    ),
+    *_in(
+        "numpy/searching.py",
+        "tests/numpy/test_sorting_and_sets.py tests/numpy/test_reductions.py",
+        (
+            "nanargmax of nothing but NaN is 0",
+            "    return where(none, scalar(-1, place.type.dtype), place)",
+            "    return place",
+        ),
+    ),
+    *_in(
+        "numpy/differences.py",
+        "tests/numpy",
+        (
+            "trapezoid does not halve",
+            "    return multiply(ReduceSum((k,))(areas), 0.5)",
+            "    return ReduceSum((k,))(areas)",
+        ),
+    ),
+    *_in(
+        "numpy/sets.py",
+        "tests/numpy/test_sorting_and_sets.py",
+        (
+            "isin does not look at invert",
+            "    return not_(found) if invert else found",
+            "    return found",
+        ),
+    ),
+    *_in(
+        "numpy/updating.py",
+        "tests/numpy/test_indexing.py tests/numpy",
+        (
+            "subtract adds",
+            "return update(self.array, self.index, ADD, neg(values), **how)",
+            "return update(self.array, self.index, ADD, values, **how)",
+        ),
+        (
+            "min is max",
+            "return update(self.array, self.index, MINIMUM, values, **how)",
+            "return update(self.array, self.index, MAXIMUM, values, **how)",
+        ),
+    ),
+    *_in(
+        "numpy/statistics.py",
+        "tests/numpy/test_reductions.py",
+        (
+            "ddof is not looked at",
+            "    if correction is None:\n        return ddof",
+            "    if correction is None:\n        return 0",
+        ),
+        (
+            "a masked variance counts what is masked",
+            "        z = z if mask is None else xp.where(mask, z, 0)",
+            "        z = z if mask is None else z",
+        ),
+    ),
+    *_in(
+        "numpy/promote.py",
+        "tests/numpy/test_promotion_of_operands.py tests/numpy",
+        (
+            "comparisons with numbers that do not fit are the wrong way round",
+            "    x, sign = as_array(x, who), 1 if y > 0 else -1",
+            "    x, sign = as_array(x, who), 1 if y < 0 else -1",
+        ),
+    ),
+    # -- options -----------------------------------------------------------------------
+    *_in(
+        "options.py",
+        "tests/test_options.py",
+        (
+            "unknown names of options pass",
+            "    if name not in names():",
+            "    if name is None:",
+        ),
+        (
+            "options of a block are those of the process",
+            '    return _process["options"] if block is None else block.value',
+            '    return _process["options"]',
+        ),
+    ),
+]
