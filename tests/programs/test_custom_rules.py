@@ -504,3 +504,19 @@ def test_a_rule_that_alone_tells_members_apart_is_refused():
 
     with pytest.raises(errors.AxisError, match=r"a rule of custom_vjp of .* differs"):
         cv.grad(over)(4.0)
+
+
+@pytest.mark.parametrize("around", [cv.jit, cv.checkpoint])
+def test_a_rule_that_makes_a_large_array_of_numpy_runs_inside_of_programs(around):
+    weights = np.ones(5000, np.float32)
+
+    def f(x):
+        return x * cnp.sum(cnp.asarray(weights))
+
+    of_users = cv.custom_jvp(f), cv.custom_vjp(f)
+    of_users[0].defjvp(lambda p, t: cv.jvp(f, p, t))
+    of_users[1].defvjp(lambda x: (f(x), x), lambda x, ct: cv.vjp(f, x)[1](ct))
+    for g in of_users:
+        assert cv.grad(around(lambda x, g=g: g(x)))(2.0) == 5000.0
+        batched = cv.vmap(cv.grad(around(lambda x, g=g: g(x))))(cnp.ones(2))
+        assert batched.tolist() == [5000.0, 5000.0]

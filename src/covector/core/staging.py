@@ -181,12 +181,28 @@ def _evaluate(op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
         current.trace = before
 
 
-def stage(
+def restage(
     fun: Callable[..., Sequence[Any]], types: Sequence[ArrayType], name: str = ""
+) -> Jaxpr:
+    """Write down ``fun``, which runs programs that are written down already.
+
+    Of concrete arrays it reads only what rules of users make while they run, arrays of
+    NumPy for instance; of any size, they are written into the program.
+    """
+    staged = stage(fun, types, name, math.inf)
+    assert not staged.captured, "a jaxpr is closed"
+    return staged.jaxpr
+
+
+def stage(
+    fun: Callable[..., Sequence[Any]],
+    types: Sequence[ArrayType],
+    name: str = "",
+    literal_limit: float = LITERAL_LIMIT,
 ) -> Staged:
     """Write down ``fun``, a function of flat arguments of these types."""
     parent = current.trace
-    trace = StagingTrace(parent, name)
+    trace = StagingTrace(parent, name, literal_limit=literal_limit)
     # A program for parts may be written down again anywhere: while it is lowered, say.
     trace.tracked = trace.tracked.union(*[t.varying for t in types])
     current.trace = trace

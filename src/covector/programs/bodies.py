@@ -14,7 +14,7 @@ from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Equation, Jaxpr, Var, run
 from covector.core.masks import scatter
 from covector.core.primitive import Primitive
-from covector.core.staging import stage
+from covector.core.staging import restage
 from covector.core.types import STILL, ArrayType
 from covector.ops.broadcasting import BroadcastInDim, zeros
 from covector.ops.casting import ConvertElementType
@@ -134,9 +134,8 @@ def jvp_jaxpr(
     tangent_types = [
         t.strong() for t, a in zip(jaxpr.in_types, active, strict=True) if a
     ]
-    staged = stage(beside, [*jaxpr.in_types, *tangent_types], f"{jaxpr.name}_jvp")
-    assert not staged.captured, "a jaxpr is closed"
-    return staged.jaxpr, tuple(moving)
+    program = restage(beside, [*jaxpr.in_types, *tangent_types], f"{jaxpr.name}_jvp")
+    return program, tuple(moving)
 
 
 def _both_at_once(jaxpr: Jaxpr, primals: Any, tangents: Any) -> tuple[Any, Any]:

@@ -16,7 +16,7 @@ from covector.core.flat import who_of
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import scatter
 from covector.core.primitive import Linear, Primitive, operation
-from covector.core.staging import stage
+from covector.core.staging import restage
 from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import ArgumentError
@@ -140,16 +140,13 @@ def divide_derivative(
         return run(split.linear, [*run(again, values[:known]), *values[known:]])
 
     tangent_types = split.linear.in_types[len(residuals) :]
-    staged = stage(
+    program = restage(
         recompute_and_move,
         [*again.in_types, *tangent_types],
         f"{jaxpr.name}_recomputed",
     )
-    assert not staged.captured, "a jaxpr is closed"
     places = [p if p < count else p - len(residuals) for p in parts.places]
-    return DividedDerivative(
-        forward, staged.jaxpr, parts.reads, tuple(places), split.moving
-    )
+    return DividedDerivative(forward, program, parts.reads, tuple(places), split.moving)
 
 
 @divide_operation.register

@@ -14,7 +14,7 @@ from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, w
 from covector.core.jaxpr import Jaxpr, needed_equations, run
 from covector.core.masks import scatter
 from covector.core.primitive import Linear, Primitive, operation
-from covector.core.staging import stage
+from covector.core.staging import restage, stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying, of_programs
@@ -119,9 +119,7 @@ def pushed_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...]) -> Jaxpr:
     def flat(*values: Any) -> list[Any]:
         return _pushed(lambda *xs: run(jaxpr, xs), active, values)
 
-    staged = stage(flat, [*jaxpr.in_types, *given], f"{jaxpr.name}_pushed")
-    assert not staged.captured, "a jaxpr is closed"
-    made = staged.jaxpr
+    made = restage(flat, [*jaxpr.in_types, *given], f"{jaxpr.name}_pushed")
     needed = needed_equations(made.equations, made.outputs)
     return Jaxpr(made.inputs, needed, made.outputs, made.name)
 

@@ -12,7 +12,7 @@ from typing import Any
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.leaks import check_leaks
 from covector.core.primitive import Primitive
-from covector.core.staging import stage
+from covector.core.staging import restage
 from covector.core.trace import Trace, Tracer, current
 from covector.lowering.places import meshes_named
 from covector.ops.broadcasting import batched
@@ -168,6 +168,5 @@ def batch_jaxpr(
         t if d is None else t.with_shape((*t.shape[:d], size, *t.shape[d:]))
         for t, d in zip(jaxpr.in_types, dims, strict=True)
     ]
-    staged = stage(over_batch, types, f"{jaxpr.name}_batched")
-    assert not staged.captured, "a jaxpr is closed"
-    return staged.jaxpr, tuple(out_dims)
+    program = restage(over_batch, types, f"{jaxpr.name}_batched")
+    return program, tuple(out_dims)

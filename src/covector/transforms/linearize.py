@@ -240,7 +240,8 @@ def linearize_jaxpr(
     """
     parent = current.trace
     name = f"{jaxpr.name}{suffix}"
-    staging = StagingTrace(parent, name)
+    # Rules of users may make arrays while they run: of any size, they stand in it.
+    staging = StagingTrace(parent, name, literal_limit=math.inf)
     inputs = [staging.input(t) for t in jaxpr.in_types]
     current.trace = staging
     try:

@@ -11,7 +11,7 @@ from typing import Any
 from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.primitive import Linear
 from covector.core.source import Line, goes_through
-from covector.core.staging import stage
+from covector.core.staging import restage
 from covector.core.trace import current
 from covector.core.varying import cotangent_of
 from covector.errors import NonFiniteError
@@ -98,11 +98,10 @@ def transpose_jaxpr(
         nonzero[:] = [ct is not None for ct in leaving]
         return [ct for ct in leaving if ct is not None]
 
-    staged = stage(
+    program = restage(
         transposed, [*known_types, *cotangent_types], f"{jaxpr.name}_transposed"
     )
-    assert not staged.captured, "a jaxpr is closed"
-    return staged.jaxpr, tuple(nonzero)
+    return program, tuple(nonzero)
 
 
 def instantiate(cotangent: Any, type: Any) -> Any:
