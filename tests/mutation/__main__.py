@@ -10,6 +10,7 @@ non-zero if fewer than 95 % are caught.
 # ruff: noqa: T201  a command prints
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -34,13 +35,16 @@ def planted(text: str, mutation: Mutation) -> str:
     return text.replace(mutation.old, mutation.new)
 
 
-def passes(sources: Path, tests: str) -> bool:
-    """Whether tests pass with these sources; beyond the limit they do not."""
+def failing(sources: Path, *tests: str) -> list[str]:
+    """The first test that fails with these sources, if one does; by its name.
+
+    Beyond the limit they all do, and a name is not known.
+    """
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
     path = os.pathsep.join([str(sources), str(ROOT)])
     try:
         done = subprocess.run(
-            [*command, *shlex.split(tests)],
+            [*command, *tests],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": path},
             capture_output=True,
@@ -49,21 +53,26 @@ def passes(sources: Path, tests: str) -> bool:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return False
+        return ["beyond the limit"]
     if done.returncode > 1:
         print(done.stdout[-2000:], done.stderr[-2000:])
-    return done.returncode == 0
+    names = re.findall(r"^(?:FAILED|ERROR) (\S+::.*?)(?: - .*)?$", done.stdout, re.M)
+    return names[:1] or ["no test by name"] * bool(done.returncode)
 
 
 def caught(sources: Path, mutation: Mutation) -> bool:
-    """Whether the tests of a mutation fail while the fault is there."""
+    """Whether a test fails while the fault is there, and passes without it."""
     file = sources / "covector" / mutation.file
     text = file.read_text(encoding="utf-8")
     file.write_text(planted(text, mutation), encoding="utf-8")
     try:
-        return not passes(sources, mutation.tests)
+        found = failing(sources, *shlex.split(mutation.tests))
     finally:
         file.write_text(text, encoding="utf-8")
+    if found and "::" in found[0] and failing(sources, *found):
+        print(f"{found[0]} fails without the fault, too")
+        return False
+    return bool(found)
 
 
 def main(words: list[str]) -> int:

@@ -334,7 +334,7 @@ INTEGER_UNARY = """-{0}; ~{0}; {0} * 3; {0} // 3; {0} % 5; {0} >> 1; {0} << 2; c
 cnp.abs({0}); {0} ** 2; lax.population_count({0}); lax.clz({0}); cnp.clip({0}, 1, 9); {0} - 7 % 5"""
 INTEGER_BINARY = """{0} + {1}; {0} * {1}; {0} - {1}; {0} & {1}; {0} | {1}; {0} ^ {1}
 cnp.maximum({0}, {1}); cnp.minimum({0}, {1}); {0} // ({1} | 1); {0} % ({1} | 1)
-lax.rem({0}, {1} | 1); cnp.where({0} > {1}, {0}, {1}); cnp.gcd({0}, {1}); lax.div({0}, {1} | 1)"""
+lax.rem({0} + 0 * {1}, {1} + 0 * {0} | 1); cnp.where({0} > {1}, {0}, {1}); cnp.gcd({0}, {1}); lax.div({0} + 0 * {1}, {1} + 0 * {0} | 1)"""
 INTEGER_ALONG = """cnp.cumsum({0}, dtype={0}.dtype); cnp.sort({0}); cnp.flip({0}); cnp.roll({0}, 1)
 cnp.argsort({0}).astype({0}.dtype); lax.cummax({0}); cnp.searchsorted(cnp.sort({0}), {0}).astype({0}.dtype)
 {0}.at[0].add({0}[-1]); {0}.at[{0} % {0}.size].add(1); cnp.cumprod({0}, dtype={0}.dtype)
