@@ -509,3 +509,16 @@ def test_the_deviation_of_equal_numbers_does_not_move():
     x = np.ones(3, np.float32)
     for deviation in cnp.std, cnp.nanstd:
         np.testing.assert_array_equal(cv.grad(deviation)(x), np.zeros(3))
+
+
+def test_words_of_quantiles_of_what_is_not_real():
+    x, z = cnp.ones(3), cnp.ones(3, "complex64")
+    how = {"method": "inverted_cdf"}
+    for run in (
+        lambda: cnp.quantile(z, 0.5),
+        lambda: cnp.quantile(x, z),
+        lambda: cnp.percentile(x, z),
+        lambda: cnp.quantile(x, 0.5, weights=z, **how),
+    ):
+        with pytest.raises(cv.errors.DTypeError, match=r"needs real .* c64\[3\]"):
+            run()

@@ -216,8 +216,9 @@ def _quantile(
             f"{who}: method must be one of {METHODS}, but got {method!r}."
         )
     x, fractions = inexact(who, a), inexact(who, q)
-    if dtypes.is_complex(x.type.dtype):
-        raise DTypeError(f"{who} needs real numbers, but got {x.type}.")
+    for operand in (x, fractions):
+        if dtypes.is_complex(operand.type.dtype):
+            raise DTypeError(f"{who} needs real numbers, but got {operand.type}.")
     if fractions.type.ndim > 1:
         raise TypeMismatch(
             f"{who} needs a scalar or one axis of fractions q, but got "

@@ -196,7 +196,7 @@ def geomspace(
     if _are_known(x, y):
         out = from_host(quiet.run(_by_one_factor_on_host, x, y, num, endpoint))
     else:
-        out = _by_one_factor(*_widened(x, y), num, endpoint)
+        out = _by_one_factor(x, y, num, endpoint)
     return _finish("geomspace", out, x.type.dtype, dtype, axis, None)
 
 
@@ -280,8 +280,9 @@ def _evenly(x: Any, y: Any, num: int, endpoint: bool) -> tuple[Any, Any]:
     return where(eq(k, count), stop, out), step
 
 
-def _by_one_factor(first: Any, last: Any, num: int, endpoint: bool) -> Any:
+def _by_one_factor(x: Any, y: Any, num: int, endpoint: bool) -> Any:
     """``num`` numbers, the next always the same multiple of the one before."""
+    first, last = _widened(x, y)
     t, start, stop = _counted(np.linspace(0, 1, num, endpoint), first, last)
     out = mul(start, pow_(div(stop, start), t))
     at_end = eq(t, scalar(1, t.type.dtype))

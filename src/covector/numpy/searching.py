@@ -223,7 +223,7 @@ def _search_on_host(a: Any, v: Any, *, side: Any, all_pairs: bool) -> Any:
 
 def _ranks_on_host(a: Any, v: Any) -> list[Any]:
     """Integers in the order of complex numbers: by real, then by imaginary parts."""
-    both = np.concatenate([a, v.ravel()])
+    both: Any = np.concatenate([a, v.ravel()])
     (_, rank), (_, rank_of_imaginary) = (
         np.unique(part, return_inverse=True) for part in (both.real, both.imag)
     )
