@@ -171,7 +171,7 @@ def test_words_of_refused_meshes(make, words):
 
 def test_words_of_refused_counts_of_devices():
     mesh()
-    with pytest.raises(SettingError, match="whole number, but got 0"):
+    with pytest.raises(SettingError, match=r"whole number from 1 to \d+, but got 0"):
         cv.config.update("num_cpu_devices", 0)
     with pytest.raises(DeviceError, match=r"too late: .* in use as 8 device"):
         cv.config.update("num_cpu_devices", 4)
