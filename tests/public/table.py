@@ -95,7 +95,7 @@ class Sample:
         """The results of a function with these operands in their places, flat."""
         given = iter(operands)
         args, kwargs = _replaced((self.args, self.kwargs), lambda _: next(given))
-        return list(_leaves(function(*args, **kwargs)))
+        return [_numbers(x) for x in _leaves(function(*args, **kwargs))]
 
     def run(self, world: World) -> list[Any]:
         """The results that a library gives."""
@@ -150,6 +150,14 @@ def _leaves(tree: Any) -> Iterator[Any]:
         yield from _leaves(list(tree.values()))
     else:
         yield tree
+
+
+def _numbers(x: Any) -> Any:
+    """A result; of random keys, the words that they are made of."""
+    if not str(getattr(x, "dtype", "")).startswith("key<"):
+        return x
+    library = type(x).__module__.partition(".")[0]
+    return importlib.import_module(f"{library}.random").key_data(x)
 
 
 def _concrete(x: Any) -> Any:

@@ -10,6 +10,7 @@ hash. They are held weakly: a type lives as long as what has it.
 
 import threading
 import weakref
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,9 @@ Shape = tuple[int, ...]
 STILL: frozenset[Any] = frozenset()
 
 _interned: dict[tuple, "_Reference"] = {}
+#: Types of values on the way, which would be made again in every call: the last ones
+#: made are not dropped.
+_recent: deque["ArrayType"] = deque(maxlen=1024)
 #: held while types are added and dropped; dropping may happen while adding
 _lock = threading.RLock()
 _interned_axes: dict[frozenset[Any], frozenset[Any]] = {STILL: STILL}
@@ -93,6 +97,7 @@ class ArrayType:
                 found, reference = made, _Reference(made, _drop)
                 reference.keys = [own]
                 _interned[own] = reference
+                _recent.append(found)
             assert reference is not None, "found, or made"
             if _interned.get(key) is not reference:
                 reference.keys.append(key)

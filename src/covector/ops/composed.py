@@ -33,7 +33,7 @@ class Composed(Sloped):
         few = sum([x.type.size for x in operands]) <= FEW
         if few and all([x.on_host() for x in operands]):
             (out,) = self._worked_out(*operands)
-            return (ConcreteArray(plan.outs[0], out.host()),)
+            return (ConcreteArray(plan.outs[0], out.host(), None, out.placement),)
         return evaluate_compiled(self, plan, operands)
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
