@@ -113,8 +113,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     >>> print(cnp.trapezoid(cnp.array([0.0, 1.0, 4.0]), dx=0.5))
     1.5
     """
-    y = inexact("trapezoid", y)
     if x is None:
+        y = inexact("trapezoid", y)
         values, widths = promote_dtypes_inexact("trapezoid", y, dx)
         k = canonical_axis("trapezoid", axis, values.type.ndim)
     else:
