@@ -357,3 +357,35 @@ def test_none_in_the_place_of_an_operand_without_core_axes_is_passed_on():
     assert excluded(cnp.array([1, 2]), None, cnp.zeros(3)).tolist() == [[1, 2]] * 3
     with pytest.raises(ArgumentError, match=r"operand 0 has the core axes \(n\), so"):
         f(None, cnp.ones(2))
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_running_extrema_of_bools_are_bools(name):
+    x = np.array([[True, False, True], [False, False, True]])
+    found = getattr(cnp, name).accumulate(x, 1)
+    assert found.dtype == bool
+    np.testing.assert_array_equal(found, getattr(np, name).accumulate(x, 1))
+
+
+@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
+def test_slices_of_one_element_reduce_to_truth(name):
+    x = np.array([0.5, 0.0, 2.0], np.float32)
+    found = getattr(cnp, name).reduceat(x, [1, 0, 2])
+    assert found.dtype == bool
+    np.testing.assert_array_equal(found, getattr(np, name).reduceat(x, [1, 0, 2]) != 0)
+
+
+def test_subtracting_from_infinity_leaves_infinity():
+    x = np.array([[np.inf, 1.0, 2.0], [3.0, 1.0, 2.0]], np.float32)
+    close(cnp.subtract.reduce(x, 1), [np.inf, 0])
+    close(cnp.subtract.accumulate(x, 1), np.subtract.accumulate(x, 1))
+
+
+@pytest.mark.parametrize("name", ["add", "multiply"])
+def test_bools_are_added_and_multiplied_at_indices(name):
+    x, value = np.array([False, True, False]), np.array([True, False, True])
+    wanted = x.copy()
+    getattr(np, name).at(wanted, [0, 0, 1], value)
+    found = getattr(cnp, name).at(x, np.array([0, 0, 1]), value, inplace=False)
+    assert found.dtype == bool
+    np.testing.assert_array_equal(found, wanted)

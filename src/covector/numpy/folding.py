@@ -29,7 +29,7 @@ def reduce_in_pairs(f: Binary, a: Any, axis: Sequence[int], keepdims: bool) -> A
     """The elements along ``axis``, of which there are some, combined by associative
     f.
     """
-    out, _ = networks.fold(_value_of(f), _in_front(a, axis), 0)
+    out, _ = networks.fold(_value_of(f), in_front(a, axis), 0)
     return expand_dims(out, tuple(axis)) if keepdims else out
 
 
@@ -49,9 +49,9 @@ def reduce_in_order(
     """The elements along ``axes``, of which there are some, from the first to the
     last.
     """
-    x, mask = _in_front(a, axes), None
+    x, mask = in_front(a, axes), None
     if where is not None:
-        mask = _in_front(broadcast_to(where, a.shape), axes)
+        mask = in_front(broadcast_to(where, a.shape), axes)
     if initial is not None:
         first = broadcast_to(in_dtype(initial, x.dtype, "reduce"), x.shape[1:])
         x = concatenate([first[None], x])
@@ -132,13 +132,13 @@ def reduce_slices(f: Any, a: Any, indices: Any, axis: int) -> Any:
     x = moveaxis(a, axis, 0)
     ends = [*starts[1:], n]
     parts = [
-        f.reduce(x[k:end]) if end > k else x[k]
+        f.reduce(x[k : max(end, k + 1)])
         for k, end in zip(starts.tolist(), ends, strict=True)
     ]
     return moveaxis(stack(parts), 0, axis)
 
 
-def _in_front(a: Any, axes: Sequence[int]) -> Any:
+def in_front(a: Any, axes: Sequence[int]) -> Any:
     """``a`` with the given axes in front, joined to one."""
     if len(axes) == 1:
         return moveaxis(a, axes[0], 0)

@@ -7,14 +7,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector.core.convert import as_array
+from covector.core.dtypes import bool_
 from covector.numpy import arithmetic, bitwise, comparison, exponential, extrema
+from covector.numpy.axis_order import moveaxis
 from covector.numpy.comparison import truth
 from covector.numpy.cumulative import cumprod, cumsum
-from covector.numpy.folding import accumulate_in_pairs, reduce_in_pairs
+from covector.numpy.folding import accumulate_in_pairs, in_front, reduce_in_pairs
+from covector.numpy.joining import concatenate
 from covector.numpy.promote import inexact
 from covector.numpy.reductions import max as max_of
 from covector.numpy.reductions import min as min_of
 from covector.numpy.reductions import prod, sum
+from covector.numpy.reshaping import expand_dims
 from covector.numpy.selection import where as select
 from covector.numpy.ufunc import ufunc
 from covector.ops.cumulative import Cummax, Cummin
@@ -38,13 +42,22 @@ __all__ = [
 
 
 def _ufunc(
-    call: Callable[..., Any], identity: Any = None, at: str = "", **folds: Any
+    call: Callable[..., Any],
+    identity: Any = None,
+    at: str = "",
+    at_bools: str = "",
+    **folds: Any,
 ) -> ufunc:
     """A ufunc of two operands; ``at`` is the method of ``x.at[i]`` that does the
-    same.
+    same, ``at_bools`` that of arrays of bools, if it is another.
     """
     if at:
-        folds["at"] = lambda a, indices, b: getattr(a.at[indices], at)(b)
+
+        def apply_at(a: Any, indices: Any, b: Any) -> Any:
+            name = at_bools if at_bools and a.dtype == bool_ else at
+            return getattr(a.at[indices], name)(b)
+
+        folds["at"] = apply_at
     return ufunc(call, 2, 1, call=call, identity=identity, **folds)
 
 
@@ -78,21 +91,20 @@ def _associative(
     return _ufunc(call, identity, reduce=reduce, accumulate=accumulate)
 
 
-add = _ufunc(arithmetic.add, 0, "add", reduce=_named(sum), accumulate=cumsum)
+def _running(cumulative: Callable[[int], Any], of_bools: ufunc) -> Callable[..., Any]:
+    """The largest or smallest so far; bools, which have no order in XLA, are joined."""
+
+    def accumulate(a: Any, axis: int) -> Any:
+        if a.dtype == bool_:
+            return of_bools.accumulate(a, axis)
+        return cumulative(axis)(a)
+
+    return accumulate
+
+
+add = _ufunc(arithmetic.add, 0, "add", "max", reduce=_named(sum), accumulate=cumsum)
 multiply = _ufunc(
-    arithmetic.multiply, 1, "multiply", reduce=_named(prod), accumulate=cumprod
-)
-maximum = _ufunc(
-    extrema.maximum,
-    at="max",
-    reduce=_named(max_of),
-    accumulate=lambda a, axis: Cummax(axis)(a),
-)
-minimum = _ufunc(
-    extrema.minimum,
-    at="min",
-    reduce=_named(min_of),
-    accumulate=lambda a, axis: Cummin(axis)(a),
+    arithmetic.multiply, 1, "multiply", "min", reduce=_named(prod), accumulate=cumprod
 )
 bitwise_and = _associative(bitwise.bitwise_and, -1)
 bitwise_or = _associative(bitwise.bitwise_or, 0)
@@ -102,6 +114,18 @@ logaddexp2 = _associative(exponential.logaddexp2, -math.inf, inexact)
 logical_and = _associative(comparison.logical_and, True, truth)
 logical_or = _associative(comparison.logical_or, False, truth)
 logical_xor = _associative(comparison.logical_xor, False, truth)
+maximum = _ufunc(
+    extrema.maximum,
+    at="max",
+    reduce=_named(max_of),
+    accumulate=_running(Cummax, bitwise_or),
+)
+minimum = _ufunc(
+    extrema.minimum,
+    at="min",
+    reduce=_named(min_of),
+    accumulate=_running(Cummin, bitwise_and),
+)
 
 
 # -- not associative -------------------------------------------------------------------
@@ -110,18 +134,18 @@ logical_xor = _associative(comparison.logical_xor, False, truth)
 def _reduce_by_subtracting(
     a: Any, axes: Sequence[int], keepdims: bool, initial: Any, where: Any
 ) -> Any:
-    total = sum(a, tuple(axes), a.dtype, keepdims=keepdims, where=where)
     if initial is not None:
+        total = sum(a, tuple(axes), a.dtype, keepdims=keepdims, where=where)
         return arithmetic.subtract(initial, total)
-    # x₀ − x₁ − x₂ − … = 2 x₀ − (x₀ + x₁ + x₂ + …)
-    first = a[tuple([slice(0, 1) if k in axes else slice(None) for k in range(a.ndim)])]
-    first = first if keepdims else first.squeeze(tuple(axes))
-    return first + first - total
+    x = in_front(a, axes)
+    out = x[0] - sum(x[1:], 0, a.dtype)
+    return expand_dims(out, tuple(axes)) if keepdims else out
 
 
 def _accumulate_by_subtracting(a: Any, axis: int) -> Any:
-    first = a[(*[slice(None)] * axis, slice(0, 1))]
-    return first + first - cumsum(a, axis, a.dtype)
+    x = moveaxis(a, axis, 0)
+    out = concatenate([x[:1], x[:1] - cumsum(x[1:], 0, a.dtype)])
+    return moveaxis(out, 0, axis)
 
 
 subtract = _ufunc(
