@@ -153,7 +153,7 @@ def counted(i: Any, n: int, wrap: bool = True) -> Any:
     """Indices along an axis of length ``n``, counted from the front, in 32 or 64
     bits.
     """
-    if type(i) is ConcreteArray and i.on_host():
+    if type(i) is ConcreteArray and i.placement is None and i.on_host():
         return from_host(_counted_on_host(np.asarray(i.host()), n, wrap))
     if dtypes.is_unsigned(i.type.dtype):
         if i.type.dtype.itemsize >= 4:  # narrower ones fit a signed dtype as they are

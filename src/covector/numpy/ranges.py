@@ -210,7 +210,11 @@ def _count(who: str, num: Any) -> int:
 
 
 def _are_known(*operands: Any) -> bool:
-    return all(type(x) is ConcreteArray and x.on_host() for x in operands)
+    """Whether all values are at hand, and the result may be wherever it is made."""
+    return all(
+        type(x) is ConcreteArray and x.placement is None and x.on_host()
+        for x in operands
+    )
 
 
 def _wide(x: ConcreteArray) -> Any:
