@@ -22,7 +22,10 @@ class Difference:
     aspects: tuple[tuple[str, str], ...]
 
     def covers(self, name: str, aspect: str, kinds: str) -> bool:
-        named = any(name == f or name.startswith(f + ".") for f in self.functions)
+        names = (name, name.replace("Array.", "numpy."))  # a method is that function
+        named = any(
+            one == f or one.startswith(f + ".") for one in names for f in self.functions
+        )
         return named and any(
             aspect == a and (not of or bool(set(of) & set(kinds)))
             for a, of in self.aspects

@@ -139,8 +139,9 @@ class Draw:
 
     def _integers(self, dtype: Any, shape: Any, within: Any) -> np.ndarray:
         info = np.iinfo(dtype)
-        low, high = within or (max(-6, info.min), 7)
-        out = self.rng.integers(int(low), int(high), shape).astype(dtype)
+        low, high = within or (-6, 7)
+        low = max(int(low), info.min)
+        out = self.rng.integers(low, max(int(high), low + 1), shape).astype(dtype)
         if within is None and not self.smooth and self.chance(0.3):
             edges = np.array([info.min, info.max, info.min + 1, info.max - 1], dtype)
             out = self._mixed(out, edges)

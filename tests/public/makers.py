@@ -3,7 +3,10 @@
 ``kinds`` are letters: b booleans, i and u integers, f floats, c complex numbers.
 """
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from tests.public.draws import Draw, Maker, Within
 
@@ -64,5 +67,55 @@ def reduction(
         axis = None if axis == () and least else axis
         named = {"axis": axis} if draw.chance(0.8) else {}
         return (x,), named | draw.some(keepdims=(True, False)) | draw.some(**keywords)
+
+    return make
+
+
+def of_array(
+    kinds: str,
+    arguments: Callable[[Draw, np.ndarray], tuple[Any, ...]] = lambda draw, x: (),
+    *,
+    ndim: tuple[int, int] = (0, 3),
+    empty: bool = True,
+    within: Within = None,
+    **keywords: Any,
+) -> Maker:
+    """An array, and the arguments that ``arguments(draw, array)`` gives for it."""
+
+    def make(draw: Draw) -> Any:
+        x = draw.array(kinds, draw.shape(ndim, empty), within)
+        return (x, *arguments(draw, x)), draw.some(**keywords)
+
+    return make
+
+
+def of_arrays(
+    kinds: str,
+    arguments: Callable[[Draw, int], tuple[Any, ...]] = lambda draw, ndim: (),
+    *,
+    ndim: tuple[int, int] = (0, 3),
+    differ: str | None = None,
+    **keywords: Any,
+) -> Maker:
+    """A list of one to three arrays, and the arguments for their number of axes.
+
+    ``differ``: the lengths along the axis of that keyword differ.
+    """
+
+    def make(draw: Draw) -> Any:
+        shape = draw.shape(ndim)
+        named = draw.some(**keywords)
+        if differ and (draw.chance(0.7) or not shape):
+            named[differ] = draw.axis(len(shape)) if shape else 0
+        axis = named.get(differ, 0) if differ else None
+
+        def one() -> np.ndarray:
+            sizes = list(shape)
+            if axis is not None and sizes:
+                sizes[axis] = draw.integer(0 + draw.smooth, 4)
+            return draw.array(kinds, tuple(sizes))
+
+        arrays = [one() for _ in range(draw.integer(1, 4))]
+        return (draw.pick(arrays, tuple(arrays)), *arguments(draw, len(shape))), named
 
     return make

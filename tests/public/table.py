@@ -6,6 +6,7 @@ A *sample* of a row is determined by (function, seed, number): the number's argu
 that seed. ``python -m tests.public numpy.sin --seed 7 --number 3`` shows it again.
 """
 
+import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
@@ -33,10 +34,14 @@ class Row:
 
     ``derivative``: derivatives exist at the smooth samples. ``traced``: the function
     can be traced; otherwise its result depends on values, and tracers are refused.
+    None: its result is no array, so that there is nothing to trace.
 
     ``rounding``: tolerance in units of machine epsilon. ``cancels``: results may be
     much smaller than operands, so that the tolerance is relative to those.
-    ``zeros``: zeros must have NumPy's and JAX's sign.
+    ``zeros``: zeros must have NumPy's and JAX's sign. ``shuffled``: the values of an
+    operand may be in any order. ``placed``: results are where the operands are.
+
+    ``calling(function, *args, **keywords)``: how it is used, where not just called.
     """
 
     name: str
@@ -44,20 +49,25 @@ class Row:
     numpy: Any = ""
     jax: str | None = ""
     derivative: bool = True
-    traced: bool = True
+    traced: bool | None = True
     rounding: float = 32.0
     cancels: bool = False
     zeros: bool = True
+    shuffled: bool = True
+    placed: bool = True
+    calling: Callable[..., Any] | None = None
 
     def reference(self, world: World) -> Callable[..., Any] | None:
         """The function as that library has it, or None."""
-        if world.root == "jax":
-            return (
-                world.function(self.jax or self.name) if self.jax is not None else None
-            )
-        if world.root or self.numpy == "":
-            return world.function(self.name)
-        return self.numpy
+        if not world.root and self.numpy != "":
+            return self.numpy
+        if world.root == "jax" and self.jax is None:
+            return None
+        name = self.jax if world.root == "jax" and self.jax else self.name
+        function = world.function(name)
+        if function is None or self.calling is None:
+            return function
+        return functools.partial(self.calling, function)
 
     def sample(self, seed: int, number: int, smooth: bool = False) -> "Sample":
         draw = Draw(self.name, seed, number, smooth)

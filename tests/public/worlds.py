@@ -111,7 +111,7 @@ UFUNCS = {
 def _update_on_host(name: str) -> Callable[..., Any] | None:
     """What an update means: that of NumPy, in place, of a copy in the common dtype."""
 
-    def update(x: np.ndarray, index: Any, value: Any) -> Any:
+    def update(x: np.ndarray, index: Any, value: Any, **_: Any) -> Any:
         common = np.result_type(x, value)
         out = x.astype(common) if name in UFUNCS else x.copy()
         if name == "set":

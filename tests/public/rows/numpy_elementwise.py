@@ -32,7 +32,7 @@ rows("numpy", "floor ceil trunc rint fabs", elementwise("iuf"))
 rows("numpy", "spacing", elementwise("iuf"), derivative=False, numpy=spacing)
 rows("numpy", "abs absolute sign positive negative", elementwise("iufc"))
 rows("numpy", "reciprocal", elementwise("iufc", smooth=POSITIVE),
-     numpy=lambda x: np.divide(1, x))  # fmt: skip
+     numpy=lambda x: np.divide(1, x))
 rows("numpy", "isfinite isinf isnan isreal iscomplex real imag", elementwise(ANY))
 rows("numpy", "conj conjugate", elementwise(ANY))
 rows("numpy", "angle", elementwise(ANY, deg=(True, False)))
@@ -50,15 +50,15 @@ rows("numpy", "divide true_divide", elementwise("iufc", "iufc"))
 rows("numpy", "floor_divide", elementwise("iuf", "iuf"), numpy=floor_divide)
 rows("numpy", "remainder mod fmod", elementwise("iuf", "iuf"), cancels=True)
 rows("numpy", "divmod", elementwise("iuf", "iuf"), cancels=True,
-     numpy=lambda x, y: (floor_divide(x, y), np.remainder(x, y)))  # fmt: skip
+     numpy=lambda x, y: (floor_divide(x, y), np.remainder(x, y)))
 rows("numpy", "maximum minimum", elementwise(ANY, ANY))
 rows("numpy", "fmax fmin", elementwise(REAL, REAL))
 rows("numpy", "equal not_equal less less_equal greater greater_equal",
-     elementwise(ANY, ANY))  # fmt: skip
+     elementwise(ANY, ANY))
 rows("numpy", "logical_and logical_or logical_xor", elementwise(ANY, ANY))
 rows("numpy", "bitwise_and bitwise_or bitwise_xor", elementwise("biu", "biu"))
 rows("numpy", "left_shift right_shift bitwise_left_shift bitwise_right_shift",
-     elementwise("iu", "iu", within=(0, 7)))  # fmt: skip
+     elementwise("iu", "iu", within=(0, 7)))
 rows("numpy", "arctan2 atan2 hypot copysign", elementwise(REAL, REAL))
 rows("numpy", "nextafter", elementwise(REAL, REAL), derivative=False)
 rows("numpy", "logaddexp logaddexp2", elementwise(REAL, REAL))

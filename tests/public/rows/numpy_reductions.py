@@ -51,7 +51,7 @@ def whole(x: np.ndarray, named: dict[str, Any]) -> dict[str, Any]:
 def masked(kinds: str, initial: bool, single: bool = False, **keywords: Any) -> Maker:
     """A reduction with ``where``, and the ``initial`` that it may need.
 
-    ``single``: there is no derivative where it reduces a single element.
+    ``single``: there is no derivative where it reduces one element, or none.
     """
 
     def make(draw: Draw) -> Any:
@@ -69,7 +69,7 @@ TYPED = masked(ANY, True, dtype=DTYPES)
 PRODUCT = masked(ANY, True, dtype=DTYPES, within=(-3, 4))
 rows("numpy", "sum nansum", TYPED, cancels=True)
 rows("numpy", "prod nanprod", PRODUCT)
-rows("numpy", "mean nanmean", masked(ANY, False, dtype=("float32",)), cancels=True)
+rows("numpy", "mean nanmean", masked(ANY, False, single=True, dtype=("float32",)), cancels=True)
 DEVIATION = masked(ANY, False, single=True, ddof=(0, 1), within=(-9, 10), least=1)
 rows("numpy", "var std nanvar nanstd", DEVIATION, cancels=True)
 rows("numpy", "max min amax amin nanmax nanmin", masked(REAL, True))
@@ -77,14 +77,14 @@ rows("numpy", "ptp", reduction("iuf", empty=False), cancels=True)
 rows("numpy", "all any", masked(ANY, False))
 rows("numpy", "count_nonzero", reduction(ANY))
 rows("numpy", "median nanmedian", reduction("iuf", empty=False, least=1),
-     cancels=True, zeros=False)  # fmt: skip
+     cancels=True, zeros=False)
 for name, top in {"quantile": 1.0, "percentile": 100.0}.items():
     for each in (name, f"nan{name}"):
         rows("numpy", each, quantile(top), cancels=True, zeros=False,
-             numpy=precise(getattr(np, each)))  # fmt: skip
+             numpy=precise(getattr(np, each)))
 rows("numpy", "average", weighted, cancels=True)
 rows("numpy", "argmax argmin nanargmax nanargmin",
-     reduction(REAL, several=False, empty=False))  # fmt: skip
+     reduction(REAL, several=False, empty=False))
 
 
 def running(kinds: str, flat: bool = True, **keywords: Any) -> Maker:
@@ -101,4 +101,4 @@ def running(kinds: str, flat: bool = True, **keywords: Any) -> Maker:
 rows("numpy", "cumsum nancumsum", running(ANY, dtype=DTYPES), cancels=True)
 rows("numpy", "cumprod nancumprod", running(ANY, dtype=DTYPES))
 rows("numpy", "cumulative_sum cumulative_prod",
-     running(ANY, flat=False, include_initial=(True, False)), cancels=True)  # fmt: skip
+     running(ANY, flat=False, include_initial=(True, False)), cancels=True)

@@ -1,0 +1,167 @@
+"""Rows of ``covector.numpy``: products, statistics of data, polynomials, loops."""
+
+from typing import Any
+
+import numpy as np
+
+from tests.public.draws import Draw, Function, Maker
+from tests.public.makers import of_array
+from tests.public.table import rows
+
+ANY, REAL = "biufc", "biuf"
+
+
+def product(*shapes: str, kinds: str = ANY, **keywords: Any) -> Maker:
+    """Operands with axes of letters: the same letter is the same length.
+
+    ``*`` stands for axes in front that broadcast.
+    """
+
+    def make(draw: Draw) -> Any:
+        draw.huge = False
+        sizes = {c: draw.integer(0 if draw.chance(0.1) and not draw.smooth else 1, 4)
+                 for c in "nmkab"}
+        fronts = draw.shapes(len(shapes), (0, 2))
+        dtype = draw.dtype(kinds)
+        operands = []
+        for letters, front in zip(shapes, fronts, strict=True):
+            shape = tuple([sizes[c] for c in letters if c != "*"])
+            shape = (*front, *shape) if "*" in letters else shape
+            one = dtype if draw.chance(0.6) else draw.dtype(kinds)
+            operands.append(draw.values(one, shape, (-3, 4)))
+        return tuple(operands), draw.some(**keywords)
+
+    return make
+
+
+def either(*makers: Maker) -> Maker:
+    return lambda draw: draw.pick(*makers)(draw)
+
+
+def contraction(draw: Draw) -> Any:
+    """``einsum``: one or two operands, with sums, diagonals, dots and none."""
+    letters = draw.pick(
+        ("ij,jk->ik", "nm", "mk"), ("ij,jk", "nm", "mk"), ("ii", "nn"), ("ij->", "nm"),
+        ("i,j->ji", "n", "m"), ("...ij,...jk->...ik", "anm", "amk"), ("ij,ij->i", "nm", "nm"),
+        ("i,ij,j", "n", "nm", "m"), ("ji", "nm"), ("ii->i", "nn"), (",i", "", "n"),
+    )
+    args, _ = product(*letters[1:])(draw)
+    return (letters[0], *args)
+
+
+def histogram_of(draw: Draw) -> Any:
+    x = draw.array("iuf", (draw.integer(1, 9),), (-4, 5))
+    bins = draw.pick(4, np.array([-2.0, 0.0, 1.5, 3.0], np.float32))
+    named = draw.some(range=((-3.0, 3.0),)) if isinstance(bins, int) else {}
+    weights = {"weights": draw.array("f", x.shape, (0, 2))} if draw.chance(0.3) else {}
+    return (x, bins), named | weights | draw.some(density=(True,))
+
+
+def signals(draw: Draw) -> Any:
+    draw.huge = draw.infinite = False
+    a, v = [draw.array("iufc", (draw.integer(1, 6),), (-4, 5)) for _ in range(2)]
+    return (a, v), draw.some(mode=("full", "same", "valid"))
+
+
+def interpolation(draw: Draw) -> Any:
+    xp = np.sort(draw.values("float64", (4,), (-3, 3))).astype(draw.dtype("f"))
+    x = draw.values(xp.dtype, draw.shape((0, 2)), (-4, 4))
+    named = draw.some(left=(-7.0,), right=(9.0,)) | draw.some(period=(5.0,))
+    return (x, xp, draw.values(xp.dtype, (4,), (-3, 3))), named
+
+
+def polynomials(count: int, **keywords: Any) -> Maker:
+    def make(draw: Draw) -> Any:
+        sizes = [draw.integer(1, 5) for _ in range(count)]
+        ps = [draw.array("if", (n,), (-4, 5)) for n in sizes]
+        return tuple(ps), draw.some(**keywords)
+
+    return make
+
+
+SUMS = {"cancels": True, "zeros": False}  # a sum may start from +0
+rows("numpy", "dot", either(product("n", "n"), product("nm", "mk"), product("anm", "m"),
+                            product("nm", "bmk"), product("", "nm")), **SUMS)
+rows("numpy", "matmul", either(product("n", "n"), product("*nm", "*mk"), product("n", "*nm"),
+                               product("*nm", "m")), **SUMS)
+rows("numpy", "inner", either(product("n", "n"), product("an", "bkn")), **SUMS)
+rows("numpy", "outer", either(product("n", "m"), product("ab", "n")))
+rows("numpy", "vdot", either(product("n", "n"), product("nm", "nm")), **SUMS)
+rows("numpy", "vecdot", product("*n", "*n"), **SUMS)
+rows("numpy", "matvec", product("*nm", "*m"), **SUMS)
+rows("numpy", "vecmat", product("*n", "*nm"), **SUMS)
+rows("numpy", "tensordot",
+     either(product("anm", "nmb", axes=(2,)), product("nm", "mk", axes=(1, ([1], [0]), ([-1], [0])))),
+     **SUMS)
+rows(
+    "numpy", "kron", either(product("n", "m"), product("nm", "ab"), product("n", "ab"))
+)
+rows("numpy", "cross",
+     lambda d: (d.array("ifc", (2, 3), (-4, 5)), d.array("ifc", (3,), (-4, 5))), **SUMS)
+rows("numpy", "einsum", contraction, **SUMS)
+rows("numpy", "einsum_path", lambda d: ("ij,jk,kl->il", *[d.array("f", (2, 2)) for _ in "abc"]),
+     numpy=None, calling=lambda path, *args: path(*args)[0][1:])
+
+rows("numpy", "histogram", histogram_of, cancels=True)
+rows("numpy", "histogram_bin_edges", lambda d: (d.array("iuf", (6,), (-4, 5)), d.integer(1, 5)),
+     cancels=True)
+rows("numpy", "histogram2d",
+     lambda d: (d.array("if", (6,), (-4, 5)), d.array("if", (6,), (-4, 5)), d.integer(1, 5)),
+     cancels=True)
+rows("numpy", "histogramdd", lambda d: (d.array("if", (6, 2), (-4, 5)), d.integer(1, 4)),
+     cancels=True)
+rows("numpy", "bincount",
+     lambda d: ((d.array("iu", d.shape((1, 1)), (0, 6)),), {"minlength": d.integer(0, 8)}),
+     traced=False)
+rows("numpy", "cov",
+     lambda d: ((d.array("ifc", (d.integer(2, 4), 4), (-9, 10)),),
+                d.some(rowvar=(False,), bias=(True,), ddof=(0, 1))), cancels=True)
+rows(
+    "numpy",
+    "corrcoef",
+    lambda d: (d.array("if", (3, 6), (-9, 10)),),
+    cancels=True,
+    derivative=False,
+)
+rows("numpy", "convolve correlate", signals, cancels=True)
+rows("numpy", "gradient",
+     lambda d: ((d.array("fc", (3, 4), (-4, 5)), *d.pick((), (0.5,))),
+                d.some(axis=(0, 1, (0, 1)))), cancels=True)
+rows("numpy", "diff",
+     of_array("iufc", lambda d, x: (d.integer(0, 3), d.axis(x.ndim)), ndim=(1, 3), within=(0, 7)),
+     cancels=True)
+rows("numpy", "ediff1d", of_array("ifc", ndim=(1, 2), within=(-4, 5)), cancels=True)
+rows("numpy", "trapezoid",
+     lambda d: ((d.array("if", (3, 4), (-4, 5)),), d.some(dx=(0.5,)) | {"axis": d.axis(2)}),
+     cancels=True)
+rows("numpy", "interp", interpolation, cancels=True, shuffled=False)
+rows("numpy", "unwrap", of_array("f", ndim=(1, 2), within=(-9, 9), axis=(0, -1)), cancels=True,
+     derivative=False)
+
+rows("numpy", "polyadd polysub polymul", polynomials(2), cancels=True)
+rows("numpy", "polyder", polynomials(1, m=(0, 1, 2)))
+rows("numpy", "polyint", polynomials(1, m=(1, 2), k=(3,)))
+rows("numpy", "polydiv",
+     lambda d: ((d.array("f", (4,), (-4, 5)), d.array("f", (2,), (1, 3)))),
+     numpy=None, cancels=True)
+rows("numpy", "polyval",
+     lambda d: (d.array("ifc", (d.integer(0, 5),), (-3, 4)), d.array("ifc", d.shape((0, 2)), (-3, 4))),
+     cancels=True)
+
+rows("numpy", "apply_along_axis",
+     lambda d: (Function(lambda xp: lambda v: xp.sum(v) * v, "sum(v) * v"), d.axis(2),
+                d.array("if", (2, 3), (-3, 4))), cancels=True)
+rows("numpy", "apply_over_axes",
+     lambda d: (Function(lambda xp: xp.sum, "sum"), d.array("if", (2, 3, 2), (-3, 4)), d.pick((0, 2), (1,))),
+     cancels=True)
+
+
+def mapped(draw: Draw) -> Any:
+    times = Function(lambda xp: lambda a, b: a * b + 1, "a * b + 1")
+    return times, *[draw.values("float32", s, (-4, 5)) for s in draw.shapes(2)]
+
+
+rows("numpy", "vectorize", mapped, calling=lambda make, f, *xs: make(f)(*xs), cancels=True,
+     derivative=False)
+rows("numpy", "frompyfunc", mapped, calling=lambda make, f, *xs: make(f, 2, 1)(*xs),
+     cancels=True, derivative=False)

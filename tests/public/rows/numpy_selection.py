@@ -1,0 +1,173 @@
+"""Rows of ``covector.numpy``: selecting, sorting, searching, sets and bits."""
+
+from typing import Any
+
+import numpy as np
+
+from tests.public.draws import Draw, Function, Maker
+from tests.public.makers import of_array
+from tests.public.table import rows
+
+REAL, ANY = "biuf", "biufc"
+
+
+def indices(draw: Draw, length: int, shape: Any = None) -> np.ndarray:
+    """Indices of an axis, from either end."""
+    shape = draw.shape((0, 2)) if shape is None else shape
+    kind = draw.pick("i", "i", "u")
+    return draw.array(kind, shape, (0 if kind == "u" else -length, length))
+
+
+def taken(draw: Draw) -> Any:
+    x = draw.array(ANY, draw.shape((1, 3), empty=False))
+    axis = draw.pick(None, draw.axis(x.ndim))
+    length = x.size if axis is None else x.shape[axis]
+    index = indices(draw, length)
+    return (x, index), {"axis": axis} | draw.some(mode=("wrap", "clip"))
+
+
+def taken_along(draw: Draw) -> Any:
+    x = draw.array(ANY, draw.shape((1, 3), empty=False))
+    axis = draw.axis(x.ndim)
+    shape = list(x.shape)
+    shape[axis] = draw.integer(0, 4)
+    return (x, indices(draw, x.shape[axis], tuple(shape))), {"axis": axis}
+
+
+def written(draw: Draw) -> Any:
+    """``put``: different places, so that the order does not matter."""
+    x = draw.array(ANY, draw.shape((1, 2), empty=False))
+    count = draw.integer(1, x.size + 1)
+    places = draw.rng.permutation(x.size)[:count].astype(np.int32)
+    return (x, places, draw.values(x.dtype, (count,))), {"inplace": False}
+
+
+def written_along(draw: Draw) -> Any:
+    x = draw.array(ANY, draw.shape((1, 2), empty=False))
+    axis = draw.axis(x.ndim)
+    order = np.argsort(draw.rng.random(x.shape), axis).astype(np.int32)
+    return (x, order, draw.values(x.dtype, x.shape), axis), {"inplace": False}
+
+
+def in_place(name: str) -> Any:
+    """NumPy's function that writes into its argument, as one that gives the result."""
+
+    def write(x: np.ndarray, *args: Any, inplace: bool = False, **named: Any) -> Any:
+        out = x.copy()
+        getattr(np, name)(out, *args, **named)
+        return out
+
+    return write
+
+
+rows("numpy", "take", taken)
+rows("numpy", "take_along_axis", taken_along)
+rows("numpy", "put", written, numpy=in_place("put"))
+rows("numpy", "put_along_axis", written_along, numpy=in_place("put_along_axis"))
+rows("numpy", "fill_diagonal",
+     lambda d: ((x := d.array(ANY, d.shape((2, 2))), d.values(x.dtype, ())),
+                {"inplace": False} | d.some(wrap=(True,))),
+     numpy=in_place("fill_diagonal"))
+rows("numpy", "place",
+     lambda d: ((x := d.array(ANY, d.shape((1, 2))), d.array("b", x.shape),
+                 d.values(x.dtype, (2,))), {"inplace": False}),
+     numpy=in_place("place"))
+rows("numpy", "select",
+     lambda d: ([d.array("b", (3,)), d.array("b", (2, 3))],
+                [d.array("iuf", (3,)), d.array("iuf", ())], d.scalar("i")))
+rows("numpy", "choose",
+     lambda d: ((d.array("i", d.shape((0, 2)), (0, 3)),
+                 [d.array("f", ()) for _ in range(3)]),
+                {"mode": d.pick("clip", "wrap")}))
+rows("numpy", "piecewise",
+     lambda d: (x := d.array("f", d.shape((0, 2))), [x < 0, x > 1],
+                [-1, Function(lambda xp: lambda v: v * 2, "double"), 0]))
+rows("numpy", "compress",
+     lambda d: (d.array("b", (3,)), d.array(ANY, (2, 3)), 1), traced=False)
+rows("numpy", "extract",
+     lambda d: (d.array("b", (2, 3)), d.array(ANY, (2, 3))), traced=False)
+rows("numpy", "nonzero flatnonzero argwhere",
+     of_array(ANY, ndim=(1, 3)), traced=False)
+rows("numpy", "unravel_index",
+     lambda d: (d.array("iu", d.shape((0, 2)), (0, 12)), (d.pick(3, 4), 4)))
+rows("numpy", "ravel_multi_index",
+     lambda d: (((i := d.array("i", d.shape((0, 1)), (-2, 5))), i + 1), (3, 4),
+                d.pick("wrap", "clip")))
+
+SORTED = of_array(ANY, lambda d, x: (d.pick(None, d.axis(x.ndim)),), ndim=(1, 3))
+STABLE = of_array(ANY, lambda d, x: (d.pick(None, d.axis(x.ndim)),), ndim=(1, 3),
+                  stable=(True,))
+rows("numpy", "sort", SORTED)
+rows("numpy", "argsort", STABLE, numpy=lambda x, axis, stable=True: np.argsort(
+    x, axis, stable=True))
+rows("numpy", "sort_complex", of_array(ANY, ndim=(1, 2)))
+rows("numpy", "lexsort", lambda d: ([d.array(REAL, (4,)) for _ in range(2)],))
+
+
+def partitioned(draw: Draw) -> Any:
+    """Three different numbers: beside the middle one, the order is certain."""
+    x = draw.rng.permuted(np.tile([-1, 2, 5], (2, 1)), axis=1)
+    return x.astype(draw.dtype("if")), draw.pick(1, -2)
+
+
+rows("numpy", "partition argpartition", partitioned)
+
+
+def searched(draw: Draw) -> Any:
+    within = draw.pick(None, (0, 5))
+    a = np.sort(draw.array("iuf", draw.shape((1, 1)), within))
+    v = draw.values(a.dtype, draw.shape((0, 2)), within)
+    return (a, v), draw.some(side=("left", "right"))
+
+
+def digitized(draw: Draw) -> Any:
+    bins = np.sort(draw.array("iuf", (draw.integer(1, 5),)))
+    x = draw.values(bins.dtype, draw.shape((0, 2)))
+    return (x, bins[:: draw.pick(1, -1)]), draw.some(right=(True, False))
+
+
+rows("numpy", "searchsorted", searched, shuffled=False)
+rows("numpy", "digitize", digitized, shuffled=False)
+
+
+def with_repeats(*keywords: str, count: int = 1, ndim: int = 2) -> Maker:
+    """Arrays of few different values, and switches."""
+
+    def make(draw: Draw) -> Any:
+        draw.infinite = draw.huge = False
+        style = draw.pick((0, 4), (0, 4), None)
+        shapes = [draw.shape((1, ndim)) for _ in range(count)]
+        arrays = [draw.array(REAL if style else ANY, s, style) for s in shapes]
+        return tuple(
+            [np.round(x) if x.dtype.kind == "f" else x for x in arrays]
+        ), draw.some(**dict.fromkeys(keywords, (True, False)))
+
+    return make
+
+
+UNIQUE = ("return_index", "return_inverse", "return_counts", "equal_nan")
+SETS = {"traced": False, "derivative": False, "zeros": False}
+rows("numpy", "unique", with_repeats(*UNIQUE), **SETS)
+rows("numpy", "unique_all unique_counts unique_inverse", with_repeats(), **SETS)
+rows("numpy", "unique_values", with_repeats(), numpy=np.unique, **SETS)  # NumPy's are not in order
+rows("numpy", "isin", with_repeats("invert", count=2))
+rows("numpy", "union1d", with_repeats(count=2), **SETS)
+rows("numpy", "intersect1d setxor1d setdiff1d", with_repeats(count=2, ndim=1), **SETS)
+
+rows("numpy", "packbits",
+     of_array("bu", lambda d, x: (d.pick(None, d.axis(x.ndim)),), ndim=(1, 2), within=(0, 2),
+              bitorder=("big", "little")))
+rows("numpy", "unpackbits",
+     lambda d: ((d.values("uint8", d.shape((1, 2))),),
+                d.some(bitorder=("big", "little"), count=(5, -2, 11))))
+
+
+def nearly(draw: Draw) -> Any:
+    """Two arrays that are equal, or nearly so."""
+    x = draw.array(ANY)
+    return x, draw.pick(x, draw.values(x.dtype, x.shape), x[None], x + x.dtype.type(1))
+
+
+rows("numpy", "allclose array_equal array_equiv",
+     nearly)
+rows("numpy", "shape ndim size iscomplexobj isrealobj", of_array(ANY), traced=True)

@@ -1,0 +1,81 @@
+"""Every public function has a row, or a reason why samples of it make no sense."""
+
+import inspect
+from collections.abc import Iterator
+from types import ModuleType
+
+import pytest
+
+import covector
+import covector.numpy as cnp
+from tests.public.table import load
+
+TABLE = load()
+#: what has no values to compare, or works on files; its own tests look at it
+WITHOUT = {
+    "numpy.__array_namespace_info__": "tells about the library",
+    "numpy.array_repr": "words",
+    "numpy.array_str": "words",
+    "numpy.finfo": "an object of facts",
+    "numpy.iinfo": "an object of facts",
+    "numpy.from_dlpack": "takes another library's array",
+    "numpy.fromfile": "a file",
+    "numpy.load": "a file",
+    "numpy.save": "a file",
+    "numpy.savez": "a file",
+    "numpy.get_printoptions": "options of printing",
+    "numpy.set_printoptions": "options of printing",
+    "numpy.printoptions": "options of printing",
+    "Array.at": "the rows at.…",
+    "Array.aval": "the type, an object",
+    "Array.flat": "an iterator",
+    "Array.to_device": "moves an array",
+}
+SPACES = {"numpy": covector.numpy}
+UFUNC_METHODS = ("reduce", "accumulate", "outer", "reduceat", "at")
+
+
+def functions(module: ModuleType, name: str) -> Iterator[str]:
+    """The public functions of a module and of its public modules."""
+    for member in module.__all__:
+        value = getattr(module, member)
+        if inspect.ismodule(value):
+            yield from functions(value, f"{name}.{member}")
+        elif callable(value) and not inspect.isclass(value):
+            yield f"{name}.{member}"
+
+
+def assert_covered(names: Iterator[str]) -> None:
+    missing = [name for name in names if name not in TABLE and name not in WITHOUT]
+    assert not missing, f"without a row in tests/public/rows/: {', '.join(missing)}"
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_every_public_function_has_a_row(name):
+    assert_covered(functions(SPACES[name], name))
+
+
+def test_every_method_and_attribute_of_arrays_has_a_row():
+    names = [n for n in dir(covector.Array) if not n.startswith("_")]
+    assert_covered(f"Array.{n}" for n in names)
+
+
+def test_every_update_has_a_row():
+    updates = type(cnp.zeros(2).at[0])
+    names = [n for n, f in inspect.getmembers(updates, inspect.isfunction)]
+    assert_covered(f"at.{n}" for n in names if not n.startswith("_"))
+
+
+def test_every_method_of_ufuncs_has_a_row():
+    ufuncs = [n for n in cnp.__all__ if isinstance(getattr(cnp, n), cnp.ufunc)]
+    two = [n for n in ufuncs if getattr(cnp, n).nin == 2]
+    assert_covered(
+        f"numpy.{n}.{method}"
+        for n in two
+        for method in UFUNC_METHODS
+        if not (n.startswith("logical") and method == "at")
+    )
+
+
+def test_no_reason_outlives_its_function():
+    assert not [name for name in WITHOUT if name in TABLE]
