@@ -63,7 +63,7 @@ def common_place(
     return _spread(placements, ranks, who, meshes, options.current().mesh)
 
 
-def placement_of_known(args: Sequence[ConcreteArray], who: str) -> Sharding | None:
+def placement_of_known(args: Sequence[Any], who: str) -> Sharding | None:
     """Where results are that were worked out on the host: with these operands, and
     whole where one is over several devices; None where no operand has a place.
 

@@ -249,9 +249,10 @@ class Jitted:
         own_key, in_tree, types = key, key.in_tree, key.types
         fingerprint, unknown = fingerprint_of(self.fun, signature.statics)
         # The static arguments are in the fingerprint, which keeps nothing alive.
-        key = key._replace(statics=())
-        shared_key = fingerprint, self.spec, key
-        program = shared.find(shared_key) if fingerprint is not None else None
+        key, shared_key = key._replace(statics=()), None
+        if fingerprint is not None:
+            shared_key = fingerprint, self.spec, key
+        program = None if shared_key is None else shared.find(shared_key)
         if program is not None:
             self._caches.programs[own_key] = program
             return program
@@ -280,8 +281,8 @@ class Jitted:
             shardings,
         )
         # What a callback writes into is what it closes over, and not something equal.
-        own = fingerprint is None or jaxpr.effects
-        if not own and all([type(x) is ConcreteArray for x in staged.captured]):
+        known = all([type(x) is ConcreteArray for x in staged.captured])
+        if shared_key is not None and known and not jaxpr.effects:
             shared.keep(shared_key, program)
         if not any([isinstance(x, Tracer) for x in staged.captured]):
             self._caches.programs[own_key] = program

@@ -30,6 +30,12 @@ def alike(
     return make
 
 
+def betainc(draw: Draw) -> Any:
+    dtype, shape = draw.dtype(FLOAT), draw.shape()
+    a, b = (draw.values(dtype, shape, POSITIVE) for _ in range(2))
+    return a, b, draw.values(dtype, shape, (0.05, 0.95))
+
+
 rows("lax", "sin cos tan sinh cosh tanh exp expm1 exp2 logistic asinh", alike(INEXACT))
 rows("lax", "log log1p sqrt rsqrt", alike(INEXACT, smooth=POSITIVE))
 rows("lax", "asin acos atanh", alike(INEXACT, smooth=(-0.9, 0.9)))
@@ -70,16 +76,10 @@ rows("lax", "zeta", alike(FLOAT, 2, within=(1.5, 6.0)), rounding=4096, derivativ
 rows("lax", "polygamma", lambda draw: (
     np.full_like(x := draw.array(FLOAT, within=POSITIVE), draw.integer(1, 4)), x,
 ), rounding=1 << 14, derivative=False, cancels=True)  # fmt: skip
-rows("lax", "betainc", lambda draw: _betainc(draw), rounding=1 << 13, derivative=False)
+rows("lax", "betainc", betainc, rounding=1 << 13, derivative=False)
 rows("lax", "complex", alike("f", 2))
 rows("lax", "stop_gradient", alike("biufc"), derivative=False)
 rows("lax", "optimization_barrier", alike("biufc"))
-
-
-def _betainc(draw: Draw) -> Any:
-    dtype, shape = draw.dtype(FLOAT), draw.shape()
-    a, b = (draw.values(dtype, shape, POSITIVE) for _ in range(2))
-    return a, b, draw.values(dtype, shape, (0.05, 0.95))
 
 
 def clamped(draw: Draw) -> Any:

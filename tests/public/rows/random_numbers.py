@@ -13,7 +13,7 @@ def key(draw: Draw, shape: tuple[int, ...] = ()) -> Key:
 
 
 def drawn(*within: tuple[float, float], dtypes: tuple[str, ...] = FLOATS) -> Maker:
-    """A key, parameters (float32, within bounds), and a shape that they broadcast to."""
+    """A key, parameters within bounds, and a shape that they broadcast to."""
 
     def make(draw: Draw) -> Any:
         shape = draw.shape((0, 2))
