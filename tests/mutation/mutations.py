@@ -171,7 +171,7 @@ MUTATIONS: list[Mutation] = [
     ),
     *_in(
         "ops/reductions.py",
-        f'{LAWS} "reductions"',
+        "tests/lax/test_reductions.py",
         (
             "elements that tie all get the whole derivative",
             "        return [lambda dx: div(total(mul(dx, hits)), count)]",

@@ -291,3 +291,9 @@ def test_forgetting_programs():
     assert tracings(make) == 0
     cv.jit(make()).clear_cache()
     assert tracings(make) == 1
+
+
+def test_numpy_scalars_that_are_equal_numbers_are_told_by_their_bytes():
+    for zero in (np.float32(0.0), np.float32(-0.0), np.float32(0.0)):
+        out = cv.jit(lambda x: x * zero)(X + 1)
+        assert np.signbit(np.asarray(out)).all() == np.signbit(zero)

@@ -504,3 +504,13 @@ def test_120_jitted_functions_one_inside_of_another():
     for _ in range(120):
         f = wrapped(f)
     assert float(f(0.0)) == 120
+
+
+def test_a_warm_call_looks_at_the_options():
+    f = cv.jit(lambda x: cnp.ones(3))
+    x = cnp.ones(2)
+    assert [f(x).dtype, f(x).dtype] == ["float32", "float32"]
+    with cv.enable_x64(True):
+        assert f(x).dtype == "float64"
+        assert f(x).dtype == "float64"
+    assert f(x).dtype == "float32"

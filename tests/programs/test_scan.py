@@ -573,3 +573,12 @@ def test_an_error_in_the_body_leaves_nothing_behind():
             transform(lambda xs: cnp.sum(scan(step, 0.0, xs)[1]))(XS)
         assert current.trace is before
     assert isinstance(cnp.sin(as_array(1.0)), Array)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_a_short_reversed_scan_gives_its_rows_in_the_order_of_its_input(length):
+    _, (xs, counts) = scan(
+        lambda c, x: (c + 1, (x, c)), 0, cnp.arange(length), reverse=True
+    )
+    assert xs.tolist() == [*range(length)]
+    assert counts.tolist() == [*range(length)][::-1]
