@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from covector.core import dtypes
+from covector.core.convert import scalar
 from covector.core.dtypes import KeyType, as_dtype, short_name
 from covector.core.number_info import can_cast_losslessly
 from covector.errors import CovectorError, DTypeError, DTypeKindError
@@ -336,3 +337,8 @@ def test_the_complex_dtype_of_a_float_holds_it(dtype):
 def test_only_inexact_dtypes_have_tangents(dtype):
     moves = dtypes.is_inexact(dtype)
     assert dtypes.tangent_dtype(dtype) is (dtype if moves else dtypes.float0)
+
+
+def test_infinities_and_nan_as_integers_are_the_limits_and_zero():
+    found = [scalar(float(x), dtypes.int32).item() for x in ("inf", "-inf", "nan")]
+    assert found == [2**31 - 1, -(2**31), 0]

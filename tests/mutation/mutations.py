@@ -330,9 +330,9 @@ MUTATIONS: list[Mutation] = [
         "programs/cond.py",
         "tests/programs/test_cond.py",
         (
-            "an index below the first branch is the last",
-            "self.branches[max(0, min(int(index.host()), len(self.branches) - 1))]",
-            "self.branches[min(int(index.host()), len(self.branches) - 1)]",
+            "a batch of predicates forgets results that all members share",
+            "                dim is not None or any([d is not None for d in ds])",
+            "                any([d is not None for d in ds])",
         ),
     ),
     *_in(

@@ -208,3 +208,8 @@ def test_shapes_broadcast_as_in_numpy(s, t):
             cnp.multiply(x, y)
         return
     check(cnp.asarray(x) * cnp.asarray(y), wanted)
+
+
+def test_integers_are_rounded_to_tens_and_halves_to_even():
+    x = cnp.array([14, 15, 25, -26], "int32")
+    assert cnp.round(x, -1).tolist() == [10, 20, 20, -30]

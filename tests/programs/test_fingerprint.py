@@ -297,3 +297,8 @@ def test_numpy_scalars_that_are_equal_numbers_are_told_by_their_bytes():
     for zero in (np.float32(0.0), np.float32(-0.0), np.float32(0.0)):
         out = cv.jit(lambda x: x * zero)(X + 1)
         assert np.signbit(np.asarray(out)).all() == np.signbit(zero)
+
+
+def test_functions_that_differ_in_a_keyword_default_are_different():
+    found = [cv.jit(by_keyword(c))(X)[1].item() for c in (2.0, 3.0, 2.0)]
+    assert found == [2.0, 3.0, 2.0]

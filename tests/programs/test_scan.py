@@ -582,3 +582,11 @@ def test_a_short_reversed_scan_gives_its_rows_in_the_order_of_its_input(length):
     )
     assert xs.tolist() == [*range(length)]
     assert counts.tolist() == [*range(length)][::-1]
+
+
+def test_a_compiled_scan_takes_the_steps_that_do_not_fill_a_turn():
+    def running(xs):
+        return scan(lambda c, x: (c + x, c + x), 0.0, xs, unroll=2)
+
+    total, sums = cv.jit(running)(cnp.arange(5.0))
+    assert (total, sums.tolist()) == (10.0, [0.0, 1.0, 3.0, 6.0, 10.0])
