@@ -213,3 +213,8 @@ def test_shapes_broadcast_as_in_numpy(s, t):
 def test_integers_are_rounded_to_tens_and_halves_to_even():
     x = cnp.array([14, 15, 25, -26], "int32")
     assert cnp.round(x, -1).tolist() == [10, 20, 20, -30]
+
+
+def test_divmod_has_the_sign_of_the_divisor():
+    found = cnp.divmod(cnp.array([7, -7, 7, -7]), cnp.array([3, 3, -3, -3]))
+    assert [x.tolist() for x in found] == [[2, -3, -3, 2], [1, 2, -2, -1]]

@@ -302,3 +302,15 @@ def test_numpy_scalars_that_are_equal_numbers_are_told_by_their_bytes():
 def test_functions_that_differ_in_a_keyword_default_are_different():
     found = [cv.jit(by_keyword(c))(X)[1].item() for c in (2.0, 3.0, 2.0)]
     assert found == [2.0, 3.0, 2.0]
+
+
+class Slotted:
+    __slots__ = ("scale",)
+
+
+def test_a_slot_that_is_set_to_something_else_is_noticed():
+    held = Slotted()
+    found = []
+    for held.scale in (2.0, 3.0):
+        found.append(cv.jit(lambda x: x * held.scale)(X)[1].item())
+    assert found == [2.0, 3.0]

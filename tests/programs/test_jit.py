@@ -14,6 +14,7 @@ import covector as cv
 import covector.numpy as cnp
 from covector import errors, lax
 from covector.lowering.compile import Compiled
+from covector.programs import shared
 
 X = np.arange(4, dtype=np.float32)
 
@@ -514,3 +515,16 @@ def test_a_warm_call_looks_at_the_options():
         assert f(x).dtype == "float64"
         assert f(x).dtype == "float64"
     assert f(x).dtype == "float32"
+
+
+def test_disable_jit_runs_a_function_of_values():
+    f = cv.jit(lambda x: x if x > 0 else -x)
+    with cv.disable_jit():
+        assert f(cnp.array(-2.0)) == 2.0
+
+
+def test_programs_that_functions_share_are_bounded(monkeypatch):
+    monkeypatch.setattr(shared, "_CAPACITY", 3)
+    for k in range(6):
+        cv.jit(lambda x, k=k: x + k)(1.0)
+    assert len(shared._kept) <= 3
