@@ -34,11 +34,10 @@ class ufunc:
       func: takes ``nin`` scalars and returns ``nout``.
       identity: what ``reduce`` gives for no element; None where there is no such value.
       call: the same function for whole arrays; by default ``func`` is vectorized.
-      reduce: ``reduce(a, axes, keepdims, initial, where)``, used by the method;
-        likewise
-      accumulate: ``accumulate(a, axis)``,
-      at: ``at(a, indices, b)``, and
-      reduceat: ``reduceat(a, indices, axis)``.
+      reduce: ``reduce(a, axes, keepdims, initial, where)``, used by the method.
+      accumulate: ``accumulate(a, axis)``, likewise.
+      at: ``at(a, indices, b)``, likewise.
+      reduceat: ``reduceat(a, indices, axis)``, likewise.
 
     >>> import covector.numpy as cnp
     >>> x = cnp.array([1, 2, 4])

@@ -6,12 +6,10 @@ it, on any device, in any order. The cipher is 20 rounds of add, rotate and xor 
 3", 2011). It is written once, over words that can be
 
     ArrayWords     NumPy arrays
-    PackedWords    a few words in one Python integer, 64 bits apart: NumPy needs 50 µs
-    for
-                   the 160 steps however small the arrays, and this a tenth
-    LoweredWords   values of the program being lowered; unrolled, since XLA runs a loop
-    of
-                   small steps many times slower than their sequence
+    PackedWords    a few words in one Python integer, 64 bits apart: NumPy needs
+                   50 µs for the 160 steps however small the arrays, and this a tenth
+    LoweredWords   values of the program being lowered; unrolled, since XLA runs a
+                   loop of small steps many times slower than their sequence
 
 On the host, a key and a block are ``uint64``, the first word in the low half.
 """

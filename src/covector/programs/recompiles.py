@@ -3,8 +3,7 @@
 What each function was traced for, the last few times, is remembered: the types and
 trees of arguments, static values, options, what the function read, and the line of the
 call. When the function must be traced once more, the least difference is the reason,
-which
-``explain_cache_misses`` logs and ``no_recompile`` raises.
+which ``explain_cache_misses`` logs and ``no_recompile`` raises.
 """
 
 import contextlib

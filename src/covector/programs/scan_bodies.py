@@ -126,8 +126,7 @@ class LinearizedBody(NamedTuple):
     ``linear``  takes residuals and then tangents, in the groups consts and xs
 
     ``const_places`` says which of primal's consts are residuals, ``step_places`` where
-    the
-    others come from: xs (i ≥ 0), or result ``~i`` of the primal scan. ``carry`` and
+    the others come from: xs (i ≥ 0), or result ``~i`` of the primal scan. ``carry`` and
     ``ys`` mark what moves.
     """
 

@@ -13,8 +13,7 @@ c = 1/√(9d). For a < 1, a number for a + 1 is multiplied by u^(1/a), u uniform
 
 Each element draws with a key of its own, so it does not depend on how long others take.
 The derivative with respect to a is that of the sample at which the distribution
-function
-has the same value: dx/da = −(∂F/∂a) / (∂F/∂x).
+function has the same value: dx/da = −(∂F/∂a) / (∂F/∂x).
 """
 
 from typing import Any

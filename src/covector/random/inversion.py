@@ -1,11 +1,17 @@
-"""Distributions drawn by inverting their distribution function F: x = F⁻¹(u), u
-uniform.
+"""Distributions drawn by inverting their distribution function F: x = F⁻¹(u).
 
-    exponential   −log(1 − u)                 laplace      sign(u) · −log(1 − |u|), u
-    from −1 gumbel        −log(−log u)                logistic     log(u / (1 − u))
-    cauchy        tan(π(u − ½))               rayleigh     σ · √(−2 log u) weibull_min
-    λ · (−log(1 − u))^(1/k)     pareto       (1 − u)^(−1/b) geometric     ⌊log u / log(1
-    − p)⌋ + 1     triangular   a root on each side of the mode
+With u uniform on [0, 1), but for laplace, where it is uniform on (−1, 1):
+
+    exponential   −log(1 − u)
+    laplace       sign(u) · −log(1 − |u|)
+    gumbel        −log(−log u)
+    logistic      log(u / (1 − u))
+    cauchy        tan(π(u − ½))
+    rayleigh      σ · √(−2 log u)
+    weibull_min   λ · (−log(1 − u))^(1/k)
+    pareto        (1 − u)^(−1/b)
+    geometric     ⌊log u / log(1 − p)⌋ + 1
+    triangular    a root on each side of the mode
 
 Each is a differentiable function of its parameters, geometric apart.
 """
@@ -56,8 +62,7 @@ def gumbel(
     """Largest values: distribution function exp(−e⁻ˣ).
 
     ``mode`` ``"high"`` resolves the upper tail with twice as many bits as ``"low"``,
-    which
-    is what None means: the largest values in f32 are then about 32 and not 16.
+    which is what None means: the largest values in f32 are then about 32 and not 16.
 
     >>> from covector import random
     >>> random.gumbel(random.key(0), (3,)).shape
