@@ -85,7 +85,7 @@ rows("numpy", "dot", either(product("n", "n"), product("nm", "mk"), product("anm
 rows("numpy", "matmul", either(product("n", "n"), product("*nm", "*mk"), product("n", "*nm"),
                                product("*nm", "m")), **SUMS)
 rows("numpy", "inner", either(product("n", "n"), product("an", "bkn")), **SUMS)
-rows("numpy", "outer", either(product("n", "m"), product("ab", "n")))
+rows("numpy", "outer", either(product("n", "m"), product("ab", "n")), **SUMS)
 rows("numpy", "vdot", either(product("n", "n"), product("nm", "nm")), **SUMS)
 rows("numpy", "vecdot", product("*n", "*n"), **SUMS)
 rows("numpy", "matvec", product("*nm", "*m"), **SUMS)
@@ -94,7 +94,7 @@ rows("numpy", "tensordot",
      either(product("anm", "nmb", axes=(2,)), product("nm", "mk", axes=(1, ([1], [0]), ([-1], [0])))),
      **SUMS)
 rows(
-    "numpy", "kron", either(product("n", "m"), product("nm", "ab"), product("n", "ab"))
+    "numpy", "kron", either(product("n", "m"), product("nm", "ab"), product("n", "ab")), **SUMS
 )
 rows("numpy", "cross",
      lambda d: (d.array("ifc", (2, 3), (-4, 5)), d.array("ifc", (3,), (-4, 5))), **SUMS)
