@@ -475,3 +475,20 @@ def test_an_axis_cannot_divide_the_batch_and_its_members():
         cv.vmap(constrained("x"), spmd_axis_name="x")(numbers(4, 8))
     with pytest.raises(ShardingError, match="names the axis 'z', but"):
         cv.vmap(constrained("x"), spmd_axis_name="z")(numbers(4, 8))
+
+
+@pytest.mark.parametrize("k", [9, -12, 3])
+def test_an_update_that_is_brought_inside_is_not_lost_between_devices(k):
+    """XLA's partitioner looks for the device that has row k before it is clipped."""
+
+    def update(x, row, k):
+        return (
+            x.at[k].add(row, mode="clip"),
+            lax.dynamic_update_slice_in_dim(x, row[None], k, 0),
+        )
+
+    x, row = numbers(8, 4), numbers(4, seed=1)
+    wanted = update(cnp.asarray(x), row, cnp.int32(k))
+    found = cv.jit(update)(put(x, "x", on="4"), row, cnp.int32(k))
+    for one, other in zip(found, wanted, strict=True):
+        assert one.tolist() == other.tolist()

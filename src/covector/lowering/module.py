@@ -54,6 +54,11 @@ class Lowering:
     def platform(self) -> str:
         return self.module.platform
 
+    @property
+    def on_several_devices(self) -> bool:
+        """Whether XLA divides the program between devices."""
+        return self.module.over is not None
+
     # -- operations --------------------------------------------------------------------
 
     def op(

@@ -175,7 +175,21 @@ class DynamicUpdateSlice(Primitive):
         if self.inserted:
             full = type.with_shape(self.sizes(type.shape))
             update = ctx.op("stablehlo.reshape", [update], [full])
+        if ctx.on_several_devices:
+            # XLA's partitioner drops an update that it should bring inside first.
+            sizes = self.sizes(ctx.in_types[1].shape)
+            most = [n - k for n, k in zip(ctx.in_types[0].shape, sizes, strict=True)]
+            starts = [
+                _clamped(ctx, *each)
+                for each in zip(starts, start_types, most, strict=True)
+            ]
         return ctx.op("stablehlo.dynamic_update_slice", [x, update, *starts])
+
+
+def _clamped(ctx: Any, start: Any, type: ArrayType, most: int) -> Any:
+    """While lowering: a start between 0 and ``most``."""
+    bounds = [ctx.constant(np.asarray(n, type.dtype), type) for n in (0, most)]
+    return ctx.op("stablehlo.clamp", [bounds[0], start, bounds[1]], [type])
 
 
 def check_starts(
