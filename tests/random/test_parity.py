@@ -205,6 +205,19 @@ def test_floats_of_64_bits_are_those_of_jax_up_to_rounding(name, args):
             np.testing.assert_allclose(got, wanted, 1e-13, 1e-14)
 
 
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("binomial", (np.array([9.5, 60.0]), np.float32(0.6))),
+        ("multinomial", (np.float32(50), P)),
+    ],
+)
+def test_counts_are_drawn_in_the_precision_of_their_probabilities(name, args):
+    with options.override(enable_x64=True), jax.enable_x64(True):
+        for got, wanted in draws(name, args):
+            np.testing.assert_array_equal(got, wanted)
+
+
 OLDER = {
     "bits": [((7,),), ((8,), "uint8"), ((2, 3), "uint16"), ((0,),), ((),)],
     "uniform": [((9,),)],

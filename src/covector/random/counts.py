@@ -17,10 +17,14 @@ from typing import Any, NamedTuple
 from covector import numpy as cnp
 from covector.core import dtypes
 from covector.core.array_like import Array
-from covector.core.convert import as_array
 from covector.core.types import Shape
 from covector.errors import TypeMismatch
 from covector.lax.control_flow import scan
+from covector.numpy.promote import (
+    inexact,
+    promote_dtypes_inexact,
+    standard_promotion,
+)
 from covector.ops import random as operations
 from covector.ops.casting import convert, in_dtype
 from covector.ops.special import lgamma
@@ -155,14 +159,16 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
       shape: the shape of the result, by default the one that ``n`` and ``p`` broadcast
         to.
       dtype: a floating-point dtype, by default the default one: the result is a float.
+        It is worked with that of ``p``.
 
     >>> from covector import random
     >>> random.binomial(random.key(0), 10, 1.0, (2,)).tolist()
     [10.0, 10.0]
     """
     key, dtype = single_key("binomial", key), float_dtype("binomial", dtype)
-    shape, (n, p) = parameters("binomial", shape, dtype, n, p)
-    return draw_binomial(key, n, p, shape=shape)
+    p = inexact("binomial", p)
+    shape, (n, p) = parameters("binomial", shape, p.type.dtype, n, p)
+    return convert(draw_binomial(key, n, p, shape=shape), dtype)
 
 
 @sampler
@@ -174,6 +180,7 @@ def draw_binomial(key: Any, n: Any, p: Any, *, shape: Shape) -> Any:
     possible = (n >= 0) & (p >= 0) & (p <= 1)
     finite = possible & cnp.isfinite(n)
     small = ~finite | (n * rare <= _LARGE)
+    n = cnp.floor(n)
     few = _up_to_next_success(
         key, cnp.where(small & finite, n, 0), cnp.where(finite, rare, 0.5)
     )
@@ -272,7 +279,8 @@ def multinomial(
       p: ``[..., k]``, probabilities that add up to 1; broadcasts to ``shape``.
       shape: the shape of the result, by default the one that ``n[..., None]`` and ``p``
         broadcast to.
-      dtype: a floating-point or integer dtype, by default the default float.
+      dtype: a floating-point or integer dtype, by default the default float. It is
+        worked with the one that ``n`` and ``p`` promote to.
       unroll: how many categories a step of the loop takes, as for ``lax.scan``.
 
     >>> from covector import random
@@ -280,19 +288,19 @@ def multinomial(
     >>> float(random.multinomial(random.key(0), 20, p).sum())
     20.0
     """
-    key, counts = single_key("multinomial", key), dtype
+    key = single_key("multinomial", key)
     if dtype is not None and dtypes.is_integer(dtypes.as_dtype(dtype)):
-        counts = int_dtype("multinomial", dtype)
-        n, dtype = in_dtype(n, counts, "multinomial"), None
-    dtype = float_dtype("multinomial", dtype)
-    n, p = as_array(n, "multinomial"), as_array(p, "multinomial")
+        dtype = int_dtype("multinomial", dtype)
+        n = in_dtype(n, dtype, "multinomial")
+    else:
+        dtype = float_dtype("multinomial", dtype)
+    n, p = standard_promotion(promote_dtypes_inexact)("multinomial", n, p)
     if not p.type.ndim:
         raise TypeMismatch(
             f"multinomial needs probabilities along a last axis, but got {p.type}."
         )
-    shape, (p, n) = parameters("multinomial", shape, dtype, p, n[..., None])
-    drawn = draw_multinomial(key, n, p, shape=shape, unroll=unroll)
-    return drawn if counts is None else convert(drawn, counts)
+    shape, (p, n) = parameters("multinomial", shape, p.type.dtype, p, n[..., None])
+    return convert(draw_multinomial(key, n, p, shape=shape, unroll=unroll), dtype)
 
 
 @sampler
