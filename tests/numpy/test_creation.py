@@ -10,6 +10,7 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
+from covector import lax
 from covector.errors import ArgumentError, DTypeError, IntegerOverflow, TypeMismatch
 
 #: the same call for NumPy and for us, as a function of the namespace
@@ -415,3 +416,11 @@ def test_derivatives_of_linspace_are_the_ways_to_its_ends():
     np.testing.assert_array_equal(slopes, [1, 0.75, 0.5, 0.25, 0])
     slopes = cv.jacrev(lambda y: cnp.linspace(1.0, y, 5))(np.float32(0))
     np.testing.assert_array_equal(slopes, [0, 0.25, 0.5, 0.75, 1])
+
+
+def test_full_of_a_value_on_a_device_is_on_that_device():
+    device = cv.devices()[-1]
+    value = cv.device_put(cnp.float32(2), device)
+    for x in (cnp.full(3, value), cnp.full((), value, "int32"), lax.full((2,), value)):
+        assert x.committed
+        assert x.devices() == {device}

@@ -358,7 +358,7 @@ def _full(who: str, shape: Shape, fill_value: Any, dtype: Any) -> Any:
         as_array(fill_value, who) if dtype is None else _array(who, fill_value, dtype)
     )
     known = type(value) is ConcreteArray and value.on_host()
-    if not known or not at_hand(math.prod(shape)):
+    if not known or value.placement is not None or not at_hand(math.prod(shape)):
         return broadcast_to(value, shape)
     out = ArrayType(shape, value.type.dtype, value.type.weak)
     if not value.type.ndim:
