@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Iterator
 from types import ModuleType
+from typing import Any, get_origin
 
 import pytest
 
@@ -30,9 +31,38 @@ WITHOUT = {
     "Array.aval": "the type, an object",
     "Array.flat": "an iterator",
     "Array.to_device": "moves an array",
+    "random.key_dtype": "a dtype",
+    "random.key_impl": "a name",
+} | {
+    f"lax.{name}": reason
+    for reason, names in {
+        "shapes and numbers of axes, no arrays: tests/lax": """
+            broadcast_shapes conv_dimension_numbers conv_general_permutations
+            conv_general_shape_tuple conv_shape_tuple conv_transpose_shape_tuple
+            padtype_to_pads reduce_window_shape_tuple""",
+        "takes functions: tests/programs": """
+            associative_scan cond custom_linear_solve custom_root fori_loop map scan
+            switch while_loop""",
+        "communicates between devices or members of vmap: tests/sharding": """
+            all_gather all_to_all axis_index axis_size pbroadcast pcast pmax pmean pmin
+            ppermute pshuffle psum psum_scatter pswapaxes pvary""",
+        "says where an array is: tests/sharding": "with_sharding_constraint",
+    }.items()
+    for name in names.split()
 }
-SPACES = {"numpy": covector.numpy}
+SPACES = {
+    "numpy": covector.numpy,
+    "lax": covector.lax,
+    "nn": covector.nn,
+    "random": covector.random,
+    "scipy": covector.scipy,
+}
 UFUNC_METHODS = ("reduce", "accumulate", "outer", "reduceat", "at")
+
+
+def is_type(value: Any) -> bool:
+    """Whether it is a class, or an alias of types such as ``tuple[int, ...]``."""
+    return inspect.isclass(value) or get_origin(value) is not None
 
 
 def functions(module: ModuleType, name: str) -> Iterator[str]:
@@ -41,7 +71,7 @@ def functions(module: ModuleType, name: str) -> Iterator[str]:
         value = getattr(module, member)
         if inspect.ismodule(value):
             yield from functions(value, f"{name}.{member}")
-        elif callable(value) and not inspect.isclass(value):
+        elif callable(value) and not is_type(value):
             yield f"{name}.{member}"
 
 
