@@ -1,12 +1,12 @@
 """Threads and the ends of processes: what XLA's threads do not survive.
 
-the interpreter ends   a daemon thread that comes back from C++ by then is ended by
-Python in the middle of C++, which aborts the process. So
-daemon threads that compute end before: they are raised a
-SystemExit, which threads end with in silence, and waited for.
-the process is forked  the threads of the compiler are not in the child. Programs
-that were compiled before run there; compiling would hang, and
-is an error instead.
+When the interpreter ends, a daemon thread that comes back from C++ is ended by Python
+in the middle of C++, which aborts the process. So daemon threads that compute are ended
+before: a SystemExit is raised in them, with which threads end in silence, and they are
+waited for.
+
+When the process is forked, the threads of the compiler are not in the child. Programs
+that were compiled before run there; compiling would hang, and is an error instead.
 """
 
 import atexit
