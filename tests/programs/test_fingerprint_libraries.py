@@ -87,6 +87,9 @@ def by_import(x):
     import os as system
     return x * float(system.getenv("SCALE"))
 def through_others(x): return functools.partial(by_frame)(x)
+def by_package(x):
+    import contextual_library
+    return x * contextual_library.Settings.scale
 
 def enter(scale):
     frame_stack.append(Frame(scale))
@@ -145,6 +148,15 @@ def test_in_an_unchanged_context_a_program_is_shared(library):
     first, second = fingerprint_of(make())[0], fingerprint_of(make())[0]
     assert first is not None
     assert first == second
+
+
+def test_what_functions_of_a_module_ask_of_that_module_is_seen(library):
+    found = []
+    for scale in (1.0, 2.0, 3.0):
+        library.enter(scale)
+        f = cv.jit(lambda x: library.by_package(x))  # noqa: PLW0108  new each time
+        found.append(float(f(X)[0]))
+    assert found == [1.0, 2.0, 3.0]
 
 
 # -- libraries that are here -----------------------------------------------------------
@@ -253,6 +265,8 @@ class Unfriendly:
 def test_an_object_that_refuses_to_be_asked_does_not_break_tracing():
     unfriendly = Unfriendly()
     assert cv.jit(lambda x: x * unfriendly.scale)(X).tolist() == (2 * X).tolist()
+    static = cv.jit(lambda given, x: x * given.scale, static_argnums=0)
+    assert static(unfriendly, X).tolist() == (2 * X).tolist()
 
 
 def test_asking_takes_few_python_calls():

@@ -168,8 +168,8 @@ class _Search:
         self.open: dict[int, int] = {}
         #: by identity, with the object, so that no other takes its identity meanwhile
         self.done: dict[int, tuple[Any, Fingerprint]] = {}
-        #: modules of which something is being asked
-        self.asked: set[int] = set()
+        #: modules of which something is being asked, each with the names
+        self.asked: set[tuple[int, tuple[str, ...]]] = set()
 
     def of(self, x: Any) -> Fingerprint:
         kind = type(x)
@@ -288,7 +288,8 @@ class _Search:
             raise
 
     def _function_parts(self, x: Any, code: types.CodeType) -> Fingerprint:
-        space, names = x.__globals__, ()
+        space = x.__globals__
+        names: tuple[str, ...] = ()
         settled = is_settled(space.get("__name__"), code.co_filename)
         if not settled:
             reads = reads_of(code)
@@ -316,14 +317,18 @@ class _Search:
                 parts += self._read(f"global {each}", module, reads.attributes)
         return parts
 
-    def _read(self, label: str, value: Any, names: Iterable[str]) -> list[_Part]:
-        """A value; of a module, what it holds under these names."""
+    def _read(self, label: str, value: Any, names: tuple[str, ...]) -> list[_Part]:
+        """A value; of a module, what it holds under these names.
+
+        A function of the module may ask the module for more, under names of its own.
+        """
         if type(value) is not types.ModuleType:
             return [(label, self.of(value))]
         parts = [(label, self._same(value))]
-        if id(value) in self.asked:
+        question = id(value), names
+        if question in self.asked:
             return parts
-        self.asked.add(id(value))
+        self.asked.add(question)
         space = vars(value)
         settled = is_settled(space.get("__name__"), space.get("__file__"))
         for name in names:
@@ -331,7 +336,7 @@ class _Search:
                 inner = space[name]
                 if not settled or type(inner) is types.ModuleType:
                     parts += self._read(f"{label}.{name}", inner, names)
-        self.asked.remove(id(value))
+        self.asked.remove(question)
         return parts
 
     def _module(self, x: types.ModuleType) -> Fingerprint:

@@ -116,7 +116,7 @@ class Jitted:
                     key = in_tree, types, options.current()
                     quick = self._caches.quick[(*key, None)]
                     self._caches.last = (*key, quick)
-        except (AttributeError, KeyError, TypeError, ValueError):
+        except Exception:  # noqa: BLE001  objects that are asked may raise anything
             quick = None  # not seen before, or no arrays, which the slow way explains
         if quick is not None:
             try:
