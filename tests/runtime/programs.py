@@ -53,7 +53,7 @@ def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str
         env={**inherited, "PYTHONPATH": f"{SRC}:{SRC.parent}", **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
