@@ -3,14 +3,22 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 MINUTES ?= 10
+# What changes most, and one law over the operations that most programs are made of.
+QUICK := tests/core tests/transforms tests/tree tests/budgets.py tests/ops/test_laws.py
+QUICK_ROWS := arithmetic or broadcasting or contraction or reductions or selection \
+	or slicing or transcendental or transposing
+QUICK_LAW := jit_changes_nothing and not window and ($(QUICK_ROWS))
 
-.PHONY: demo test fuzz mutation check format bench docs clean
+.PHONY: demo test quick fuzz mutation check format bench docs clean
 
 demo: .venv/ready        ## train a classifier and write report.html
 	$(BIN)/covector demo
 
 test: .venv/ready        ## every test, warnings are errors
-	$(BIN)/pytest -q -n $(WORKERS)
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal
+
+quick: .venv/ready       ## the core, transformations, trees, budgets, one law in float32
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal $(QUICK) -k 'not test_laws or $(QUICK_LAW)'
 
 fuzz: .venv/ready        ## random samples of every public function, and random programs, MINUTES long
 	$(BIN)/python -m tests.public --minutes $(MINUTES)
