@@ -10,10 +10,13 @@ from tests.public.table import rows
 
 
 def system(symmetric: bool) -> Maker:
-    """A well conditioned matrix, a right-hand side, and perhaps where to start."""
+    """A well conditioned matrix, a right-hand side, and perhaps where to start.
+
+    All systems have one size, so that they share their programs.
+    """
 
     def make(draw: Draw) -> Any:
-        size = draw.integer(1, 4)
+        size = 3
         dtype = np.float64 if draw.smooth else np.float32
         matrix = draw.values(dtype, (size, size), (-0.3, 0.3))
         matrix = matrix + symmetric * matrix.T + 3 * np.eye(size, dtype=dtype)
