@@ -3,12 +3,14 @@
 import collections
 import dataclasses
 import functools
+import threading
 
 import numpy as np
 import pytest
 
-from covector import tree, tree_util
+from covector import jit, tree, tree_util
 from covector.errors import CovectorError, StaticArgumentError, TreeMismatch
+from covector.tree import failures
 from tests.tree.examples import TREES, Layer, Point, Scaled, Strict
 
 # ---- differences, in words --------------------------------------------------------
@@ -336,3 +338,43 @@ def test_build_tree_names_both_sides():
 def test_a_path_is_asked_for_a_leaf_that_exists(position):
     with pytest.raises(IndexError, match=f"leaf {position} of a tree with 2 leaves"):
         tree.leaf_path(tree.structure([1, 2]), position)
+
+
+def descend(levels):
+    return levels and descend(levels - 1)
+
+
+@pytest.mark.parametrize("inside", ["keys", "node", "leaf"])
+def test_errors_in_trees_leave_python_its_depth_of_recursion(inside):
+    class Refusing:
+        pass
+
+    def refuse(_):
+        raise ValueError("no children")
+
+    tree_util.register_pytree_node(Refusing, refuse, lambda *_: Refusing())
+    bad = [[[0, {1: 0, "a": 0} if inside == "keys" else Refusing()]]]
+    is_leaf = (lambda x: refuse(x) if x == 0 else False) if inside == "leaf" else None
+    depth = failures._recursion_depth()
+    for function in (tree.flatten, tree.flatten_with_path):
+        for _ in range(3):
+            with pytest.raises(ValueError):
+                function(bad, is_leaf)
+    with pytest.raises(ValueError):
+        jit(lambda given: 0)(bad)
+    assert failures._recursion_depth() == depth
+
+
+def test_a_thread_still_works_after_many_errors_in_trees():
+    done = []
+
+    def work():  # a thread of its own, since it would be lost
+        for _ in range(300):
+            with pytest.raises(TreeMismatch):
+                tree.flatten([[[[{1: 0, "a": 0}]]]])
+        done.append(descend(300))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert done == [0]

@@ -43,6 +43,7 @@ from covector.programs.names import outermost_scope
 from covector.programs.non_finite import check_results, copies
 from covector.programs.shardings import NOTHING, Sending, asked
 from covector.programs.shared import Program
+from covector.tree.failures import recover
 from covector.tree.registry import registry
 
 #: straight to C++: on the way of every call
@@ -98,8 +99,13 @@ class Jitted:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current.trace is not base:
             return self._call_inside(args, kwargs)
+        given = (args, kwargs) if kwargs else args
         try:
-            leaves, in_tree = flatten((args, kwargs) if kwargs else args)
+            leaves, in_tree = flatten(given)
+        except Exception:  # noqa: BLE001  a node of the user, which the slow way names
+            recover(given)
+            return self._call_first(args, kwargs)
+        try:
             types = tuple(map(type_of, leaves))
             if any(map(placement_of, leaves)):
                 placements = tuple(map(placement_of, leaves))

@@ -2,11 +2,18 @@
 
 C++ reports no path, so the tree is walked once more, node by node, up to the place
 where it fails.
+
+jaxlib enters one level of Python's recursion for each node, and where a node raises it
+does not leave the levels around it: after some hundred such errors a thread could call
+nothing any more. What failed is therefore taken back here.
 """
 
 from __future__ import annotations
 
+import ctypes
 import enum
+import functools
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -33,6 +40,8 @@ def explain_flatten(
     gets a note that names the place.
     """
     reason, path, node = _stopping_place(tree, is_leaf)
+    if reason is Reason.FAILS:
+        _leave_levels(len(path))
     # C++ that runs out of depth shows up as a SystemError caused by the RecursionError.
     if isinstance(error.__cause__ or error, RecursionError):
         return _too_deep(reason, path, node)
@@ -48,6 +57,43 @@ def explain_flatten(
         )
     error.add_note(f"while flattening the {name_of(type(node))} at {place(path)}")
     return error
+
+
+def recover(tree: Any) -> None:
+    """Leave the levels of recursion in which flattening a tree has failed."""
+    reason, path, _ = _stopping_place(tree, None)
+    if reason is Reason.FAILS:
+        _leave_levels(len(path))
+
+
+def _leave_levels(count: int) -> None:
+    if count and _levels_stay():
+        for _ in range(count):
+            ctypes.pythonapi.Py_LeaveRecursiveCall()
+
+
+@functools.cache
+def _levels_stay() -> bool:
+    """Whether this jaxlib and this Python keep a level where flattening failed."""
+    before = _recursion_depth()
+    try:
+        registry.flatten([{0: None, "": None}])
+    except ValueError:
+        after = _recursion_depth()
+        if after > before:
+            ctypes.pythonapi.Py_LeaveRecursiveCall()
+            return True
+    return False
+
+
+def _recursion_depth() -> int:
+    """How deep Python believes to be, which it tells where it refuses a limit."""
+    try:
+        sys.setrecursionlimit(1)
+    except RecursionError as error:
+        found = re.search(r"depth (\d+)", str(error))
+        return int(found[1]) if found else 0
+    raise AssertionError("a limit of 1 is refused where anything runs")
 
 
 def _too_deep(reason: Reason, path: KeyPath, node: Any) -> RecursionError:
