@@ -511,6 +511,14 @@ def test_the_deviation_of_equal_numbers_does_not_move():
         np.testing.assert_array_equal(cv.grad(deviation)(x), np.zeros(3))
 
 
+def test_percentages_in_a_coarse_dtype_are_divided_as_precisely_as_the_array():
+    x = np.arange(4, dtype="float32")
+    for dtype in "bfloat16", "float16", "float32":
+        level = cnp.array([18.375], dtype)
+        for percentile in cnp.percentile, cnp.nanpercentile:
+            np.testing.assert_array_equal(percentile(x, level), np.float32([0.55125]))
+
+
 def test_words_of_quantiles_of_what_is_not_real():
     x, z = cnp.ones(3), cnp.ones(3, "complex64")
     how = {"method": "inverted_cdf"}

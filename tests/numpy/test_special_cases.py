@@ -234,6 +234,14 @@ def test_powers_of_special_values_are_the_same_eagerly_and_compiled(y):
         np.testing.assert_array_equal(*signs)
 
 
+def test_complex_powers_of_infinity_are_the_same_eagerly_and_compiled():
+    bases = np.array([np.inf, -np.inf, 0, np.nan, 2], np.complex64)
+    exponents = np.array([1 + 1j, -1 - 1j, 2.5, np.inf], np.complex64)[:, None]
+    for power in cnp.power, cnp.float_power:
+        eager, compiled = power(bases, exponents), cv.jit(power)(bases, exponents)
+        np.testing.assert_array_equal(eager, compiled)
+
+
 def test_the_power_one_half_of_minus_infinity_is_infinite_and_of_minus_zero_is_zero():
     for dtype in "float32", "float16", "bfloat16":
         x = cnp.array([-np.inf, -0.0], dtype)

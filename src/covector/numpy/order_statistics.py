@@ -116,15 +116,8 @@ def percentile(
     """
     check_no_out("percentile", out)
     how = (method, bool(keepdims), False)
-    found = _quantile("percentile", a, _fraction(a, q), axis, how, weights)
+    found = _quantile("percentile", a, q, axis, how, weights, percent=True)
     return placed(found, out_sharding)
-
-
-def _fraction(a: Any, q: Any) -> Any:
-    if isinstance(q, int | float):
-        return q / 100
-    percents = inexact("percentile", q)
-    return percents / scalar(100, percents.type.dtype)
 
 
 def nanquantile(
@@ -168,7 +161,7 @@ def nanpercentile(
     """
     check_no_out("nanpercentile", out)
     how = (method, bool(keepdims), True)
-    return _quantile("nanpercentile", a, _fraction(a, q), axis, how, weights)
+    return _quantile("nanpercentile", a, q, axis, how, weights, percent=True)
 
 
 def median(
@@ -208,22 +201,32 @@ def nanmedian(
 
 
 def _quantile(
-    who: str, a: Any, q: Any, axis: Any, how: tuple[str, bool, bool], weights: Any
+    who: str,
+    a: Any,
+    q: Any,
+    axis: Any,
+    how: tuple[str, bool, bool],
+    weights: Any,
+    percent: bool = False,
 ) -> Any:
     method, keepdims, skip_nan = how
     if method not in METHODS:
         raise ArgumentError(
             f"{who}: method must be one of {METHODS}, but got {method!r}."
         )
-    x, fractions = inexact(who, a), inexact(who, q)
-    for operand in (x, fractions):
+    exact = percent and isinstance(q, int | float)  # divided in double precision
+    x, levels = inexact(who, a), inexact(who, q / 100 if exact else q)
+    for operand in (x, levels):
         if dtypes.is_complex(operand.type.dtype):
             raise DTypeError(f"{who} needs real numbers, but got {operand.type}.")
-    if fractions.type.ndim > 1:
+    if levels.type.ndim > 1:
         raise TypeMismatch(
-            f"{who} needs a scalar or one axis of fractions q, but got "
-            f"{fractions.type}."
+            f"{who} needs a scalar or one axis of fractions q, but got {levels.type}."
         )
+    # The levels may be coarser than the array: they are divided as precisely as it is.
+    fractions = convert(levels, working_dtype(x.type.dtype))
+    if percent and not exact:
+        fractions = fractions / scalar(100, fractions.type.dtype)
     axes = canonical_axes(who, axis, x.type.ndim)
     shape = (*fractions.type.shape, *kept_shape(x.type.shape, axes))
     rows = _rows(x, axes)
