@@ -75,7 +75,7 @@ def beside_numpy(sample: Sample) -> Iterator[str]:
     if isinstance(found, Exception):
         yield from _refused(sample, found)
         return
-    wanted = reference(sample)
+    wanted = _promoted(sample) if sample.row.promotes else reference(sample)
     if wanted is None or isinstance(wanted, Exception):
         return
     if len(found) != len(wanted):
@@ -88,6 +88,24 @@ def beside_numpy(sample: Sample) -> Iterator[str]:
         told = agreement.value_difference(mine, wanted[i], tolerance(sample, other))
         if told:
             yield told
+
+
+def _promoted(sample: Sample) -> Outcome | None:
+    """What NumPy gives for operands of the one dtype to which ours are promoted.
+
+    NumPy promotes float16 and uint32 to float64, in which infinity is larger than the
+    largest integer; we and JAX to float16.
+    """
+    arrays = [x for x in sample.operands if isinstance(x, np.ndarray)]
+    if len({x.dtype for x in arrays}) < 2 or not sample.row.reference(NUMPY):
+        return reference(sample)
+    with COVECTOR.bits(sample.draw.x64):
+        common = cnp.result_type(*[x.dtype for x in arrays])
+
+    def cast(x: Any) -> Any:
+        return x.astype(common) if isinstance(x, np.ndarray) else x
+
+    return attempt(replace(sample, cast=cast), NUMPY)
 
 
 def _as_precise(sample: Sample, result: Any) -> list[Any]:

@@ -40,6 +40,7 @@ class Row:
     much smaller than operands, so that the tolerance is relative to those.
     ``zeros``: zeros must have NumPy's and JAX's sign. ``shuffled``: the values of an
     operand may be in any order. ``placed``: results are where the operands are.
+    ``promotes``: operands are promoted to one dtype, with which NumPy is asked too.
 
     ``calling(function, *args, **keywords)``: how it is used, where not just called.
     """
@@ -55,6 +56,7 @@ class Row:
     zeros: bool = True
     shuffled: bool = True
     placed: bool = True
+    promotes: bool = False
     calling: Callable[..., Any] | None = None
 
     def reference(self, world: World) -> Callable[..., Any] | None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.public.draws import Draw, Function, Maker
 from tests.public.makers import elementwise, of_array, reduction
-from tests.public.rows.numpy_elementwise import floor_divide
+from tests.public.rows.numpy_elementwise import floor_divide, power
 from tests.public.rows.numpy_reductions import masked, running
 from tests.public.rows.numpy_selection import indices, partitioned, searched, taken
 from tests.public.rows.numpy_shapes import (
@@ -107,11 +107,11 @@ def index_of(draw: Draw, x: np.ndarray) -> Any:
 rows("operator", "add mul", operator(ANY, ANY), cancels=True)
 rows("operator", "sub", operator("iufc", "iufc"), cancels=True)
 rows("operator", "truediv", operator("iufc", "iufc"))
-rows("operator", "floordiv", operator("iuf", "iuf"), numpy=floor_divide)
-rows("operator", "mod", operator("iuf", "iuf"), cancels=True)
-rows("operator", "pow", operator("iufc", "f", smooth=(0.1, 3.0)))
-rows("operator", "eq ne", operator(ANY, ANY, within=(-99, 100)))
-rows("operator", "lt le gt ge", operator(REAL, REAL, within=(-99, 100)))
+rows("operator", "floordiv", operator("iuf", "iuf"), numpy=floor_divide, promotes=True)
+rows("operator", "mod", operator("iuf", "iuf"), cancels=True, promotes=True)
+rows("operator", "pow", operator("iufc", "f", smooth=(0.1, 3.0)), numpy=power)
+rows("operator", "eq ne", operator(ANY, ANY), promotes=True)
+rows("operator", "lt le gt ge", operator(REAL, REAL), promotes=True)
 rows("operator", "and_ or_ xor", operator("biu", "biu"))
 rows("operator", "lshift rshift", operator("iu", "iu", within=(0, 7)))
 rows("operator", "neg pos abs", of_array("iufc"))
