@@ -501,3 +501,28 @@ def test_an_array_that_is_gone_can_be_printed_and_still_has_its_type(gone):
     assert repr(x) == str(x) == f"{x}" == "Array(deleted, f32[3])"
     assert (x.shape, x.dtype, len(x)) == ((3,), dtypes.float32, 3)
     x.delete()
+
+
+WIDE_CASTS = {
+    "asarray": lambda x: cnp.asarray(x, "float32"),
+    "in a list": lambda x: cnp.asarray([x], "float32")[0],
+    "scalar type": cnp.float32,
+    "astype": lambda x: cnp.astype(x, "float32"),
+    "full": lambda x: cnp.full((1,), x, "float32")[0],
+    "full_like": lambda x: cnp.full_like(cnp.ones(1), x)[0],
+    "convert_element_type": lambda x: cv.lax.convert_element_type(x, "float32"),
+}
+
+
+@pytest.mark.parametrize("how", WIDE_CASTS)
+def test_a_number_beyond_32_bits_keeps_its_value_where_it_is_cast_to_a_float(how):
+    for x in (np.int64(2**32), np.array(2**32), np.uint64(2**63)):
+        assert WIDE_CASTS[how](x).tolist() == float(x)
+
+
+def test_whole_numbers_in_float64_keep_their_digits_as_integers():
+    x = np.array([16777217.0])
+    assert cnp.asarray(x, "int32").tolist() == [16777217]
+    assert cv.jit(lambda: cnp.asarray(x, "int32"))().tolist() == [16777217]
+    assert cnp.asarray(np.int64(2**32), bool).tolist() is True
+    assert cnp.asarray(np.int64(5), "int64").dtype == np.int32

@@ -64,9 +64,20 @@ def test_constants_and_dtypes():
 
 
 def test_what_cannot_be_drawn_is_said():
-    with pytest.raises(errors.TypeMismatch, match="input and an output axis, but got"):
+    with pytest.raises(errors.TypeMismatch, match=r"an output axis, .* got \(3,\)"):
         initializers.he_normal()(random.key(0), (3,))
     with pytest.raises(errors.TypeMismatch, match="mode is one of fan_in"):
         initializers.variance_scaling(1.0, "fan", "normal")(random.key(0), (3, 3))
     with pytest.raises(errors.TypeMismatch, match="distribution is truncated_normal"):
         initializers.variance_scaling(1.0, "fan_in", "cauchy")(random.key(0), (3, 3))
+
+
+def test_a_vector_has_an_input_or_an_output_axis_where_it_is_named():
+    init = initializers.variance_scaling(1.0, "fan_in", "normal", (), 0)
+    variance = float(cnp.var(init(random.key(0), (2000,))))
+    assert abs(variance * 2000 - 2000) < 200  # each output has one input
+    init = initializers.variance_scaling(1.0, "fan_in", "normal", 0, ())
+    variance = float(cnp.var(init(random.key(0), (2000,))))
+    assert abs(variance * 2000 - 1) < 0.1
+    with pytest.raises(errors.TypeMismatch, match=r"in_axis=4, .* got \(3, 2\)"):
+        initializers.lecun_normal(in_axis=4)(random.key(0), (3, 2))

@@ -135,3 +135,10 @@ def test_there_is_one_constructor_of_arrays(monkeypatch):
 )
 def test_the_abstract_classes_are_those_of_numpy(name):
     assert getattr(scalar_types, name) is getattr(np, name)
+
+
+@every_name
+def test_what_a_scalar_type_equals_has_its_hash(name):
+    scalar_type = EVERY[name]
+    for other in (name, scalar_type.dtype.name, bool, int, float, complex, None):
+        assert scalar_type != other or hash(scalar_type) == hash(other)

@@ -460,3 +460,23 @@ def test_complex_numbers_with_nan_have_one_order_eagerly_and_compiled():
         np.testing.assert_array_equal(search(many, x), found + 40)
     places = cnp.searchsorted(ordered, ordered)
     np.testing.assert_array_equal(places, [0, 1, 2, 3, 4, 5, 6])
+
+
+def test_intersect1d_takes_the_promise_that_no_element_comes_twice():
+    x, y = np.array([1, 1, 2, 2, 3]), np.array([2, 3, 3, 4])
+    for a, b in ((x, y), (np.array([3, 1]), np.array([5, 3])), (x[:0], y[:0])):
+        wanted = np.intersect1d(a, b, assume_unique=True)
+        got = cnp.intersect1d(a, b, assume_unique=True)
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_weighted_nanquantile_skips_nan():
+    x, w = np.array([np.nan, 4.0, 8.0], "float32"), np.array([5, 1, 2], "float32")
+    for f in (cnp.nanquantile, cv.jit(cnp.nanquantile, static_argnames="method")):
+        got = [f(x, q, weights=w, method="inverted_cdf").tolist() for q in (0.2, 0.5)]
+        assert got == [4.0, 8.0]
+    none = cnp.nanquantile(x[:1], 0.5, weights=w[:1], method="inverted_cdf")
+    assert np.isnan(none)
+    percent = cnp.nanpercentile(x, 50, weights=w, method="inverted_cdf")
+    assert percent.tolist() == 8.0
+    assert np.isnan(cnp.quantile(x, 0.5, weights=w, method="inverted_cdf"))

@@ -92,9 +92,13 @@ def _held_as(dtype: Any, x64: bool) -> Any:
     return dtypes.canonical(dtypes.element_type(dtype), x64)
 
 
-def from_numpy(values: np.ndarray | np.generic, placement: Any = None) -> ConcreteArray:
-    """A copy of a NumPy array, narrowed to 32 bits unless x64 is on."""
-    dtype = _held_as(values.dtype, options.current().enable_x64)
+def from_numpy(
+    values: np.ndarray | np.generic, placement: Any = None, *, wide: bool = False
+) -> ConcreteArray:
+    """A copy of a NumPy array, narrowed to 32 bits unless x64 is on or it is to stay
+    ``wide``.
+    """
+    dtype = _held_as(values.dtype, wide or options.current().enable_x64)
     if dtype is dtypes.float0:
         host = np.zeros(values.shape, dtypes.bool_)
     else:
@@ -129,6 +133,15 @@ def as_array(x: Any, who: str = "this operation") -> Array:
     raise DTypeError(
         f"{who} needs an array or a number, but got {x!r} of type {type(x).__name__}."
     )
+
+
+def to_be_cast(x: Any, who: str) -> Array:
+    """``x`` as an array that is cast to a dtype at once: values of NumPy keep their 64
+    bits until then, for 2**32 is a float32, and not an int32.
+    """
+    if isinstance(x, _OF_NUMPY):
+        return from_numpy(x, wide=True)
+    return as_array(x, who)
 
 
 def _from_tensor(x: Any) -> ConcreteArray:

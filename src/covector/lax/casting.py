@@ -6,7 +6,7 @@ from typing import Any
 from covector import options
 from covector.core import dtypes
 from covector.core.array_like import Array
-from covector.core.convert import as_array, scalar
+from covector.core.convert import as_array, scalar, to_be_cast
 from covector.core.number_info import bit_width, iinfo
 from covector.ops import casting
 
@@ -25,7 +25,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     dtype = _dtype(new_dtype)
     if type(operand) is int and not dtypes.is_key(dtype):
         return _number(operand, dtype)
-    return casting.convert(as_array(operand, "convert_element_type"), dtype)
+    return casting.convert(to_be_cast(operand, "convert_element_type"), dtype)
 
 
 def _number(x: int, dtype: Any) -> Array:

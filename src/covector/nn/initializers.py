@@ -164,10 +164,15 @@ def _fans(
     shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes
 ) -> tuple[float, float]:
     """Inputs and outputs of each unit of a kernel of this shape."""
-    ins, outs, batch = (
-        {a % len(shape) for a in ((axes,) if isinstance(axes, int) else axes)}
-        for axes in (in_axis, out_axis, batch_axis)
-    )
+    named = [(a,) if isinstance(a, int) else a for a in (in_axis, out_axis, batch_axis)]
+    if not all(-len(shape) <= a < len(shape) for axes in named for a in axes):
+        raise TypeMismatch(
+            "variance_scaling needs a shape with an input and an output axis, here "
+            f"in_axis={in_axis}, out_axis={out_axis} and batch_axis={batch_axis}, but "
+            f"got {tuple(shape)}. Name the axes that it has, () for none; for biases "
+            "use zeros."
+        )
+    ins, outs, batch = ({a % len(shape) for a in axes} for axes in named)
     inputs, outputs = (math.prod(shape[a] for a in axes) for axes in (ins, outs))
     rest = math.prod(
         n
@@ -202,11 +207,6 @@ def variance_scaling(
 
     def init(key: Any, shape: Any, dtype_: Any = None, out_sharding: Any = None) -> Any:
         shape = tuple(shape)
-        if len(shape) < 2:
-            raise TypeMismatch(
-                "variance_scaling needs a shape with an input and an output axis, but "
-                f"got {shape}. For biases use zeros."
-            )
         kind = _dtype(dtype_, dtype)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
         fans = {

@@ -18,6 +18,7 @@ from covector.core.convert import (
     as_array,
     from_numpy,
     scalar,
+    to_be_cast,
     type_of,
 )
 from covector.core.primitive import Primitive
@@ -137,7 +138,7 @@ def _array(who: str, x: Any, dtype: Any) -> Any:
     to = asked_dtype(dtype)
     if type(x) is int and not dtypes.is_key(to):
         return scalar(x, to)  # also where it does not fit the default dtype
-    return convert(as_array(_buffer_values(x), who), to)
+    return convert(to_be_cast(_buffer_values(x), who), to)
 
 
 def _buffer_values(x: Any) -> Any:

@@ -231,9 +231,8 @@ def _quantile(
     shape = (*fractions.type.shape, *kept_shape(x.type.shape, axes))
     rows = _rows(x, axes)
     if weights is not None:
-        out = _weighted(
-            rows, _rows(_weights(who, x, weights, method, axis), axes), fractions
-        )
+        counted = _rows(_weights(who, x, weights, method, axis), axes)
+        out = _weighted(rows, counted, fractions, skip_nan=skip_nan)
     else:
         out = _at_fractions(rows, fractions, method=method, skip_nan=skip_nan)
     out = (
@@ -317,11 +316,14 @@ def _weights(who: str, x: Any, weights: Any, method: str, axis: Any) -> Any:
 
 
 @standard_promotion
-def _weighted(x: Any, w: Any, q: Any) -> Any:
+def _weighted(x: Any, w: Any, q: Any, *, skip_nan: bool) -> Any:
     """The first element of each row up to which the weights add up to a fraction; NaN
-    where one is NaN, negative, or all are 0.
+    where one is NaN, unless these are skipped, or negative, or all are 0.
     """
     axis = x.type.ndim - 1
+    unknown = ne(x, x)
+    if skip_nan:
+        w = where(unknown, scalar(0, w.type.dtype), w)
     ordered, moved = Sort(axis)(x, w)
     reached = cumsum(moved, axis)
     total = index(reached, (..., -1))
@@ -337,6 +339,8 @@ def _weighted(x: Any, w: Any, q: Any) -> Any:
     beside = BroadcastInDim(shape, (*range(axis), axis + 1))(reached)
     first = Argmax(axis + 1, dtypes.int32)(ge(beside, wanted))
     out = take_along_axis(ordered, first, -1)
-    missing = or_(ReduceOr((axis,))(or_(ne(x, x), not_(ge(w, zero)))), eq(total, zero))
+    bad = not_(ge(w, zero))
+    bad = bad if skip_nan else or_(unknown, bad)
+    missing = or_(ReduceOr((axis,))(bad), eq(total, zero))
     missing = BroadcastInDim(out.type.shape, tuple(range(axis)))(missing)
     return where(missing, scalar(float("nan"), out.type.dtype), out)

@@ -37,8 +37,11 @@ class ScalarType(type):
         return ScalarType._constructor(x, dtype=cls.dtype)
 
     def __eq__(cls, other: Any) -> builtins.bool:
-        # NumPy reads None as float64, and would find the two equal.
-        return cls is other or (other is not None and cls.dtype == other)
+        # NumPy finds a dtype equal to more, as None, "float64" and float, whose hashes
+        # are others.
+        scalar_class = isinstance(other, type) and issubclass(other, np.generic)
+        known = scalar_class or isinstance(other, np.dtype)
+        return cls is other or (known and cls.dtype == other)
 
     def __hash__(cls) -> int:
         # That of NumPy's class of the same name, which equals this one.

@@ -33,7 +33,8 @@ def from_sequence(who: str, x: Sequence[Any], dtype: Any = None) -> Any:
     if kinds <= _PYTHON:
         return _from_numbers(who, x, kinds, dtype)
     if all(k in _PYTHON or k is np.ndarray or issubclass(k, np.generic) for k in kinds):
-        found = _common(who, _distinct(x, kinds))
+        # What is cast at once keeps 64 bits until then: 2**32 is a float32.
+        found = _common(who, _distinct(x, kinds), wide=dtype is not None)
         values = _read(who, x, None).astype(found)
         out = from_host(values)
         return out if dtype is None else convert(out, dtype)
@@ -105,14 +106,15 @@ def _distinct(x: Any, kinds: set[type]) -> list[Any]:
     return found
 
 
-def _common(who: str, leaves: Sequence[Any]) -> Any:
+def _common(who: str, leaves: Sequence[Any], wide: bool = False) -> Any:
     now = options.current()
+    x64 = wide or now.enable_x64
     try:
-        operands = dict.fromkeys(operand_type(leaf, now.enable_x64) for leaf in leaves)
+        operands = dict.fromkeys(operand_type(leaf, x64) for leaf in leaves)
     except DTypeError as error:
         error.add_note(f"while reading a sequence for {who}")
         raise
-    return promote(*operands, x64=now.enable_x64, mode=now.numpy_dtype_promotion)[0]
+    return promote(*operands, x64=x64, mode=now.numpy_dtype_promotion)[0]
 
 
 def _stack(who: str, x: Any, leaves: Iterator[Any]) -> Any:

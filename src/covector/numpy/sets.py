@@ -166,7 +166,8 @@ def intersect1d(
     """The different elements that are in both, ascending.
 
     Args:
-      assume_unique: not used.
+      assume_unique: a promise that no array holds an element twice, for speed; where it
+        is broken, elements can come twice.
       return_indices: also where the first of each is in ``ar1`` and in ``ar2``; their
         lengths where there are fewer than ``size``.
       size: how many to list; without it, both must be known.
@@ -177,6 +178,12 @@ def intersect1d(
     [3]
     """
     x, y = [ravel(z) for z in promote_dtypes("intersect1d", ar1, ar2)]
+    if assume_unique and not return_indices:
+        both = sort(concatenate([x, y]))
+        again = not_(differs_from_last(both, False))
+        last = filled(False, index(again, slice(1)).type)
+        before = concatenate([index(again, slice(1, None)), last])
+        return _listed(before, both, size, fill_value)
     ordered, order = sorted_parts(x)
     keep = and_(differs_from_last(ordered, True), isin(ordered, y))
     values = _listed(keep, ordered, size, fill_value)

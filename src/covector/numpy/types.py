@@ -11,7 +11,7 @@ from numpy.exceptions import ComplexWarning
 from covector import options
 from covector.core import dtypes
 from covector.core.array_like import Array
-from covector.core.convert import as_array, type_of
+from covector.core.convert import to_be_cast, type_of
 from covector.core.promotion import operand_type, promote, result_type
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError
@@ -66,7 +66,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     >>> cnp.astype(cnp.array([-1.5, 300.0, cnp.nan]), "uint8").tolist()
     [0, 255, 0]
     """
-    x = as_array(x, "astype")
+    x = to_be_cast(x, "astype")
     to = asked_dtype(float if dtype is None else dtype)
     if dtypes.is_complex(x.type.dtype) and not (
         dtypes.is_complex(to) or dtypes.is_bool(to)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.convert import as_array, scalar
+from covector.core.convert import scalar, to_be_cast
 from covector.core.number_info import bit_width, finfo, iinfo
 from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType
@@ -229,7 +229,7 @@ def in_dtype(value: Any, dtype: Any, who: str, weak: bool = False) -> Any:
     """
     if type(value) in (bool, int, float, complex) and not dtypes.is_key(dtype):
         return scalar(value, dtype, weak)
-    return convert(as_array(value, who), dtype, weak)
+    return convert(to_be_cast(value, who), dtype, weak)
 
 
 def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
