@@ -519,6 +519,12 @@ def test_percentages_in_a_coarse_dtype_are_divided_as_precisely_as_the_array():
             np.testing.assert_array_equal(percentile(x, level), np.float32([0.55125]))
 
 
+def test_the_median_of_an_infinite_and_a_finite_number_is_infinite():
+    x = np.array([0.5, -np.inf], np.float32)
+    for median in cnp.median, cnp.nanmedian, cv.jit(cnp.median):
+        assert float(median(x)) == -np.inf
+
+
 def test_words_of_quantiles_of_what_is_not_real():
     x, z = cnp.ones(3), cnp.ones(3, "complex64")
     how = {"method": "inverted_cdf"}

@@ -84,8 +84,10 @@ def beside_numpy(sample: Sample) -> Iterator[str]:
     for i, (mine, theirs) in enumerate(zip(found, wanted, strict=True)):
         other = np.asarray(theirs).dtype != np.asarray(mine).dtype
         if other and _is_inexact(mine):
-            wanted = _as_precise(sample, mine)
-        told = agreement.value_difference(mine, wanted[i], tolerance(sample, other))
+            precise = _as_precise(sample, mine)[i]
+        else:
+            precise = theirs
+        told = agreement.value_difference(mine, precise, tolerance(sample, other))
         if told:
             yield told
 

@@ -268,7 +268,10 @@ def _at_fractions(xp: Any, x: Any, q: Any, *, method: str, skip_nan: bool) -> An
     below, above = [
         xp.take_along_axis(ordered, k.astype(np.int32), -1) for k in (low, high)
     ]
-    out = below + weight * (above - below)
+    if method == "midpoint":
+        out = below / 2 + above / 2  # also of an infinite number and a finite one
+    else:
+        out = below + weight * (above - below)
     # Between equal infinities, and at an element, there is nothing to interpolate.
     out = xp.where((below == above) | (weight == 0), below, out)
     unknown = count == 0 if skip_nan else gaps > 0
