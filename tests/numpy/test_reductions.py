@@ -525,6 +525,13 @@ def test_the_median_of_an_infinite_and_a_finite_number_is_infinite():
         assert float(median(x)) == -np.inf
 
 
+def test_a_correlation_of_the_same_length_is_centred_where_the_first_is_shorter():
+    a, v = np.float32([3, 5]), np.float32([2, -1, 2, 7, 1])
+    for window in v, v[:4], v[:3]:
+        found = cnp.correlate(a, window, mode="same")
+        np.testing.assert_allclose(found, np.correlate(a, window, "same"), rtol=1e-6)
+
+
 def test_words_of_quantiles_of_what_is_not_real():
     x, z = cnp.ones(3), cnp.ones(3, "complex64")
     how = {"method": "inverted_cdf"}

@@ -68,7 +68,12 @@ def correlate(
     if swapped:
         x, y = Rev((0,))(y), Rev((0,))(x)
     n = y.type.size
-    pads = {"full": (n - 1, n - 1), "same": (n // 2, n - n // 2 - 1), "valid": (0, 0)}
+    middle = (n // 2, n - n // 2 - 1)
+    pads = {
+        "full": (n - 1, n - 1),
+        "same": middle[::-1] if swapped else middle,  # what is reversed ends first
+        "valid": (0, 0),
+    }
     how = (precision, preferred_element_type)
     return _slide("correlate", x, y, pads[mode], how)
 
