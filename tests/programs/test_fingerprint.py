@@ -281,6 +281,20 @@ def test_an_array_in_the_place_of_one_that_is_gone_is_another():
         del big, out
 
 
+def test_an_object_with_the_identity_of_one_that_is_gone_is_another():
+    model = Model(2.0)
+    identity, known = id(model), fingerprint_of(of(model))
+    assert fingerprint_of(of(model)) == known
+    del model
+    made = []  # all are kept, so that memory is used up to where the first one was
+    for _ in range(10_000):
+        made.append(Model(2.0))
+        if id(made[-1]) == identity:
+            break
+    assert id(made[-1]) == identity
+    assert fingerprint_of(of(made[-1])) != known
+
+
 def test_forgetting_programs():
     def make():
         return lambda x: x * 7.5
