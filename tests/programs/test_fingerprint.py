@@ -282,17 +282,19 @@ def test_an_array_in_the_place_of_one_that_is_gone_is_another():
 
 
 def test_an_object_with_the_identity_of_one_that_is_gone_is_another():
-    model = Model(2.0)
-    identity, known = id(model), fingerprint_of(of(model))
-    assert fingerprint_of(of(model)) == known
-    del model
-    made = []  # all are kept, so that memory is used up to where the first one was
-    for _ in range(10_000):
-        made.append(Model(2.0))
-        if id(made[-1]) == identity:
-            break
-    assert id(made[-1]) == identity
-    assert fingerprint_of(of(made[-1])) != known
+    def reading(model):
+        return lambda x: x * model.scale
+
+    models = [Model(2.0) for _ in range(100)]
+    known = {id(model): fingerprint_of(reading(model))[0] for model in models}
+    assert fingerprint_of(reading(models[0]))[0] == known[id(models[0])] is not None
+    del models
+    gc.collect()
+    made = [Model(2.0) for _ in range(2000)]  # in the memory of those that are gone
+    again = [model for model in made if id(model) in known]
+    assert again
+    for model in again:
+        assert fingerprint_of(reading(model))[0] != known[id(model)]
 
 
 def test_forgetting_programs():

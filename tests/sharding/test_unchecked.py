@@ -94,3 +94,23 @@ def test_a_gradient_inside_of_a_sum_over_devices():
     batch = cv.vmap(lambda x: slope(W, x), axis_name="x")(x)
     assert batch.tolist() == unchecked.tolist()
     assert over(slope, P("x"), True, 4)(W, x).tolist() == [2.0, 4.0, 6.0, 8.0]
+
+
+def test_a_loop_that_runs_backward_communicates_a_value_that_is_known():
+    known = cnp.asarray(np.float32(1.25))
+
+    def member(x):
+        def step(carry):
+            left, x = carry
+            return left - 1, cnp.tanh(x * lax.pmin(known, "x"))
+
+        return lax.while_loop(lambda carry: carry[0] > 0, step, (np.int32(2), x))[1]
+
+    mesh = cv.make_mesh((2,), ("x",))
+    f = cv.shard_map(
+        member, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False
+    )
+    x = cnp.arange(4, dtype="float32")
+    twice = lambda x: cnp.tanh(known * cnp.tanh(known * x))  # noqa: E731
+    wanted = cv.grad(lambda x: twice(x).sum())(x)
+    same(cv.jit(cv.grad(lambda x: f(x).sum()))(x), wanted)

@@ -129,8 +129,10 @@ class StagingTrace(Trace):
             outs = op.plan(signature).outs
         if varying:
             outs = [t.with_varying(varying) for t in outs]
-        elif not (traced or op.effects or (self.axes and op.axis_names)) and _is_known(
-            atoms, types, outs
+        elif (
+            not (traced or op.effects)
+            and _is_known(atoms, types, outs)
+            and not op.axis_names  # a program may be written down again outside of them
         ):
             return _evaluate(op, atoms)
         line = user_line() if self.lines else None
