@@ -562,7 +562,7 @@ MUTATIONS: list[Mutation] = [
     # -- options -----------------------------------------------------------------------
     *_in(
         "options.py",
-        "tests/test_options.py",
+        "tests/test_options.py tests/test_errors.py -k option",
         (
             "unknown names of options pass",
             "    if name not in names():",
