@@ -14,6 +14,7 @@ import covector as cv
 import covector.numpy as cnp
 from covector import errors, options
 from covector.core.source import user_line
+from covector.errors import SettingError
 
 
 @pytest.fixture(autouse=True)
@@ -319,3 +320,11 @@ def test_options_that_only_watch_lead_to_the_same_programs(name):
     assert traces == [name]
     with pytest.raises(errors.SettingError, match=f"{name} must be one of False, True"):
         cv.config.update(name, "perhaps")
+
+
+def test_a_block_of_an_unknown_option_is_refused_in_words():
+    with (
+        pytest.raises(SettingError, match="Did you mean 'enable_x64'"),
+        options.override(enable_x46=True),
+    ):
+        pass
