@@ -666,8 +666,7 @@ WORDS = {
     "a test that is transposed": Case(
         lambda: transposed_by_its_test(1.0),
         errors.NotDifferentiable,
-        "while_loop cannot be transposed where its test depends on what it is linear "
-        "in: how many steps it takes is not a linear function",
+        r"needs a linear function, but while at .* is not linear in the arguments",
     ),
     "members that see each other": Case(
         lambda: cv.vmap(cv.grad(mixing), axis_name="i")(

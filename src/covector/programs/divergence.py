@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.staging import stage
+from covector.core.trace import current
 from covector.core.varying import Axes
 from covector.errors import TypeMismatch
 from covector.programs.bodies import converted
@@ -30,8 +31,10 @@ def refuse_communication(
 
     It is asked when a branch or a loop is made from functions, for good words, and once
     more by each such operation (``vary``): the rules of users may communicate too, and
-    come to light only in derivatives.
+    come to light only in derivatives. What is written down again while it is lowered,
+    where no axis is named, has been checked before.
     """
+    axes = axes.intersection(current.trace.axes)
     for program in programs:
         for equation in program.equations:
             shared = axes.intersection(equation.op.axis_names)
