@@ -179,10 +179,8 @@ class DynamicUpdateSlice(Primitive):
             # XLA's partitioner drops an update that it should bring inside first.
             sizes = self.sizes(ctx.in_types[1].shape)
             most = [n - k for n, k in zip(ctx.in_types[0].shape, sizes, strict=True)]
-            starts = [
-                _clamped(ctx, *each)
-                for each in zip(starts, start_types, most, strict=True)
-            ]
+            bounded = zip(starts, start_types, most, strict=True)
+            starts = tuple([_clamped(ctx, *each) for each in bounded])
         return ctx.op("stablehlo.dynamic_update_slice", [x, update, *starts])
 
 
