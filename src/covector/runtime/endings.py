@@ -26,6 +26,8 @@ _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 #: seconds for which the end of the interpreter waits for threads that compute
 _PATIENCE = 5.0
 _PAUSE = 0.002
+#: how often a thread has to be seen outside of covector
+_LOOKS = 10
 #: after so many pauses a thread that went on is told again
 _AGAIN = 25
 
@@ -65,7 +67,7 @@ def end_threads() -> None:
     if not _Process.used:
         return
     end = time.monotonic() + _PATIENCE
-    pauses = 0
+    pauses = outside = 0
     told: set[int] = set()
     threading.excepthook = functools.partial(_unless_told, told, threading.excepthook)
     while time.monotonic() < end:
@@ -76,8 +78,10 @@ def end_threads() -> None:
             if not pauses % _AGAIN:
                 told.add(thread)
                 _raise_in(thread)
-        # Who is not inside of covector does not get there any more.
-        if pauses and not any(using.values()):
+        # Who stays outside of covector does not get there any more. One look is not
+        # enough: an exception that meets a finalizer is lost, and the thread goes on.
+        outside = 0 if any(using.values()) else outside + 1
+        if outside > _LOOKS:
             return
         pauses += 1
         time.sleep(_PAUSE)
