@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from covector import tree
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
+from covector.core.masks import merge
 from covector.errors import DTypeError, NotDifferentiable, TreeMismatch, TypeMismatch
 from covector.programs.closures import call_closed
 from covector.programs.custom_call import (
@@ -260,9 +261,7 @@ def _arrays_apart(kept: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]
     static = [None if m else x for x, m in zip(leaves, marks, strict=True)]
 
     def refilled(held: Sequence[Any]) -> Any:
-        found = iter(held)
-        pairs = zip(static, marks, strict=True)
-        return treedef.unflatten([next(found) if m else x for x, m in pairs])
+        return treedef.unflatten(merge(held, marks, static))
 
     return [x for x, m in zip(leaves, marks, strict=True) if m], refilled
 

@@ -12,7 +12,7 @@ from typing import Any
 from covector import tree
 from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
 from covector.core.jaxpr import Jaxpr, needed_equations, run
-from covector.core.masks import scatter
+from covector.core.masks import merge, scatter
 from covector.core.primitive import Linear, Primitive, operation
 from covector.core.staging import restage, stage
 from covector.core.trace import current
@@ -331,9 +331,7 @@ def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
         mapped = [x for x, m in zip(leaves, marks, strict=True) if m]
 
         def member(_: Any, values: Sequence[Any]) -> tuple[tuple, Any]:
-            given = iter(values)
-            pairs = zip(leaves, marks, strict=True)
-            args = in_tree.unflatten([next(given) if m else x for x, m in pairs])
+            args = in_tree.unflatten(merge(values, marks, leaves))
             return (), one_by_one(*args)
 
         return loop.scan(member, (), mapped, Steps(axis_size))[1], True
