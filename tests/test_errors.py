@@ -4,6 +4,7 @@ After each error the library is in a clean state: the base trace is watching aga
 the next call works.
 """
 
+import re
 import threading
 
 import numpy as np
@@ -83,6 +84,57 @@ def test_a_holomorphic_gradient_of_real_numbers():
 def test_argnums_beyond_the_arguments():
     with says(errors.TypeMismatch, "argument 3", "1 positional arguments"):
         cv.grad(lambda x: x, argnums=3)(1.0)
+
+
+NUMBERS = "must be an integer or a sequence of integers"
+NAMES = "must be a string or a sequence of strings"
+
+
+@pytest.mark.parametrize(
+    ("transform", "option", "given", "wanted"),
+    [
+        (cv.grad, "argnums", "x", NUMBERS),
+        (cv.value_and_grad, "argnums", None, NUMBERS),
+        (cv.jacfwd, "argnums", 1.5, NUMBERS),
+        (cv.hessian, "argnums", ("x",), NUMBERS),
+        (cv.jit, "static_argnums", "a", NUMBERS),
+        (cv.jit, "static_argnames", 3, NAMES),
+        (cv.jit, "donate_argnums", (1.5,), NUMBERS),
+        (cv.jit, "donate_argnames", (None,), NAMES),
+        (cv.checkpoint, "static_argnums", "a", NUMBERS),
+        (cv.make_jaxpr, "static_argnums", 1.5, NUMBERS),
+        (cv.pmap, "static_broadcasted_argnums", "a", NUMBERS),
+        (cv.pmap, "donate_argnums", "a", NUMBERS),
+        (cv.custom_jvp, "nondiff_argnums", "a", NUMBERS),
+        (cv.custom_vjp, "nondiff_argnames", (0,), NAMES),
+        (cv.data_parallel, "batch_argnums", "x", NUMBERS),
+    ],
+)
+def test_arguments_that_are_named_by_something_else(transform, option, given, wanted):
+    who = r"vector_loss \(test_errors.py:\d+\)"
+    with says(errors.ArgumentError, who, f"{option} {wanted}", re.escape(repr(given))):
+        transform(vector_loss, **{option: given})
+
+
+def test_nondiff_argnums_beyond_the_arguments():
+    with says(errors.TypeMismatch, "nondiff_argnums -2", "1 positional arguments"):
+        cv.custom_vjp(vector_loss, nondiff_argnums=(-2,))
+
+
+def test_batches_with_a_name_or_a_size_that_is_none():
+    with says(errors.AxisError, "axis_name must be hashable", r"\['i'\]"):
+        cv.vmap(vector_loss, axis_name=["i"])
+    with says(errors.AxisError, "axis_name must be hashable"):
+        cv.pmap(vector_loss, axis_name=["i"])
+    with says(errors.AxisError, "axis_size must be an integer", "'4'"):
+        cv.vmap(lambda: 1.0, axis_size="4")()
+
+
+def test_a_platform_that_is_no_name():
+    with says(errors.DeviceError, "platform is named by a string", "3"):
+        cv.jit(vector_loss, backend=3)
+    with says(errors.DeviceError, "platform is named by a string", "3"):
+        cv.devices(3)
 
 
 def test_has_aux_without_a_pair():

@@ -6,6 +6,7 @@ unflatten what comes back. Inside the engine everything is flat.
 
 import contextlib
 import inspect
+import operator
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.source import function_line
 from covector.core.trace import current
-from covector.errors import CovectorError, TypeMismatch
+from covector.errors import ArgumentError, CovectorError, TypeMismatch
 
 
 class FlatFunction:
@@ -82,6 +83,37 @@ def argument_path(in_tree: Any, i: int) -> str:
     if path[0].idx == 0:
         return f"argument {path[1].idx}{tree.keystr(path[2:])}"
     return f"keyword argument {path[1].key}{tree.keystr(path[2:])}"
+
+
+def argument_numbers(who: str, option: str, given: Any) -> tuple[int, ...]:
+    """The positional arguments that an option names: an integer, or a sequence."""
+    if hasattr(given, "__index__"):
+        return (operator.index(given),)
+    try:
+        if isinstance(given, str):
+            raise TypeError
+        return tuple([operator.index(n) for n in given])
+    except TypeError:
+        raise ArgumentError(
+            f"{who}: {option} must be an integer or a sequence of integers, the "
+            f"positions of arguments, but got {given!r}."
+        ) from None
+
+
+def argument_names(who: str, option: str, given: Any) -> tuple[str, ...]:
+    """The arguments that an option names: a string, or several."""
+    if isinstance(given, str):
+        return (given,)
+    try:
+        names = tuple(given)
+    except TypeError:
+        names = (None,)
+    if not all(isinstance(name, str) for name in names):
+        raise ArgumentError(
+            f"{who}: {option} must be a string or a sequence of strings, the names of "
+            f"arguments, but got {given!r}."
+        )
+    return names
 
 
 def parameters_of(fun: Callable[..., Any]) -> list[str]:

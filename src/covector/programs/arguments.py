@@ -13,7 +13,12 @@ import numpy as np
 
 from covector import tree
 from covector.core.convert import ShapeDtypeStruct, as_array
-from covector.core.flat import argument_path, who_of
+from covector.core.flat import (
+    argument_names,
+    argument_numbers,
+    argument_path,
+    who_of,
+)
 from covector.core.trace import Context, Tracer, check_scope, context, current
 from covector.core.types import ArrayType
 from covector.errors import DeletedArrayError, StaticArgumentError, did_you_mean
@@ -191,22 +196,22 @@ def _kind(value: Any) -> Any:
     return (type(value), str(value)) if signed else type(value)
 
 
-def _ints(x: int | Sequence[int] | None) -> tuple[int, ...]:
-    return () if x is None else (x,) if isinstance(x, int) else tuple(x)
-
-
-def _names(x: str | Iterable[str] | None) -> tuple[str, ...]:
-    return () if x is None else (x,) if isinstance(x, str) else tuple(x)
-
-
 def static_places(
     fun: Any,
-    argnums: int | Sequence[int] | None,
+    argnums: int | Iterable[int] | None,
     argnames: str | Iterable[str] | None,
     transform: str = "jit",
+    kind: str = "static",
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Numbers and names of the same arguments, each completed from the other."""
-    nums, names = _ints(argnums), _names(argnames)
+    """Numbers and names of the same arguments, each completed from the other.
+
+    ``kind`` begins the names of both options: "static" or "donate".
+    """
+    who = who_of(transform, fun)
+    nums = () if argnums is None else argument_numbers(who, f"{kind}_argnums", argnums)
+    names = (
+        () if argnames is None else argument_names(who, f"{kind}_argnames", argnames)
+    )
     if not nums and not names:
         return nums, names
     try:
@@ -222,8 +227,8 @@ def static_places(
         for n in nums:
             if not -len(by_place) <= n < len(by_place):
                 raise StaticArgumentError(
-                    f"{who_of(transform, fun)}: argument number {n} was "
-                    f"named, but it takes {len(by_place)} positional arguments."
+                    f"{who}: argument number {n} was named, but it takes "
+                    f"{len(by_place)} positional arguments."
                 )
         nums = tuple([n % len(by_place) for n in nums])
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
@@ -231,8 +236,8 @@ def static_places(
         for name in names:
             if name not in known:
                 raise StaticArgumentError(
-                    f"{who_of(transform, fun)}: the argument {name!r} was named, but "
-                    f"it takes {', '.join(known) or 'none'}."
+                    f"{who}: the argument {name!r} was named, but it takes "
+                    f"{', '.join(known) or 'none'}."
                     f"{did_you_mean(name, known)}"
                 )
     all_nums = set(nums) | {i for i, name in enumerate(by_place) if name in names}

@@ -17,7 +17,7 @@ from typing import Any
 
 from covector import tree
 from covector.core.convert import as_array
-from covector.core.flat import argument_path, arrays, who_of
+from covector.core.flat import argument_numbers, argument_path, arrays, who_of
 from covector.core.sharding.in_force import get_mesh
 from covector.core.sharding.making import make_mesh
 from covector.core.sharding.spec import PartitionSpec
@@ -70,7 +70,7 @@ def data_parallel(
     who = who_of("data_parallel", fun)
     if reduce not in ("mean", "sum"):
         raise ArgumentError(f"{who}: reduce is 'mean' or 'sum', but got {reduce!r}.")
-    places = (batch_argnums,) if isinstance(batch_argnums, int) else batch_argnums
+    places = argument_numbers(who, "batch_argnums", batch_argnums)
 
     @functools.wraps(fun)
     def over_devices(*args: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from covector import tree
 from covector.core.array_like import Array
 from covector.core.convert import type_of
-from covector.core.flat import FlatFunction, who_of
+from covector.core.flat import FlatFunction, argument_numbers, who_of
 from covector.core.jaxpr import Jaxpr, Var, run
 from covector.core.staging import stage
 from covector.core.trace import Trace, Tracer, current
@@ -66,11 +66,9 @@ def make_jaxpr(
     >>> len(make_jaxpr(lambda x: cnp.sin(x) * 2)(1.0).eqns)
     2
     """
-    nums = (
-        (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
-    )
-    spec = JitSpec(static_argnums=nums)
     who = who_of("make_jaxpr", fun)
+    nums = argument_numbers(who, "static_argnums", static_argnums)
+    spec = JitSpec(static_argnums=nums)
 
     @functools.wraps(fun)
     def program(*args: Any, **kwargs: Any) -> Any:

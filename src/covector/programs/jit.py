@@ -395,7 +395,9 @@ def jit(
         )
     who_of("jit", fun)
     nums, names = static_places(fun, static_argnums, static_argnames)
-    donated, donated_names = static_places(fun, donate_argnums, donate_argnames)
+    donated, donated_names = static_places(
+        fun, donate_argnums, donate_argnames, kind="donate"
+    )
     check_disjoint(fun, (*nums, *names), (*donated, *donated_names))
     chosen = tuple(sorted((compiler_options or {}).items()))
     shardings = asked(in_shardings, out_shardings, device, backend)

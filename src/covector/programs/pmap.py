@@ -32,7 +32,13 @@ from covector.programs.sharded_function import shard_map
 from covector.programs.shardings import Resolved
 from covector.runtime import client
 from covector.transforms.batch import batch_flat
-from covector.transforms.mapped_axes import batch_size, in_dims, out_axis, refuse_bools
+from covector.transforms.mapped_axes import (
+    batch_size,
+    check_axis_name,
+    in_dims,
+    out_axis,
+    refuse_bools,
+)
 
 #: the axis of the mesh where the user gave it no name
 UNNAMED = "<devices>"
@@ -91,8 +97,11 @@ def pmap(
             f"positional argument, but got {in_axes!r}."
         )
     refuse_bools(who, in_axes=in_axes, out_axes=out_axes)
-    nums, names = static_places(fun, _ints(static_broadcasted_argnums), None, "pmap")
-    donated, donated_names = static_places(fun, _ints(donate_argnums), None, "pmap")
+    check_axis_name(who, axis_name)
+    nums, names = static_places(
+        fun, static_broadcasted_argnums, None, "pmap", "static_broadcasted"
+    )
+    donated, donated_names = static_places(fun, donate_argnums, None, "pmap", "donate")
     check_disjoint(fun, (*nums, *names), (*donated, *donated_names), "pmap")
     if isinstance(in_axes, tuple | list):
         static = {n % len(in_axes) for n in nums if -len(in_axes) <= n < len(in_axes)}
@@ -250,7 +259,3 @@ def _divided_at(dim: int | None, name: Any) -> PartitionSpec:
 def _flat(prefix: Any) -> tuple[tuple[Any, ...], Any]:
     leaves, treedef = tree.flatten(prefix, lambda x: x is None)
     return tuple(leaves), treedef
-
-
-def _ints(x: int | Iterable[int]) -> tuple[int, ...]:
-    return (x,) if isinstance(x, int) else tuple(x)

@@ -13,6 +13,7 @@ from covector import tree
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.core.flat import argument_names, argument_numbers
 from covector.core.source import function_line
 from covector.core.types import ArrayType, show_types
 from covector.errors import TypeMismatch
@@ -100,6 +101,9 @@ def nondiff_places(
     fun: Any, nums: Sequence[int], names: Sequence[str]
 ) -> tuple[int, ...]:
     """The places of nondiff arguments, named by number or by name."""
+    who = f"the derivative rule of {function_line(fun)}"
+    nums = argument_numbers(who, "nondiff_argnums", nums)
+    names = argument_names(who, "nondiff_argnames", names)
     if not names and all(n >= 0 for n in nums):
         return tuple(sorted(nums))
     parameters = [
@@ -110,9 +114,15 @@ def nondiff_places(
     unknown = [n for n in names if n not in parameters]
     if unknown:
         raise TypeMismatch(
-            f"the derivative rule of {function_line(fun)} has nondiff_argnames "
-            f"{', '.join(unknown)}, but its positional arguments are "
-            f"{', '.join(parameters)}."
+            f"{who} has nondiff_argnames {', '.join(unknown)}, but its positional "
+            f"arguments are {', '.join(parameters)}."
         )
-    places = [n % len(parameters) for n in nums]
+    count = len(parameters)
+    for n in nums:
+        if not -count <= n < count:
+            raise TypeMismatch(
+                f"{who} has nondiff_argnums {n}, but it takes {count} positional "
+                "arguments."
+            )
+    places = [n % count for n in nums]
     return tuple(sorted({*places, *[parameters.index(n) for n in names]}))

@@ -46,6 +46,11 @@ _clients = _Clients()
 
 
 def _canonical(platform: str) -> str:
+    if not isinstance(platform, str):
+        raise DeviceError(
+            f"a platform is named by a string, such as 'cpu' or 'gpu', but got "
+            f"{platform!r}."
+        )
     word = platform.strip().lower()
     return _SYNONYMS.get(word, word)
 

@@ -14,7 +14,14 @@ import numpy as np
 from covector import tree
 from covector.core import dtypes
 from covector.core.convert import scalar
-from covector.core.flat import FlatFunction, arrays, describe, split_aux, who_of
+from covector.core.flat import (
+    FlatFunction,
+    argument_numbers,
+    arrays,
+    describe,
+    split_aux,
+    who_of,
+)
 from covector.core.jaxpr import run
 from covector.core.masks import present, scatter
 from covector.core.primitive import Linear
@@ -44,12 +51,10 @@ from covector.transforms.transpose import backward, instantiate
 _type_of = operator.attrgetter("type")
 
 
-def as_argnums(argnums: Any) -> Argnums:
+def as_argnums(argnums: Any, who: str) -> Argnums:
     """Numbers of arguments as Python ints: one of them, or a tuple."""
-    try:
-        return operator.index(argnums)
-    except TypeError:
-        return tuple([operator.index(n) for n in argnums])
+    numbers = argument_numbers(who, "argnums", argnums)
+    return numbers[0] if hasattr(argnums, "__index__") else numbers
 
 
 def value_and_grad(
@@ -79,7 +84,7 @@ def value_and_grad(
     (9.0, 6.0)
     """
     who = who_of("grad", fun)
-    argnums = as_argnums(argnums)
+    argnums = as_argnums(argnums, who)
     wanted = reduce and functools.partial(_reduced, fun, reduce, has_aux, who)
 
     @functools.wraps(fun)

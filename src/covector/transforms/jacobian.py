@@ -173,7 +173,7 @@ def _jacobian(
     choose: Callable[["_Problem"], tuple[list[int], list[int]]],
 ) -> Callable[..., Any]:
     who = who_of(name, fun)
-    argnums = as_argnums(argnums)
+    argnums = as_argnums(argnums, who)
 
     def problem(args: Any, kwargs: Any) -> _Problem:
         chosen, partial = choose_arguments(fun, argnums, args, kwargs, who)

@@ -18,6 +18,16 @@ def refuse_bools(who: str, **axes: Any) -> None:
             raise TypeMismatch(f"{who}: {name} holds ints and None, but got {given!r}.")
 
 
+def check_axis_name(who: str, name: Any) -> None:
+    """Raise where the name of a batch axis could not be looked up."""
+    try:
+        hash(name)
+    except TypeError:
+        raise AxisError(
+            f"{who}: axis_name must be hashable, such as a string, but got {name!r}."
+        ) from None
+
+
 def in_dims(
     fun: Any,
     in_axes: Any,
@@ -105,6 +115,8 @@ def batch_size(
     who: str,
 ) -> int:
     """The one size that all mapped axes have."""
+    if given is not None and not hasattr(given, "__index__"):
+        raise AxisError(f"{who}: axis_size must be an integer, but got {given!r}.")
     sizes = {
         i: t.shape[d]
         for i, (t, d) in enumerate(zip(types, dims, strict=True))

@@ -17,6 +17,7 @@ from covector.transforms.batch import DividedAxis, batch_flat
 from covector.transforms.mapped_axes import (
     axes_of_leaves,
     batch_size,
+    check_axis_name,
     from_the_front,
     out_axis,
     refuse_bools,
@@ -62,6 +63,7 @@ def vmap(
             f"positional argument, or a dict by argument name, but got {in_axes!r}."
         )
     refuse_bools(who, in_axes=in_axes, out_axes=out_axes)
+    check_axis_name(who, axis_name)
 
     axis = axis_name
     if spmd_axis_name is not None:
