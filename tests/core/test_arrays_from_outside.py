@@ -526,3 +526,21 @@ def test_whole_numbers_in_float64_keep_their_digits_as_integers():
     assert cv.jit(lambda: cnp.asarray(x, "int32"))().tolist() == [16777217]
     assert cnp.asarray(np.int64(2**32), bool).tolist() is True
     assert cnp.asarray(np.int64(5), "int64").dtype == np.int32
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bool", "bfloat16", "uint8"])
+@pytest.mark.parametrize("length", [3, 5000])
+def test_no_base_of_what_numpy_is_given_can_be_written_to(dtype, length):
+    sources = [cnp.ones(length, dtype), cnp.asarray(1).astype(dtype), cv.device_put(2)]
+    for x in sources:
+        view = np.asarray(x)
+        assert np.shares_memory(view, np.asarray(x))
+        while isinstance(view, np.ndarray | memoryview):
+            if isinstance(view, np.ndarray):
+                with pytest.raises(ValueError, match="WRITEABLE"):
+                    view.flags.writeable = True
+                view = view.base
+            else:
+                assert view.readonly
+                view = view.obj
+        assert not hasattr(view, "__array_interface__")

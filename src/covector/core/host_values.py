@@ -49,8 +49,12 @@ def read_only(values: np.ndarray) -> np.ndarray:
     """A view of ``values`` that cannot be written to, nor be made writable."""
     if not values.dtype.itemsize:
         return values  # float0: there is nothing to write
-    # A view of an array can be made writable where that is; one of such a memoryview
-    # cannot.
-    bits: Any = in_numpy_dtype(values)
-    view = np.asarray(memoryview(bits).toreadonly())
+    # What has the memory of an array as its base can be followed back to that array,
+    # and be made writable there. A capsule leads nowhere.
+    bits = in_numpy_dtype(values)
+    try:
+        view = np.from_dlpack(bits)
+    except BufferError:  # NumPy before 2.1 exports nothing that is read-only
+        view = np.from_dlpack(bits.copy())
+    view.flags.writeable = False
     return view if view.dtype is values.dtype else with_dtype(view, values.dtype)
