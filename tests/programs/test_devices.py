@@ -168,6 +168,23 @@ def test_numbers_that_programs_were_called_with_do_not_stay_among_the_live_array
     assert len(cv.live_arrays()) == before
 
 
+def test_numbers_that_only_the_library_holds_are_not_among_the_live_arrays():
+    x = cnp.arange(4.0)
+    y = cv.jit(cv.grad(lambda x: (cnp.sin(x * 41.5) * cnp.arange(4.0)).sum()))(x * 42.5)
+    mine = cnp.float32(43.5)
+    live = cv.live_arrays()
+    assert not [a for a in live if a.ndim == 0 and float(a) in (41.5, 42.5)]
+    for held in (x, y, mine):
+        assert any(a is held for a in live)
+
+
+def test_an_array_that_a_program_holds_as_well_is_among_the_live_arrays():
+    x = cnp.arange(3.0)
+    f = cv.jit(lambda y: x * y)
+    f(2.0)
+    assert any(a is x for a in cv.live_arrays())
+
+
 def test_random_keys_stay_what_they_are_for_device_get():
     key = cv.random.key(0)
     got = cv.device_get({"key": key, "x": cnp.ones(2)})
