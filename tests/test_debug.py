@@ -67,9 +67,9 @@ def test_a_loop_that_prints_is_compiled_once(capsys):
 
 
 def programs():
-    from covector.programs import canonical  # noqa: PLC0415
+    from covector.programs.higher_order import hash_consing  # noqa: PLC0415
 
-    return len(canonical._programs)
+    return len(hash_consing._programs)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ import covector as cv
 import covector.numpy as cnp
 from covector import lax
 from covector.core import jaxpr, primitive
-from covector.programs import canonical, recompiles, shared
+from covector.programs.higher_order import hash_consing
+from covector.programs.jit import program_cache, recompiles
 from covector.runtime import compilation_cache
 
 X = cnp.asarray(np.arange(4, dtype=np.float32))
@@ -25,7 +26,7 @@ BOUND = 4
 
 @pytest.fixture(autouse=True)
 def small_caches(monkeypatch):
-    for module in (canonical, shared, recompiles):
+    for module in (hash_consing, program_cache, recompiles):
         monkeypatch.setattr(module, "_CAPACITY", BOUND)
     monkeypatch.setattr(compilation_cache, "_ENTRIES_IN_MEMORY", BOUND)
     monkeypatch.setattr(primitive, "MOST_INSTANCES", 4 * BOUND)
@@ -135,4 +136,4 @@ def test_arrays_that_functions_close_over_are_freed(name):
     numbers = itertools.count(1.0)
     before = objects_after(step, numbers, 4)
     assert objects_after(step, numbers, 8) - before <= 4
-    assert len(shared._kept) <= 1
+    assert len(program_cache._kept) <= 1

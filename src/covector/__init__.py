@@ -43,30 +43,30 @@ from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec as P
 from covector.core.trace import install_base
 from covector.lowering.evaluate import base
-from covector.programs.checkpoint import checkpoint
-from covector.programs.checkpoint import checkpoint as remat
-from covector.programs.checkpoint_policies import checkpoint_policies
-from covector.programs.custom_gradient import custom_gradient
-from covector.programs.custom_jvp import custom_jvp
-from covector.programs.custom_vjp import custom_vjp
-from covector.programs.devices import (
-    block_until_ready,
-    copy_to_host_async,
-    default_backend,
-    device_get,
-    live_arrays,
-)
-from covector.programs.inspection import (
+from covector.programs.custom_rules.custom_gradient import custom_gradient
+from covector.programs.custom_rules.custom_jvp import custom_jvp
+from covector.programs.custom_rules.custom_vjp import custom_vjp
+from covector.programs.higher_order.named_scope import named_call, named_scope
+from covector.programs.jit.inspection import (
     closure_convert,
     ensure_compile_time_eval,
     eval_shape,
     make_jaxpr,
     typeof,
 )
-from covector.programs.jit import jit
-from covector.programs.names import named_call, named_scope
-from covector.programs.placing import device_put, reshard
-from covector.programs.shared import clear_caches
+from covector.programs.jit.jit import jit
+from covector.programs.jit.program_cache import clear_caches
+from covector.programs.placement.device_put import device_put, reshard
+from covector.programs.placement.transfer import (
+    block_until_ready,
+    copy_to_host_async,
+    default_backend,
+    device_get,
+    live_arrays,
+)
+from covector.programs.remat.checkpoint import checkpoint
+from covector.programs.remat.checkpoint import checkpoint as remat
+from covector.programs.remat.policies import checkpoint_policies
 from covector.runtime.client import (
     Device,
     device_count,
@@ -105,20 +105,20 @@ if TYPE_CHECKING:
         test_util,
     )
     from covector.analysis.rules import check_rule
-    from covector.core.sharding.in_force import set_mesh
-    from covector.core.sharding.making import make_mesh
+    from covector.core.sharding.context_mesh import set_mesh
+    from covector.core.sharding.make_mesh import make_mesh
     from covector.debug.progress import progress
     from covector.environment import print_environment_info
-    from covector.programs.assembling import (
+    from covector.programs.callbacks.callback import effects_barrier, pure_callback
+    from covector.programs.placement.make_array import (
         make_array_from_callback,
         make_array_from_process_local_data,
         make_array_from_single_device_arrays,
     )
-    from covector.programs.callback import effects_barrier, pure_callback
-    from covector.programs.data_parallel import data_parallel
-    from covector.programs.pmap import pmap
-    from covector.programs.sharded_function import shard_map
-    from covector.programs.smap import smap
+    from covector.programs.spmd.data_parallel import data_parallel
+    from covector.programs.spmd.pmap import pmap
+    from covector.programs.spmd.shard_map_api import shard_map
+    from covector.programs.spmd.smap import smap
 
 link.connect(numpy, device_put)
 install_base(base)
@@ -149,19 +149,19 @@ _MODULES = frozenset(
 #: functions whose modules are imported on first use
 _FUNCTIONS = {
     "check_rule": "analysis.rules",
-    "data_parallel": "programs.data_parallel",
-    "effects_barrier": "programs.callback",
-    "make_array_from_callback": "programs.assembling",
-    "make_array_from_process_local_data": "programs.assembling",
-    "make_array_from_single_device_arrays": "programs.assembling",
-    "make_mesh": "core.sharding.making",
-    "pmap": "programs.pmap",
+    "data_parallel": "programs.spmd.data_parallel",
+    "effects_barrier": "programs.callbacks.callback",
+    "make_array_from_callback": "programs.placement.make_array",
+    "make_array_from_process_local_data": "programs.placement.make_array",
+    "make_array_from_single_device_arrays": "programs.placement.make_array",
+    "make_mesh": "core.sharding.make_mesh",
+    "pmap": "programs.spmd.pmap",
     "print_environment_info": "environment",
     "progress": "debug.progress",
-    "pure_callback": "programs.callback",
-    "set_mesh": "core.sharding.in_force",
-    "shard_map": "programs.sharded_function",
-    "smap": "programs.smap",
+    "pure_callback": "programs.callbacks.callback",
+    "set_mesh": "core.sharding.context_mesh",
+    "shard_map": "programs.spmd.shard_map_api",
+    "smap": "programs.spmd.smap",
 }
 
 

@@ -1,14 +1,14 @@
 """Names and policies for ``checkpoint``, and what a derivative keeps."""
 
-from covector.programs.checkpoint import checkpoint
-from covector.programs.checkpoint_policies import (
+from covector.programs.remat.checkpoint import checkpoint
+from covector.programs.remat.policies import (
     Offloadable,
     Recompute,
     Saveable,
     checkpoint_name,
     checkpoint_policies,
 )
-from covector.programs.residuals import print_saved_residuals, saved_residuals
+from covector.programs.remat.residuals import print_saved_residuals, saved_residuals
 
 __all__ = [
     "Offloadable",

@@ -1,15 +1,18 @@
 """Functions whose derivatives are given by rules, and what such rules meet."""
 
-from covector.programs.custom_function import (
+from covector.programs.custom_rules.custom_derivative import (
     CustomVJPPrimal,
     custom_vjp_primal_tree_values,
 )
-from covector.programs.custom_gradient import custom_gradient
-from covector.programs.custom_jvp import custom_jvp
-from covector.programs.custom_vjp import custom_vjp
-from covector.programs.inspection import closure_convert
-from covector.programs.linear_call import linear_call
-from covector.programs.rules import SymbolicZero, zero_from_primal
+from covector.programs.custom_rules.custom_gradient import custom_gradient
+from covector.programs.custom_rules.custom_jvp import custom_jvp
+from covector.programs.custom_rules.custom_vjp import custom_vjp
+from covector.programs.custom_rules.derivative_checks import (
+    SymbolicZero,
+    zero_from_primal,
+)
+from covector.programs.custom_rules.linear_call import linear_call
+from covector.programs.jit.inspection import closure_convert
 
 __all__ = [
     "CustomVJPPrimal",

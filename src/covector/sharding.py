@@ -10,14 +10,14 @@
 
 from typing import Any
 
-from covector.core.sharding.in_force import (
+from covector.core.sharding.context_mesh import (
     get_abstract_mesh,
     get_mesh,
     set_mesh,
     use_abstract_mesh,
     use_mesh,
 )
-from covector.core.sharding.making import make_mesh
+from covector.core.sharding.make_mesh import make_mesh
 from covector.core.sharding.mesh import AbstractMesh, AxisType, Mesh
 from covector.core.sharding.shardings import (
     NamedSharding,
@@ -26,7 +26,7 @@ from covector.core.sharding.shardings import (
     make_single_device_sharding,
 )
 from covector.core.sharding.spec import PartitionSpec
-from covector.programs.placing import reshard
+from covector.programs.placement.device_put import reshard
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
 """The classes behind ``jit(f).trace(...)``, ``.lower()`` and ``.compile()``."""
 
-from covector.programs.jit import Jitted as Wrapped
-from covector.programs.stages import ArgInfo, Compiled, Lowered, Traced
+from covector.programs.jit.jit import Jitted as Wrapped
+from covector.programs.jit.stages import ArgInfo, Compiled, Lowered, Traced
 
 __all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]

@@ -13,7 +13,7 @@ from covector.errors import MalformedProgram
 from covector.lowering.evaluate import base
 from covector.ops.arithmetic import add
 from covector.ops.transcendental import sin
-from covector.programs.call import call
+from covector.programs.higher_order.call import call
 from tests.laws import array
 
 F32 = ArrayType((3,), dtypes.float32)

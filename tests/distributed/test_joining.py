@@ -3,12 +3,12 @@
 import pytest
 
 from covector import distributed
-from covector.distributed import clusters, joining
+from covector.distributed import clusters, initialization
 from covector.distributed.clusters import Found, detect
 from covector.errors import ArgumentError, DistributedError, SettingError
-from covector.runtime import client, coordination, plugins, several, together
-from covector.runtime.coordination import Membership, Settings
-from covector.runtime.lobby import Address
+from covector.runtime import client, lockstep, membership, multi_process, plugins
+from covector.runtime.membership import Membership, Settings
+from covector.runtime.rendezvous import Address
 from covector.variables import PEER_TIMEOUT
 
 SLURM = {
@@ -106,7 +106,7 @@ def unused(monkeypatch):
     """A process that has not used a device, and what it would join."""
     asked = []
     monkeypatch.setattr(client, "platforms_in_use", tuple)
-    monkeypatch.setattr(together, "start", asked.append)
+    monkeypatch.setattr(lockstep, "start", asked.append)
     for variable in (*BY_HAND, *SLURM, *OPEN_MPI, *KUBERNETES):
         monkeypatch.delenv(variable, raising=False)
     return asked
@@ -165,8 +165,8 @@ def test_after_the_first_use_of_a_device_it_is_too_late():
 
 def test_joining_twice_is_an_error(monkeypatch):
     member = Membership(Settings(Address("here", 1), 2, 1))
-    monkeypatch.setattr(coordination._here, "joined", member)
-    monkeypatch.setattr(several._now, "session", object())
+    monkeypatch.setattr(membership._here, "joined", member)
+    monkeypatch.setattr(multi_process._now, "session", object())
     with pytest.raises(
         DistributedError, match="joined the others already, as process 1"
     ):
@@ -179,10 +179,10 @@ def test_without_others_shutdown_is_nothing():
 
 
 def test_each_process_of_a_machine_takes_the_gpu_of_its_number():
-    assert joining._device_ids(None, 2, {}) == (2,)
-    assert joining._device_ids(None, 2, {"CUDA_VISIBLE_DEVICES": "5"}) is None
-    assert joining._device_ids(1, 2, {}) == (1,)
-    assert joining._device_ids(None, None, {}) is None
+    assert initialization._device_ids(None, 2, {}) == (2,)
+    assert initialization._device_ids(None, 2, {"CUDA_VISIBLE_DEVICES": "5"}) is None
+    assert initialization._device_ids(1, 2, {}) == (1,)
+    assert initialization._device_ids(None, None, {}) is None
 
 
 def test_the_client_of_gpus_is_told_of_the_others():

@@ -16,7 +16,7 @@ from covector.ops.cumulative import (
     Cumprod,
     Cumsum,
 )
-from covector.ops.networks import still
+from covector.ops.tree_reduce import still
 
 NAMES = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
 every_name = pytest.mark.parametrize("name", NAMES)

@@ -16,7 +16,7 @@ from covector.ops.comparison import eq, lt
 from covector.ops.extrema import max_
 from covector.ops.reductions import ReduceMax
 from covector.ops.selection import where
-from covector.programs.reduce import Reduce
+from covector.programs.control_flow.reduce import Reduce
 from covector.transforms.batch import batch_flat
 from covector.transforms.linearize import jvp_flat
 

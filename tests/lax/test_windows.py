@@ -16,7 +16,7 @@ from covector.ops.extrema import max_, min_
 from covector.ops.transcendental import exp, log1p
 from covector.ops.window_reductions import ReduceWindowSum
 from covector.ops.window_selection import ReduceWindowMax, SelectAndGatherAdd
-from covector.programs.reduce_window import ReduceWindow
+from covector.programs.control_flow.reduce_window import ReduceWindow
 from covector.transforms.batch import batch_flat
 
 X = np.random.default_rng(0).permutation(42).reshape(6, 7).astype(np.float32) / 8 - 2

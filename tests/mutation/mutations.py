@@ -290,7 +290,7 @@ MUTATIONS: list[Mutation] = [
     ),
     # -- programs ----------------------------------------------------------------------
     *_in(
-        "programs/scan.py",
+        "programs/control_flow/scan.py",
         "tests/programs/test_scan.py -k 'reversed_scan or is_its_steps'",
         (
             "an eager reversed scan keeps its rows in order",
@@ -309,7 +309,7 @@ MUTATIONS: list[Mutation] = [
         ),
     ),
     *_in(
-        "programs/scan_lowering.py",
+        "programs/control_flow/scan_lowering.py",
         "tests/programs/test_scan.py -k do_not_fill_a_turn",
         (
             "steps that do not fill a turn are left out",
@@ -318,7 +318,7 @@ MUTATIONS: list[Mutation] = [
         ),
     ),
     *_in(
-        "programs/while_loop.py",
+        "programs/control_flow/while_loop.py",
         "tests/programs/test_while_loop.py",
         (
             "counters without a sign stay so",
@@ -327,7 +327,7 @@ MUTATIONS: list[Mutation] = [
         ),
     ),
     *_in(
-        "programs/cond.py",
+        "programs/control_flow/cond.py",
         "tests/programs/test_cond.py",
         (
             "a batch of predicates forgets results that all members share",
@@ -336,7 +336,7 @@ MUTATIONS: list[Mutation] = [
         ),
     ),
     *_in(
-        "programs/division.py",
+        "programs/remat/partition.py",
         "tests/programs/test_checkpoint.py",
         (
             "a policy is not asked",
@@ -345,7 +345,7 @@ MUTATIONS: list[Mutation] = [
         ),
     ),
     *_in(
-        "programs/custom_call.py",
+        "programs/custom_rules/custom_call.py",
         "tests/programs/test_custom_rules.py tests/programs/test_custom_jvp.py",
         (
             "forward mode does not use the rule of users for reverse mode",
@@ -359,7 +359,7 @@ MUTATIONS: list[Mutation] = [
         ),
     ),
     *_in(
-        "programs/jit.py",
+        "programs/jit/jit.py",
         "tests/programs/test_jit.py tests/test_options.py",
         (
             "the quick path does not look at the options",
@@ -378,7 +378,7 @@ MUTATIONS: list[Mutation] = [
         ),
     ),
     *_in(
-        "programs/fingerprint.py",
+        "programs/jit/fingerprint.py",
         "tests/programs/test_fingerprint.py",
         (
             "NumPy scalars are compared without their bytes",
@@ -407,7 +407,7 @@ MUTATIONS: list[Mutation] = [
         ),
     ),
     *_in(
-        "programs/object_contents.py",
+        "programs/jit/object_contents.py",
         "tests/programs/test_fingerprint.py",
         (
             "keyword defaults are not looked at",
@@ -427,7 +427,7 @@ MUTATIONS: list[Mutation] = [
     ),
     # -- caches ------------------------------------------------------------------------
     *_in(
-        "programs/shared.py",
+        "programs/jit/program_cache.py",
         "tests/programs/test_fingerprint.py tests/programs/test_jit.py "
         "tests/test_leaks.py",
         (

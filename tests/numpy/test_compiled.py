@@ -6,7 +6,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import options
-from covector.numpy.compiled import FUSED_LIMIT, fused
+from covector.numpy.fuse import FUSED_LIMIT, fused
 
 SMALL, LARGE = np.arange(4.0), np.arange(FUSED_LIMIT + 1.0)
 

@@ -9,8 +9,8 @@ from covector.core import dtypes
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.ops import convolution_on_cpu
+from covector.ops.conv_patches import patches
 from covector.ops.convolution import ConvDimensionNumbers, ConvGeneralDilated
-from covector.ops.patches import patches
 from tests.laws import array
 
 F32 = dtypes.float32

@@ -15,7 +15,7 @@ from covector.lax.control_flow import cond, scan, switch, while_loop
 from covector.lax.parallel import psum
 from covector.ops.bitwise import or_
 from covector.ops.casting import convert
-from covector.programs.cond import Cond
+from covector.programs.control_flow.cond import Cond
 from covector.transforms.vmap import vmap
 from tests.programs.transformed import LONG, TRANSFORMATIONS, assert_alike
 

@@ -8,7 +8,7 @@ import covector.numpy as cnp
 from covector import errors, lax
 from covector.core.effects import CALLS, LASTS, NONE, ORDERED
 from covector.experimental import io_callback
-from covector.programs.effects import silent
+from covector.programs.higher_order.effects import silent
 
 X = np.array([0.5, -1.0, 2.0], np.float32)
 

@@ -14,8 +14,8 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
-from covector.programs import jit
-from covector.programs.fingerprint import fingerprint_of
+from covector.programs.jit import jit
+from covector.programs.jit.fingerprint import fingerprint_of
 
 X = cnp.asarray(np.arange(4, dtype=np.float32))
 

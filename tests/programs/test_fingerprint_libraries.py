@@ -20,7 +20,7 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
-from covector.programs.fingerprint import fingerprint_of
+from covector.programs.jit.fingerprint import fingerprint_of
 
 X = cnp.asarray(np.arange(1, 4, dtype=np.float32))
 
@@ -274,7 +274,7 @@ def test_asking_takes_few_python_calls():
     code = textwrap.dedent(
         """
         import sys, covector.numpy as cnp
-        from covector.programs.fingerprint import fingerprint_of
+        from covector.programs.jit.fingerprint import fingerprint_of
         def make(c): return lambda x: cnp.sin(x) * c
         f, calls = make(2.0), 0
         fingerprint_of(f)

@@ -14,7 +14,7 @@ import covector as cv
 import covector.numpy as cnp
 from covector import errors, lax
 from covector.lowering.compile import Compiled
-from covector.programs import shared
+from covector.programs.jit import program_cache
 
 X = np.arange(4, dtype=np.float32)
 
@@ -524,7 +524,7 @@ def test_disable_jit_runs_a_function_of_values():
 
 
 def test_programs_that_functions_share_are_bounded(monkeypatch):
-    monkeypatch.setattr(shared, "_CAPACITY", 3)
+    monkeypatch.setattr(program_cache, "_CAPACITY", 3)
     for k in range(6):
         cv.jit(lambda x, k=k: x + k)(1.0)
-    assert len(shared._kept) <= 3
+    assert len(program_cache._kept) <= 3

@@ -15,7 +15,7 @@ from covector.core.trace import current
 from covector.lax.control_flow import cond, fori_loop, scan
 from covector.ops.casting import convert
 from covector.ops.joining import Stack
-from covector.programs.scan import Scan
+from covector.programs.control_flow.scan import Scan
 from covector.transforms.vmap import vmap
 from tests.programs.transformed import LONG, TRANSFORMATIONS, assert_alike
 
@@ -201,7 +201,9 @@ def test_a_compiled_scan_is_one_that_steps_on_the_host(body, reverse, monkeypatc
     both = lambda f, init, xs: scan(f, init, xs, reverse=reverse)  # noqa: E731
     args = tuple(as_array(x.astype(np.float32)) for x in (W, C, XS))
     by_step = f(both, *args)
-    monkeypatch.setattr("covector.programs.eager.Budget.pays", lambda self: False)
+    monkeypatch.setattr(
+        "covector.programs.higher_order.tiering.Budget.pays", lambda self: False
+    )
     compiled = f(both, *args)
     for x, y in zip(tree.leaves(by_step), tree.leaves(compiled), strict=True):
         assert x.type is y.type

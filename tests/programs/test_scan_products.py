@@ -9,8 +9,8 @@ import covector as cv
 import covector.numpy as cnp
 from covector import lax
 from covector.core.staging import stage
-from covector.programs import scan_products
-from covector.programs.scan import Scan
+from covector.programs.control_flow import weight_gradients
+from covector.programs.control_flow.scan import Scan
 from tests.programs.test_scan import unrolled
 from tests.programs.transformed import assert_alike
 
@@ -82,8 +82,10 @@ LOOPS = [
 @pytest.fixture
 def always(monkeypatch):
     """Products of any size; and no program from before."""
-    monkeypatch.setattr(scan_products, "LARGE", 0)
-    monkeypatch.setattr("covector.programs.canonical._programs", OrderedDict())
+    monkeypatch.setattr(weight_gradients, "LARGE", 0)
+    monkeypatch.setattr(
+        "covector.programs.higher_order.hash_consing._programs", OrderedDict()
+    )
 
 
 @pytest.mark.usefixtures("always")

@@ -10,7 +10,7 @@ import pytest
 import covector as cv
 from covector import lax, random, tree
 from covector import numpy as cnp
-from covector.programs import eager
+from covector.programs.higher_order import tiering
 from covector.runtime import client, executable, modules
 from covector.runtime.executable import DEFAULT_OPTIONS, SMALL_LOOP_BYTES
 
@@ -370,8 +370,8 @@ def test_a_loop_is_compiled_once_it_has_cost_as_much(monkeypatch):
         calls += 1
         cv.block_until_ready(last)
     assert names == ["eager_scan"]
-    cost = 100 * (eager.CALL * 4 + 10 / eager.PACE)
-    assert calls == int(eager.PRICE // cost) + 1
+    cost = 100 * (tiering.CALL * 4 + 10 / tiering.PACE)
+    assert calls == int(tiering.PRICE // cost) + 1
     for x, y in zip(tree.leaves(first), tree.leaves(last), strict=True):
         np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-6)
     lax.scan(step, 1.0, xs)

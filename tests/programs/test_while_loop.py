@@ -13,8 +13,8 @@ from covector.core.staging import stage
 from covector.core.trace import current
 from covector.lax.control_flow import cond, fori_loop, scan, while_loop
 from covector.lax.parallel import psum
-from covector.programs.scan import Scan
-from covector.programs.while_loop import While
+from covector.programs.control_flow.scan import Scan
+from covector.programs.control_flow.while_loop import While
 from covector.transforms.vmap import vmap
 from tests.programs.transformed import LONG, TRANSFORMATIONS, assert_alike
 

@@ -13,9 +13,9 @@ from covector import numpy as cnp
 from covector.core import dtypes
 from covector.core.convert import as_array, scalar
 from covector.core.staging import stage
-from covector.programs.rewind import Rewind
-from covector.programs.treeverse import visit_backwards
-from covector.programs.while_loop import CHECKPOINTS, While
+from covector.programs.control_flow.reverse_while import Rewind
+from covector.programs.control_flow.treeverse import visit_backwards
+from covector.programs.control_flow.while_loop import CHECKPOINTS, While
 
 X, W = np.array([0.7, -0.4, 1.1]), np.array([1.2, 0.3])
 

@@ -22,7 +22,7 @@ from covector.errors import (
     TreeMismatch,
     TypeMismatch,
 )
-from covector.programs.placing import resharded
+from covector.programs.placement.device_put import resharded
 from covector.sharding import Mesh, NamedSharding, SingleDeviceSharding
 from tests.sharding.meshes import mesh, named, numbers, put
 

@@ -9,9 +9,9 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import P, options
-from covector.core.sharding.finding import with_tiles
 from covector.core.sharding.shardings import Tiles
 from covector.core.sharding.spec import AxisPart
+from covector.core.sharding.spec_from_tiles import with_tiles
 from covector.errors import DeviceError, SettingError, ShardingError
 from covector.experimental.mesh_utils import create_device_mesh
 from covector.sharding import (

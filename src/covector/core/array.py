@@ -17,13 +17,13 @@ import numpy as np
 from covector import options
 from covector.core.exported import Exported
 from covector.core.host_values import read_only, with_dtype
-from covector.core.sharding import moving
-from covector.core.sharding.resolving import as_sharding
+from covector.core.sharding import transfer
+from covector.core.sharding.as_sharding import as_sharding
 from covector.core.sharding.shard import Shard, numbered
 from covector.core.sharding.shardings import Sharding, SingleDeviceSharding
 from covector.core.types import ArrayType
 from covector.errors import AxisError, DeletedArrayError
-from covector.runtime import buffers, client, parts
+from covector.runtime import buffers, client, shards
 
 
 class ConcreteArray(Exported):
@@ -52,7 +52,7 @@ class ConcreteArray(Exported):
         if self._host is None:
             self.check_usable()
             if self.is_spread:
-                self._host = moving.gathered(self._buffer, self.type, self.sharding)
+                self._host = transfer.gathered(self._buffer, self.type, self.sharding)
             else:
                 self._host = buffers.to_host(self._buffer)
         return self._host
@@ -80,10 +80,10 @@ class ConcreteArray(Exported):
         """The values as a PJRT buffer over the devices of ``sharding``."""
         self.check_usable()
         if self._buffer is None:
-            return moving.spread(np.asarray(self._host), self.type, sharding)
+            return transfer.spread(np.asarray(self._host), self.type, sharding)
         if self.sharding is sharding:
             return self._buffer
-        return moving.moved(self._buffer, self.type, self.sharding, sharding)
+        return transfer.moved(self._buffer, self.type, self.sharding, sharding)
 
     def on_host(self) -> bool:
         """Whether it is right, and costs nothing, to work with the values on the
@@ -189,9 +189,9 @@ class ConcreteArray(Exported):
         if target is None or self.is_spread:
             moved = self.buffer_over(placement)
             if moved is self._buffer:
-                moved = moving.copied(moved, self.type, placement)
+                moved = transfer.copied(moved, self.type, placement)
             return ConcreteArray(self.type, None, moved, placement)
-        moving.check_devices(placement)
+        transfer.check_devices(placement)
         placement.shard_shape(self.shape)
         if self._host is not None and client.device_platform(target) == "cpu":
             return ConcreteArray(self.type, self._host, None, placement)
@@ -215,7 +215,7 @@ class ConcreteArray(Exported):
     def copy(self) -> "ConcreteArray":
         """The same values in memory of their own."""
         if self.is_spread:
-            copied = moving.copied(self._buffer, self.type, self.sharding)
+            copied = transfer.copied(self._buffer, self.type, self.sharding)
             return ConcreteArray(self.type, None, copied, self.placement)
         if self._buffer is not None and not self.on_host():
             copied = buffers.copy_to_device(self._buffer, self.device, always=True)
@@ -262,7 +262,7 @@ class ConcreteArray(Exported):
                 part_type, None, part, SingleDeviceSharding(device, memory_kind=kind)
             )
             for device, part in zip(
-                local, parts.parts(self._buffer, part_type.shape, kind), strict=True
+                local, shards.parts(self._buffer, part_type.shape, kind), strict=True
             )
         }
         return numbered(indices, list(map(here.get, indices)))

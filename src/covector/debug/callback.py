@@ -8,8 +8,12 @@ import numpy as np
 
 from covector.core.array_like import Array
 from covector.core.flat import arrays, who_of
-from covector.programs.callback import DebugCallback
-from covector.programs.host_functions import HostFunction, Promised, split_arguments
+from covector.programs.callbacks.callback import DebugCallback
+from covector.programs.callbacks.host_functions import (
+    HostFunction,
+    Promised,
+    split_arguments,
+)
 
 
 def callback(

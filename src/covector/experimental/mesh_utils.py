@@ -1,5 +1,5 @@
 """Grids of devices for meshes."""
 
-from covector.core.sharding.making import create_device_mesh
+from covector.core.sharding.make_mesh import create_device_mesh
 
 __all__ = ["create_device_mesh"]

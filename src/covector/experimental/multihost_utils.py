@@ -17,15 +17,15 @@ from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
 from covector.errors import ArgumentError, ShardingError
-from covector.programs.assembling import (
+from covector.programs.jit.jit import jit
+from covector.programs.placement.device_put import device_put
+from covector.programs.placement.make_array import (
     make_array_from_callback,
     make_array_from_process_local_data,
     make_array_from_single_device_arrays,
 )
-from covector.programs.jit import jit
-from covector.programs.placing import device_put
-from covector.runtime import client, several
-from covector.runtime.several import Described
+from covector.runtime import client, multi_process
+from covector.runtime.multi_process import Described
 
 PROCESSES = "processes"
 
@@ -133,7 +133,7 @@ def sync_global_devices(name: str) -> None:
 
     >>> sync_global_devices("checkpoint written")
     """
-    session = several.session()
+    session = multi_process.session()
     if session is not None:
         what = f"sync_global_devices({name!r})"
         session.everyone.agree(Described(what, what, lambda: what))

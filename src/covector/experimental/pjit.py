@@ -1,5 +1,5 @@
 """``pjit``: the name under which older programs know ``jit``."""
 
-from covector.programs.jit import jit as pjit
+from covector.programs.jit.jit import jit as pjit
 
 __all__ = ["pjit"]

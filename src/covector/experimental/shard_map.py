@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from covector.errors import ArgumentError
-from covector.programs import sharded_function
+from covector.programs.spmd import shard_map_api
 
 
 def shard_map(  # noqa: PLR0913, PLR0917  as it was
@@ -34,7 +34,7 @@ def shard_map(  # noqa: PLR0913, PLR0917  as it was
             f"shard_map: auto names axes of {mesh} that the compiler divides, some but "
             f"not all of them, but got {sorted(left, key=str)}."
         )
-    return sharded_function.shard_map(
+    return shard_map_api.shard_map(
         f,
         mesh=mesh,
         in_specs=in_specs,

@@ -25,10 +25,10 @@ from covector.ops.arithmetic import add
 from covector.ops.casting import convert
 from covector.ops.comparison import lt
 from covector.ops.extrema import max_, min_
-from covector.programs.branches import in_python, stage_branches
-from covector.programs.carries import check_structure
-from covector.programs.cond import make_cond
-from covector.programs.loops import Loop, Steps, name_of
+from covector.programs.control_flow.branches import in_python, stage_branches
+from covector.programs.control_flow.cond import make_cond
+from covector.programs.control_flow.control_flow_api import Loop, Steps, name_of
+from covector.programs.control_flow.trace_loop import check_structure
 from covector.tree.functions import UNSPECIFIED
 
 __all__ = ["cond", "fori_loop", "scan", "switch", "while_loop"]

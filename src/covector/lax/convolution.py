@@ -16,8 +16,8 @@ from covector.lax.convolution_shapes import (
 )
 from covector.ops.casting import convert
 from covector.ops.contraction import DotGeneral
+from covector.ops.conv_patches import patches
 from covector.ops.convolution import ConvGeneralDilated
-from covector.ops.patches import patches
 from covector.ops.precision import (
     DotAlgorithm,
     DotAlgorithmPreset,

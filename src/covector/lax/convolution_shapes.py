@@ -7,7 +7,7 @@ from covector.core import dtypes
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError
 from covector.ops.convolution import ConvDimensionNumbers, ConvGeneralDilated, Padding
-from covector.ops.sliding import dilated
+from covector.ops.sliding_windows import dilated
 
 __all__ = [
     "ConvDimensionNumbers",

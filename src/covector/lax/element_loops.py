@@ -13,7 +13,7 @@ from covector.lax.loop_arguments import check_functions, leading_length, natural
 from covector.ops.joining import Concatenate, Stack
 from covector.ops.slicing import Rev, Slice
 from covector.ops.transposing import Reshape
-from covector.programs.loops import Loop, Steps, name_of
+from covector.programs.control_flow.control_flow_api import Loop, Steps, name_of
 from covector.transforms.vmap import vmap
 
 __all__ = ["associative_scan", "map"]

@@ -12,7 +12,7 @@ from covector.core.convert import as_array
 from covector.core.trace import Tracer
 from covector.errors import TracerIntegerConversionError, TypeMismatch
 from covector.numpy.promote import promote_dtypes
-from covector.programs.while_loop import CHECKPOINTS
+from covector.programs.control_flow.while_loop import CHECKPOINTS
 
 
 def check_functions(who: str, functions: dict[str, Any]) -> None:

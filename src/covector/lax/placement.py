@@ -5,10 +5,10 @@ from typing import Any
 from covector import tree
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.core.sharding.resolving import as_sharding
+from covector.core.sharding.as_sharding import as_sharding
 from covector.core.sharding.shardings import NamedSharding
 from covector.ops.placement import ShardingConstraint
-from covector.programs.placing import device_put
+from covector.programs.placement.device_put import device_put
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:

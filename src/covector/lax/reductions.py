@@ -19,7 +19,7 @@ from covector.ops.reductions import (
     ReduceProd,
     ReduceXor,
 )
-from covector.programs.reduce import combiner, initial_value, reduce_flat
+from covector.programs.control_flow.reduce import combiner, initial_value, reduce_flat
 
 __all__ = [
     "argmax",

@@ -5,9 +5,9 @@ from typing import Any
 
 from covector.core.source import function_line
 from covector.errors import TypeMismatch
-from covector.programs.linear_solve import linear_solve
-from covector.programs.root import root
-from covector.programs.solver_programs import Vector
+from covector.programs.custom_rules.implicit_diff import Vector
+from covector.programs.custom_rules.linear_solve import linear_solve
+from covector.programs.custom_rules.root import root
 
 __all__ = ["custom_linear_solve", "custom_root"]
 

@@ -8,9 +8,9 @@ from covector.core.convert import as_array
 from covector.core.types import show_types
 from covector.errors import TypeMismatch
 from covector.lax.convolution_shapes import padtype_to_pads
-from covector.ops.sliding import Window, dilated
-from covector.programs.reduce import combiner, initial_value
-from covector.programs.reduce_window import reduce_windows_flat
+from covector.ops.sliding_windows import Window, dilated
+from covector.programs.control_flow.reduce import combiner, initial_value
+from covector.programs.control_flow.reduce_window import reduce_windows_flat
 
 __all__ = ["reduce_window", "reduce_window_shape_tuple"]
 

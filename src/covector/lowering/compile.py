@@ -18,7 +18,6 @@ from covector.core.array import ConcreteArray
 from covector.core.effects import Effect
 from covector.core.jaxpr import Equation, Jaxpr, Var, used_inputs
 from covector.core.primitive import Primitive
-from covector.core.sharding.finding import with_tiles
 from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.shardings import (
     NamedSharding,
@@ -26,11 +25,12 @@ from covector.core.sharding.shardings import (
     SingleDeviceSharding,
     Tiles,
 )
+from covector.core.sharding.spec_from_tiles import with_tiles
 from covector.core.source import user_level
 from covector.core.types import ArrayType, show_types
 from covector.errors import DeviceError, DonationWarning
 from covector.lowering import hlo, module, tokens
-from covector.lowering.places import Place, Spread
+from covector.lowering.placement import Place, Spread
 from covector.runtime import buffers, client, executable
 
 logger = logging.getLogger("covector.compile")

@@ -19,7 +19,7 @@ from covector.core.convert import as_array
 from covector.core.primitive import Plan, Primitive
 from covector.core.trace import Trace, Tracer, check_scope
 from covector.lowering.compile import compile_operation
-from covector.lowering.places import Spread, common_place, meshes_named
+from covector.lowering.placement import Spread, common_place, meshes_named
 
 
 class _Quiet(threading.local):

@@ -21,7 +21,7 @@ from covector.core.types import ArrayType
 from covector.lowering import hlo, sharding
 from covector.lowering.first_device import axes_left, call_on_first
 from covector.lowering.hlo import Value
-from covector.lowering.places import Spread
+from covector.lowering.placement import Spread
 
 #: operations from which a function that is called more than once is compiled by itself
 SEPARATE_FROM = 8

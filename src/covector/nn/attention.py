@@ -10,7 +10,7 @@ from covector.core.convert import as_array
 from covector.errors import TypeMismatch
 from covector.nn.normalization import softmax
 from covector.numpy.promote import standard_promotion
-from covector.numpy.reducing import working_dtype
+from covector.numpy.reduction_base import working_dtype
 
 
 @standard_promotion

@@ -63,6 +63,17 @@ from covector.numpy.complex import (
     isreal,
     real,
 )
+from covector.numpy.concatenation import (
+    append,
+    block,
+    column_stack,
+    concat,
+    concatenate,
+    dstack,
+    hstack,
+    stack,
+    vstack,
+)
 from covector.numpy.contraction import (
     cross,
     dot,
@@ -91,7 +102,7 @@ from covector.numpy.einsum import (
     einsum,
     einsum_path,
 )
-from covector.numpy.exponential import (
+from covector.numpy.exp_log import (
     exp,
     exp2,
     expm1,
@@ -100,23 +111,12 @@ from covector.numpy.exponential import (
     log2,
     log10,
 )
-from covector.numpy.extrema import (
+from covector.numpy.indexing import index  # noqa: F401  for arrays
+from covector.numpy.minmax import (
     clip,
     fmax,
     fmin,
     heaviside,
-)
-from covector.numpy.indexing import index  # noqa: F401  for arrays
-from covector.numpy.joining import (
-    append,
-    block,
-    column_stack,
-    concat,
-    concatenate,
-    dstack,
-    hstack,
-    stack,
-    vstack,
 )
 from covector.numpy.powers import (
     cbrt,
@@ -333,11 +333,6 @@ if TYPE_CHECKING:
         gradient,
         trapezoid,
     )
-    from covector.numpy.editing import (
-        delete,
-        insert,
-        trim_zeros,
-    )
     from covector.numpy.files import (
         frombuffer,
         fromfile,
@@ -361,13 +356,6 @@ if TYPE_CHECKING:
         signbit,
         spacing,
     )
-    from covector.numpy.grids import (
-        fromfunction,
-        indices,
-        meshgrid,
-        mgrid,
-        ogrid,
-    )
     from covector.numpy.histograms import (
         bincount,
         digitize,
@@ -384,6 +372,18 @@ if TYPE_CHECKING:
         ravel_multi_index,
         s_,
         unravel_index,
+    )
+    from covector.numpy.indexing_take import (
+        choose,
+        put,
+        put_along_axis,
+        take,
+        take_along_axis,
+    )
+    from covector.numpy.insert_delete import (
+        delete,
+        insert,
+        trim_zeros,
     )
     from covector.numpy.integers import (
         gcd,
@@ -416,6 +416,13 @@ if TYPE_CHECKING:
         matvec,
         vecdot,
         vecmat,
+    )
+    from covector.numpy.mesh_grids import (
+        fromfunction,
+        indices,
+        meshgrid,
+        mgrid,
+        ogrid,
     )
     from covector.numpy.nan_reductions import (
         nanmax,
@@ -504,13 +511,6 @@ if TYPE_CHECKING:
         std,
         var,
     )
-    from covector.numpy.taking import (
-        choose,
-        put,
-        put_along_axis,
-        take,
-        take_along_axis,
-    )
     from covector.numpy.ufuncs import (
         add,
         bitwise_and,
@@ -575,7 +575,7 @@ _LATER = {
         "gradient",
         "trapezoid",
     ),
-    "editing": (
+    "insert_delete": (
         "delete",
         "insert",
         "trim_zeros",
@@ -603,7 +603,7 @@ _LATER = {
         "signbit",
         "spacing",
     ),
-    "grids": (
+    "mesh_grids": (
         "fromfunction",
         "indices",
         "meshgrid",
@@ -746,7 +746,7 @@ _LATER = {
         "std",
         "var",
     ),
-    "taking": (
+    "indexing_take": (
         "choose",
         "put",
         "put_along_axis",

@@ -14,7 +14,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.dtypes import bool_
 from covector.errors import DTypeError
-from covector.numpy.compiled import fused
+from covector.numpy.fuse import fused
 from covector.numpy.promote import inexact, number, promote, promote_inexact
 from covector.ops import arithmetic, bitwise, magnitude
 from covector.ops.casting import convert

@@ -8,9 +8,9 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.dtypes import bool_
 from covector.errors import TypeMismatch
-from covector.numpy.compiled import fused
 from covector.numpy.creation import asarray
 from covector.numpy.floating import isfinite, isnan
+from covector.numpy.fuse import fused
 from covector.numpy.promote import promote, promote_compared, promote_inexact
 from covector.ops import bitwise, comparison
 from covector.ops.magnitude import abs_

@@ -18,10 +18,10 @@ from covector.numpy.matrix_products import (
     conjugated,
     product_options,
 )
-from covector.numpy.portable import portable
 from covector.numpy.promote import promote_dtypes
 from covector.numpy.reductions import sum
 from covector.numpy.reshaping import ravel
+from covector.numpy.xp_function import portable
 from covector.ops.contraction import DotGeneral
 from covector.ops.transposing import Reshape, Transpose
 

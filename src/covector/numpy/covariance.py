@@ -7,12 +7,12 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
-from covector.numpy.compiled import fused
+from covector.numpy.concatenation import concatenate
 from covector.numpy.contraction import dot
-from covector.numpy.joining import concatenate
+from covector.numpy.fuse import fused
 from covector.numpy.matrices import eye
 from covector.numpy.promote import promote_dtypes_inexact
-from covector.numpy.reducing import along
+from covector.numpy.reduction_base import along
 from covector.numpy.reshaping import atleast_2d, reshape
 from covector.numpy.types import asked_dtype
 from covector.ops.arithmetic import div, mul, sub

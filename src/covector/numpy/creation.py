@@ -22,7 +22,7 @@ from covector.core.convert import (
     type_of,
 )
 from covector.core.primitive import Primitive
-from covector.core.sharding.resolving import as_sharding
+from covector.core.sharding.as_sharding import as_sharding
 from covector.core.staging import KNOWN_LIMIT
 from covector.core.trace import current
 from covector.core.types import ArrayType, Shape

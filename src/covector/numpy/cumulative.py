@@ -8,7 +8,7 @@ from covector.core.convert import as_array
 from covector.core.types import ArrayType
 from covector.errors import AxisError
 from covector.numpy.axes import canonical_axis, check_no_out
-from covector.numpy.reducing import sum_dtype
+from covector.numpy.reduction_base import sum_dtype
 from covector.numpy.reshaping import ravel
 from covector.numpy.types import asked_dtype
 from covector.ops.broadcasting import filled

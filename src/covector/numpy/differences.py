@@ -11,7 +11,7 @@ from covector.core.convert import as_array, scalar
 from covector.errors import ArgumentError, TypeMismatch
 from covector.numpy.arithmetic import add, divide, multiply, subtract
 from covector.numpy.axes import canonical_axes, canonical_axis
-from covector.numpy.joining import concatenate
+from covector.numpy.concatenation import concatenate
 from covector.numpy.promote import (
     broadcast,
     broadcast_to,

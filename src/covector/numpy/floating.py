@@ -10,8 +10,8 @@ from covector.core.convert import as_array, scalar
 from covector.core.number_info import finfo
 from covector.errors import DTypeError
 from covector.numpy.axes import check_no_out
-from covector.numpy.compiled import fused
 from covector.numpy.creation import ones_like, zeros_like
+from covector.numpy.fuse import fused
 from covector.numpy.promote import broadcast, inexact, promote_inexact
 from covector.ops import arithmetic, bitwise, rounding
 from covector.ops.casting import BitcastConvertType, convert

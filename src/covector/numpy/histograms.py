@@ -19,10 +19,10 @@ from covector.errors import (
     TypeMismatch,
 )
 from covector.numpy.axes import placed
-from covector.numpy.compiled import fused
+from covector.numpy.concatenation import stack
 from covector.numpy.differences import diff
+from covector.numpy.fuse import fused
 from covector.numpy.indexing import index
-from covector.numpy.joining import stack
 from covector.numpy.promote import inexact, promote_dtypes, promote_dtypes_inexact
 from covector.numpy.ranges import linspace
 from covector.numpy.reductions import max, min

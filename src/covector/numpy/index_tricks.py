@@ -20,9 +20,9 @@ from covector.errors import (
 )
 from covector.numpy.arithmetic import remainder
 from covector.numpy.axes import canonical_shape
+from covector.numpy.concatenation import concatenate
 from covector.numpy.creation import array
 from covector.numpy.indexing import counted, modulo
-from covector.numpy.joining import concatenate
 from covector.numpy.nonzeros import nonzero
 from covector.numpy.promote import broadcast
 from covector.numpy.ranges import arange, linspace

@@ -11,7 +11,7 @@ from covector.core.convert import scalar
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import DTypeError
-from covector.numpy.compiled import fused
+from covector.numpy.fuse import fused
 from covector.numpy.promote import broadcast_to, promote
 from covector.ops.arithmetic import div, mul, rem
 from covector.ops.casting import convert
@@ -19,7 +19,7 @@ from covector.ops.comparison import eq, ne
 from covector.ops.magnitude import abs_
 from covector.ops.reductions import ReduceOr
 from covector.ops.selection import where
-from covector.programs.while_loop import While
+from covector.programs.control_flow.while_loop import While
 
 __all__ = ["gcd", "lcm"]
 

@@ -9,9 +9,9 @@ from covector.core.convert import as_array
 from covector.errors import ArgumentError, AxisError, DTypeError, TypeMismatch
 from covector.numpy.arithmetic import remainder
 from covector.numpy.axes import canonical_axis
+from covector.numpy.concatenation import concatenate
 from covector.numpy.cumulative import cumsum
-from covector.numpy.extrema import clip
-from covector.numpy.joining import concatenate
+from covector.numpy.minmax import clip
 from covector.numpy.promote import promote_dtypes, promote_dtypes_inexact
 from covector.numpy.searching import searchsorted
 from covector.numpy.selection import where

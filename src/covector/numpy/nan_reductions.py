@@ -10,7 +10,7 @@ from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.numpy.axes import check_no_out
-from covector.numpy.reducing import mask_for
+from covector.numpy.reduction_base import mask_for
 from covector.numpy.reductions import all, max, min, prod, sum
 from covector.numpy.statistics import mean, std, var
 from covector.ops.bitwise import and_

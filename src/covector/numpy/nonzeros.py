@@ -19,13 +19,13 @@ from covector.errors import (
     ImmutableArrayError,
     TypeMismatch,
 )
-from covector.lowering.places import placement_of_known
+from covector.lowering.placement import placement_of_known
 from covector.numpy.axes import canonical_axis, check_no_out
 from covector.numpy.cumulative import cumsum
 from covector.numpy.indexing import index
+from covector.numpy.indexing_take import take
 from covector.numpy.reshaping import ravel, reshape
 from covector.numpy.searching import index_dtype
-from covector.numpy.taking import take
 from covector.ops.arithmetic import sub
 from covector.ops.broadcasting import zeros
 from covector.ops.casting import convert, in_dtype

@@ -18,11 +18,11 @@ from covector.numpy.axes import canonical_axes, check_no_out, placed
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.cumulative import cumsum
 from covector.numpy.indexing import index
-from covector.numpy.portable import portable
+from covector.numpy.indexing_take import take_along_axis
 from covector.numpy.promote import inexact, standard_promotion
-from covector.numpy.reducing import kept_shape, weights_for, working_dtype
+from covector.numpy.reduction_base import kept_shape, weights_for, working_dtype
 from covector.numpy.reshaping import reshape
-from covector.numpy.taking import take_along_axis
+from covector.numpy.xp_function import portable
 from covector.ops.argmax import Argmax
 from covector.ops.arithmetic import mul
 from covector.ops.bitwise import not_, or_

@@ -13,11 +13,11 @@ from covector.core.host_values import plain
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError
 from covector.numpy import reductions
+from covector.numpy.concatenation import concatenate
 from covector.numpy.creation import asarray
 from covector.numpy.indexing import index
-from covector.numpy.joining import concatenate
 from covector.numpy.order_statistics import median
-from covector.numpy.reducing import mean_dtype, working_dtype
+from covector.numpy.reduction_base import mean_dtype, working_dtype
 from covector.numpy.reshaping import broadcast_to
 from covector.numpy.statistics import mean
 from covector.numpy.vectorize import apply_along_axis

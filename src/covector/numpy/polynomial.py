@@ -12,9 +12,9 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.trace import Tracer
 from covector.errors import ArgumentError, AxisError, ConcretizationTypeError
+from covector.numpy.concatenation import concatenate
 from covector.numpy.convolution import convolve
 from covector.numpy.creation import zeros
-from covector.numpy.joining import concatenate
 from covector.numpy.powers import power
 from covector.numpy.promote import (
     inexact,

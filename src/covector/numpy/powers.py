@@ -9,7 +9,7 @@ from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.dtypes import bool_
 from covector.errors import DTypeError
-from covector.numpy.compiled import fused
+from covector.numpy.fuse import fused
 from covector.numpy.promote import inexact, number, promote, promote_inexact
 from covector.ops import arithmetic, powers, roots
 from covector.ops.bitwise import or_

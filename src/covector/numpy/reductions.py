@@ -8,7 +8,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.numpy.axes import check_no_out
 from covector.numpy.promote import bound_in
-from covector.numpy.reducing import Fold, reduce, sum_dtype
+from covector.numpy.reduction_base import Fold, reduce, sum_dtype
 from covector.numpy.types import asked_dtype
 from covector.ops.arithmetic import add, mul, sub
 from covector.ops.bitwise import and_, or_

@@ -14,10 +14,10 @@ from covector.core.trace import Tracer
 from covector.errors import ArgumentError, ConcretizationTypeError, TypeMismatch
 from covector.numpy.axes import canonical_axis, canonical_shape, placed
 from covector.numpy.cumulative import cumsum
+from covector.numpy.indexing_take import take
 from covector.numpy.promote import broadcast_to
 from covector.numpy.reshaping import ravel, reshape
 from covector.numpy.searching import searchsorted
-from covector.numpy.taking import take
 from covector.ops.broadcasting import BroadcastInDim
 from covector.ops.creation import Iota
 

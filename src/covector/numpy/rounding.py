@@ -12,8 +12,8 @@ from covector.core.number_info import finfo
 from covector.errors import DTypeError
 from covector.numpy.arithmetic import divmod
 from covector.numpy.axes import check_no_out
-from covector.numpy.compiled import fused
 from covector.numpy.floating import copysign
+from covector.numpy.fuse import fused
 from covector.numpy.promote import inexact
 from covector.ops import arithmetic, rounding
 from covector.ops.bitwise import and_, or_

@@ -21,13 +21,13 @@ from covector.errors import (
     TypeMismatch,
 )
 from covector.numpy.axes import canonical_axis, check_no_out
-from covector.numpy.compiled import fused
+from covector.numpy.fuse import fused
 from covector.numpy.indexing import index
+from covector.numpy.indexing_take import take
 from covector.numpy.promote import promote_bounds, promote_dtypes
-from covector.numpy.reducing import kept_shape
+from covector.numpy.reduction_base import kept_shape
 from covector.numpy.reshaping import ravel, reshape
 from covector.numpy.sorting import argsort
-from covector.numpy.taking import take
 from covector.ops.argmax import Argmax, Argmin
 from covector.ops.arithmetic import add, sub
 from covector.ops.bitwise import and_, not_, or_

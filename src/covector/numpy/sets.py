@@ -6,16 +6,16 @@ from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import ArgumentError
-from covector.numpy.compiled import fused
+from covector.numpy.concatenation import concatenate
+from covector.numpy.fuse import fused
 from covector.numpy.indexing import index
-from covector.numpy.joining import concatenate
+from covector.numpy.indexing_take import take
 from covector.numpy.nonzeros import compress
 from covector.numpy.promote import promote_compared, promote_dtypes
 from covector.numpy.reductions import any as any_of
 from covector.numpy.reshaping import broadcast_to, ravel
 from covector.numpy.searching import FEW, searchsorted
 from covector.numpy.sorting import sort
-from covector.numpy.taking import take
 from covector.numpy.unique import different, differs_from_last, sorted_parts
 from covector.ops.bitwise import and_, not_
 from covector.ops.broadcasting import BroadcastInDim, filled, zeros

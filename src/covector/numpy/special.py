@@ -7,7 +7,7 @@ from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.errors import DTypeError
-from covector.numpy.compiled import fused
+from covector.numpy.fuse import fused
 from covector.numpy.promote import inexact
 from covector.ops.arithmetic import add, div, mul
 from covector.ops.bessel import bessel_i0e

@@ -13,10 +13,9 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.errors import ArgumentError, DTypeError
 from covector.numpy.axes import canonical_axes, check_no_out
-from covector.numpy.compiled import fused
-from covector.numpy.portable import portable
+from covector.numpy.fuse import fused
 from covector.numpy.promote import broadcast_to, promote_dtypes_inexact
-from covector.numpy.reducing import (
+from covector.numpy.reduction_base import (
     count_along,
     keep,
     mask_for,
@@ -25,6 +24,7 @@ from covector.numpy.reducing import (
     working_dtype,
 )
 from covector.numpy.types import asked_dtype
+from covector.numpy.xp_function import portable
 from covector.ops.arithmetic import div, mul
 from covector.ops.broadcasting import ReduceSum
 from covector.ops.casting import convert

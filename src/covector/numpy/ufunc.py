@@ -19,7 +19,7 @@ from typing import Any
 
 from covector.core.convert import as_array
 from covector.errors import ArgumentError, ImmutableArrayError
-from covector.numpy import folding
+from covector.numpy import ufunc_methods
 from covector.numpy.axes import canonical_axes, canonical_axis, check_no_out
 from covector.numpy.creation import full
 from covector.numpy.vectorize import vectorize
@@ -71,10 +71,12 @@ class ufunc:
         self.nargs = nin if nargs is None else nargs
         self.identity = identity
         self.call = call or vectorize(func)
-        self._reduce = reduce or partial(folding.reduce_in_order, self)
-        self._accumulate = accumulate or partial(folding.accumulate_in_order, self)
-        self._at = at or partial(folding.at_in_order, self)
-        self._reduceat = reduceat or partial(folding.reduce_slices, self)
+        self._reduce = reduce or partial(ufunc_methods.reduce_in_order, self)
+        self._accumulate = accumulate or partial(
+            ufunc_methods.accumulate_in_order, self
+        )
+        self._at = at or partial(ufunc_methods.at_in_order, self)
+        self._reduceat = reduceat or partial(ufunc_methods.reduce_slices, self)
 
     def __repr__(self) -> str:
         return f"<ufunc {self.__name__!r}>"

@@ -8,12 +8,11 @@ from typing import Any
 
 from covector.core.convert import as_array
 from covector.core.dtypes import bool_
-from covector.numpy import arithmetic, bitwise, comparison, exponential, extrema
+from covector.numpy import arithmetic, bitwise, comparison, exp_log, minmax
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.comparison import truth
+from covector.numpy.concatenation import concatenate
 from covector.numpy.cumulative import cumprod, cumsum
-from covector.numpy.folding import accumulate_in_pairs, in_front, reduce_in_pairs
-from covector.numpy.joining import concatenate
 from covector.numpy.promote import inexact
 from covector.numpy.reductions import max as max_of
 from covector.numpy.reductions import min as min_of
@@ -21,6 +20,7 @@ from covector.numpy.reductions import prod, sum
 from covector.numpy.reshaping import expand_dims
 from covector.numpy.selection import where as select
 from covector.numpy.ufunc import ufunc
+from covector.numpy.ufunc_methods import accumulate_in_pairs, in_front, reduce_in_pairs
 from covector.ops.cumulative import Cummax, Cummin
 
 __all__ = [
@@ -109,19 +109,19 @@ multiply = _ufunc(
 bitwise_and = _associative(bitwise.bitwise_and, -1)
 bitwise_or = _associative(bitwise.bitwise_or, 0)
 bitwise_xor = _associative(bitwise.bitwise_xor, 0)
-logaddexp = _associative(exponential.logaddexp, -math.inf, inexact)
-logaddexp2 = _associative(exponential.logaddexp2, -math.inf, inexact)
+logaddexp = _associative(exp_log.logaddexp, -math.inf, inexact)
+logaddexp2 = _associative(exp_log.logaddexp2, -math.inf, inexact)
 logical_and = _associative(comparison.logical_and, True, truth)
 logical_or = _associative(comparison.logical_or, False, truth)
 logical_xor = _associative(comparison.logical_xor, False, truth)
 maximum = _ufunc(
-    extrema.maximum,
+    minmax.maximum,
     at="max",
     reduce=_named(max_of),
     accumulate=_running(Cummax, bitwise_or),
 )
 minimum = _ufunc(
-    extrema.minimum,
+    minmax.minimum,
     at="min",
     reduce=_named(min_of),
     accumulate=_running(Cummin, bitwise_and),

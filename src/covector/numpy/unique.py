@@ -13,17 +13,17 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, from_numpy, scalar
 from covector.core.trace import Tracer
 from covector.errors import ArgumentError, ConcretizationTypeError
-from covector.lowering.places import placement_of_known
+from covector.lowering.placement import placement_of_known
 from covector.numpy.axes import canonical_axis
 from covector.numpy.axis_order import moveaxis
+from covector.numpy.concatenation import concatenate
 from covector.numpy.cumulative import cumsum
 from covector.numpy.indexing import index
-from covector.numpy.joining import concatenate
+from covector.numpy.indexing_take import take
 from covector.numpy.nonzeros import nonzero
 from covector.numpy.reductions import any as any_of
 from covector.numpy.reshaping import broadcast_to, ravel, reshape
 from covector.numpy.searching import index_dtype
-from covector.numpy.taking import take
 from covector.numpy.updating import at
 from covector.ops.bitwise import and_, not_
 from covector.ops.broadcasting import BroadcastInDim, filled, zeros

@@ -49,7 +49,7 @@ from covector.ops.selection import where
 from covector.ops.slicing import Pad, Rev, Slice
 from covector.ops.transposing import Reshape
 from covector.ops.windows import ScatterDimensionNumbers
-from covector.programs.loops import Loop, name_of
+from covector.programs.control_flow.control_flow_api import Loop, name_of
 
 
 @dataclass(frozen=True, eq=False)

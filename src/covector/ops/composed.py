@@ -11,7 +11,7 @@ from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.lowering.evaluate import evaluate_compiled
 from covector.ops.casting import convert
-from covector.ops.slopes import Sloped
+from covector.ops.partials import Sloped
 
 #: elements up to which some hundred operations, one by one, are quicker than to compile
 FEW = 64

@@ -37,7 +37,7 @@ from covector.ops.precision import (
     working_dtype,
 )
 from covector.ops.slicing import Rev
-from covector.ops.sliding import Window, dilated, sliding_view
+from covector.ops.sliding_windows import Window, dilated, sliding_view
 from covector.ops.transposing import Reshape
 
 Axes: TypeAlias = tuple[int, ...]

@@ -21,9 +21,9 @@ from covector.ops.casting import convert
 from covector.ops.cumulative_loops import lower_on_cpu
 from covector.ops.extrema import max_, min_
 from covector.ops.logaddexp import logaddexp
-from covector.ops.networks import Combine, moving, scan, still
 from covector.ops.reductions import highest, is_short_float, lowest
 from covector.ops.slicing import Rev
+from covector.ops.tree_reduce import Combine, moving, scan, still
 
 
 @operation

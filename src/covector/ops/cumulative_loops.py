@@ -22,9 +22,9 @@ from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.ops.broadcasting import BroadcastInDim, filled, move_axis
 from covector.ops.joining import Concatenate
-from covector.ops.networks import cut
 from covector.ops.slicing import Pad
 from covector.ops.transposing import Reshape
+from covector.ops.tree_reduce import cut
 
 #: numbers that are best combined at each step, if they are not contiguous
 _WIDTH = 8

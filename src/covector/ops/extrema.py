@@ -12,8 +12,8 @@ from covector.ops.bitwise import and_, or_
 from covector.ops.casting import convert
 from covector.ops.comparison import eq, ge, gt, le, lt, ne
 from covector.ops.families import Elementwise
+from covector.ops.partials import Sloped
 from covector.ops.selection import where
-from covector.ops.slopes import Sloped
 
 
 def _is_number_or_bool(dtype: Any) -> bool:

@@ -13,8 +13,8 @@ from covector.ops.bitwise import and_
 from covector.ops.comparison import eq, ge, ne
 from covector.ops.complex import real
 from covector.ops.families import widened
+from covector.ops.partials import Sloped
 from covector.ops.selection import where
-from covector.ops.slopes import Sloped
 from covector.ops.transcendental import exp, log1p, logistic
 
 

@@ -8,14 +8,14 @@ from typing import Any
 
 from covector.core.array import ConcreteArray
 from covector.core.primitive import Primitive, operation
-from covector.core.sharding.in_force import get_abstract_mesh
+from covector.core.sharding.context_mesh import get_abstract_mesh
 from covector.core.sharding.mesh import AbstractMesh, Mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import UNCONSTRAINED, PartitionSpec
 from covector.core.types import ArrayType
 from covector.errors import ShardingError
 from covector.lowering.evaluate import evaluate_compiled
-from covector.lowering.places import on_mesh
+from covector.lowering.placement import on_mesh
 from covector.lowering.sharding import sharding_text
 
 

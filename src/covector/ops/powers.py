@@ -16,8 +16,8 @@ from covector.ops.casting import convert
 from covector.ops.comparison import eq, gt, lt
 from covector.ops.complex import real
 from covector.ops.families import Elementwise, spread_operands
+from covector.ops.partials import Sloped
 from covector.ops.selection import where
-from covector.ops.slopes import Sloped
 from covector.ops.transcendental import log
 
 

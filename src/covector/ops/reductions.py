@@ -27,9 +27,9 @@ from covector.ops.broadcasting import (
 from covector.ops.casting import convert
 from covector.ops.comparison import eq, gt, lt, ne
 from covector.ops.extrema import max_, min_
-from covector.ops.networks import fold, moving
 from covector.ops.selection import where
 from covector.ops.transposing import Reshape, Transpose
+from covector.ops.tree_reduce import fold, moving
 
 #: elements from which it pays to look for NaN first, where that decides what is done
 _LARGE = 2**18

@@ -24,9 +24,9 @@ from covector.ops.comparison import eq, lt
 from covector.ops.complex import imag, real
 from covector.ops.creation import Iota
 from covector.ops.gathering import Gather, GatherDimensionNumbers, GatherScatterMode
-from covector.ops.networks import cut
 from covector.ops.ordering import canonical, is_packable, order_key, packed, place_of
 from covector.ops.transposing import Reshape
+from covector.ops.tree_reduce import cut
 
 #: rows from this length on are sorted faster by XLA:CPU's stable algorithm
 _LONG = 4096

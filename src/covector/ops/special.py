@@ -16,7 +16,7 @@ from covector.errors import NotDifferentiable
 from covector.ops import inverse_erf
 from covector.ops.arithmetic import mul, neg
 from covector.ops.families import spread_operands
-from covector.ops.slopes import Sloped
+from covector.ops.partials import Sloped
 from covector.ops.transcendental import exp
 
 #: elements up to which a Python function of each is quicker than to compile

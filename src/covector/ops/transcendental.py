@@ -19,9 +19,9 @@ from covector.ops.casting import BitcastConvertType, convert
 from covector.ops.comparison import gt, lt
 from covector.ops.complex import complex_, imag, real
 from covector.ops.families import Elementwise, widened
+from covector.ops.partials import Sloped
 from covector.ops.roots import rsqrt
 from covector.ops.selection import where
-from covector.ops.slopes import Sloped
 
 
 class _Transcendental(Elementwise):

@@ -25,11 +25,11 @@ from covector.errors import DTypeError, TypeMismatch
 from covector.ops.arithmetic import add
 from covector.ops.broadcasting import BroadcastInDim, zeros
 from covector.ops.casting import convert
-from covector.ops.networks import cut
 from covector.ops.reductions import is_short_float
 from covector.ops.slicing import Pad, insert
-from covector.ops.sliding import Window, sliding_view
+from covector.ops.sliding_windows import Window, sliding_view
 from covector.ops.transposing import Reshape
+from covector.ops.tree_reduce import cut
 
 Values = Sequence[Any]
 Margins = tuple[tuple[int, int, int], ...]

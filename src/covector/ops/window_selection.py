@@ -34,12 +34,12 @@ from covector.ops.gathering import (
     ScatterAdd,
     ScatterDimensionNumbers,
 )
-from covector.ops.networks import cut
 from covector.ops.reductions import highest, lowest
 from covector.ops.selection import where
 from covector.ops.slicing import Pad, Slice
-from covector.ops.sliding import dilated
+from covector.ops.sliding_windows import dilated
 from covector.ops.transposing import Reshape
+from covector.ops.tree_reduce import cut
 from covector.ops.window_reductions import (
     Copies,
     Values,

@@ -28,7 +28,7 @@ from covector.ops import random as operations
 from covector.ops.casting import in_dtype
 from covector.ops.joining import Unstack
 from covector.ops.random import THREEFRY, random_wrap
-from covector.programs.jit import jit
+from covector.programs.jit.jit import jit
 
 #: elements up to which a draw runs operation by operation: each then runs on the host
 DRAW_LIMIT = Primitive.host_limit // 2

@@ -23,8 +23,8 @@ from jaxlib import xla_client as xc
 
 from covector import variables
 from covector.errors import DeviceError, SettingError
-from covector.runtime import endings, memory, plugins, several
-from covector.runtime.several import Described
+from covector.runtime import endings, memory, multi_process, plugins
+from covector.runtime.multi_process import Described
 
 Client = xc.Client
 Device = xc.Device
@@ -74,7 +74,7 @@ def _cpu_is_asynchronous() -> bool:
 def _make_cpu_client() -> Client:
     memory.keep_memory()
     shared: dict[str, Any] = {}
-    session = several.session()
+    session = multi_process.session()
     # Beside other devices, every process has a CPU of its own.
     if session is not None and default_platform() == "cpu":
         member = _met(session, "cpu")
@@ -105,7 +105,7 @@ def _met(session: Any, platform: str) -> Any:
 def _make_gpu_client() -> Client:
     for plugin in plugins.found_plugins():
         if plugin.platform == "gpu" and plugin.library is not None:
-            session = several.session()
+            session = multi_process.session()
             member = None if session is None else _met(session, "gpu")
             return plugins.make_gpu_client(plugin.library, member)
     raise DeviceError(

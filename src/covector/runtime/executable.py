@@ -19,7 +19,7 @@ from jaxlib import xla_client as xc
 from jaxlib.mlir import ir
 
 from covector.errors import DeviceError
-from covector.runtime import client, endings, host_calls, modules, parts, several
+from covector.runtime import client, endings, host_calls, modules, multi_process, shards
 from covector.runtime.buffers import (
     Buffer,
     JaxlibError,
@@ -30,7 +30,7 @@ from covector.runtime.buffers import (
 )
 from covector.runtime.compilation_cache import Entry
 from covector.runtime.host_calls import HostCallFailed
-from covector.runtime.several import Described
+from covector.runtime.multi_process import Described
 
 Outputs: TypeAlias = Sequence[tuple[tuple[int, ...], Any]]
 Options: TypeAlias = Mapping[str, object]
@@ -106,30 +106,30 @@ class Executable:
 
     def runs_where(self, buffer: Buffer) -> bool:
         """Whether a buffer is on the devices of this executable."""
-        return parts.devices_of(buffer) == self.devices
+        return shards.devices_of(buffer) == self.devices
 
     def _layouts(self) -> list[xc.GSPMDSharding]:
         if len(self.devices) == 1:
             return [placement(self.devices[0])[0]] * len(self.outputs)
         return [
-            parts.layout(self.devices, division, None).sharding
+            shards.layout(self.devices, division, None).sharding
             for division in self.divided_results()
         ]
 
-    def divided_arguments(self, ranks: Sequence[int]) -> list[parts.Division]:
+    def divided_arguments(self, ranks: Sequence[int]) -> list[shards.Division]:
         """How arguments, of these ranks, are to be divided over the devices."""
         given = self._loaded.get_parameter_shardings() or [None] * len(ranks)
         pairs = zip(given, ranks, strict=True)
-        return [parts.division(s, rank, len(self.devices)) for s, rank in pairs]
+        return [shards.division(s, rank, len(self.devices)) for s, rank in pairs]
 
-    def divided_results(self) -> list[parts.Division]:
+    def divided_results(self) -> list[shards.Division]:
         """How results are divided over the devices."""
         if not self.outputs:  # XLA tells of one, the empty tuple
             return []
         made = self._loaded.get_output_shardings() or [None] * len(self.outputs)
         ranks = [len(output.shape) for output in self.outputs]
         pairs = zip(made, ranks, strict=True)
-        return [parts.division(s, rank, len(self.devices)) for s, rank in pairs]
+        return [shards.division(s, rank, len(self.devices)) for s, rank in pairs]
 
     @property
     def fingerprint(self) -> str:
@@ -254,7 +254,7 @@ def load_executable(serialized: bytes, where: Where, outputs: Outputs) -> Execut
         )
     except JaxlibError as error:
         raise DeviceError(f"these bytes are not an executable: {error}") from None
-    launch = several.spanning(
+    launch = multi_process.spanning(
         loaded.execute_sharded,
         [device.process_index for device in devices],
         lambda: Described("a program that was loaded", loaded.fingerprint.hex(), str),
@@ -282,7 +282,7 @@ def _launch(
         return Described(name, content.hexdigest(), lambda: modules.readable(module))
 
     ranks = [device.process_index for device in devices]
-    return several.spanning(loaded.execute_sharded, ranks, described)
+    return multi_process.spanning(loaded.execute_sharded, ranks, described)
 
 
 def _compile_options(

@@ -29,9 +29,9 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from covector.errors import PeerLost, ProgramMismatch
-from covector.runtime.coordination import Membership
-from covector.runtime.lobby import processes
-from covector.runtime.news import News, Running, where
+from covector.runtime.heartbeat import News, Running, where
+from covector.runtime.membership import Membership
+from covector.runtime.rendezvous import processes
 
 #: how a process ends that waits for one that does not come; "try again" in sysexits.h
 EXIT_CODE = 75

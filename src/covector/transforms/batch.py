@@ -14,7 +14,7 @@ from covector.core.leaks import check_leaks
 from covector.core.primitive import Primitive
 from covector.core.staging import restage
 from covector.core.trace import Trace, Tracer, current
-from covector.lowering.places import meshes_named
+from covector.lowering.placement import meshes_named
 from covector.ops.broadcasting import batched
 
 

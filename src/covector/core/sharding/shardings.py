@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covector.core.sharding.mesh import AbstractMesh, Mesh
-from covector.core.sharding.numbering import position, sizes
+from covector.core.sharding.mesh_coordinates import position, sizes
 from covector.core.sharding.spec import AxisPart, PartitionSpec
 from covector.errors import ShardingError, did_you_mean
-from covector.runtime import client, parts
+from covector.runtime import client, shards
 
 Index = tuple[slice, ...]
 Shape = tuple[int, ...]
@@ -49,7 +49,7 @@ class Sharding:
     #: the one device, where there is one and the memory is that which programs run on
     single: client.Device | None
     _tiles: dict[int, Tiles]
-    _layouts: dict[int, parts.Layout]
+    _layouts: dict[int, shards.Layout]
 
     @classmethod
     def _made(cls, devices: tuple[client.Device, ...], kind: str | None) -> Any:
@@ -57,7 +57,7 @@ class Sharding:
         made = object.__new__(cls)
         made.flat_devices, made.memory_kind = devices, kind
         made._tiles, made._layouts = {}, {}
-        usual = len(devices) == 1 and kind == parts.memory_kind(devices, None)
+        usual = len(devices) == 1 and kind == shards.memory_kind(devices, None)
         made.single = devices[0] if usual else None
         return made
 
@@ -109,11 +109,11 @@ class Sharding:
     def _work_out(self, ndim: int) -> Tiles:
         raise NotImplementedError
 
-    def layout(self, ndim: int) -> parts.Layout:
+    def layout(self, ndim: int) -> shards.Layout:
         """The same, as the runtime is told of it."""
         found = self._layouts.get(ndim)
         if found is None:
-            found = parts.layout(self.flat_devices, self.tiles(ndim), self.memory_kind)
+            found = shards.layout(self.flat_devices, self.tiles(ndim), self.memory_kind)
             self._layouts[ndim] = found
         return found
 
@@ -202,7 +202,7 @@ class SingleDeviceSharding(Sharding):
                 "SingleDeviceSharding needs a device, such as covector.devices()[0], "
                 f"but got {device!r}."
             )
-        kind = parts.memory_kind((device,), memory_kind)
+        kind = shards.memory_kind((device,), memory_kind)
         key = (cls, device, kind)
         found = _interned.get(key)
         return found or _interned.setdefault(key, cls._made((device,), kind))
@@ -249,7 +249,7 @@ def make_single_device_sharding(
 def _shown_kind(sharding: Sharding) -> str:
     if not sharding.flat_devices:
         return ""
-    usual = parts.memory_kind(sharding.flat_devices, None)
+    usual = shards.memory_kind(sharding.flat_devices, None)
     kind = sharding.memory_kind
     return "" if kind == usual else f", memory_kind={kind!r}"
 
@@ -284,7 +284,7 @@ class NamedSharding(Sharding):
     ) -> "NamedSharding":
         _check(mesh, spec)
         flat = mesh.flat_devices if isinstance(mesh, Mesh) else ()
-        kind = parts.memory_kind(flat, memory_kind) if flat else memory_kind
+        kind = shards.memory_kind(flat, memory_kind) if flat else memory_kind
         key = (cls, mesh, spec, kind)
         found = _interned.get(key)
         if found is None:

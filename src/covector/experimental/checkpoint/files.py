@@ -37,7 +37,7 @@ from covector.experimental.checkpoint.contents import (
     Part,
     Shape,
 )
-from covector.runtime import client, several
+from covector.runtime import client, multi_process
 
 #: parts begin at multiples of this, so that they can be mapped into memory as arrays
 _ALIGNMENT = 64
@@ -230,7 +230,7 @@ def _sync_folder(path: Path) -> None:
 
 def _meet(name: str, text: str) -> None:
     """Wait until all processes are here, and about to do the same."""
-    session = several.session()
+    session = multi_process.session()
     if session is not None:
         digest = hashlib.sha256(text.encode()).hexdigest()
-        session.everyone.agree(several.Described(name, digest, lambda: text))
+        session.everyone.agree(multi_process.Described(name, digest, lambda: text))

@@ -11,9 +11,9 @@ from covector import options
 from covector import tree as pytree
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
-from covector.core.sharding.moving import check_devices
-from covector.core.sharding.resolving import as_sharding
+from covector.core.sharding.as_sharding import as_sharding
 from covector.core.sharding.shardings import Index, Sharding
+from covector.core.sharding.transfer import check_devices
 from covector.core.types import ArrayType
 from covector.errors import (
     ArgumentError,
@@ -29,7 +29,7 @@ from covector.experimental.checkpoint.contents import (
 )
 from covector.experimental.checkpoint.manifest import data_folder, read_manifest
 from covector.experimental.checkpoint.reading import Reader
-from covector.runtime import parts
+from covector.runtime import shards
 from covector.tree.prefix import is_none
 
 
@@ -236,7 +236,7 @@ def _array(
         values.append(found[start])
     if sharding.single is not None:
         return ConcreteArray(type, values[0]).to_device(sharding)
-    buffer = parts.put(values, type.shape, sharding.layout(type.ndim))
+    buffer = shards.put(values, type.shape, sharding.layout(type.ndim))
     return ConcreteArray(type, None, buffer, sharding)
 
 

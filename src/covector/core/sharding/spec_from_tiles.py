@@ -1,0 +1,56 @@
+"""From what a division does to the spec that says so."""
+
+from typing import Any
+
+import numpy as np
+
+from covector.core.sharding.mesh import Mesh
+from covector.core.sharding.mesh_coordinates import coordinate
+from covector.core.sharding.shardings import NamedSharding, Tiles
+from covector.core.sharding.spec import AxisPart, PartitionSpec
+
+
+def with_tiles(mesh: Mesh, tiles: Tiles) -> NamedSharding | None:
+    """The sharding over ``mesh`` that divides arrays like this; None if no spec does.
+
+    ``tiles.places`` are in the order of the mesh's devices.
+    """
+    entries: list[Any] = []
+    for dim, count in enumerate(tiles.counts):
+        wanted = np.array([place[dim] for place in tiles.places])
+        names = _names_for(mesh, wanted, count)
+        if names is None:
+            return None
+        entries.append(names)
+    while entries and not entries[-1]:
+        entries.pop()
+    return NamedSharding(mesh, PartitionSpec(*entries))
+
+
+def _names_for(mesh: Mesh, wanted: np.ndarray, count: int) -> tuple[Any, ...] | None:
+    """The axes that number devices like this: found from the last one, the largest
+    candidates first, so that whole axes come out whole.
+    """
+    if count == 1:
+        return () if not wanted.any() else None
+    for name, size in _candidates(mesh):
+        if size > 1 and count % size == 0:
+            last = coordinate(mesh, name)
+            if np.array_equal(wanted % size, last):
+                before = _names_for(mesh, wanted // size, count // size)
+                if before is not None and name not in before:
+                    return (*before, name)
+    return None
+
+
+def _candidates(mesh: Mesh) -> list[tuple[Any, int]]:
+    """The axes of the mesh, then parts of them, large ones first."""
+    found: list[tuple[Any, int]] = list(mesh.shape_tuple)
+    parts_of = [
+        (AxisPart(name, before, size), size)
+        for name, whole in mesh.shape_tuple
+        for size in range(2, whole)
+        for before in range(1, whole // size + 1)
+        if whole % (before * size) == 0
+    ]
+    return found + sorted(parts_of, key=lambda pair: -pair[1])

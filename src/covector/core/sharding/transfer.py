@@ -1,0 +1,151 @@
+"""Values on their way from one sharding to another.
+
+    host → devices    spread     each device is sent its part
+    devices → host    gathered   the parts are put together
+    devices → devices moved      a part that is already whole somewhere is copied from
+                                 there; otherwise the values pass through the host
+
+Whatever the shardings are, this is right. On accelerators that hold the array already a
+compiled program is quicker, for it moves parts between devices directly; ``device_put``
+uses it there.
+"""
+
+import numpy as np
+
+from covector.core.sharding.shardings import Index, Sharding
+from covector.core.types import ArrayType
+from covector.errors import ShardingError
+from covector.runtime import buffers, client, shards
+
+
+def spread(values: np.ndarray, type: ArrayType, sharding: Sharding) -> buffers.Buffer:
+    """Values of the host on the devices of a sharding.
+
+    Raises:
+      ShardingError: the sharding does not fit the shape.
+    """
+    check_devices(sharding)
+    indices = sharding.addressable_devices_indices_map(type.shape)
+    values = np.asarray(values)
+    return shards.put(
+        [np.asarray(values[index]) for index in indices.values()],
+        type.shape,
+        sharding.layout(type.ndim),
+    )
+
+
+def gathered(buffer: buffers.Buffer, type: ArrayType, sharding: Sharding) -> np.ndarray:
+    """All values of a buffer over several devices, read-only.
+
+    Raises:
+      ShardingError: another process has some of them.
+    """
+    found = _parts(buffer, type, sharding)
+    if sharding.is_fully_replicated and found:
+        return buffers.to_host(found[0])
+    _check_all_here(type, sharding)
+    indices = sharding.devices_indices_map(type.shape)
+    values = np.empty(type.shape, type.storage)
+    done = set()
+    for part, index in zip(found, indices.values(), strict=True):
+        bounds = _bounds(index)
+        if bounds not in done:
+            done.add(bounds)
+            values[index] = buffers.to_host(part)
+    values.flags.writeable = False
+    return values
+
+
+def moved(
+    buffer: buffers.Buffer, type: ArrayType, source: Sharding, target: Sharding
+) -> buffers.Buffer:
+    """A buffer with these values where ``target`` says; where nothing moves and no part
+    is other than it was, it shares the memory.
+
+    Raises:
+      ShardingError: the target does not fit the shape.
+    """
+    check_devices(target)
+    indices = target.addressable_devices_indices_map(type.shape)
+    found = _parts(buffer, type, source)
+    homes = source.addressable_devices_indices_map(type.shape)
+    here = {
+        (device, _bounds(index)): part
+        for (device, index), part in zip(homes.items(), found, strict=True)
+    }
+    anywhere = {bounds: part for (_, bounds), part in reversed(here.items())}
+    same_memory = source.memory_kind == target.memory_kind
+    wanted = [(device, _bounds(index)) for device, index in indices.items()]
+    one_client = len({d.client for d in (*homes, *indices)}) == 1
+    if not one_client or any(bounds not in anywhere for _, bounds in wanted):
+        return spread(gathered(buffer, type, source), type, target)
+    sources = [here.get(home) if same_memory else None for home in wanted]
+    missing = [k for k, part in enumerate(sources) if part is None]
+    copies = shards.copy_parts(
+        [anywhere[wanted[k][1]] for k in missing],
+        tuple([wanted[k][0] for k in missing]),
+        target.memory_kind,
+    )
+    for k, copy in zip(missing, copies, strict=True):
+        sources[k] = copy
+    return shards.assemble(sources, type.shape, target.layout(type.ndim))  # type: ignore[arg-type]
+
+
+def copied(
+    buffer: buffers.Buffer, type: ArrayType, sharding: Sharding
+) -> buffers.Buffer:
+    """The same values in the same places, in memory of their own."""
+    found = _parts(buffer, type, sharding)
+    layout = sharding.layout(type.ndim)
+    copies = shards.copy_parts(found, layout.local, sharding.memory_kind)
+    return shards.assemble(copies, type.shape, layout)
+
+
+def check_devices(sharding: Sharding) -> None:
+    """Raise where arrays cannot be put on this sharding.
+
+    Raises:
+      ShardingError: it has no devices, or none of this process, or leaves an axis to
+        the compiler.
+    """
+    if not sharding.flat_devices:
+        raise ShardingError(
+            f"{sharding} has no devices, so no array can be put there. Use a Mesh: "
+            "covector.make_mesh(...)."
+        )
+    if not any(map(client.is_local, sharding.flat_devices)):
+        raise ShardingError(
+            f"all devices of {sharding} belong to other processes, so no array can be "
+            "put there from here. This process has covector.local_devices()."
+        )
+    spec = getattr(sharding, "spec", None)
+    if spec is not None and spec.is_open:
+        raise ShardingError(
+            f"{sharding} leaves an axis to the compiler, so it does not say where an "
+            "array is to be. P.UNCONSTRAINED is for with_sharding_constraint."
+        )
+
+
+def _check_all_here(type: ArrayType, sharding: Sharding) -> None:
+    if sharding.is_fully_addressable:
+        return
+    raise ShardingError(
+        f"the values of an array of type {type} are not all in this process: it is "
+        f"over {sharding}, and of its {sharding.num_devices} devices "
+        f"{len(sharding.addressable_devices)} are here. Gather it in every process, "
+        "with covector.experimental.multihost_utils.process_allgather(x, tiled=True), "
+        "look at the parts that are here with x.addressable_shards, or reduce it in a "
+        "program whose result is replicated."
+    )
+
+
+def _parts(
+    buffer: buffers.Buffer, type: ArrayType, sharding: Sharding
+) -> list[buffers.Buffer]:
+    shape = sharding.shard_shape(type.shape)
+    return shards.parts(buffer, shape, sharding.memory_kind)
+
+
+def _bounds(index: Index) -> tuple[tuple[int | None, int | None], ...]:
+    # Slices have no hash before Python 3.12.
+    return tuple([(s.start, s.stop) for s in index])

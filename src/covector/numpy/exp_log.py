@@ -1,0 +1,154 @@
+"""Exponentials and logarithms."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import scalar
+from covector.numpy.fuse import fused
+from covector.numpy.promote import inexact, promote_inexact
+from covector.ops import arithmetic, transcendental
+from covector.ops.comparison import eq
+from covector.ops.complex import complex_, imag, real
+from covector.ops.extrema import max_
+from covector.ops.logaddexp import logaddexp as logaddexp_
+from covector.ops.magnitude import abs_
+from covector.ops.rounding import Round, RoundingMethod
+from covector.ops.selection import where
+
+__all__ = [
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "logaddexp2",
+]
+
+
+def exp(x: Any, /) -> Array:
+    """eˣ, element by element.
+
+    >>> float(exp(0))
+    1.0
+    """
+    return transcendental.exp(inexact("exp", x))
+
+
+def exp2(x: Any, /) -> Array:
+    """2ˣ, element by element.
+
+    >>> float(exp2(3))
+    8.0
+    """
+    return transcendental.exp2(inexact("exp2", x))
+
+
+def expm1(x: Any, /) -> Array:
+    """eˣ − 1, exact also where x is small.
+
+    >>> f"{float(expm1(1e-10)):.3e}"
+    '1.000e-10'
+    """
+    return transcendental.expm1(inexact("expm1", x))
+
+
+def log(x: Any, /) -> Array:
+    """The natural logarithm; −∞ at 0, NaN of negative real numbers.
+
+    >>> import covector.numpy as cnp
+    >>> round(float(log(cnp.e)), 6)
+    1.0
+    """
+    return transcendental.log(inexact("log", x))
+
+
+def log1p(x: Any, /) -> Array:
+    """log(1 + x), exact also where x is small.
+
+    >>> f"{float(log1p(1e-10)):.3e}"
+    '1.000e-10'
+    """
+    return transcendental.log1p(inexact("log1p", x))
+
+
+def log2(x: Any, /) -> Array:
+    """The logarithm to base 2.
+
+    >>> float(log2(8))
+    3.0
+    """
+    return transcendental.log2(inexact("log2", x))
+
+
+def log10(x: Any, /) -> Array:
+    """The logarithm to base 10.
+
+    >>> float(log10(100))
+    2.0
+    """
+    return _log10(inexact("log10", x))
+
+
+def _log10_on_host(x: Any) -> Any:
+    # Of float32, NumPy's is 2.0000002 for 100.
+    wide = x.astype(np.float64) if dtypes.is_floating(x.dtype) else x
+    return np.log10(wide).astype(x.dtype)
+
+
+@fused(host=_log10_on_host)
+def _log10(x: Any) -> Any:
+    out = transcendental.log(x)
+    ten = scalar(math.log(10), dtypes.real_part(x.type.dtype), True)
+    if not dtypes.is_complex(x.type.dtype):
+        return arithmetic.div(out, ten)
+    # Part by part, for ∞ / (1 + 0i) has the imaginary part ∞ · 0.
+    return complex_(arithmetic.div(real(out), ten), arithmetic.div(imag(out), ten))
+
+
+def logaddexp(x1: Any, x2: Any, /) -> Array:
+    """log(eˣ + eʸ), where it fits the dtype also if the exponentials do not.
+
+    >>> float(logaddexp(1000.0, 1000.0)) - 1000
+    0.69317...
+    """
+    out = logaddexp_(*promote_inexact("logaddexp", x1, x2))
+    return _principal(out) if dtypes.is_complex(out.type.dtype) else out
+
+
+def logaddexp2(x1: Any, x2: Any, /) -> Array:
+    """log₂(2ˣ + 2ʸ), where it fits the dtype also if the powers do not.
+
+    >>> float(logaddexp2(3.0, 3.0))
+    4.0
+    """
+    x, y = promote_inexact("logaddexp2", x1, x2)
+    if not dtypes.is_complex(x.type.dtype):
+        return _logaddexp2(x, y)
+    return logaddexp(x * math.log(2), y * math.log(2)) * (1 / math.log(2))
+
+
+@fused(host=np.logaddexp2)
+def _logaddexp2(x: Any, y: Any) -> Any:
+    # As in the operation logaddexp; of two equal infinities the difference counts as 0.
+    difference = where(eq(x, y), scalar(0, x.type.dtype, True), arithmetic.sub(x, y))
+    small = transcendental.exp2(arithmetic.neg(abs_(difference)))
+    bits = arithmetic.div(
+        transcendental.log1p(small), scalar(math.log(2), x.type.dtype, True)
+    )
+    return arithmetic.add(max_(x, y), bits)
+
+
+@fused()
+def _principal(z: Any) -> Any:
+    """A complex logarithm with its imaginary part brought to between −π and π."""
+    angle = imag(z)
+    turn = scalar(2 * math.pi, angle.type.dtype, True)
+    turns = Round(RoundingMethod.TO_NEAREST_EVEN)(arithmetic.div(angle, turn))
+    return complex_(real(z), arithmetic.sub(angle, arithmetic.mul(turn, turns)))

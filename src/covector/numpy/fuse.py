@@ -1,0 +1,110 @@
+"""``fused``: how functions made of several operations run on known arrays.
+
+    small, with a NumPy function that means the same    that function, in one call
+    small                                               operation by operation
+    large, or not in host memory                        one compiled program, kept
+
+A program runs hypot of 32,000 numbers in 40 µs, NumPy in 85, its operations one by one
+in 210; but it takes 0.1 s to compile, for each shape. Traced values take no part in
+this: they go through the operations.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from covector import options
+from covector.core.array import ConcreteArray
+from covector.core.primitive import Primitive
+from covector.core.staging import stage
+from covector.core.trace import current
+from covector.core.types import ArrayType
+from covector.lowering.evaluate import base, quiet
+from covector.lowering.placement import placement_of_known
+from covector.numpy.promote import standard_promotion
+from covector.programs.jit.jit import jit
+
+#: elements of all operands together from which a program is compiled: above it, each
+#: operation alone would be
+FUSED_LIMIT = Primitive.host_limit
+
+
+def fused(
+    host: Callable[..., Any] | None = None, limit: float = FUSED_LIMIT
+) -> Callable[[Callable], Any]:
+    """Make a function of arrays run as one program where they are large.
+
+    The function takes arrays by place, and hashable values by name, which are part of
+    the program. ``host`` takes the same arguments as NumPy arrays and gives the same
+    results, in the same element types; it runs outside of all blocks of options, so
+    what depends on one is a value by name. ``limit`` is the number of elements that is
+    large.
+    """
+
+    def decorate(written: Callable[..., Any]) -> Callable[..., Any]:
+        fun = standard_promotion(written)
+        plans: dict[tuple, _Plan] = {}
+
+        @functools.wraps(fun)
+        def run(*operands: Any, **static: Any) -> Any:
+            if current.trace is not base:
+                return fun(*operands, **static)
+            types = []
+            for x in operands:
+                if type(x) is not ConcreteArray:
+                    return fun(*operands, **static)
+                types.append(x.type)
+            key = (*types, *static.items(), options.current())
+            plan = plans.get(key)
+            if plan is None:
+                small = sum([t.size for t in types]) <= limit
+                plan = plans[key] = _Plan(fun, host, types, static, small)
+            return plan(operands)
+
+        return run
+
+    return decorate
+
+
+class _Plan:
+    """What to do with operands of certain types."""
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        host: Callable[..., Any] | None,
+        types: list[ArrayType],
+        static: dict[str, Any],
+        small: bool,
+    ) -> None:
+        self.fun = functools.update_wrapper(functools.partial(fun, **static), fun)
+        self.host = functools.partial(host, **static) if host and static else host
+        self.small = small
+        if options.current().checks_values:  # operations are looked at one by one
+            self.host, self.small = None, True
+        self.compiled = jit(self.fun)
+        if host is not None:
+            self._expect(types)
+
+    def _expect(self, types: list[ArrayType]) -> None:
+        """Note the types that results of the host function have."""
+
+        def flat(*operands: Any) -> Any:
+            outs = self.fun(*operands)
+            return outs if isinstance(outs, tuple) else (outs,)
+
+        self.outs = stage(flat, types).jaxpr.out_types
+
+    def __call__(self, operands: tuple[ConcreteArray, ...]) -> Any:
+        if not self.small or not all([x.on_host() for x in operands]):
+            return self.compiled(*operands)
+        if self.host is None:
+            return self.fun(*operands)
+        where = None
+        if any([x.placement for x in operands]):
+            where = placement_of_known(operands, self.fun.__name__)
+        out = quiet.run(self.host, *[x.host() for x in operands])
+        if isinstance(out, tuple):
+            pairs = zip(self.outs, out, strict=True)
+            return tuple([ConcreteArray(t, x, None, where) for t, x in pairs])
+        return ConcreteArray(self.outs[0], out, None, where)

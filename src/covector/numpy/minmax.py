@@ -1,0 +1,116 @@
+"""The larger and the smaller of two, keeping within bounds, and steps."""
+
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.array_like import Array
+from covector.core.convert import as_array, scalar
+from covector.errors import DTypeError
+from covector.numpy.fuse import fused
+from covector.numpy.promote import promote_bounds, promote_inexact
+from covector.ops.bitwise import or_
+from covector.ops.comparison import gt, lt, ne
+from covector.ops.extrema import max_, min_
+from covector.ops.selection import where
+
+__all__ = ["clip", "fmax", "fmin", "heaviside", "maximum", "minimum"]
+
+
+def maximum(x: Any, y: Any, /) -> Array:
+    """The larger of x and y, element by element; NaN if one is.
+
+    >>> import covector.numpy as cnp
+    >>> print(maximum(cnp.array([1, 5]), 3))
+    [3 5]
+    """
+    return max_(*promote_bounds("maximum", x, y, upper=False))
+
+
+def minimum(x: Any, y: Any, /) -> Array:
+    """The smaller of x and y, element by element; NaN if one is.
+
+    >>> import covector.numpy as cnp
+    >>> print(minimum(cnp.array([1, 5]), 3))
+    [1 3]
+    """
+    return min_(*promote_bounds("minimum", x, y, upper=True))
+
+
+def fmax(x1: Any, x2: Any) -> Array:
+    """The larger of x and y, element by element; where one is NaN, the other.
+
+    >>> import covector.numpy as cnp
+    >>> print(fmax(cnp.array([1.0, cnp.nan]), 0.5))
+    [1.  0.5]
+    """
+    x, y = promote_bounds("fmax", x1, x2, upper=False)
+    return where(or_(gt(x, y), ne(y, y)), x, y)
+
+
+def fmin(x1: Any, x2: Any) -> Array:
+    """The smaller of x and y, element by element; where one is NaN, the other.
+
+    >>> import covector.numpy as cnp
+    >>> print(fmin(cnp.array([1.0, cnp.nan]), 0.5))
+    [0.5 0.5]
+    """
+    x, y = promote_bounds("fmin", x1, x2, upper=True)
+    return where(or_(lt(x, y), ne(y, y)), x, y)
+
+
+def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
+    """min(max(x, low), high): each element brought between two bounds.
+
+    Args:
+      min, max: the bounds, which broadcast against ``arr``; None where there is none.
+        An integer beyond the dtype bounds nothing.
+
+    Raises:
+      DTypeError: something is complex.
+      IntegerOverflow: an integer beyond the dtype would be the result.
+
+    >>> import covector.numpy as cnp
+    >>> print(clip(cnp.arange(5), 1, 3))
+    [1 1 2 3 3]
+    """
+    x = as_array(arr, "clip")
+    for bound, nearer in ((min, max_), (max, min_)):
+        if bound is None:
+            continue
+        x, limit = promote_bounds("clip", x, bound, upper=nearer is min_)
+        _check_ordered("clip", x)
+        x = nearer(x, limit)
+    _check_ordered("clip", x)
+    return x
+
+
+def _check_ordered(who: str, x: Any) -> None:
+    if dtypes.is_complex(x.type.dtype):
+        raise DTypeError(
+            f"{who} needs real numbers, but got {x.type}: complex numbers are not "
+            "between bounds. Clip their real and imaginary parts."
+        )
+
+
+def heaviside(x1: Any, x2: Any, /) -> Array:
+    """0 where x < 0, 1 where x > 0, and ``x2`` where x = 0; NaN where x is.
+
+    Raises:
+      DTypeError: an operand is complex.
+
+    >>> import covector.numpy as cnp
+    >>> print(heaviside(cnp.array([-2.0, 0.0, 2.0]), 0.5))
+    [0.  0.5 1. ]
+    """
+    x, at_zero = promote_inexact("heaviside", x1, x2)
+    _check_ordered("heaviside", x)
+    return _heaviside(x, at_zero)
+
+
+@fused(host=np.heaviside)
+def _heaviside(x: Any, at_zero: Any) -> Any:
+    zero, one = scalar(0, x.type.dtype, True), scalar(1, x.type.dtype, True)
+    out = where(lt(x, zero), zero, where(gt(x, zero), one, at_zero))
+    return where(ne(x, x), x, out)

@@ -1,0 +1,146 @@
+"""Folding an array with a function of two operands, for ``ufunc``.
+
+An associative function folds in a logarithmic number of steps (``ops.networks``); any
+other combines elements in order, in a loop that is compiled once.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from covector.core import dtypes
+from covector.core.convert import as_array
+from covector.core.host_values import plain
+from covector.core.staging import stage
+from covector.errors import ArgumentError
+from covector.numpy.axis_order import moveaxis
+from covector.numpy.concatenation import concatenate, stack
+from covector.numpy.creation import ones
+from covector.numpy.ranges import arange
+from covector.numpy.reshaping import broadcast_to, expand_dims
+from covector.numpy.selection import where as select
+from covector.ops import tree_reduce
+from covector.ops.casting import convert, in_dtype
+from covector.programs.control_flow.scan import Scan
+
+Binary = Callable[[Any, Any], Any]
+
+
+def reduce_in_pairs(f: Binary, a: Any, axis: Sequence[int], keepdims: bool) -> Any:
+    """The elements along ``axis``, of which there are some, combined by associative
+    f.
+    """
+    out, _ = tree_reduce.fold(_value_of(f), in_front(a, axis), 0)
+    return expand_dims(out, tuple(axis)) if keepdims else out
+
+
+def accumulate_in_pairs(f: Binary, a: Any, axis: int) -> Any:
+    """Entry k combines the elements 0 … k along ``axis``; f is associative."""
+    return tree_reduce.scan(_value_of(f), a, axis)[0]
+
+
+def _value_of(f: Binary) -> Any:
+    """``f`` as a network takes it: with how the value moves, which nobody asks here."""
+    return lambda x, y: (f(x, y), None)
+
+
+def reduce_in_order(
+    f: Binary, a: Any, axes: Sequence[int], keepdims: bool, initial: Any, where: Any
+) -> Any:
+    """The elements along ``axes``, of which there are some, from the first to the
+    last.
+    """
+    x, mask = in_front(a, axes), None
+    if where is not None:
+        mask = in_front(broadcast_to(where, a.shape), axes)
+    if initial is not None:
+        first = broadcast_to(in_dtype(initial, x.dtype, "reduce"), x.shape[1:])
+        x = concatenate([first[None], x])
+        mask = (
+            None if mask is None else concatenate([ones(first.shape, bool)[None], mask])
+        )
+    total, _ = _step(f, x, mask)
+    return expand_dims(total, tuple(axes)) if keepdims else total
+
+
+def accumulate_in_order(f: Binary, a: Any, axis: int) -> Any:
+    """Entry k combines the elements 0 … k along ``axis``, from the first to the
+    last.
+    """
+    _, entries = _step(f, moveaxis(a, axis, 0))
+    return moveaxis(entries, 0, axis)
+
+
+def _step(f: Binary, x: Any, mask: Any = None) -> tuple[Any, Any]:
+    """What the elements along the first axis combine to, and the entries on the way.
+
+    Where the mask is False, an element takes no part.
+    """
+    if x.shape[0] < 2:
+        return x[0] if x.shape[0] else None, x
+
+    def combine(total: Any, element: Any, *takes_part: Any) -> list[Any]:
+        out = as_array(f(total, element))
+        for chosen in takes_part:
+            out = select(chosen, out, total)
+        return [out, out]
+
+    first, operands = x[0], [x[1:]]
+    if mask is not None:
+        operands.append(mask[1:])
+    elements = [e.type.with_shape(e.type.shape[1:]) for e in operands]
+    found = stage(combine, [first.type, *elements]).jaxpr.out_types[0]
+    # The combination of two may be of a wider dtype.
+    first = convert(first, found.dtype, found.weak)
+    program = stage(combine, [found, *elements], getattr(f, "__name__", ""))
+    scan = Scan(program.jaxpr, x.shape[0] - 1, len(program.captured), 1)
+    total, entries = scan(*program.captured, first, *operands)
+    return total, concatenate([first[None], entries])
+
+
+def at_in_order(f: Callable[..., Any], a: Any, indices: Any, b: Any) -> Any:
+    """``a`` with f applied at each index, one after the other; b is its second
+    operand.
+    """
+    places = arange(a.size).reshape(a.shape)[indices]
+    operands = [places.ravel()]
+    if b is not None:
+        operands.append(broadcast_to(b, places.shape).ravel())
+
+    def change(flat: Any, place: Any, *second: Any) -> list[Any]:
+        return [flat.at[place].set(f(flat[place], *second))]
+
+    flat = a.ravel()
+    elements = [x.type.with_shape(()) for x in operands]
+    program = stage(change, [flat.type, *elements], getattr(f, "__name__", ""))
+    scan = Scan(program.jaxpr, places.size, len(program.captured), 1)
+    return scan(*program.captured, flat, *operands)[0].reshape(a.shape)
+
+
+def reduce_slices(f: Any, a: Any, indices: Any, axis: int) -> Any:
+    """The reductions of the slices along ``axis`` that begin at each of the indices."""
+    starts = plain(indices)
+    n = a.shape[axis]
+    if starts.ndim != 1 or not dtypes.is_integer(starts.dtype):
+        raise ArgumentError(
+            f"{f.__name__}.reduceat needs a list of indices, but got {indices!r}."
+        )
+    if any(not 0 <= k < n for k in starts):
+        raise ArgumentError(
+            f"{f.__name__}.reduceat: the indices {starts.tolist()} must be from 0 to "
+            f"{n - 1}, the axis of {a.type} having {n} elements."
+        )
+    x = moveaxis(a, axis, 0)
+    ends = [*starts[1:], n]
+    parts = [
+        f.reduce(x[k : max(end, k + 1)])
+        for k, end in zip(starts.tolist(), ends, strict=True)
+    ]
+    return moveaxis(stack(parts), 0, axis)
+
+
+def in_front(a: Any, axes: Sequence[int]) -> Any:
+    """``a`` with the given axes in front, joined to one."""
+    if len(axes) == 1:
+        return moveaxis(a, axes[0], 0)
+    x = moveaxis(a, tuple(axes), tuple(range(len(axes))))
+    return x.reshape((-1, *x.shape[len(axes) :]))

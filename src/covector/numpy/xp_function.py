@@ -1,0 +1,29 @@
+"""``portable``: functions written once that run on NumPy's arrays and on ours.
+
+They get the namespace as their first argument. On small known arrays it is NumPy, and
+the whole function costs one call; everywhere else it is ours, and the function is a
+program of operations. Both promise the same results, so only what both namespaces
+define alike may be used, and element types must not depend on NumPy's 64-bit defaults.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from covector.core.array_like import link
+from covector.numpy.fuse import fused
+
+
+def portable(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """``fun(xp, *arrays, **static)`` as a function of the arrays and the static
+    values.
+    """
+
+    @fused(host=functools.partial(fun, np))
+    @functools.wraps(fun)
+    def run(*operands: Any, **static: Any) -> Any:
+        return fun(link.numpy, *operands, **static)
+
+    return run

@@ -1,0 +1,53 @@
+"""The windows of an operand, side by side as features: what a convolution sees.
+
+Elements are only moved: along each axis, one slice per tap, and the slices stacked. So
+there are as many operations as the window is long, wide and high, not their product,
+and what is infinite or not a number stays where it is.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from covector.core.convert import scalar
+from covector.core.types import Shape
+from covector.ops.joining import Concatenate
+from covector.ops.slicing import Pad, Slice
+from covector.ops.sliding_windows import Window
+from covector.ops.transposing import Reshape, Transpose
+
+
+def patches(x: Any, windows: Sequence[Window], taps: Shape) -> Any:
+    """``[n, c, lengths…]`` as ``[n, c · taps, places…]``."""
+    outer, lengths = x.type.shape[:2], x.type.shape[2:]
+    margins = [(w.low, w.high, w.lhs_dilation - 1) for w in windows]
+    places = [w.places(n, k) for w, n, k in zip(windows, lengths, taps, strict=True)]
+    x = Pad(((0, 0, 0), (0, 0, 0), *margins))(x, scalar(0, x.type.dtype))
+    for axis, (w, k) in enumerate(zip(windows, taps, strict=True)):
+        # The taps of each axis come last, in order, so the next axis keeps its place.
+        x = _stacked(x, 2 + axis, w, k, places[axis])
+    rank = len(windows)
+    order = (0, 1, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank))
+    shape = (outer[0], outer[1] * math.prod(taps), *places)
+    return Reshape(shape)(Transpose(order)(x))
+
+
+def _stacked(x: Any, axis: int, window: Window, taps: int, places: int) -> Any:
+    """One axis as places, and a last axis as the taps at each."""
+    shape = list(x.type.shape)
+    if not taps or not places:
+        shape[axis] = places
+        return Reshape((*shape, taps))(_taken(x, axis, 0, 1, 0))
+    parts = []
+    for k in range(taps):
+        part = _taken(x, axis, k * window.rhs_dilation, window.stride, places)
+        parts.append(Reshape((*part.type.shape, 1))(part))
+    return Concatenate(len(shape))(*parts) if taps > 1 else parts[0]
+
+
+def _taken(x: Any, axis: int, start: int, step: int, count: int) -> Any:
+    """``count`` elements of an axis, by steps."""
+    starts, limits, steps = [0] * x.type.ndim, list(x.type.shape), [1] * x.type.ndim
+    starts[axis], steps[axis] = start, step
+    limits[axis] = start + (count - 1) * step + 1 if count else start
+    return Slice(tuple(starts), tuple(limits), tuple(steps))(x)

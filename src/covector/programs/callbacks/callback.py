@@ -1,0 +1,297 @@
+"""Operations that run Python on the host, in the midst of a compiled program.
+
+    PureCallback     for its results: may be dropped, or run more than once
+    IOCallback       for what it does and its results: runs once
+    DebugCallback    for what it does alone: runs once, with the values of the primals
+
+Run by themselves they simply call Python. In a program they are a custom call that
+finds the function by its number (``Lowering.host_call``).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from covector.core.array import ConcreteArray
+from covector.core.effects import CALLS, LASTS, ORDERED
+from covector.core.flat import arrays, who_of
+from covector.core.primitive import Primitive, operation
+from covector.core.types import ArrayType
+from covector.errors import ArgumentError, NotDifferentiable
+from covector.lowering.placement import placement_of_known
+from covector.lowering.tokens import TOKEN
+from covector.ops.broadcasting import batched, move_axis
+from covector.programs.callbacks.host_functions import (
+    EachMember,
+    HostFunction,
+    promise,
+    split_arguments,
+)
+from covector.programs.control_flow.batch_sequentially import refuse_order
+from covector.runtime import host_calls
+from covector.transforms.linearize import moves
+
+VMAP_METHODS = (
+    "sequential",
+    "sequential_unrolled",
+    "expand_dims",
+    "broadcast_all",
+    "legacy_vectorized",
+)
+
+
+class HostCall(Primitive):
+    """Run ``function`` on the operands, in Python."""
+
+    interned = False
+    multiple_results = True
+
+    #: a ``HostFunction``, or one over a batch
+    function: Any
+    #: with a token as the first operand and result (``lowering/tokens.py``)
+    token: bool = False
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.parameters == other.parameters  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.function))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.function})"
+
+    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        token = (TOKEN,) if self.token else ()
+        return (*token, *self.function.promised.types)
+
+    def evaluate(self, *args: Any) -> Sequence[Any]:
+        committed = placement_of_known(args, str(self.function))
+        types = self.function.promised.types
+        return [
+            ConcreteArray(t, values, None, committed)
+            for t, values in zip(types, self.function(*args), strict=True)
+        ]
+
+    def linearize(self, active: Any, *primals: Any) -> Any:
+        if any(map(moves, self.function.promised.types)):
+            raise self._no_derivative()
+        outs = self(*primals)
+        return outs, lambda *_: [None] * len(outs)
+
+    def transpose(self, cotangents: Any, *args: Any) -> Any:
+        raise self._no_derivative()
+
+    def linear_in(self, args: Any) -> bool:
+        if self.function.promised.types:
+            raise self._no_derivative()
+        return True
+
+    def _no_derivative(self) -> NotDifferentiable:
+        return NotDifferentiable(
+            f"{self.function} cannot be differentiated: what it computes is outside of "
+            "the program. Give the function around it a rule with covector.custom_jvp "
+            "or custom_vjp; or, where nothing is to move through it, hand it "
+            "covector.lax.stop_gradient(x)."
+        )
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        outs = self.replace(function=EachMember(self.function, size, tuple(dims)))(
+            *args
+        )
+        return outs, [0] * len(outs)
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        count = int(self.token)
+        types = ctx.in_types[count:]
+
+        def on_arrays(*values: np.ndarray) -> tuple[np.ndarray, ...]:
+            given = zip(types, values[count:], strict=True)
+            made = self.function(*[ConcreteArray(t, x) for t, x in given])
+            return (*values[:count], *made)
+
+        types_out = ctx.out_types
+        outs = ctx.host_call(on_arrays, operands, types_out, not self.pure)
+        if self.pure:
+            return outs
+        pairs = list(zip(outs, types_out, strict=True))[count:]
+        return [*outs[:count], *[ctx.everywhere(x, t) for x, t in pairs]]
+
+
+@operation
+class PureCallback(HostCall):
+    """Run ``function`` for its results; ``vmap_method`` says how over a batch."""
+
+    effects = CALLS
+
+    function: Any
+    vmap_method: str | None = None
+    token: bool = False
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        method = self.vmap_method
+        if method is None:
+            raise ArgumentError(
+                f"{self.function} is called under vmap, but was not told how to deal "
+                f"with a batch. Pass vmap_method: one of {', '.join(VMAP_METHODS)}."
+            )
+        if method.startswith("sequential"):
+            return super().batch(size, args, dims)
+        pairs = list(zip(args, dims, strict=True))
+        if method == "broadcast_all":
+            args = [batched(size, x, d) for x, d in pairs]
+        elif method == "expand_dims":
+            args = [batched(1, x, d) for x, d in pairs]
+        else:
+            args = [x if d is None else move_axis(x, d, 0) for x, d in pairs]
+        outs = self.replace(function=self.function.over(size))(*args)
+        return outs, [0] * len(outs)
+
+
+class LastingCall(HostCall):
+    """A call for the sake of what it does."""
+
+    ordered: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "effects", ORDERED if self.ordered else LASTS)
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        refuse_order(self, str(self.function))
+        return super().batch(size, args, dims)
+
+    def with_token(self) -> tuple["LastingCall", int]:
+        return self.replace(token=True), 0
+
+
+@operation
+class IOCallback(LastingCall):
+    """Run ``function`` once, for what it does and for its results."""
+
+    name = "io_callback"
+
+    function: Any
+    ordered: bool = False
+    token: bool = False
+
+
+@operation
+class DebugCallback(LastingCall):
+    """Run ``function`` once, for what it does."""
+
+    function: Any
+    ordered: bool = False
+    token: bool = False
+
+
+def pure_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    vmap_method: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """The result of a Python function that has no effects, also in compiled code.
+
+    The function may be called more than once or not at all, and never while a program
+    is traced. It has no derivative: wrap it in a ``custom_jvp`` or ``custom_vjp``. In
+    compiled code on the CPU it takes subnormal numbers for zero, as that code does.
+
+    Args:
+      callback: takes ``args`` and ``kwargs`` as arrays with their values, and returns
+        arrays (or NumPy's) of the promised shapes and dtypes. 64-bit results of NumPy
+        become 32-bit ones unless ``enable_x64`` is on.
+      result_shape_dtypes: a tree of ``ShapeDtypeStruct``s, or of arrays like them.
+      vmap_method: what happens under vmap. ``"sequential"`` and
+        ``"sequential_unrolled"`` call it for each member; the others call it once and
+        expect a leading axis in each result: with ``"expand_dims"`` operands have it
+        too, of size 1 where they are not batched; with ``"broadcast_all"`` of full
+        size; with ``"legacy_vectorized"`` only the batched ones have it.
+
+    Raises:
+      TypeMismatch, TreeMismatch: it returned something else than was promised.
+      NotDifferentiable: a derivative with respect to an operand is asked for.
+      ArgumentError: under vmap without ``vmap_method``.
+
+    >>> import numpy as np, covector as cv
+    >>> f = lambda x: pure_callback(np.sin, x, x)
+    >>> float(cv.jit(f)(0.0))
+    0.0
+    """
+    who = who_of("pure_callback", callback)
+    _refuse_sharding(sharding, who)
+    if vmap_method is not None and vmap_method not in VMAP_METHODS:
+        raise ArgumentError(
+            f"{who} has no vmap_method {vmap_method!r}; there are "
+            f"{', '.join(VMAP_METHODS)}."
+        )
+    function, leaves = _host_function(callback, result_shape_dtypes, args, kwargs, who)
+    outs = PureCallback(function, vmap_method)(*leaves)
+    return function.promised.tree.unflatten(outs)
+
+
+def io_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    ordered: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """The result of a Python function that does something: it runs once, each time.
+
+    Args:
+      callback: takes ``args`` and ``kwargs`` as arrays with their values, and returns
+        arrays (or NumPy's) of the promised shapes and dtypes. 64-bit results of NumPy
+        become 32-bit ones unless ``enable_x64`` is on.
+      result_shape_dtypes: a tree of ``ShapeDtypeStruct``s, or of arrays like them;
+        None if nothing is returned.
+      ordered: keep the order of all ordered effects, also of programs that run at the
+        same time; not under vmap. Without it, effects keep their order within a program
+        that runs on one device; under vmap it is called for each member of the batch.
+
+    Raises:
+      TypeMismatch, TreeMismatch: it returned something else than was promised.
+      NotDifferentiable: a derivative with respect to an operand is asked for.
+      ArgumentError: ordered, under vmap.
+
+    >>> import covector as cv
+    >>> seen = []
+    >>> f = lambda x: io_callback(lambda v: seen.append(float(v)), None, x)
+    >>> cv.jit(f)(2.0)
+    >>> seen
+    [2.0]
+    """
+    who = who_of("io_callback", callback)
+    _refuse_sharding(sharding, who)
+    function, leaves = _host_function(callback, result_shape_dtypes, args, kwargs, who)
+    outs = IOCallback(function, ordered)(*leaves)
+    return function.promised.tree.unflatten(outs)
+
+
+def _host_function(
+    callback: Any, result: Any, args: tuple, kwargs: dict[str, Any], who: str
+) -> tuple[HostFunction, list[Any]]:
+    leaves, arguments = split_arguments(args, kwargs, lambda _: True)
+    function = HostFunction(callback, arguments, promise(result), who)
+    return function, arrays(leaves, who)
+
+
+def _refuse_sharding(sharding: Any, who: str) -> None:
+    if sharding is not None:
+        raise ArgumentError(
+            f"{who} runs where the program runs that calls it: sharding must be None, "
+            f"but is {sharding!r}."
+        )
+
+
+def effects_barrier() -> None:
+    """Wait until all that running programs do besides results has been done.
+
+    Raises what a function raised that a program called, if it was not seen yet.
+
+    >>> import covector as cv
+    >>> cv.effects_barrier()
+    """
+    host_calls.wait()

@@ -1,0 +1,143 @@
+"""Branches as users write them: written down, alike in what they take and give.
+
+Each branch captures values of its own; all take the captured values of all. Where
+results differ in that one is weak (made of Python numbers alone), it gives way to the
+others.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from covector import options, tree
+from covector.core.convert import as_array
+from covector.core.flat import FlatFunction
+from covector.core.jaxpr import Jaxpr, Var
+from covector.core.promotion import promote
+from covector.core.staging import Staged, stage
+from covector.core.types import ArrayType
+from covector.core.varying import Axes
+from covector.errors import TreeMismatch, TypeMismatch, TypePromotionError
+from covector.programs.control_flow.divergent_control_flow import (
+    refuse_communication,
+    varied,
+)
+from covector.programs.control_flow.trace_loop import made_at
+from covector.programs.higher_order.hash_consing import canonical
+from covector.programs.higher_order.jaxpr_passes import converted
+
+
+class Branches(NamedTuple):
+    """Branches written down. Their inputs are ``captured``, and then the operands."""
+
+    jaxprs: list[Jaxpr]
+    captured: list[Any]
+    out_tree: Any
+
+
+def stage_branches(
+    who: str,
+    funs: dict[str, Callable[..., Any]],
+    types: Sequence[ArrayType],
+    in_tree: Any,
+    varying: Axes,
+) -> Branches:
+    """Write down functions of the same operands, and bring them together.
+
+    They come by what the caller's arguments are called, for messages. What chooses
+    among them may be ``varying`` between devices.
+    """
+    flats = [FlatFunction(f, in_tree, f"{n} of {who}") for n, f in funs.items()]
+    staged = [
+        stage(flat, types, getattr(f, "__name__", n))
+        for flat, (n, f) in zip(flats, funs.items(), strict=True)
+    ]
+    names = list(funs)
+    out_tree = _common_tree(who, names, [flat.out_tree for flat in flats])
+    jaxprs = [s.jaxpr for s in staged]
+    out_types = [
+        _common_type(who, names, jaxprs, k, out_tree)
+        for k in range(out_tree.num_leaves)
+    ]
+    captured = list({id(x): x for s in staged for x in s.captured}.values())
+    alike = [converted(taking(s, captured), out_types) for s in staged]
+    if varying:
+        refuse_communication(who, "the predicate", alike, varying)
+        alike = [varied(j, varying) for j in alike]
+    return Branches([canonical(j) for j in alike], captured, out_tree)
+
+
+def in_python(fun: Callable[..., Any], operands: Any) -> Any:
+    """What a branch gives where jit is switched off: of arrays, which it cannot change
+    in place, arrays.
+    """
+    return tree.map(as_array, fun(*tree.map(as_array, operands)))
+
+
+def taking(staged: Staged, captured: Sequence[Any]) -> Jaxpr:
+    """The program with inputs for everything that any branch captured."""
+    jaxpr, count = staged.jaxpr, len(staged.captured)
+    own = {id(x): v for x, v in zip(staged.captured, jaxpr.inputs[:count], strict=True)}
+    inputs = [own.get(id(x)) or Var(x.type) for x in captured]
+    operands = jaxpr.inputs[count:]
+    return Jaxpr([*inputs, *operands], jaxpr.equations, jaxpr.outputs, jaxpr.name)
+
+
+def _common_tree(who: str, names: Sequence[str], trees: Sequence[Any]) -> Any:
+    first, *rest = trees
+    for name, other in zip(names[1:], rest, strict=True):
+        if other != first:
+            difference = tree.describe_difference(
+                first, other, (f"that of {names[0]}", f"that of {name}")
+            )
+            raise TreeMismatch(
+                f"{who}: the results of all branches must have one structure, but "
+                f"{difference}."
+            )
+    return first
+
+
+def _common_type(
+    who: str, names: Sequence[str], jaxprs: Sequence[Jaxpr], k: int, out_tree: Any
+) -> ArrayType:
+    """The one type of result ``k`` of all branches."""
+    types = [j.outputs[k].type for j in jaxprs]
+    common = _meet(types)
+    if common is not None:
+        return common
+    pairs = itertools.combinations(range(len(types)), 2)
+    i, j = next((i, j) for i, j in pairs if _meet([types[i], types[j]]) is None)
+    kind, way = "dtypes", "Convert one of them with .astype"
+    if types[i].shape != types[j].shape:
+        kind, way = "shapes", "Reshape or broadcast one of them"
+    path = tree.keystr(tree.leaf_path(out_tree, k))
+    both = " and ".join(
+        f"{types[b]} in {names[b]}{made_at(jaxprs[b], jaxprs[b].outputs[k])}"
+        for b in (i, j)
+    )
+    raise TypeMismatch(
+        f"{who}: the results of all branches must have one type, but the {kind}"
+        f"{' at ' + path if path else ''} differ: {both}. {way}."
+    )
+
+
+def _meet(types: Sequence[ArrayType]) -> ArrayType | None:
+    """The type to which those that are weak give way; None where others differ."""
+    first = types[0]
+    if all([t is first for t in types]):
+        return first
+    if any([t.shape != first.shape for t in types]):
+        return None
+    opts = options.current()
+    try:
+        dtype, weak = promote(
+            *[(t.dtype, t.weak) for t in types],
+            x64=opts.enable_x64,
+            mode=opts.numpy_dtype_promotion,
+        )
+    except TypePromotionError:
+        return None
+    if not all([t.weak or t.dtype == dtype for t in types]):
+        return None
+    varying = first.varying.union(*[t.varying for t in types])
+    return first.with_dtype(dtype, weak).with_varying(varying)

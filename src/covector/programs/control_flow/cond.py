@@ -1,0 +1,432 @@
+"""``Cond``: one of several programs, chosen by a value. It is ``cond`` and ``switch``.
+
+Every rule transforms each branch, and chooses among the results as before. Where the
+branches come to differ in what they give (a tangent here and none there, residuals of
+their own), zeros fill the gaps, so that they stay alike from outside.
+"""
+
+import warnings
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from covector import options
+from covector.core import dtypes
+from covector.core.array import ConcreteArray
+from covector.core.convert import scalar
+from covector.core.jaxpr import Jaxpr, Var, run
+from covector.core.masks import drop, merge, scatter, select
+from covector.core.primitive import Linear, Primitive, operation
+from covector.core.source import Line
+from covector.core.types import STILL, ArrayType, show_types
+from covector.core.varying import Axes, Varying, of_programs
+from covector.errors import BatchedCondWarning, TypeMismatch
+from covector.lowering.tokens import with_token
+from covector.ops.bitwise import not_
+from covector.ops.broadcasting import batched
+from covector.ops.comparison import eq, ge, le
+from covector.ops.reductions import ReduceOr
+from covector.programs.control_flow.batch_sequentially import one_by_one
+from covector.programs.control_flow.divergent_control_flow import (
+    refuse_communication,
+    varied,
+)
+from covector.programs.control_flow.safe_operands import (
+    StandIn,
+    communicates,
+    has_loop,
+    with_stand_ins,
+)
+from covector.programs.higher_order.call import call, named_axes
+from covector.programs.higher_order.jaxpr_passes import (
+    forwarded,
+    of_each_member,
+    with_zeros,
+)
+from covector.programs.higher_order.tiering import runs_on_host
+from covector.transforms.batch import batch_jaxpr
+from covector.transforms.linearity import is_linear
+from covector.transforms.linearize import linearize_flat, linearize_jaxpr, moves
+from covector.transforms.transpose import transpose_jaxpr
+
+
+@operation
+class Cond(Primitive):
+    """Run the branch with the number ``index`` on the other operands.
+
+    The index is a bool, between two branches, or an int32; one that is out of range
+    stands for the nearest branch. With a batch of indices all branches run, and each
+    member of the batch takes its own result; but where branches have effects, the
+    members run one after the other.
+    """
+
+    interned = False
+    multiple_results = True
+    name = "cond"  # type: ignore[assignment]
+
+    branches: tuple[Jaxpr, ...]
+
+    #: where the user asked for the choice, for warnings; None for what follows from it
+    line = None
+
+    def __repr__(self) -> str:
+        return f"Cond({', '.join([b.name for b in self.branches])})"
+
+    def type_rule(self, index: ArrayType, *types: ArrayType) -> Sequence[ArrayType]:
+        count = len(self.branches)
+        wanted = (dtypes.int32, dtypes.bool_) if count == 2 else (dtypes.int32,)
+        if index.shape or index.dtype not in wanted:
+            raise TypeMismatch(
+                f"cond chooses among {count} branches by a scalar i32 (or by a bool, "
+                f"between two), but got {index}."
+            )
+        given = [t.strong() for t in types]
+        for branch in self.branches:
+            if [t.strong() for t in branch.in_types] != given:
+                raise TypeMismatch(
+                    f"cond needs operands of types {show_types(branch.in_types)} for "
+                    f"the branch {branch.name}, but got {show_types(types)}."
+                )
+        columns = zip(*[b.out_types for b in self.branches], strict=True)
+        return [_common(column) for column in columns]
+
+    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        refuse_communication("cond", "the predicate", self.branches, types[0].varying)
+        return of_programs([types[0], *self.branches[0].in_types])
+
+    def chosen(self, index: ConcreteArray) -> Jaxpr:
+        """The branch that a known index stands for."""
+        return self.branches[max(0, min(int(index.host()), len(self.branches) - 1))]
+
+    def stage(self, trace: Any, args: Sequence[Any]) -> Sequence[Any] | None:
+        """Where the index is known, the branch stands in the program alone."""
+        index, *operands = args
+        return run(self.chosen(index), operands) if _is_known(index) else None
+
+    def evaluate(self, index: Any, *operands: Any) -> Sequence[Any]:
+        branch = self.chosen(index)
+        if branch.memo(runs_on_host):
+            return run(branch, operands)
+        return call(branch)(*operands)
+
+    def linearize(self, active: Any, index: Any, *operands: Any) -> Any:
+        if _is_known(index):
+            return _linearize_known(self.chosen(index), active[1:], operands)
+        first, *rest = self.branches
+        split = first.memo(
+            _linearized, tuple(rest), tuple(active[1:]), self.line, index.type.varying
+        )
+        outs = split.primal(index, *operands)
+        residuals = [operands[i] if i >= 0 else outs[~i] for i in split.residual_places]
+
+        def push(_: None, *tangents: Any) -> Sequence[Any]:
+            given = [t for t in tangents if t is not None]
+            return scatter(split.linear(index, *residuals, *given), split.moving)
+
+        return outs[: len(split.moving)], push
+
+    def transpose(
+        self, cotangents: Sequence[Any], index: Any, *args: Any
+    ) -> Sequence[Any]:
+        linear = tuple([type(a) is Linear for a in args])
+        given = tuple([ct is not None for ct in cotangents])
+        first, *rest = self.branches
+        transposed, nonzero = first.memo(_transposed, tuple(rest), linear, given)
+        known = drop(args, linear)
+        arriving = [ct for ct in cotangents if ct is not None]
+        return [None, *scatter(transposed(index, *known, *arriving), nonzero)]
+
+    def linear_in(self, args: Any) -> bool:
+        linear = tuple([type(a) is Linear for a in args])
+        return not linear[0] and all(
+            [is_linear(branch, linear[1:]) for branch in self.branches]
+        )
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        return self.batch_named(None, size, args, dims)
+
+    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+        index, *operands = args
+        dim, rest = dims[0], tuple(dims[1:])
+        if dim is not None and any([i is not None for i in self.forwarded]):
+            return self._batch_others(axis, size, args, dims)
+        if dim is not None and not self.pure:
+            return one_by_one(self, axis, size, args, dims)
+        if dim is not None:
+            _warn_of_select(self)
+            operands = [
+                x if d is None else batched(size, x, d)
+                for x, d in zip(operands, rest, strict=True)
+            ]
+            rest = tuple([None if d is None else 0 for d in rest])
+        found = [b.memo(batch_jaxpr, size, rest, None, axis)[1] for b in self.branches]
+        force = tuple(
+            [
+                dim is not None or any([d is not None for d in ds])
+                for ds in zip(*found, strict=True)
+            ]
+        )
+        if dim is None:
+            branches = [
+                b.memo(batch_jaxpr, size, rest, force, axis)[0] for b in self.branches
+            ]
+            outs = make_cond(branches, self.line)(index, *operands)
+            return outs, [0 if f else None for f in force]
+        takers = _takers(index, len(self.branches))
+        columns = zip(
+            *[
+                _for_takers(branch, (size, rest, force, axis), taken, operands)
+                for branch, taken in zip(self.branches, takers, strict=True)
+            ],
+            strict=True,
+        )
+        return [of_each_member(index, column) for column in columns], [0] * len(force)
+
+    @cached_property
+    def forwarded(self) -> list[int | None]:
+        """For each result, the operand behind the index that it is in any case."""
+        return forwarded(self.branches, range(len(self.branches[0].outputs)))
+
+    def _batch_others(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+        """Whatever a member chooses, results that are forwarded are the operands."""
+        chosen = tuple([i is None for i in self.forwarded])
+        others = make_cond([b.memo(_giving, chosen) for b in self.branches], self.line)
+        outs, out_dims = others.batch_named(axis, size, args, dims)
+        operands = [None if i is None else args[1 + i] for i in self.forwarded]
+        their_dims = [None if i is None else dims[1 + i] for i in self.forwarded]
+        return merge(outs, chosen, operands), merge(out_dims, chosen, their_dims)
+
+    @property
+    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
+        names = [n for branch in self.branches for n in branch.memo(named_axes)]
+        return tuple(dict.fromkeys(names))
+
+    def with_token(self) -> tuple["Cond", int]:
+        """Where no branch has the effect the token passes through."""
+        return make_cond([b.memo(with_token) for b in self.branches]), 1
+
+    def lower(self, ctx: Any, index: Any, *operands: Any) -> Any:
+        index = _lower_index(ctx, index, ctx.in_types[0], len(self.branches) - 1)
+        op = ctx.op("stablehlo.case", [index], regions=len(self.branches))
+        for k, branch in enumerate(self.branches):
+            ctx.region(op, k, [], lambda inner, b=branch: inner.inline(b, operands))
+        return op
+
+
+def make_cond(branches: Sequence[Jaxpr], line: Line | None = None) -> Cond:
+    """The operation that chooses among these programs; the same one each time."""
+    first, *rest = branches
+    return first.memo(_make_cond, tuple(rest), line)
+
+
+def _make_cond(first: Jaxpr, rest: tuple[Jaxpr, ...], line: Line | None) -> Cond:
+    made = Cond((first, *rest))
+    object.__setattr__(made, "line", line)
+    return made
+
+
+def _giving(branch: Jaxpr, marked: tuple[bool, ...]) -> Jaxpr:
+    """The branch with the marked ones of its results only."""
+    outputs = select(branch.outputs, marked)
+    return Jaxpr(branch.inputs, branch.equations, outputs, branch.name)
+
+
+def _is_known(index: Any) -> bool:
+    return type(index) is ConcreteArray
+
+
+def _common(types: Sequence[ArrayType]) -> ArrayType:
+    varying = STILL.union(*[t.varying for t in types])
+    types = [t.with_varying(varying) for t in types]
+    first = types[0]
+    if any([t.strong() is not first.strong() for t in types]):
+        raise TypeMismatch(
+            f"the branches of cond must give one type, but give {show_types(types)}."
+        )
+    return first if all([t.weak for t in types]) else first.strong()
+
+
+def _linearize_known(branch: Jaxpr, active: Sequence[bool], operands: Any) -> Any:
+    """The branch alone, where it is known which one runs."""
+    outs, linear = linearize_flat(
+        lambda *xs: run(branch, xs), operands, active, branch.name
+    )
+
+    def push(_: None, *tangents: Any) -> Sequence[Any]:
+        given = [t for t in tangents if t is not None]
+        return scatter(run(linear.jaxpr, [*linear.residuals, *given]), linear.moving)
+
+    return outs, push
+
+
+class _LinearizedCond(NamedTuple):
+    """As ``LinearizedJaxpr``, with a choice of programs for each program."""
+
+    primal: Cond
+    linear: Cond
+    residual_places: list[int]
+    moving: list[bool]
+
+
+def _linearized(
+    first: Jaxpr,
+    rest: tuple[Jaxpr, ...],
+    active: tuple[bool, ...],
+    line: Line | None,
+    varying: Axes,
+) -> _LinearizedCond:
+    """The derivative of a choice is the same choice among the derivatives.
+
+    All branches give residuals in the same places: residuals of one type share a place,
+    and a branch that has nothing for it gives zeros.
+    """
+    splits = [b.memo(linearize_jaxpr, active) for b in (first, *rest)]
+    count = len(first.outputs)
+    moving = [any(column) for column in zip(*[s.moving for s in splits], strict=True)]
+    slots: list[ArrayType] = []
+    places: list[int] = []
+    primals, placements = [], []
+    for split in splits:
+        extra = split.primal.out_types[count:]
+        taken = allocate(extra, slots)
+        primals.append((split.primal, taken))
+        wanted = [
+            p if p >= -count else ~(count + taken[~p - count])
+            for p in split.residual_places
+        ]
+        placements.append(allocate(wanted, places))
+    slotted = [with_slots(p, count, taken, slots) for p, taken in primals]
+    out_types = [
+        *map(_common, zip(*[s.primal.out_types[:count] for s in splits], strict=True))
+    ]
+    types = [
+        first.inputs[p].type if p >= 0 else [*out_types, *slots][~p] for p in places
+    ]
+    tangent_types = [t.strong() for t, m in zip(out_types, moving, strict=True) if m]
+    linear = []
+    for split, placement in zip(splits, placements, strict=True):
+        given = [g for g, m in zip(split.moving, moving, strict=True) if m]
+        full = with_zeros(split.linear, given, tangent_types)
+        linear.append(_with_residuals(full, placement, types))
+    if varying:
+        # What a device has for a residual depends on the branch that it took.
+        slotted = [varied(p, varying) for p in slotted]
+        linear = [varied(p, varying) for p in linear]
+    return _LinearizedCond(make_cond(slotted, line), make_cond(linear), places, moving)
+
+
+def allocate(wanted: Sequence[Any], places: list[Any]) -> list[int]:
+    """A place among equals for each thing wanted, none for two; new ones if need be."""
+    free: dict[Any, list[int]] = {}
+    for i in reversed(range(len(places))):
+        free.setdefault(places[i], []).append(i)
+    taken = []
+    for thing in wanted:
+        if not free.get(thing):
+            free[thing] = [len(places)]
+            places.append(thing)
+        taken.append(free[thing].pop())
+    return taken
+
+
+def with_slots(
+    primal: Jaxpr, count: int, taken: Sequence[int], slots: Sequence[ArrayType]
+) -> Jaxpr:
+    """A primal program whose residuals lie in these slots, with zeros in the others."""
+    residuals = dict(zip(taken, primal.outputs[count:], strict=True))
+    in_order = [residuals[k] for k in sorted(residuals)]
+    ordered = Jaxpr(
+        primal.inputs,
+        primal.equations,
+        [*primal.outputs[:count], *in_order],
+        primal.name,
+    )
+    given = [True] * count + [k in residuals for k in range(len(slots))]
+    return with_zeros(ordered, given, [*primal.out_types[:count], *slots])
+
+
+def _with_residuals(
+    linear: Jaxpr, placement: Sequence[int], types: Sequence[ArrayType]
+) -> Jaxpr:
+    """A linear program that takes the residuals of all branches, and reads its own."""
+    inputs = [Var(t) for t in types]
+    for v, place in zip(linear.inputs, placement, strict=False):
+        inputs[place] = v
+    tangents = linear.inputs[len(placement) :]
+    return Jaxpr([*inputs, *tangents], linear.equations, linear.outputs, linear.name)
+
+
+def _transposed(
+    first: Jaxpr,
+    rest: tuple[Jaxpr, ...],
+    linear: tuple[bool, ...],
+    given: tuple[bool, ...],
+) -> tuple[Cond, list[bool]]:
+    pairs = [b.memo(transpose_jaxpr, linear, given) for b in (first, *rest)]
+    nonzero = [any(column) for column in zip(*[z for _, z in pairs], strict=True)]
+    types = [t.strong() for t, z in zip(first.in_types, nonzero, strict=True) if z]
+    branches = [
+        with_zeros(p, [g for g, n in zip(z, nonzero, strict=True) if n], types)
+        for p, z in pairs
+    ]
+    return make_cond(branches), nonzero
+
+
+# -- batches of indices ----------------------------------------------------------------
+
+
+def _takers(index: Any, count: int) -> list[Any]:
+    """For each branch the bools that say which members of a batch take it."""
+    if dtypes.is_bool(index.type.dtype):
+        return [not_(index), index]
+    last = count - 1
+    number = [scalar(k, dtypes.int32) for k in range(count)]
+    between = [eq(index, number[k]) for k in range(1, last)]
+    return [le(index, number[0]), *between, ge(index, number[last])]
+
+
+def _for_takers(
+    branch: Jaxpr, batch: tuple[Any, ...], taken: Any, operands: Sequence[Any]
+) -> Sequence[Any]:
+    """The results of a branch over a batch, right for the members that take it.
+
+    A branch with a loop is not run at all where no member takes it. ``batch`` is how
+    the branch is batched: the key of ``batch_jaxpr``, with batch axes in front.
+    """
+    _, dims, _, axis = batch
+    program, _ = branch.memo(batch_jaxpr, *batch)
+    axes = tuple([(d is not None,) for d in dims])
+    loops = program.memo(has_loop)
+    if axis is None or not branch.memo(communicates, axis):
+        if loops:
+            operands = with_stand_ins(axes, taken, operands)
+        elif program.equations and any([moves(t) for t in branch.in_types]):
+            operands = StandIn(axes)(taken, *operands)
+    if not loops:
+        return run(program, operands)
+    nothing = Jaxpr(program.inputs, [], [], program.name)
+    nothing = with_zeros(nothing, [False] * len(program.outputs), program.out_types)
+    return make_cond([nothing, program])(ReduceOr((0,))(taken), *operands)
+
+
+def _warn_of_select(op: Cond) -> None:
+    """Tell users who asked for it where a choice no longer saves work."""
+    line: Any = op.line
+    if line is None or not options.current().warn_batched_cond:
+        return
+    names = ", ".join([b.name for b in op.branches])
+    words = (
+        f"the choice between {names} is by a batch of values, so every branch runs for "
+        "all members of the batch. To run only one of them, choose by what is the same "
+        "for all members."
+    )
+    warnings.warn_explicit(words, BatchedCondWarning, line.file, line.number)
+
+
+def _lower_index(ctx: Any, index: Any, type: ArrayType, last: int) -> Any:
+    """The index as ``stablehlo.case`` takes it: an i32, and never out of range."""
+    int32 = ArrayType((), dtypes.int32)
+    if dtypes.is_bool(type.dtype):
+        return ctx.op("stablehlo.convert", [index], [int32])
+    bounds = [ctx.constant(k, int32) for k in (0, last)]
+    return ctx.op("stablehlo.clamp", [bounds[0], index, bounds[1]], [int32])

@@ -1,0 +1,175 @@
+"""Loops over trees: written down, their carry brought to one type, and run.
+
+Where jit is switched off they are Python's own loops for as long as it is known that
+there is another step, so that a debugger stops in the body and a print shows values.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from covector import options, tree
+from covector.core import dtypes
+from covector.core.array import ConcreteArray
+from covector.core.convert import as_array
+from covector.core.flat import FlatFunction, arrays
+from covector.core.source import function_line
+from covector.core.staging import Staged, stage
+from covector.core.types import STILL, ArrayType, show_types
+from covector.core.varying import Axes, vary_as
+from covector.errors import TypeMismatch
+from covector.ops.casting import convert
+from covector.ops.joining import Stack
+from covector.programs.control_flow.divergent_control_flow import (
+    refuse_communication,
+    varied,
+)
+from covector.programs.control_flow.scan import Scan
+from covector.programs.control_flow.trace_loop import Body, Carry, stage_body
+from covector.programs.control_flow.while_loop import CHECKPOINTS, make_while
+from covector.programs.higher_order.hash_consing import canonical
+from covector.programs.higher_order.jaxpr_passes import converted
+
+
+class Steps(NamedTuple):
+    """How many steps a scan takes, in which order, and how many are written out."""
+
+    length: int
+    reverse: bool = False
+    unroll: int = 1
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop of the user's: who it is in messages, and what its body is called.
+
+    ``depth`` is that of the user's part of the carry.
+    """
+
+    who: str
+    name: str
+    depth: int = 0
+
+    def scan(self, step: Callable[..., Any], init: Any, xs: Any, steps: Steps) -> Any:
+        """``(carry, ys)`` of ``step(carry, x)``, which gives a carry and a y."""
+        if options.current().disable_jit and steps.length:
+            return _scan_in_python(step, init, xs, steps)
+        elements = arrays(tree.leaves(xs), self.who)
+        flat = FlatFunction(step, tree.structure(((init, xs), {})), self.who)
+        types = [x.type.with_shape(x.type.shape[1:]) for x in elements]
+        body, carry = self._body(flat, init, types)
+        op = body.jaxpr.memo(
+            Scan,
+            steps.length,
+            len(body.captured),
+            len(carry),
+            steps.reverse,
+            steps.unroll,
+        )
+        return body.out_tree.unflatten(op(*body.captured, *carry, *elements))
+
+    def run_while(
+        self,
+        test: Callable[..., Any],
+        step: Callable[..., Any],
+        init: Any,
+        checkpoints: int = CHECKPOINTS,
+    ) -> Any:
+        """The first carry for which ``test(carry)`` does not hold, from ``init`` on.
+
+        In reverse mode ``checkpoints`` of them are kept at one time.
+        """
+        if options.current().disable_jit:
+            going, init = _while_in_python(test, step, init)
+            if not going:
+                return init
+        in_tree = tree.structure(((init,), {}))
+        flat, varying = FlatFunction(step, in_tree, self.who), STILL
+        body, carry = self._body(flat, init, [])
+        test_body = self._test(test, in_tree, body.carry_types)
+        while not test_body.jaxpr.out_types[0].varying <= varying:
+            # Devices stop at different times: what they have then differs.
+            varying = test_body.jaxpr.out_types[0].varying
+            body, carry = self._body(flat, init, [], varying)
+            test_body = self._test(test, in_tree, body.carry_types)
+        if varying:
+            both = [test_body.jaxpr, body.jaxpr]
+            refuse_communication(self.who, "the test", both, varying)
+            body = body._replace(jaxpr=canonical(varied(body.jaxpr, varying)))
+            jaxpr = canonical(varied(test_body.jaxpr, varying))
+            test_body = test_body._replace(jaxpr=jaxpr)
+        captured = [*test_body.captured, *body.captured]
+        counts = len(test_body.captured), len(body.captured)
+        op = make_while(test_body.jaxpr, body.jaxpr, *counts, checkpoints)
+        return body.out_tree.unflatten(op(*captured, *carry))
+
+    def _body(
+        self,
+        flat: FlatFunction,
+        init: Any,
+        others: list[ArrayType],
+        varying: Axes = STILL,
+    ) -> tuple[Body, list[Any]]:
+        """The body, and the first carry in the types that it has found.
+
+        The carry varies at least over the axes ``varying``.
+        """
+        leaves, carry_tree = tree.flatten(init)
+        leaves = arrays(leaves, self.who)
+        types = [x.type.with_varying(x.type.varying | varying) for x in leaves]
+        carry = Carry(self.who, types, carry_tree, self.depth)
+        body = stage_body(flat, carry, others, self.name)
+        pairs = zip(leaves, body.carry_types, strict=True)
+        return body, [vary_as(convert(x, t.dtype, t.weak), t) for x, t in pairs]
+
+    def _test(
+        self, test: Callable[..., Any], in_tree: Any, types: list[ArrayType]
+    ) -> Staged:
+        """The test as a program that gives one bool."""
+        flat = FlatFunction(test, in_tree, self.who)
+        staged = stage(flat, types, name_of(test))
+        outs = staged.jaxpr.out_types
+        if len(outs) != 1 or outs[0].shape or dtypes.is_key(outs[0].dtype):
+            raise TypeMismatch(
+                f"{self.who} needs a test that returns one scalar bool, but "
+                f"{function_line(test)} returned {show_types(outs) or 'nothing'}. For "
+                "one answer of many use .any() or .all()."
+            )
+        flag = ArrayType((), dtypes.bool_, varying=outs[0].varying)
+        jaxpr = canonical(converted(staged.jaxpr, [flag]))
+        return Staged(jaxpr, staged.captured)
+
+
+def name_of(fun: Callable[..., Any]) -> str:
+    """What a program is called after its function."""
+    return getattr(fun, "__name__", type(fun).__name__)
+
+
+def _scan_in_python(step: Any, carry: Any, xs: Any, steps: Steps) -> tuple[Any, Any]:
+    """A scan of at least one step."""
+    carry, xs = _arrays((carry, xs))
+    rows = []
+    for k in range(steps.length):
+        i = steps.length - 1 - k if steps.reverse else k
+        carry, y = _arrays(step(carry, tree.map(lambda x, i=i: x[i], xs)))
+        rows.append(y)
+    if steps.reverse:
+        rows.reverse()
+    return carry, tree.map(Stack(0), *rows)
+
+
+def _while_in_python(test: Any, step: Any, carry: Any) -> tuple[bool, Any]:
+    """The steps of which it is known that they are taken, and whether there may be more
+    (as over a batch whose members stop at different times).
+    """
+    carry = _arrays(carry)
+    while type(going := as_array(test(carry))) is ConcreteArray:
+        if not going:
+            return False, carry
+        carry = _arrays(step(carry))
+    return True, carry
+
+
+def _arrays(values: Any) -> Any:
+    """As a compiled loop has them: nothing that a step could change in place."""
+    return tree.map(as_array, values)

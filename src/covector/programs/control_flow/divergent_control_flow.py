@@ -1,0 +1,51 @@
+"""Where devices part ways: a choice, or the end of a loop, that varies between them.
+
+Inside ``shard_map`` the devices along an axis may take different branches, or different
+numbers of steps, when a predicate varies over it. Then no branch and no body may
+communicate over that axis: a device that is elsewhere would never answer. So that
+derivatives do not either, all that goes in is made to vary beforehand: the sums over
+devices, which are the adjoint of that, are formed outside.
+"""
+
+from collections.abc import Sequence
+
+from covector.core.jaxpr import Jaxpr, run
+from covector.core.staging import stage
+from covector.core.trace import current
+from covector.core.varying import Axes
+from covector.errors import TypeMismatch
+from covector.programs.higher_order.jaxpr_passes import converted
+
+
+def varied(jaxpr: Jaxpr, axes: Axes) -> Jaxpr:
+    """The program for operands, and with results, that vary over these axes as well."""
+    types = [t.with_varying(t.varying | axes) for t in jaxpr.in_types]
+    made = stage(lambda *xs: run(jaxpr, xs), types, jaxpr.name).jaxpr
+    return converted(made, [t.with_varying(t.varying | axes) for t in made.out_types])
+
+
+def refuse_communication(
+    who: str, what: str, programs: Sequence[Jaxpr], axes: Axes
+) -> None:
+    """Raise where a program that not all devices run communicates between them.
+
+    It is asked when a branch or a loop is made from functions, for good words, and once
+    more by each such operation (``vary``): the rules of users may communicate too, and
+    come to light only in derivatives. What is written down again while it is lowered,
+    where no axis is named, has been checked before.
+    """
+    axes = axes.intersection(current.trace.axes)
+    for program in programs:
+        for equation in program.equations:
+            shared = axes.intersection(equation.op.axis_names)
+            if not shared:
+                continue
+            axis = min(shared, key=str)
+            line = f" at {equation.line}" if equation.line is not None else ""
+            raise TypeMismatch(
+                f"{who}: {what} varies over the mesh axis {axis!r}, so devices may "
+                f"part ways here, but {program.name} communicates over {axis!r} "
+                f"({equation.op.name}{line}): a device that is elsewhere would never "
+                f"answer. Make {what} the same on all devices, with covector.lax.pmax "
+                f"or psum over {axis!r}; or communicate outside."
+            )

@@ -1,0 +1,252 @@
+"""``Reduce``: all elements along some axes combined by a program on two scalars.
+
+The program combines (x₁, …, xₖ) with (y₁, …, yₖ), one element of each operand, and must
+be associative; elements are combined in any grouping. Where it is one of the operations
+that has a reduction of its own, ``reduce_flat`` uses that.
+
+XLA reduces with the program as it is, if that is commutative. Else, and for derivatives
+and batches of initial values, it is written as a program of whole arrays.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from covector import tree
+from covector.core.array import ConcreteArray
+from covector.core.convert import as_array, scalar
+from covector.core.jaxpr import Jaxpr
+from covector.core.primitive import Primitive, operation
+from covector.core.source import function_line
+from covector.core.staging import Staged, stage
+from covector.core.types import ArrayType, show_types
+from covector.errors import ArgumentError, ConcretizationTypeError, TypeMismatch
+from covector.ops.arithmetic import Add, Mul
+from covector.ops.bitwise import And, Or, Xor
+from covector.ops.broadcasting import BroadcastInDim, ReduceSum, align, reduced_type
+from covector.ops.casting import convert
+from covector.ops.extrema import Max, Min
+from covector.ops.reductions import (
+    ReduceAnd,
+    ReduceMax,
+    ReduceMin,
+    ReduceOr,
+    ReduceProd,
+    ReduceXor,
+    highest,
+    lowest,
+)
+from covector.ops.transposing import Reshape, Transpose
+from covector.programs.control_flow.combiners import (
+    combined,
+    laws,
+    reduce_in_order,
+    reduce_in_pairs,
+)
+from covector.programs.higher_order.call import call
+from covector.programs.higher_order.hash_consing import canonical
+
+#: operations on two elements that have a reduction of their own, and their identities
+REDUCTIONS: dict[type[Primitive], tuple[Any, Callable[[Any], Any]]] = {
+    Add: (ReduceSum, lambda dtype: 0),
+    Mul: (ReduceProd, lambda dtype: 1),
+    Max: (ReduceMax, lowest),
+    Min: (ReduceMin, highest),
+    And: (ReduceAnd, lambda dtype: -1),
+    Or: (ReduceOr, lambda dtype: 0),
+    Xor: (ReduceXor, lambda dtype: 0),
+}
+
+
+def reduce_flat(
+    jaxpr: Jaxpr,
+    operands: Sequence[Any],
+    initial: Sequence[Any],
+    dimensions: tuple[int, ...],
+) -> Sequence[Any]:
+    """Operands reduced by a combining program, from these initial values."""
+    op = single_operation(jaxpr)
+    if op is None or type(op) not in REDUCTIONS:
+        return jaxpr.memo(Reduce, dimensions)(*operands, *initial)
+    reduction, identity = REDUCTIONS[type(op)]
+    (start,) = initial
+    out = reduction(dimensions)(*operands)
+    return [out if is_known(start, identity(out.type.dtype)) else op(start, out)]
+
+
+def is_known(x: Any, value: Any) -> bool:
+    """Whether ``x`` is known and this number."""
+    if type(x) is not ConcreteArray:
+        return False
+    return bool(x.host() == np.asarray(value).astype(x.type.storage))
+
+
+@operation
+class Reduce(Primitive):
+    """k operands of one shape and k initial scalars, reduced along ``dimensions``."""
+
+    interned = False
+    multiple_results = True
+
+    jaxpr: Jaxpr
+    dimensions: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return f"Reduce({self.jaxpr.name}, {self.dimensions})"
+
+    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        operands = types[: len(types) // 2]
+        return [reduced_type("reduce", x, self.dimensions).strong() for x in operands]
+
+    def linearize(self, active: Any, *primals: Any) -> Any:
+        return self._as_whole_arrays(primals).linearize(active, *primals)
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        k = len(args) // 2
+        if set(dims[k:]) != {None}:
+            types = [
+                a.type if d is None else unbatched_type(a.type, d)
+                for a, d in zip(args, dims, strict=True)
+            ]
+            return self._as_whole_arrays(types).batch(size, args, dims)
+        operands = align(size, args[:k], dims[:k])
+        over_batch = self.jaxpr.memo(Reduce, tuple([a + 1 for a in self.dimensions]))
+        return over_batch(*operands, *args[k:]), [0] * k
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        if not all(self.jaxpr.memo(laws)):
+            types = tuple(ctx.in_types)
+            program = self.jaxpr.memo(whole_program, self.dimensions, types)
+            return ctx.inline(program, operands)
+        elements = [ArrayType((), t.dtype) for t in ctx.out_types]
+        pairs = zip(operands, ctx.in_types, strict=True)
+        operands = tuple([ctx.gathered(x, t) for x, t in pairs])
+        op = ctx.op(
+            "stablehlo.reduce",
+            operands,
+            ctx.out_types,
+            regions=1,
+            dimensions=self.dimensions,
+        )
+        ctx.region(op, 0, elements * 2, lambda inner, *xy: inner.inline(self.jaxpr, xy))
+        return op.results
+
+    def _as_whole_arrays(self, args: Sequence[Any]) -> Any:
+        types = tuple([getattr(a, "type", a) for a in args])
+        return call(self.jaxpr.memo(whole_program, self.dimensions, types))
+
+
+def unbatched_type(type: ArrayType, dim: int) -> ArrayType:
+    """The type of one of a batch."""
+    return type.with_shape(type.shape[:dim] + type.shape[dim + 1 :])
+
+
+# -- as a program of whole arrays ------------------------------------------------------
+
+
+def whole_program(
+    jaxpr: Jaxpr, dimensions: tuple[int, ...], types: tuple[ArrayType, ...]
+) -> Jaxpr:
+    """The reduction as a program of whole arrays (memoise on the combining program)."""
+    k = len(types) // 2
+    kept = reduced_type("reduce", types[0], dimensions).shape
+
+    def reduced(*args: Any) -> Sequence[Any]:
+        rows = [_merged_in_front(x, dimensions) for x in args[:k]]
+        starts = [BroadcastInDim(kept, ())(i) for i in args[k:]]
+        if not rows[0].type.shape[0]:
+            return starts
+        if jaxpr.memo(laws).associative:
+            return combined(jaxpr, starts, reduce_in_pairs(jaxpr, rows))
+        return reduce_in_order(jaxpr, rows, starts)
+
+    return stage(reduced, types, f"reduce_{jaxpr.name}").jaxpr
+
+
+def _merged_in_front(x: Any, axes: tuple[int, ...]) -> Any:
+    """``x`` with these axes as one, the first."""
+    axes = tuple(sorted(axes))
+    kept = [k for k in range(x.type.ndim) if k not in axes]
+    shape = [x.type.shape[k] for k in kept]
+    count = math.prod([x.type.shape[a] for a in axes])
+    return Reshape((count, *shape))(Transpose((*axes, *kept))(x))
+
+
+# -- from a Python function ------------------------------------------------------------
+
+
+def combiner(
+    who: str, fun: Callable[..., Any], structure: Any, dtypes_: Sequence[Any]
+) -> Jaxpr:
+    """The program of a Python function that combines two trees of scalars."""
+    elements = [ArrayType((), dtype) for dtype in dtypes_]
+    k = len(elements)
+
+    def flat(*xy: Any) -> list[Any]:
+        out = fun(tree.unflatten(structure, xy[:k]), tree.unflatten(structure, xy[k:]))
+        outs, found = tree.flatten(out)
+        difference = tree.describe_difference(found, structure, ("it", "each argument"))
+        if difference:
+            raise TypeMismatch(
+                f"{who} needs a function that makes of two trees one like them, but of "
+                f"the result of {function_line(fun)}: {difference}."
+            )
+        return outs
+
+    staged = stage(flat, elements * 2, getattr(fun, "__name__", "combine"))
+    _check_combiner(who, fun, staged, elements)
+    return canonical(staged.jaxpr)
+
+
+def _check_combiner(
+    who: str, fun: Callable[..., Any], staged: Staged, elements: list[ArrayType]
+) -> None:
+    """Raise where a program does not combine pairs of elements, or does more."""
+    if staged.captured:
+        raise ConcretizationTypeError(
+            f"{who} needs a function of its two arguments alone, but "
+            f"{function_line(fun)} uses a traced value or a large array from outside: "
+            f"{show_types([c.type for c in staged.captured])}. Fold with "
+            "covector.lax.scan, whose carry can hold it."
+        )
+    if [t.strong() for t in staged.jaxpr.out_types] != elements:
+        raise TypeMismatch(
+            f"{who} needs a function that returns {show_types(elements)} for two of "
+            f"these, but {function_line(fun)} returned "
+            f"{show_types(staged.jaxpr.out_types)}. Convert its result."
+        )
+    if staged.jaxpr.effects:
+        raise ArgumentError(
+            f"{who} combines elements in any order and as often as it likes, so that "
+            f"{function_line(fun)} cannot call Python on the way (callbacks, "
+            "debug.print). Look at what goes in and what comes out; or fold "
+            "with covector.lax.scan, one element after the other."
+        )
+
+
+def single_operation(jaxpr: Jaxpr) -> Primitive | None:
+    """The operation on two elements that a combining program consists of, if any."""
+    if len(jaxpr.equations) != 1:
+        return None
+    (equation,) = jaxpr.equations
+    if set(equation.inputs) != set(jaxpr.inputs) or len(jaxpr.inputs) != 2:
+        return None
+    return equation.op if tuple(equation.outputs) == jaxpr.outputs else None
+
+
+def initial_value(who: str, value: Any, operand: Any) -> Any:
+    """An initial value as a scalar of the dtype of its operand."""
+    dtype = operand.type.dtype
+    if isinstance(value, bool | int | float | complex) and not isinstance(
+        value, np.generic
+    ):
+        return scalar(value, dtype)
+    start = as_array(value, who)
+    if start.type.shape != () or (start.type.dtype != dtype and not start.type.weak):
+        raise TypeMismatch(
+            f"{who} of {operand.type} needs an initial value of type "
+            f"{operand.type.with_shape(())}, but got {start.type}."
+        )
+    return convert(start, dtype)

@@ -1,0 +1,283 @@
+"""``Scan``: a program run step after step, over a carry and the leading axis of arrays.
+
+    operands    consts   the same at every step
+                carry    what a step hands to the next
+                xs       arrays with a leading axis; a step sees one element of each
+    results     the last carry, and ys: what each step gave besides, stacked
+
+The body takes ``consts, carry, x`` and gives ``carry, y``. Derivatives of a scan are
+scans: forward beside it, backward with the steps in the other order. A carry moves if
+it starts moving, or is made to by another; which ones do is found by iterating to the
+fixpoint.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from covector.core.array import ConcreteArray
+from covector.core.jaxpr import Jaxpr, run
+from covector.core.masks import present, scatter
+from covector.core.primitive import Linear, Primitive, operation
+from covector.core.trace import Trace, current
+from covector.core.types import ArrayType, show_types
+from covector.core.varying import Axes, Varying, of_programs
+from covector.errors import TypeMismatch
+from covector.lowering.evaluate import evaluate_compiled
+from covector.lowering.placement import common_place
+from covector.lowering.tokens import with_token
+from covector.ops.broadcasting import batched, move_axis, zeros
+from covector.programs.control_flow.scan_lowering import lower_scan
+from covector.programs.control_flow.scan_rules import (
+    jvp_body,
+    least_carry,
+    linearize_body,
+    moving_carry,
+    tangents_of,
+    transpose_body,
+)
+from covector.programs.control_flow.weight_gradients import total
+from covector.programs.higher_order.call import named_axes
+from covector.programs.higher_order.tiering import Budget, placed
+from covector.transforms.batch import batch_jaxpr, front_dims
+from covector.transforms.linearity import is_linear
+from covector.transforms.linearize import together
+from covector.transforms.transpose import instantiate
+
+
+@operation
+class Scan(Primitive):
+    """Run ``jaxpr`` for ``length`` steps; from the last element when ``reverse``.
+
+    ``unroll`` steps are written out in each turn of the compiled loop.
+    """
+
+    interned = False
+    multiple_results = True
+    name = "scan"  # type: ignore[assignment]
+
+    jaxpr: Jaxpr
+    length: int
+    num_consts: int
+    num_carry: int
+    reverse: bool = False
+    unroll: int = 1
+
+    def __repr__(self) -> str:
+        return f"Scan({self.jaxpr.name}, {self.length})"
+
+    def like(
+        self, jaxpr: Jaxpr, num_consts: int, num_carry: int, flip: bool = False
+    ) -> "Scan":
+        """Another scan of as many steps; in the other order with ``flip``."""
+        reverse = self.reverse != flip
+        return jaxpr.memo(
+            Scan, self.length, num_consts, num_carry, reverse, self.unroll
+        )
+
+    def split(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+        """Operands, or what is known of each, as consts, carry and xs."""
+        start, end = self.num_consts, self.num_consts + self.num_carry
+        return [*operands[:start]], [*operands[start:end]], [*operands[end:]]
+
+    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        wanted = [*self.jaxpr.in_types]
+        for k in range(self.num_consts + self.num_carry, len(wanted)):
+            wanted[k] = stacked_type(wanted[k], self.length)
+        if [t.strong() for t in types] != [t.strong() for t in wanted]:
+            raise TypeMismatch(
+                f"scan of {self.jaxpr.name} needs operands of types "
+                f"{show_types(wanted)}, but got {show_types(types)}."
+            )
+        outs = self.jaxpr.out_types
+        carry = wanted[self.num_consts : self.num_consts + self.num_carry]
+        if [t.strong() for t in outs[: self.num_carry]] != [t.strong() for t in carry]:
+            raise TypeMismatch(
+                f"scan of {self.jaxpr.name} has a carry of types {show_types(carry)}, "
+                f"but a step makes of it {show_types(outs[: self.num_carry])}."
+            )
+        ys = [stacked_type(t, self.length) for t in outs[self.num_carry :]]
+        return [*outs[: self.num_carry], *ys]
+
+    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        return of_programs(self.jaxpr.in_types)
+
+    # -- values ------------------------------------------------------------------------
+
+    def evaluate(self, *args: Any) -> Sequence[Any]:
+        plan = self.plan(tuple([a.type for a in args]))
+        here = plan.executable is None and all([a.on_host() for a in args])
+        if here and self.jaxpr.memo(Budget, (), self.length).pays():
+            return self._step_by_step(args)
+        return evaluate_compiled(self, plan, args)
+
+    def _step_by_step(self, args: Sequence[ConcreteArray]) -> Sequence[Any]:
+        _, placement = common_place(args, self.name)
+        consts, carry, xs = self.split(args)
+        x_types = self.jaxpr.in_types[self.num_consts + self.num_carry :]
+        steps = range(self.length)
+        rows = []
+        for i in reversed(steps) if self.reverse else steps:
+            x = [
+                ConcreteArray(t, x.host()[i], None, x.placement)
+                for t, x in zip(x_types, xs, strict=True)
+            ]
+            outs = run(self.jaxpr, [*consts, *carry, *x])
+            carry = outs[: self.num_carry]
+            rows.append(outs[self.num_carry :])
+        if self.reverse:
+            rows.reverse()
+        return placed([*carry, *self._stacked(rows)], placement)
+
+    def _stacked(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
+        ys = []
+        for k, t in enumerate(self.jaxpr.out_types[self.num_carry :]):
+            type_ = stacked_type(t, self.length)
+            values = np.empty(type_.shape, type_.storage)
+            for i, row in enumerate(rows):
+                values[i] = row[k].host()
+            ys.append(ConcreteArray(type_, values))
+        return ys
+
+    def with_token(self) -> tuple["Scan", int]:
+        """A token in the carry."""
+        body = self.jaxpr.memo(with_token, self.num_consts)
+        return self.like(body, self.num_consts, self.num_carry + 1), self.num_consts
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        return lower_scan(self, ctx, *self.split(operands))
+
+    # -- derivatives -------------------------------------------------------------------
+
+    def differentiate(
+        self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
+    ) -> Any:
+        """Where tangents are wanted now, one scan computes all and keeps nothing."""
+        if not together(parent, tangent_trace):
+            return super().differentiate(parent, tangent_trace, primals, tangents)
+        current.trace = parent
+        active = tuple([t is not None for t in tangents])
+        made = self.jaxpr.memo(jvp_body, self.num_consts, self.num_carry, active)
+        consts, carry, xs = self.split(primals)
+        moved_consts, moved_carry, moved_xs = self.split(tangents)
+        consts += present(moved_consts)
+        carry += tangents_of(carry, moved_carry, made.carry)
+        outs = self.like(made.jaxpr, len(consts), len(carry))(
+            *consts, *carry, *xs, *present(moved_xs)
+        )
+        end = len(outs) - sum(made.ys)
+        start = end - len(made.ys)
+        moved = [
+            *scatter(outs[self.num_carry : start], made.carry),
+            *scatter(outs[end:], made.ys),
+        ]
+        return [*outs[: self.num_carry], *outs[start:end]], moved
+
+    def linearize(self, active: Any, *primals: Any) -> Any:
+        made = self.jaxpr.memo(
+            linearize_body, self.num_consts, self.num_carry, tuple(active)
+        )
+        consts, carry, xs = self.split(primals)
+        consts += run(made.before, consts)
+        outs = self.like(made.primal, len(consts), len(carry))(*consts, *carry, *xs)
+        steady = [consts[i] for i in made.const_places]
+        stepwise = [xs[i] if i >= 0 else outs[~i] for i in made.step_places]
+
+        def push(*tangents: Any) -> Sequence[Any]:
+            moved_consts, moved_carry, moved_xs = self.split(tangents)
+            given = [*steady, *present(moved_consts)]
+            start = tangents_of(carry, moved_carry, made.carry)
+            moved = self.like(made.linear, len(given), len(start))(
+                *given, *start, *stepwise, *present(moved_xs)
+            )
+            return scatter(moved, (*made.carry, *made.ys))
+
+        return outs[: len(self.jaxpr.outputs)], push
+
+    def transpose(self, cotangents: Sequence[Any], *args: Any) -> Sequence[Any]:
+        linear = tuple([type(a) is Linear for a in args])
+        given = tuple([ct is not None for ct in cotangents])
+        made = self.jaxpr.memo(
+            transpose_body, self.num_consts, self.num_carry, linear, given
+        )
+        consts, carry, xs = self.split(args)
+        known, known_xs = _known(consts), _known(xs)
+        kept: Sequence[Any] = []
+        if any(made.known_carry):
+            start = [c for c, k in zip(carry, made.known_carry, strict=True) if k]
+            forward = self.like(made.forward, len(known), len(start))
+            kept = forward(*known, *start, *known_xs)[len(start) :]
+        types = [t.strong() for t in self.jaxpr.in_types]
+        const_types, carry_types, _ = self.split(types)
+        products = scatter(made.products, made.consts)
+        running = [m and p is None for m, p in zip(made.consts, products, strict=True)]
+        totals = [zeros(t) for t, m in zip(const_types, running, strict=True) if m]
+        start = totals + [
+            instantiate(ct, t)
+            for ct, t, m in zip(cotangents, carry_types, made.carry, strict=False)
+            if m
+        ]
+        arriving = present(cotangents[self.num_carry :])
+        stacked = [*kept, *known_xs, *arriving]
+        leaving = self.like(made.jaxpr, len(known), len(start), flip=True)(
+            *known, *start, *stacked
+        )
+        found = scatter(leaving, (*running, *made.carry, *made.xs))
+        factors = leaving[len(start) + sum(made.xs) :]
+        for k, parts in enumerate(products):
+            if parts is not None:
+                found[k] = total(parts, stacked, factors)
+        # A carry that starts known, at zero, has no cotangent to give back.
+        return [ct if m else None for ct, m in zip(found, linear, strict=True)]
+
+    def linear_in(self, args: Any) -> bool:
+        consts, carry, xs = self.split([type(a) is Linear for a in args])
+        moving = moving_carry(self.jaxpr, consts, carry, xs)
+        return is_linear(self.jaxpr, (*consts, *moving, *xs))
+
+    # -- batches -----------------------------------------------------------------------
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        return self.batch_named(None, size, args, dims)
+
+    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+        """A carry is batched if it starts so, or is made so by another."""
+        consts, carry, xs = self.split(args)
+        const_dims, carry_dims, x_dims = self.split(dims)
+        # The leading axis has to stay in front; a step sees an element of xs without
+        # it.
+        xs = [
+            move_axis(x, 0, 1) if d == 0 else x for x, d in zip(xs, x_dims, strict=True)
+        ]
+        step_dims = [None if d is None else max(d - 1, 0) for d in x_dims]
+        still = (False,) * (len(self.jaxpr.outputs) - self.num_carry)
+
+        def step(marks: Any) -> Any:
+            dims = (*const_dims, *front_dims(marks), *step_dims)
+            made = self.jaxpr.memo(batch_jaxpr, size, dims, (*marks, *still), axis)
+            return made, [d is not None for d in made[1][: self.num_carry]]
+
+        (program, out_dims), marks = least_carry(
+            [d is not None for d in carry_dims], step
+        )
+        carry = [
+            batched(size, x, d) if m else x
+            for x, d, m in zip(carry, carry_dims, marks, strict=True)
+        ]
+        outs = self.like(program, len(consts), len(carry))(*consts, *carry, *xs)
+        y_dims = [None if d is None else 1 for d in out_dims[self.num_carry :]]
+        return outs, [*out_dims[: self.num_carry], *y_dims]
+
+    @property
+    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
+        return self.jaxpr.memo(named_axes)
+
+
+def stacked_type(type: ArrayType, length: int) -> ArrayType:
+    """The type of ``length`` values of a type, stacked."""
+    return type.with_shape((length, *type.shape))
+
+
+def _known(args: Sequence[Any]) -> list[Any]:
+    return [a for a in args if type(a) is not Linear]

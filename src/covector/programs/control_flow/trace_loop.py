@@ -1,0 +1,116 @@
+"""Loop bodies as users write them: written down, with a carry whose types stay put.
+
+A carry may start as a Python 0 and come back as f32: a loop needs one type for both. It
+is found as a fixpoint: as long as the body gives back more than its carry can hold, the
+carry takes the promotion of the two and the body is written down again. What comes back
+narrower is converted.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from covector import options, tree
+from covector.core.flat import FlatFunction
+from covector.core.jaxpr import Jaxpr
+from covector.core.promotion import promote
+from covector.core.staging import stage
+from covector.core.types import ArrayType
+from covector.errors import TreeMismatch, TypeMismatch, TypePromotionError
+from covector.programs.higher_order.hash_consing import canonical
+from covector.programs.higher_order.jaxpr_passes import converted
+
+
+class Carry(NamedTuple):
+    """The carry of a loop before the first step, and how messages name it.
+
+    Where the loop puts something of its own before the user's part, ``depth`` keys of
+    each path are left out.
+    """
+
+    who: str
+    types: list[ArrayType]
+    tree: Any
+    depth: int = 0
+
+    def path(self, k: int) -> str:
+        """Where a leaf is, for messages."""
+        path = tree.keystr(tree.leaf_path(self.tree, k)[self.depth :])
+        return f" at {path}" if path else ""
+
+
+class Body(NamedTuple):
+    """A body written down. Its inputs are what it captured, the carry, and the rest."""
+
+    jaxpr: Jaxpr
+    captured: list[Any]
+    carry_types: list[ArrayType]
+    out_tree: Any
+
+
+def stage_body(
+    fun: FlatFunction, carry: Carry, others: Sequence[ArrayType], name: str
+) -> Body:
+    """Write down ``fun`` of the leaves of a carry and others.
+
+    Its first results are the next carry.
+    """
+    types = carry.types
+    while True:
+        staged = stage(fun, [*types, *others], name)
+        wider = [_join(staged.jaxpr, k, t, carry) for k, t in enumerate(types)]
+        if wider == types:
+            break
+        types = wider
+    rest = staged.jaxpr.out_types[len(types) :]
+    jaxpr = canonical(converted(staged.jaxpr, [*types, *rest]))
+    return Body(jaxpr, staged.captured, types, fun.out_tree)
+
+
+def _join(jaxpr: Jaxpr, k: int, now: ArrayType, carry: Carry) -> ArrayType:
+    """The least type that holds the carry as it is now and as it comes back."""
+    atom = jaxpr.outputs[k]
+    back = atom.type
+    if back is now:
+        return now
+    if back.shape == now.shape:
+        opts = options.current()
+        try:
+            dtype, weak = promote(
+                (now.dtype, now.weak),
+                (back.dtype, back.weak),
+                x64=opts.enable_x64,
+                mode=opts.numpy_dtype_promotion,
+            )
+            varying = now.varying | back.varying
+            return now.with_dtype(dtype, weak).with_varying(varying)
+        except TypePromotionError as error:
+            reason = str(error)
+    else:
+        reason = (
+            "A carry keeps its shape: start with that shape, or reshape what comes "
+            "back."
+        )
+    raise TypeMismatch(
+        f"{carry.who}: the carry{carry.path(k)} starts as {carry.types[k]} but comes "
+        f"back from a step as {back}{made_at(jaxpr, atom)}. {reason}"
+    )
+
+
+def made_at(jaxpr: Jaxpr, atom: Any) -> str:
+    """Where in the user's program an output was made, for messages."""
+    for equation in jaxpr.equations:
+        if atom in equation.outputs:
+            return f", made at {equation.line}" if equation.line is not None else ""
+    return ""
+
+
+def check_structure(who: str, wanted: Any, value: Any) -> None:
+    """Raise where a carry does not come back with the structure that it starts with."""
+    if tree.structure(value) != wanted:
+        difference = tree.describe_difference(
+            wanted, value, ("the initial carry", "what comes back")
+        )
+        raise TreeMismatch(
+            f"{who}: a carry must come back from a step with its structure, but "
+            f"{difference}."
+        )

@@ -1,0 +1,447 @@
+"""``While``: a program run for as long as another one says so.
+
+    operands    consts of the test, consts of the body, carry
+    results     the carry for which the test gave False
+
+How many steps there will be is not known beforehand, so nothing can be kept for each of
+them. Forward, the derivative is computed beside the values. In reverse the steps are
+counted, and the loop is run again and taken back (``rewind``):
+
+    values      how many steps did it take?     count, carry
+    tangents    so many steps, both at once     While, counted
+    cotangents  the adjoint of that             Rewind
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from covector.core import dtypes
+from covector.core.effects import Effect
+from covector.core.jaxpr import Jaxpr, Var, run
+from covector.core.masks import merge, scatter
+from covector.core.primitive import Linear, Primitive, operation
+from covector.core.staging import stage
+from covector.core.trace import Trace, current
+from covector.core.types import ArrayType, show_types
+from covector.core.varying import Axes, Varying, of_programs, vary_as
+from covector.errors import TypeMismatch
+from covector.lowering.evaluate import evaluate_compiled
+from covector.lowering.placement import common_place
+from covector.lowering.tokens import TOKEN, with_token
+from covector.ops.broadcasting import batched, zeros
+from covector.programs.control_flow.batch_sequentially import one_by_one
+from covector.programs.control_flow.divergent_control_flow import refuse_communication
+from covector.programs.control_flow.lanes import ALONE, Members
+from covector.programs.control_flow.loop_invariant_carry import (
+    loop_over_the_rest,
+    rearranged,
+    steady_carry,
+)
+from covector.programs.control_flow.reverse_while import link_loops, rewind_loop
+from covector.programs.control_flow.safe_operands import communicates
+from covector.programs.control_flow.scan_rules import (
+    jvp_body,
+    least_carry,
+    moving_carry,
+    tangents_of,
+)
+from covector.programs.control_flow.while_rules import (
+    counting_body,
+    counting_test,
+    known_loop,
+    repeating_test,
+    testing_first,
+    until_all_stop,
+    with_tangents,
+)
+from covector.programs.higher_order.call import call, named_axes
+from covector.programs.higher_order.effects import silent
+from covector.programs.higher_order.jaxpr_passes import converted, dependent
+from covector.programs.higher_order.tiering import Budget, placed
+from covector.transforms.batch import batch_jaxpr, front_dims
+from covector.transforms.linearity import is_linear
+from covector.transforms.linearize import together
+
+#: states that are kept in reverse mode, unless the caller says otherwise
+CHECKPOINTS = 64
+
+
+@operation
+class While(Primitive):
+    """Run ``body_jaxpr`` on the carry while ``cond_jaxpr`` of it is True.
+
+    Over ``members`` the test gives a bool for each; they mark consts of the body, and
+    carry. A loop that is ``counted`` takes as many steps as the const of its test says,
+    and its carry begins with their number. In reverse ``checkpoints`` states are kept.
+    """
+
+    interned = False
+    multiple_results = True
+    name = "while"  # type: ignore[assignment]
+
+    cond_jaxpr: Jaxpr
+    body_jaxpr: Jaxpr
+    cond_nconsts: int
+    body_nconsts: int
+    checkpoints: int = CHECKPOINTS
+    members: Members = ALONE
+    counted: bool = False
+
+    def __repr__(self) -> str:
+        return f"While({self.cond_jaxpr.name}, {self.body_jaxpr.name})"
+
+    def split(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+        """What belongs to consts of the test, consts of the body, and the carry."""
+        start = self.cond_nconsts
+        end = start + self.body_nconsts
+        return [*operands[:start]], [*operands[start:end]], [*operands[end:]]
+
+    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        given = [t.strong() for t in types]
+        test_consts, consts, carry = self.split(given)
+        test, body = self.cond_jaxpr, self.body_jaxpr
+        if _strong(test.in_types) != [*test_consts, *carry]:
+            raise TypeMismatch(
+                f"while_loop needs operands of types {show_types(test.in_types)} for "
+                f"its test {test.name}, but got {show_types([*test_consts, *carry])}."
+            )
+        (going,) = test.out_types
+        if going.shape != self.members.shape or going.dtype != dtypes.bool_:
+            raise TypeMismatch(
+                f"the test {test.name} of while_loop must give one scalar bool, but "
+                f"gives {show_types(test.out_types)}."
+            )
+        if (
+            _strong(body.in_types) != [*consts, *carry]
+            or _strong(body.out_types) != carry
+        ):
+            raise TypeMismatch(
+                f"while_loop has a carry of types {show_types(carry)}, but its body "
+                f"{body.name} takes {show_types(body.in_types)} and gives "
+                f"{show_types(body.out_types)}."
+            )
+        return body.out_types
+
+    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        test, body = self.cond_jaxpr, self.body_jaxpr
+        varying = test.out_types[0].varying
+        refuse_communication("while_loop", "the test", [test, body], varying)
+        return of_programs([*test.in_types[: self.cond_nconsts], *body.in_types])
+
+    # -- values ------------------------------------------------------------------------
+
+    def evaluate(self, *args: Any) -> Sequence[Any]:
+        """The first steps on the host, where they are quick; then a compiled loop."""
+        if self.members.shape:
+            return self._as_one(*args)
+        test, body = self.cond_jaxpr, self.body_jaxpr
+        plan = self.plan(tuple([a.type for a in args]))
+        if plan.executable is None and all([a.on_host() for a in args]):
+            test_consts, consts, carry = self.split(args)
+            _, placement = common_place(args, self.name)
+            budget = test.memo(Budget, (body,))
+            while budget.pays():
+                (going,) = run(test, [*test_consts, *carry])
+                if not going.host():
+                    return placed(carry, placement)
+                carry = run(body, [*consts, *carry])
+            args = (*test_consts, *consts, *carry)
+        return evaluate_compiled(self, plan, args)
+
+    def with_token(self) -> tuple[Primitive, int]:
+        """A token in the carry. A test gives nothing but its answer, so one with
+        effects is run before the loop and in its body.
+        """
+        if Effect.LASTS in self.cond_jaxpr.effects:
+            return call(self.cond_jaxpr.memo(testing_first, self)), 0
+        first, count = self.cond_nconsts, self.body_nconsts
+        body, test = self.body_jaxpr.memo(with_token, count), self.cond_jaxpr
+        inputs = [*test.inputs[:first], Var(TOKEN), *test.inputs[first:]]
+        test = Jaxpr(inputs, test.equations, test.outputs, test.name)
+        return make_while(test, body, first, count), first + count
+
+    def _as_one(self, *operands: Any) -> Sequence[Any]:
+        """The loop over members as a loop until all of them stop."""
+        test_consts, consts, carry = self.split(operands)
+        counts = self.cond_nconsts, self.body_nconsts
+        test, body = self.body_jaxpr.memo(
+            until_all_stop, self.cond_jaxpr, *counts, self.members
+        )
+        going = run(self.cond_jaxpr, [*test_consts, *carry])
+        loop = make_while(test, body, 0, sum(counts), self.checkpoints)
+        return loop(*test_consts, *consts, *going, *carry)[1:]
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        if self.members.shape:
+            return ctx.through(self._as_one, *operands)
+        test_consts, consts, carry = self.split(operands)
+        types = ctx.out_types
+        signed = [_signed(t) for t in types]
+        op = ctx.op("stablehlo.while", _cast(ctx, carry, types, signed), signed, 2)
+
+        def test(inner: Any, *values: Any) -> Sequence[Any]:
+            now = _cast(inner, values, signed, types)
+            return inner.inline(self.cond_jaxpr, [*test_consts, *now])
+
+        def body(inner: Any, *values: Any) -> Sequence[Any]:
+            now = _cast(inner, values, signed, types)
+            outs = inner.inline(self.body_jaxpr, [*consts, *now])
+            return _cast(inner, outs, types, signed)
+
+        ctx.region(op, 0, signed, test)
+        ctx.region(op, 1, signed, body)
+        return _cast(ctx, op.results, signed, types)
+
+    # -- derivatives -------------------------------------------------------------------
+
+    def differentiate(
+        self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
+    ) -> Any:
+        """Where tangents are wanted at once, one loop computes both."""
+        if not together(parent, tangent_trace):
+            return super().differentiate(parent, tangent_trace, primals, tangents)
+        current.trace = parent
+        return self._both(primals, tangents, apart=False)
+
+    def linearize(self, active: Sequence[bool], *primals: Any) -> Any:
+        """The derivative runs the loop again, for it needs the values at each step."""
+        if not any(self._beside(active, apart=True)[1]):
+            return self(*primals), lambda *_: [None] * len(self.body_jaxpr.outputs)
+        if self.counted:
+            return self(*primals), lambda *moved: self._both(primals, moved, True)[1]
+        test_consts, consts, carry = self.split(primals)
+        programs = (self.cond_jaxpr, self.body_jaxpr)
+        count, *outs = _counted(programs, self.members, test_consts, consts, carry)
+        again, operands = self._again(count, consts, carry)
+
+        def push(*tangents: Any) -> Sequence[Any]:
+            _, of_consts, of_carry = self.split(tangents)
+            moved = [None, *of_consts, None, *of_carry]
+            return again._both(operands, moved, apart=True)[1][1:]
+
+        return outs, push
+
+    def _again(self, count: Any, consts: Any, carry: Any) -> tuple["While", list[Any]]:
+        """The loop that takes a known number of steps, without effects, and what it is
+        called with.
+        """
+        body = self.body_jaxpr.memo(silent)
+        return _repeating(body, count, consts, carry, self.checkpoints, self.members)
+
+    def _beside(
+        self, active: Sequence[bool], apart: bool
+    ) -> tuple["While", Sequence[bool]]:
+        """The loop of values and tangents, and which of the carry moves."""
+        _, consts, carry = self.split(active)
+        active, num_consts = (*consts, *carry), self.body_nconsts
+        made = self.body_jaxpr.memo(jvp_body, num_consts, len(carry), active, apart)
+        test = self.cond_jaxpr.memo(with_tangents, made.carry)
+        members = self.members.beside(consts, made.carry)
+        beside = make_while(
+            test,
+            made.jaxpr,
+            self.cond_nconsts,
+            num_consts + sum(consts),
+            self.checkpoints,
+            members,
+            self.counted,
+        )
+        return beside, made.carry
+
+    def _both(self, primals: Any, tangents: Any, apart: bool) -> tuple[Any, list[Any]]:
+        """The carry at the end, and its tangents."""
+        beside, marks = self._beside([t is not None for t in tangents], apart)
+        test_consts, consts, carry = self.split(primals)
+        _, moved_consts, moved = self.split(tangents)
+        moved_consts = [d for d in moved_consts if d is not None]
+        moved = tangents_of(carry, moved, marks)
+        outs = beside(*test_consts, *consts, *moved_consts, *carry, *moved)
+        return outs[: len(marks)], scatter(outs[len(marks) :], marks)
+
+    def transpose(self, cotangents: Sequence[Any], *args: Any) -> Sequence[Any]:
+        if not self.counted:
+            return self._transpose_uncounted(cotangents, *args)
+        (count,), consts, carry = self.split(args)
+        programs = (self.body_jaxpr, self.checkpoints, self.members)
+        return [None, *rewind_loop(*programs, count, (consts, carry), cotangents)]
+
+    def _transpose_uncounted(self, cotangents: Any, *args: Any) -> Sequence[Any]:
+        """The steps are counted by what is known of the loop."""
+        test_consts, consts, carry = self.split(args)
+        linear = tuple([type(a) is Linear for a in args])
+        made = self.cond_jaxpr.memo(
+            known_loop, self.body_jaxpr, self.cond_nconsts, self.body_nconsts, linear
+        )
+        pairs = ((consts, made.consts), (carry, made.carry))
+        known = [[x for x, m in zip(*pair, strict=True) if m] for pair in pairs]
+        members = self.members.among([*made.consts, *made.carry])
+        count = _counted((made.test, made.body), members, test_consts, *known)[0]
+        again, operands = self._again(count, consts, carry)
+        found = again.transpose([None, *cotangents], *operands)
+        split = 1 + len(consts)
+        return [*[None] * len(test_consts), *found[1:split], *found[split + 1 :]]
+
+    def linear_in(self, args: Any) -> bool:
+        """The number of steps must be the same whatever moves."""
+        linear = [type(a) is Linear for a in args]
+        test_consts, consts, carry = self.split(linear)
+        moving = moving_carry(self.body_jaxpr, consts, carry, [])
+        asked = dependent(self.cond_jaxpr, (*test_consts, *moving))
+        if asked.isdisjoint([o for o in self.cond_jaxpr.outputs if type(o) is Var]):
+            return is_linear(self.body_jaxpr, (*consts, *moving))
+        return False
+
+    # -- batches -----------------------------------------------------------------------
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        return self.batch_named(None, size, args, dims)
+
+    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+        """A carry is batched if it starts so or is made so by another.
+
+        Where members of the batch take different numbers of steps, all of it is but
+        what each step hands on as it is.
+        """
+        steady = self.body_jaxpr.memo(steady_carry, self.body_nconsts)
+        if any(steady):
+            rest = self.body_jaxpr.memo(loop_over_the_rest, self)
+            given = [rearranged(self, steady, x) for x in (args, dims)]
+            outs = rest.batch_named(axis, size, *given)
+            moving = [not s for s in steady]
+            kept = [self.split(x)[2] for x in (args, dims)]
+            return [merge(o, moving, k) for o, k in zip(outs, kept, strict=True)]
+        test_consts, consts, carry = self.split(args)
+        test_dims, const_dims, carry_dims = self.split(dims)
+        forced = self.members.forced(False, len(args) - self.cond_nconsts, 0)
+        start = [d is not None for d in (*const_dims, *carry_dims)]
+        start = [a or b for a, b in zip(start, forced, strict=True)]
+        const_marks, several = start[: len(consts)], bool(self.members.shape)
+
+        def step(marks: Any) -> Any:
+            now = (*test_dims, *front_dims(marks))
+            test, (going,) = self.cond_jaxpr.memo(
+                batch_jaxpr, size, now, (several,), axis
+            )
+            now = front_dims((*const_marks, *marks))
+            body, outs = self.body_jaxpr.memo(batch_jaxpr, size, now, marks, axis)
+            differ = going is not None
+            every = differ and not several
+            return (test, body, differ), [every or d is not None for d in outs]
+
+        (test, body, differ), marks = least_carry(start[len(consts) :], step)
+        if differ and not self.pure:
+            return one_by_one(self, axis, size, args, dims)
+        marked = (*const_marks, *marks)
+        columns = zip(
+            (*consts, *carry), (*const_dims, *carry_dims), marked, strict=True
+        )
+        values = [batched(size, x, d) if m else x for x, d, m in columns]
+        over = self.members.over(size, marked) if differ else ALONE
+        counts = self.cond_nconsts, self.body_nconsts
+        loop = make_while(test, body, *counts, self.checkpoints, over, self.counted)
+        if differ and self.body_jaxpr.memo(communicates, axis):
+            # What a member stands with is seen by those that go.
+            return loop._as_one(*test_consts, *values), list(front_dims(marks))
+        return loop(*test_consts, *values), list(front_dims(marks))
+
+    @property
+    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
+        names = [*self.cond_jaxpr.memo(named_axes), *self.body_jaxpr.memo(named_axes)]
+        return tuple(dict.fromkeys(names))
+
+
+def make_while(
+    test: Jaxpr,
+    body: Jaxpr,
+    test_consts: int,
+    body_consts: int,
+    checkpoints: int = CHECKPOINTS,
+    members: Members = ALONE,
+    counted: bool = False,
+) -> While:
+    """The operation that loops over these programs; the same one each time."""
+    return test.memo(
+        While, body, test_consts, body_consts, checkpoints, members, counted
+    )
+
+
+def _signed(type: ArrayType) -> ArrayType:
+    """The type that a carry has in the compiled loop: counters are signed.
+
+    XLA works out how often a loop runs that counts from a known number. Where the
+    counter is unsigned and counts down, it forgets the last step, or ends the process.
+    """
+    if type.shape or not dtypes.is_unsigned(type.dtype):
+        return type
+    return type.with_dtype(dtypes.as_dtype(type.dtype.name.removeprefix("u")))
+
+
+def _cast(
+    ctx: Any, values: Iterable[Any], types: Sequence[Any], wanted: Sequence[Any]
+) -> list[Any]:
+    """The bits of values as those of other types, where the types differ."""
+    return [
+        x if now is then else ctx.op("stablehlo.bitcast_convert", [x], [then])
+        for x, now, then in zip(values, types, wanted, strict=True)
+    ]
+
+
+def _counted(
+    programs: Sequence[Jaxpr],
+    members: Members,
+    test_consts: Any,
+    consts: Any,
+    carry: Any,
+) -> Sequence[Any]:
+    """How many steps a loop takes (each member of it), and the carry after them."""
+    (test, body), counts = programs, (len(test_consts), len(consts))
+    type_ = test.out_types[0].with_dtype(dtypes.int32, False)
+    test = test.memo(counting_test, counts[0], type_)
+    body = body.memo(counting_body, counts[1], type_)
+    members = members.with_count(counts[1], own=True)
+    loop = make_while(test, body, *counts, members=members)
+    return loop(*test_consts, *consts, zeros(type_), *carry)
+
+
+def _repeating(
+    body: Jaxpr, count: Any, consts: Any, carry: Any, checkpoints: int, members: Members
+) -> tuple[While, list[Any]]:
+    """The loop that runs a body ``count`` times, and what it is called with."""
+    type_ = count.type.with_shape(())
+    counting = body.memo(counting_body, len(consts), type_)
+    test = counting.memo(repeating_test, len(consts), count.type)
+    members = members.with_count(len(consts), own=False)
+    loop = make_while(test, counting, 1, len(consts), checkpoints, members, True)
+    return loop, [count, *consts, zeros(type_), *carry]
+
+
+def _repeat(*loop_and_operands: Any) -> list[Any]:
+    loop, operands = _repeating(*loop_and_operands)
+    return [*loop(*operands)[1:]]
+
+
+def _loop(test: Any, step: Any, *carry: Any) -> list[Any]:
+    """The carry of ``step`` for which ``test`` does not hold; both are functions."""
+    types = [x.type for x in carry]
+    while True:
+        tested = stage(lambda *xs: [test(*xs)], types, "test")
+        stepped = stage(step, types, "step")
+        varying = tested.jaxpr.out_types[0].varying
+        wider = [
+            t.with_varying(t.varying | after.varying | varying)
+            for t, after in zip(types, stepped.jaxpr.out_types, strict=True)
+        ]
+        if wider == types:
+            break
+        types = wider
+    captured = [*tested.captured, *stepped.captured]
+    counts = len(tested.captured), len(stepped.captured)
+    loop = make_while(tested.jaxpr, converted(stepped.jaxpr, types), *counts)
+    return [*loop(*captured, *map(vary_as, carry, types))]
+
+
+link_loops(_loop, _repeat)
+
+
+def _strong(types: Sequence[ArrayType]) -> list[ArrayType]:
+    return [t.strong() for t in types]

@@ -1,0 +1,304 @@
+"""``CustomFunction``: a function of a user, and the rules that the user gives for it.
+
+It is what ``custom_jvp`` and ``custom_vjp`` are. Here trees become flat: the rules are
+called with what users expect, what they return is checked, and the flat ones go into a
+``CustomCall``.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from covector import tree
+from covector.core.array_like import Array
+from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
+from covector.core.masks import merge
+from covector.errors import DTypeError, NotDifferentiable, TreeMismatch, TypeMismatch
+from covector.programs.custom_rules.captured_tracers import call_closed
+from covector.programs.custom_rules.custom_call import (
+    CustomCall,
+    Forward,
+    ForwardRule,
+    ReverseRule,
+)
+from covector.programs.custom_rules.derivative_checks import (
+    SymbolicZero,
+    absent,
+    called,
+    checked,
+    nondiff_places,
+)
+
+
+class CustomFunction:
+    """A function with a rule for forward mode, one for reverse mode, or both."""
+
+    fun: Callable[..., Any]
+    #: the rules, as they were given
+    jvp: Callable[..., Any] | None = None
+    fwd: Callable[..., Any] | None = None
+    bwd: Callable[..., Any] | None = None
+    #: whether each gets ``SymbolicZero`` for what is zero
+    symbolic_zeros: bool = False
+    symbolic_zeros_in_reverse: bool = False
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
+    ) -> None:
+        who_of(type(self).__name__, fun)
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = nondiff_places(fun, nondiff_argnums, nondiff_argnames)
+
+    def defjvp(
+        self, jvp: Callable[..., Any], symbolic_zeros: bool = False
+    ) -> Callable[..., Any]:
+        """Set the rule ``jvp(*nondiff, primals, tangents) → (value, tangent)``.
+
+        Primals and tangents are tuples. With ``symbolic_zeros``, a tangent that is zero
+        is a ``SymbolicZero`` and no array; such may be returned, too.
+        """
+        self.jvp, self.symbolic_zeros = jvp, symbolic_zeros
+        return jvp
+
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+        """Set a rule per argument: ``jvp(tangent, value, *primals)``; None for zero."""
+
+        def rule(primals: Any, tangents: Any) -> Any:
+            value = self(*primals)
+            parts = [
+                jvp(t, value, *primals)
+                for jvp, t in zip(jvps, tangents, strict=True)
+                if jvp is not None
+            ]
+            if not parts:
+                return value, tree.map(lambda v: absent(v.type, False), value)
+            total = functools.reduce(
+                lambda a, b: tree.map(lambda x, y: x + y, a, b), parts
+            )
+            return value, total
+
+        self.jvp, self.symbolic_zeros = rule, False
+
+    def defvjp(
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
+        """Set the rule ``fwd(*args) → (value, residuals)`` and ``bwd(*nondiff,
+        residuals, cotangent) → tuple of cotangents``.
+
+        Args:
+          symbolic_zeros: ``fwd`` gets a ``CustomVJPPrimal`` (value, perturbed) for each
+            array, and ``bwd`` a ``SymbolicZero`` for each cotangent that is zero.
+          optimize_remat: accepted, and needs not be asked for: what ``fwd`` computes
+            are ordinary operations, so a first pass under ``checkpoint``, which keeps
+            no residuals, does not compute what only residuals need.
+        """
+        del optimize_remat
+        self.fwd, self.bwd, self.symbolic_zeros_in_reverse = fwd, bwd, symbolic_zeros
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        who = who_of(type(self).__name__, self.fun)
+        if self.jvp is None and self.fwd is None:
+            name = called(self.fun)
+            raise NotDifferentiable(
+                f"{who} has no rule yet. Give it one with @{name}.defjvp, or with "
+                f"{name}.defvjp(fwd, bwd), before calling it."
+            )
+        args = bind_arguments(self.fun, args, kwargs)
+        places = self.nondiff_argnums
+        if places and places[-1] >= len(args):
+            raise TypeMismatch(
+                f"{who} has nondiff_argnums {', '.join(map(str, places))}, but the "
+                f"call has {len(args)} positional arguments."
+            )
+        fixed = {p: args[p] for p in places}
+        given = [a for i, a in enumerate(args) if i not in fixed] if fixed else args
+        leaves, in_tree = tree.flatten((tuple(given), {}))
+        flat = FlatFunction(_with(self.fun, fixed), in_tree, who)
+        nondiff = tuple(fixed.values())
+        jvp = self.jvp and _flat_jvp(self, self.jvp, nondiff, flat)
+        vjp = self.fwd and _flat_vjp(self, _with(self.fwd, fixed), nondiff, flat)
+        outs = call_closed(CustomCall(flat, jvp, vjp, who), _operands(leaves, who))
+        return flat.out_tree.unflatten(outs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+
+def _operands(leaves: Sequence[Any], who: str) -> list[Any]:
+    try:
+        return arrays(leaves, who)
+    except DTypeError as error:
+        raise DTypeError(
+            f"{error} If it is not to be differentiated, name the argument in "
+            "nondiff_argnums or nondiff_argnames."
+        ) from None
+
+
+def _with(fun: Callable[..., Any], fixed: dict[int, Any]) -> Callable[..., Any]:
+    """``fun`` as a function of the arguments that are not at the fixed places."""
+    if not fixed:
+        return fun
+
+    def of_others(*values: Any) -> Any:
+        everything = list(values)
+        for place, value in fixed.items():
+            everything.insert(place, value)
+        return fun(*everything)
+
+    return of_others
+
+
+def _pair(out: Any, what: str, wanted: str) -> tuple[Any, Any]:
+    if not isinstance(out, tuple | list) or len(out) != 2:
+        raise TypeMismatch(
+            f"{what} must return a pair {wanted}, but it returned {describe(out)}."
+        )
+    return out[0], out[1]
+
+
+def _flat_jvp(
+    custom: CustomFunction, jvp: Callable[..., Any], nondiff: tuple, flat: FlatFunction
+) -> ForwardRule:
+    in_tree, who = flat.in_tree, f"the rule of {flat.who}"
+    symbolic = custom.symbolic_zeros
+
+    def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        filled = [
+            absent(p.type, symbolic) if t is None else t
+            for p, t in zip(primals, tangents, strict=True)
+        ]
+        given, _ = in_tree.unflatten(primals)
+        moved, _ = in_tree.unflatten(filled)
+        value, tangent = _pair(jvp(*nondiff, given, moved), who, "(value, tangent)")
+        outs, flat.out_tree = tree.flatten(value)
+        outs = arrays(outs, who)
+        ts = _like(tangent, flat.out_tree, who)
+        return outs, [
+            checked(t, o.type, who, "tangent") for t, o in zip(ts, outs, strict=True)
+        ]
+
+    return rule
+
+
+def _zero(x: Any) -> bool:
+    return x is None or isinstance(x, SymbolicZero)
+
+
+def _like(tangent: Any, out_tree: Any, who: str) -> list[Any]:
+    """The leaves of a tangent with the structure of the value."""
+    leaves, found = tree.flatten(tangent)
+    if found != out_tree:
+        raise TreeMismatch(
+            f"{who} must return a tangent with the structure of the value, {out_tree}, "
+            f"but it returned {found}."
+        )
+    return leaves
+
+
+class CustomVJPPrimal(NamedTuple):
+    """A primal handed to ``fwd`` under ``symbolic_zeros``: its value, and whether it
+    moves.
+    """
+
+    value: Any
+    perturbed: bool
+
+
+class _Leaf:
+    """Keeps a pair together as one leaf."""
+
+    def __init__(self, pair: CustomVJPPrimal) -> None:
+        self.pair = pair
+
+
+def _flat_vjp(
+    custom: CustomFunction, fwd: Callable[..., Any], nondiff: tuple, flat: FlatFunction
+) -> ReverseRule:
+    in_tree, who = flat.in_tree, f"the forward rule of {flat.who}"
+    bwd, symbolic = custom.bwd, custom.symbolic_zeros_in_reverse
+    assert bwd is not None, "set with fwd"
+
+    def rule(primals: Sequence[Any], active: Sequence[bool]) -> Forward:
+        given, _ = in_tree.unflatten(primals)
+        if symbolic:
+            pairs = zip(primals, active, strict=True)
+            leaves = [_Leaf(CustomVJPPrimal(p, a)) for p, a in pairs]
+            given, _ = tree.map(lambda leaf: leaf.pair, in_tree.unflatten(leaves))
+        value, kept = _pair(fwd(*given), who, "(value, residuals)")
+        outs, out_tree = tree.flatten(value)
+        flat.out_tree = out_tree
+        outs = arrays(outs, who)
+        held, refilled = _arrays_apart(kept)
+        in_types, out_types = [p.type for p in primals], [o.type for o in outs]
+
+        def pull(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+            filled = [
+                absent(t, symbolic) if ct is None else ct
+                for ct, t in zip(cotangents, out_types, strict=True)
+            ]
+            leaving = bwd(*nondiff, refilled(residuals), out_tree.unflatten(filled))
+            return _cotangents(leaving, in_tree, in_types, flat.who)
+
+        return Forward(outs, held, pull)
+
+    return rule
+
+
+def _arrays_apart(kept: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
+    """The arrays of a tree, and what makes it again from such; the rest of it stays
+    what it is.
+    """
+    leaves, treedef = tree.flatten(kept)
+    marks = [isinstance(x, Array) for x in leaves]
+    static = [None if m else x for x, m in zip(leaves, marks, strict=True)]
+
+    def refilled(held: Sequence[Any]) -> Any:
+        return treedef.unflatten(merge(held, marks, static))
+
+    return [x for x, m in zip(leaves, marks, strict=True) if m], refilled
+
+
+def _cotangents(
+    leaving: Any, in_tree: Any, in_types: Sequence[Any], who: str
+) -> list[Any]:
+    """What ``bwd`` gave for each leaf of the arguments, checked."""
+    arguments = in_tree.children()[0]
+    count = len(arguments.children())
+    if not isinstance(leaving, tuple | list) or len(leaving) != count:
+        raise TreeMismatch(
+            f"the backward rule of {who} must return a tuple with one cotangent per "
+            f"argument ({count}), but it returned {describe(leaving)}."
+        )
+    found = tree.flatten_prefix(
+        tuple(leaving),
+        arguments,
+        f"the cotangents from the backward rule of {who}",
+        of="the arguments",
+        is_leaf=_zero,
+    )
+    return [
+        checked(ct, t, f"the backward rule of {who}", "cotangent")
+        for ct, t in zip(found, in_types, strict=True)
+    ]
+
+
+def custom_vjp_primal_tree_values(primals: Any) -> Any:
+    """The values in a tree of ``CustomVJPPrimal``, as ``fwd`` gets with
+    ``symbolic_zeros``.
+
+    >>> custom_vjp_primal_tree_values([CustomVJPPrimal(1.0, True), 2.0])
+    [1.0, 2.0]
+    """
+
+    def is_pair(x: Any) -> bool:
+        return isinstance(x, CustomVJPPrimal)
+
+    return tree.map(lambda x: x.value if is_pair(x) else x, primals, is_leaf=is_pair)

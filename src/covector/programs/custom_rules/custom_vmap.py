@@ -1,0 +1,339 @@
+"""``custom_vmap``: a function with a batching rule of its own.
+
+``CustomVmap`` is an operation that carries the function, written down, and the rule. A
+batch asks the rule. Its derivative is again such an operation: the rule of the
+derivative is the derivative of the rule. Reverse mode transposes the program of that.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from covector import tree
+from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
+from covector.core.jaxpr import Jaxpr, needed_equations, run
+from covector.core.masks import merge, scatter
+from covector.core.primitive import Linear, Primitive, operation
+from covector.core.staging import restage, stage
+from covector.core.trace import current
+from covector.core.types import ArrayType
+from covector.core.varying import Axes, Varying, of_programs
+from covector.errors import MissingRule, TreeMismatch, TypeMismatch
+from covector.lowering.evaluate import base
+from covector.lowering.tokens import with_token
+from covector.ops.broadcasting import batched, move_axis
+from covector.programs.control_flow.control_flow_api import Loop, Steps, name_of
+from covector.programs.custom_rules.captured_tracers import Closed, traced_values
+from covector.programs.custom_rules.derivative_checks import called
+from covector.programs.higher_order.call import call, named_axes
+from covector.transforms.batch import batch_jaxpr, front_dims
+from covector.transforms.derivatives import instantiate_tangent
+from covector.transforms.linearity import is_linear
+from covector.transforms.linearize import linearize_flat, moves
+from covector.transforms.transpose import backward
+
+#: (size, which operands are batched, in front; operands) → (results, which are batched)
+BatchRule = Callable[
+    [int, Sequence[bool], Sequence[Any]], tuple[Sequence[Any], Sequence[bool]]
+]
+
+
+@operation
+class CustomVmap(Primitive):
+    """Run ``jaxpr``; over a batch, ``rule``."""
+
+    interned = False
+    multiple_results = True
+    name = "custom_vmap_call"
+
+    jaxpr: Jaxpr
+    rule: BatchRule
+    who: str
+
+    def __repr__(self) -> str:
+        return f"CustomVmap({self.who})"
+
+    @property
+    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
+        return self.jaxpr.memo(named_axes)
+
+    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        return self.jaxpr.out_types
+
+    def evaluate(self, *args: Any) -> Sequence[Any]:
+        return run(self.jaxpr, args)
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        marks = [d is not None for d in dims]
+        values = [
+            x if d is None else move_axis(x, d, 0)
+            for x, d in zip(args, dims, strict=True)
+        ]
+        outs, apart = self.rule(size, marks, values)
+        return outs, list(front_dims(apart))
+
+    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+        """The rule, which has the whole batch at hand; the function where all share its
+        arguments.
+        """
+        if any([d is not None for d in dims]):
+            return self.batch(size, args, dims)
+        program, out_dims = self.jaxpr.memo(batch_jaxpr, size, tuple(dims), None, axis)
+        return call(program)(*args), out_dims
+
+    def differentiate(
+        self, parent: Any, tangent_trace: Any, primals: Any, tangents: Any
+    ) -> Any:
+        current.trace = parent
+        outs = self(*primals)
+        active = tuple([t is not None for t in tangents])
+        program = self.jaxpr.memo(pushed_jaxpr, active)
+        op = CustomVmap(program, _pushed_rule(self.rule, active), self.who)
+        current.trace = tangent_trace
+        moved = iter(op(*primals, *[t for t in tangents if t is not None]))
+        return outs, [next(moved) if moves(o.type) else None for o in outs]
+
+    def transpose(self, cotangents: Any, *args: Any) -> Any:
+        return backward(self.jaxpr, args, cotangents)
+
+    def linear_in(self, args: Any) -> bool:
+        linear = tuple([type(a) is Linear for a in args])
+        return is_linear(self.jaxpr, linear)
+
+    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        return of_programs(self.jaxpr.in_types)
+
+    def with_token(self) -> tuple[Primitive, int]:
+        return call(self.jaxpr.memo(with_token)), 0
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        return ctx.inline(self.jaxpr, operands)
+
+
+def pushed_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...]) -> Jaxpr:
+    """From primals and active tangents to the tangents of all that can move (memoise on
+    the program). It is linear in the tangents, and so can be transposed.
+    """
+    given = [t.strong() for t, a in zip(jaxpr.in_types, active, strict=True) if a]
+
+    def flat(*values: Any) -> list[Any]:
+        return _pushed(lambda *xs: run(jaxpr, xs), active, values)
+
+    made = restage(flat, [*jaxpr.in_types, *given], f"{jaxpr.name}_pushed")
+    needed = needed_equations(made.equations, made.outputs)
+    return Jaxpr(made.inputs, needed, made.outputs, made.name)
+
+
+def _pushed(
+    fun: Callable[..., Any], active: Sequence[bool], values: Sequence[Any]
+) -> list[Any]:
+    """The tangents of a flat function, of those results that can move.
+
+    By linearization, so that rules for reverse mode are there when this is transposed.
+    """
+    n = len(active)
+    outs, linear = linearize_flat(fun, values[:n], active)
+    moved = scatter(run(linear.jaxpr, [*linear.residuals, *values[n:]]), linear.moving)
+    return [
+        instantiate_tangent(t, o.type.strong())
+        for t, o in zip(moved, outs, strict=True)
+        if moves(o.type)
+    ]
+
+
+def _pushed_rule(rule: BatchRule, active: Sequence[bool]) -> BatchRule:
+    """The rule of the derivative: the derivative of the rule."""
+
+    def over(size: int, marks: Sequence[bool], values: Sequence[Any]) -> Any:
+        n = len(active)
+        given = iter(marks[n:])
+        # A primal and its tangent are of one type, so both are batched or neither is.
+        apart = [
+            (next(given) if a else False) or m
+            for m, a in zip(marks[:n], active, strict=True)
+        ]
+        wanted = [*apart, *[e for e, a in zip(apart, active, strict=True) if a]]
+        operands = [
+            batched(size, x, None) if w and not m else x
+            for x, m, w in zip(values, marks, wanted, strict=True)
+        ]
+        found: list[bool] = []
+
+        def results(*xs: Any) -> Sequence[Any]:
+            outs, apart_outs = rule(size, apart, xs)
+            pairs = zip(outs, apart_outs, strict=True)
+            found[:] = [a for o, a in pairs if moves(o.type)]
+            return outs
+
+        return _pushed(results, active, operands), found
+
+    return over
+
+
+class custom_vmap:
+    """A function whose ``vmap`` is given by a rule.
+
+    The rule, set with ``def_vmap``, is called with ``(axis_size, in_batched, *args)``.
+    Batched arguments have the batch axis in front; ``in_batched`` has a bool for each
+    leaf of each argument. It returns ``(out, out_batched)``: the result, with the batch
+    axis in front where ``out_batched`` (a bool, or a tree of them) says so.
+
+    The derivative in forward mode is again such a function: its rule is the derivative
+    of the rule. In reverse mode the function as it is written is transposed, so
+    ``vmap(grad(f))`` has the gradient of that, while ``grad`` of ``vmap(f)`` has the
+    gradient of the rule. For rules in both directions use ``custom_vjp``, with ``fwd``
+    and ``bwd`` that call functions with batching rules.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> @custom_vmap
+    ... def shifted(x, y):
+    ...     return x + y
+    >>> @shifted.def_vmap
+    ... def rule(axis_size, in_batched, x, y):
+    ...     return x + y + 100, True
+    >>> cv.vmap(shifted, in_axes=(0, None))(cnp.arange(3), 1).tolist()
+    [101, 102, 103]
+    """
+
+    def __init__(self, fun: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.vmap_rule: Callable[..., Any] | None = None
+
+    def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Set the rule ``(axis_size, in_batched, *args) → (out, out_batched)``."""
+        self.vmap_rule = vmap_rule
+        return vmap_rule
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        who = who_of("custom_vmap", self.fun)
+        leaves, in_tree = tree.flatten((bind_arguments(self.fun, args, kwargs), {}))
+        leaves = arrays(leaves, who)
+        flat = FlatFunction(self.fun, in_tree, who)
+        outs = flat(*leaves) if current.trace is base else self._apply(flat, leaves)
+        return flat.out_tree.unflatten(outs)
+
+    def _apply(self, flat: FlatFunction, leaves: Sequence[Any]) -> Sequence[Any]:
+        """The operation, on what the function and the rule close over, and leaves."""
+        over = Closed(traced_values([self.fun, self.vmap_rule]), flat.who)
+        m = len(over.held)
+
+        def fun(*values: Any) -> list[Any]:
+            return over.run(lambda: flat(*values[m:]), values[:m])
+
+        operands = [*over.held, *leaves]
+        staged = stage(fun, [x.type for x in operands], flat.who)
+        known = len(staged.captured)
+        rule = _FlatRule(self, flat, staged.jaxpr.out_types)
+
+        def rule_on_all(size: int, marks: Sequence[bool], values: Sequence[Any]) -> Any:
+            marks, values = marks[known:], values[known:]
+            apart: list[bool] = []
+
+            def flat_rule() -> Sequence[Any]:
+                outs, apart[:] = rule(size, marks[m:], values[m:])
+                return outs
+
+            return over.run(flat_rule, over.shared(values[:m], marks[:m])), apart
+
+        op = CustomVmap(staged.jaxpr, rule_on_all, flat.who)
+        return op(*staged.captured, *operands)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+
+class _FlatRule:
+    """The user's rule between trees and flat lists, and checks of what it returns."""
+
+    def __init__(
+        self, custom: custom_vmap, flat: FlatFunction, types: Sequence[ArrayType]
+    ) -> None:
+        self.custom = custom
+        self.in_tree, self.out_tree = flat.in_tree, flat.out_tree
+        self.types = types
+        self.who = flat.who
+
+    def __call__(
+        self, size: int, marks: Sequence[bool], values: Sequence[Any]
+    ) -> tuple[list[Any], list[bool]]:
+        rule = self.custom.vmap_rule
+        if rule is None:
+            raise MissingRule(
+                f"{self.who} has no batching rule yet. Give it one with "
+                f"@{called(self.custom.fun)}.def_vmap before it is called under vmap."
+            )
+        args, _ = self.in_tree.unflatten(values)
+        in_batched, _ = self.in_tree.unflatten(list(marks))
+        found = rule(size, list(in_batched), *args)
+        if not isinstance(found, tuple | list) or len(found) != 2:
+            raise TypeMismatch(
+                f"the batching rule of {self.who} must return a pair (out, "
+                f"out_batched), but it returned {describe(found)}."
+            )
+        out, out_batched = found
+        outs, out_tree = tree.flatten(out)
+        if out_tree != self.out_tree:
+            raise TreeMismatch(
+                f"the batching rule of {self.who} must return a result with the "
+                f"structure of that of the function, {self.out_tree}, but it returned "
+                f"{out_tree}."
+            )
+        apart = tree.flatten_prefix(
+            out_batched,
+            out_tree,
+            f"out_batched from the batching rule of {self.who}",
+            of="the result",
+        )
+        outs = arrays(outs, self.who)
+        for i, (x, a) in enumerate(zip(outs, apart, strict=True)):
+            self._check(i, x, a, size)
+        return outs, apart
+
+    def _check(self, i: int, x: Any, apart: Any, size: int) -> None:
+        where = f"the result{tree.keystr(tree.leaf_path(self.out_tree, i))}"
+        if not isinstance(apart, bool):
+            raise TypeMismatch(
+                f"out_batched from the batching rule of {self.who} holds bools, but it "
+                f"has {apart!r} for {where}."
+            )
+        one = self.types[i]
+        wanted = one.with_shape((size, *one.shape)) if apart else one
+        if (x.type.shape, x.type.dtype) != (wanted.shape, wanted.dtype):
+            said = (
+                f"is batched over {size}"
+                if apart
+                else "is the same for the whole batch"
+            )
+            raise TypeMismatch(
+                f"the batching rule of {self.who} says that {where} {said}, which is "
+                f"{wanted.strong()}, but it returned {x.type.strong()}."
+            )
+
+
+def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
+    """``fun``, which ``vmap`` runs on one member of the batch after the other.
+
+    For functions that could not be run on a batch at once, or should not, for the
+    memory that this takes.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> cv.vmap(sequential_vmap(lambda x: x + 1))(cnp.arange(3)).tolist()
+    [1, 2, 3]
+    """
+    one_by_one = custom_vmap(fun)
+    loop = Loop(who_of("sequential_vmap", fun), name_of(fun))
+
+    @one_by_one.def_vmap
+    def rule(axis_size: int, in_batched: Any, *args: Any) -> tuple[Any, bool]:
+        leaves, in_tree = tree.flatten(args)
+        marks = tree.leaves(tuple(in_batched))
+        mapped = [x for x, m in zip(leaves, marks, strict=True) if m]
+
+        def member(_: Any, values: Sequence[Any]) -> tuple[tuple, Any]:
+            args = in_tree.unflatten(merge(values, marks, leaves))
+            return (), one_by_one(*args)
+
+        return loop.scan(member, (), mapped, Steps(axis_size))[1], True
+
+    return one_by_one

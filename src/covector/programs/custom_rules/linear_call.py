@@ -1,0 +1,261 @@
+"""``LinearCall``: a linear map that is given by two functions, itself and its adjoint.
+
+It is what a reverse-mode rule leaves in a linear program, where the adjoint is the
+user's ``bwd``, and what ``linear_call`` makes of two functions.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from covector import tree
+from covector.core.flat import FlatFunction, arrays, describe, who_of
+from covector.core.jaxpr import Jaxpr, run
+from covector.core.primitive import Linear, Primitive, operation
+from covector.core.staging import stage
+from covector.core.trace import current
+from covector.core.types import ArrayType
+from covector.core.varying import Axes, Varying, of_programs
+from covector.errors import NotDifferentiable, TreeMismatch
+from covector.ops.broadcasting import zeros
+from covector.programs.custom_rules.batched_functions import Batch, Packed
+from covector.programs.custom_rules.captured_tracers import Closed, call_closed
+from covector.programs.custom_rules.derivative_checks import checked
+from covector.programs.higher_order.call import named_axes
+from covector.transforms.batch import batch_flat
+from covector.transforms.linearize import jvp_flat
+
+#: (residuals, tangents) → tangents
+Push = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
+#: (residuals, cotangents) → cotangents; in both, None is zero
+Pull = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
+
+
+@operation
+class LinearCall(Primitive):
+    """The linear map ``push`` with the adjoint ``pull``; operands: residuals, tangents.
+
+    Where there is no ``push``, the map can be transposed but not run.
+    """
+
+    interned = False
+    multiple_results = True
+    carries_functions = True
+
+    push: Push | Jaxpr | None
+    pull: Pull
+    residual_count: int
+    out_types: tuple[ArrayType, ...]
+    who: str
+
+    def __repr__(self) -> str:
+        return f"LinearCall({self.who})"
+
+    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        return self.out_types
+
+    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        if isinstance(self.push, Jaxpr):
+            return of_programs(self.push.in_types)
+        return of_programs(types)
+
+    @property
+    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
+        return self.push.memo(named_axes) if isinstance(self.push, Jaxpr) else ()
+
+    def evaluate(self, *args: Any) -> Sequence[Any]:
+        if self.push is None:
+            raise no_forward_rule(self.who)
+        if isinstance(self.push, Jaxpr):
+            return run(self.push, args)
+        return self.push(args[: self.residual_count], args[self.residual_count :])
+
+    def stage(self, trace: Any, args: Sequence[Any]) -> Sequence[Any] | None:
+        """With ``push`` as a program where axes are named, since it may communicate.
+
+        Elsewhere a rule of the user is not run that nobody may ask for.
+        """
+        if self.push is None or isinstance(self.push, Jaxpr) or not trace.axes:
+            return None
+        args = arrays(args, self.who)
+        staged = stage(self.evaluate, [a.type for a in args], self.who)
+        op = self.closed(Closed(staged.captured, self.who)).replace(push=staged.jaxpr)
+        return trace.process(op, [*staged.captured, *args])
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        push, held = self.push, []
+        if not isinstance(push, Jaxpr):
+            push, captured = stage(self.evaluate, ctx.in_types, self.name)
+            held = [ctx.constant(x.host(), x.type) for x in captured]
+        return ctx.inline(push, [*held, *operands])
+
+    def differentiate(
+        self, parent: Any, tangent_trace: Any, primals: Any, tangents: Any
+    ) -> Any:
+        """Linear in the tangents among its operands; as ``push`` is in residuals."""
+        n = self.residual_count
+        moving = [*tangents[:n], *[None] * len(tangents[n:])]
+        current.trace = parent
+        outs, moved = jvp_flat(
+            self.evaluate, primals, moving, parent.name, tangent_trace
+        )
+        if any([t is not None for t in tangents[n:]]):
+            current.trace = tangent_trace
+            filled = [
+                zeros(p.type.strong()) if t is None else t
+                for p, t in zip(primals[n:], tangents[n:], strict=True)
+            ]
+            pushed = self(*primals[:n], *filled)
+            moved = [
+                t if m is None else m + t for m, t in zip(moved, pushed, strict=True)
+            ]
+        return outs, moved
+
+    def closed(self, over: Closed) -> "LinearCall":
+        """This operation on what its functions close over, and then its operands."""
+        m, push, pull = len(over.held), self.push, self.pull
+        assert push is not None, "rules are closed before they leave a linear map"
+        assert not isinstance(push, Jaxpr), "a jaxpr is closed"
+
+        def push_on_all(res: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+            return over.run(lambda: push(res[m:], tangents), res[:m])
+
+        def pull_on_all(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+            return over.run(lambda: pull(res[m:], cts), res[:m])
+
+        return self.replace(
+            push=push_on_all, pull=pull_on_all, residual_count=m + self.residual_count
+        )
+
+    def transpose(self, cotangents: Any, *args: Any) -> Any:
+        n = self.residual_count
+        return [*[None] * n, *self.pull(args[:n], cotangents)]
+
+    def linear_in(self, args: Any) -> bool:
+        return Linear not in map(type, args[: self.residual_count])
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        return self.batch_named(None, size, args, dims)
+
+    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+        n = self.residual_count
+        apart = any([d is not None for d in dims])
+        batch = Batch(size, axis, tuple(dims), apart, self.who)
+        out_types = self.out_types
+        if apart:
+            out_types = tuple([t.with_shape((size, *t.shape)) for t in out_types])
+
+        def push(residuals: Any, tangents: Any) -> list[Any]:
+            return batch.run(self.evaluate, [*residuals, *tangents], dims)
+
+        op = LinearCall(
+            push if self.push is not None else None,
+            pull_over_batch(self.pull, batch, dims[:n], dims[n:]),
+            n,
+            out_types,
+            self.who,
+        )
+        outs = op(*args)
+        return outs, [batch.out_dim] * len(outs)
+
+
+def no_forward_rule(who: str) -> NotDifferentiable:
+    """What to raise where forward mode is asked of what has a reverse rule only."""
+    name = who.partition(" (")[0].replace(" of ", ".").rpartition(".")[2]
+    name = name if name.isidentifier() else "f"
+    return NotDifferentiable(
+        f"forward-mode differentiation (jvp, jacfwd, linearize) of {who}, which has "
+        "only a reverse-mode rule. Give it one for forward mode as well:\n\n"
+        f"    @{name}.defjvp\n"
+        f"    def rule(primals, tangents): return {name}(*primals), ...  # its tangent"
+        "\n\nor use custom_jvp, whose one rule serves both modes; or grad, vjp, jacrev."
+    )
+
+
+def pull_over_batch(
+    pull: Pull, batch: Batch, residual_dims: Sequence[Any], in_dims: Sequence[Any]
+) -> Pull:
+    """``pull`` over a batch: what belongs to an operand that all share is summed."""
+
+    def over(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        packed = Packed(
+            lambda res, cts: ((), pull(res, cts)), len(residuals), cotangents
+        )
+        given = [ct for ct in cotangents if ct is not None]
+        values, found = batch_flat(
+            packed,
+            batch.size,
+            [*residuals, *given],
+            [*residual_dims, *[batch.out_dim] * len(given)],
+            batch.axis,
+        )
+        _, leaving = packed.unpack(list(zip(values, found, strict=True)))
+        return [
+            None if pair is None else batch.summed(pair[0], pair[1], wanted)
+            for pair, wanted in zip(leaving, in_dims, strict=True)
+        ]
+
+    return over
+
+
+def linear_call(
+    fun: Callable[[Any, Any], Any],
+    fun_transpose: Callable[[Any, Any], Any],
+    residual_args: Any,
+    linear_args: Any,
+) -> Any:
+    """``fun(residual_args, linear_args)``, with a transpose of its own.
+
+    Args:
+      fun: linear in its second argument.
+      fun_transpose: takes ``residual_args`` and a cotangent shaped like the result, and
+        gives one shaped like ``linear_args``.
+
+    The derivative is the same map of the tangents, and in reverse mode
+    ``fun_transpose``. What the residuals contribute is the derivative of ``fun``.
+
+    Raises:
+      TreeMismatch: ``fun_transpose`` gives a tree that ``linear_args`` has not.
+
+    >>> import covector as cv
+    >>> divide = lambda r, x: x / r
+    >>> float(cv.grad(lambda x: linear_call(divide, divide, 4.0, x))(3.0))
+    0.25
+    """
+    who = who_of("linear_call", fun)
+    residuals, res_tree = tree.flatten(residual_args)
+    leaves, in_tree = tree.flatten(linear_args)
+    residuals, leaves = arrays(residuals, who), arrays(leaves, who)
+    both = tree.structure(((residual_args, linear_args), {}))
+    flat = FlatFunction(fun, both, who)
+    in_types = [x.type for x in leaves]
+    staged = stage(flat, [x.type for x in (*residuals, *leaves)], who)
+    out_types = tuple([t.strong() for t in staged.jaxpr.out_types])
+
+    def push(res: Sequence[Any], tangents: Sequence[Any]) -> Sequence[Any]:
+        return flat(*res, *tangents)
+
+    def pull(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        filled = [
+            zeros(t) if ct is None else ct for ct, t in zip(cts, out_types, strict=True)
+        ]
+        ct = flat.out_tree.unflatten(filled)
+        leaving = fun_transpose(res_tree.unflatten(res), ct)
+        return _cotangents(leaving, in_tree, in_types, f"the transpose of {who}")
+
+    op = LinearCall(push, pull, len(residuals), out_types, who)
+    outs = call_closed(op, [*residuals, *leaves])
+    return flat.out_tree.unflatten(outs)
+
+
+def _cotangents(
+    leaving: Any, in_tree: Any, in_types: Sequence[ArrayType], who: str
+) -> list[Any]:
+    """What a transpose gave for each leaf of ``linear_args``, checked."""
+    found, found_tree = tree.flatten(leaving)
+    if found_tree != in_tree:
+        raise TreeMismatch(
+            f"{who} must give a cotangent with the structure of linear_args, "
+            f"{in_tree}, but it returned {describe(leaving)}."
+        )
+    pairs = zip(found, in_types, strict=True)
+    return [checked(ct, t, who, "cotangent") for ct, t in pairs]

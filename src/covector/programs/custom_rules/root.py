@@ -1,0 +1,137 @@
+"""``Root``: x with f(x) = 0, found by a function of the user's.
+
+How it is found does not matter to the derivative, which comes from f(x, θ) = 0 alone
+(the implicit function theorem):
+
+    ∂f/∂x ẋ = −∂f/∂θ θ̇
+
+So ``f`` is a program whose consts are θ, and the system on the left is solved by
+another function of the user's, for the linear function v ↦ ∂f/∂x v.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from covector.core.jaxpr import Jaxpr, run
+from covector.core.primitive import operation
+from covector.core.trace import Trace, current
+from covector.ops.arithmetic import neg
+from covector.ops.broadcasting import batched, zeros
+from covector.programs.custom_rules.implicit_diff import (
+    Solver,
+    Vector,
+    batch_together,
+    with_shared_consts,
+    write_down,
+)
+from covector.transforms.batch import front_dims
+from covector.transforms.linearize import SplitTrace, linearize_jaxpr
+from covector.transforms.transpose import instantiate
+
+
+@operation
+class Root(Solver):
+    """A root of f, by ``solve``; operands are the consts of all programs, and a guess.
+
+    f         (consts, x) → f(x)
+    solve     (consts, guess) → x, and further results, which do not move
+    tangent   (consts, x, y) → v with ∂f/∂x v = y, linear in y
+    """
+
+    name = "custom_root"
+
+    f: Jaxpr
+    solve: Jaxpr
+    tangent: Jaxpr
+    who: str
+
+    @property
+    def equation(self) -> Jaxpr:
+        return self.f
+
+    def differentiate(
+        self, parent: Trace, tangent_trace: Any, primals: Any, tangents: Any
+    ) -> Any:
+        """The guess does not move the root."""
+        current.trace = parent
+        outs = self(*primals)
+        consts, _ = self.split(primals)
+        moved = [t for t in self.split(tangents)[0] if t is not None]
+        if not moved:
+            return outs, [None] * len(outs)
+        x = outs[: self.count]
+        marks = [t is not None for t in self.split(tangents)[0]]
+        split = self.f.memo(linearize_jaxpr, (*marks, *[False] * self.count))
+        operands = [*consts, *x]
+        residuals = split.residuals(operands, run(split.primal, operands))
+        # What touches a tangent is written down in its trace, the rest computed here.
+        if tangent_trace is not parent:
+            current.trace = SplitTrace(parent, tangent_trace)
+        pushed = iter(run(split.linear, [*residuals, *moved]))
+        y = [neg(next(pushed)) if m else None for m in split.moving]
+        if all([v is None for v in y]):
+            return outs, [None] * len(outs)
+        y = [
+            instantiate(v, t.strong()) for v, t in zip(y, self.f.out_types, strict=True)
+        ]
+        dx = run(self.tangent, [*consts, *x, *y])
+        return outs, [*dx, *[None] * (len(outs) - self.count)]
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        return self.batch_named(None, size, args, dims)
+
+    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+        programs, marks, further = batch_together(
+            [self.solve, self.f, self.tangent], self.count, size, dims, axis
+        )
+        solve, f, tangent = programs
+        consts, guess = self.split(args)
+        guess = [
+            batched(size, x, d) if m else x
+            for x, d, m in zip(guess, self.split(dims)[1], marks, strict=True)
+        ]
+        outs = Root(f, solve, tangent, self.who)(*consts, *guess)
+        return outs, [*front_dims(marks), *further]
+
+
+def root(
+    space: Vector,
+    guess: list[Any],
+    f: Callable[[Any], Any],
+    solve: Callable[[Any, Any], Any],
+    tangent_solve: Callable[[Any, Any], Any],
+    *,
+    has_aux: bool,
+) -> Any:
+    """The x with ``f(x) = 0``; with its aux where ``has_aux``."""
+    written = write_down(space.flat(f, "f"), space.types, "f")
+    checked = space.checked(f, "f")
+    solver = space.flat(lambda x: solve(checked, x), "solve", has_aux)
+    on_f = (*[False] * len(written.captured), *[True] * len(space.types))
+
+    def tangent(x: Any, y: Any) -> Any:
+        split = written.jaxpr.memo(linearize_jaxpr, on_f)
+        operands = [*written.captured, *space.leaves(x, "the root")]
+        residuals = split.residuals(operands, run(split.primal, operands))
+
+        def g(v: Any) -> Any:
+            tangents = space.leaves(v, "the argument of g, which tangent_solve")
+            moved = iter(run(split.linear, [*residuals, *tangents]))
+            pairs = zip(split.moving, space.types, strict=True)
+            return space.tree.unflatten(
+                [next(moved) if m else zeros(t) for m, t in pairs]
+            )
+
+        return tangent_solve(g, y)
+
+    flat_tangent = space.flat(tangent, "tangent_solve")
+    programs = [
+        written,
+        write_down(solver, space.types, "solve"),
+        write_down(flat_tangent, space.types * 2, "tangent_solve"),
+    ]
+    jaxprs, captured = with_shared_consts(programs)
+    op = Root(*jaxprs, space.who)
+    outs = op(*captured, *guess)
+    x = space.tree.unflatten(outs[: op.count])
+    return (x, solver.aux_tree.unflatten(outs[op.count :])) if has_aux else x

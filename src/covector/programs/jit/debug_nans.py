@@ -1,0 +1,266 @@
+"""Where a NaN or an infinity comes from: ``debug_nans`` and ``debug_infs``.
+
+While one of them is on, in any thread, the base trace looks at the results of every
+operation, and a jitted function at its own. A program whose result is bad is run once
+more, operation by operation. From the bad result one goes back, operand by operand, to
+the first operation that made bad values out of good ones; calls, loops and branches on
+the way are opened. While none is on, nothing of this is in any path.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from covector import options
+from covector.core import dtypes
+from covector.core.array import ConcreteArray
+from covector.core.effects import Effect
+from covector.core.jaxpr import Equation, Jaxpr, Var, read
+from covector.core.source import user_line
+from covector.errors import NonFiniteError
+from covector.lowering.evaluate import EvalTrace, base
+from covector.programs.control_flow.cond import Cond
+from covector.programs.control_flow.scan import Scan
+from covector.programs.control_flow.while_loop import While
+from covector.programs.higher_order.call import call
+from covector.transforms.linearize import LinearTrace
+
+#: numbers of an operand up to which a message shows them all
+_SHOWN = 8
+
+
+class Watch(NamedTuple):
+    """What is looked for."""
+
+    nans: bool
+    infs: bool
+
+    def found_in(self, x: Any) -> str | None:
+        """What ``x`` holds of what is looked for, in a word."""
+        if type(x) is not ConcreteArray or not dtypes.is_inexact(x.type.dtype):
+            return None
+        values = np.asarray(x.host())
+        if self.nans and np.isnan(values).any():
+            return "NaN"
+        return "infinity" if self.infs and np.isinf(values).any() else None
+
+    def first(self, values: Sequence[Any]) -> int | None:
+        """Which of the values holds what is looked for, the first of them."""
+        return next((i for i, x in enumerate(values) if self.found_in(x)), None)
+
+
+def _watch() -> Watch:
+    now = options.current()
+    return Watch(now.debug_nans, now.debug_infs)
+
+
+# -- when results are looked at --------------------------------------------------------
+
+
+def _install(on: bool) -> None:
+    LinearTrace.lines = on
+    if on:
+        base.process = _checked_process  # type: ignore[method-assign]
+    else:
+        vars(base).pop("process", None)
+
+
+def _checked_process(op: Any, args: Sequence[Any]) -> Sequence[Any]:
+    """What the base trace does with an operation, and a look at the results."""
+    watch = _watch()
+    if not any(watch):
+        return EvalTrace.process(base, op, args)
+    # What a formula makes on the way, to leave it out, is no concern of the user's.
+    whole = _opened(op) is not None or hasattr(op, "formula")
+    with _unwatched() if whole else contextlib.nullcontext():
+        outs = EvalTrace.process(base, op, args)
+    if watch.first(outs) is not None:
+        equation = Equation(op, [*args], [], user_line())
+        with _unwatched():
+            found = _inside(watch, equation, list(args), outs, "")
+        raise NonFiniteError(found)
+    return outs
+
+
+def copies(args: Sequence[Any], places: Sequence[int]) -> list[Any]:
+    """Arguments, with copies of those at these places, for a program that takes them.
+
+    What it was given would be gone when one wants to look at it again.
+    """
+    kept = list(args)
+    for i in places:
+        x = kept[i]
+        kept[i] = ConcreteArray(x.type, np.array(x.host()), None, x.placement)
+    return kept
+
+
+def check_results(
+    jaxpr: Jaxpr,
+    args: Sequence[Any],
+    outs: Sequence[Any],
+    who: str,
+    name: Callable[[int], str],
+) -> None:
+    """Raise where results of a compiled program are bad, and say what made them so.
+
+    ``name`` says in words which input of the program is meant.
+    """
+    watch = _watch()
+    k = watch.first(outs)
+    if k is None:
+        return
+    if Effect.LASTS in jaxpr.effects:
+        found = "it has effects, so it is not run again to find out where"
+    else:
+        found = _blame_or_argument(watch, jaxpr, args, name)
+    what = watch.found_in(outs[k])
+    raise NonFiniteError(
+        f"{who} gave {what} in a result {outs[k].type}; "
+        + (found or "run operation by operation it gives none, so compilation makes it")
+    )
+
+
+def _blame_or_argument(
+    watch: Watch, jaxpr: Jaxpr, args: Sequence[Any], name: Callable[[int], str]
+) -> str | None:
+    with _unwatched():
+        try:
+            return _blame(watch, jaxpr, args, "")
+        except _CameIn as error:
+            x = args[error.place]
+            return f"{watch.found_in(x)} came in with {name(error.place)}, {_shown(x)}"
+
+
+def _unwatched() -> Any:
+    return options.override(debug_nans=False, debug_infs=False)
+
+
+# -- the way back ----------------------------------------------------------------------
+
+
+class _CameIn(Exception):
+    """The bad values were there before the program began."""
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+
+def _blame(watch: Watch, jaxpr: Jaxpr, args: Sequence[Any], trail: str) -> str | None:
+    """The first operation that makes bad values of good ones, in words."""
+    env: dict[Var, Any] = dict(zip(jaxpr.inputs, args, strict=True))
+    makers: dict[Var, Equation] = {}
+    for equation in jaxpr.equations:
+        outs = base.process(equation.op, read(env, equation.inputs))
+        env.update(zip(equation.outputs, outs, strict=True))
+        makers.update(dict.fromkeys(equation.outputs, equation))
+    k = watch.first(read(env, jaxpr.outputs))
+    if k is None:
+        return None
+    atom = jaxpr.outputs[k]
+    while type(atom) is Var and atom in makers:
+        equation = makers[atom]
+        operands = read(env, equation.inputs)
+        i = watch.first(operands)
+        if i is None:
+            outs = read(env, equation.outputs)
+            return _inside(watch, equation, operands, outs, trail)
+        atom = equation.inputs[i]
+    if type(atom) is Var:
+        raise _CameIn(jaxpr.inputs.index(atom))
+    return f"{watch.found_in(atom)} stands in the program as a constant{trail}"
+
+
+def _inside(
+    watch: Watch,
+    equation: Equation,
+    operands: list[Any],
+    outs: Sequence[Any],
+    trail: str,
+) -> str:
+    """The operation that is to blame within one that made bad values of good ones."""
+    step = _opened(equation.op)
+    again = Effect.LASTS not in equation.op.effects and watch.first(operands) is None
+    if step is not None and again:
+        for jaxpr, args, where in step(equation.op, operands):
+            if watch.first(call(jaxpr)(*args)) is not None:
+                found = _blame(watch, jaxpr, args, where + trail)
+                if found is not None:
+                    return found
+    k = watch.first(outs)
+    assert k is not None, "there is something to blame"
+    what = watch.found_in(outs[k])
+    made = f" made at {equation.line}" if equation.line else ""
+    shown = ", ".join(map(_shown, operands))
+    return f"first {what}: {equation.op.name} of {shown}{made}{trail}"
+
+
+def _shown(x: Any) -> str:
+    """An operand in short: its type, and its values or their range."""
+    if type(x) is not ConcreteArray or not hasattr(x.type.dtype, "kind"):
+        return str(getattr(x, "type", x))
+    values = np.asarray(x.host())
+    if not values.size or (values.dtype.kind == "c" and values.size > _SHOWN):
+        return str(x.type)
+    if values.size <= _SHOWN:
+        return f"{x.type} {np.array2string(values, precision=6, separator=', ')}"
+    known = values[~np.isnan(values)] if dtypes.is_inexact(x.type.dtype) else values
+    if not known.size:
+        return f"{x.type}, all nan"
+    return f"{x.type} from {known.min():.6g} to {known.max():.6g}"
+
+
+#: an operation that carries programs, opened: each program that it runs, in order, its
+#: operands, and where that is, in words
+Opened = Callable[[Any, list[Any]], Iterator[tuple[Jaxpr, list[Any], str]]]
+
+
+def _opened(op: Any) -> Opened | None:
+    for kind, opened in _OPENED.items():
+        if type(op) is kind:
+            return opened
+    return _call if _program(op) is not None else None
+
+
+def _program(op: Any) -> Jaxpr | None:
+    """The program that an operation runs on its operands as they are, if it does."""
+    for name in ("jaxpr", "fun"):
+        found = getattr(op, name, None)
+        if isinstance(found, Jaxpr) and op.evaluate is not None:
+            return found
+    return None
+
+
+def _call(op: Any, operands: list[Any]) -> Iterator[tuple[Jaxpr, list[Any], str]]:
+    jaxpr = _program(op)
+    if jaxpr is not None and len(jaxpr.inputs) == len(operands):
+        yield jaxpr, operands, ""
+
+
+def _cond(op: Cond, operands: list[Any]) -> Iterator[tuple[Jaxpr, list[Any], str]]:
+    branch = op.chosen(operands[0])
+    yield branch, operands[1:], f" in branch {op.branches.index(branch)} of cond"
+
+
+def _scan(op: Scan, operands: list[Any]) -> Iterator[tuple[Jaxpr, list[Any], str]]:
+    consts, carry, xs = op.split(operands)
+    steps = range(op.length)
+    for i in reversed(steps) if op.reverse else steps:
+        args = [*consts, *carry, *[x[i] for x in xs]]
+        yield op.jaxpr, args, f" in scan step {i}"
+        carry = call(op.jaxpr)(*args)[: op.num_carry]
+
+
+def _while(op: While, operands: list[Any]) -> Iterator[tuple[Jaxpr, list[Any], str]]:
+    test_consts, consts, carry = op.split(operands)
+    i = 0
+    while bool(call(op.cond_jaxpr)(*test_consts, *carry)[0]):
+        yield op.body_jaxpr, [*consts, *carry], f" in step {i} of while_loop"
+        carry = call(op.body_jaxpr)(*consts, *carry)
+        i += 1
+
+
+_OPENED: dict[type, Any] = {Cond: _cond, Scan: _scan, While: _while}
+
+options.Switch(("debug_nans", "debug_infs"), _install)

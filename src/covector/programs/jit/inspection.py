@@ -1,0 +1,176 @@
+"""Looking at a function without running it: types of results, programs, closures."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from covector import tree
+from covector.core.array_like import Array
+from covector.core.convert import type_of
+from covector.core.flat import FlatFunction, argument_numbers, who_of
+from covector.core.jaxpr import Jaxpr, Var, run
+from covector.core.staging import stage
+from covector.core.trace import Trace, Tracer, current
+from covector.lowering.evaluate import base
+from covector.ops.placement import ShardingConstraint
+from covector.programs.jit.arguments import JitSpec
+from covector.programs.jit.stages import struct
+
+
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The shapes and dtypes of what ``fun`` would return, without computing it.
+
+    Args:
+      args, kwargs: arrays, or anything with ``shape`` and ``dtype``.
+
+    Returns:
+      The tree of the result, of ``ShapeDtypeStruct``s. One that ``fun`` divides, with
+      ``with_sharding_constraint`` or ``jit(out_shardings=)``, says its sharding.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> eval_shape(lambda x: cnp.stack([x, x]), cv.ShapeDtypeStruct((3,), "float32"))
+    ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+    """
+    leaves, in_tree = tree.flatten((args, kwargs))
+    flat = FlatFunction(fun, in_tree, who_of("eval_shape", fun))
+    staged = stage(flat, [type_of(x) for x in leaves], "eval_shape")
+    shardings = _shardings_of_results(staged.jaxpr)
+    return flat.out_tree.unflatten(map(struct, staged.jaxpr.out_types, shardings))
+
+
+def _shardings_of_results(jaxpr: Jaxpr) -> list[Any]:
+    """How the program says that its results are divided; None where it does not."""
+    constrained = {
+        e.outputs[0]: e.op.sharding
+        for e in jaxpr.equations
+        if isinstance(e.op, ShardingConstraint)
+    }
+    return [
+        constrained.get(x) if type(x) is Var else x.placement for x in jaxpr.outputs
+    ]
+
+
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    return_shape: bool = False,
+) -> Callable[..., Any]:
+    """A function that gives the program of ``fun`` for its arguments.
+
+    Args:
+      axis_env: named axes, with sizes, that collectives in ``fun`` may name.
+      return_shape: give the tree of shapes of the result as well.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> len(make_jaxpr(lambda x: cnp.sin(x) * 2)(1.0).eqns)
+    2
+    """
+    who = who_of("make_jaxpr", fun)
+    nums = argument_numbers(who, "static_argnums", static_argnums)
+    spec = JitSpec(static_argnums=nums)
+
+    @functools.wraps(fun)
+    def program(*args: Any, **kwargs: Any) -> Any:
+        dynamic, named, statics = spec.split_static(fun, args, kwargs, who)
+        leaves, in_tree = tree.flatten((dynamic, named))
+        flat = FlatFunction(spec.with_statics(fun, statics), in_tree, who)
+        before = current.trace
+        current.trace = _AxisTrace(before, dict(axis_env or ()))
+        try:
+            name = getattr(fun, "__name__", "fun")
+            staged = stage(flat, [type_of(x) for x in leaves], name)
+        finally:
+            current.trace = before
+        jaxpr = _closed(staged.jaxpr, staged.captured)
+        if not return_shape:
+            return jaxpr
+        shapes = [struct(t) for t in jaxpr.out_types]
+        return jaxpr, flat.out_tree.unflatten(shapes)
+
+    return program
+
+
+def _closed(jaxpr: Jaxpr, captured: Sequence[Any]) -> Jaxpr:
+    """The program with captured concrete arrays as literals."""
+    if not captured or any(isinstance(x, Tracer) for x in captured):
+        return jaxpr
+    known = dict(zip(jaxpr.inputs, captured, strict=False))
+    equations = [
+        type(e)(e.op, [known.get(a, a) for a in e.inputs], e.outputs, e.line)
+        for e in jaxpr.equations
+    ]
+    outputs = [known.get(a, a) for a in jaxpr.outputs]
+    return Jaxpr(jaxpr.inputs[len(captured) :], equations, outputs, jaxpr.name)
+
+
+class _AxisTrace(Trace):
+    """The trace below, with more named axes."""
+
+    def __init__(self, parent: Trace, axes: dict[Any, int]) -> None:
+        self.parent = parent
+        self.axes = {**parent.axes, **axes}
+        self.tracked, self.mesh = parent.tracked, parent.mesh
+        self.name = parent.name
+
+    def process(self, op: Any, args: Any) -> Any:
+        assert self.parent is not None
+        return self.parent.process(op, args)
+
+
+def closure_convert(
+    fun: Callable[..., Any], *example_args: Any
+) -> tuple[Any, list[Any]]:
+    """``fun`` with what it closes over as further arguments.
+
+    Returns:
+      ``(converted, values)``: ``converted(*args, *values)`` is ``fun(*args)``, for
+      arguments of the types of the examples; ``values`` are the traced values, and
+      large arrays, that ``fun`` closes over.
+
+    >>> import covector as cv
+    >>> converted, values = closure_convert(lambda x: 2 * x, 1.0)
+    >>> float(converted(3.0, *values))
+    6.0
+    """
+    leaves, in_tree = tree.flatten((example_args, {}))
+    flat = FlatFunction(fun, in_tree, who_of("closure_convert", fun))
+    staged = stage(flat, [type_of(x) for x in leaves], "closure")
+    count = len(example_args)
+
+    def converted(*args: Any) -> Any:
+        given, values = args[:count], args[count:]
+        flat_args = tree.leaves((given, {}))
+        return flat.out_tree.unflatten(run(staged.jaxpr, [*values, *flat_args]))
+
+    return converted, staged.captured
+
+
+class ensure_compile_time_eval:
+    """Inside the block operations run at once, also while a function is being traced.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> def f(x):
+    ...     with ensure_compile_time_eval():
+    ...         n = int(cnp.sum(cnp.arange(1000)))
+    ...     return x + n
+    >>> float(cv.jit(f)(0.0))
+    499500.0
+    """
+
+    def __enter__(self) -> None:
+        self._before = current.trace
+        current.trace = base
+
+    def __exit__(self, *_: object) -> None:
+        current.trace = self._before
+
+
+def typeof(x: Any) -> Any:
+    """The type of an array, a tracer or a number.
+
+    >>> import covector as cv
+    >>> print(typeof(cv.numpy.zeros((2, 3))))
+    f32[2,3]
+    """
+    return x.type if isinstance(x, Array) else type_of(x)

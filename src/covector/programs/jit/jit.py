@@ -1,0 +1,407 @@
+"""``jit``: trace a function once per signature, compile it, and call that.
+
+    jit(f)(x)   eager          one dictionary look-up, one call of the executable
+                while tracing  the operation ``Call`` on the program of f
+
+The signature is the tree of the arguments, the types of the leaves, the static
+arguments by value, and the options in force. Programs live with the function object
+they were traced from; for a new one an equal function is looked for (``fingerprint``),
+which may have been traced before (``shared``).
+"""
+
+import functools
+import operator
+import reprlib
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from covector import options, tree
+from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
+from covector.core.flat import FlatFunction, who_of
+from covector.core.jaxpr import run
+from covector.core.source import user_line
+from covector.core.staging import stage
+from covector.core.trace import Tracer, current
+from covector.lowering.compile import ArgumentsElsewhere, Compiled, Lowered
+from covector.lowering.evaluate import base
+from covector.lowering.placement import Place, common_place, meshes_of
+from covector.programs.higher_order.call import call
+from covector.programs.higher_order.named_scope import outermost_scope
+from covector.programs.jit import program_cache, recompiles, stages
+from covector.programs.jit.arguments import (
+    JitSpec,
+    ProgramKey,
+    Signature,
+    as_argument,
+    check_disjoint,
+    input_name,
+    static_places,
+)
+from covector.programs.jit.debug_nans import check_results, copies
+from covector.programs.jit.fingerprint import fingerprint_of
+from covector.programs.jit.jit_shardings import NOTHING, Sending, asked
+from covector.programs.jit.program_cache import Program
+from covector.tree.failures import recover
+from covector.tree.registry import registry
+
+#: straight to C++: on the way of every call
+flatten = registry.flatten
+type_of = operator.attrgetter("type")
+placement_of = operator.attrgetter("placement")
+
+
+class Caches:
+    """What is known of a function under one set of jit options."""
+
+    def __init__(self) -> None:
+        self.programs: dict[ProgramKey, Program] = {}
+        #: outside of all transformations, where options and the place are the whole
+        #: context: from (tree, types, options, placements) straight to the call
+        self.quick: dict[tuple, Callable[[list[Any]], Any]] = {}
+        #: the key and the call of the one before
+        self.last: tuple[Any, Any, Any, Any] = (None, None, None, None)
+
+
+#: by function, so that jitting the same function twice compiles it once
+_caches: weakref.WeakKeyDictionary[Any, dict[JitSpec, Caches]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def _caches_of(fun: Callable[..., Any], spec: JitSpec) -> Caches:
+    if type(fun).__hash__ is not object.__hash__:
+        return Caches()  # what is equal to it, as a bound method, may have changed
+    try:
+        return _caches.setdefault(fun, {}).setdefault(spec, Caches())
+    except TypeError:  # neither hashed nor weakly referenced: no sharing
+        return Caches()
+
+
+class Jitted:
+    """A function that compiles itself; what ``jit`` returns."""
+
+    #: what it is, for another function that calls it (``fingerprint``)
+    fingerprint_fields = ("fun", "spec")
+
+    def __init__(
+        self, fun: Callable[..., Any], spec: JitSpec, transform: str = "jit"
+    ) -> None:
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.spec = spec
+        self.who = who_of(transform, fun)
+        self.__name__ = getattr(fun, "__name__", type(fun).__name__)
+        self._simple = not (spec.static_argnums or spec.static_argnames)
+        self._caches = _caches_of(fun, spec)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if current.trace is not base:
+            return self._call_inside(args, kwargs)
+        given = (args, kwargs) if kwargs else args
+        try:
+            leaves, in_tree = flatten(given)
+        except Exception:  # noqa: BLE001  a node of the user, which the slow way names
+            recover(given)
+            return self._call_first(args, kwargs)
+        try:
+            types = tuple(map(type_of, leaves))
+            if any(map(placement_of, leaves)):
+                placements = tuple(map(placement_of, leaves))
+                key = in_tree, types, options.current(), placements
+                quick = self._caches.quick[key]
+            else:
+                # Most calls are like the one before: comparing is cheaper than hashing.
+                last_tree, last_types, last_options, quick = self._caches.last
+                if (
+                    types != last_types
+                    or in_tree != last_tree
+                    or options.current() is not last_options
+                ):
+                    key = in_tree, types, options.current()
+                    quick = self._caches.quick[(*key, None)]
+                    self._caches.last = (*key, quick)
+        except Exception:  # noqa: BLE001  objects that are asked may raise anything
+            quick = None  # not seen before, or no arrays, which the slow way explains
+        if quick is not None:
+            try:
+                return quick(leaves)
+            except ArgumentsElsewhere:
+                pass  # the program has not run: the slow way moves them
+        return self._call_first(args, kwargs)
+
+    def _call_first(self, args: Any, kwargs: Any) -> Any:
+        """A call that was not seen before, or needs a closer look."""
+        now = options.current()
+        if now.disable_jit:
+            return self.fun(*args, **kwargs)
+        signature = self.signature(args, kwargs)
+        signature.check_values(self.who)
+        program = self.program(signature, signature.key())
+        places = program.donated_places
+        if places:
+            signature.check_donated(places, self.who)
+        leaves = signature.leaves
+        asked = program.shardings
+        if asked.ins:
+            leaves = asked.placed(leaves, signature.in_tree, self.who)
+        everything = [*program.captured, *leaves]
+        place, committed = common_place(everything, self.who, program.meshes)
+        compiled = self._compiled(program, place)
+        given = everything
+        if now.checks_values:
+            count = len(program.captured)
+            given = copies(everything, [count + i for i in places])
+        outs = compiled(given, committed)
+        if now.checks_values:
+            name = functools.partial(
+                input_name, signature.in_tree, len(program.captured)
+            )
+            check_results(program.jaxpr, everything, outs, self.who, name)
+        sent = asked.sent(outs) if asked.outs else outs
+        if self._simple and not now.checks_values:
+            quick_tree = flatten((args, kwargs) if kwargs else args)[1]
+            types = tuple([x.type for x in signature.leaves])
+            placements = tuple(map(placement_of, signature.leaves))
+            chosen = placements if any(placements) else None
+            quick_key = quick_tree, types, now, chosen
+            if quick_key not in self._caches.quick:
+                out_tree = program.out_tree
+                if sent is not outs:
+                    out_tree = Sending(out_tree, asked)
+                self._caches.quick[quick_key] = compiled.bound(
+                    program.captured, out_tree, places, committed
+                )
+        for i in places:
+            signature.leaves[i].forget()
+        return program.out_tree.unflatten(sent)
+
+    def _call_inside(self, args: Any, kwargs: Any) -> Any:
+        """A call under another transformation, or with jit switched off."""
+        if options.current().disable_jit:
+            return self.fun(*args, **kwargs)
+        signature = self.signature(args, kwargs)
+        signature.check_values(self.who)
+        key = signature.key()
+        # Not by ``program``: functions nest as deep as Python's stack lets them.
+        program = self._caches.programs.get(key) or self._find_or_trace(signature, key)
+        asked = program.shardings
+        leaves = asked.constrained(signature.leaves, asked.ins)
+        operands = [*program.captured, *leaves]
+        if self.spec.inline:
+            outs: Sequence[Any] = run(program.jaxpr, operands)
+        else:
+            outs = call(program.jaxpr)(*operands)
+        return program.out_tree.unflatten(asked.constrained(outs, asked.outs))
+
+    # -- step by step ------------------------------------------------------------------
+
+    def trace(self, *args: Any, **kwargs: Any) -> Any:
+        """The traced program for these arguments, or what stands for them: types,
+        or ``ShapeDtypeStruct``s, which may say shardings.
+        """
+        signature = self.signature(args, kwargs)
+        program = self.program(signature, signature.key(), called=False)
+        everything = program.captured + signature.leaves
+        known = program.shardings.stand_ins(everything)
+        return stages.Traced(
+            jaxpr=program.jaxpr,
+            in_tree=signature.in_tree,
+            out_tree=program.out_tree,
+            captured=program.captured,
+            donated=program.donated,
+            place=common_place(known, self.who, program.meshes)[0],
+            fun_name=self.__name__,
+            who=self.who,
+            keep_unused=self.spec.keep_unused,
+            compiler_options=dict(self.spec.compiler_options),
+            shardings=program.shardings,
+        )
+
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        """The StableHLO for these arguments: ``trace(*args).lower()``."""
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The tree of ``ShapeDtypeStruct``s of the result, without computing it."""
+        return self.trace(*args, **kwargs).out_info
+
+    # -- from arguments to programs ----------------------------------------------------
+
+    def signature(self, args: Any, kwargs: Any) -> Signature:
+        """The flat arguments of a call, and its static ones apart."""
+        statics: tuple[Any, ...] = ()
+        if not self._simple:
+            args, kwargs, statics = self.spec.split_static(
+                self.fun, args, kwargs, self.who
+            )
+        leaves, in_tree = tree.flatten((args, kwargs))
+        for i, leaf in enumerate(leaves):
+            if not isinstance(leaf, Array):
+                leaves[i] = as_argument(leaf, i, in_tree, self.who)
+        return Signature(leaves, in_tree, statics)
+
+    def program(
+        self, signature: Signature, key: ProgramKey, *, called: bool = True
+    ) -> Program:
+        """The traced function for a signature, remembered under its key."""
+        known = self._caches.programs.get(key)
+        return known or self._find_or_trace(signature, key, called)
+
+    def _find_or_trace(
+        self, signature: Signature, key: ProgramKey, called: bool = True
+    ) -> Program:
+        own_key, in_tree, types = key, key.in_tree, key.types
+        fingerprint, unknown = fingerprint_of(self.fun, signature.statics)
+        # The static arguments are in the fingerprint, which keeps nothing alive.
+        key, shared_key = key._replace(statics=()), None
+        if fingerprint is not None:
+            shared_key = fingerprint, self.spec, key
+        program = None if shared_key is None else program_cache.find(shared_key)
+        if program is not None:
+            self._caches.programs[own_key] = program
+            return program
+        statics = {place: reprlib.repr(value) for place, _, value in signature.statics}
+        tracing = recompiles.Tracing(key, statics, fingerprint, unknown, user_line())
+        with recompiles.tracing(self, tracing, called) as written:
+            fun = self.spec.with_statics(self.fun, signature.statics)
+            flat = FlatFunction(fun, in_tree, self.who)
+            with outermost_scope():
+                # As a method: to call the object takes more of Python's stack.
+                staged = stage(flat.__call__, types, self.__name__)
+            written(staged.jaxpr)
+        donated = self.spec.donated_leaves(self.fun, signature)
+        jaxpr, shardings = staged.jaxpr, NOTHING
+        if self.spec.shardings is not None:
+            shardings = self.spec.shardings.resolved(
+                in_tree, types, flat.out_tree, jaxpr.out_types, self.who
+            )
+        program = Program(
+            jaxpr,
+            staged.captured,
+            flat.out_tree,
+            donated,
+            {},
+            (*jaxpr.memo(meshes_of), *shardings.meshes),
+            shardings,
+        )
+        # What a callback writes into is what it closes over, and not something equal.
+        known = all([type(x) is ConcreteArray for x in staged.captured])
+        if shared_key is not None and known and not jaxpr.effects:
+            program_cache.keep(shared_key, program)
+        if not any([isinstance(x, Tracer) for x in staged.captured]):
+            self._caches.programs[own_key] = program
+        return program
+
+    def _compiled(self, program: Program, place: Place) -> Compiled:
+        found = program.compiled.get(place)
+        if found is not None:
+            return found
+        if program.compiled:
+            recompiles.refuse_device(self.who, next(iter(program.compiled)), place)
+        donated = (*[False] * len(program.captured), *program.donated)
+        lowered = Lowered(
+            program.jaxpr,
+            f"jit_{self.__name__}",
+            place,
+            donated,
+            self.spec.keep_unused,
+            program.shardings.results(program.jaxpr.out_types, place),
+            self.who,
+        )
+        made = lowered.compile(dict(self.spec.compiler_options))
+        return program.compiled.setdefault(place, made)
+
+    def clear_cache(self) -> None:
+        """Forget all programs: the next call traces and compiles again."""
+        fingerprint, _ = fingerprint_of(self.fun)
+        program_cache.forget(fingerprint, self.spec)
+        self._caches.programs.clear()
+        self._caches.quick.clear()
+        self._caches.last = (None, None, None, None)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<{self.who}>"
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    /,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    inline: bool = False,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    compiler_options: dict[str, Any] | None = None,
+) -> Any:
+    """``fun`` compiled: traced once for each signature of its arguments, then run by
+    XLA.
+
+    Args:
+      fun: a function of arrays, or trees of arrays; without it, a decorator is
+        returned.
+      in_shardings: where arguments are to be: a ``Sharding``, a ``PartitionSpec`` for
+        the mesh in force, or a tree of these that is a prefix of the positional
+        arguments. Arguments that the user did not put anywhere are put there. None:
+        where they are.
+      out_shardings: the same of the result. None: as the compiler decides.
+      static_argnums, static_argnames: arguments that are part of the program. They must
+        be hashable; a new value means a new program.
+      donate_argnums, donate_argnames: arguments whose memory the results may take. They
+        cannot be used afterwards. A warning tells of those whose memory no result can
+        take, since none is of their size.
+      inline: write the operations into the surrounding program instead of a call.
+      keep_unused: pass arguments to the executable that the program does not read.
+      device, backend: the device, or the platform by name, on whose first device all
+        arguments are put and the function runs.
+      compiler_options: XLA's debug options by name.
+
+    Raises:
+      TypeMismatch: ``fun`` is no function, or a generator.
+      StaticArgumentError: an argument is neither an array nor static, or a static one
+        is not hashable; the function has no such argument; one is static and donated.
+      ShardingError: a sharding does not fit its array.
+      DeviceMismatch: arguments are on different devices, or elsewhere than
+        in_shardings says.
+
+    >>> import covector as cv
+    >>> float(cv.jit(lambda x: x * 2)(3.0))
+    6.0
+    """
+    if fun is None:
+        return functools.partial(
+            jit,
+            in_shardings=in_shardings,
+            out_shardings=out_shardings,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+            inline=inline,
+            keep_unused=keep_unused,
+            device=device,
+            backend=backend,
+            compiler_options=compiler_options,
+        )
+    who_of("jit", fun)
+    nums, names = static_places(fun, static_argnums, static_argnames)
+    donated, donated_names = static_places(
+        fun, donate_argnums, donate_argnames, kind="donate"
+    )
+    check_disjoint(fun, (*nums, *names), (*donated, *donated_names))
+    chosen = tuple(sorted((compiler_options or {}).items()))
+    shardings = asked(in_shardings, out_shardings, device, backend)
+    spec = JitSpec(
+        nums, names, donated, donated_names, inline, keep_unused, chosen, shardings
+    )
+    return Jitted(fun, spec)

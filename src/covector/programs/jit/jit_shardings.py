@@ -1,0 +1,262 @@
+"""What is asked of ``jit`` about where arguments and results are.
+
+``Shardings`` is what the user said: trees that are prefixes of the arguments and of the
+result. ``Resolved`` is the same per leaf, for one traced program: specs have become
+shardings over the mesh in force.
+"""
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from covector import tree
+from covector.core.array import ConcreteArray
+from covector.core.flat import argument_path
+from covector.core.sharding.as_sharding import as_sharding
+from covector.core.sharding.shardings import (
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+)
+from covector.core.trace import Tracer
+from covector.core.types import ArrayType
+from covector.errors import (
+    ArgumentError,
+    DeviceError,
+    DeviceMismatch,
+    ShardingError,
+)
+from covector.lowering.placement import Meshes, Place, Spread, on_mesh
+from covector.ops.placement import ShardingConstraint
+from covector.programs.placement.device_put import device_put
+from covector.runtime import client
+
+PerLeaf = tuple[Sharding | None, ...]
+
+
+class Resolved(NamedTuple):
+    """Shardings of the arguments and of the results, per leaf; none for ().
+
+    ``moves``: arguments that the user put elsewhere are moved, and not refused.
+    """
+
+    ins: PerLeaf = ()
+    outs: PerLeaf = ()
+    moves: bool = False
+
+    @property
+    def meshes(self) -> Meshes:
+        """The meshes that they are over."""
+        found = [
+            s.mesh for s in (*self.ins, *self.outs) if isinstance(s, NamedSharding)
+        ]
+        return tuple(dict.fromkeys(found))
+
+    def placed(self, leaves: Sequence[Any], in_tree: Any, who: str) -> Sequence[Any]:
+        """The arguments where they are to be.
+
+        Raises:
+          DeviceMismatch: the user put one elsewhere.
+        """
+        if self.moves:
+            pairs = zip(leaves, self.ins, strict=True)
+            return [x if s is None else device_put(x, s) for x, s in pairs]
+        return [
+            x if s is None else _placed(x, s, who, in_tree, i)
+            for i, (x, s) in enumerate(zip(leaves, self.ins, strict=True))
+        ]
+
+    def stand_ins(self, inputs: Sequence[Any]) -> list[ConcreteArray]:
+        """Something in the place of each input of a program that says where it is;
+        captured inputs stand before the arguments.
+        """
+        captured = len(inputs) - len(self.ins)
+        said = [None] * captured + list(self.ins) if self.ins else [None] * len(inputs)
+        found = []
+        for x, sharding in zip(inputs, said, strict=True):
+            place = None if isinstance(x, Tracer) else _place_of(x)
+            if place is None or (self.moves and sharding is not None):
+                place = sharding
+            found.append(ConcreteArray(x.type, None, None, place))
+        return found
+
+    def results(
+        self, types: Sequence[ArrayType], place: Place
+    ) -> tuple[NamedSharding | None, ...]:
+        """What the compiler is asked for: results over the mesh of the program."""
+        if not self.outs or not isinstance(place, Spread):
+            return ()
+        return tuple(
+            [
+                on_mesh(s, t.ndim, place.mesh, "jit")
+                if isinstance(s, NamedSharding) and s.num_devices == place.mesh.size
+                else None
+                for s, t in zip(self.outs, types, strict=True)
+            ]
+        )
+
+    def sent(self, outs: Sequence[Any]) -> Sequence[Any]:
+        """The results where they are to be, whatever the program could do about it;
+        ``outs`` itself where it did all.
+        """
+        moved = [
+            x if s is None or x.placement is s else device_put(x, s)
+            for x, s in zip(outs, self.outs, strict=True)
+        ]
+        return outs if all(map(operator.is_, moved, outs)) else moved
+
+    def constrained(self, values: Sequence[Any], shardings: PerLeaf) -> Sequence[Any]:
+        """The same inside of a program: a word to the compiler."""
+        if not shardings:
+            return values
+        return [
+            ShardingConstraint(s)(x) if isinstance(s, NamedSharding) else x
+            for x, s in zip(values, shardings, strict=True)
+        ]
+
+
+#: nothing was asked
+NOTHING = Resolved()
+
+
+class Sending(NamedTuple):
+    """The tree of a result, to be filled with what is sent where it is to be first."""
+
+    out_tree: Any
+    asked: Resolved
+
+    def unflatten(self, outs: Iterable[Any]) -> Any:
+        return self.out_tree.unflatten(self.asked.sent(list(outs)))
+
+
+class Shardings(NamedTuple):
+    """What the user asked for, as a value: leaves and structure of each tree."""
+
+    ins: tuple[tuple[Any, ...], Any] | None
+    outs: tuple[tuple[Any, ...], Any] | None
+
+    def resolved(
+        self, in_tree: Any, in_types: Any, out_tree: Any, out_types: Any, who: str
+    ) -> Resolved:
+        """Per leaf of the arguments and of the result.
+
+        Raises:
+          ShardingError: a sharding does not fit its array.
+          TreeMismatch: a tree is no prefix of the arguments, or of the result.
+        """
+        ins: list[Any] = []
+        outs: list[Any] = []
+        if self.ins is not None:
+            args_tree, kwargs_tree = in_tree.children()
+            prefix = _tree(self.ins)
+            prefix = tuple(prefix) if isinstance(prefix, list) else prefix
+            what = f"{who} in_shardings"
+            ins = tree.flatten_prefix(prefix, args_tree, what, of="the arguments")
+            ins += [None] * kwargs_tree.num_leaves
+            named = [argument_path(in_tree, i) for i in range(len(ins))]
+            ins = _checked(ins, in_types, named, f"{who}: in_shardings")
+        if self.outs is not None:
+            what = f"{who} out_shardings"
+            prefix = _tree(self.outs)
+            outs = tree.flatten_prefix(prefix, out_tree, what, of="the result")
+            named = [f"result {i}" for i in range(len(outs))]
+            outs = _checked(outs, out_types, named, f"{who}: out_shardings")
+        return Resolved(tuple(ins), tuple(outs))
+
+
+class OnDevice(NamedTuple):
+    """All on one device, whatever the user put elsewhere."""
+
+    device: SingleDeviceSharding
+
+    def resolved(
+        self, in_tree: Any, in_types: Any, out_tree: Any, out_types: Any, who: str
+    ) -> Resolved:
+        """Per leaf of the arguments and of the result."""
+        counts = len(in_types), len(out_types)
+        ins, outs = [(self.device,) * count for count in counts]
+        return Resolved(ins, outs, moves=True)
+
+
+def asked(
+    in_shardings: Any, out_shardings: Any, device: Any = None, backend: Any = None
+) -> Shardings | OnDevice | None:
+    """What the user said, as a value; None for nothing.
+
+    Raises:
+      ArgumentError: there are two answers to where arguments are to be.
+      DeviceError: ``device`` or ``backend`` is no device.
+    """
+    given = {
+        "device": device,
+        "backend": backend,
+        "in_shardings": in_shardings,
+        "out_shardings": out_shardings,
+    }
+    names = [name for name, value in given.items() if value is not None]
+    if device is None and backend is None:
+        ins, outs = _flat(in_shardings), _flat(out_shardings)
+        return None if ins is outs is None else Shardings(ins, outs)
+    if len(names) > 1:
+        raise ArgumentError(
+            f"jit got {' and '.join(names)}, which both say where arguments and "
+            "results are to be. Pass one of them."
+        )
+    if backend is not None:
+        device = client.local_devices(backend)[0]
+    elif not isinstance(device, client.Device):
+        raise DeviceError(
+            "jit(device=) needs a device, such as covector.devices()[0], but got "
+            f"{device!r} of type {type(device).__name__}. For shardings pass "
+            "in_shardings."
+        )
+    return OnDevice(SingleDeviceSharding(device))
+
+
+def _flat(prefix: Any) -> tuple[tuple[Any, ...], Any] | None:
+    if prefix is None:
+        return None
+    leaves, treedef = tree.flatten(prefix, lambda x: x is None)
+    return tuple(leaves), treedef
+
+
+def _tree(flat: tuple[tuple[Any, ...], Any]) -> Any:
+    leaves, treedef = flat
+    return treedef.unflatten(leaves)
+
+
+def _place_of(x: Any) -> Sharding | None:
+    if isinstance(x, ConcreteArray):
+        return x.placement
+    return None if x.sharding is None else as_sharding(x.sharding, "ShapeDtypeStruct")
+
+
+def _checked(
+    places: Sequence[Any], types: Sequence[ArrayType], named: Sequence[str], who: str
+) -> list[Sharding | None]:
+    found: list[Sharding | None] = []
+    for place, type_, name in zip(places, types, named, strict=True):
+        sharding = None if place is None else as_sharding(place, who)
+        if sharding is not None:
+            try:
+                sharding.shard_shape(type_.shape)
+            except ShardingError as error:
+                raise ShardingError(f"{who} of {name}: {error}") from None
+        found.append(sharding)
+    return found
+
+
+def _placed(x: Any, sharding: Sharding, who: str, in_tree: Any, i: int) -> Any:
+    if isinstance(x, Tracer):
+        return x
+    assert isinstance(x, ConcreteArray), "arguments are arrays"
+    if x.placement is None:
+        return device_put(x, sharding)
+    if not x.placement.is_equivalent_to(sharding, x.ndim):
+        raise DeviceMismatch(
+            f"{who} was given in_shardings={sharding} for {argument_path(in_tree, i)}, "
+            f"but that was put on {x.placement}. Move it with covector.device_put, or "
+            "leave out in_shardings: the function is compiled for arguments where "
+            "they are."
+        )
+    return x

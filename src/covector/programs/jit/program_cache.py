@@ -1,0 +1,106 @@
+"""The cache of traced programs that functions with equal fingerprints share.
+
+A jitted function keeps its own programs, as long as it lives. Here they are found again
+by the fingerprint that the function had when it was traced, so that
+``jit(lambda x: x * c)`` in a loop is traced and compiled once. Captured arrays are held
+weakly: a program whose arrays are gone can serve nobody.
+"""
+
+import contextlib
+import weakref
+from collections import OrderedDict
+from typing import Any, NamedTuple
+
+from covector.core.jaxpr import Jaxpr
+from covector.core.primitive import forget_plans
+from covector.lowering.compile import Compiled
+from covector.lowering.placement import Meshes
+from covector.programs.higher_order.hash_consing import forget_programs
+from covector.programs.jit.arguments import JitSpec, ProgramKey
+from covector.programs.jit.fingerprint import Fingerprint
+from covector.programs.jit.jit_shardings import Resolved
+from covector.runtime import compilation_cache
+
+#: programs that are remembered, the most recently used ones
+_CAPACITY = 1024
+
+
+#: a fingerprint, how the function is jitted, and the key of the program
+Key = tuple[Fingerprint, JitSpec, ProgramKey]
+
+
+class Program(NamedTuple):
+    """A traced function for one signature, and what it was compiled to, by place."""
+
+    jaxpr: Jaxpr
+    captured: list[Any]
+    out_tree: Any
+    donated: tuple[bool, ...]
+    compiled: dict[Any, Compiled]
+    #: those that its operations name
+    meshes: Meshes
+    #: where arguments and results are to be
+    shardings: Resolved
+
+    @property
+    def donated_places(self) -> list[int]:
+        """Which leaves of the arguments give up their memory."""
+        return [i for i, d in enumerate(self.donated) if d]
+
+
+class _Kept(NamedTuple):
+    program: Program  # without its captured arrays
+    captured: list[weakref.ref[Any]]
+    #: to what the fingerprint stands for: with one of these gone it equals no other
+    objects: list[weakref.ref[Any]]
+
+
+_kept: OrderedDict[Key, _Kept] = OrderedDict()
+
+
+def find(key: Key) -> Program | None:
+    """The program that was kept under this key, if what it captured is still there."""
+    kept = _kept.get(key)
+    if kept is None:
+        return None
+    captured = [ref() for ref in kept.captured]
+    if any([x is None for x in captured]):
+        return None
+    with contextlib.suppress(KeyError):  # another thread may have dropped it meanwhile
+        _kept.move_to_end(key)
+    return kept.program._replace(captured=captured)
+
+
+def keep(key: Key, program: Program) -> None:
+    """Remember a program for others, as long as there can be others."""
+
+    def drop(_: weakref.ref[Any]) -> None:
+        _kept.pop(key, None)
+
+    captured = [weakref.ref(x, drop) for x in program.captured]
+    objects = [weakref.ref(x, drop) for x in key[0].objects()]
+    _kept[key] = _Kept(program._replace(captured=[]), captured, objects)
+    while len(_kept) > _CAPACITY:
+        _kept.popitem(last=False)
+
+
+def forget(fingerprint: Fingerprint | None, spec: Any) -> None:
+    """Forget the programs of functions like this one, jitted in this way."""
+    for key in list(_kept):
+        same = fingerprint is not None and key[0].parts[0] == fingerprint.parts[0]
+        if same and key[1] == spec:
+            _kept.pop(key, None)
+
+
+def clear_caches() -> None:
+    """Forget compiled executables, and programs that function objects share.
+
+    An executable takes some six of the maps of memory of which a process may have
+    65,530 on Linux: who compiles ten thousand programs has to forget some.
+
+    A function object that is still there keeps its own: ``f.clear_cache()``.
+    """
+    compilation_cache.clear()
+    forget_plans()
+    forget_programs()
+    _kept.clear()

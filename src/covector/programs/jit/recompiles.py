@@ -1,0 +1,242 @@
+"""Why a function is compiled again, and the words for it.
+
+What each function was traced for, the last few times, is remembered: the types and
+trees of arguments, static values, options, what the function read, and the line of the
+call. When the function must be traced once more, the least difference is the reason,
+which ``explain_cache_misses`` logs and ``no_recompile`` raises.
+"""
+
+import contextlib
+import functools
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from covector import options, tree
+from covector.core.flat import argument_path, parameters_of
+from covector.core.jaxpr import Jaxpr
+from covector.core.source import Line, is_own
+from covector.core.trace import Context
+from covector.core.types import show_types
+from covector.errors import RecompilationError
+from covector.lowering.compile import log_level
+from covector.programs.jit.arguments import ProgramKey
+from covector.programs.jit.fingerprint import Fingerprint
+from covector.tree.difference import first_difference
+
+logger = logging.getLogger("covector.jit")
+
+#: functions of which the last few tracings are remembered
+_CAPACITY = 1024
+_FEW = 4
+
+
+class Tracing(NamedTuple):
+    """What a function is traced for: all that its program depends on."""
+
+    #: without the static arguments, which it would keep alive
+    key: ProgramKey
+    #: short texts of these
+    statics: dict[Any, str]
+    fingerprint: Fingerprint | None
+    reason: str
+    line: Line | None
+
+
+class _Depth(threading.local):
+    """How many functions are being traced on this thread, one inside the other."""
+
+    now = 0
+
+
+_depth = _Depth()
+_last: OrderedDict[tuple, tuple[Tracing, ...]] = OrderedDict()
+
+
+@contextlib.contextmanager
+def tracing(jitted: Any, now: Tracing, called: bool) -> Iterator[Any]:
+    """The block in which a function is traced; what it hands out takes the program.
+
+    A function that is traced inside another is part of the other's program. One whose
+    program was asked for (``lower``) is not called, so both are never refused.
+    """
+    key, who = (_origin(jitted.fun), jitted.spec), jitted.who
+    before = _last.get(key, ())
+    if called and not _depth.now and not _is_library(key[0]):
+        _report(jitted.fun, who, before, now)
+    made: list[Jaxpr] = []
+    start = time.perf_counter()
+    _depth.now += 1
+    try:
+        yield made.append
+    finally:
+        _depth.now -= 1
+    _last[key] = (now, *before[: _FEW - 1])
+    _last.move_to_end(key)
+    if len(_last) > _CAPACITY:
+        _last.popitem(last=False)
+    level = log_level()
+    if logger.isEnabledFor(level):
+        took = 1e3 * (time.perf_counter() - start)
+        count = len(made[0].equations)
+        shown = show_types(now.key.types) or "no arguments"
+        logger.log(
+            level, "Traced %s for %s: %d operations in %.1f ms", who, shown, count, took
+        )
+
+
+def refuse_device(who: str, before: Any, now: Any) -> None:
+    """Report that a program is compiled again because its arguments moved."""
+    _act(
+        f"{who} is compiled again: its arguments were on {before} and are now on {now}."
+    )
+
+
+def _report(fun: Any, who: str, before: Sequence[Tracing], now: Tracing) -> None:
+    if before:
+        found = [(_reasons(fun, each, now), each) for each in before]
+        reasons, nearest = min(found, key=lambda pair: len(pair[0]))
+        _act(
+            f"{who} is compiled again: {'; '.join(reasons[:3])}. It was compiled "
+            f"before for the call at {nearest.line}."
+        )
+    elif options.current().no_recompile == "strict":
+        raise RecompilationError(
+            f"{who} is compiled for the first time, for {show_types(now.key.types)}, "
+            "inside no_recompile(strict=True). Call it before the block with arguments "
+            "of these types, or leave strict out."
+        )
+
+
+def _act(words: str) -> None:
+    """Log a recompilation, and refuse it, where that is wanted."""
+    now = options.current()
+    if now.explain_cache_misses:
+        logger.warning("%s", words)
+    if now.no_recompile:
+        raise RecompilationError(
+            f"{words} Inside no_recompile() this is an error: call it before the block "
+            "with such arguments, or keep them alike."
+        )
+
+
+def _reasons(fun: Any, before: Tracing, now: Tracing) -> list[str]:
+    """What was different when the function was traced last."""
+    old, new = before.key, now.key
+    if old.in_tree != new.in_tree:
+        found = [_changed_tree(old.in_tree, new.in_tree)]
+    else:
+        found = [
+            f"{argument_path(new.in_tree, i)} was {_type(a, b)} and is now "
+            + _type(b, a)
+            for i, (a, b) in enumerate(zip(old.types, new.types, strict=True))
+            if a is not b
+        ]
+    found += _changed_statics(fun, before.statics, now.statics)
+    found += _changed_context(old.context, new.context)
+    if before.fingerprint is not None and now.fingerprint is not None:
+        change = _difference(before.fingerprint, now.fingerprint)
+        found += [change] if change else []
+    if not found and now.reason:
+        found.append(f"it is another function object, and {now.reason}")
+    return found or [
+        "its programs were forgotten, or it closes over traced values, for which it is "
+        "traced each time"
+    ]
+
+
+def _changed_context(old: Context, new: Context) -> list[str]:
+    found = [
+        f"the option {n} was {getattr(old.options, n)!r} and is now "
+        f"{getattr(new.options, n)!r}"
+        for n in options.names()
+        if getattr(old.options, n) != getattr(new.options, n)
+    ]
+    if old.axes != new.axes:
+        found.append(f"named axes were {dict(old.axes)} and are {dict(new.axes)}")
+    elif old.tracked != new.tracked:
+        before, now = (sorted(map(str, c.tracked)) for c in (old, new))
+        found.append(
+            f"types said what varies over the mesh axes {before} and now do over {now}"
+        )
+    elif old.mesh is not new.mesh:
+        found.append(f"the mesh was {old.mesh} and is now {new.mesh}")
+    return found
+
+
+def _difference(
+    before: Fingerprint, now: Fingerprint, where: str = "the function"
+) -> str | None:
+    """Where two fingerprints part first, in words: ``closure value c was 1 and is now
+    2``; None where they are equal.
+    """
+    if before == now:
+        return None
+    names = [tuple([name for name, _ in each.parts]) for each in (before, now)]
+    if (before.kind, before.value) == (now.kind, now.value) and names[0] == names[1]:
+        for (name, a), (_, b) in zip(before.parts, now.parts, strict=True):
+            inside = where + name if name[:1] in (".", "[") else name or where
+            found = _difference(a, b, inside)
+            if found is not None:
+                return found
+    if str(before) != str(now):
+        return f"{where} was {before} and is now {now}"
+    if before.is_collection:
+        return f"{where} has other keys now"
+    other = str(now).removeprefix("an ").removeprefix("a ").removeprefix("the ")
+    return f"{where} is another {other} now"
+
+
+def _changed_tree(before: Any, now: Any) -> str:
+    found = first_difference(before, now)
+    assert found is not None, "unequal trees differ somewhere"
+    if len(found.path) < 2:
+        which = "keyword" if found.path and found.path[0].idx else "positional"
+        return f"the {which} arguments were {found.left} and are now {found.right}"
+    kind = "argument" if found.path[0].idx == 0 else "keyword argument"
+    name = tree.keystr(found.path[1:2]).strip("[]'")
+    where = f"{kind} {name}{tree.keystr(found.path[2:])}"
+    return f"{where} was {found.left} and is now {found.right}"
+
+
+def _type(type: Any, other: Any) -> str:
+    """A type, and its weakness where nothing else is different."""
+    if str(type) != str(other):
+        return str(type)
+    return f"{type} of a Python number" if type.weak else f"{type} of an array"
+
+
+def _changed_statics(
+    fun: Any, before: dict[Any, str], now: dict[Any, str]
+) -> list[str]:
+    names = parameters_of(fun)
+    found = []
+    for place in dict.fromkeys([*before, *now]):
+        old, new = before.get(place, "left out"), now.get(place, "left out")
+        name = place
+        if isinstance(place, int) and place < len(names):
+            name = names[place]
+        if old != new:
+            found.append(f"the static argument {name} was {old} and is now {new}")
+    return found
+
+
+def _is_library(origin: tuple) -> bool:
+    """Whether a function is the library's own, compiled on the user's behalf."""
+    return is_own(getattr(origin[-1], "co_filename", ""))
+
+
+def _origin(fun: Any) -> tuple:
+    """Equal for function objects that come from the same line of the program."""
+    codes = []
+    while fun is not None:
+        if isinstance(fun, functools.partial):
+            fun = fun.func
+            continue
+        fun = getattr(fun, "__func__", fun)
+        codes.append(getattr(fun, "__code__", type(fun)))
+        fun = getattr(fun, "__wrapped__", None)
+    return tuple(codes)

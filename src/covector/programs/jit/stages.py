@@ -1,0 +1,336 @@
+"""The stages of a jitted function, one at a time: traced, lowered, compiled.
+
+    jit(f).trace(x)   → Traced     the Jaxpr
+           .lower()   → Lowered    the StableHLO module
+           .compile() → Compiled   the executable, callable with arguments like x
+
+Each has ``as_text`` or the like, and the trees and types of arguments and results.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from covector import options, tree
+from covector.core.array_like import Array
+from covector.core.convert import ShapeDtypeStruct, as_array
+from covector.core.flat import argument_path
+from covector.core.jaxpr import Jaxpr
+from covector.core.sharding.shardings import Sharding, SingleDeviceSharding
+from covector.core.trace import current
+from covector.errors import ArgumentError, DeviceMismatch, TreeMismatch, TypeMismatch
+from covector.lowering import compile as lowering
+from covector.lowering.evaluate import base
+from covector.lowering.placement import Meshes, Spread, common_place, meshes_of, shown
+from covector.programs.higher_order.call import call
+from covector.programs.jit.arguments import input_name
+from covector.programs.jit.debug_nans import check_results, copies
+from covector.programs.jit.jit_shardings import NOTHING, Resolved
+
+
+@dataclass(frozen=True)
+class ArgInfo:
+    """What is known of one argument of a lowered program."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    donated: bool
+
+
+def struct(type: Any, sharding: Any = None) -> ShapeDtypeStruct:
+    """A type as users see it, and how such a value is divided where that is known."""
+    return ShapeDtypeStruct(
+        type.shape, type.dtype, weak_type=type.weak, sharding=sharding
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Traced:
+    """A traced function: its program, for arguments of certain types.
+
+    ``place`` is where it will run: where the arguments are, if the user chose that.
+    """
+
+    jaxpr: Jaxpr
+    in_tree: Any
+    out_tree: Any
+    captured: list[Any] = field(repr=False)
+    donated: tuple[bool, ...] = field(repr=False)
+    place: Any
+    fun_name: str
+    who: str = field(repr=False)
+    keep_unused: bool = field(default=False, repr=False)
+    compiler_options: dict[str, Any] = field(default_factory=dict, repr=False)
+    shardings: Resolved = field(default=NOTHING, repr=False)
+
+    @property
+    def meshes(self) -> Meshes:
+        """The meshes that it has to run on."""
+        return (*self.jaxpr.memo(meshes_of), *self.shardings.meshes)
+
+    @property
+    def out_info(self) -> Any:
+        """The tree of ``ShapeDtypeStruct``s of the result, with the shardings that
+        were asked for.
+        """
+        types = self.jaxpr.out_types
+        asked = self.shardings.outs or [None] * len(types)
+        return self.out_tree.unflatten(map(struct, types, asked))
+
+    @property
+    def in_avals(self) -> Any:
+        """The tree of types of ``(args, kwargs)``."""
+        return self.in_tree.unflatten(self.jaxpr.in_types[len(self.captured) :])
+
+    @property
+    def args_info(self) -> Any:
+        """The tree of ``ArgInfo`` of ``(args, kwargs)``."""
+        types = self.jaxpr.in_types[len(self.captured) :]
+        infos = [
+            ArgInfo(t.shape, t.dtype, d)
+            for t, d in zip(types, self.donated, strict=True)
+        ]
+        return self.in_tree.unflatten(infos)
+
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> "Lowered":
+        """The StableHLO of the program.
+
+        Args:
+          lowering_platforms: one name ("cpu", "cuda", "rocm", "tpu") of the platform
+            that it is written for, which need not be there: the text can be had, but
+            compiling needs a device.
+
+        Raises:
+          ArgumentError: several platforms, or an unknown one.
+        """
+        platform = _platform(lowering_platforms)
+        donated = (*[False] * len(self.captured), *self.donated)
+        name = f"jit_{self.fun_name}"
+        results = self.shardings.results(self.jaxpr.out_types, self.place)
+        made = lowering.Lowered(
+            self.jaxpr,
+            name,
+            self.place,
+            donated,
+            self.keep_unused,
+            results,
+            self.who,
+            platform,
+        )
+        return Lowered(self, made)
+
+
+#: platforms as their vendors, and ours, call them
+_PLATFORMS = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu", "rocm": "gpu", "tpu": "tpu"}
+
+
+def _platform(names: Sequence[str] | None) -> str | None:
+    if not names:
+        return None
+    if isinstance(names, str) or len(names) != 1 or names[0] not in _PLATFORMS:
+        raise ArgumentError(
+            "lower takes one platform, as lowering_platforms=('cuda',), out of "
+            f"{', '.join(map(repr, _PLATFORMS))}, but got {names!r}. Lower once for "
+            "each platform."
+        )
+    return _PLATFORMS[names[0]]
+
+
+class Lowered:
+    """A function as StableHLO."""
+
+    def __init__(self, traced: Traced, lowered: lowering.Lowered) -> None:
+        self._traced = traced
+        self._lowered = lowered
+
+    @property
+    def in_tree(self) -> Any:
+        return self._traced.in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        return self._traced.out_tree
+
+    @property
+    def out_info(self) -> Any:
+        return self._traced.out_info
+
+    @property
+    def in_avals(self) -> Any:
+        """The tree of types of ``(args, kwargs)``."""
+        return self._traced.in_avals
+
+    @property
+    def args_info(self) -> Any:
+        return self._traced.args_info
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The places, among the flat arguments, of those whose memory may be reused."""
+        return tuple([i for i, d in enumerate(self._traced.donated) if d])
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The module as text; ``dialect`` is "stablehlo" or "hlo"."""
+        if dialect == "hlo":
+            return self.compile().as_text()
+        if dialect not in (None, "stablehlo"):
+            raise TypeMismatch(
+                "as_text knows the dialects 'stablehlo' and 'hlo', but got "
+                f"{dialect!r}."
+            )
+        return self._lowered.text(debug_info)
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The MLIR module."""
+        return self._lowered.module.module
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimate of operations and bytes, of the compiled program."""
+        return self.compile().cost_analysis()
+
+    def compile(self, compiler_options: dict[str, Any] | None = None) -> "Compiled":
+        """The executable; ``compiler_options`` are XLA's debug options by name."""
+        chosen = {**self._traced.compiler_options, **(compiler_options or {})}
+        return Compiled(self._traced, self._lowered.compile(chosen))
+
+
+class Compiled:
+    """A compiled function, for arguments of the types that it was traced for."""
+
+    def __init__(self, traced: Traced, compiled: lowering.Compiled) -> None:
+        self._traced = traced
+        self._compiled = compiled
+
+    @property
+    def in_tree(self) -> Any:
+        return self._traced.in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        return self._traced.out_tree
+
+    @property
+    def out_info(self) -> Any:
+        """The tree of ``ShapeDtypeStruct``s of the result, with their shardings."""
+        types = self._traced.jaxpr.out_types
+        return self.out_tree.unflatten(map(struct, types, self._out_shardings))
+
+    @property
+    def in_avals(self) -> Any:
+        """The tree of types of ``(args, kwargs)``."""
+        return self._traced.in_avals
+
+    @property
+    def args_info(self) -> Any:
+        return self._traced.args_info
+
+    def as_text(self) -> str:
+        """The optimised HLO."""
+        return self._compiled.executable.as_text()
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimates, such as ``flops`` and ``bytes accessed``."""
+        return self._compiled.executable.cost_analysis()
+
+    def memory_analysis(self) -> Any:
+        """Sizes in bytes: ``argument_size_in_bytes``, ``temp_size_in_bytes`` and
+        others.
+        """
+        return self._compiled.executable.memory_analysis()
+
+    def runtime_executable(self) -> Any:
+        """The executable as the runtime knows it."""
+        return self._compiled.executable
+
+    @property
+    def input_shardings(self) -> Any:
+        """Where arguments are to be: ``(args, kwargs)`` of shardings."""
+        before = len(self._traced.captured)
+        count = len(self._traced.jaxpr.inputs) - before
+        found = [self._placement(before + i) for i in range(count)]
+        return self._traced.in_tree.unflatten(found)
+
+    @property
+    def output_shardings(self) -> Any:
+        """Where results will be: the tree of the result, of shardings."""
+        return self._traced.out_tree.unflatten(self._out_shardings)
+
+    @property
+    def _out_shardings(self) -> list[Sharding]:
+        found = list(self._compiled.out_shardings)
+        for i, asked in enumerate(self._traced.shardings.outs):
+            found[i] = found[i] if asked is None else asked
+        return found
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, in_tree = tree.flatten((args, kwargs))
+        traced = self._traced
+        if in_tree != traced.in_tree:
+            difference = tree.describe_difference(traced.in_tree, in_tree)
+            raise TreeMismatch(
+                f"the compiled {traced.who} was traced for other arguments: "
+                f"{difference}. Static arguments are left out of the call. Lower it "
+                "again for these."
+            )
+        wanted = traced.jaxpr.in_types[len(traced.captured) :]
+        operands = [
+            self._argument(x, t, i)
+            for i, (x, t) in enumerate(zip(leaves, wanted, strict=True))
+        ]
+        asked = traced.shardings
+        if asked.ins:
+            operands = asked.placed(operands, in_tree, traced.who)
+        everything = [*traced.captured, *operands]
+        if current.trace is not base:
+            outs = call(traced.jaxpr)(*everything)
+        else:
+            committed = self._check_place(everything)
+            if options.current().checks_values:
+                places = [i for i, d in enumerate(traced.donated) if d]
+                count = len(traced.captured)
+                given = copies(everything, [count + i for i in places])
+                outs = self._compiled(given, committed)
+                check_results(traced.jaxpr, everything, outs, traced.who, self._name)
+            else:
+                outs = self._compiled(everything, committed)
+            for x, donated in zip(operands, traced.donated, strict=True):
+                if donated:
+                    x.forget()
+            outs = asked.sent(outs) if asked.outs else outs
+        return traced.out_tree.unflatten(outs)
+
+    def _check_place(self, everything: Any) -> Any:
+        """The placement of results, for arguments that are where they should be."""
+        traced, before = self._traced, len(self._traced.captured)
+        for i, x in enumerate(everything):
+            wanted = self._placement(i)
+            there = x.placement
+            if there is not None and not there.is_equivalent_to(wanted, x.ndim):
+                name = argument_path(traced.in_tree, max(i - before, 0))
+                raise DeviceMismatch(
+                    f"the compiled {traced.who} runs on {traced.place}, but an "
+                    f"argument was put on {shown(there)}: {name} is to be on "
+                    f"{shown(wanted)}. Lower it again for that, or move the argument "
+                    "with covector.device_put."
+                )
+        return common_place(everything, traced.who, traced.meshes)[1]
+
+    def _placement(self, i: int) -> Sharding:
+        """Where input ``i`` of the program is to be."""
+        place = self._traced.place
+        if isinstance(place, Spread):
+            return place.shardings[i]
+        return SingleDeviceSharding(place)
+
+    def _name(self, i: int) -> str:
+        return input_name(self._traced.in_tree, len(self._traced.captured), i)
+
+    def _argument(self, x: Any, type: Any, i: int) -> Any:
+        x = x if isinstance(x, Array) else as_array(x, self._traced.who)
+        if (x.type.shape, x.type.dtype) != (type.shape, type.dtype):
+            raise TypeMismatch(
+                f"the compiled {self._traced.who} was traced for {type} as "
+                f"{argument_path(self._traced.in_tree, i)}, but got {x.type}. Lower it "
+                "again for this type."
+            )
+        return x

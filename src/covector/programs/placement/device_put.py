@@ -1,0 +1,148 @@
+"""Putting arrays on devices, and dividing them over several."""
+
+import functools
+from typing import Any
+
+from covector import tree
+from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.core.jaxpr import Jaxpr, Var
+from covector.core.sharding.as_sharding import as_sharding
+from covector.core.sharding.shardings import NamedSharding, Sharding
+from covector.core.sharding.transfer import check_devices
+from covector.core.trace import Tracer
+from covector.core.types import ArrayType
+from covector.errors import ArgumentError
+from covector.lowering.compile import Lowered
+from covector.lowering.placement import Place, common_place
+from covector.ops.placement import ShardingConstraint
+
+
+def device_put(
+    x: Any,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: bool = False,
+    may_alias: bool | None = None,
+) -> Any:
+    """``x``, an array or a tree of them, on a device, or divided over several.
+
+    Args:
+      device: a device, a ``Sharding``, or a ``PartitionSpec`` for the mesh in force; or
+        a tree of these, each for what is below the same place of ``x``. None leaves
+        arrays where they are, and free to move.
+      donate: the arrays given up may be freed.
+      may_alias: False makes a copy also of what is there already.
+
+    Traced arrays are put where a sharding says when the program runs; a device says
+    nothing to them, for that is decided where the program is called.
+
+    Raises:
+      DeviceError: ``device`` is none of these.
+      ShardingError: an array cannot be divided like this.
+      TreeMismatch: the tree of places does not fit that of arrays.
+
+    >>> import covector as cv
+    >>> device_put({"w": 1.0}, cv.devices()[0])["w"].committed
+    True
+    """
+    if donate and may_alias:
+        raise ArgumentError(
+            "device_put got donate=True and may_alias=True: an array that is given up "
+            "cannot stay in use under another name. Pass one of them."
+        )
+    leaves, treedef = tree.flatten(x)
+    places = tree.flatten_prefix(device, x, "device_put device", of="x")
+    put = [
+        _put(leaf, place, donate, may_alias)
+        for leaf, place in zip(leaves, places, strict=True)
+    ]
+    return treedef.unflatten(put)
+
+
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """``xs``, an array or a tree of them, divided as ``out_shardings`` says.
+
+    Args:
+      out_shardings: a ``NamedSharding``, a ``PartitionSpec`` for the mesh in force, or
+        a tree of these that is a prefix of ``xs``.
+
+    Raises:
+      ShardingError: an array cannot be divided like this.
+
+    >>> import covector as cv
+    >>> mesh = cv.make_mesh((1,), ("x",))
+    >>> cv.reshard(cv.numpy.ones(2), cv.NamedSharding(mesh, cv.P("x"))).sharding
+    NamedSharding(Mesh('x': 1), P('x'))
+    """
+    return device_put(xs, out_shardings)
+
+
+def _put(leaf: Any, place: Any, donate: bool, may_alias: bool | None) -> Any:
+    array = leaf if isinstance(leaf, Array) else as_array(leaf, "device_put")
+    if isinstance(array, ConcreteArray):
+        array.check_usable()
+    if place is None:
+        return array.copy() if may_alias is False else array
+    sharding = as_sharding(place, "device_put")
+    if isinstance(array, Tracer):
+        if isinstance(sharding, NamedSharding):
+            return ShardingConstraint(sharding)(array)
+        return array
+    assert isinstance(array, ConcreteArray), "an array is traced or concrete"
+    moved = array.to_device(sharding) if may_alias is False else _there(array, sharding)
+    if donate and moved._buffer is not array._buffer:
+        array.forget()
+    return moved
+
+
+def _there(array: ConcreteArray, sharding: Sharding) -> ConcreteArray:
+    """The array where ``sharding`` says, without a copy if it is there already."""
+    target = sharding.single
+    if target is None or array.is_spread:
+        if _moves_directly(array, sharding):
+            return resharded(array, sharding)  # type: ignore[arg-type]
+        buffer = array.buffer_over(sharding)
+        return ConcreteArray(array.type, None, buffer, sharding)
+    check_devices(sharding)
+    sharding.shard_shape(array.shape)
+    if array._buffer is None:
+        return array.to_device(sharding)
+    return ConcreteArray(array.type, None, array.buffer(target), sharding)
+
+
+def _moves_directly(array: ConcreteArray, sharding: Sharding) -> bool:
+    """Whether parts go from device to device: between accelerators it is quicker, and
+    between processes there is no other way.
+    """
+    return (
+        array.is_spread
+        and (array.platform() != "cpu" or not array.is_fully_addressable)
+        and isinstance(sharding, NamedSharding)
+        and array.sharding.memory_kind == sharding.memory_kind
+        and array.sharding.device_set == sharding.device_set
+        and not array.sharding.is_equivalent_to(sharding, array.ndim)
+    )
+
+
+def resharded(array: ConcreteArray, sharding: NamedSharding) -> ConcreteArray:
+    """The array divided otherwise over the same devices, by a compiled program: what
+    moves goes directly from device to device.
+    """
+    sharding.shard_shape(array.shape)
+    program = _identity(array.type)
+    place, _ = common_place([array], "device_put", (sharding.mesh,))
+    (moved,) = program.memo(_compile_resharding, place, sharding)([array])
+    return moved
+
+
+@functools.lru_cache(256)
+def _identity(type: ArrayType) -> Jaxpr:
+    x = Var(type)
+    return Jaxpr([x], [], [x], "reshard")
+
+
+def _compile_resharding(jaxpr: Jaxpr, place: Place, sharding: NamedSharding) -> Any:
+    return Lowered(jaxpr, "reshard", place, results=(sharding,)).compile()

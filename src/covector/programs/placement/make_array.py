@@ -1,0 +1,243 @@
+"""Arrays over several devices, put together from parts.
+
+make_array_from_callback               a function is asked for each part
+make_array_from_single_device_arrays   the parts are on their devices already
+make_array_from_process_local_data     this process has the values of its devices
+
+Of several processes each gives the parts of its own devices.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from covector import options
+from covector.core import dtypes
+from covector.core.array import ConcreteArray
+from covector.core.convert import as_array, from_numpy
+from covector.core.sharding.as_sharding import as_sharding
+from covector.core.sharding.transfer import check_devices
+from covector.core.types import ArrayType, show_types
+from covector.errors import ShardingError, TypeMismatch
+from covector.ops.casting import convert
+from covector.programs.placement.device_put import device_put
+from covector.runtime import client, shards
+
+Shape = tuple[int, ...]
+
+
+def make_array_from_callback(
+    shape: Sequence[int],
+    sharding: Any,
+    data_callback: Callable[[tuple[slice, ...]], Any],
+    dtype: Any = None,
+) -> ConcreteArray:
+    """An array whose parts ``data_callback`` gives: it is called with the index of
+    each, a tuple of slices of the whole, once for each part that differs and that a
+    device of this process is to have.
+
+    Args:
+      shape: of the whole.
+      sharding: which device gets which part.
+      dtype: what the parts are converted to; that of the first one by default.
+
+    Raises:
+      ShardingError: the sharding does not fit the shape, or is over no devices.
+      TypeMismatch: a part has another shape, or another dtype than the first one.
+
+    >>> import covector as cv
+    >>> place = cv.sharding.SingleDeviceSharding(cv.devices()[0])
+    >>> print(make_array_from_callback((3,), place, lambda index: np.arange(3)[index]))
+    [0 1 2]
+    """
+    who, shape = "make_array_from_callback", tuple(map(int, shape))
+    place = as_sharding(sharding, who)
+    check_devices(place)
+    part_shape = place.shard_shape(shape)
+    made: dict[str, ConcreteArray] = {}
+    values = []
+    for index in place.addressable_devices_indices_map(shape).values():
+        key = str(index)
+        if key not in made:
+            made[key] = _part(data_callback(_bounded(index, shape)), dtype, who)
+        values.append(made[key])
+    _check_parts(who, [v.type.strong() for v in values], part_shape)
+    hosts = [np.asarray(v.host()) for v in values]
+    buffer = shards.put(hosts, shape, place.layout(len(shape)))
+    return ConcreteArray(ArrayType(shape, values[0].dtype), None, buffer, place)
+
+
+def _bounded(index: tuple[slice, ...], shape: Shape) -> tuple[slice, ...]:
+    """The index with numbers for bounds."""
+    return tuple([slice(*s.indices(n)[:2]) for s, n in zip(index, shape, strict=True)])
+
+
+def _known(data: Any, who: str) -> ConcreteArray:
+    """``data``, or nested lists of numbers, as an array with values."""
+    array = as_array(data if hasattr(data, "dtype") else np.asarray(data), who)
+    if isinstance(array, ConcreteArray):
+        return array
+    return from_numpy(np.asarray(array))  # which says of a tracer what it is
+
+
+def _part(data: Any, dtype: Any, who: str) -> ConcreteArray:
+    array = _known(data, who)
+    if dtype is None:
+        return array
+    x64 = options.current().enable_x64
+    return convert(array, dtypes.canonical(dtypes.as_dtype(dtype), x64))
+
+
+def _check_parts(who: str, types: Sequence[ArrayType], part_shape: Shape) -> None:
+    for type_ in types:
+        if type_.shape != part_shape or type_.dtype != types[0].dtype:
+            wanted = ArrayType(part_shape, types[0].dtype)
+            raise TypeMismatch(
+                f"{who} needs parts of type {wanted}, but one is {type_}."
+            )
+
+
+def make_array_from_single_device_arrays(
+    shape: Sequence[int],
+    sharding: Any,
+    arrays: Sequence[Any],
+    *,
+    dtype: Any = None,
+) -> ConcreteArray:
+    """An array whose parts are these arrays, each on its device already; they share
+    the memory.
+
+    Args:
+      shape: of the whole.
+      sharding: which device has which part.
+      arrays: one for each device of the sharding in this process, in any order.
+      dtype: of the whole, where there are no parts to tell.
+
+    Raises:
+      ShardingError: a device of the sharding has no array, or another device has one.
+      TypeMismatch: an array has not the type of a part.
+
+    >>> import covector as cv
+    >>> place = cv.sharding.SingleDeviceSharding(cv.devices()[0])
+    >>> x = cv.device_put(cv.numpy.arange(3), cv.devices()[0])
+    >>> print(make_array_from_single_device_arrays((3,), place, [x]))
+    [0 1 2]
+    """
+    who, shape = "make_array_from_single_device_arrays", tuple(map(int, shape))
+    place = as_sharding(sharding, who)
+    check_devices(place)
+    by_device: dict[Any, ConcreteArray] = {}
+    for array in arrays:
+        if not isinstance(array, ConcreteArray) or array.sharding.num_devices > 1:
+            raise ShardingError(
+                f"{who} needs arrays that are on one device each, but got {array!r}."
+            )
+        by_device[array.sharding.flat_devices[0]] = array
+    local = place.layout(len(shape)).local
+    if by_device.keys() != set(local) or len(arrays) != len(by_device):
+        raise ShardingError(
+            f"{who} needs one array on each of the {len(local)} devices of "
+            f"{place}, but got {len(arrays)} on "
+            f"{', '.join(sorted({str(d) for d in by_device})) or 'no device'}."
+        )
+    ordered = [by_device[device] for device in local]
+    _check_parts(who, [a.type.strong() for a in ordered], place.shard_shape(shape))
+    wanted = ordered[0].dtype if dtype is None else dtypes.as_dtype(dtype)
+    if wanted != ordered[0].dtype:
+        raise TypeMismatch(
+            f"{who} got dtype={dtypes.short_name(wanted)}, but parts of "
+            f"type {show_types([ordered[0].type])}."
+        )
+    found = [a.buffer_over(a.sharding) for a in ordered]
+    buffer = shards.assemble(found, shape, place.layout(len(shape)))
+    return ConcreteArray(ArrayType(shape, ordered[0].dtype), None, buffer, place)
+
+
+def make_array_from_process_local_data(
+    sharding: Any, local_data: Any, global_shape: Sequence[int | None] | None = None
+) -> ConcreteArray:
+    """An array of the values that each process has: the rows of its own devices, say.
+
+    Args:
+      sharding: which device has which elements of the whole.
+      local_data: the values for the devices of this process, beside each other as in
+        the whole; along axes where ``global_shape`` says so, all values of the axis.
+      global_shape: of the whole; None, or None for an axis, where it follows from the
+        data: as many times the data as the axis is divided between processes.
+
+    Raises:
+      ShardingError: the sharding does not fit the shape.
+      TypeMismatch: ``global_shape`` does not fit the values.
+
+    >>> import covector as cv
+    >>> place = cv.sharding.SingleDeviceSharding(cv.devices()[0])
+    >>> print(make_array_from_process_local_data(place, np.arange(3)))
+    [0 1 2]
+    """
+    who = "make_array_from_process_local_data"
+    place = as_sharding(sharding, who)
+    check_devices(place)
+    array = _known(local_data, who)
+    values = np.asarray(array.host())
+    counts, places = place.tiles(values.ndim)
+    local = [
+        tile
+        for device, tile in zip(place.flat_devices, places, strict=True)
+        if client.is_local(device)
+    ]
+    #: along each axis, the parts that belong to this process
+    own = [sorted({tile[axis] for tile in local}) for axis in range(values.ndim)]
+    shape = _global_shape(who, values.shape, counts, own, global_shape)
+    if shape == values.shape and place.is_fully_addressable:
+        return device_put(array, place)
+    first = [
+        0 if n == given else mine[0] * (n // count)
+        for n, given, count, mine in zip(shape, values.shape, counts, own, strict=True)
+    ]
+
+    def part(index: tuple[slice, ...]) -> ConcreteArray:
+        moved = [
+            slice(s.start - start, s.stop - start)
+            for s, start in zip(index, first, strict=True)
+        ]
+        found = values[tuple(moved)]
+        return ConcreteArray(array.type.with_shape(found.shape), found)
+
+    return make_array_from_callback(shape, place, part)
+
+
+def _global_shape(
+    who: str,
+    given: Shape,
+    counts: Shape,
+    own: Sequence[Sequence[int]],
+    asked: Sequence[int | None] | None,
+) -> Shape:
+    """The shape of the whole: as asked for, or as the data of one process say."""
+    found = tuple([n * c // len(o) for n, c, o in zip(given, counts, own, strict=True)])
+    for axis, mine in enumerate(own):
+        if mine != list(range(mine[0], mine[0] + len(mine))):
+            raise ShardingError(
+                f"{who}: along axis {axis} the devices of this process have the parts "
+                f"{mine}, which are not beside each other. Use "
+                "make_array_from_callback."
+            )
+    if asked is None:
+        return found
+    if len(asked) != len(given):
+        raise TypeMismatch(
+            f"{who} got data of shape {given}, but global_shape={tuple(asked)}."
+        )
+    wanted = tuple(
+        [n if n is not None else f for n, f in zip(asked, found, strict=True)]
+    )
+    if any([n not in each for n, *each in zip(wanted, given, found, strict=True)]):
+        shares = [f"{len(o)} of {c}" for o, c in zip(own, counts, strict=True)]
+        raise TypeMismatch(
+            f"{who}: this process has {', '.join(shares)} parts along each axis, so "
+            f"data of shape {given} are those of an array of shape {found}; or, along "
+            f"an axis, all there are: global_shape must be {found}, but is "
+            f"{tuple(asked)}."
+        )
+    return wanted

@@ -1,0 +1,103 @@
+"""Which values a derivative keeps of a computation, and where they were made.
+
+The program of a function is linearised, as for a gradient; what its linear part needs
+of the other part are the residuals. Each is followed back, also into the programs that
+are called and looped over, to the operation that made it.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from covector import tree
+from covector.core.convert import type_of
+from covector.core.flat import FlatFunction, argument_path, who_of
+from covector.core.jaxpr import Jaxpr, Var
+from covector.core.source import Line
+from covector.core.staging import stage
+from covector.core.types import ArrayType
+from covector.programs.control_flow.scan import Scan
+from covector.programs.higher_order.call import Call
+from covector.programs.remat.policies import Name
+from covector.transforms.linearize import linearize_jaxpr, moves
+
+
+class Residual(NamedTuple):
+    """A value that is kept for the derivative: its type, and where it comes from."""
+
+    type: ArrayType
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.source}"
+
+
+def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Residual]:
+    """The values that the derivative of ``f`` with respect to all arguments keeps.
+
+    Args:
+      args, kwargs: arguments, or anything with their ``shape`` and ``dtype``.
+
+    Returns:
+      Pairs ``(type, source)``.
+
+    >>> import covector.numpy as cnp
+    >>> for residual in saved_residuals(lambda x: x * cnp.exp(x), cnp.ones(2)):
+    ...     print(residual)
+    f32[2] from exp at ...
+    f32[2] from argument 0
+    """
+    leaves, in_tree = tree.flatten((args, kwargs))
+    flat = FlatFunction(f, in_tree, who_of("saved_residuals", f))
+    staged = stage(flat, [type_of(x) for x in leaves], "f")
+    count = len(staged.captured)
+    active = [i >= count and moves(t) for i, t in enumerate(staged.jaxpr.in_types)]
+    split = staged.jaxpr.memo(linearize_jaxpr, tuple(active))
+    primal = split.primal
+    found = []
+    for place in split.residual_places:
+        if 0 <= place < count:
+            type_, source = primal.inputs[place].type, "from a constant or a closure"
+        elif place >= 0:
+            type_ = primal.inputs[place].type
+            source = f"from {argument_path(in_tree, place - count)}"
+        else:
+            type_ = primal.outputs[~place].type
+            source = _source(primal, primal.outputs[~place]) or "from an argument"
+        found.append(Residual(type_, source))
+    return found
+
+
+def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Print ``saved_residuals(f, *args, **kwargs)``, one to a line.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> print_saved_residuals(cv.checkpoint(lambda x: cnp.sin(cnp.sin(x))), 1.0)
+    f32[] from argument 0
+    """
+    for residual in saved_residuals(f, *args, **kwargs):
+        print(residual)  # noqa: T201
+
+
+def _source(jaxpr: Jaxpr, atom: Any) -> str | None:
+    """Where a value of a program was made; None for an input."""
+    if type(atom) is not Var:
+        return "from a constant"
+    for e in jaxpr.equations:
+        if atom not in e.outputs:
+            continue
+        if isinstance(e.op, Name):
+            return f"named {e.op.label!r}{_at(e.line)}"
+        if isinstance(e.op, Call | Scan):
+            inner = e.op.jaxpr
+            inside = inner.outputs[e.outputs.index(atom)]
+            found = _source(inner, inside)
+            if found is None:
+                return _source(jaxpr, e.inputs[inner.inputs.index(inside)])
+            steps = ", of each step" if isinstance(e.op, Scan) else ""
+            return found if found.endswith(steps) else found + steps
+        return f"from {e.op.name}{_at(e.line)}"
+    return None
+
+
+def _at(line: Line | None) -> str:
+    return f" at {line}" if line is not None else ""

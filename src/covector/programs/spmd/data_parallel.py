@@ -1,0 +1,176 @@
+"""``data_parallel``: a function of a batch, which the devices of a mesh divide.
+
+    step(weights, batch)    each device has all weights and a part of the batch; what it
+                            makes of them is averaged over the devices
+
+The parts have one size, so a mean over the batch is the mean of those over the parts,
+and the same holds for gradients of it: whether they are taken inside or outside. For
+that, a value inside is that of a device, even where it is the same on all of them, and
+so is a derivative with respect to it: types say nothing of what varies. Nor need they,
+since each result is reduced, or put together from parts.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+from covector import tree
+from covector.core.convert import as_array
+from covector.core.flat import argument_numbers, argument_path, arrays, who_of
+from covector.core.sharding.context_mesh import get_mesh
+from covector.core.sharding.make_mesh import make_mesh
+from covector.core.sharding.spec import PartitionSpec
+from covector.core.types import ArrayType
+from covector.errors import ArgumentError, AxisError, ShardingError
+from covector.ops.collectives import PSum
+from covector.programs.spmd.shard_map_api import shard_map
+from covector.runtime import client
+from covector.transforms.mapped_axes import batch_size
+
+SAME = PartitionSpec()
+
+
+def data_parallel(
+    fun: Callable[..., Any],
+    mesh: Any = None,
+    *,
+    batch_argnums: int | Sequence[int] = -1,
+    axis_name: Any = None,
+    reduce: str = "mean",
+    out_specs: Any = SAME,
+) -> Callable[..., Any]:
+    """``fun`` on a batch that the devices of a mesh divide among themselves.
+
+    Each device runs it on its part of the batch, with all of the other arguments, and
+    every result is averaged over the devices: a loss that is a mean over the batch, and
+    its gradient, are those of one device that has it all. ``fun`` may take derivatives,
+    and derivatives of the whole may be taken; inside it, collectives may name the axis.
+
+    Args:
+      mesh: None for the one in force, or else all devices of this process, in a line
+        whose axis is called "batch".
+      batch_argnums: the arguments that are divided, along axis 0 of each array.
+      axis_name: the axis of the mesh that divides them, or several; the first by
+        default. The compiler divides the work over the other axes.
+      reduce: "mean", or "sum" for losses that are sums.
+      out_specs: ``P()`` for results that are reduced; ``P(axis_name)`` for those with a
+        value for each example, which are put together; or a prefix of the result.
+
+    Raises:
+      ShardingError: the devices cannot divide the batch equally.
+      AxisError: arrays of the batch differ in size, or have no axis.
+
+    >>> import covector as cv
+    >>> loss = lambda w, x: cv.numpy.mean((x * w) ** 2)
+    >>> step = data_parallel(cv.value_and_grad(loss))
+    >>> [float(x) for x in step(2.0, cv.numpy.ones(8))]
+    [4.0, 4.0]
+    """
+    who = who_of("data_parallel", fun)
+    if reduce not in ("mean", "sum"):
+        raise ArgumentError(f"{who}: reduce is 'mean' or 'sum', but got {reduce!r}.")
+    places = argument_numbers(who, "batch_argnums", batch_argnums)
+
+    @functools.wraps(fun)
+    def over_devices(*args: Any) -> Any:
+        chosen = _mesh(mesh)
+        axes = _axes(chosen, axis_name, who)
+        count = prod([chosen.shape[a] for a in axes])
+        divided = _batch_places(places, args, who)
+        _check_batch(args, divided, count, who)
+
+        @functools.wraps(fun)
+        def on_device(*parts: Any) -> Any:
+            leaves, out_tree = tree.flatten(fun(*parts))
+            specs = tree.flatten_prefix(
+                out_specs, out_tree, f"{who}: out_specs", of="the result", is_leaf=_leaf
+            )
+            whole = [
+                _reduced(x, axes, count if reduce == "mean" else 1) if s == SAME else x
+                for x, s in zip(leaves, specs, strict=True)
+            ]
+            return out_tree.unflatten(whole)
+
+        over_batch = PartitionSpec(axes)
+        in_specs = [over_batch if i in divided else SAME for i in range(len(args))]
+        mapped = shard_map(
+            on_device,
+            mesh=chosen,
+            in_specs=tuple(in_specs),
+            out_specs=out_specs,
+            axis_names=axes,
+            check_vma=False,
+        )
+        return mapped(*args)
+
+    return over_devices
+
+
+def _reduced(x: Any, axes: tuple[Any, ...], count: int) -> Any:
+    total = PSum(axes)(as_array(x))
+    return total if count == 1 else total / count
+
+
+def _leaf(x: Any) -> bool:
+    return isinstance(x, PartitionSpec)
+
+
+def _mesh(mesh: Any) -> Any:
+    if mesh is None:
+        mesh = get_mesh()
+        if mesh.empty:
+            found = client.local_devices()
+            return make_mesh((len(found),), ("batch",), devices=found)
+    return mesh
+
+
+def _axes(mesh: Any, axis_name: Any, who: str) -> tuple[Any, ...]:
+    """The axes of the mesh that divide the batch."""
+    name = mesh.axis_names[0] if axis_name is None else axis_name
+    axes = tuple(name) if isinstance(name, tuple | list) else (name,)
+    for axis in axes:
+        if axis not in mesh.shape:
+            raise ShardingError(
+                f"{who} divides the batch over the axis {axis!r}, but the axes of "
+                f"{mesh} are {', '.join(map(repr, mesh.axis_names))}."
+            )
+    return axes
+
+
+def _batch_places(places: Sequence[int], args: Sequence[Any], who: str) -> set[int]:
+    """Which arguments are divided, counted from the front."""
+    for n in places:
+        if not -len(args) <= n < len(args):
+            raise ArgumentError(
+                f"{who}: batch_argnums has {n}, but the call has {len(args)} "
+                "positional arguments."
+            )
+    return {n % len(args) for n in places}
+
+
+def _check_batch(args: tuple, divided: set[int], count: int, who: str) -> None:
+    """Raise where the arrays of a batch do not fit together, or cannot be divided."""
+    leaves, in_tree = tree.flatten((args, {}))
+    types: list[ArrayType] = [x.type for x in arrays(leaves, who)]
+    counts = [len(tree.leaves(a)) for a in args]
+    owners = [i for i, n in enumerate(counts) for _ in range(n)]
+    for i, (type_, owner) in enumerate(zip(types, owners, strict=True)):
+        if owner in divided and type_.ndim == 0:
+            raise AxisError(
+                f"{who}: {argument_path(in_tree, i)} is {type_}, which has no axis "
+                "along which a batch could be divided. Say with batch_argnums which "
+                "arguments are batches."
+            )
+    dims = [0 if owner in divided else None for owner in owners]
+    size = batch_size(types, dims, None, in_tree, who)
+    rest = size % count
+    if rest:
+        k = dims.index(0)
+        raise ShardingError(
+            f"{who}: the batch has {size} examples ({argument_path(in_tree, k)} is "
+            f"{types[k]}), which {count} devices cannot divide equally. Leave out "
+            f"{rest}; or pad to {size + count - rest} (covector.numpy.pad), give what "
+            "was added the weight 0, sum with reduce='sum', and divide by the sum of "
+            "the weights."
+        )

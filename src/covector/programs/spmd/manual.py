@@ -1,0 +1,120 @@
+"""Parts and wholes: what a device of a mesh has of an array, by its spec.
+
+``Manual`` says where a program for parts runs: on which mesh, over which of its axes by
+hand, and whether types say what varies.
+"""
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from covector import options
+from covector.core.sharding.context_mesh import get_abstract_mesh
+from covector.core.sharding.mesh import AbstractMesh, AxisType
+from covector.core.sharding.spec import PartitionSpec
+from covector.core.staging import Staged, stage
+from covector.core.trace import Trace, current
+from covector.core.types import ArrayType
+from covector.core.varying import Axes
+
+
+class Manual(NamedTuple):
+    """On which mesh, and over which of its axes, a program is written for parts."""
+
+    mesh: Any
+    axes: Axes
+    checked: bool = True
+
+    def order(self, axes: Axes) -> tuple[Any, ...]:
+        """Axes in the order of the mesh."""
+        return tuple([a for a in self.mesh.axis_names if a in axes])
+
+    def unnamed(self, spec: PartitionSpec) -> tuple[Any, ...]:
+        """The axes that a spec does not name: over them there are copies."""
+        return self.order(self.axes.difference(spec.names()))
+
+    def copies(self, spec: PartitionSpec) -> int:
+        """How many devices hold the same part."""
+        return math.prod([self.mesh.shape[a] for a in self.unnamed(spec)])
+
+    def divisor(self, spec: PartitionSpec, dim: int) -> int:
+        """Into how many parts a spec divides an axis of an array."""
+        return math.prod([self.mesh.shape[a] for a in spec.axes(dim)])
+
+    @contextlib.contextmanager
+    def inside(self) -> Iterator[None]:
+        """While the block runs, programs are those of the devices, and the mesh in
+        force is that with its manual axes.
+        """
+        outer = current.trace
+        current.trace = trace = OnDevices(outer, self)
+        try:
+            with options.override(mesh=self._mesh_inside()):
+                yield
+        finally:
+            current.trace = outer
+            trace.alive = False
+
+    def _mesh_inside(self) -> AbstractMesh:
+        """The axes as they are inside: manual those of here and of around."""
+        mesh = self.mesh.abstract_mesh
+        manual = self.axes.union(get_abstract_mesh().manual_axes)
+        types = [
+            AxisType.Manual if name in manual else AxisType.Auto
+            for name in mesh.axis_names
+        ]
+        return AbstractMesh(mesh.axis_sizes, mesh.axis_names, types)
+
+    def stage(
+        self, fun: Callable[..., Sequence[Any]], types: Sequence[ArrayType], name: str
+    ) -> Staged:
+        """Write down a function of parts."""
+        with self.inside():
+            return stage(fun, types, name)
+
+
+class OnDevices(Trace):
+    """What surrounds a program for parts: the axes of its mesh.
+
+    Programs are always written down here, so no operation is ever processed.
+    """
+
+    def __init__(self, parent: Trace, manual: Manual) -> None:
+        sizes = {a: manual.mesh.shape[a] for a in manual.order(manual.axes)}
+        self.parent = parent
+        self.axes = {**parent.axes, **sizes}
+        self.tracked = parent.tracked - manual.axes
+        if manual.checked:
+            self.tracked |= manual.axes
+        self.mesh = manual.mesh
+        self.name = "shard_map"
+
+
+def surrounding(trace: Trace | None) -> OnDevices | None:
+    """The innermost shard_map that is being written down."""
+    while trace is not None:
+        if isinstance(trace, OnDevices):
+            return trace
+        trace = trace.parent
+    return None
+
+
+def part_type(type: ArrayType, spec: PartitionSpec, manual: Manual) -> ArrayType:
+    """The type of the part that one device has."""
+    shape = [n // manual.divisor(spec, k) for k, n in enumerate(type.shape)]
+    named = frozenset(spec.names()) if manual.checked else frozenset()
+    return type.with_shape(tuple(shape)).with_varying(type.varying | named)
+
+
+def whole_type(type: ArrayType, spec: PartitionSpec, manual: Manual) -> ArrayType:
+    """The type of an array of which one device has a part of this type."""
+    shape = [n * manual.divisor(spec, k) for k, n in enumerate(type.shape)]
+    return type.with_shape(tuple(shape)).with_varying(type.varying - manual.axes)
+
+
+def insert_axis(spec: PartitionSpec, dim: int | None) -> PartitionSpec:
+    """The spec of a batch whose axis, at ``dim``, is not divided."""
+    if dim is None or dim >= len(spec):
+        return spec
+    return PartitionSpec(*spec[:dim], None, *spec[dim:])

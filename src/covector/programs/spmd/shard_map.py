@@ -1,0 +1,286 @@
+"""``ShardMap``: a program that each device of a mesh runs on its part of the data.
+
+    operands    whole arrays, divided by ``in_specs``
+    results     whole arrays, put together from the parts by ``out_specs``
+
+The program is written for the parts. In it a value *varies* over the mesh axes over
+which it may differ between devices (``core/varying.py``): an operand over those that
+its spec names, a result over no others than its spec names. Where a value that does not
+vary meets one that does, it is cast, and the adjoint of that cast is a sum over the
+devices. That is why the rules below are short: a cotangent has exactly the type of what
+it belongs to, so the transposed program has the specs of the operands for its results.
+
+Without ``checked`` types say nothing of devices. Then a value may differ anywhere: the
+cotangent of a result is divided among the devices that hold copies of it, and that of
+an operand summed over those.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from covector.core.array import ConcreteArray
+from covector.core.effects import Effect
+from covector.core.jaxpr import Jaxpr, run
+from covector.core.masks import drop, present, scatter, select
+from covector.core.primitive import Linear, Primitive, operation
+from covector.core.sharding.mesh import Mesh
+from covector.core.sharding.shardings import NamedSharding
+from covector.core.sharding.spec import PartitionSpec
+from covector.core.types import ArrayType, show_types
+from covector.core.varying import Axes, Varying
+from covector.errors import ArgumentError, TypeMismatch
+from covector.lowering.evaluate import evaluate_compiled
+from covector.lowering.sharding import manual_axes_text, shardings_text
+from covector.lowering.tokens import with_token
+from covector.ops.arithmetic import div
+from covector.ops.broadcasting import filled
+from covector.ops.collectives import PSum
+from covector.programs.higher_order.call import named_axes
+from covector.programs.higher_order.tiering import Budget
+from covector.programs.spmd.manual import Manual, insert_axis, whole_type
+from covector.programs.spmd.shard_map_interpret import run_on_host, runs_as_batch
+from covector.programs.spmd.shard_map_linearize import linearized_parts
+from covector.transforms.batch import batch_jaxpr
+from covector.transforms.linearity import is_linear
+from covector.transforms.transpose import transpose_jaxpr
+
+Specs = tuple[PartitionSpec, ...]
+
+
+@operation
+class ShardMap(Primitive):
+    """Run ``jaxpr`` on each device of ``manual.mesh``, on its parts of the operands."""
+
+    interned = False
+    multiple_results = True
+    name = "shard_map"
+
+    jaxpr: Jaxpr
+    manual: Manual
+    in_specs: Specs
+    out_specs: Specs
+
+    @property
+    def mesh(self) -> Any:
+        """The mesh on whose devices it runs."""
+        return self.manual.mesh
+
+    def __repr__(self) -> str:
+        return f"ShardMap({self.jaxpr.name}, {self.mesh})"
+
+    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        given = [t.strong() for t in types]
+        pairs = zip(self.jaxpr.in_types, self.in_specs, strict=True)
+        wanted = [whole_type(t, spec, self.manual).strong() for t, spec in pairs]
+        if given != wanted:
+            raise TypeMismatch(
+                f"shard_map of {self.jaxpr.name} needs operands of types "
+                f"{show_types(wanted)}, but got {show_types(given)}."
+            )
+        pairs = zip(self.jaxpr.out_types, self.out_specs, strict=True)
+        return [whole_type(t, spec, self.manual) for t, spec in pairs]
+
+    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        axes = self.manual.axes
+        return Varying([t.varying - axes for t in self.jaxpr.in_types], None)
+
+    @property
+    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
+        names = self.jaxpr.memo(named_axes)
+        return tuple([n for n in names if n not in self.manual.axes])
+
+    @property
+    def with_token(self) -> Any:  # type: ignore[override]
+        """On one device effects are in order; several have none between them."""
+        if self.mesh.size == 1:
+            return self._with_token
+        if Effect.ORDERED in self.effects:
+            raise ArgumentError(
+                f"shard_map of {self.jaxpr.name} has ordered effects and runs on "
+                f"{self.mesh.size} devices, between which there is no order. Leave "
+                "ordered=True out, take the effects out of shard_map, or use a mesh of "
+                "one device."
+            )
+        return None
+
+    def _with_token(self) -> tuple["ShardMap", int]:
+        whole = PartitionSpec()
+        ordered = self._like(
+            self.jaxpr.memo(with_token),
+            (whole, *self.in_specs),
+            (whole, *self.out_specs),
+        )
+        return ordered, 0
+
+    # -- values ------------------------------------------------------------------------
+
+    def evaluate(self, *args: Any) -> Sequence[Any]:
+        small = self.jaxpr.memo(runs_as_batch) and all([a.on_host() for a in args])
+        # What each device does besides is not what each member of a batch does.
+        small = small and not self.effects
+        # The host of one process need not have what those of others have.
+        small = small and not self.mesh.is_multi_process
+        if small and self.jaxpr.memo(Budget).pays():
+            return run_on_host(
+                self.jaxpr, self.manual, self.in_specs, self.out_specs, args
+            )
+        plan = self.plan(tuple([a.type for a in args]))
+        return [
+            _in_words_of(x, spec, self.mesh)
+            for x, spec in zip(
+                evaluate_compiled(self, plan, args), self.out_specs, strict=True
+            )
+        ]
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        def body(inner: Any, *values: Any) -> Sequence[Any]:
+            module = ctx.module
+            outer = module.mesh, module.by_hand
+            module.mesh, module.by_hand = self.mesh, module.by_hand | self.manual.axes
+            try:
+                return inner.inline(self.jaxpr, values)
+            finally:
+                module.mesh, module.by_hand = outer
+
+        if ctx.module.over is None:  # the mesh has one device: a part is all
+            return body(ctx, *operands)
+        made = ctx.op(
+            "sdy.manual_computation",
+            operands,
+            ctx.out_types,
+            regions=1,
+            in_shardings=self._shardings(ctx, self.in_specs, self.jaxpr.in_types),
+            out_shardings=self._shardings(ctx, self.out_specs, self.jaxpr.out_types),
+            manual_axes=manual_axes_text(self.manual.order(self.manual.axes)),
+        )
+        ctx.region(made, 0, self.jaxpr.in_types, body, "sdy.return")
+        return made
+
+    def _shardings(self, ctx: Any, specs: Specs, types: Sequence[ArrayType]) -> str:
+        # Over the axes that nobody maps by hand the compiler divides as it likes.
+        mapped = ctx.module.by_hand | self.manual.axes
+        left = not mapped.issuperset(self.mesh.axis_names)
+        return shardings_text(specs, [t.ndim for t in types], is_open=left)
+
+    # -- derivatives -------------------------------------------------------------------
+
+    def linearize(self, active: Any, *primals: Any) -> Any:
+        forward, linear, places, moving, specs = self.jaxpr.memo(
+            linearized_parts, self.manual, tuple(active)
+        )
+        count = len(self.out_specs)
+        run_forward = self._like(forward, self.in_specs, (*self.out_specs, *specs))
+        outs = run_forward(*primals)
+        residuals = [primals[i] if i >= 0 else outs[~i] for i in places]
+        left = (*self.out_specs, *specs)
+        residual_specs = [self.in_specs[i] if i >= 0 else left[~i] for i in places]
+        tangent_specs = select(self.in_specs, active)
+        moved_specs = select(self.out_specs, moving)
+
+        def push(*tangents: Any) -> Any:
+            run_linear = self._like(
+                linear, (*residual_specs, *tangent_specs), tuple(moved_specs)
+            )
+            return scatter(run_linear(*residuals, *present(tangents)), moving)
+
+        return outs[:count], push
+
+    def transpose(self, cotangents: Any, *args: Any) -> Any:
+        linear = tuple([type(a) is Linear for a in args])
+        given = tuple([ct is not None for ct in cotangents])
+        program, nonzero = self.jaxpr.memo(
+            _transposed, self.manual, linear, given, self.in_specs, self.out_specs
+        )
+        known = drop(args, linear)
+        known_specs = drop(self.in_specs, linear)
+        ct_specs = select(self.out_specs, given)
+        leaving_specs = select(self.in_specs, nonzero)
+        back = self._like(program, (*known_specs, *ct_specs), tuple(leaving_specs))
+        return scatter(back(*known, *present(cotangents)), nonzero)
+
+    def linear_in(self, args: Any) -> bool:
+        linear = tuple([type(a) is Linear for a in args])
+        return is_linear(self.jaxpr, linear)
+
+    # -- batches -----------------------------------------------------------------------
+
+    def batch(self, size: int, args: Any, dims: Any) -> Any:
+        return self.batch_named(None, size, args, dims)
+
+    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+        program, out_dims = self.jaxpr.memo(
+            _batched, self.manual, size, tuple(dims), axis
+        )
+        in_specs = [insert_axis(s, d) for s, d in zip(self.in_specs, dims, strict=True)]
+        pairs = zip(self.out_specs, out_dims, strict=True)
+        out_specs = [insert_axis(s, d) for s, d in pairs]
+        over = self._like(program, tuple(in_specs), tuple(out_specs))
+        return over(*args), out_dims
+
+    def _like(self, jaxpr: Jaxpr, in_specs: Specs, out_specs: Specs) -> "ShardMap":
+        return shard_program(jaxpr, self.manual, tuple(in_specs), tuple(out_specs))
+
+
+def shard_program(
+    jaxpr: Jaxpr, manual: Manual, in_specs: Specs, out_specs: Specs
+) -> ShardMap:
+    """The operation that runs a program on the parts; the same one each time."""
+    return jaxpr.memo(ShardMap, manual, in_specs, out_specs)
+
+
+# -- passes over the program, as it is seen on the devices -----------------------------
+
+
+def _transposed(
+    jaxpr: Jaxpr,
+    manual: Manual,
+    linear: tuple[bool, ...],
+    given: tuple[bool, ...],
+    in_specs: Specs,
+    out_specs: Specs,
+) -> Any:
+    """The transposed program, and which cotangents it gives."""
+    with manual.inside():
+        program, nonzero = jaxpr.memo(transpose_jaxpr, linear, given)
+    if manual.checked:
+        return program, nonzero
+    known = len(program.inputs) - sum(given)
+    arriving = [s for s, g in zip(out_specs, given, strict=True) if g]
+    leaving = [s for s, z in zip(in_specs, nonzero, strict=True) if z]
+
+    def of_copies(*values: Any) -> list[Any]:
+        cts = [
+            _shared(ct, manual.copies(spec))
+            for ct, spec in zip(values[known:], arriving, strict=True)
+        ]
+        outs = run(program, [*values[:known], *cts])
+        return [
+            _summed(ct, manual.unnamed(spec))
+            for ct, spec in zip(outs, leaving, strict=True)
+        ]
+
+    return manual.stage(of_copies, program.in_types, program.name).jaxpr, nonzero
+
+
+def _in_words_of(x: ConcreteArray, spec: PartitionSpec, mesh: Any) -> ConcreteArray:
+    """A result whose sharding is spelled as the user spelled it."""
+    if isinstance(mesh, Mesh) and x.placement is not None:
+        named = NamedSharding(mesh, spec)
+        if x.placement.is_equivalent_to(named, x.ndim):
+            x.placement = named
+    return x
+
+
+def _shared(ct: Any, copies: int) -> Any:
+    return ct if copies == 1 else div(ct, filled(copies, ct.type.with_shape(())))
+
+
+def _summed(ct: Any, axes: Sequence[Any]) -> Any:
+    return PSum(tuple(axes))(ct) if axes else ct
+
+
+def _batched(
+    jaxpr: Jaxpr, manual: Manual, size: int, dims: tuple[int | None, ...], axis: Any
+) -> Any:
+    with manual.inside():
+        return jaxpr.memo(batch_jaxpr, size, dims, None, axis)

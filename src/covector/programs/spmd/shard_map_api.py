@@ -1,0 +1,292 @@
+"""``shard_map`` as users call it: from whole trees and specs to the operation.
+
+The function is written down for the parts, once per call, and the results are checked
+against their specs before anything runs: a result that still differs between devices
+over an axis that its spec does not name is an error that says where it was made.
+"""
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from covector import tree
+from covector.core.flat import FlatFunction, argument_path, arrays, who_of
+from covector.core.masks import merge, select
+from covector.core.sharding.context_mesh import get_mesh
+from covector.core.sharding.shardings import NamedSharding
+from covector.core.sharding.spec import PartitionSpec
+from covector.core.staging import StagedTracer
+from covector.core.trace import current
+from covector.core.varying import vary_as
+from covector.errors import ShardingError, did_you_mean
+from covector.programs.higher_order.hash_consing import canonical
+from covector.programs.spmd.manual import Manual, part_type, surrounding
+from covector.programs.spmd.shard_map import shard_program
+
+#: in_specs that were not given
+UNSAID = object()
+
+
+def shard_map(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    out_specs: Any,
+    in_specs: Any = UNSAID,
+    mesh: Any = None,
+    axis_names: Iterable[Any] = frozenset(),
+    check_vma: bool = True,
+    check_rep: bool | None = None,
+) -> Any:
+    """``f`` run by each device of a mesh on its parts of the arguments.
+
+    Inside, arrays have the shapes of the parts, and the collectives of ``covector.lax``
+    (``psum``, ``all_gather`` …) communicate over the axes of the mesh. Types say over
+    which axes a value may differ between devices; casts are inserted where needed.
+
+    Args:
+      in_specs: how the arguments are divided: a ``PartitionSpec`` for each, or a tree
+        prefix of them. An axis of the mesh that a spec does not name means a copy on
+        each device along it. None is for what is handed over as it is, any object.
+      out_specs: how the results are put together, likewise.
+      mesh: the mesh; None for the one in force (``set_mesh``, or around this call).
+      axis_names: the axes that are mapped by hand; the compiler divides the work over
+        the others. All of them by default.
+      check_vma: check results against their specs, and track what varies. Without it a
+        wrong spec gives wrong values, and gradients of results that were not reduced
+        are those of an average over devices: it is unsafe, and rarely needed.
+      check_rep: the older name of ``check_vma``.
+
+    Raises:
+      ShardingError: a spec that does not fit, or a result that still varies.
+
+    >>> import covector as cv
+    >>> mesh = cv.make_mesh((1,), ("x",))
+    >>> total = lambda x: cv.lax.psum(x.sum(), "x")
+    >>> total = cv.shard_map(total, mesh=mesh, in_specs=cv.P("x"), out_specs=cv.P())
+    >>> float(total(cv.numpy.arange(4.0)))
+    6.0
+    """
+    checked = check_vma if check_rep is None else check_rep
+    if f is None:
+        return functools.partial(
+            shard_map,
+            out_specs=out_specs,
+            in_specs=in_specs,
+            mesh=mesh,
+            axis_names=axis_names,
+            check_vma=checked,
+        )
+    if in_specs is UNSAID or in_specs is None:
+        raise ShardingError(
+            f"{who_of('shard_map', f)} needs in_specs: types of arrays do not say how "
+            "they are divided. Give a PartitionSpec for each argument, such as P('x'), "
+            "or P() for a copy on each device."
+        )
+    return ShardMapped(f, mesh, in_specs, out_specs, frozenset(axis_names), checked)
+
+
+class ShardMapped:
+    """A function over parts; what ``shard_map`` returns."""
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        mesh: Any,
+        in_specs: Any,
+        out_specs: Any,
+        axes: frozenset[Any],
+        checked: bool,
+    ) -> None:
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.mesh = mesh
+        self.in_specs = in_specs
+        self.out_specs = out_specs
+        self.axes = axes
+        self.checked = checked
+        self.who = who_of("shard_map", fun)
+
+    def __call__(self, *args: Any) -> Any:
+        manual = self._manual()
+        leaves, in_tree = tree.flatten((args, {}))
+        specs = self._in_specs(args)
+        divided = [s is not None for s in specs]
+        operands = arrays(select(leaves, divided), self.who)
+        leaves = merge(operands, divided, leaves)
+        types = []
+        for i, (leaf, spec) in enumerate(zip(leaves, specs, strict=True)):
+            if spec is None:
+                continue
+            place = f"{self.who}: in_specs of {argument_path(in_tree, i)}"
+            self._check_spec(spec, leaf.type, manual, place)
+            types.append(part_type(leaf.type, spec, manual))
+        flat = FlatFunction(self.fun, in_tree, self.who)
+        outs: list[PartitionSpec] = []
+
+        def on_parts(*parts: Any) -> Sequence[Any]:
+            values = flat(*merge(parts, divided, leaves))
+            outs[:] = self._out_specs(flat.out_tree)
+            return [
+                self._checked_result(x, spec, manual, flat.out_tree, i)
+                for i, (x, spec) in enumerate(zip(values, outs, strict=True))
+            ]
+
+        staged = manual.stage(on_parts, types, getattr(self.fun, "__name__", "parts"))
+        specs = select(specs, divided)
+        in_specs = (*[PartitionSpec()] * len(staged.captured), *specs)
+        op = shard_program(canonical(staged.jaxpr), manual, in_specs, tuple(outs))
+        return flat.out_tree.unflatten(op(*staged.captured, *operands))
+
+    # -- where -------------------------------------------------------------------------
+
+    def _manual(self) -> Manual:
+        """On which mesh, and over which axes."""
+        outer = surrounding(current.trace)
+        mesh = self.mesh
+        if mesh is None:
+            mesh = outer.mesh if outer is not None else get_mesh()
+        if mesh is None or mesh.empty:
+            raise ShardingError(
+                f"{self.who} needs a mesh: pass mesh=, or call it within "
+                "`with covector.set_mesh(mesh):`."
+            )
+        if outer is not None and mesh.shape_tuple != outer.mesh.shape_tuple:
+            raise ShardingError(
+                f"{self.who} is over {mesh}, but it is called inside of a shard_map, "
+                f"or a pmap, over {outer.mesh}, and a program runs on one mesh. Make "
+                "that mesh with the axes of both, and name those of each with "
+                "axis_names=; or use vmap inside."
+            )
+        taken = frozenset(outer.axes) if outer is not None else frozenset()
+        axes = self.axes or frozenset(mesh.axis_names) - taken
+        self._check_axes(axes, mesh, taken)
+        return Manual(mesh, axes, self.checked)
+
+    def _check_axes(self, axes: Any, mesh: Any, taken: frozenset[Any]) -> None:
+        for name in axes:
+            if name not in mesh.axis_names:
+                raise ShardingError(
+                    f"{self.who}: axis_names has {name!r}, but the axes of {mesh} are "
+                    f"{_shown(mesh.axis_names)}.{did_you_mean(name, mesh.axis_names)}"
+                )
+            if name in taken:
+                raise ShardingError(
+                    f"{self.who} maps the axis {name!r}, but a shard_map around it "
+                    "does so already. Name the axes of the inner one with axis_names=."
+                )
+        if not axes:
+            raise ShardingError(
+                f"{self.who}: all axes of {mesh} are mapped by a shard_map around it."
+            )
+
+    # -- specs -------------------------------------------------------------------------
+
+    def _in_specs(self, args: tuple) -> list[PartitionSpec | None]:
+        """The spec of each leaf; None for what the function gets as it is."""
+        in_specs = self.in_specs
+        if isinstance(in_specs, list):
+            in_specs = tuple(in_specs)
+        if isinstance(in_specs, tuple) and len(in_specs) != len(args):
+            raise ShardingError(
+                f"{self.who} has in_specs for {len(in_specs)} arguments, but was "
+                f"called with {len(args)}."
+            )
+        found = tree.flatten_prefix(
+            in_specs,
+            args,
+            f"{self.who}: in_specs",
+            of="the arguments",
+            is_leaf=_is_spec,
+        )
+        place = f"{self.who}: in_specs"
+        return [None if s is None else _as_spec(s, place) for s in found]
+
+    def _out_specs(self, out_tree: Any) -> list[PartitionSpec]:
+        found = tree.flatten_prefix(
+            self.out_specs,
+            out_tree,
+            f"{self.who}: out_specs",
+            of="the result",
+            is_leaf=_is_spec,
+        )
+        return [_as_spec(s, f"{self.who}: out_specs") for s in found]
+
+    def _check_spec(self, spec: Any, type: Any, manual: Manual, place: str) -> None:
+        """Raise where a whole array of ``type`` cannot be divided by ``spec``."""
+        self._check_names(spec, manual, place)
+        try:
+            NamedSharding(manual.mesh, spec).shard_shape(type.shape)
+        except ShardingError as error:
+            raise ShardingError(f"{place}, of type {type}: {error}") from None
+
+    def _check_names(self, spec: Any, manual: Manual, place: str) -> None:
+        """Raise where a spec names axes that are not mapped here."""
+        try:
+            NamedSharding(manual.mesh, spec)
+        except ShardingError as error:
+            raise ShardingError(f"{place}: {error}") from None
+        free = [n for n in spec.names() if n not in manual.axes]
+        if free:
+            raise ShardingError(
+                f"{place} is {spec}, which names the axis {free[0]!r}, but only "
+                f"{_shown(manual.order(manual.axes))} are mapped here (axis_names). "
+                "What is divided over the others, the compiler decides."
+            )
+
+    def _checked_result(
+        self, x: Any, spec: Any, manual: Manual, out_tree: Any, i: int
+    ) -> Any:
+        """A result, made to vary over the axes that its spec names and no others."""
+        path = tree.keystr(tree.leaf_path(out_tree, i))
+        what = f"the result{f' at {path}' if path else ''}"
+        place = f"{self.who}: out_specs of {what}"
+        type_ = x.type
+        self._check_names(spec, manual, place)
+        if len(spec) > type_.ndim:
+            raise ShardingError(
+                f"{place} is {spec}, but each device returns {type_}, which has "
+                f"{type_.ndim} axes: there is none to put the parts together along. "
+                f"Give each part one, with x[None] (or reshape), to get an array with "
+                "an entry per device; or reduce over the devices (psum, pmean) and use "
+                "P()."
+            )
+        left = manual.order((type_.varying & manual.axes) - frozenset(spec.names()))
+        if left:
+            raise ShardingError(
+                f"{self.who}: {what}, {type_}, still varies over {_shown(left)}"
+                f"{_made_at(x)}, but its out_specs entry {spec} does not name "
+                f"{'it' if len(left) == 1 else 'them'}: each device would have another "
+                f"value. Either reduce it over {_shown(left)} before returning it "
+                "(covector.lax.psum, pmean, pmax …); or return the parts, with "
+                f"{left[0]!r} in the out_specs entry."
+            )
+        if not manual.checked:
+            return x
+        named = type_.varying | frozenset(spec.names())
+        return vary_as(x, type_.with_varying(named))
+
+
+def _is_spec(x: Any) -> bool:
+    return x is None or isinstance(x, PartitionSpec)
+
+
+def _as_spec(spec: Any, place: str) -> PartitionSpec:
+    if isinstance(spec, NamedSharding):
+        return spec.spec
+    if not isinstance(spec, PartitionSpec) or spec.is_open:
+        raise ShardingError(
+            f"{place} must be PartitionSpecs, such as P('x', None) or P(), but one is "
+            f"{spec!r}."
+        )
+    return spec
+
+
+def _made_at(x: Any) -> str:
+    if isinstance(x, StagedTracer) and x.line is not None:
+        return f", made at {x.line}"
+    return ""
+
+
+def _shown(names: Iterable[Any]) -> str:
+    return ", ".join([repr(n) for n in names])

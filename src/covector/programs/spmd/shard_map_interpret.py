@@ -1,0 +1,97 @@
+"""A small ``shard_map``, run by itself: on the host, all devices in one.
+
+What the devices do is what the members of a batch do, with an axis of the batch for
+each axis of the mesh. So the program is run as under ``vmap`` with the names of those
+axes, in NumPy, in less than a hundredth of the time that it takes to compile it for
+several devices.
+"""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from covector.core.array import ConcreteArray
+from covector.core.jaxpr import Jaxpr, run
+from covector.core.sharding.shardings import NamedSharding
+from covector.core.sharding.spec import PartitionSpec
+from covector.core.show import nested_programs
+from covector.ops.broadcasting import batched
+from covector.ops.joining import Unstack
+from covector.ops.transposing import Reshape, Transpose
+from covector.programs.spmd.manual import Manual
+from covector.transforms.batch import batch_flat
+
+
+def runs_as_batch(jaxpr: Jaxpr) -> bool:
+    """Whether the program carries no others, whose types would speak of devices
+    (memoise on the program).
+    """
+    return not any([any(nested_programs(e.op)) for e in jaxpr.equations])
+
+
+def run_on_host(
+    jaxpr: Jaxpr,
+    manual: Manual,
+    in_specs: Sequence[PartitionSpec],
+    out_specs: Sequence[PartitionSpec],
+    args: Sequence[ConcreteArray],
+) -> list[Any]:
+    """The results of a program for parts, on small arrays that are on the host."""
+    axes = manual.order(manual.axes)
+    takes = [_mentioned(axes, spec) for spec in in_specs]
+    gives = [_mentioned(axes, spec) for spec in out_specs]
+
+    def over(k: int, values: Sequence[Any]) -> list[Any]:
+        if k == len(axes):
+            return run(jaxpr, values)
+        dims = [0 if axes[k] in names else None for names in takes]
+        size = manual.mesh.shape[axes[k]]
+        outs, found = batch_flat(
+            lambda *parts: over(k + 1, parts), size, values, dims, axes[k]
+        )
+        marked = zip(outs, found, gives, strict=True)
+        return [_in_front(x, d, size, axes[k] in names) for x, d, names in marked]
+
+    values = [_divided(x, spec, manual) for x, spec in zip(args, in_specs, strict=True)]
+    outs = []
+    for x, spec in zip(over(0, values), out_specs, strict=True):
+        whole = _joined(x, spec, manual)
+        placement = NamedSharding(manual.mesh, spec)
+        outs.append(ConcreteArray(whole.type, whole.host(), None, placement))
+    return outs
+
+
+def _mentioned(axes: Sequence[Any], spec: PartitionSpec) -> list[Any]:
+    """The axes of the mesh that a spec names, in the order of the mesh."""
+    named = spec.names()
+    return [a for a in axes if a in named]
+
+
+def _in_front(x: Any, dim: int | None, size: int, wanted: bool) -> Any:
+    """The values of all members along a new first axis; or that of any of them."""
+    if wanted:
+        return batched(size, x, dim)
+    return x if dim is None else Unstack(dim)(x)[0]
+
+
+def _divided(x: Any, spec: PartitionSpec, manual: Manual) -> Any:
+    """The parts of an array, with an axis in front for each axis of the mesh."""
+    shape, names = [], []
+    for k, n in enumerate(x.type.shape):
+        here = spec.axes(k)
+        shape += [*[manual.mesh.shape[a] for a in here], n // manual.divisor(spec, k)]
+        names += [*here, None]
+    own = [k for k, a in enumerate(names) if a is None]
+    order = [names.index(a) for a in _mentioned(manual.mesh.axis_names, spec)] + own
+    return Transpose(tuple(order))(Reshape(tuple(shape))(x))
+
+
+def _joined(x: Any, spec: PartitionSpec, manual: Manual) -> Any:
+    """The array whose parts stand along an axis in front for each axis of the mesh."""
+    front = _mentioned(manual.mesh.axis_names, spec)
+    order, shape = [], []
+    for k, n in enumerate(x.type.shape[len(front) :]):
+        here = spec.axes(k)
+        order += [*[front.index(a) for a in here], len(front) + k]
+        shape.append(n * prod([manual.mesh.shape[a] for a in here]))
+    return Reshape(tuple(shape))(Transpose(tuple(order))(x))

@@ -1,0 +1,96 @@
+"""What a program for parts leaves for its derivative, and how that gets out and in.
+
+The primal and the linear part of a program are two operations, so the residuals between
+them are whole arrays for a moment. One that varies leaves with an axis in front that is
+divided over all the axes that it varies over; the linear part takes it off again. What
+is an operand, or an operand that was cast, does not have to leave at all.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from covector.core.jaxpr import Jaxpr, Var, run
+from covector.core.sharding.spec import PartitionSpec
+from covector.core.types import ArrayType
+from covector.core.varying import vary_as
+from covector.ops.collectives import PVary
+from covector.ops.transposing import Reshape
+from covector.programs.spmd.manual import Manual
+from covector.transforms.linearize import linearize_jaxpr
+
+
+class LinearizedParts(NamedTuple):
+    """As ``LinearizedJaxpr``; ``specs`` are those of the outputs that were added."""
+
+    forward: Jaxpr
+    linear: Jaxpr
+    places: list[int]
+    moving: tuple[bool, ...]
+    specs: tuple[PartitionSpec, ...]
+
+
+def linearized_parts(
+    jaxpr: Jaxpr, manual: Manual, active: tuple[bool, ...]
+) -> LinearizedParts:
+    """The two parts of a program for parts (memoise on the program)."""
+    with manual.inside():
+        split = jaxpr.memo(linearize_jaxpr, active, "_jvp")
+    primal, count, wanted = split.primal, len(jaxpr.outputs), split.linear.in_types
+    places = split.residual_places
+    if manual.checked:
+        places = _nearest(primal, places)
+    # Where types do not say what varies, a result may be another on each device, and
+    # the whole array does not say what this device had: it leaves a second time.
+    first = count if manual.checked else 0
+    leaving = sorted({~i for i in places if i < 0 and ~i >= first})
+    over = [_axes_of(primal.out_types[k], manual) for k in leaving]
+    final = [~(count + leaving.index(~i)) if ~i in leaving else i for i in places]
+    framed = [i < 0 and ~i >= count and bool(over[~i - count]) for i in final]
+    types = [
+        primal.in_types[i] if i >= 0 else t for i, t in zip(final, wanted, strict=False)
+    ]
+    types = [_framed(t) if f else t for t, f in zip(types, framed, strict=True)]
+
+    def forward(*args: Any) -> list[Any]:
+        outs = run(primal, args)
+        pairs = zip(leaving, over, strict=True)
+        extra = [_in_frame(outs[k]) if axes else outs[k] for k, axes in pairs]
+        return [*outs[:count], *extra]
+
+    def linear(*values: Any) -> list[Any]:
+        columns = zip(values, framed, wanted, strict=False)
+        residuals = [Reshape(t.shape)(x) if f else vary_as(x, t) for x, f, t in columns]
+        return run(split.linear, [*residuals, *values[len(framed) :]])
+
+    made = manual.stage(forward, jaxpr.in_types, primal.name)
+    types = [*types, *wanted[len(framed) :]]
+    moved = manual.stage(linear, types, split.linear.name)
+    specs = tuple([PartitionSpec(axes) if axes else PartitionSpec() for axes in over])
+    return LinearizedParts(made.jaxpr, moved.jaxpr, final, split.moving, specs)
+
+
+def _nearest(primal: Jaxpr, places: Sequence[int]) -> list[int]:
+    """Where residuals are found: as operands where they are that, or only cast."""
+    operands: dict[Any, int] = {v: k for k, v in enumerate(primal.inputs)}
+
+    def operand(atom: Any, otherwise: int) -> int:
+        return operands.get(atom, otherwise) if type(atom) is Var else otherwise
+
+    for e in primal.equations:
+        if isinstance(e.op, PVary):
+            found = operand(e.inputs[0], -1)
+            if found >= 0:
+                operands[e.outputs[0]] = found
+    return [i if i >= 0 else operand(primal.outputs[~i], i) for i in places]
+
+
+def _axes_of(type: ArrayType, manual: Manual) -> tuple[Any, ...]:
+    return manual.order(type.varying if manual.checked else manual.axes)
+
+
+def _framed(type: ArrayType) -> ArrayType:
+    return type.with_shape((1, *type.shape))
+
+
+def _in_frame(x: Any) -> Any:
+    return Reshape((1, *x.type.shape))(x)
