@@ -105,7 +105,7 @@ def argument_names(who: str, option: str, given: Any) -> tuple[str, ...]:
     if isinstance(given, str):
         return (given,)
     try:
-        names = tuple(given)
+        names: tuple[Any, ...] = tuple(given)
     except TypeError:
         names = (None,)
     if not all(isinstance(name, str) for name in names):
