@@ -350,3 +350,23 @@ def test_the_place_that_is_named_goes_before_that_of_the_array_it_is_like():
     x, first = put(numbers(8, 4), "x"), cv.devices()[0]
     assert cnp.zeros_like(x, device=first).device is first
     assert cnp.full_like(x, 1, out_sharding=named("y")).sharding is named("y")
+
+
+@pytest.mark.parametrize("spec", [P("i", None), P(None, "i"), P(None, None), P("i")])
+def test_a_mesh_of_one_device_keeps_the_spec_that_was_given(spec):
+    sharding = NamedSharding(Mesh(np.array(cv.devices()[:1]), ("i",)), spec)
+    x = cv.device_put(cnp.ones((2, 2)), sharding)
+    results = [
+        x,
+        x + 1,
+        cv.jit(lambda x: x * 2)(x),
+        cv.jit(lambda x: x * 2)(x),  # the quickest call
+        cv.jit(lambda x: x, out_shardings=sharding)(cnp.ones((2, 2))),
+        cv.lax.fori_loop(0, 2, lambda _, x: x + 1, x),
+        cv.lax.scan(lambda c, _: (c + 1, None), x, None, 2)[0],
+        cv.lax.scan(lambda c, row: (c, row * 2), 0, x)[1],
+    ]
+    for result in results:
+        assert result.sharding.spec == spec
+        assert result.sharding.mesh is sharding.mesh
+    assert cv.jit(lambda x: x.sum(0))(x).sharding.spec == P()

@@ -169,7 +169,7 @@ def test_small_and_large_captured_arrays():
 
 def test_one_device_meshes_keep_their_name():
     x = put(X, "x", on="1")
-    assert (x + 1).sharding is cv.jit(lambda x: x @ x)(x).sharding is named(on="1")
+    assert (x + 1).sharding is cv.jit(lambda x: x @ x)(x).sharding is named("x", on="1")
     agree(x + 1, X + 1)
 
 

@@ -30,7 +30,7 @@ from covector.core.source import user_level
 from covector.core.types import ArrayType, show_types
 from covector.errors import DeviceError, DonationWarning
 from covector.lowering import hlo, module, tokens
-from covector.lowering.placement import Place, Spread
+from covector.lowering.placement import Place, Spread, placements_of_results
 from covector.runtime import buffers, client, executable
 
 logger = logging.getLogger("covector.compile")
@@ -187,15 +187,22 @@ class Compiled:
             args = [args[i] for i in self._kept]
         device = self.device
         outs = self._run([a.buffer(device) for a in args])
-        return [
-            ConcreteArray(t, None, b, committed)
-            for t, b in zip(self._types, outs, strict=True)
-        ]
+        placements: Any = repeat(None)
+        if committed is not None:
+            placements = placements_of_results(committed, args, self._types)
+        return list(map(ConcreteArray, self._types, repeat(None), outs, placements))
 
     def bound(
-        self, captured: list[Any], out_tree: Any, donated: list[int], committed: Any
+        self,
+        captured: list[Any],
+        out_tree: Any,
+        donated: list[int],
+        placements: Sequence[Any],
     ) -> Any:
         """The quickest call: from leaves on this device to the tree of results.
+
+        Args:
+          placements: those of the results.
 
         Raises:
           ArgumentsElsewhere: a leaf is on another device, or given up twice. Nothing
@@ -204,7 +211,7 @@ class Compiled:
         device, types, kept = self.device, self._types, self._kept
         launch, handlers = self.executable.launch, self.executable.handlers
         unflatten = out_tree.unflatten
-        no_host, placements = repeat(None), repeat(committed)
+        no_host = repeat(None)
 
         def quick(leaves: list[Any]) -> Any:
             args = captured + leaves if captured else leaves
@@ -268,10 +275,14 @@ class SpreadCompiled(Compiled):
         ]
 
     def bound(
-        self, captured: list[Any], out_tree: Any, donated: list[int], committed: Any
+        self,
+        captured: list[Any],
+        out_tree: Any,
+        donated: list[int],
+        placements: Sequence[Any],
     ) -> Any:
         """The quickest call: from leaves divided as the first ones were."""
-        shardings, types, results = self.in_shardings, self._types, self.out_shardings
+        shardings, types = self.in_shardings, self._types
         launch, handlers, kept = (
             self.executable.launch,
             self.executable.handlers,
@@ -306,7 +317,7 @@ class SpreadCompiled(Compiled):
                 self._raise_in_words(failed, given)
             for i in donated:
                 leaves[i].forget()
-            return unflatten(map(ConcreteArray, types, no_host, outs, results))
+            return unflatten(map(ConcreteArray, types, no_host, outs, placements))
 
         return quick
 

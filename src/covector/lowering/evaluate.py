@@ -10,6 +10,7 @@ XLA needs some 25 ms to compile one addition and 4 µs to run it; NumPy runs it 
 import contextvars
 import threading
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,12 @@ from covector.core.convert import as_array
 from covector.core.primitive import Plan, Primitive
 from covector.core.trace import Trace, Tracer, check_scope
 from covector.lowering.compile import compile_operation
-from covector.lowering.placement import Spread, common_place, meshes_named
+from covector.lowering.placement import (
+    Spread,
+    common_place,
+    meshes_named,
+    placements_of_results,
+)
 
 
 class _Quiet(threading.local):
@@ -74,10 +80,10 @@ class EvalTrace(Trace):
         outs = quiet.run(plan.on_host, *[a.host() for a in args])
         if not op.multiple_results:
             outs = [outs]
-        return [
-            ConcreteArray(t, out, None, committed)
-            for t, out in zip(plan.outs, outs, strict=True)
-        ]
+        placements: Any = repeat(None)
+        if committed is not None:
+            placements = placements_of_results(committed, args, plan.outs)
+        return list(map(ConcreteArray, plan.outs, outs, repeat(None), placements))
 
 
 #: the meaning of operations where no transformation is running

@@ -20,6 +20,7 @@ from covector.core.sharding.shardings import (
 )
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.sharding.spec_from_tiles import with_tiles
+from covector.core.types import ArrayType
 from covector.errors import DeviceMismatch, ShardingError
 from covector.runtime import client
 
@@ -61,6 +62,31 @@ def common_place(
     placements = tuple([a.placement for a in args])
     ranks = tuple([a.type.ndim for a in args])
     return _spread(placements, ranks, who, meshes, options.current().mesh)
+
+
+def placements_of_results(
+    committed: Sharding | None,
+    args: Sequence[ConcreteArray],
+    types: Sequence[ArrayType],
+) -> list[Sharding | None]:
+    """Where each result is, for operands on one device and what ``common_place`` says
+    of them.
+
+    On a mesh of one device every spec is true: a result has that of the first operand
+    of its rank.
+    """
+    if not isinstance(committed, NamedSharding):
+        return [committed] * len(types)
+    by_rank: dict[int, Sharding] = {}
+    for x in args:
+        placement, ndim = x.placement, x.type.ndim
+        if (
+            isinstance(placement, NamedSharding)
+            and placement.mesh is committed.mesh
+            and len(placement.spec) <= ndim
+        ):
+            by_rank.setdefault(ndim, NamedSharding(committed.mesh, placement.spec))
+    return [by_rank.get(t.ndim, committed) for t in types]
 
 
 def placement_of_known(args: Sequence[Any], who: str) -> Sharding | None:

@@ -11,6 +11,7 @@ this: they go through the operations.
 
 import functools
 from collections.abc import Callable
+from itertools import repeat
 from typing import Any
 
 from covector import options
@@ -20,7 +21,7 @@ from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.lowering.evaluate import base, quiet
-from covector.lowering.placement import placement_of_known
+from covector.lowering.placement import placement_of_known, placements_of_results
 from covector.numpy.promote import standard_promotion
 from covector.programs.jit.jit import jit
 
@@ -100,11 +101,11 @@ class _Plan:
             return self.compiled(*operands)
         if self.host is None:
             return self.fun(*operands)
-        where = None
+        placements: Any = repeat(None)
         if any([x.placement for x in operands]):
             where = placement_of_known(operands, self.fun.__name__)
+            placements = iter(placements_of_results(where, operands, self.outs))
         out = quiet.run(self.host, *[x.host() for x in operands])
         if isinstance(out, tuple):
-            pairs = zip(self.outs, out, strict=True)
-            return tuple([ConcreteArray(t, x, None, where) for t, x in pairs])
-        return ConcreteArray(self.outs[0], out, None, where)
+            return tuple(map(ConcreteArray, self.outs, out, repeat(None), placements))
+        return ConcreteArray(self.outs[0], out, None, next(placements))

@@ -19,7 +19,7 @@ from covector.core.flat import arrays, who_of
 from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, NotDifferentiable
-from covector.lowering.placement import placement_of_known
+from covector.lowering.placement import placement_of_known, placements_of_results
 from covector.lowering.tokens import TOKEN
 from covector.ops.broadcasting import batched, move_axis
 from covector.programs.callbacks.host_functions import (
@@ -68,9 +68,12 @@ class HostCall(Primitive):
     def evaluate(self, *args: Any) -> Sequence[Any]:
         committed = placement_of_known(args, str(self.function))
         types = self.function.promised.types
+        placements = placements_of_results(committed, args, types)
         return [
-            ConcreteArray(t, values, None, committed)
-            for t, values in zip(types, self.function(*args), strict=True)
+            ConcreteArray(t, values, None, placement)
+            for t, values, placement in zip(
+                types, self.function(*args), placements, strict=True
+            )
         ]
 
     def linearize(self, active: Any, *primals: Any) -> Any:

@@ -120,7 +120,7 @@ class Scan(Primitive):
         rows = []
         for i in reversed(steps) if self.reverse else steps:
             x = [
-                ConcreteArray(t, x.host()[i], None, x.placement)
+                ConcreteArray(t, x.host()[i], None, x.placement and x.placement.whole)
                 for t, x in zip(x_types, xs, strict=True)
             ]
             outs = run(self.jaxpr, [*consts, *carry, *x])
@@ -128,7 +128,7 @@ class Scan(Primitive):
             rows.append(outs[self.num_carry :])
         if self.reverse:
             rows.reverse()
-        return placed([*carry, *self._stacked(rows)], placement)
+        return placed([*carry, *self._stacked(rows)], placement, args)
 
     def _stacked(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
         ys = []

@@ -143,7 +143,7 @@ class While(Primitive):
             while budget.pays():
                 (going,) = run(test, [*test_consts, *carry])
                 if not going.host():
-                    return placed(carry, placement)
+                    return placed(carry, placement, args)
                 carry = run(body, [*consts, *carry])
             args = (*test_consts, *consts, *carry)
         return evaluate_compiled(self, plan, args)

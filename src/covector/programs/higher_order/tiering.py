@@ -12,6 +12,7 @@ from typing import Any
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Equation, Jaxpr
 from covector.core.show import nested_programs
+from covector.lowering.places import placements_of_results
 from covector.ops.collectives import Collective
 
 #: µs for which a loop runs on the host, all its calls together, before it is compiled
@@ -41,16 +42,19 @@ class Budget:
         return True
 
 
-def placed(values: Sequence[ConcreteArray], placement: Any) -> list[ConcreteArray]:
+def placed(
+    values: Sequence[ConcreteArray], placement: Any, args: Sequence[ConcreteArray]
+) -> list[ConcreteArray]:
     """What a loop on the host gave, where the user put an operand of it, if anywhere.
 
     Results that do not depend on that operand go there too, as those of programs do.
     """
+    placements = placements_of_results(placement, args, [x.type for x in values])
     return [
         x
-        if placement is None or x.placement is not None
-        else ConcreteArray(x.type, x.host(), None, placement)
-        for x in values
+        if wanted is None or x.placement is not None
+        else ConcreteArray(x.type, x.host(), None, wanted)
+        for x, wanted in zip(values, placements, strict=True)
     ]
 
 

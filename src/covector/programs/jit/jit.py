@@ -171,7 +171,7 @@ class Jitted:
                 if sent is not outs:
                     out_tree = Sending(out_tree, asked)
                 self._caches.quick[quick_key] = compiled.bound(
-                    program.captured, out_tree, places, committed
+                    program.captured, out_tree, places, list(map(placement_of, outs))
                 )
         for i in places:
             signature.leaves[i].forget()
