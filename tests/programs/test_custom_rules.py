@@ -484,6 +484,25 @@ def test_what_all_members_of_a_named_batch_share_is_not_batched(kind, run):
     assert float(total(4.0)) == 2400.0
 
 
+def test_a_rule_gets_the_cotangent_of_each_member_though_the_value_is_shared(run):
+    by_jvp = cv.custom_jvp(lambda x, y: y)
+    by_jvp.defjvp(lambda primals, tangents: (by_jvp(*primals), sum(tangents)))
+    by_vjp = cv.custom_vjp(lambda x, y: y)
+    by_vjp.defvjp(lambda x, y: (y, None), lambda _, ct: (ct, ct))
+    weights = cnp.array([1.0, 2.0, 3.0])
+
+    for f in (by_jvp, by_vjp):
+
+        def loss(x, y, f=f):
+            return (weights * cv.vmap(f, (0, None))(x, y)).sum()
+
+        dx, dy = run(cv.grad(loss, (0, 1)))(cnp.ones(3), 1.0)
+        assert dx.tolist() == [1.0, 2.0, 3.0]
+        assert float(dy) == 6.0
+        with pytest.raises(errors.AxisError, match="out_axes is None for the result"):
+            cv.vmap(f, (0, None), None)(cnp.ones(3), 1.0)
+
+
 def test_a_function_that_tells_members_apart_is_batched():
     f = cv.custom_vjp(lambda x: x * lax.axis_index("i"))
     f.defvjp(lambda x: (f(x), None), lambda _, ct: (ct * lax.axis_index("i"),))
