@@ -12,7 +12,7 @@ from typing import Any
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Equation, Jaxpr
 from covector.core.show import nested_programs
-from covector.lowering.places import placements_of_results
+from covector.lowering.placement import placements_of_results
 from covector.ops.collectives import Collective
 
 #: µs for which a loop runs on the host, all its calls together, before it is compiled
