@@ -126,7 +126,7 @@ MUTATIONS: list[Mutation] = [
             "            if type(a) is BatchTracer:",
         ),
         (
-            "the shape of a member keeps the batch axis at the end",
+            "the shape of a lane keeps the batch axis at the end",
             "shape[:dim] + shape[dim + 1 :])",
             "shape[:dim] + shape[dim + 1 :][::-1])",
         ),
@@ -330,7 +330,7 @@ MUTATIONS: list[Mutation] = [
         "programs/control_flow/cond.py",
         "tests/programs/test_cond.py",
         (
-            "a batch of predicates forgets results that all members share",
+            "a batch of predicates forgets results that all lanes share",
             "                dim is not None or any([d is not None for d in ds])",
             "                any([d is not None for d in ds])",
         ),

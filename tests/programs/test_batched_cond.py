@@ -1,6 +1,6 @@
-"""A batch of predicates: each member takes its branch, and is not harmed by the other.
+"""A batch of predicates: each lane takes its branch, and is not harmed by the other.
 
-The loops of these tests would not end for a member that did not choose their branch,
+The loops of these tests would not end for a lane that did not choose their branch,
 and the slopes there are infinite.
 """
 
@@ -55,7 +55,7 @@ LOOPS = [doubled, in_a_call, in_a_scan, in_a_cond, in_a_custom_rule, in_a_map]
 
 @pytest.mark.parametrize("transform", [lambda f: f, cv.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("loop", LOOPS, ids=lambda f: f.__name__)
-def test_a_loop_does_not_run_for_members_that_did_not_choose_it(loop, transform):
+def test_a_loop_does_not_run_for_lanes_that_did_not_choose_it(loop, transform):
     f = transform(cv.vmap(lambda p, x: lax.cond(p, loop, lambda x: x - 1.0, x)))
     wanted = [float(loop(x)) if p else x - 1 for p, x in zip(P, X, strict=True)]
     assert f(P, X).tolist() == wanted
@@ -69,7 +69,7 @@ def test_a_loop_with_traced_bounds_does_not_run_for_others():
     assert f(X).tolist() == [2, 1, 6, 0]
 
 
-def test_of_many_branches_each_loops_for_its_own_members():
+def test_of_many_branches_each_loops_for_its_own_lanes():
     branches = [lambda x: x, doubled, lambda x: doubled(-x), lambda x: -x]
     f = cv.jit(cv.vmap(lambda k, x: lax.switch(k, branches, x)))
     assert f(np.array([-5, 1, 2, 9]), X * [1, -1, -1, 1]).tolist() == [1, 16, 12, 0]
@@ -85,8 +85,8 @@ def test_in_a_batch_of_batches_each_level_stops():
     assert rows.tolist() == [[16, 16, 12], [1, 1, 3]]
 
 
-def test_members_that_communicate_all_take_part():
-    """A sum over the batch is over all members, also those that do not choose it."""
+def test_lanes_that_communicate_all_take_part():
+    """A sum over the batch is over all lanes, also those that do not choose it."""
 
     def total(x):
         return lax.fori_loop(0, 2, lambda i, v: v + lax.psum(x, "i"), x)
@@ -126,7 +126,7 @@ def of_three(w, x):
 
 
 def by_hand(f, w, xs):
-    """Gradients, one member after another: for each of them one branch runs."""
+    """Gradients, one lane after another: for each of them one branch runs."""
     found = [cv.grad(f, argnums=(0, 1))(w, x) for x in xs]
     return sum(float(d) for d, _ in found), [float(d) for _, d in found]
 
@@ -135,7 +135,7 @@ def by_hand(f, w, xs):
 @pytest.mark.parametrize("xs", [X, -X, -np.abs(X), X[3:], X[:1]], ids=str)
 @pytest.mark.parametrize("f", [root, looped_root, of_three], ids=lambda f: f.__name__)
 def test_gradients_are_those_of_the_branches_taken(f, xs, transform):
-    """Also that of a shared operand, to which all members contribute."""
+    """Also that of a shared operand, to which all lanes contribute."""
     total = lambda w, xs: cnp.sum(cv.vmap(f, (None, 0))(w, xs))  # noqa: E731
     slopes = transform(cv.grad(total, argnums=(0, 1)))(np.float32(2), xs)
     for slope, wanted in zip(slopes, by_hand(f, np.float32(2), xs), strict=True):

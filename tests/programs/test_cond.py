@@ -144,8 +144,8 @@ def test_an_index_out_of_range_is_taken_to_the_nearest(index, dtype):
         k = np.asarray(index, dtype)
         assert float(switch(k, branches)) == wanted
         assert float(cv.jit(lambda k: switch(k, branches))(k)) == wanted
-        members = vmap(lambda k: switch(k, branches))(np.stack([k, k]))
-        assert members.tolist() == [wanted, wanted]
+        lanes = vmap(lambda k: switch(k, branches))(np.stack([k, k]))
+        assert lanes.tolist() == [wanted, wanted]
 
 
 @pytest.mark.parametrize("pred", [True, 2, -0.5, np.float32(np.nan), np.True_, 1j])

@@ -243,34 +243,34 @@ def test_once_for_each_member():
         assert log.of(f, X) == X.tolist()
 
 
-def test_once_for_what_all_members_share(log):
+def test_once_for_what_all_lanes_share(log):
     for f in both(cv.vmap(lambda x: (log(3.0), x)[1])):
         assert log.of(f, X) == [3.0]
 
 
-def test_only_members_that_take_the_branch():
+def test_only_lanes_that_take_the_branch():
     log = Log()
 
-    def member(x, y):
+    def lane(x, y):
         return lax.cond(x > 0, lambda y: (log(y), 2 * y)[1], lambda y: y, y)
 
-    for f in both(cv.vmap(member, in_axes=(0, None))):
+    for f in both(cv.vmap(lane, in_axes=(0, None))):
         assert log.of(f, X, 7.0) == [7.0, 7.0]
-    for f in both(cv.vmap(member)):
+    for f in both(cv.vmap(lane)):
         assert log.of(f, X, X) == [0.5, 2.0]
         np.testing.assert_array_equal(f(X, X), np.where(X > 0, 2 * X, X))
-    for f in both(cv.grad(lambda x: cnp.sum(cv.vmap(member)(x, x)))):
+    for f in both(cv.grad(lambda x: cnp.sum(cv.vmap(lane)(x, x)))):
         assert log.of(f, X) == [0.5, 2.0]
         np.testing.assert_array_equal(f(X), [2, 1, 2])
 
 
-def test_only_members_that_still_go():
+def test_only_lanes_that_still_go():
     log = Log()
 
-    def member(x):
+    def lane(x):
         return lax.while_loop(lambda c: c < 2, lambda c: (log(c), c + 1)[1], x)
 
-    for f in both(cv.vmap(member)):
+    for f in both(cv.vmap(lane)):
         assert log.of(f, X) == [0.5, 1.5, -1.0, 0.0, 1.0]
         np.testing.assert_array_equal(f(X), [2.5, 2, 2])
 
@@ -278,17 +278,17 @@ def test_only_members_that_still_go():
 def test_ordered_branches_have_no_batch():
     log = Log(ordered=True)
 
-    def member(x):
+    def lane(x):
         return lax.cond(x > 0, lambda x: (log(1.0), x)[1], lambda x: x, x)
 
     with pytest.raises(errors.ArgumentError, match="cond has ordered effects, and an"):
-        cv.vmap(member)(X)
+        cv.vmap(lane)(X)
 
 
-def test_members_that_differ_and_do_things_do_not_communicate():
+def test_lanes_that_differ_and_do_things_do_not_communicate():
     log = Log()
 
-    def member(x):
+    def lane(x):
         def branch(x):
             log(x)
             return lax.psum(x, "i")
@@ -298,7 +298,7 @@ def test_members_that_differ_and_do_things_do_not_communicate():
     with pytest.raises(
         errors.ArgumentError, match="cannot communicate over the axis 'i'"
     ):
-        cv.vmap(member, axis_name="i")(X)
+        cv.vmap(lane, axis_name="i")(X)
 
 
 # -- what programs say of themselves ---------------------------------------------------

@@ -77,7 +77,7 @@ def with_switch(v):
 
 
 def until(v):
-    """Members of a batch that stop at different times."""
+    """Lanes of a batch that stop at different times."""
     one = lambda x: lax.while_loop(lambda c: c < 9.0, lambda c: c * c + 1.5, x)  # noqa: E731
     return cv.vmap(one)(v)
 

@@ -205,14 +205,14 @@ def test_a_long_loop_begins_on_the_host_and_ends_compiled(steps):
     assert [int(x) for x in cv.jit(f)(steps)] == wanted
 
 
-def test_members_of_a_batch_stop_when_they_are_done():
+def test_lanes_of_a_batch_stop_when_they_are_done():
     f = vmap(lambda x: while_loop(lambda v: v < 50.0, lambda v: v * 2.0, x))
     x = np.array([1, 100, 49, 3, np.nan], np.float32)
     for out in (f(x), cv.jit(f)(x)):
         np.testing.assert_array_equal(out, [64, 100, 98, 96, np.nan])
 
 
-def test_a_batch_that_all_members_leave_together_is_one_loop():
+def test_a_batch_that_all_lanes_leave_together_is_one_loop():
     f = vmap(
         lambda x: while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * x), (0, x))
     )
@@ -339,7 +339,7 @@ def test_without_jit_the_body_sees_values():
     assert seen == [1, 3, 9]
 
 
-def test_without_jit_members_of_a_batch_stop_when_they_are_done():
+def test_without_jit_lanes_of_a_batch_stop_when_they_are_done():
     def powers(n):
         loop = while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * 2), (0, 1))
         return loop[1], fori_loop(0, n, lambda i, c: c + i, 0)

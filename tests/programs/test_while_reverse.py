@@ -291,13 +291,13 @@ BATCH = np.stack([X, X * 0.5, -X, X + 1])
 
 
 def each(f, counts=COUNTS, batch=BATCH):
-    """What vmap is compared with: the members, one by one."""
+    """What vmap is compared with: the lanes, one by one."""
     found = [f(int(n), W, x) for n, x in zip(counts, batch, strict=True)]
     return tree.map(lambda *xs: np.stack([np.asarray(x) for x in xs]), *found)
 
 
 @pytest.mark.parametrize("name", ["pair", "accumulated", "swapped", "nested"])
-def test_the_gradient_of_each_member_that_stops_when_it_is_done(x64, name):
+def test_the_gradient_of_each_lane_that_stops_when_it_is_done(x64, name):
     f = PROGRAMS[name]
     g = lambda loop: lambda n, w, x: gradient(f, loop, n)(w, x)  # noqa: E731
     wanted = each(g(written_out))
@@ -309,13 +309,13 @@ def test_the_gradient_of_each_member_that_stops_when_it_is_done(x64, name):
     assert_close((of_w, of_x), (wanted[0].sum(0), wanted[1]), 1e-11)
 
 
-def test_members_that_take_as_many_steps(x64):
+def test_lanes_that_take_as_many_steps(x64):
     wanted = each(lambda n, w, x: gradient(pair, written_out, 5)(w, x))
     found = cv.vmap(lambda x: gradient(pair, looped(2), 5)(W, x))(BATCH)
     assert_close(found, wanted)
 
 
-def test_members_of_members(x64):
+def test_lanes_of_lanes(x64):
     counts = np.array([[3, 0], [6, 1], [2, 2]])
     batch = np.random.default_rng(0).normal(size=(3, 2, 3))
     weights = np.stack([W, W * 0.5, W + 1])
@@ -331,7 +331,7 @@ def test_members_of_members(x64):
 
 
 @pytest.mark.parametrize("order", ["hessian", "reverse over reverse"])
-def test_second_derivatives_of_members(x64, order):
+def test_second_derivatives_of_lanes(x64, order):
     over_batch = cv.vmap(partial(pair, looped(2)), (0, None, 0))
     found = cv.jit(HIGHER[order](lambda w, xs: cnp.sum(over_batch(COUNTS, w, xs))))
 
@@ -350,7 +350,7 @@ def test_an_empty_batch():
 
 
 def towards_the_edge(t, x):
-    """Beyond the edge, where a member stops, is no slope: the root of what is below 0,
+    """Beyond the edge, where a lane stops, is no slope: the root of what is below 0,
     or an infinite one.
     """
     return lax.while_loop(lambda v: v > 0.5, lambda v: v - t * cnp.sqrt(v - 0.4), x)
@@ -385,8 +385,8 @@ def test_no_nan_in_second_order_either():
     assert float(cv.grad(cv.grad(f))(0.7)) == pytest.approx(wanted, rel=1e-4)
 
 
-def test_members_that_see_each_other():
-    """What a member stands with is seen by those that go."""
+def test_lanes_that_see_each_other():
+    """What a lane stands with is seen by those that go."""
 
     def f(x, n):
         def step(c):
@@ -668,12 +668,12 @@ WORDS = {
         errors.NotDifferentiable,
         r"needs a linear function, but while at .* is not linear in the arguments",
     ),
-    "members that see each other": Case(
+    "lanes that see each other": Case(
         lambda: cv.vmap(cv.grad(mixing), axis_name="i")(
             np.ones(2, "f"), np.array([2, 3])
         ),
         errors.NotDifferentiable,
-        "communicates over the vmap axis 'i' in its body, where members of the batch "
+        "communicates over the vmap axis 'i' in its body, where lanes of the batch "
         "take different numbers of steps. .*: grad of vmap, not vmap of grad",
     ),
 }

@@ -1,121 +1,136 @@
-"""Members of a batch, each of which takes steps of its own for as long as it goes.
+"""Lanes of a batched while loop: which still run, and which operands are per lane.
 
-A loop over a batch runs until the last member stops; who has stopped keeps what it has.
-Arrays that a member has of its *own* have the axes of the members in front; the others
-are *shared*. In a derivative it is not enough to drop what is computed for those that
-stand: an infinite slope times a cotangent of zero is not a zero. So where something
-shared is moved, the ones that stand are given values of a member that goes, for which
-the step has a meaning (``stand_ins``).
+A loop over a batch runs until the last lane stops; a lane that has stopped keeps its
+carry. Operands *per lane* have the axes of the lanes in front; the others are *shared*.
+In a derivative it is not enough to drop what is computed for stopped lanes: an infinite
+slope times a cotangent of zero is not a zero. So where a shared operand is
+differentiated, stopped lanes are given the values of a running one, for which the step
+has a meaning (``safe_operands``).
 """
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from covector.core.convert import scalar
+from covector.core.masks import drop, select
 from covector.ops.broadcasting import BroadcastInDim, zeros
 from covector.ops.extrema import max_
 from covector.ops.reductions import ReduceMax
 from covector.ops.selection import where
 
-Marks = tuple[bool, ...]
+Mask = tuple[bool, ...]
 
 
-class Members(NamedTuple):
-    """The axes of the members, in front of all that is their own; without any, there is
-    one, and everything is shared.
+class Lanes(NamedTuple):
+    """The axes of the lanes, in front of all operands that are per lane; without any,
+    the loop is not batched and every operand is shared.
 
-    ``own`` marks operands of a loop.
+    ``per_lane`` is a mask of operands of a loop.
     """
 
     shape: tuple[int, ...] = ()
-    own: Marks = ()
+    per_lane: Mask = ()
 
-    def marks(self, start: int, count: int) -> Marks:
-        """Which of ``count`` operands from ``start`` on are own."""
-        return self.own[start : start + count] if self.shape else (False,) * count
+    def mask(self, start: int, count: int) -> Mask:
+        """Which of ``count`` operands from ``start`` on are per lane."""
+        if not self.shape:
+            return (False,) * count
+        return self.per_lane[start : start + count]
 
-    def among(self, kept: Sequence[bool]) -> "Members":
-        """For some of the operands only."""
-        own = [o for o, k in zip(self.own, kept, strict=bool(self.shape)) if k]
-        return Members(self.shape, tuple(own))
-
-    def beside(self, *groups: Sequence[bool]) -> "Members":
-        """For groups of operands, each with tangents of those that are marked after."""
+    def select(self, mask: Sequence[bool]) -> "Lanes":
+        """For the operands in the mask only."""
         if not self.shape:
             return self
-        given, own = iter(self.own), []
-        for marks in groups:
-            mine = [next(given) for _ in marks]
-            own += [*mine, *[o for o, m in zip(mine, marks, strict=True) if m]]
-        return Members(self.shape, tuple(own))
+        return Lanes(self.shape, tuple(select(self.per_lane, mask)))
 
-    def with_count(self, place: int, own: bool) -> "Members":
-        """With a number of steps at this place among the operands."""
+    def with_tangents(self, *masks: Sequence[bool]) -> "Lanes":
+        """For groups of operands, each followed by tangents of those in its mask."""
         if not self.shape:
             return self
-        return Members(self.shape, (*self.own[:place], own, *self.own[place:]))
+        rest, per_lane = iter(self.per_lane), []
+        for mask in masks:
+            group = [next(rest) for _ in mask]
+            per_lane += [*group, *select(group, mask)]
+        return Lanes(self.shape, tuple(per_lane))
 
-    def adjoint_of_loop(
-        self, consts: Sequence[bool], carry: Sequence[bool], moving: Sequence[bool]
-    ) -> "Members":
-        """For the way back through a loop with these consts and this carry as its path,
-        and a state for each operand that is ``moving``.
+    def with_count(self, index: int, per_lane: bool) -> "Lanes":
+        """With a number of steps at this index among the operands."""
+        if not self.shape:
+            return self
+        before, after = self.per_lane[:index], self.per_lane[index:]
+        return Lanes(self.shape, (*before, per_lane, *after))
+
+    def reverse(
+        self, consts: Sequence[bool], carry: Sequence[bool], differentiated: Mask
+    ) -> "Lanes":
+        """For the reverse of a loop: the consts and the carry in these masks are its
+        known operands, and each ``differentiated`` operand has a cotangent.
         """
         if not self.shape:
             return self
-        marks = [*consts, *carry]
-        return Members(self.shape, (*self.among(marks).own, *self.among(moving).own))
+        known = select(self.per_lane, [*consts, *carry])
+        return Lanes(self.shape, (*known, *select(self.per_lane, differentiated)))
 
-    def adjoint(self, *groups: tuple[Sequence[bool], Sequence[bool]]) -> "Members":
-        """For the adjoint of a ``Rewind``, of whose consts, path and state the known
-        and the linear ones are given.
+    def adjoint(self, *masks: Sequence[bool]) -> "Lanes":
+        """For the adjoint of a ``ReverseWhile``; the masks are of what is linear in its
+        consts, primal carry and cotangent carry.
         """
-        (consts, of_consts), (path, of_path), (state, of_state) = groups
-        own = (*consts, *path, *of_state, *state, *of_consts, *of_path)
-        return Members(self.shape, own) if self.shape else self
+        if not self.shape:
+            return self
+        rest = iter(self.per_lane)
+        groups = [[next(rest) for _ in mask] for mask in masks]
+        consts, primals, cts = [drop(*p) for p in zip(groups, masks, strict=True)]
+        of_consts, of_primals, of_cts = [
+            select(*p) for p in zip(groups, masks, strict=True)
+        ]
+        per_lane = (*consts, *primals, *of_cts, *cts, *of_consts, *of_primals)
+        return Lanes(self.shape, per_lane)
 
-    def forced(self, differ: bool, count: int, consts: int) -> Marks:
-        """Which operands a further batch is to be had of: all that are own, or will be
-        where members ``differ`` for the first time.
+    def must_batch(self, diverge: bool, count: int, consts: int) -> Mask:
+        """Operands that a further batch axis must be added to: those already per lane
+        or, once lanes ``diverge``, all after the consts.
         """
         if self.shape:
-            return self.own[:count]
-        return tuple([differ and k >= consts for k in range(count)])
+            return self.per_lane[:count]
+        return tuple([diverge and k >= consts for k in range(count)])
 
-    def over(self, size: int, marks: Sequence[bool]) -> "Members":
-        """With a batch in front; ``marks`` says of what there is one."""
-        return Members((size, *self.shape), self.own if self.shape else tuple(marks))
+    def add_axis(self, size: int, batched: Sequence[bool]) -> "Lanes":
+        """With a batch axis in front, which the operands in the mask have."""
+        per_lane = self.per_lane if self.shape else tuple(batched)
+        return Lanes((size, *self.shape), per_lane)
 
-    def most(self, counts: Any) -> Any:
-        """The largest of a number that each member has; 0 where there is none."""
+    def most_steps(self, counts: Any) -> Any:
+        """The largest of the lanes' numbers of steps; 0 where there is no lane."""
         if not self.shape:
             return counts
         axes = tuple(range(len(self.shape)))
         return max_(ReduceMax(axes)(counts), scalar(0, counts.type.dtype))
 
 
-ALONE = Members()
+UNBATCHED = Lanes()
 
 
-def keep(
-    own: Sequence[bool], going: Any, new: Sequence[Any], old: Sequence[Any]
+def select_running(
+    per_lane: Sequence[bool], running: Any, new: Sequence[Any], old: Sequence[Any]
 ) -> list[Any]:
-    """What is new for members that go, and what was for those that stand.
+    """The new values of lanes that are running, the old ones of those that stopped.
 
-    What is shared is new.
+    A value that is shared is new.
     """
-    columns = zip(own, new, old, strict=True)
-    return [where(_beside(going, x), x, y) if o else x for o, x, y in columns]
+    columns = zip(per_lane, new, old, strict=True)
+    return [where(_expand(running, x), x, y) if o else x for o, x, y in columns]
 
 
-def only_going(own: Sequence[bool], going: Any, values: Sequence[Any]) -> list[Any]:
-    """Zeros in the place of what belongs to members that stand."""
-    return keep(own, going, values, [zeros(x.type) for x in values])
+def zero_stopped(
+    per_lane: Sequence[bool], running: Any, values: Sequence[Any]
+) -> list[Any]:
+    """The values, with zeros for lanes that have stopped."""
+    return select_running(per_lane, running, values, [zeros(x.type) for x in values])
 
 
-def _beside(going: Any, x: Any) -> Any:
-    """One bool for each element of ``x``."""
+def _expand(running: Any, x: Any) -> Any:
+    """The mask of running lanes, with one bool for each element of ``x``."""
     shape = x.type.shape
-    if len(shape) == going.type.ndim:
-        return going
-    return BroadcastInDim(shape, tuple(range(going.type.ndim)))(going)
+    if len(shape) == running.type.ndim:
+        return running
+    return BroadcastInDim(shape, tuple(range(running.type.ndim)))(running)

@@ -1,8 +1,8 @@
-"""The part of a while loop's carry that each step hands on as it is.
+"""The loop-invariant carry of a while loop: what each step hands on unchanged.
 
-Over a batch whose members take different numbers of steps, the carry has to be a batch
-too: members stop with different ones. Not so what is the same after any number of
-steps. The loop over a batch takes it as a const, of which one may do for all members.
+Over a batch whose lanes take different numbers of steps the carry has to be batched
+too, since lanes stop with different carries. A loop-invariant carry is the same after
+any number of steps: the batched loop takes it as a const, which may be shared.
 """
 
 from collections.abc import Sequence
@@ -13,45 +13,51 @@ from covector.core.masks import drop, select
 from covector.programs.higher_order.jaxpr_passes import forwarded
 
 
-def steady_carry(body: Jaxpr, num_consts: int) -> list[bool]:
-    """Which of the carry a body hands on as it is (memoise on the body)."""
+def loop_invariant_carry(body: Jaxpr, num_consts: int) -> list[bool]:
+    """The mask of the carry that a body hands on unchanged (memoise on the body)."""
     inputs = forwarded([body], range(len(body.outputs)))
     return [i == num_consts + k for k, i in enumerate(inputs)]
 
 
-def rearranged(loop: Any, steady: Sequence[bool], operands: Sequence[Any]) -> list[Any]:
+def rearrange(
+    loop: Any, invariant: Sequence[bool], operands: Sequence[Any]
+) -> list[Any]:
     """Operands of a loop, or what is known of each, for the loop over the rest."""
     test_consts, consts, carry = loop.split(operands)
-    fixed, rest = select(carry, steady), drop(carry, steady)
-    return [*test_consts, *fixed, *consts, *fixed, *rest]
+    invariants, rest = select(carry, invariant), drop(carry, invariant)
+    return [*test_consts, *invariants, *consts, *invariants, *rest]
 
 
-def loop_over_the_rest(body: Jaxpr, loop: Any) -> Any:
-    """The loop with all that is steady in its carry as consts of test and body
+def loop_over_rest(body: Jaxpr, loop: Any) -> Any:
+    """The loop with its loop-invariant carry as consts of test and body
     (memoise on the body).
     """
-    steady = body.memo(steady_carry, loop.body_nconsts)
-    count, members = sum(steady), loop.members
-    if members.shape:
-        # Members know of the operands behind the consts of the test.
-        own = members.marks(0, loop.body_nconsts + len(steady))
-        marks = (*[False] * loop.cond_nconsts, *own)
-        marks = rearranged(loop, steady, marks)[loop.cond_nconsts + count :]
-        members = members._replace(own=tuple(marks))
-    body = _with_consts(body, loop.body_nconsts, steady)
+    invariant = body.memo(loop_invariant_carry, loop.body_nconsts)
+    count, lanes = sum(invariant), loop.lanes
+    if lanes.shape:
+        # Lanes describe the operands after the consts of the test.
+        mask = lanes.mask(0, loop.body_nconsts + len(invariant))
+        per_lane = (*[False] * loop.cond_nconsts, *mask)
+        per_lane = rearrange(loop, invariant, per_lane)[loop.cond_nconsts + count :]
+        lanes = lanes._replace(per_lane=tuple(per_lane))
+    body = _with_consts(body, loop.body_nconsts, invariant)
     return loop.replace(
-        cond_jaxpr=_with_consts(loop.cond_jaxpr, loop.cond_nconsts, steady),
+        cond_jaxpr=_with_consts(loop.cond_jaxpr, loop.cond_nconsts, invariant),
         body_jaxpr=Jaxpr(
-            body.inputs, body.equations, drop(body.outputs, steady), body.name
+            body.inputs, body.equations, drop(body.outputs, invariant), body.name
         ),
         cond_nconsts=loop.cond_nconsts + count,
         body_nconsts=loop.body_nconsts + count,
-        members=members,
+        lanes=lanes,
     )
 
 
-def _with_consts(program: Jaxpr, count: int, steady: Sequence[bool]) -> Jaxpr:
-    """A program of consts and a carry that takes the steady carry behind the consts."""
+def _with_consts(program: Jaxpr, count: int, invariant: Sequence[bool]) -> Jaxpr:
+    """A program of consts and a carry, which takes the invariant carry as consts."""
     carry = program.inputs[count:]
-    inputs = [*program.inputs[:count], *select(carry, steady), *drop(carry, steady)]
+    inputs = [
+        *program.inputs[:count],
+        *select(carry, invariant),
+        *drop(carry, invariant),
+    ]
     return Jaxpr(inputs, program.equations, program.outputs, program.name)

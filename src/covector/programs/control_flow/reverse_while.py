@@ -29,8 +29,16 @@ from covector.lowering.evaluate import evaluate_compiled
 from covector.ops.broadcasting import batched, zeros
 from covector.ops.comparison import lt
 from covector.programs.control_flow.divergent_control_flow import refuse_communication
-from covector.programs.control_flow.lanes import ALONE, Members, keep, only_going
-from covector.programs.control_flow.safe_operands import communicates, with_stand_ins
+from covector.programs.control_flow.lanes import (
+    UNBATCHED,
+    Lanes,
+    select_running,
+    zero_stopped,
+)
+from covector.programs.control_flow.safe_operands import (
+    communicates,
+    with_safe_operands,
+)
 from covector.programs.control_flow.scan_rules import (
     jvp_body,
     least_carry,
@@ -56,7 +64,7 @@ class _Link:
 
 def link_loops(loop: Callable[..., Values], repeat: Callable[..., Values]) -> None:
     """``loop(test, step, *carry)`` runs functions, ``repeat(body, count, consts, carry,
-    checkpoints, members)`` runs a program ``count`` times.
+    checkpoints, lanes)`` runs a program ``count`` times.
     """
     _Link.loop, _Link.repeat = staticmethod(loop), staticmethod(repeat)
 
@@ -66,7 +74,7 @@ def rewind(
     count: Any,
     values: Sequence[Values],
     checkpoints: int,
-    members: Members = ALONE,
+    lanes: Lanes = UNBATCHED,
 ) -> Values:
     """The state before the first step; ``values`` are consts, path and state."""
     consts, path, state = values
@@ -74,7 +82,7 @@ def rewind(
     path = select(path, made.path)
     kept = [*[True] * len(consts), *made.path, *[True] * len(state)]
     op = made.advance.memo(
-        Rewind, made.pull, len(consts), len(path), checkpoints, members.among(kept)
+        Rewind, made.pull, len(consts), len(path), checkpoints, lanes.select(kept)
     )
     return op(count, *consts, *path, *state)
 
@@ -82,7 +90,7 @@ def rewind(
 def rewind_loop(
     body: Jaxpr,
     checkpoints: int,
-    members: Members,
+    lanes: Lanes,
     count: Any,
     operands: tuple[Values, Values],
     cotangents: Sequence[Any],
@@ -103,9 +111,9 @@ def rewind_loop(
         select(carry, made.known_carry),
         [instantiate(ct, t) for ct, t in zip(arriving, types, strict=True)],
     )
-    members = members.adjoint_of_loop(known, made.known_carry, moving)
+    lanes = lanes.reverse(known, made.known_carry, moving)
     programs = (made.forward, made.jaxpr)
-    found = scatter(rewind(programs, count, values, checkpoints, members), moving)
+    found = scatter(rewind(programs, count, values, checkpoints, lanes), moving)
     # A carry that starts known, at zero, has no cotangent to give back.
     return [ct if m else None for ct, m in zip(found, linear, strict=True)]
 
@@ -114,8 +122,8 @@ def rewind_loop(
 class Rewind(Primitive):
     """Run ``pull`` on consts, state and path for each step from the last to the first.
 
-    ``advance`` takes consts and path. ``members`` marks consts, path and state; the
-    count is the members' own.
+    ``advance`` takes consts and path. ``lanes`` has a mask of the operands after the
+    count, which is per lane itself.
     """
 
     interned = False
@@ -126,7 +134,7 @@ class Rewind(Primitive):
     num_consts: int
     num_path: int
     checkpoints: int
-    members: Members = ALONE
+    lanes: Lanes = UNBATCHED
 
     def __repr__(self) -> str:
         return f"Rewind({self.pull.name})"
@@ -137,10 +145,10 @@ class Rewind(Primitive):
         return [*operands[:start]], [*operands[start:end]], [*operands[end:]]
 
     @property
-    def own(self) -> tuple[Values, Values, Values]:
-        """What is the members' own of consts, path and state."""
+    def per_lane(self) -> tuple[Values, Values, Values]:
+        """Masks of what is per lane among consts, path and state."""
         count = len(self.advance.inputs) + len(self.pull.outputs)
-        return self.split(self.members.marks(0, count))
+        return self.split(self.lanes.mask(0, count))
 
     def type_rule(self, count: ArrayType, *types: ArrayType) -> Sequence[ArrayType]:
         return [t.strong() for t in self.pull.out_types]
@@ -163,26 +171,28 @@ class Rewind(Primitive):
 
     def _visit(self, count: Any, *operands: Any) -> Values:
         consts, path, state = self.split(operands)
-        own_consts, own_path, own_state = self.own
-        shape = self.members.shape
+        lane_consts, lane_path, lane_state = self.per_lane
+        shape = self.lanes.shape
 
         def advance(k: Any, path: Values) -> Values:
             after = run(self.advance, [*consts, *path])
-            return keep(own_path, lt(k, count), after, path) if shape else after
+            if not shape:
+                return after
+            return select_running(lane_path, lt(k, count), after, path)
 
         def pull(k: Any, path: Values, state: Values) -> Values:
             if not shape:
                 return run(self.pull, [*consts, *state, *path])
-            going, known = lt(k, count), [*consts, *path]
-            if not all(own_state):
-                axes = [(o,) * len(shape) for o in (*own_consts, *own_path)]
-                known = with_stand_ins(axes, going, known)
+            running, known = lt(k, count), [*consts, *path]
+            if not all(lane_state):
+                axes = [(o,) * len(shape) for o in (*lane_consts, *lane_path)]
+                known = with_safe_operands(axes, running, known)
             consts_, path_ = known[: len(consts)], known[len(consts) :]
-            given = only_going(own_state, going, state)
+            given = zero_stopped(lane_state, running, state)
             before = run(self.pull, [*consts_, *given, *path_])
-            return keep(own_state, going, before, state)
+            return select_running(lane_state, running, before, state)
 
-        most = self.members.most(count)
+        most = self.lanes.most_steps(count)
         return visit_backwards(
             _Link.loop, most, self.checkpoints, advance, pull, path, state
         )
@@ -222,7 +232,7 @@ class Rewind(Primitive):
             primals[0],
             values,
             self.checkpoints,
-            self.members.beside(*marks),
+            self.lanes.with_tangents(*marks),
         )
         given = iter(outs[len(state) :])
         return outs[: len(state)], [next(given) if m else None for m in back.carry]
@@ -241,10 +251,9 @@ class Rewind(Primitive):
             for ct, t, m in zip(cotangents, types[2], made.state, strict=True)
             if m
         ]
-        own = zip(self.own, marks, strict=True)
-        members = self.members.adjoint(*[(drop(*p), select(*p)) for p in own])
+        lanes = self.lanes.adjoint(*marks)
         start = (known[0], [*known[1], *moved])
-        settings = (self.checkpoints, members)
+        settings = (self.checkpoints, lanes)
         ends = _Link.repeat(made.forward, count, *start, *settings)[len(known[1]) :]
         found: list[Values] = [[], [], ends]
         if any(made.path) or any(linear[0]):
@@ -265,11 +274,13 @@ class Rewind(Primitive):
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         """What is pulled is batched if it starts so, or is made so by another."""
         (count, *operands), (count_dim, *dims) = args, dims
-        differ = count_dim is not None or bool(self.members.shape)
+        differ = count_dim is not None or bool(self.lanes.shape)
         mixes = [p.memo(communicates, axis) for p in (self.advance, self.pull)]
         if differ and any(mixes):
             raise _mixes(axis)
-        forced = self.split(self.members.forced(differ, len(operands), self.num_consts))
+        forced = self.split(
+            self.lanes.must_batch(differ, len(operands), self.num_consts)
+        )
         groups = zip(self.split(dims), forced, strict=True)
         consts, path, state = [
             tuple([f or d is not None for d, f in zip(*pair, strict=True)])
@@ -292,9 +303,9 @@ class Rewind(Primitive):
         columns = zip(operands, dims, marks, strict=True)
         values = [batched(size, x, d) if m else x for x, d, m in columns]
         count = batched(size, count, count_dim) if differ else count
-        members = self.members.over(size, marks) if differ else ALONE
+        lanes = self.lanes.add_axis(size, marks) if differ else UNBATCHED
         over = advance.memo(
-            Rewind, pull, self.num_consts, self.num_path, self.checkpoints, members
+            Rewind, pull, self.num_consts, self.num_path, self.checkpoints, lanes
         )
         return over(count, *values), list(front_dims(state))
 
@@ -307,6 +318,7 @@ class Rewind(Primitive):
 def _mixes(axis: Any) -> NotDifferentiable:
     return NotDifferentiable(
         f"the reverse-mode derivative of a while_loop that communicates over the vmap "
-        f"axis {axis!r} in its body, where members of the batch take different numbers "
-        "of steps. Differentiate the whole batch: grad of vmap, not vmap of grad."
+        f"axis {axis!r} in its body, where lanes of the batch take "
+        "different numbers of steps. Differentiate the whole batch: grad of vmap, not "
+        "vmap of grad."
     )

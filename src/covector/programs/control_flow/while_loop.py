@@ -29,13 +29,13 @@ from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.placement import common_place
 from covector.lowering.tokens import TOKEN, with_token
 from covector.ops.broadcasting import batched, zeros
-from covector.programs.control_flow.batch_sequentially import one_by_one
+from covector.programs.control_flow.batch_sequentially import batch_sequentially
 from covector.programs.control_flow.divergent_control_flow import refuse_communication
-from covector.programs.control_flow.lanes import ALONE, Members
+from covector.programs.control_flow.lanes import UNBATCHED, Lanes
 from covector.programs.control_flow.loop_invariant_carry import (
-    loop_over_the_rest,
-    rearranged,
-    steady_carry,
+    loop_invariant_carry,
+    loop_over_rest,
+    rearrange,
 )
 from covector.programs.control_flow.reverse_while import link_loops, rewind_loop
 from covector.programs.control_flow.safe_operands import communicates
@@ -70,7 +70,7 @@ CHECKPOINTS = 64
 class While(Primitive):
     """Run ``body_jaxpr`` on the carry while ``cond_jaxpr`` of it is True.
 
-    Over ``members`` the test gives a bool for each; they mark consts of the body, and
+    Over ``lanes`` the test gives a bool for each; they mark consts of the body, and
     carry. A loop that is ``counted`` takes as many steps as the const of its test says,
     and its carry begins with their number. In reverse ``checkpoints`` states are kept.
     """
@@ -84,7 +84,7 @@ class While(Primitive):
     cond_nconsts: int
     body_nconsts: int
     checkpoints: int = CHECKPOINTS
-    members: Members = ALONE
+    lanes: Lanes = UNBATCHED
     counted: bool = False
 
     def __repr__(self) -> str:
@@ -105,8 +105,8 @@ class While(Primitive):
                 f"while_loop needs operands of types {show_types(test.in_types)} for "
                 f"its test {test.name}, but got {show_types([*test_consts, *carry])}."
             )
-        (going,) = test.out_types
-        if going.shape != self.members.shape or going.dtype != dtypes.bool_:
+        (running,) = test.out_types
+        if running.shape != self.lanes.shape or running.dtype != dtypes.bool_:
             raise TypeMismatch(
                 f"the test {test.name} of while_loop must give one scalar bool, but "
                 f"gives {show_types(test.out_types)}."
@@ -132,7 +132,7 @@ class While(Primitive):
 
     def evaluate(self, *args: Any) -> Sequence[Any]:
         """The first steps on the host, where they are quick; then a compiled loop."""
-        if self.members.shape:
+        if self.lanes.shape:
             return self._as_one(*args)
         test, body = self.cond_jaxpr, self.body_jaxpr
         plan = self.plan(tuple([a.type for a in args]))
@@ -141,8 +141,8 @@ class While(Primitive):
             _, placement = common_place(args, self.name)
             budget = test.memo(Budget, (body,))
             while budget.pays():
-                (going,) = run(test, [*test_consts, *carry])
-                if not going.host():
+                (running,) = run(test, [*test_consts, *carry])
+                if not running.host():
                     return placed(carry, placement, args)
                 carry = run(body, [*consts, *carry])
             args = (*test_consts, *consts, *carry)
@@ -161,18 +161,18 @@ class While(Primitive):
         return make_while(test, body, first, count), first + count
 
     def _as_one(self, *operands: Any) -> Sequence[Any]:
-        """The loop over members as a loop until all of them stop."""
+        """The loop over lanes as a loop until all of them stop."""
         test_consts, consts, carry = self.split(operands)
         counts = self.cond_nconsts, self.body_nconsts
         test, body = self.body_jaxpr.memo(
-            until_all_stop, self.cond_jaxpr, *counts, self.members
+            until_all_stop, self.cond_jaxpr, *counts, self.lanes
         )
-        going = run(self.cond_jaxpr, [*test_consts, *carry])
+        running = run(self.cond_jaxpr, [*test_consts, *carry])
         loop = make_while(test, body, 0, sum(counts), self.checkpoints)
-        return loop(*test_consts, *consts, *going, *carry)[1:]
+        return loop(*test_consts, *consts, *running, *carry)[1:]
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
-        if self.members.shape:
+        if self.lanes.shape:
             return ctx.through(self._as_one, *operands)
         test_consts, consts, carry = self.split(operands)
         types = ctx.out_types
@@ -211,7 +211,7 @@ class While(Primitive):
             return self(*primals), lambda *moved: self._both(primals, moved, True)[1]
         test_consts, consts, carry = self.split(primals)
         programs = (self.cond_jaxpr, self.body_jaxpr)
-        count, *outs = _counted(programs, self.members, test_consts, consts, carry)
+        count, *outs = _counted(programs, self.lanes, test_consts, consts, carry)
         again, operands = self._again(count, consts, carry)
 
         def push(*tangents: Any) -> Sequence[Any]:
@@ -226,7 +226,7 @@ class While(Primitive):
         called with.
         """
         body = self.body_jaxpr.memo(silent)
-        return _repeating(body, count, consts, carry, self.checkpoints, self.members)
+        return _repeating(body, count, consts, carry, self.checkpoints, self.lanes)
 
     def _beside(
         self, active: Sequence[bool], apart: bool
@@ -236,14 +236,14 @@ class While(Primitive):
         active, num_consts = (*consts, *carry), self.body_nconsts
         made = self.body_jaxpr.memo(jvp_body, num_consts, len(carry), active, apart)
         test = self.cond_jaxpr.memo(with_tangents, made.carry)
-        members = self.members.beside(consts, made.carry)
+        lanes = self.lanes.with_tangents(consts, made.carry)
         beside = make_while(
             test,
             made.jaxpr,
             self.cond_nconsts,
             num_consts + sum(consts),
             self.checkpoints,
-            members,
+            lanes,
             self.counted,
         )
         return beside, made.carry
@@ -262,7 +262,7 @@ class While(Primitive):
         if not self.counted:
             return self._transpose_uncounted(cotangents, *args)
         (count,), consts, carry = self.split(args)
-        programs = (self.body_jaxpr, self.checkpoints, self.members)
+        programs = (self.body_jaxpr, self.checkpoints, self.lanes)
         return [None, *rewind_loop(*programs, count, (consts, carry), cotangents)]
 
     def _transpose_uncounted(self, cotangents: Any, *args: Any) -> Sequence[Any]:
@@ -274,8 +274,8 @@ class While(Primitive):
         )
         pairs = ((consts, made.consts), (carry, made.carry))
         known = [[x for x, m in zip(*pair, strict=True) if m] for pair in pairs]
-        members = self.members.among([*made.consts, *made.carry])
-        count = _counted((made.test, made.body), members, test_consts, *known)[0]
+        lanes = self.lanes.select([*made.consts, *made.carry])
+        count = _counted((made.test, made.body), lanes, test_consts, *known)[0]
         again, operands = self._again(count, consts, carry)
         found = again.transpose([None, *cotangents], *operands)
         split = 1 + len(consts)
@@ -299,48 +299,48 @@ class While(Primitive):
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         """A carry is batched if it starts so or is made so by another.
 
-        Where members of the batch take different numbers of steps, all of it is but
-        what each step hands on as it is.
+        Where lanes take different numbers of steps, all of it is but
+        the loop-invariant part.
         """
-        steady = self.body_jaxpr.memo(steady_carry, self.body_nconsts)
-        if any(steady):
-            rest = self.body_jaxpr.memo(loop_over_the_rest, self)
-            given = [rearranged(self, steady, x) for x in (args, dims)]
+        invariant = self.body_jaxpr.memo(loop_invariant_carry, self.body_nconsts)
+        if any(invariant):
+            rest = self.body_jaxpr.memo(loop_over_rest, self)
+            given = [rearrange(self, invariant, x) for x in (args, dims)]
             outs = rest.batch_named(axis, size, *given)
-            moving = [not s for s in steady]
+            changing = [not m for m in invariant]
             kept = [self.split(x)[2] for x in (args, dims)]
-            return [merge(o, moving, k) for o, k in zip(outs, kept, strict=True)]
+            return [merge(o, changing, k) for o, k in zip(outs, kept, strict=True)]
         test_consts, consts, carry = self.split(args)
         test_dims, const_dims, carry_dims = self.split(dims)
-        forced = self.members.forced(False, len(args) - self.cond_nconsts, 0)
+        forced = self.lanes.must_batch(False, len(args) - self.cond_nconsts, 0)
         start = [d is not None for d in (*const_dims, *carry_dims)]
         start = [a or b for a, b in zip(start, forced, strict=True)]
-        const_marks, several = start[: len(consts)], bool(self.members.shape)
+        const_marks, several = start[: len(consts)], bool(self.lanes.shape)
 
         def step(marks: Any) -> Any:
             now = (*test_dims, *front_dims(marks))
-            test, (going,) = self.cond_jaxpr.memo(
+            test, (running,) = self.cond_jaxpr.memo(
                 batch_jaxpr, size, now, (several,), axis
             )
             now = front_dims((*const_marks, *marks))
             body, outs = self.body_jaxpr.memo(batch_jaxpr, size, now, marks, axis)
-            differ = going is not None
+            differ = running is not None
             every = differ and not several
             return (test, body, differ), [every or d is not None for d in outs]
 
         (test, body, differ), marks = least_carry(start[len(consts) :], step)
         if differ and not self.pure:
-            return one_by_one(self, axis, size, args, dims)
+            return batch_sequentially(self, axis, size, args, dims)
         marked = (*const_marks, *marks)
         columns = zip(
             (*consts, *carry), (*const_dims, *carry_dims), marked, strict=True
         )
         values = [batched(size, x, d) if m else x for x, d, m in columns]
-        over = self.members.over(size, marked) if differ else ALONE
+        over = self.lanes.add_axis(size, marked) if differ else UNBATCHED
         counts = self.cond_nconsts, self.body_nconsts
         loop = make_while(test, body, *counts, self.checkpoints, over, self.counted)
         if differ and self.body_jaxpr.memo(communicates, axis):
-            # What a member stands with is seen by those that go.
+            # Running lanes see the carry of those that have stopped.
             return loop._as_one(*test_consts, *values), list(front_dims(marks))
         return loop(*test_consts, *values), list(front_dims(marks))
 
@@ -356,13 +356,11 @@ def make_while(
     test_consts: int,
     body_consts: int,
     checkpoints: int = CHECKPOINTS,
-    members: Members = ALONE,
+    lanes: Lanes = UNBATCHED,
     counted: bool = False,
 ) -> While:
     """The operation that loops over these programs; the same one each time."""
-    return test.memo(
-        While, body, test_consts, body_consts, checkpoints, members, counted
-    )
+    return test.memo(While, body, test_consts, body_consts, checkpoints, lanes, counted)
 
 
 def _signed(type: ArrayType) -> ArrayType:
@@ -388,30 +386,30 @@ def _cast(
 
 def _counted(
     programs: Sequence[Jaxpr],
-    members: Members,
+    lanes: Lanes,
     test_consts: Any,
     consts: Any,
     carry: Any,
 ) -> Sequence[Any]:
-    """How many steps a loop takes (each member of it), and the carry after them."""
+    """How many steps a loop takes (each lane of it), and the carry after them."""
     (test, body), counts = programs, (len(test_consts), len(consts))
     type_ = test.out_types[0].with_dtype(dtypes.int32, False)
     test = test.memo(counting_test, counts[0], type_)
     body = body.memo(counting_body, counts[1], type_)
-    members = members.with_count(counts[1], own=True)
-    loop = make_while(test, body, *counts, members=members)
+    lanes = lanes.with_count(counts[1], per_lane=True)
+    loop = make_while(test, body, *counts, lanes=lanes)
     return loop(*test_consts, *consts, zeros(type_), *carry)
 
 
 def _repeating(
-    body: Jaxpr, count: Any, consts: Any, carry: Any, checkpoints: int, members: Members
+    body: Jaxpr, count: Any, consts: Any, carry: Any, checkpoints: int, lanes: Lanes
 ) -> tuple[While, list[Any]]:
     """The loop that runs a body ``count`` times, and what it is called with."""
     type_ = count.type.with_shape(())
     counting = body.memo(counting_body, len(consts), type_)
     test = counting.memo(repeating_test, len(consts), count.type)
-    members = members.with_count(len(consts), own=False)
-    loop = make_while(test, counting, 1, len(consts), checkpoints, members, True)
+    lanes = lanes.with_count(len(consts), per_lane=False)
+    loop = make_while(test, counting, 1, len(consts), checkpoints, lanes, True)
     return loop, [count, *consts, zeros(type_), *carry]
 
 

@@ -1,6 +1,6 @@
 """The programs of a while loop, and of the loop that takes its steps back.
 
-    until all stop   a loop over members of a batch as one with a single test
+    until all stop   a loop over lanes as one with a single test
     counting         a body that counts its steps; the test that counts them again
     rewinding        programs without what the way back does not read
     adjoint          the way back of the way back, by which higher derivatives come
@@ -24,7 +24,7 @@ from covector.ops.bitwise import and_
 from covector.ops.broadcasting import zeros
 from covector.ops.comparison import lt
 from covector.ops.reductions import ReduceOr
-from covector.programs.control_flow.lanes import Members, keep
+from covector.programs.control_flow.lanes import Lanes, select_running
 from covector.programs.control_flow.scan_rules import least_carry
 from covector.programs.higher_order.jaxpr_passes import dependent
 from covector.transforms.transpose import instantiate, transpose_jaxpr
@@ -40,30 +40,31 @@ def with_tangents(test: Jaxpr, marks: Sequence[bool]) -> Jaxpr:
 
 
 def until_all_stop(
-    body: Jaxpr, test: Jaxpr, test_consts: int, body_consts: int, members: Members
+    body: Jaxpr, test: Jaxpr, test_consts: int, body_consts: int, lanes: Lanes
 ) -> tuple[Jaxpr, Jaxpr]:
-    """Test and body for a carry that begins with who is going (memoise on the body).
+    """Test and body for a carry that begins with the mask of running lanes (memoise on
+    the body).
 
     The body takes the consts of both.
     """
     count = test_consts + body_consts
     carry_types = body.in_types[body_consts:]
-    own = members.marks(body_consts, len(carry_types))
+    per_lane = lanes.mask(body_consts, len(carry_types))
 
     def turn(*values: Any) -> list[Any]:
-        going, *carry = values[count:]
+        running, *carry = values[count:]
         made = run(body, [*values[test_consts:count], *carry])
-        kept = keep(own, going, made, carry)
+        kept = select_running(per_lane, running, made, carry)
         (more,) = run(test, [*values[:test_consts], *kept])
-        return [and_(going, more), *kept]
+        return [and_(running, more), *kept]
 
-    def any_goes(going: Any, *_: Any) -> list[Any]:
-        return [ReduceOr(tuple(range(going.type.ndim)))(going)]
+    def any_running(running: Any, *_: Any) -> list[Any]:
+        return [ReduceOr(tuple(range(running.type.ndim)))(running)]
 
     flags = test.out_types[0]
     consts = [*test.in_types[:test_consts], *body.in_types[:body_consts]]
     turned = stage(turn, [*consts, flags, *carry_types], body.name)
-    return stage(any_goes, [flags, *carry_types], "any").jaxpr, turned.jaxpr
+    return stage(any_running, [flags, *carry_types], "any").jaxpr, turned.jaxpr
 
 
 def testing_first(test: Jaxpr, loop: Any) -> Jaxpr:
