@@ -207,7 +207,7 @@ def pure_callback(
         become 32-bit ones unless ``enable_x64`` is on.
       result_shape_dtypes: a tree of ``ShapeDtypeStruct``s, or of arrays like them.
       vmap_method: what happens under vmap. ``"sequential"`` and
-        ``"sequential_unrolled"`` call it for each member; the others call it once and
+        ``"sequential_unrolled"`` call it for each lane; the others call it once and
         expect a leading axis in each result: with ``"expand_dims"`` operands have it
         too, of size 1 where they are not batched; with ``"broadcast_all"`` of full
         size; with ``"legacy_vectorized"`` only the batched ones have it.
@@ -252,7 +252,7 @@ def io_callback(
         None if nothing is returned.
       ordered: keep the order of all ordered effects, also of programs that run at the
         same time; not under vmap. Without it, effects keep their order within a program
-        that runs on one device; under vmap it is called for each member of the batch.
+        that runs on one device; under vmap it is called for each lane of the batch.
 
     Raises:
       TypeMismatch, TreeMismatch: it returned something else than was promised.

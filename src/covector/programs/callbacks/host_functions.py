@@ -183,9 +183,9 @@ def _with_tuples(x: Any) -> Any:
 
 @dataclass(frozen=True)
 class EachMember:
-    """``function`` on each member of a batch, one after the other.
+    """``function`` on each lane of a batch, one after the other.
 
-    ``dims`` says along which axis of each operand the members lie, if it has any.
+    ``dims`` says along which axis of each operand the lanes lie, if it has any.
     """
 
     function: Any

@@ -1,8 +1,8 @@
-"""A batch whose members take different ways, and do things on the way.
+"""vmap of control flow with side effects: run the lanes one after another, as a scan.
 
-Where nothing but results counts, all members can go all ways together, and each keeps
-the results of its own. Effects of ways not taken must not happen. So members of a cond
-or a while loop with effects go one after the other: a scan over the members.
+Without effects all lanes can take all branches together, and each selects its own
+results. Effects of branches not taken must not happen: so the lanes of a cond or a
+while loop with effects run in turn.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from covector.programs.higher_order.hash_consing import canonical
 from covector.transforms.batch import name_of
 
 
-def one_by_one(
+def batch_sequentially(
     op: Primitive, axis: Any, size: int, args: Sequence[Any], dims: Sequence[int | None]
 ) -> tuple[Sequence[Any], list[int]]:
     """``batch_named`` of an operation with effects."""
@@ -26,23 +26,23 @@ def one_by_one(
     name = name_of(axis)
     if name is not None and name in op.axis_names:
         raise ArgumentError(
-            f"{op.name} under vmap has effects, so that the members of the batch take "
-            f"their ways one after the other, and cannot communicate over the axis "
+            f"{op.name} under vmap has effects, so that the lanes of the batch run "
+            f"one after the other, and cannot communicate over the axis "
             f"{name!r} in it. Take the effects or the collectives out."
         )
     shared = [i for i, d in enumerate(dims) if d is None]
-    own = [i for i, d in enumerate(dims) if d is not None]
+    per_lane = [i for i, d in enumerate(dims) if d is not None]
     rows = [
         move_axis(x, d, 0) for x, d in zip(args, dims, strict=True) if d is not None
     ]
     types = [args[i].type for i in shared]
     types += [x.type.with_shape(x.type.shape[1:]) for x in rows]
 
-    def member(*values: Any) -> Sequence[Any]:
-        operands = dict(zip([*shared, *own], values, strict=True))
+    def one_lane(*values: Any) -> Sequence[Any]:
+        operands = dict(zip([*shared, *per_lane], values, strict=True))
         return op(*[operands[i] for i in range(len(args))])
 
-    jaxpr = canonical(stage(member, types, op.name).jaxpr)
+    jaxpr = canonical(stage(one_lane, types, op.name).jaxpr)
     loop = jaxpr.memo(Scan, size, len(shared), 0)
     outs = loop(*[args[i] for i in shared], *rows)
     return outs, [0] * len(outs)
@@ -52,7 +52,7 @@ def refuse_order(op: Primitive, who: str) -> None:
     """Raise where an operation on a batch has ordered effects."""
     if Effect.ORDERED in op.effects:
         raise ArgumentError(
-            f"{who} has ordered effects, and an order of what the members of a batch "
+            f"{who} has ordered effects, and an order of what the lanes of a batch "
             "do is not defined: it cannot be used under vmap on values that are "
             "batched. Leave ordered=True out, or take it out of vmap."
         )

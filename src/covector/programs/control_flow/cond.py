@@ -26,16 +26,16 @@ from covector.ops.bitwise import not_
 from covector.ops.broadcasting import batched
 from covector.ops.comparison import eq, ge, le
 from covector.ops.reductions import ReduceOr
-from covector.programs.control_flow.batch_sequentially import one_by_one
+from covector.programs.control_flow.batch_sequentially import batch_sequentially
 from covector.programs.control_flow.divergent_control_flow import (
     refuse_communication,
     varied,
 )
 from covector.programs.control_flow.safe_operands import (
-    StandIn,
+    SafeOperands,
     communicates,
     has_loop,
-    with_stand_ins,
+    with_safe_operands,
 )
 from covector.programs.higher_order.call import call, named_axes
 from covector.programs.higher_order.jaxpr_passes import (
@@ -56,8 +56,8 @@ class Cond(Primitive):
 
     The index is a bool, between two branches, or an int32; one that is out of range
     stands for the nearest branch. With a batch of indices all branches run, and each
-    member of the batch takes its own result; but where branches have effects, the
-    members run one after the other.
+    lane of the batch takes its own result; but where branches have effects, the
+    lanes run one after the other.
     """
 
     interned = False
@@ -151,7 +151,7 @@ class Cond(Primitive):
         if dim is not None and any([i is not None for i in self.forwarded]):
             return self._batch_others(axis, size, args, dims)
         if dim is not None and not self.pure:
-            return one_by_one(self, axis, size, args, dims)
+            return batch_sequentially(self, axis, size, args, dims)
         if dim is not None:
             _warn_of_select(self)
             operands = [
@@ -188,7 +188,7 @@ class Cond(Primitive):
         return forwarded(self.branches, range(len(self.branches[0].outputs)))
 
     def _batch_others(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
-        """Whatever a member chooses, results that are forwarded are the operands."""
+        """Whatever a lane chooses, results that are forwarded are the operands."""
         chosen = tuple([i is None for i in self.forwarded])
         others = make_cond([b.memo(_giving, chosen) for b in self.branches], self.line)
         outs, out_dims = others.batch_named(axis, size, args, dims)
@@ -376,7 +376,7 @@ def _transposed(
 
 
 def _takers(index: Any, count: int) -> list[Any]:
-    """For each branch the bools that say which members of a batch take it."""
+    """For each branch, the mask of the lanes of a batch that take it."""
     if dtypes.is_bool(index.type.dtype):
         return [not_(index), index]
     last = count - 1
@@ -388,9 +388,9 @@ def _takers(index: Any, count: int) -> list[Any]:
 def _for_takers(
     branch: Jaxpr, batch: tuple[Any, ...], taken: Any, operands: Sequence[Any]
 ) -> Sequence[Any]:
-    """The results of a branch over a batch, right for the members that take it.
+    """The results of a branch over a batch, right for the lanes that take it.
 
-    A branch with a loop is not run at all where no member takes it. ``batch`` is how
+    A branch with a loop is not run at all where no lane takes it. ``batch`` is how
     the branch is batched: the key of ``batch_jaxpr``, with batch axes in front.
     """
     _, dims, _, axis = batch
@@ -399,9 +399,9 @@ def _for_takers(
     loops = program.memo(has_loop)
     if axis is None or not branch.memo(communicates, axis):
         if loops:
-            operands = with_stand_ins(axes, taken, operands)
+            operands = with_safe_operands(axes, taken, operands)
         elif program.equations and any([moves(t) for t in branch.in_types]):
-            operands = StandIn(axes)(taken, *operands)
+            operands = SafeOperands(axes)(taken, *operands)
     if not loops:
         return run(program, operands)
     nothing = Jaxpr(program.inputs, [], [], program.name)
@@ -417,8 +417,8 @@ def _warn_of_select(op: Cond) -> None:
     names = ", ".join([b.name for b in op.branches])
     words = (
         f"the choice between {names} is by a batch of values, so every branch runs for "
-        "all members of the batch. To run only one of them, choose by what is the same "
-        "for all members."
+        "all lanes of the batch. To run only one of them, choose by what is the same "
+        "for all lanes."
     )
     warnings.warn_explicit(words, BatchedCondWarning, line.file, line.number)
 

@@ -160,7 +160,7 @@ def _scan_in_python(step: Any, carry: Any, xs: Any, steps: Steps) -> tuple[Any, 
 
 def _while_in_python(test: Any, step: Any, carry: Any) -> tuple[bool, Any]:
     """The steps of which it is known that they are taken, and whether there may be more
-    (as over a batch whose members stop at different times).
+    (as over a batch whose lanes stop at different times).
     """
     carry = _arrays(carry)
     while type(going := as_array(test(carry))) is ConcreteArray:

@@ -1,13 +1,13 @@
-"""Operands of a branch, for the members of a batch that did not choose it.
+"""Safe operands: what a branch computes on in lanes of a batch that did not take it.
 
-Over a batch of predicates each branch runs for all members, and each member takes its
-own result. What a branch makes of the others is thrown away, but not without harm: a
-loop may never end for them, and where a slope is infinite a cotangent of zero becomes
-NaN. So a member that did not choose a branch computes there what one that did
-computes: it is given the operands of that one, its *stand-ins*.
+Under vmap of a batched predicate each branch runs for all lanes, and each lane selects
+its own result. What a branch computes in the other lanes is discarded, but not without
+harm: a loop may never end there, and where a slope is infinite a cotangent of zero
+becomes NaN. So a lane that did not take a branch computes in it what a lane that did
+computes: it is given that lane's operands (the "double where").
 
 Where nothing loops and nothing is differentiated no harm is done, and so no operand is
-touched. ``StandIn`` waits to see whether there will be a derivative.
+touched. ``SafeOperands`` waits to see whether there will be a derivative.
 """
 
 from collections.abc import Sequence
@@ -17,6 +17,7 @@ from typing import Any
 from covector.core import dtypes
 from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr
+from covector.core.masks import merge, select
 from covector.core.number_info import iinfo
 from covector.core.primitive import Primitive, operation
 from covector.core.show import nested_programs
@@ -35,101 +36,103 @@ Axes = tuple[bool, ...]
 
 
 @operation
-class StandIn(Primitive):
-    """The operands as they are; under a derivative, with stand-ins, which do not move.
+class SafeOperands(Primitive):
+    """The operands as they are; under a derivative, safe ones, which are constants.
 
-    ``chosen``, the first operand, says for each member whether its operands matter. It
-    has all batch axes and no other; ``axes`` says which the others begin with.
+    ``taken``, the first operand, is the mask of lanes that take the branch. It has all
+    batch axes and no other; ``axes`` says which of them the others begin with.
     """
 
     multiple_results = True
 
     axes: tuple[Axes, ...]
 
-    def type_rule(self, chosen: ArrayType, *types: ArrayType) -> Sequence[ArrayType]:
+    def type_rule(self, taken: ArrayType, *types: ArrayType) -> Sequence[ArrayType]:
         return types
 
-    def evaluate(self, chosen: Any, *operands: Any) -> Sequence[Any]:
+    def evaluate(self, taken: Any, *operands: Any) -> Sequence[Any]:
         return operands
 
-    def lower(self, ctx: Any, chosen: Any, *operands: Any) -> Any:
+    def lower(self, ctx: Any, taken: Any, *operands: Any) -> Any:
         return operands
 
-    def linearize(self, active: Any, chosen: Any, *operands: Any) -> Any:
+    def linearize(self, active: Any, taken: Any, *operands: Any) -> Any:
         def push(_: None, *tangents: Any) -> Sequence[Any]:
             pairs = zip(tangents, self.axes, strict=True)
-            return [t if t is None else _masked(chosen, t, axes) for t, axes in pairs]
+            return [t if t is None else _masked(taken, t, axes) for t, axes in pairs]
 
-        return with_stand_ins(self.axes, chosen, operands), push
+        return with_safe_operands(self.axes, taken, operands), push
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
-        chosen = batched(size, args[0], dims[0])
+        taken = batched(size, args[0], dims[0])
         operands = [
             x if d is None else batched(size, x, d)
             for x, d in zip(args[1:], dims[1:], strict=True)
         ]
         axes = [(d is not None, *a) for d, a in zip(dims[1:], self.axes, strict=True)]
         out_dims = [None if d is None else 0 for d in dims[1:]]
-        return StandIn(tuple(axes))(chosen, *operands), out_dims
+        return SafeOperands(tuple(axes))(taken, *operands), out_dims
 
 
-def with_stand_ins(
-    axes: Sequence[Axes], chosen: Any, operands: Sequence[Any]
+def with_safe_operands(
+    axes: Sequence[Axes], taken: Any, operands: Sequence[Any]
 ) -> list[Any]:
-    """The operands, those of all members that are not ``chosen`` from one that is.
+    """The operands; lanes outside the mask ``taken`` get those of a lane inside it.
 
-    Who stands in shares with the member whatever is shared: along axes that an operand
-    has which lacks others, members have each their own.
+    That lane must have the same shared operands: so along each batch axis of an operand
+    that lacks another batch axis, the lane is picked separately at every index.
     """
-    shared = [a for a in axes if not all(a)]
-    apart = [any(column) for column in zip(*shared, strict=True)]
-    apart = apart or [False] * chosen.type.ndim
-    if all(apart) or not chosen.type.size:
+    partly = [a for a in axes if not all(a)]
+    separate = [any(column) for column in zip(*partly, strict=True)]
+    separate = separate or [False] * taken.type.ndim
+    if all(separate) or not taken.type.size:
         return list(operands)
-    pairs = zip(operands, axes, strict=True)
-    found = iter(_of_each(apart, chosen, [x for x, a in pairs if all(a)]))
-    return [next(found) if all(a) else x for x, a in zip(operands, axes, strict=True)]
+    full = [all(a) for a in axes]
+    safe = _from_taken(separate, taken, select(operands, full))
+    return merge(safe, full, operands)
 
 
-def _of_each(apart: Sequence[bool], chosen: Any, operands: Sequence[Any]) -> list[Any]:
-    """Stand-ins among all members, and for each along the axes that are ``apart``."""
-    if True in apart:
-        k = apart.index(True)
-        size, rest = chosen.type.shape[k], [*apart[:k], *apart[k + 1 :]]
-        values = [chosen, *operands]
+def _from_taken(
+    separate: Sequence[bool], taken: Any, operands: Sequence[Any]
+) -> list[Any]:
+    """Each operand from one taken lane, picked separately along some batch axes."""
+    if True in separate:
+        k = separate.index(True)
+        size, rest = taken.type.shape[k], [*separate[:k], *separate[k + 1 :]]
+        values = [taken, *operands]
         outs, dims = batch_flat(
-            lambda chosen, *xs: _of_each(rest, chosen, xs),
+            lambda taken, *xs: _from_taken(rest, taken, xs),
             size,
             values,
             [k] * len(values),
         )
         return [batched(size, x, d, k) for x, d in zip(outs, dims, strict=True)]
-    size, count = chosen.type.size, chosen.type.ndim
-    place_type = dtypes.int32 if size <= iinfo(dtypes.int32).max else dtypes.int64
-    first = Argmax(0, place_type)(Reshape((size,))(chosen))
-    return [_with_one(chosen, first, x, count) for x in operands]
+    size, count = taken.type.size, taken.type.ndim
+    index_type = dtypes.int32 if size <= iinfo(dtypes.int32).max else dtypes.int64
+    first = Argmax(0, index_type)(Reshape((size,))(taken))
+    return [_from_lane(taken, first, x, count) for x in operands]
 
 
-def _with_one(chosen: Any, place: Any, x: Any, count: int) -> Any:
-    """``x``, with its element number ``place`` for all that are not chosen."""
-    batch, own = x.type.shape[:count], x.type.shape[count:]
-    flat = Reshape((prod(batch), *own))(x)
-    zero = scalar(0, place.type.dtype)
-    one = DynamicSlice((1, *own), (0,))(flat, place, *[zero] * len(own))
+def _from_lane(taken: Any, index: Any, x: Any, count: int) -> Any:
+    """``x``, with the element at ``index`` in all lanes that are not taken."""
+    batch, rest = x.type.shape[:count], x.type.shape[count:]
+    flat = Reshape((prod(batch), *rest))(x)
+    zero = scalar(0, index.type.dtype)
+    one = DynamicSlice((1, *rest), (0,))(flat, index, *[zero] * len(rest))
     if dtypes.is_inexact(x.type.dtype):
         one = stop_gradient(one)
-    kept = tuple(range(count, x.type.ndim))
-    return select_n(_spread(chosen, x), BroadcastInDim(x.type.shape, kept)(one), x)
+    axes = tuple(range(count, x.type.ndim))
+    return select_n(_expand(taken, x), BroadcastInDim(x.type.shape, axes)(one), x)
 
 
-def _masked(chosen: Any, tangent: Any, axes: Axes) -> Any:
-    """A tangent where it is of a chosen member, or of what one of them shares."""
+def _masked(taken: Any, tangent: Any, axes: Axes) -> Any:
+    """A tangent in the lanes taken, or of what one of them shares; else zeros."""
     missing = tuple([k for k, has in enumerate(axes) if not has])
-    mask = ReduceOr(missing)(chosen) if missing else chosen
-    return select_n(_spread(mask, tangent), zeros(tangent.type), tangent)
+    mask = ReduceOr(missing)(taken) if missing else taken
+    return select_n(_expand(mask, tangent), zeros(tangent.type), tangent)
 
 
-def _spread(mask: Any, x: Any) -> Any:
+def _expand(mask: Any, x: Any) -> Any:
     """A mask over the leading axes of ``x``, in the shape of ``x``."""
     if not mask.type.ndim:
         return spread_like(mask, x)
@@ -148,7 +151,7 @@ def has_loop(jaxpr: Jaxpr) -> bool:
 
 
 def communicates(jaxpr: Jaxpr, axis: Any) -> bool:
-    """Whether members along a named axis see of each other (memoise on the program)."""
+    """Whether lanes along a named axis communicate (memoise on the program)."""
     for e in jaxpr.equations:
         nested = nested_programs(e.op)
         if any([p.memo(communicates, axis) for p in nested]):

@@ -2,7 +2,7 @@
 
 Such functions may name the batch axis, so the operation is asked even where none of its
 operands differ over the batch. Then results have a batch axis only if the function
-itself tells the members apart.
+itself tells the lanes apart.
 """
 
 from collections.abc import Callable, Sequence

@@ -312,7 +312,7 @@ class _FlatRule:
 
 
 def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
-    """``fun``, which ``vmap`` runs on one member of the batch after the other.
+    """``fun``, which ``vmap`` runs on one lane of the batch after the other.
 
     For functions that could not be run on a batch at once, or should not, for the
     memory that this takes.
@@ -321,19 +321,19 @@ def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
     >>> cv.vmap(sequential_vmap(lambda x: x + 1))(cnp.arange(3)).tolist()
     [1, 2, 3]
     """
-    one_by_one = custom_vmap(fun)
+    sequential = custom_vmap(fun)
     loop = Loop(who_of("sequential_vmap", fun), name_of(fun))
 
-    @one_by_one.def_vmap
+    @sequential.def_vmap
     def rule(axis_size: int, in_batched: Any, *args: Any) -> tuple[Any, bool]:
         leaves, in_tree = tree.flatten(args)
         marks = tree.leaves(tuple(in_batched))
         mapped = [x for x, m in zip(leaves, marks, strict=True) if m]
 
-        def member(_: Any, values: Sequence[Any]) -> tuple[tuple, Any]:
+        def lane(_: Any, values: Sequence[Any]) -> tuple[tuple, Any]:
             args = in_tree.unflatten(merge(values, marks, leaves))
-            return (), one_by_one(*args)
+            return (), sequential(*args)
 
-        return loop.scan(member, (), mapped, Steps(axis_size))[1], True
+        return loop.scan(lane, (), mapped, Steps(axis_size))[1], True
 
-    return one_by_one
+    return sequential

@@ -151,7 +151,7 @@ def _both_apart(jaxpr: Jaxpr, primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 
 def of_each_member(index: Any, values: Sequence[Any]) -> Any:
-    """For each member of a batch, the value that its own index (or bool) chooses."""
+    """For each lane of a batch, the value that its own index (or bool) chooses."""
     shape = values[0].type.shape
     if len(shape) > 1:
         index = BroadcastInDim(shape, (0,))(index)

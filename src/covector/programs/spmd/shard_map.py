@@ -116,7 +116,7 @@ class ShardMap(Primitive):
 
     def evaluate(self, *args: Any) -> Sequence[Any]:
         small = self.jaxpr.memo(runs_as_batch) and all([a.on_host() for a in args])
-        # What each device does besides is not what each member of a batch does.
+        # What each device does besides is not what each lane of a batch does.
         small = small and not self.effects
         # The host of one process need not have what those of others have.
         small = small and not self.mesh.is_multi_process

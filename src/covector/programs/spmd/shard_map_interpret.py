@@ -1,6 +1,6 @@
 """A small ``shard_map``, run by itself: on the host, all devices in one.
 
-What the devices do is what the members of a batch do, with an axis of the batch for
+What the devices do is what the lanes of a batch do, with an axis of the batch for
 each axis of the mesh. So the program is run as under ``vmap`` with the names of those
 axes, in NumPy, in less than a hundredth of the time that it takes to compile it for
 several devices.
@@ -68,7 +68,7 @@ def _mentioned(axes: Sequence[Any], spec: PartitionSpec) -> list[Any]:
 
 
 def _in_front(x: Any, dim: int | None, size: int, wanted: bool) -> Any:
-    """The values of all members along a new first axis; or that of any of them."""
+    """The values of all lanes along a new first axis; or that of any of them."""
     if wanted:
         return batched(size, x, dim)
     return x if dim is None else Unstack(dim)(x)[0]
