@@ -368,6 +368,42 @@ def test_a_batch_that_the_mesh_divides():
     agree(with_derivatives(mapped)(W, X), with_derivatives(wave)(W, X))
 
 
+def test_a_batch_around_a_shard_map_is_divided_over_the_axis_that_vmap_names():
+    mesh = cv.make_mesh((2, 2), ("x", "y"))
+
+    def steps(w, x):
+        return cv.lax.scan(lambda c, row: (c + lax.psum(row, "x"), None), w, x)[0]
+
+    over_x = cv.shard_map(steps, mesh=mesh, in_specs=(P(), P(None, "x")), out_specs=P())
+    batch = cnp.arange(96.0).reshape(4, 4, 6)
+    over = cv.vmap(over_x, (None, 0), spmd_axis_name="y")
+    w = cnp.ones(3)
+    got = cv.jit(over)(w, batch)
+    assert got.sharding.spec[0] == "y"
+    np.testing.assert_allclose(got, cnp.stack([over_x(w, b) for b in batch]))
+
+    def loss(over):
+        return lambda w, x: (over(w, x) ** 2).sum()
+
+    moved = cv.jit(cv.grad(loss(over), (0, 1)))(w, batch)
+    assert moved[1].sharding.spec[0] == "y"
+    alone = cv.grad(loss(cv.vmap(over_x, (None, 0))), (0, 1))(w, batch)
+    np.testing.assert_allclose(moved[0], alone[0])
+    np.testing.assert_allclose(moved[1], alone[1])
+
+
+@pytest.mark.parametrize("spec", [P("x"), P("y")])
+def test_a_batch_around_a_shard_map_stays_whole_where_the_axis_has_a_meaning(spec):
+    mesh = cv.make_mesh((2, 2), ("x", "y"))
+    over_x = cv.shard_map(
+        lambda x: lax.psum(x, "y"), mesh=mesh, in_specs=spec, out_specs=P(None),
+        check_vma=False,
+    )  # fmt: skip
+    batch = cnp.arange(32.0).reshape(4, 8)
+    got = cv.vmap(over_x, spmd_axis_name="y")(batch)
+    np.testing.assert_allclose(got, cnp.stack([over_x(row) for row in batch]))
+
+
 def watched(seen):
     def f(w, x):
         cv.debug.callback(lambda x: seen.append(float(x[0, 0])), x)

@@ -113,8 +113,11 @@ def whole_type(type: ArrayType, spec: PartitionSpec, manual: Manual) -> ArrayTyp
     return type.with_shape(tuple(shape)).with_varying(type.varying - manual.axes)
 
 
-def insert_axis(spec: PartitionSpec, dim: int | None) -> PartitionSpec:
-    """The spec of a batch whose axis, at ``dim``, is not divided."""
-    if dim is None or dim >= len(spec):
+def insert_axis(
+    spec: PartitionSpec, dim: int | None, over: tuple[Any, ...] = ()
+) -> PartitionSpec:
+    """The spec of a batch whose axis, at ``dim``, is divided ``over`` these axes."""
+    if dim is None or (dim >= len(spec) and not over):
         return spec
-    return PartitionSpec(*spec[:dim], None, *spec[dim:])
+    before = [*spec[:dim], *[None] * (dim - len(spec))]
+    return PartitionSpec(*before, over or None, *spec[dim:])

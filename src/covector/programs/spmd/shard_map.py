@@ -26,6 +26,7 @@ from covector.core.primitive import Linear, Primitive, operation
 from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
+from covector.core.show import nested_programs
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying
 from covector.errors import ArgumentError, TypeMismatch
@@ -35,12 +36,13 @@ from covector.lowering.tokens import with_token
 from covector.ops.arithmetic import div
 from covector.ops.broadcasting import filled
 from covector.ops.collectives import PSum
+from covector.ops.placement import ShardingConstraint
 from covector.programs.higher_order.call import named_axes
 from covector.programs.higher_order.tiering import Budget
 from covector.programs.spmd.manual import Manual, insert_axis, whole_type
 from covector.programs.spmd.shard_map_interpret import run_on_host, runs_as_batch
 from covector.programs.spmd.shard_map_linearize import linearized_parts
-from covector.transforms.batch import batch_jaxpr
+from covector.transforms.batch import DividedAxis, batch_jaxpr
 from covector.transforms.linearity import is_linear
 from covector.transforms.transpose import transpose_jaxpr
 
@@ -208,6 +210,8 @@ class ShardMap(Primitive):
         return self.batch_named(None, size, args, dims)
 
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+        if isinstance(axis, DividedAxis) and self._is_free(axis.over):
+            return self._divided_batch(axis, size, args, dims)
         program, out_dims = self.jaxpr.memo(
             _batched, self.manual, size, tuple(dims), axis
         )
@@ -216,6 +220,37 @@ class ShardMap(Primitive):
         out_specs = [insert_axis(s, d) for s, d in pairs]
         over = self._like(program, tuple(in_specs), tuple(out_specs))
         return over(*args), out_dims
+
+    def _is_free(self, axes: tuple[Any, ...]) -> bool:
+        """Whether nothing here depends on where a device is along these axes, so that
+        they can be left to the compiler.
+        """
+        used = {
+            name for spec in self.in_specs + self.out_specs for name in spec.names()
+        }
+        used.update(self.jaxpr.memo(named_axes))
+        return (
+            self.manual.axes.issuperset(axes)
+            and self.manual.axes != set(axes)
+            and used.isdisjoint(axes)
+            and not self.effects
+            and not self.jaxpr.memo(_carries_functions)
+        )
+
+    def _divided_batch(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+        """Over a batch that the compiler divides over axes of the mesh."""
+        left = self.manual._replace(axes=self.manual.axes.difference(axis.over))
+        op = self.jaxpr.memo(ShardMap, left, self.in_specs, self.out_specs)
+
+        def divided(x: Any, spec: PartitionSpec, dim: int | None) -> Any:
+            if dim is None:
+                return x
+            spec = insert_axis(spec, dim, axis.over)
+            return ShardingConstraint(NamedSharding(self.mesh, spec))(x)
+
+        args = list(map(divided, args, self.in_specs, dims))
+        outs, out_dims = op.batch_named(axis, size, args, dims)
+        return list(map(divided, outs, self.out_specs, out_dims)), out_dims
 
     def _like(self, jaxpr: Jaxpr, in_specs: Specs, out_specs: Specs) -> "ShardMap":
         return shard_program(jaxpr, self.manual, tuple(in_specs), tuple(out_specs))
@@ -260,6 +295,17 @@ def _transposed(
         ]
 
     return manual.stage(of_copies, program.in_types, program.name).jaxpr, nonzero
+
+
+def _carries_functions(jaxpr: Jaxpr) -> bool:
+    """Whether rules of users are called, which may name axes that no operation does."""
+    return any(
+        [
+            e.op.carries_functions
+            or any([p.memo(_carries_functions) for p in nested_programs(e.op)])
+            for e in jaxpr.equations
+        ]
+    )
 
 
 def _in_words_of(x: ConcreteArray, spec: PartitionSpec, mesh: Any) -> ConcreteArray:
