@@ -462,6 +462,20 @@ def test_complex_numbers_with_nan_have_one_order_eagerly_and_compiled():
     np.testing.assert_array_equal(places, [0, 1, 2, 3, 4, 5, 6])
 
 
+@pytest.mark.parametrize("assume_unique", [False, True])
+def test_the_indices_of_intersect1d_lead_to_the_elements(assume_unique):
+    for a, b in [([3, 1, 7], [1, 9, 3, 2]), ([[3, 1], [2, 7]], [[7], [3]]), ([], [1])]:
+        a, b = np.array(a, "int32"), np.array(b, "int32")
+        found = cnp.intersect1d(a, b, assume_unique, return_indices=True)
+        wanted = np.intersect1d(a, b, assume_unique, return_indices=True)
+        for ours, theirs in zip(found, wanted, strict=True):
+            assert ours.tolist() == theirs.tolist()
+    values, in_x, in_y = cnp.intersect1d(
+        cnp.array([1, 3, 3]), cnp.array([3, 1, 1]), assume_unique, return_indices=True
+    )
+    assert [values.tolist(), in_x.tolist(), in_y.tolist()] == [[1, 3], [0, 1], [1, 0]]
+
+
 def test_intersect1d_takes_the_promise_that_no_element_comes_twice():
     x, y = np.array([1, 1, 2, 2, 3]), np.array([2, 3, 3, 4])
     for a, b in ((x, y), (np.array([3, 1]), np.array([5, 3])), (x[:0], y[:0])):

@@ -40,7 +40,7 @@ every = pytest.mark.parametrize(("solver", "matrix"), SOLVERS.values(), ids=SOLV
 def test_the_solution_is_that_of_scipy_and_of_the_peer(solver, matrix):
     name = "gmres" if solver in (incremental, restarted) else solver.__name__
     x, info = solver(matrix, B, tol=1e-6)
-    assert info is None
+    assert info == 0 if name == "gmres" else info is None
     expected, failed = getattr(reference, name)(matrix, B, rtol=1e-6)
     assert not failed
     np.testing.assert_allclose(x, expected, rtol=1e-4, atol=1e-5)
@@ -65,6 +65,14 @@ def test_gradients_are_those_of_a_dense_solve(solver, matrix):
     _, moved = cv.jvp(ours, (matrix, B), (matrix, B))
     _, wanted = jax.jvp(dense, (matrix, B), (matrix, B))
     np.testing.assert_allclose(moved, wanted, rtol=1e-3, atol=1e-4)
+
+
+def test_gmres_says_whether_there_is_a_solution():
+    for start, wanted in ((B, 0), (np.full_like(B, np.nan), -1)):
+        _, info = cv.jit(gmres)(G, B, start)
+        theirs = peer.gmres(G, B, start)[1]
+        assert info.dtype == theirs.dtype and info.weak_type == theirs.weak_type
+        assert int(info) == int(theirs) == wanted
 
 
 @pytest.mark.parametrize(("solver", "matrix"), [(cg, S), (bicgstab, G), (gmres, G)])

@@ -119,19 +119,22 @@ def gmres(
     maxiter: int | None = None,
     M: Any = None,
     solve_method: str = "batched",
-) -> tuple[Any, None]:
+) -> tuple[Any, Any]:
     """The x with A x = b by generalised minimal residuals, for any A.
 
     Saad and Schultz (1986), preconditioned from the right, so that the norm which is
     watched is that of b − A x.
 
-    The arguments, and what is returned, are those of ``cg``, and
+    The arguments are those of ``cg``, and
 
     Args:
       restart: how many vectors to keep; then it starts again from where it is.
       maxiter: how often to start, ten times the size of ``b`` by default.
       solve_method: "batched" takes all ``restart`` steps before it looks whether the
         solution is good enough, "incremental" looks after each step.
+
+    Returns:
+      ``(x, info)``; info is 0, or -1 where the solution has a NaN.
 
     >>> from covector import numpy as cnp
     >>> from covector.scipy.sparse.linalg import gmres
@@ -156,7 +159,8 @@ def gmres(
             matvec, b, given.x0, M, given.bound(b), steps, kept, early
         )
 
-    return given.solution(by(given.M), False, lambda: by(given.transposed_M()))
+    x, _ = given.solution(by(given.M), False, lambda: by(given.transposed_M()))
+    return x, cnp.where(cnp.isnan(krylov.norm(x)), -1, 0)
 
 
 class _Given:
