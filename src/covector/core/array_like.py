@@ -72,7 +72,7 @@ class Array(Operators, Methods):
         return len(self.type)
 
     def __getitem__(self, index: Any) -> Any:
-        return link.numpy.index(self, index)
+        return link.numpy.indexing.index(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise ImmutableArrayError(

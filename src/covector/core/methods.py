@@ -295,11 +295,11 @@ class Methods:
 
     def view(self, dtype: Any = None, type: None = None) -> Any:
         """The bits as elements of another type."""
-        return link.numpy.view(self, dtype, type)
+        return link.numpy.bits.view(self, dtype, type)
 
     def byteswap(self) -> Any:
         """The bytes of each element in reverse order."""
-        return link.numpy.byteswap(self)
+        return link.numpy.bits.byteswap(self)
 
     @property
     def real(self) -> Any:
@@ -314,7 +314,7 @@ class Methods:
     @property
     def at(self) -> Any:
         """``x.at[index].set(values)`` and the like: a changed copy."""
-        return link.numpy.at(self)
+        return link.numpy.updating.at(self)
 
     def conj(self) -> Any:
         """The complex conjugate."""

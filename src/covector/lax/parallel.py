@@ -21,6 +21,25 @@ from covector.ops.exchanges import PPermute
 from covector.ops.member_groups import checked_groups
 from covector.ops.selection import select_n
 
+__all__ = [
+    "AxisName",
+    "all_gather",
+    "all_to_all",
+    "axis_index",
+    "axis_size",
+    "pbroadcast",
+    "pcast",
+    "pmax",
+    "pmean",
+    "pmin",
+    "ppermute",
+    "pshuffle",
+    "psum",
+    "psum_scatter",
+    "pswapaxes",
+    "pvary",
+]
+
 AxisName = Any
 
 

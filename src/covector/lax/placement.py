@@ -10,6 +10,10 @@ from covector.core.sharding.shardings import NamedSharding
 from covector.ops.placement import ShardingConstraint
 from covector.programs.placement.device_put import device_put
 
+__all__ = [
+    "with_sharding_constraint",
+]
+
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """``x``, an array or a tree of them, divided as ``shardings`` says.

@@ -30,7 +30,6 @@ __all__ = [
     "collapse",
     "concatenate",
     "expand_dims",
-    "padtype_to_pads",
     "reshape",
     "split",
     "squeeze",

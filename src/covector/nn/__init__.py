@@ -1,75 +1,12 @@
 """Neural-network functions: activations, softmax, attention, initializers."""
 
-from covector.nn import initializers
-from covector.nn.activations import (
-    celu,
-    elu,
-    gelu,
-    glu,
-    hard_sigmoid,
-    hard_silu,
-    hard_swish,
-    hard_tanh,
-    identity,
-    leaky_relu,
-    log1mexp,
-    log_sigmoid,
-    mish,
-    relu,
-    relu6,
-    selu,
-    sigmoid,
-    silu,
-    soft_sign,
-    softplus,
-    sparse_plus,
-    sparse_sigmoid,
-    squareplus,
-    swish,
-    tanh,
-)
-from covector.nn.attention import dot_product_attention
-from covector.nn.normalization import (
-    log_softmax,
-    logmeanexp,
-    logsumexp,
-    one_hot,
-    softmax,
-    standardize,
-)
+import typing
 
-__all__ = [
-    "celu",
-    "dot_product_attention",
-    "elu",
-    "gelu",
-    "glu",
-    "hard_sigmoid",
-    "hard_silu",
-    "hard_swish",
-    "hard_tanh",
-    "identity",
-    "initializers",
-    "leaky_relu",
-    "log1mexp",
-    "log_sigmoid",
-    "log_softmax",
-    "logmeanexp",
-    "logsumexp",
-    "mish",
-    "one_hot",
-    "relu",
-    "relu6",
-    "selu",
-    "sigmoid",
-    "silu",
-    "soft_sign",
-    "softmax",
-    "softplus",
-    "sparse_plus",
-    "sparse_sigmoid",
-    "squareplus",
-    "standardize",
-    "swish",
-    "tanh",
-]
+from covector import namespaces
+from covector.nn import initializers as initializers
+from covector.nn.activations import *
+from covector.nn.attention import *
+from covector.nn.normalization import *
+
+if not typing.TYPE_CHECKING:  # editors follow the star imports
+    __all__ = namespaces.public(globals(), "initializers")

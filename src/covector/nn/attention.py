@@ -12,6 +12,10 @@ from covector.nn.normalization import softmax
 from covector.numpy.promote import standard_promotion
 from covector.numpy.reduction_base import working_dtype
 
+__all__ = [
+    "dot_product_attention",
+]
+
 
 @standard_promotion
 def dot_product_attention(

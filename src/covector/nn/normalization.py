@@ -12,6 +12,15 @@ from covector.errors import TypeMismatch
 from covector.numpy.promote import inexact
 from covector.ops.windows import wide
 
+__all__ = [
+    "log_softmax",
+    "logmeanexp",
+    "logsumexp",
+    "one_hot",
+    "softmax",
+    "standardize",
+]
+
 Axis = Any
 
 

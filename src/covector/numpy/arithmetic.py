@@ -26,20 +26,16 @@ from covector.ops.selection import where
 __all__ = [
     "abs",
     "absolute",
-    "add",
     "divide",
     "divmod",
     "fabs",
     "floor_divide",
     "fmod",
     "mod",
-    "multiply",
-    "negative",
     "positive",
     "reciprocal",
     "remainder",
     "sign",
-    "subtract",
     "true_divide",
 ]
 

@@ -15,7 +15,7 @@ from covector.ops.joining import Stack, Unstack
 from covector.ops.slicing import Rev
 from covector.ops.transposing import Reshape
 
-__all__ = ["byteswap", "view"]
+__all__ = []  # they are methods of arrays, and no functions of the namespace
 
 
 def view(x: Any, dtype: Any = None, type: None = None) -> Array:

@@ -19,14 +19,11 @@ from covector.ops.slicing import Pad
 from covector.ops.transposing import Reshape
 
 __all__ = [
-    "bitwise_and",
     "bitwise_count",
     "bitwise_invert",
     "bitwise_left_shift",
     "bitwise_not",
-    "bitwise_or",
     "bitwise_right_shift",
-    "bitwise_xor",
     "invert",
     "left_shift",
     "packbits",

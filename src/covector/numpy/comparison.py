@@ -26,10 +26,7 @@ __all__ = [
     "isclose",
     "less",
     "less_equal",
-    "logical_and",
     "logical_not",
-    "logical_or",
-    "logical_xor",
     "not_equal",
 ]
 

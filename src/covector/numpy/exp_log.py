@@ -27,8 +27,6 @@ __all__ = [
     "log1p",
     "log2",
     "log10",
-    "logaddexp",
-    "logaddexp2",
 ]
 
 

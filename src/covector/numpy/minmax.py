@@ -15,7 +15,12 @@ from covector.ops.comparison import gt, lt, ne
 from covector.ops.extrema import max_, min_
 from covector.ops.selection import where
 
-__all__ = ["clip", "fmax", "fmin", "heaviside", "maximum", "minimum"]
+__all__ = [
+    "clip",
+    "fmax",
+    "fmin",
+    "heaviside",
+]
 
 
 def maximum(x: Any, y: Any, /) -> Array:

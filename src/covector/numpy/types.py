@@ -11,7 +11,10 @@ from numpy.exceptions import ComplexWarning
 from covector import options
 from covector.core import dtypes
 from covector.core.array_like import Array
+from covector.core.array_like import Array as ndarray
 from covector.core.convert import to_be_cast, type_of
+from covector.core.dtypes import issubdtype
+from covector.core.number_info import finfo, iinfo
 from covector.core.promotion import operand_type, promote, result_type
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError
@@ -22,18 +25,23 @@ from covector.runtime import client
 
 __all__ = [
     "ComplexWarning",
+    "__array_api_version__",
     "__array_namespace_info__",
     "astype",
     "can_cast",
     "e",
     "euler_gamma",
+    "finfo",
+    "iinfo",
     "inf",
     "iscomplexobj",
     "isdtype",
     "isrealobj",
     "isscalar",
+    "issubdtype",
     "iterable",
     "nan",
+    "ndarray",
     "ndim",
     "newaxis",
     "pi",
@@ -45,6 +53,8 @@ __all__ = [
 
 pi, e, euler_gamma = np.pi, np.e, np.euler_gamma
 inf, nan, newaxis = np.inf, np.nan, None
+#: the version of the array API standard that this namespace follows
+__array_api_version__ = "2024.12"
 
 
 def asked_dtype(dtype: Any) -> Any:

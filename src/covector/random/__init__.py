@@ -15,96 +15,16 @@ differentiated in the parameters of its distribution.
 True
 """
 
-from covector.random.bits import bernoulli, bits, rademacher, randint, uniform
-from covector.random.choosing import categorical, choice, permutation
-from covector.random.counts import binomial, multinomial, poisson
-from covector.random.gamma_family import (
-    ball,
-    beta,
-    chisquare,
-    dirichlet,
-    f,
-    gamma,
-    generalized_normal,
-    loggamma,
-    t,
-)
-from covector.random.inversion import (
-    cauchy,
-    exponential,
-    geometric,
-    gumbel,
-    laplace,
-    logistic,
-    pareto,
-    rayleigh,
-    triangular,
-    weibull_min,
-)
-from covector.random.keys import (
-    PRNGKey,
-    clone,
-    fold_in,
-    key,
-    key_data,
-    key_dtype,
-    key_impl,
-    split,
-    wrap_key_data,
-)
-from covector.random.normal import (
-    double_sided_maxwell,
-    lognormal,
-    maxwell,
-    normal,
-    truncated_normal,
-    wald,
-)
+import typing
 
-__all__ = [
-    "PRNGKey",
-    "ball",
-    "bernoulli",
-    "beta",
-    "binomial",
-    "bits",
-    "categorical",
-    "cauchy",
-    "chisquare",
-    "choice",
-    "clone",
-    "dirichlet",
-    "double_sided_maxwell",
-    "exponential",
-    "f",
-    "fold_in",
-    "gamma",
-    "generalized_normal",
-    "geometric",
-    "gumbel",
-    "key",
-    "key_data",
-    "key_dtype",
-    "key_impl",
-    "laplace",
-    "loggamma",
-    "logistic",
-    "lognormal",
-    "maxwell",
-    "multinomial",
-    "normal",
-    "pareto",
-    "permutation",
-    "poisson",
-    "rademacher",
-    "randint",
-    "rayleigh",
-    "split",
-    "t",
-    "triangular",
-    "truncated_normal",
-    "uniform",
-    "wald",
-    "weibull_min",
-    "wrap_key_data",
-]
+from covector import namespaces
+from covector.random.bits import *
+from covector.random.choosing import *
+from covector.random.counts import *
+from covector.random.gamma_family import *
+from covector.random.inversion import *
+from covector.random.keys import *
+from covector.random.normal import *
+
+if not typing.TYPE_CHECKING:  # editors follow the star imports
+    __all__ = namespaces.public(globals())

@@ -35,6 +35,14 @@ from covector.random.arguments import (
     subkeys,
 )
 
+__all__ = [
+    "bernoulli",
+    "bits",
+    "rademacher",
+    "randint",
+    "uniform",
+]
+
 _UNSIGNED = {d.itemsize: d for d in dtypes.UNSIGNED if d not in dtypes.SUB_BYTE}
 
 

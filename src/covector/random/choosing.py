@@ -31,6 +31,12 @@ from covector.random.arguments import (
 from covector.random.bits import check_mode, draw_integers, draw_unit
 from covector.random.inversion import draw_gumbel
 
+__all__ = [
+    "categorical",
+    "choice",
+    "permutation",
+]
+
 
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Array:
     """``x`` in a random order along ``axis``, all orders equally likely.

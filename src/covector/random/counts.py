@@ -39,6 +39,12 @@ from covector.random.arguments import (
 )
 from covector.random.bits import draw_unit
 
+__all__ = [
+    "binomial",
+    "multinomial",
+    "poisson",
+]
+
 #: the mean from which rejection is used
 _LARGE = 10
 

@@ -42,6 +42,18 @@ from covector.random.bits import draw_sign, draw_unit
 from covector.random.inversion import draw_exponential
 from covector.random.normal import draw_normal
 
+__all__ = [
+    "ball",
+    "beta",
+    "chisquare",
+    "dirichlet",
+    "f",
+    "gamma",
+    "generalized_normal",
+    "loggamma",
+    "t",
+]
+
 
 def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Gamma numbers: density x^(a−1) e⁻ˣ / Γ(a) for x > 0; differentiable in ``a``.

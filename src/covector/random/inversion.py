@@ -37,6 +37,19 @@ from covector.random.arguments import (
 )
 from covector.random.bits import check_mode, draw_between, draw_positive, draw_unit
 
+__all__ = [
+    "cauchy",
+    "exponential",
+    "geometric",
+    "gumbel",
+    "laplace",
+    "logistic",
+    "pareto",
+    "rayleigh",
+    "triangular",
+    "weibull_min",
+]
+
 
 def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Waiting times of mean 1: density e⁻ˣ for x ≥ 0.

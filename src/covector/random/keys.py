@@ -33,6 +33,18 @@ from covector.ops.random import (
 )
 from covector.random.arguments import is_typed, sample_shape, single_key, words
 
+__all__ = [
+    "PRNGKey",
+    "clone",
+    "fold_in",
+    "key",
+    "key_data",
+    "key_dtype",
+    "key_impl",
+    "split",
+    "wrap_key_data",
+]
+
 
 def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     """A typed random key made of an integer.

@@ -35,6 +35,15 @@ from covector.random.arguments import (
 )
 from covector.random.bits import draw_between, draw_sign, draw_unit
 
+__all__ = [
+    "double_sided_maxwell",
+    "lognormal",
+    "maxwell",
+    "normal",
+    "truncated_normal",
+    "wald",
+]
+
 
 def normal(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Normal numbers of mean 0 and variance 1.

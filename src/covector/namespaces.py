@@ -1,0 +1,77 @@
+"""Packages that are namespaces: ``covector.numpy``, ``lax``, ``random``, ``nn``.
+
+A module of such a package states its public names once, in ``__all__``, and the package
+takes them over with ``from … import *``. A module that many programs do without is
+*lazy*: the package imports it when one of its names is first asked for, and until then
+knows the names from the module's source.
+"""
+
+import ast
+import functools
+import importlib
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+_ALL = re.compile(r"^__all__ = (\[.*?\])", re.MULTILINE | re.DOTALL)
+
+
+def public(namespace: dict[str, Any], *also: str) -> list[str]:
+    """The ``__all__`` of a package: what it has, without modules and private names.
+
+    ``also`` are modules and names of that kind that are public.
+    """
+    names = [
+        name
+        for name, value in namespace.items()
+        if not (name.startswith("_") or isinstance(value, ModuleType))
+    ]
+    return sorted({*names, *also})
+
+
+def declared(module: str) -> list[str]:
+    """The ``__all__`` of a module, which is not imported if its source is at hand."""
+    spec = importlib.util.find_spec(module)
+    assert spec is not None, f"there is no module {module}"
+    loader: Any = spec.loader
+    found = _ALL.search(loader.get_source(module) or "")
+    return ast.literal_eval(found[1]) if found else _imported(module).__all__
+
+
+def lazy(
+    package: str, modules: Sequence[str], *also: str
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package with lazy modules.
+
+    The first also answers with ``__all__``: the names of the lazy modules and those
+    that are ``public``, with ``also``.
+    """
+    namespace = vars(sys.modules[package])
+
+    @functools.cache
+    def homes() -> dict[str, str]:
+        paths = [f"{package}.{module}" for module in modules]
+        return {name: path for path in paths for name in declared(path)}
+
+    def __getattr__(name: str) -> Any:
+        if name in modules:
+            return _imported(f"{package}.{name}")
+        if name == "__all__":
+            return sorted({*homes(), *public(namespace, *also)})
+        path = None if name.startswith("_") else homes().get(name)
+        if path is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        namespace[name] = found = getattr(_imported(path), name)
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*homes(), *namespace})
+
+    return __getattr__, __dir__
+
+
+def _imported(module: str) -> Any:
+    return importlib.import_module(module)

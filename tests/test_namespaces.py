@@ -1,0 +1,87 @@
+"""The packages that are namespaces: each name is stated once, and none is missing."""
+
+import ast
+import importlib
+import py_compile
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import covector
+from covector import namespaces
+
+SPACES = ["numpy", "lax", "random", "nn"]
+
+
+def starred(space):
+    """The modules that a package takes names from; those that it does so for editors
+    only.
+    """
+    text = Path(getattr(covector, space).__file__).read_text()
+    lines = [line for line in text.splitlines() if line.endswith(" import *")]
+    paths = [(line.startswith(" "), line.split()[1]) for line in lines]
+    return [p for lazy, p in paths if not lazy], [p for lazy, p in paths if lazy]
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_each_public_name_is_stated_by_one_module(space):
+    modules = [importlib.import_module(p) for group in starred(space) for p in group]
+    stated = Counter(name for module in modules for name in module.__all__)
+    assert [name for name, times in stated.items() if times > 1] == []
+    package = getattr(covector, space)
+    others = {"nn": {"initializers"}, "lax": {"AccuracyMode", "Tolerance"}}
+    assert set(package.__all__) == {*stated} | others.get(space, set())
+    assert {*package.__all__} <= {*dir(package)}
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_a_star_import_brings_every_public_name(space):
+    found = {}
+    exec(f"from covector.{space} import *", found)
+    assert {*found} - {"__builtins__"} == {*getattr(covector, space).__all__}
+
+
+def test_editors_see_the_lazy_modules_that_the_package_has():
+    _, for_editors = starred("numpy")
+    lazy = [f"covector.numpy.{name}" for name in covector.numpy._LAZY]
+    with_names = [path for path in lazy if importlib.import_module(path).__all__]
+    assert for_editors == with_names
+
+
+def test_the_names_of_a_lazy_module_are_read_from_its_source():
+    for name in covector.numpy._LAZY:
+        module = importlib.import_module(f"covector.numpy.{name}")
+        assert namespaces.declared(module.__name__) == module.__all__
+
+
+def test_without_its_source_a_module_is_imported_for_its_names(tmp_path, monkeypatch):
+    source = tmp_path / "sourceless.py"
+    source.write_text('__all__ = ["one"]\none = 1\n')
+    py_compile.compile(str(source), cfile=str(tmp_path / "sourceless.pyc"))
+    source.unlink()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert namespaces.declared("sourceless") == ["one"]
+    monkeypatch.delitem(sys.modules, "sourceless")
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match=r"'covector\.numpy' has no .* 'sine'"):
+        covector.numpy.sine  # noqa: B018
+
+
+def test_public_functions_are_definitions_with_docstrings():
+    """So that editors show what they take, and lead to them."""
+    for space in SPACES:
+        for path in (p for group in starred(space) for p in group):
+            module = importlib.import_module(path)
+            body = ast.parse(Path(module.__file__).read_text()).body
+            defined = [n for n in body if isinstance(n, ast.FunctionDef)]
+            bare = [
+                n.name
+                for n in defined
+                if n.name in module.__all__
+                and (ast.get_docstring(n) is None or n.returns is None)
+            ]
+            assert bare == [], f"{path}: without a docstring or types"
