@@ -76,7 +76,7 @@ MUTATIONS: list[Mutation] = [
     ),
     *_in(
         "core/varying.py",
-        "tests/sharding/test_shard_map.py tests/sharding/test_laws.py -k gradient",
+        "tests/core/test_varying.py",
         (
             "a cotangent is not summed over devices",
             "    if more:\n        (ct,) = _Link.cast(more)",
