@@ -477,6 +477,26 @@ def test_an_axis_cannot_divide_the_batch_and_its_members():
         cv.vmap(constrained("x"), spmd_axis_name="z")(numbers(4, 8))
 
 
+def test_updates_at_indices_of_64_bits_that_are_divided_unevenly_do_not_abort():
+    """XLA's partitioner can pad only indices of 32 bits."""
+
+    def update(x, k, row):
+        k, row = k[:3], row[:3]
+        return [
+            x.at[k].add(row),
+            x.at[k.astype("uint64")].set(row),
+            x.at[k + 2**32].multiply(row, mode="drop"),
+            x.at[k - 2**40].max(row, mode="clip"),
+        ]
+
+    with cv.enable_x64(True):
+        x, k, row = cnp.arange(3.0), cnp.array([2, 0, 2, 1]), cnp.arange(4.0) + 5
+        wanted = update(x, k, row)
+        found = cv.jit(update)(x, put(k, "x", on="2"), put(row, "x", on="2"))
+        for one, other in zip(found, wanted, strict=True):
+            assert one.tolist() == other.tolist()
+
+
 @pytest.mark.parametrize("k", [9, -12, 3])
 def test_an_update_that_is_brought_inside_is_not_lost_between_devices(k):
     """XLA's partitioner looks for the device that has row k before it is clipped."""

@@ -31,7 +31,9 @@ from covector.ops.windows import (
     are_inside,
     check_windows,
     default_fill,
+    fits_narrow,
     last_starts,
+    narrow,
     shifted,
     update_sizes,
     wide,
@@ -289,6 +291,8 @@ class Scattering(Primitive):
             return ctx.through(self.dropping, x, indices, updates)
         if not source.ndim:
             return ctx.through(self.into_scalar, x, indices, updates)
+        if ctx.on_several_devices and fits_narrow(kind, source):
+            return ctx.through(self.narrowed, x, indices, updates)
         d = self.dimension_numbers
         numbers = (
             f"#stablehlo.scatter<update_window_dims = {list(d.update_window_dims)}, "
@@ -320,6 +324,12 @@ class Scattering(Primitive):
             last = last_starts(indices.type, axes, sizes, x.type)
             indices = clamp(scalar(0, indices.type.dtype), indices, last)
         return [self.replace(mode=FILL_OR_DROP)(x, indices, updates)]
+
+    def narrowed(self, x: Any, indices: Any, updates: Any) -> Sequence[Any]:
+        """The same with indices of 32 bits: where XLA's partitioner pads indices of 64
+        bits to divide them evenly, it ends the process.
+        """
+        return [self(x, narrow(indices), updates)]
 
     def into_scalar(self, x: Any, indices: Any, updates: Any) -> Sequence[Any]:
         """Updates of a scalar as those of an array of one element: XLA's own way for

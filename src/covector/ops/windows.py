@@ -30,6 +30,7 @@ from covector.ops.bitwise import and_
 from covector.ops.broadcasting import BroadcastInDim
 from covector.ops.casting import convert
 from covector.ops.comparison import ge, le
+from covector.ops.extrema import clamp
 from covector.ops.reductions import ReduceAnd
 from covector.ops.slicing import are_axes
 from covector.ops.transposing import Reshape
@@ -210,6 +211,20 @@ def wide(indices: Any) -> Any:
     """Indices of at least 32 bits, which can count along any axis."""
     narrow = indices.type.dtype.itemsize < 4
     return convert(indices, dtypes.int32) if narrow else indices
+
+
+def fits_narrow(indices: ArrayType, x: ArrayType) -> bool:
+    """Whether these are indices of 64 bits, and 32 count along each axis of ``x``."""
+    most = iinfo(dtypes.int32).max
+    return indices.dtype.itemsize > 4 and all([n <= most for n in x.shape])
+
+
+def narrow(indices: Any) -> Any:
+    """Indices of 32 bits: those too large for them are still outside."""
+    dtype = indices.type.dtype
+    least = 0 if dtypes.is_unsigned(dtype) else -1
+    most = scalar(iinfo(dtypes.int32).max, dtype)
+    return convert(clamp(scalar(least, dtype), indices, most), dtypes.int32)
 
 
 def last_starts(
