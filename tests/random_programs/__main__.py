@@ -21,15 +21,28 @@ if not given.optimize:
     )
 
 import covector as cv  # noqa: E402  the environment is read when it is imported
-from tests.random_programs.running import run  # noqa: E402
+from tests.random_programs.running import Failure, run  # noqa: E402
 
 cv.config.update("enable_x64", True)
+
+
+def begin(words: str) -> None:
+    """One line that changes: the last says where a process that is aborted was."""
+    print(f"\r{words:60}", end="", file=sys.stderr, flush=True)
+
+
+def tell(failure: Failure) -> None:
+    print(failure.words(), end="\n\n" + "=" * 88 + "\n", flush=True)
+
+
 failures, log = run(
     given.seed,
     given.seconds,
     given.programs,
     cv.device_count(),
-    lambda failure: print(failure.words(), end="\n\n" + "=" * 88 + "\n", flush=True),
+    tell=tell,
+    begin=begin,
 )
+print(file=sys.stderr)
 print(f"seeds from {given.seed} on: {log}; {len(failures)} differences")
 sys.exit(bool(failures))

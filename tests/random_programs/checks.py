@@ -8,6 +8,7 @@ import numpy as np
 
 import covector as cv
 import covector.numpy as cnp
+from covector.sharding import NamedSharding
 
 MEMBERS = 3
 
@@ -281,6 +282,29 @@ def on_devices(f, args, moving, tolerance):
     agree(cv.jit(divided)(*two), wanted, tolerance, "shard_map of vmap(f) and f")
 
 
+def divided(f, args, moving, tolerance):
+    """jit(f) of arrays that are divided over two devices = f, and so its gradient."""
+    mesh = cv.make_mesh((min(2, cv.device_count()),), ("devices",))
+
+    def over_devices(x):
+        axes = [i for i, n in enumerate(x.shape) if n % 2 == 0]
+        entries = [None] * (axes[-1] if axes else 0) + ["devices"] * bool(axes)
+        return cv.device_put(x, NamedSharding(mesh, cv.P(*entries)))
+
+    parts = [over_devices(x) for x in args]
+    agree(cv.jit(f)(*parts), f(*args), tolerance, "jit(f) of divided arrays and f")
+    scalar, xs = loss(f, args, moving)
+    slope = cv.grad(scalar, tuple(range(len(xs))))
+    scalar, divided_xs = loss(f, parts, moving)
+    divided_slope = cv.jit(cv.grad(scalar, tuple(range(len(xs)))))
+    agree(
+        divided_slope(*divided_xs),
+        slope(*xs),
+        tolerance,
+        "jit(grad(f)) of divided arrays and grad(f)",
+    )
+
+
 #: check: how often it is made, of 1
 CHECKS = {
     compiled: 0.4,
@@ -295,6 +319,7 @@ CHECKS = {
     batch_of_gradients: 0.04,
     second_order: 0.1,
     on_devices: 0.04,
+    divided: 0.05,
 }
 #: checks of forward mode
 FORWARD = {derivatives, second_order}

@@ -1,7 +1,6 @@
 """Running checks over random programs, and the words for one that fails."""
 
 import inspect
-import itertools
 import re
 import time
 import traceback
@@ -96,7 +95,10 @@ def applies(program: Program, check: Callable[..., Any]) -> bool:
         return False
     if check is checks.difference_quotient and not program.exact:
         return False
-    return check is not checks.on_devices or "over_devices" not in program.source()
+    counts = set(re.findall(r"over_devices\(\w+, (\d+)", program.source()))
+    if check is checks.on_devices:
+        return not counts
+    return check is not checks.divided or counts <= {"2"}
 
 
 def chosen(program: Program) -> list[Callable[..., Any]]:
@@ -135,36 +137,42 @@ def run(
     seconds: float,
     programs: int | None = None,
     devices: int = 1,
+    *,
     tell: Callable[[Failure], None] = lambda failure: None,
+    begin: Callable[[str], None] = lambda words: None,
 ) -> tuple[list[Failure], Log]:
     """Programs of the seeds from ``first`` on, until the time or the number is over.
 
-    ``tell`` is called with each failure at once. After each round, programs of it are
+    ``tell`` is called with each failure at once, ``begin`` with what is about to run,
+    which may end the process. After each round and at the end, some of the programs are
     run again: before and after the caches are cleared they give what they gave first.
     """
     end, log, failures = time.monotonic() + seconds, Log(), []
     earlier: list[tuple[Program, list[np.ndarray]]] = []
-    for seed in itertools.count(first):
-        if time.monotonic() > end or log.programs == programs:
-            return failures, log
-        program = make(seed, devices)
-        found = _checked(program, log)
+    over = False
+    while not over:
+        program = make(first + log.programs, devices)
+        found = _checked(program, log, begin)
         if not found and log.programs % KEPT == 1:
             earlier.append((program, compiled_values(program)))
-        if len(earlier) >= ROUND:
+        over = time.monotonic() > end or log.programs == programs
+        if over or len(earlier) >= ROUND:
             found += again(earlier)
             earlier.clear()
         for failure in found:
             tell(failure)
         failures += found
-    raise AssertionError("there are always more seeds")
+    return failures, log
 
 
-def _checked(program: Program, log: Log, seconds: float = 60.0) -> list[Failure]:
+def _checked(
+    program: Program, log: Log, begin: Callable[[str], None], seconds: float = 60.0
+) -> list[Failure]:
     """The first check that fails, with the program made small."""
     log.programs += 1
     log.steps += program.size
     for check in chosen(program):
+        begin(f"program {program.seed}, check {check.__name__}")
         log.checks[check.__name__] += 1
         found = error_of(program, check)
         log.inconclusive += found is False
