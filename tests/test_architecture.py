@@ -1,0 +1,160 @@
+"""ARCHITECTURE.md and its companions name files and identifiers: all of them exist."""
+
+import ast
+import functools
+import keyword
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "covector"
+#: a path in prose starts in one of these
+STARTS = (SOURCE, ROOT, ROOT / "docs")
+DOCUMENTS = [
+    ROOT / "ARCHITECTURE.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs" / "internals").glob("*.md")),
+]
+
+FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+QUOTED = re.compile(r"`([^`]+)`")
+PATH = re.compile(r"([\w.]+/)*[\w.]*(/|\.py|\.md|\.toml)")
+NAMED = re.compile(rf"({PATH.pattern}): ([\w.]+)")
+LINK = re.compile(r"\]\(([^)#:]+)(#[^)]*)?\)")
+IDENTIFIER = re.compile(r"([A-Za-z_]\w*)(\.[A-Za-z_]\w*)*(\(.*\))?")
+#: what is no name of ours: Python's words, and the operations of compilers
+FOREIGN = {*keyword.kwlist}
+DIALECTS = ("sdy.", "stablehlo.")
+
+each_document = pytest.mark.parametrize(
+    "document", DOCUMENTS, ids=[d.stem for d in DOCUMENTS]
+)
+
+
+@each_document
+def test_every_path_in_the_document_exists(document):
+    missing = [p for p in quoted_paths(document) if not locate(p)]
+    assert not missing, f"{document.name} names {', '.join(missing)}"
+
+
+@each_document
+def test_every_name_given_with_a_path_is_defined_there(document):
+    missing = []
+    for text in quoted(document):
+        named = NAMED.fullmatch(text)
+        if named is not None:
+            path, name = named[1], named[named.re.groups]
+            if not any(name in definitions(file) for file in locate(path)):
+                missing.append(text)
+    assert not missing, f"{document.name} names {', '.join(missing)}"
+
+
+@each_document
+def test_every_identifier_in_the_document_is_one_of_the_source(document):
+    known = identifiers() | FOREIGN | defined_in_examples(document)
+    names = [t for t in quoted(document) if IDENTIFIER.fullmatch(t)]
+    ours = [n for n in names if not (n.startswith(DIALECTS) or PATH.fullmatch(n))]
+    missing = [n for n in ours if not known.issuperset(words(n))]
+    assert not missing, f"{document.name} names {', '.join(missing)}"
+
+
+@each_document
+def test_every_link_of_the_document_leads_somewhere(document):
+    text = FENCE.sub("", document.read_text(encoding="utf-8"))
+    targets = [found[1] for found in LINK.finditer(text)]
+    missing = [t for t in targets if not (document.parent / t).exists()]
+    assert not missing, f"{document.name} links to {', '.join(missing)}"
+
+
+def test_every_room_of_the_package_has_a_line():
+    rooms = [f.parent.name for f in SOURCE.glob("*/__init__.py")]
+    text = DOCUMENTS[0].read_text(encoding="utf-8")
+    missing = [room for room in rooms if f"`{room}/`" not in text]
+    assert not missing, f"ARCHITECTURE.md does not name {', '.join(sorted(missing))}"
+
+
+def test_the_floors_of_programs_are_those_of_the_import_contract():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    layers = next(
+        c["layers"] for c in contracts if c.get("containers") == ["covector.programs"]
+    )
+    wanted = {
+        (len(layers) - k, room)
+        for k, layer in enumerate(layers)
+        for room in layer.split(" : ")
+    }
+    rows = re.findall(
+        r"^\| (\d) \| `(\w+)/` \|", DOCUMENTS[0].read_text(encoding="utf-8"), re.M
+    )
+    assert {(int(floor), room) for floor, room in rows} == wanted
+
+
+def quoted(document: Path) -> list[str]:
+    """The texts in backticks outside of code blocks, without line breaks."""
+    prose = FENCE.sub("", document.read_text(encoding="utf-8"))
+    return [" ".join(text.split()) for text in QUOTED.findall(prose)]
+
+
+def quoted_paths(document: Path) -> list[str]:
+    found = [text.partition(":")[0] for text in quoted(document)]
+    return [p for p in found if PATH.fullmatch(p) and p != "/"]
+
+
+def locate(path: str) -> list[Path]:
+    """The files that a path in prose may mean; a bare name may be in any folder."""
+    found = [start / path for start in STARTS if (start / path).exists()]
+    if not found and path.count("/") == path.endswith("/"):
+        found = list(SOURCE.rglob(path.rstrip("/")))
+    return found
+
+
+@functools.cache
+def definitions(file: Path) -> set[str]:
+    """Functions, classes, constants of a module, and ``Class.member``."""
+    found = set()
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        found.update(bound(node))
+        if isinstance(node, ast.ClassDef):
+            found.update(
+                [f"{node.name}.{m}" for part in node.body for m in bound(part)]
+            )
+    return found
+
+
+def bound(node: ast.stmt) -> list[str]:
+    """The names that a statement defines."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    one = [getattr(node, "target", None)]
+    targets = node.targets if isinstance(node, ast.Assign) else one
+    return [t.id for t in targets if isinstance(t, ast.Name)]
+
+
+@functools.cache
+def identifiers() -> frozenset[str]:
+    """Every name that the code has: not what only stands in comments and strings."""
+    found = set()
+    for file in SOURCE.rglob("*.py"):
+        found.add(file.stem)
+        found.update(file.parent.relative_to(ROOT).parts)
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            for field in ("name", "id", "attr", "arg"):
+                value = getattr(node, field, None)
+                if isinstance(value, str):
+                    found.update(value.split("."))
+    return frozenset(found)
+
+
+def defined_in_examples(document: Path) -> set[str]:
+    """Words of the code blocks, which the prose may speak of."""
+    blocks = FENCE.findall(document.read_text(encoding="utf-8"))
+    return set(re.findall(r"\w+", " ".join(blocks)))
+
+
+def words(name: str) -> list[str]:
+    """The parts of ``a.b(c)`` that are names: a and b."""
+    return name.partition("(")[0].split(".")
