@@ -40,6 +40,25 @@ def elementwise(
     return make
 
 
+def alike(
+    kinds: str,
+    count: int = 1,
+    *,
+    within: Within = None,
+    smooth: Within = None,
+    **keywords: Any,
+) -> Maker:
+    """``count`` operands of one shape and dtype, as ``lax`` wants them."""
+
+    def make(draw: Draw) -> Any:
+        bounds = smooth if draw.smooth and smooth else within
+        dtype, shape = draw.dtype(kinds), draw.shape()
+        values = [draw.values(dtype, shape, bounds) for _ in range(count)]
+        return tuple(values), draw.some(**keywords)
+
+    return make
+
+
 def _has(kinds: str, dtype: Any) -> bool:
     return ("f" if dtype.kind == "V" else dtype.kind) in kinds
 

@@ -192,7 +192,8 @@ def _code(x: Any) -> str:
 
 
 def load() -> dict[str, Row]:
-    """The whole table: every file under ``rows/``."""
+    """The whole table: every file under ``rows/``, and what operations say."""
     for module in pkgutil.iter_modules([str(Path(__file__).parent / "rows")]):
         importlib.import_module(f"tests.public.rows.{module.name}")
+    importlib.import_module("tests.public.operations").add_rows()
     return TABLE

@@ -1,0 +1,56 @@
+"""Rows of functions that are an elementwise operation: derived from the operation.
+
+``lax.sinh`` and ``numpy.sinh`` apply the operation ``sinh``: its class says which
+element types it takes, and its cases in ``tests/ops/cases/`` where derivatives exist
+and what NumPy makes of its operands. A function that differs in anything has a row
+of its own under ``rows/``.
+"""
+
+from typing import Any
+
+import numpy as np
+
+import covector.numpy as cnp
+from covector import lax
+from covector.ops.families import Elementwise
+from tests.laws import Case
+from tests.ops.cases import CASES
+from tests.public.makers import alike, elementwise
+from tests.public.table import TABLE, rows
+
+_SAMPLES = {"b": np.bool_, "i": np.int32, "u": np.uint32, "f": np.float32}
+_SAMPLES |= {"c": np.complex64}
+
+
+def add_rows() -> None:
+    """A row for each public function that has none and the name of an operation."""
+    for cases in CASES.values():
+        for case in cases:
+            if not isinstance(case.op, Elementwise) or not _smooth(case):
+                continue
+            name, kinds, facts = case.op.name, _kinds(case.op), _facts(case)
+            count, smooth = len(case.args), _smooth(case)
+            if name in lax.__all__ and f"lax.{name}" not in TABLE:
+                rows("lax", name, alike(kinds, count, smooth=smooth), **facts)
+            if name in cnp.__all__ and f"numpy.{name}" not in TABLE:
+                # What is of floats only takes integers too: they are promoted.
+                promoted = kinds if "i" in kinds else f"biu{kinds}"
+                make = elementwise(*[promoted] * count, smooth=smooth)
+                rows("numpy", name, make, **facts)
+
+
+def _kinds(op: Elementwise) -> str:
+    accepts = type(op).accepts
+    return "".join([k for k, x in _SAMPLES.items() if accepts(np.dtype(x))])
+
+
+def _facts(case: Case) -> dict[str, Any]:
+    known = hasattr(np, case.op.name)
+    return {"derivative": any(case.active), "numpy": "" if known else case.reference}
+
+
+def _smooth(case: Case) -> tuple[float, float] | None:
+    """The range of the operands of a case, if they are real: there it is defined."""
+    if not all(x.size and x.dtype.kind in "iuf" for x in case.args):
+        return None
+    return min(x.min() for x in case.args), max(x.max() for x in case.args)
