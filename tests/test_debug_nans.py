@@ -32,6 +32,62 @@ def logarithm(x):
     return cnp.log(x - 1) * 2
 
 
+# -- what is no result -----------------------------------------------------------------
+
+KEY = cv.random.key(174)
+RATES = np.array([18.3, 9.6, 1.8, 18.3], np.float32)
+#: finite operands, finite results, and on the way there something else
+ON_THE_WAY = {
+    "nan_to_num": cnp.nan_to_num,
+    "modf": lambda x: cnp.modf(x * 0 + cnp.asarray(np.inf)),
+    "isclose": lambda x: cnp.isclose(-np.inf, x * 0 - np.inf),
+    "floor_divide": lambda x: cnp.floor_divide(x, 2.0),
+    "max of nothing": lambda x: cnp.max(x[:0], initial=2.0),
+    "nanmin of nothing": lambda x: cnp.nanmin(x[:0], initial=2.0),
+    "nanargmin": lambda x: cnp.nanargmin(cnp.stack([x, x * np.nan])),
+    "take": lambda x: cnp.take(x, cnp.asarray(-1)),
+    "linspace": lambda x: cnp.linspace(x, 2.0, 1),
+    "poisson": lambda x: cv.random.poisson(KEY, RATES) + x[0],
+    "geometric": lambda x: cv.random.geometric(KEY, 1.0) + x,
+    "reduce": lambda x: lax.reduce(x[:0], np.float32(9), cnp.minimum, (0,)),
+    "reduce_window": lambda x: lax.reduce_window(
+        x, np.float32(9), cnp.minimum, (2,), (2,), ((2, 0),)
+    ),
+}
+LOOKED_FOR = {"nanargmin": ("debug_infs",), "modf": ("debug_nans",)}
+LOOKED_FOR["isclose"] = LOOKED_FOR["modf"]
+
+
+@pytest.mark.parametrize("name", ON_THE_WAY)
+def test_what_a_function_leaves_out_again_is_not_looked_at(name):
+    function, x = ON_THE_WAY[name], cnp.asarray(np.array([2.0, 1.0], np.float32))
+    batched = lambda x: cv.vmap(function)(cnp.stack([x, x]))  # noqa: E731
+    for call in function, batched:
+        wanted = call(x)
+        with cv.options.override(
+            **dict.fromkeys(LOOKED_FOR.get(name, ("debug_nans", "debug_infs")), True)
+        ):
+            found = call(x)
+        cv.tree.map(np.testing.assert_array_equal, found, wanted)
+
+
+def test_the_slope_of_what_is_left_out_is_not_looked_at():
+    with cv.options.override(debug_nans=True, debug_infs=True):
+        assert float(cv.grad(cnp.nan_to_num)(3.0)) == 1
+        assert float(cv.grad(lambda x: cnp.linspace(x, 2.0, 1)[0])(3.0)) == 1
+
+
+@pytest.mark.parametrize("transform", [cv.vmap, lambda f: f], ids=["vmap", "eagerly"])
+def test_the_operation_inside_of_a_function_is_to_blame(transform):
+    def divided(x):
+        return cnp.remainder(1.0, x)
+
+    text = blamed(lambda: transform(divided)(cnp.zeros(2)))
+    assert text.startswith(
+        f"first NaN: rem of f32[] 1., f32[2] [0., 0.] made at {line(divided)}"
+    )
+
+
 # -- which operation -------------------------------------------------------------------
 
 

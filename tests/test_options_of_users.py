@@ -44,13 +44,16 @@ PROMOTING = {
     "numpy.vstack",
 }
 
-#: functions whose examples have NaN among the operands or results
-WITH_NAN = {
-    "numpy.nanmedian",
-    "numpy.nanpercentile",
-    "numpy.nanquantile",
-    "numpy.sort",
-    "numpy.take",
+#: functions whose examples have NaN, or infinities, among the operands or results
+WITH = {
+    "debug_nans": {
+        "numpy.nanmedian",
+        "numpy.nanpercentile",
+        "numpy.nanquantile",
+        "numpy.sort",
+        "numpy.take",
+    },
+    "debug_infs": {"numpy.isinf", "random.categorical"},
 }
 
 
@@ -95,10 +98,11 @@ def test_examples_of_public_functions_run_under_the_option(option):
         assert failures() == {}
 
 
-def test_examples_that_show_no_nan_run_while_nan_is_looked_for():
-    with options.override(debug_nans=True):
+@pytest.mark.parametrize("option", WITH)
+def test_examples_that_show_none_run_while_nan_or_infinity_is_looked_for(option):
+    with options.override(**{option: True}):
         found = failures()
-    assert found.keys() == WITH_NAN
+    assert found.keys() == WITH[option]
     assert {type(error) for error in found.values()} == {NonFiniteError}
 
 

@@ -4,6 +4,7 @@ beside_numpy   values, shapes, NaN, signs of zero are NumPy's or SciPy's
 beside_jax     … and JAX's, with dtypes and weak types
 compiled       jit gives what the operations give one by one
 batched        vmap gives what a loop gives, for any choice of operands and axes
+watched        while NaN or infinity is looked for, what has none raises nothing
 derivatives    jvp is the difference quotient, vjp its adjoint
 """
 
@@ -19,6 +20,7 @@ import numpy as np
 
 import covector as cv
 import covector.numpy as cnp
+from covector import options
 from covector.core import dtypes
 from covector.errors import CovectorError
 from tests import laws
@@ -253,6 +255,35 @@ def batched(sample: Sample) -> Iterator[str]:
                 yield f"in_axes={axes}, member {member}: {told}"
 
 
+def watched(sample: Sample) -> Iterator[str]:
+    """What is made on the way, and left out again, is no concern of who looks for it.
+
+    It is asked of samples whose operands and results have none of what is looked for.
+    """
+    wanted = ours(sample)
+    if isinstance(wanted, Exception):
+        return
+    for option, bad in (("debug_nans", np.isnan), ("debug_infs", np.isinf)):
+        known = [getattr(x, "value", x) for x in sample.operands]
+        arrays = [_floats(x) for x in (*known, *wanted) if not _is_static(x)]
+        if any([bad(x).any() for x in arrays]):
+            continue
+        with options.override(**{option: True}):
+            found = attempt(sample, COVECTOR)
+        if isinstance(found, Exception):
+            yield f"under {option}, {found!r}"
+        else:
+            yield from _compared(sample, found, wanted)
+
+
+def _floats(x: Any) -> np.ndarray:
+    """An array of floats or complex numbers; without elements, if it has others."""
+    x = np.asarray(x)
+    if not dtypes.is_inexact(x.dtype):
+        return np.zeros(0)
+    return x if x.dtype.kind == "c" else x.astype(np.float64)
+
+
 def _compared(sample: Sample, found: list[Any], wanted: list[Any]) -> Iterator[str]:
     bound = tolerance(sample)
     for mine, theirs in zip(found, wanted, strict=True):
@@ -346,7 +377,15 @@ def _is_inexact(x: Any) -> bool:
 
 CHECKS: dict[str, Check] = {
     check.__name__: check
-    for check in (beside_numpy, beside_jax, compiled, placed, batched, derivatives)
+    for check in (
+        beside_numpy,
+        beside_jax,
+        compiled,
+        placed,
+        batched,
+        watched,
+        derivatives,
+    )
 }
 
 

@@ -18,6 +18,7 @@ NUMBERS = {
     "compiled": 1,
     "placed": 1,
     "batched": 2,
+    "watched": 2,
     "derivatives": 1,
 }
 

@@ -20,6 +20,7 @@ from covector.ops.reductions import (
     ReduceXor,
 )
 from covector.programs.control_flow.reduce import combiner, initial_value, reduce_flat
+from covector.programs.jit.debug_nans import as_one
 
 __all__ = [
     "argmax",
@@ -81,7 +82,9 @@ def reduce(
         initial_value("reduce", i, x) for i, x in zip(starts, arrays, strict=True)
     ]
     program = combiner("reduce", computation, structure, [t.dtype for t in types])
-    outs = reduce_flat(program, arrays, initial, tuple(dimensions))
+    outs = as_one(
+        lambda *xs: reduce_flat(program, xs, initial, tuple(dimensions)), *arrays
+    )
     return tree.unflatten(structure, outs)
 
 

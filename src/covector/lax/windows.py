@@ -11,6 +11,7 @@ from covector.lax.convolution_shapes import padtype_to_pads
 from covector.ops.sliding_windows import Window, dilated
 from covector.programs.control_flow.reduce import combiner, initial_value
 from covector.programs.control_flow.reduce_window import reduce_windows_flat
+from covector.programs.jit.debug_nans import as_one
 
 __all__ = ["reduce_window", "reduce_window_shape_tuple"]
 
@@ -83,7 +84,9 @@ def reduce_window(
         base_dilation,
         window_dilation,
     )
-    outs = reduce_windows_flat(program, arrays, initial, fields)
+    outs = as_one(
+        lambda *xs: reduce_windows_flat(program, xs, initial, fields), *arrays
+    )
     return tree.unflatten(structure, outs)
 
 

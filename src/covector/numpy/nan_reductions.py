@@ -17,6 +17,7 @@ from covector.ops.bitwise import and_
 from covector.ops.comparison import eq, ne
 from covector.ops.reductions import highest, lowest
 from covector.ops.selection import where as select
+from covector.programs.jit.debug_nans import as_one
 
 __all__ = [
     "nanmax",
@@ -118,13 +119,16 @@ def nanmin(
 def _extremum(
     reduce: Any, x: Any, last: Any, axis: Any, keepdims: bool, initial: Any, where: Any
 ) -> Any:
-    found = reduce(
-        _without_nan("nanmax", x, last), axis, None, keepdims, initial, where
-    )
-    if initial is not None or not dtypes.is_inexact(x.type.dtype):
-        return found
-    none = all(ne(x, x), axis, None, keepdims, where=where)
-    return select(none, scalar(float("nan"), x.type.dtype), found)
+    def known(x: Any) -> Any:
+        found = reduce(
+            _without_nan("nanmax", x, last), axis, None, keepdims, initial, where
+        )
+        if initial is not None or not dtypes.is_inexact(x.type.dtype):
+            return found
+        none = all(ne(x, x), axis, None, keepdims, where=where)
+        return select(none, scalar(float("nan"), x.type.dtype), found)
+
+    return as_one(known, x)
 
 
 def nanmean(

@@ -134,7 +134,8 @@ def linspace(
     if _are_known(x, y):
         out, step = map(from_host, quiet.run(_evenly_on_host, x, y, num, endpoint))
     else:
-        out, step = _evenly(x, y, num, endpoint)
+        out = _evenly(x, y, num, endpoint)
+        step = _step(x, y, num, endpoint) if retstep else None
     out = _finish("linspace", out, x.type.dtype, dtype, axis, device)
     return (out, convert(step, x.type.dtype)) if retstep else out
 
@@ -165,7 +166,7 @@ def logspace(
         exponents, _ = quiet.run(_evenly_on_host, x, y, num, endpoint)
         out = from_host(quiet.run(np.power, _wide(base), exponents))
     else:
-        exponents, _ = _evenly(x, y, num, endpoint)
+        exponents = _evenly(x, y, num, endpoint)
         (base,) = _widened(base)
         out = pow_(*broadcast("logspace", base, exponents))
     return _finish("logspace", out, x.type.dtype, dtype, axis, None)
@@ -268,20 +269,30 @@ def _counted(values: Any, first: Any, last: Any) -> list[Any]:
     return [broadcast_to(x, shape) for x in (from_host(along), first, last)]
 
 
-def _evenly(x: Any, y: Any, num: int, endpoint: bool) -> tuple[Any, Any]:
-    """``num`` numbers, the next always one step further; and the step."""
+def _evenly(x: Any, y: Any, num: int, endpoint: bool) -> Any:
+    """``num`` numbers, the next always one step further."""
     first, last = _widened(x, y)
     steps = num - 1 if endpoint else num
-    count = scalar(float(steps) if steps > 0 else math.nan, first.type.dtype)
-    step = div(sub(last, first), count)
     k, start, stop = _counted(np.arange(num), first, last)
     if steps < 1:
-        return start, step
+        return start
+    count = scalar(float(steps), first.type.dtype)
     if _is_double(x):
+        step = div(sub(last, first), count)
         out = add(mul(k, broadcast_to(step, k.type.shape)), start)
     else:
         out = div(add(mul(start, sub(count, k)), mul(stop, k)), count)
-    return where(eq(k, count), stop, out), step
+    return where(eq(k, count), stop, out)
+
+
+def _step(x: Any, y: Any, num: int, endpoint: bool) -> Any:
+    """The distance between neighbours of these; NaN where there are none."""
+    first, last = _widened(x, y)
+    steps = num - 1 if endpoint else num
+    return div(
+        sub(last, first),
+        scalar(float(steps) if steps > 0 else math.nan, first.type.dtype),
+    )
 
 
 def _by_one_factor(x: Any, y: Any, num: int, endpoint: bool) -> Any:

@@ -24,6 +24,7 @@ from covector.ops.broadcasting import BroadcastInDim, filled
 from covector.ops.casting import in_dtype
 from covector.ops.selection import where as select
 from covector.ops.transposing import Reshape, Transpose
+from covector.programs.jit.debug_nans import as_one
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,10 @@ def reduce(
         neutral = start if fold.identity is None else fold.identity
         x = masked(fold.name, x, where, neutral)
     op, reshape = _operations(fold.reduction, x.type, axes, bool(keepdims))
-    out = op(x) if axes else x
     if start is not None:
-        out = fold.combine(out, start)
+        out = as_one(lambda x: fold.combine(op(x) if axes else x, start), x)
+    else:
+        out = op(x) if axes else x
     return reshape(out) if reshape is not None else out
 
 

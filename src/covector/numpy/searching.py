@@ -46,6 +46,7 @@ from covector.ops.windows import (
     GatherDimensionNumbers,
     GatherScatterMode,
 )
+from covector.programs.jit.debug_nans import as_one
 
 __all__ = [
     "argmax",
@@ -151,13 +152,17 @@ def _nan_place(
 ) -> Any:
     if not dtypes.is_inexact(x.type.dtype):
         return _place_of(who, op, x, axis, out, keepdims)
-    missing = ne(x, x)
-    last = lowest(x.type.dtype) if op is Argmax else highest(x.type.dtype)
-    known = where(missing, scalar(last, x.type.dtype), x)
-    place = _place_of(who, op, known, axis, out, keepdims)
-    axes = tuple(range(x.type.ndim)) if axis is None else (axis % x.type.ndim,)
-    none = Reshape(place.type.shape)(ReduceAnd(axes)(missing)) if axes else missing
-    return where(none, scalar(-1, place.type.dtype), place)
+
+    def place_of(x: Any) -> Any:
+        missing = ne(x, x)
+        last = lowest(x.type.dtype) if op is Argmax else highest(x.type.dtype)
+        known = where(missing, scalar(last, x.type.dtype), x)
+        place = _place_of(who, op, known, axis, out, keepdims)
+        axes = tuple(range(x.type.ndim)) if axis is None else (axis % x.type.ndim,)
+        none = Reshape(place.type.shape)(ReduceAnd(axes)(missing)) if axes else missing
+        return where(none, scalar(-1, place.type.dtype), place)
+
+    return as_one(place_of, x)
 
 
 # -- places in sorted arrays -----------------------------------------------------------

@@ -28,6 +28,7 @@ from covector.ops import random as operations
 from covector.ops.casting import in_dtype
 from covector.ops.joining import Unstack
 from covector.ops.random import THREEFRY, random_wrap
+from covector.programs.jit.debug_nans import as_one
 from covector.programs.jit.jit import jit
 
 #: elements up to which a draw runs operation by operation: each then runs on the host
@@ -137,7 +138,7 @@ def sampler(draw: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(draw)
     def run(*operands: Any, shape: Shape, **static: Any) -> Any:
         if prod(shape) <= DRAW_LIMIT:
-            return draw(*operands, shape=shape, **static)
+            return as_one(functools.partial(draw, shape=shape, **static), *operands)
         names = ("shape", *static)
         if names not in compiled:
             compiled[names] = jit(draw, static_argnames=names)

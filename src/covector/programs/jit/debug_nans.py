@@ -13,12 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from covector import options
+from covector import options, tree
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.effects import Effect
+from covector.core.flat import FlatFunction
 from covector.core.jaxpr import Equation, Jaxpr, Var, read
 from covector.core.source import user_line
+from covector.core.staging import StagingTrace, stage
+from covector.core.trace import current
 from covector.errors import NonFiniteError
 from covector.lowering.evaluate import EvalTrace, base
 from covector.programs.control_flow.cond import Cond
@@ -74,14 +77,43 @@ def _checked_process(op: Any, args: Sequence[Any]) -> Sequence[Any]:
         return EvalTrace.process(base, op, args)
     # What a formula makes on the way, to leave it out, is no concern of the user's.
     whole = _opened(op) is not None or hasattr(op, "formula")
-    with _unwatched() if whole else contextlib.nullcontext():
+    with unwatched() if whole else contextlib.nullcontext():
         outs = EvalTrace.process(base, op, args)
     if watch.first(outs) is not None:
         equation = Equation(op, [*args], [], user_line())
-        with _unwatched():
+        with unwatched():
             found = _inside(watch, equation, list(args), outs, "")
         raise NonFiniteError(found)
     return outs
+
+
+def as_one(fun: Callable[..., Any], *operands: Any) -> Any:
+    """``fun(*operands)``, looked at as if it were one operation.
+
+    What covector's own functions make on the way, to leave it out again, is no concern
+    of the user's.
+    """
+    if not options.current().checks_values or not _runs_at_once():
+        return fun(*operands)
+    watch = _watch()
+    with unwatched():
+        if current.trace is base:
+            out = fun(*operands)
+            if watch.first(tree.leaves(out)) is None:
+                return out
+        leaves, in_tree = tree.flatten((operands, {}))
+        flat = FlatFunction(fun, in_tree, "as_one")
+        staged = stage(flat, [x.type for x in leaves])
+    outs = call(staged.jaxpr)(*staged.captured, *leaves)
+    return tree.unflatten(flat.out_tree, outs)
+
+
+def _runs_at_once() -> bool:
+    """Whether no trace, from the one that is watching on, writes operations down."""
+    trace = current.trace
+    while trace is not None and type(trace) is not StagingTrace:
+        trace = trace.parent
+    return trace is None
 
 
 def copies(args: Sequence[Any], places: Sequence[int]) -> list[Any]:
@@ -125,7 +157,7 @@ def check_results(
 def _blame_or_argument(
     watch: Watch, jaxpr: Jaxpr, args: Sequence[Any], name: Callable[[int], str]
 ) -> str | None:
-    with _unwatched():
+    with unwatched():
         try:
             return _blame(watch, jaxpr, args, "")
         except _CameIn as error:
@@ -133,7 +165,8 @@ def _blame_or_argument(
             return f"{watch.found_in(x)} came in with {name(error.place)}, {_shown(x)}"
 
 
-def _unwatched() -> Any:
+def unwatched() -> Any:
+    """While nothing is looked for."""
     return options.override(debug_nans=False, debug_infs=False)
 
 
