@@ -30,6 +30,16 @@ def doubled(calls):
     return double
 
 
+def test_false_times_nan_or_infinity_is_nan_in_compiled_programs_too():
+    mask, x = np.array([False, True]), np.array([np.nan, -1.0], np.float32)
+    for y in x, np.array([np.inf, 2], np.float32), x.astype(np.complex64):
+        eager = cnp.multiply(mask, y)
+        assert np.isnan(eager[0])
+        np.testing.assert_array_equal(cv.jit(cnp.multiply)(mask, y), eager)
+    of_zero = cv.jit(cnp.multiply)(mask, np.float32(-1))
+    assert np.signbit(of_zero).all()
+
+
 def test_small_arrays_are_handed_to_numpy(doubled, calls):
     x = cnp.asarray(SMALL)
     assert doubled(x).tolist() == [0, 2, 4, 6]

@@ -74,6 +74,10 @@ class ConvertElementType(Primitive):
             x = ctx.op("stablehlo.real", [x], [source])
         if dtypes.is_bool(out.dtype) and not dtypes.is_bool(source.dtype):
             return _lower_nonzero(ctx, x, source, out)
+        if dtypes.is_bool(source.dtype) and dtypes.is_inexact(out.dtype):
+            # XLA makes a selection of the product of y and a bool that was cast: 0, and
+            # not NaN, of False and infinity. It does not see through a number between.
+            x = ctx.op("stablehlo.convert", [x], [source.with_dtype(dtypes.uint8)])
         return ctx.op("stablehlo.convert", [x])
 
 
