@@ -70,7 +70,7 @@ class Clamp(Elementwise):
     """min(max(x, low), high): x within bounds. NaN if one is; ``high`` if they cross.
 
     Strictly within the bounds x moves the result; below, where low < high, ``low``;
-    above, ``high``. On a bound nothing does.
+    above, and where the bounds cross, ``high``. On a bound nothing does.
     """
 
     hlo = "stablehlo.clamp"
@@ -86,7 +86,7 @@ class Clamp(Elementwise):
         masks = [
             and_(lt(x, low), lt(low, high)) if active[0] else None,
             and_(lt(low, x), lt(x, high)) if active[1] else None,
-            lt(high, x) if active[2] else None,
+            or_(lt(high, x), lt(high, low)) if active[2] else None,
         ]
         kept = [lambda d, mask=mask: where(mask, d, zero) for mask in masks]
         return (out,), moved(out, *kept)

@@ -55,6 +55,12 @@ CASES = [
     *_extremum(min_, np.minimum),
     Case(clamp, (_y - 1.125, _x, _y + 1.125), _clamp),
     Case(clamp, (-1.0, _x, 1.0), _clamp, name="clamp between scalars"),
+    Case(
+        clamp,
+        (_y + 1.125, _x, _y - 1.125),
+        _clamp,
+        name="clamp between bounds that cross",
+    ),
     Case(clamp, (_y, 0.25, _y + 2), _clamp, name="clamp of a scalar"),
     Case(clamp, (-1.0, 0.5, 1.0), _clamp),
     Case(clamp, (0.0, np.zeros((0, 2)), 1.0), _clamp),
