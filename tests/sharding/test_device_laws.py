@@ -32,6 +32,27 @@ def places():
     }
 
 
+#: functions whose results do not depend on the values of their operand
+CONSTANT = {
+    "isin of nothing": lambda x: cnp.isin(x, x[:0]),
+    "take of nothing": lambda x: cnp.take(x[:0], np.zeros(0, np.int32)),
+    "take_along_axis of nothing": lambda x: cnp.take_along_axis(
+        x[:0], np.zeros((0, 8), np.int32), 0
+    ),
+    "polyval without coefficients": lambda x: cnp.polyval(x[:0, 0], x),
+    "zeros_like of another shape": lambda x: cnp.zeros_like(x, shape=(3,)),
+}
+
+
+@pytest.mark.parametrize("fun", CONSTANT.values(), ids=CONSTANT)
+def test_what_is_known_before_is_where_the_operand_was_put(fun):
+    for place in cv.devices()[1], named("x", None):
+        x = cv.device_put(SMALL, place)
+        out = fun(x)
+        assert out.committed
+        assert out.devices() == x.devices()
+
+
 def every_transition(names):
     """A walk from each name to each other, and from each to itself."""
     walk = list(itertools.chain.from_iterable(itertools.permutations(names, 2)))

@@ -23,11 +23,13 @@ from covector.core.convert import (
 )
 from covector.core.primitive import Primitive
 from covector.core.sharding.as_sharding import as_sharding
+from covector.core.sharding.shardings import NamedSharding
 from covector.core.staging import KNOWN_LIMIT
 from covector.core.trace import current
 from covector.core.types import ArrayType, Shape
 from covector.errors import ArgumentError
 from covector.lowering.evaluate import base
+from covector.lowering.placement import REPLICATED
 from covector.numpy.axes import canonical_shape
 from covector.numpy.promote import broadcast_shapes
 from covector.numpy.reshaping import broadcast_to
@@ -325,7 +327,7 @@ def full_like(
 
 def _placed_like(x: Any, like: Any, device: Any, out_sharding: Any) -> Any:
     """``x`` where the caller wants it, or else where the user put ``like``: with
-    another shape only on the same device, for it may not be divisible as that is.
+    another shape whole on each device, for it may not be divisible as that is.
     """
     if device is None and out_sharding is None:
         if type(like) is ConcreteArray:
@@ -337,6 +339,8 @@ def _placed_like(x: Any, like: Any, device: Any, out_sharding: Any) -> Any:
         place = as_sharding(place, "the sharding of a ShapeDtypeStruct")
         if place.flat_devices and (place.single or x.shape == like.shape):
             return x.to_device(place)
+        if place.flat_devices and isinstance(place, NamedSharding):
+            return x.to_device(NamedSharding(place.mesh, REPLICATED))
         return x
     return _placed(x, device, out_sharding)
 

@@ -23,6 +23,7 @@ from covector.core.convert import scalar
 from covector.core.trace import current
 from covector.core.types import ArrayType, Shape
 from covector.errors import InvalidIndex
+from covector.lowering.placement import placement_of_known
 from covector.numpy.arithmetic import remainder
 from covector.numpy.index_parsing import Selection, canonical_index, select
 from covector.numpy.promote import broadcast_to
@@ -123,7 +124,7 @@ def read(
         for i, axis in zip(arrays, selection.taken, strict=True)
     ]
     if selection.outside and access.mode is FILL_OR_DROP:
-        return nothing(x.type, selection.shape, access)
+        return nothing(x, selection.shape, access, places)
     if all([x.type.shape[k] for k in selection.taken]):
         if selection.batch == () and selection.is_block:
             return _read_block(x, selection, places, access)
@@ -134,13 +135,20 @@ def read(
             "is no element to read. With x.at[...].get(mode='fill') a fill value is "
             "read."
         )
-    return nothing(x.type, selection.shape, access)
+    return nothing(x, selection.shape, access, places)
 
 
-def nothing(type_: ArrayType, shape: Shape, access: Access) -> Any:
+def nothing(x: Any, shape: Shape, access: Access, places: list[Any]) -> Any:
     """What is read outside the array: the fill value everywhere."""
-    fill = _gather_of_one(access).fill(type_.storage)
-    return filled(fill.item(), type_.with_shape(shape))
+    out = filled(_fill(access, x.type), x.type.with_shape(shape))
+    known = [v for v in (x, *places) if type(v) is ConcreteArray]
+    where = placement_of_known(known, "indexing")
+    return out if where is None else out.to_device(where)
+
+
+def _fill(access: Access, type_: ArrayType) -> Any:
+    """What is read outside an array of this type."""
+    return _gather_of_one(access).fill(type_.storage).item()
 
 
 @lru_cache
@@ -197,7 +205,7 @@ def _read_block(x: Any, selection: Selection, places: list[Any], access: Access)
     if access.mode is not FILL_OR_DROP:
         return out
     inside = all_inside(x.type.shape, selection, places)
-    return where(inside, out, nothing(out.type, out.type.shape, access))
+    return where(inside, out, scalar(_fill(access, x.type), out.type.dtype))
 
 
 @lru_cache(8192)

@@ -171,22 +171,23 @@ def take_along_axis(
     access = Access(FILL_OR_DROP, fill_text(fill_value, x.type.dtype))
     places, access = _by_mode("take_along_axis", places, x.type.shape[k], mode, access)
     if not x.type.shape[k]:
-        return _nothing_along(x.type, places.type, k, access)
+        return _nothing_along(x, places, k, access)
     wrap = access.wrap_negative_indices and wrap_negative_indices is not False
     places = counted(places, x.type.shape[k], wrap)
     before, before_places, gather = _along(x.type, places.type, k, access)
     return gather(before(x), before_places(places))
 
 
-def _nothing_along(x: ArrayType, places: ArrayType, axis: int, access: Access) -> Any:
+def _nothing_along(x: Any, places: Any, axis: int, access: Access) -> Any:
     """What ``take_along_axis`` takes of an axis that has no element."""
-    if places.size and access.mode is not FILL_OR_DROP:
+    if places.type.size and access.mode is not FILL_OR_DROP:
         raise InvalidIndex(
-            f"take_along_axis of {x} along axis {axis}, of length 0: there is no "
+            f"take_along_axis of {x.type} along axis {axis}, of length 0: there is no "
             "element. With mode='fill' a fill value is read."
         )
-    rest = np.broadcast_shapes(_beside(x.shape, places.shape, axis), places.shape)
-    return nothing(x, rest, access)
+    own, theirs = x.type.shape, places.type.shape
+    rest = np.broadcast_shapes(_beside(own, theirs, axis), theirs)
+    return nothing(x, rest, access, [places])
 
 
 def _check_along(who: str, x: ArrayType, places: ArrayType, axis: int) -> None:

@@ -14,7 +14,7 @@ from covector.core.trace import Tracer
 from covector.errors import ArgumentError, AxisError, ConcretizationTypeError
 from covector.numpy.concatenation import concatenate
 from covector.numpy.convolution import convolve
-from covector.numpy.creation import zeros
+from covector.numpy.creation import zeros, zeros_like
 from covector.numpy.powers import power
 from covector.numpy.promote import (
     inexact,
@@ -24,6 +24,7 @@ from covector.numpy.promote import (
 )
 from covector.numpy.ranges import arange
 from covector.numpy.reshaping import broadcast_to
+from covector.ops.broadcasting import ReduceSum
 
 __all__ = [
     "polyadd",
@@ -63,10 +64,10 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     if p.ndim == 0:
         raise AxisError(f"polyval needs coefficients along an axis, but got {p.type}.")
     shape = np.broadcast_shapes(p.shape[1:], x.shape)
-    value = broadcast_to(zeros((), p.dtype), shape)
+    value = None
     for k, coefficient in enumerate(p):
         value = value * x + coefficient if k else broadcast_to(coefficient, shape)
-    return value
+    return ReduceSum((0,))(p) + zeros_like(x) if value is None else value
 
 
 def polyadd(a1: Any, a2: Any) -> Array:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import ArgumentError
@@ -18,7 +17,7 @@ from covector.numpy.searching import FEW, searchsorted
 from covector.numpy.sorting import sort
 from covector.numpy.unique import different, differs_from_last, sorted_parts
 from covector.ops.bitwise import and_, not_
-from covector.ops.broadcasting import BroadcastInDim, filled, zeros
+from covector.ops.broadcasting import BroadcastInDim, filled
 from covector.ops.comparison import eq
 from covector.ops.selection import where
 from covector.ops.sorting import Sort
@@ -63,9 +62,7 @@ def isin(
 @fused()
 def _isin(x: Any, others: Any, *, all_pairs: bool, invert: bool) -> Any:
     """Whether each element is, or is not, among the others."""
-    if not others.type.size:
-        found = zeros(x.type.with_dtype(dtypes.bool_))
-    elif all_pairs:
+    if all_pairs or not others.type.size:
         shape = (*x.type.shape, others.type.size)
         ours = BroadcastInDim(shape, tuple(range(x.type.ndim)))(x)
         theirs = BroadcastInDim(shape, (x.type.ndim,))(others)
