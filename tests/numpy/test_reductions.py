@@ -470,6 +470,17 @@ def test_large_arrays_have_the_histogram_of_small_ones():
             np.testing.assert_array_equal(got, want.astype(np.float32))
 
 
+def test_edges_of_a_histogram_keep_their_dtype_whatever_the_weights_are():
+    x, weights = np.array([1, 2, 2.5, 7], np.float16), np.ones(4, np.float32)
+    whole = np.array([0, 2, 8], np.int32)
+    for bins, given in (3, np.float16), (whole, np.int32):
+        _, edges = cnp.histogram(x, bins, weights=weights)
+        assert edges.dtype == given
+        np.testing.assert_array_equal(edges, np.histogram(x, bins)[1])
+        (edges,) = cnp.histogramdd(x[:, None], [bins], weights=weights)[1]
+        assert edges.dtype == given
+
+
 def weighted(q, weights, x=(0.3, -1.2, 2.5, 0.7), axis=None):
     x, weights = np.array(x, np.float32), np.array(weights, np.float32)
     how = {"weights": weights, "axis": axis, "method": "inverted_cdf"}

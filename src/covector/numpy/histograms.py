@@ -210,8 +210,8 @@ def histogram(
             f"histogram of {values.type.size} elements needs a weight for each, but "
             f"got {each.type.size}."
         )
-    values, edges = promote_dtypes("histogram", values, inexact("histogram", edges))
-    return _counts(values, edges, each, density=bool(density)), edges
+    values, common = promote_dtypes("histogram", values, inexact("histogram", edges))
+    return _counts(values, common, each, density=bool(density)), edges
 
 
 @fused()
@@ -269,9 +269,10 @@ def histogramdd(
     edges, cells, inside = [], [], None
     for k, (given, bounds) in enumerate(zip(bins_of, ranges, strict=True)):
         column = index(points, (slice(None), k))
-        edge = inexact("histogramdd", histogram_bin_edges(column, given, bounds))
-        values, edge = promote_dtypes("histogramdd", column, edge)
-        place, ok = _bin_of(values, edge)
+        edge = histogram_bin_edges(column, given, bounds)
+        place, ok = _bin_of(
+            *promote_dtypes("histogramdd", column, inexact("histogramdd", edge))
+        )
         edges.append(edge)
         cells.append(place)
         inside = ok if inside is None else and_(inside, ok)
