@@ -73,7 +73,8 @@ class Row:
 
     def sample(self, seed: int, number: int, smooth: bool = False) -> "Sample":
         draw = Draw(self.name, seed, number, smooth)
-        made = self.make(draw)
+        with np.errstate(all="ignore"):
+            made = self.make(draw)
         named = len(made) == 2 and type(made[0]) is tuple and type(made[1]) is dict
         args, kwargs = made if named else (made, {})
         return Sample(self, args, kwargs, draw)
