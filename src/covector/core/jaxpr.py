@@ -111,7 +111,7 @@ class Jaxpr:
         A pass traces the program again, so what it makes depends on the options and on
         the axes over which types are checked, as any program does.
         """
-        now = options.current().of_programs, current.trace.tracked
+        now = options.current().of_programs, current.trace.checked_axes
         known = self._memo.get(now)
         if known is None:
             known = self._memo.setdefault(now, {})

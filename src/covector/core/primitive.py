@@ -113,9 +113,9 @@ class Primitive(metaclass=Interned):
     #: ``with_token()`` gives the operation with its effects in order, and where among
     #: its operands it then takes a token; the token is its first result
     with_token: Any = None
-    #: ``vary(types, tracked)`` gives a ``Varying``; only for operations that
-    #: communicate or carry programs (``core/varying.py``)
-    vary: Any = None
+    #: ``varying_rule(types, checked_axes)`` gives a ``Varying``; only for operations
+    #: that communicate or carry programs (``core/varying.py``)
+    varying_rule: Any = None
     instances: dict[tuple, "Primitive"] = {}  # noqa: RUF012  each class has its own
     #: what was worked out, by the types of the operands
     plans: dict[tuple[ArrayType, ...], "Plan"]

@@ -20,8 +20,8 @@ from covector.core.leaks import check_leaks
 from covector.core.primitive import Primitive
 from covector.core.source import user_line
 from covector.core.trace import Trace, Tracer, check_scope, current
-from covector.core.types import STILL, ArrayType
-from covector.core.varying import joined
+from covector.core.types import INVARIANT, ArrayType
+from covector.core.varying import unify_varying
 
 #: elements up to which concrete values are worked out while tracing
 KNOWN_LIMIT = 128
@@ -58,7 +58,8 @@ class StagingTrace(Trace):
         lines: bool = True,
     ) -> None:
         self.parent = parent
-        self.axes, self.tracked, self.mesh = parent.axes, parent.tracked, parent.mesh
+        self.axes, self.mesh = parent.axes, parent.mesh
+        self.checked_axes = parent.checked_axes
         self.alive = True
         self.name = name
         self.literal_limit = literal_limit
@@ -104,8 +105,8 @@ class StagingTrace(Trace):
             if staged is not None:
                 return staged
         varying = None
-        if self.tracked:
-            args, varying = joined(self, op, args)
+        if self.checked_axes:
+            args, varying = unify_varying(self, op, args)
         atoms, types, traced = [], [], False
         for a in args:
             atom = a
@@ -121,7 +122,7 @@ class StagingTrace(Trace):
             atoms.append(atom)
             types.append(atom.type)
         if varying is not None:
-            types = [t.with_varying(STILL) for t in types]
+            types = [t.with_varying(INVARIANT) for t in types]
         signature = tuple(types)
         try:
             outs = op.plans[signature].outs
@@ -206,7 +207,7 @@ def stage(
     parent = current.trace
     trace = StagingTrace(parent, name, literal_limit=literal_limit)
     # A program for parts may be written down again anywhere: while it is lowered, say.
-    trace.tracked = trace.tracked.union(*[t.varying for t in types])
+    trace.checked_axes = trace.checked_axes.union(*[t.varying for t in types])
     current.trace = trace
     try:
         inputs = [trace.input(t) for t in types]

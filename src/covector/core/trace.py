@@ -34,8 +34,8 @@ class Trace:
     watched: bool = False
     #: the named axes that collectives may name here, with their sizes
     axes: dict[Any, int] = {}  # noqa: RUF012  never changed, only replaced
-    #: those of them over which types say whether a value varies (``core/varying.py``)
-    tracked: frozenset[Any] = frozenset()
+    #: those of them whose variation is tracked in types (``core/varying.py``)
+    checked_axes: frozenset[Any] = frozenset()
     #: the mesh of the ``shard_map`` around, if there is one
     mesh: Any = None
     #: what the user called to start this trace, for messages
@@ -71,8 +71,8 @@ class Context(NamedTuple):
     options: options.Options
     #: the named axes with their sizes
     axes: tuple[tuple[Any, int], ...]
-    #: those of them over which types say whether a value varies
-    tracked: frozenset[Any]
+    #: those of them whose variation is tracked in types
+    checked_axes: frozenset[Any]
     mesh: Any
 
 
@@ -82,7 +82,7 @@ def context() -> Context:
     return Context(
         options.current().of_programs,
         tuple(trace.axes.items()),
-        trace.tracked,
+        trace.checked_axes,
         trace.mesh,
     )
 

@@ -20,8 +20,8 @@ from covector.errors import TypeMismatch
 
 Shape = tuple[int, ...]
 
-#: no axes: the value is the same on all devices
-STILL: frozenset[Any] = frozenset()
+#: no varying axes: the value is the same on all devices
+INVARIANT: frozenset[Any] = frozenset()
 
 _interned: dict[tuple, "_Reference"] = {}
 #: Types of values on the way, which would be made again in every call: the last ones
@@ -29,7 +29,7 @@ _interned: dict[tuple, "_Reference"] = {}
 _recent: deque["ArrayType"] = deque(maxlen=1024)
 #: held while types are added and dropped; dropping may happen while adding
 _lock = threading.RLock()
-_interned_axes: dict[frozenset[Any], frozenset[Any]] = {STILL: STILL}
+_interned_axes: dict[frozenset[Any], frozenset[Any]] = {INVARIANT: INVARIANT}
 
 
 class _Reference(weakref.ref):
@@ -78,7 +78,7 @@ class ArrayType:
         shape: Shape,
         dtype: Any,
         weak: bool = False,
-        varying: frozenset[Any] = STILL,
+        varying: frozenset[Any] = INVARIANT,
     ) -> "ArrayType":
         key = (shape, dtype, weak, varying)
         reference = _interned.get(key)

@@ -1,12 +1,12 @@
-"""Over which mesh axes values vary, and how operands are brought together.
+"""Varying mesh axes: the axes over which a value may differ between devices.
 
-Inside ``shard_map`` each type says over which axes of the mesh its value may differ
-between devices. Operations know nothing of it: what comes out varies wherever an
-operand does. So that derivatives add up, the operands are made to agree first: one that
-varies over fewer axes is *cast*, by an operation whose adjoint is the sum over the
-devices. A trace does this (``joined``) before it gives an operation its meaning. Two
-kinds of operation say for themselves what they want (``Primitive.vary``): those that
-communicate, and those that carry programs, whose inputs have types of their own.
+Inside ``shard_map`` each type records its varying axes. By default a result varies
+over every axis that some operand varies over. So that derivatives add up, operands are
+unified first: one that varies over fewer axes is *cast*, by an operation whose adjoint
+is the sum over the devices. A trace does this (``unify_varying``) before it processes
+an operation. Two kinds of operation have a rule of their own
+(``Primitive.varying_rule``): collectives, and operations that carry programs, whose
+inputs have declared types.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,15 +16,15 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.primitive import Linear
 from covector.core.trace import Tracer
-from covector.core.types import STILL, ArrayType
+from covector.core.types import INVARIANT, ArrayType
 
 Axes = frozenset[Any]
 
 
 class Varying(NamedTuple):
-    """What an operation wants of its operands, and over which axes results vary.
+    """The axes that each operand must, and each result will, vary over.
 
-    ``result`` is None where the types of the operation's own program say it.
+    ``result`` is None where the output types of the operation's own program say it.
     """
 
     operands: Sequence[Axes]
@@ -32,7 +32,7 @@ class Varying(NamedTuple):
 
 
 class _Link:
-    """The way up to the operation that casts; set once, where that is defined."""
+    """``PVary``, which is defined in a layer above; set once, when it is."""
 
     cast: Callable[[Axes], Any]
 
@@ -42,22 +42,24 @@ def link_cast(cast: Callable[[Axes], Any]) -> None:
     _Link.cast = staticmethod(cast)
 
 
-def joined(trace: Any, op: Any, args: Sequence[Any]) -> tuple[list[Any], Axes | None]:
-    """The operands as ``op`` wants them to vary, and how its results do.
+def unify_varying(
+    trace: Any, op: Any, args: Sequence[Any]
+) -> tuple[list[Any], Axes | None]:
+    """The operands, cast to the varying axes that ``op`` needs, and those of results.
 
     Known values stay as they are where nothing but that is wanted: a constant has no
     cotangent, so no sum could be missed.
     """
     args = [a if isinstance(a, Array) else as_array(a) for a in args]
-    if op.vary is not None:
-        wanted = op.vary([a.type for a in args], trace.tracked)
+    if op.varying_rule is not None:
+        wanted = op.varying_rule([a.type for a in args], trace.checked_axes)
         pairs = zip(args, wanted.operands, strict=True)
         return [_cast_in(trace, a, axes) for a, axes in pairs], wanted.result
     traced = [a.type.varying for a in args if isinstance(a, Tracer)]
-    everywhere = traced[0] if traced else STILL
+    everywhere = traced[0] if traced else INVARIANT
     if all([axes is everywhere for axes in traced]):
         return args, everywhere
-    everywhere = STILL.union(*traced)
+    everywhere = INVARIANT.union(*traced)
     return [
         _cast_in(trace, a, everywhere) if isinstance(a, Tracer) else a for a in args
     ], everywhere
@@ -73,21 +75,21 @@ def _cast_in(trace: Any, x: Any, axes: Axes) -> Any:
 def result_types(
     op: Any, types: Sequence[ArrayType], given: Sequence[ArrayType]
 ) -> tuple[ArrayType, ...]:
-    """The types that ``op`` gives for operands that vary as it wants (for checks)."""
-    tracked = STILL.union(*[t.varying for t in (*types, *given)])
-    if not tracked:
+    """The result types of ``op`` for operands that are unified already (for checks)."""
+    checked_axes = INVARIANT.union(*[t.varying for t in (*types, *given)])
+    if not checked_axes:
         return tuple(op.type_rule(*types))
-    result: Axes | None = STILL.union(*[t.varying for t in types])
-    if op.vary is not None:
-        result = op.vary(types, tracked).result
+    result: Axes | None = INVARIANT.union(*[t.varying for t in types])
+    if op.varying_rule is not None:
+        result = op.varying_rule(types, checked_axes).result
     if result is None:
         return tuple(op.type_rule(*types))
-    outs = op.type_rule(*[t.with_varying(STILL) for t in types])
+    outs = op.type_rule(*[t.with_varying(INVARIANT) for t in types])
     return tuple([t.with_varying(result) for t in outs])
 
 
-def vary_as(x: Any, type: ArrayType) -> Any:
-    """``x``, made to vary over all the axes that a value of ``type`` varies over."""
+def pvary_like(x: Any, type: ArrayType) -> Any:
+    """``x``, cast to vary over all axes that a value of ``type`` varies over."""
     missing = type.varying - x.type.varying
     return _Link.cast(missing)(x) if missing else x
 
@@ -101,9 +103,9 @@ def cotangent_of(ct: Any, type: ArrayType) -> Any:
     more = ct.type.varying - type.varying
     if more:
         (ct,) = _Link.cast(more).transpose((ct,), Linear(type))
-    return vary_as(ct, type)
+    return pvary_like(ct, type)
 
 
 def of_programs(in_types: Sequence[ArrayType]) -> Varying:
-    """For operations that carry a program which takes operands of these types."""
+    """The rule of an operation that carries a program with these input types."""
     return Varying([t.varying for t in in_types], None)

@@ -393,7 +393,7 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
 
 def pvary(x: Any, axis_name: AxisName) -> Any:
     """``pcast(x, axis_name, to="varying")``."""
-    axes = current.trace.tracked.intersection(_named(axis_name, "pvary"))
+    axes = current.trace.checked_axes.intersection(_named(axis_name, "pvary"))
     return _each(x, PVary(axes)) if axes else x
 
 

@@ -14,7 +14,7 @@ from covector.core import dtypes
 from covector.core.convert import scalar
 from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType, Shape
-from covector.core.varying import vary_as
+from covector.core.varying import pvary_like
 from covector.errors import DTypeError, TypeMismatch
 from covector.ops.transposing import Transpose
 
@@ -176,7 +176,7 @@ def filled(value: Any, type: ArrayType) -> Any:
     """An array of ``type`` with one value everywhere."""
     x = scalar(value, type.dtype)
     x = BroadcastInDim(type.shape, ())(x) if type.ndim else x
-    return vary_as(x, type) if type.varying else x
+    return pvary_like(x, type) if type.varying else x
 
 
 def zeros(type: ArrayType) -> Any:

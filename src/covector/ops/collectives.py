@@ -62,8 +62,8 @@ class Collective(Primitive):
     def axis_names(self) -> tuple[Axis, ...]:  # type: ignore[override]
         return (self.axis,)
 
-    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
-        here = tracked.intersection(self.axis_names)
+    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
+        here = checked_axes.intersection(self.axis_names)
         operands = [t.varying | here for t in types]
         everywhere = here.union(*operands)
         same = self.uniform and self.groups is None
@@ -347,9 +347,9 @@ class PVary(Primitive):
 
     name = "pvary"
 
-    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
         (x,) = types
-        return Varying([x.varying], x.varying | (self.axes & tracked))
+        return Varying([x.varying], x.varying | (self.axes & checked_axes))
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         return (x,)

@@ -58,7 +58,7 @@ class BatchTrace(Trace):
         self.axis, named = axis, name_of(axis)
         self.axis_name, self.divided = named, axis is not named
         self.axes = parent.axes if named is None else {**parent.axes, named: size}
-        self.tracked, self.mesh = parent.tracked, parent.mesh
+        self.checked_axes, self.mesh = parent.checked_axes, parent.mesh
         self.name = name
 
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:

@@ -15,7 +15,7 @@ from covector.core.convert import as_array, scalar
 from covector.core.flat import describe
 from covector.core.trace import current
 from covector.core.types import ArrayType
-from covector.core.varying import vary_as
+from covector.core.varying import pvary_like
 from covector.errors import NotDifferentiable, NotScalar, TypeMismatch
 
 Argnums = int | Sequence[int]
@@ -134,7 +134,7 @@ def matching(x: Any, type: ArrayType, who: str, what: str) -> Any:
             f"Convert it with .astype({dtypes.short_name(type.dtype)!r}) or give it "
             "that shape."
         )
-    return _varying_as(x, type, who, what) if current.trace.tracked else x
+    return _varying_as(x, type, who, what) if current.trace.checked_axes else x
 
 
 def _varying_as(x: Any, type: ArrayType, who: str, what: str) -> Any:
@@ -146,4 +146,4 @@ def _varying_as(x: Any, type: ArrayType, who: str, what: str) -> Any:
             f"the mesh axis {more} where the value does not. Reduce it over {more} "
             "(covector.lax.psum or pmean), or make the value vary (covector.lax.pcast)."
         )
-    return vary_as(x, type)
+    return pvary_like(x, type)

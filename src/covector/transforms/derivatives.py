@@ -232,7 +232,7 @@ def _with_linear_part(
     types = tuple([p.type for p in leaves])
     active = [moves(t) for t in types]
     outs, linear = linearize_flat(flat, leaves, active, who)
-    if made is Pullback and current.trace.tracked:
+    if made is Pullback and current.trace.checked_axes:
         check_sums(outs, leaves, active, who)
     out_types = tuple([o.type for o in outs])
     of = Signature(who, in_tree, types, flat.out_tree, out_types)

@@ -19,7 +19,7 @@ from covector.core.leaks import check_leaks
 from covector.core.primitive import Primitive
 from covector.core.staging import StagedTracer, StagingTrace
 from covector.core.trace import Trace, Tracer, current
-from covector.core.varying import joined, vary_as
+from covector.core.varying import pvary_like, unify_varying
 
 FlatFunction = Callable[..., Sequence[Any]]
 
@@ -44,13 +44,14 @@ class LinearTrace(Trace):
 
     def __init__(self, parent: Trace, tangents: Trace, name: str = "") -> None:
         self.parent = parent
-        self.axes, self.tracked, self.mesh = parent.axes, parent.tracked, parent.mesh
+        self.axes, self.mesh = parent.axes, parent.mesh
+        self.checked_axes = parent.checked_axes
         self.tangents = tangents
         self.name = name
 
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
-        if self.tracked:
-            args, _ = joined(self, op, args)
+        if self.checked_axes:
+            args, _ = unify_varying(self, op, args)
         primals, tangents, moving = [], [], False
         for a in args:
             if type(a) is LinearTracer and a.owner is self:
@@ -66,7 +67,7 @@ class LinearTrace(Trace):
                 current.trace = parent
                 return parent.process(op, args)
             outs, moved = op.differentiate(parent, self.tangents, primals, tangents)
-            if self.tracked:
+            if self.checked_axes:
                 moved = self._as_values(moved, outs)
         finally:
             current.trace = self
@@ -80,7 +81,7 @@ class LinearTrace(Trace):
         """Tangents that vary over the axes over which the values do."""
         current.trace = self.tangents
         pairs = zip(moved, outs, strict=True)
-        return [None if t is None else vary_as(t, out.type) for t, out in pairs]
+        return [None if t is None else pvary_like(t, out.type) for t, out in pairs]
 
     def pair(self, x: Any) -> tuple[Any, Any]:
         """The primal and the tangent of what a function returned."""
@@ -99,7 +100,8 @@ class SplitTrace(Trace):
 
     def __init__(self, parent: Trace, tangents: StagingTrace) -> None:
         self.parent = parent
-        self.axes, self.tracked, self.mesh = parent.axes, parent.tracked, parent.mesh
+        self.axes, self.mesh = parent.axes, parent.mesh
+        self.checked_axes = parent.checked_axes
         self.tangents = self.beside = tangents
         self.name = tangents.name
 

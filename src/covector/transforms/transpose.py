@@ -25,11 +25,11 @@ def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> li
     env: dict[Var, Any] = dict(zip(jaxpr.inputs, args, strict=True))
     linear = _forward(jaxpr, env)
     totals: dict[Var, Any] = {}
-    tracked = current.trace.tracked
+    checked_axes = current.trace.checked_axes
     for i, cotangent in enumerate(cotangents):
         atom = jaxpr.outputs[i]
         if cotangent is not None and type(atom) is Var and type(env[atom]) is Linear:
-            ct = cotangent_of(cotangent, atom.type) if tracked else cotangent
+            ct = cotangent_of(cotangent, atom.type) if checked_axes else cotangent
             known = totals.get(atom)
             totals[atom] = ct if known is None else add(known, ct)
     while linear:
@@ -48,7 +48,7 @@ def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> li
         for i, arriving in enumerate(leaving):
             if arriving is not None and type(operands[i]) is Linear:
                 atom = equation.inputs[i]
-                ct = cotangent_of(arriving, atom.type) if tracked else arriving
+                ct = cotangent_of(arriving, atom.type) if checked_axes else arriving
                 known = totals.get(atom)
                 totals[atom] = ct if known is None else add(known, ct)
     return list(map(totals.get, jaxpr.inputs))

@@ -17,8 +17,8 @@ from covector.core.convert import as_array
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.staging import stage
 from covector.core.trace import current
-from covector.core.types import STILL, ArrayType
-from covector.core.varying import vary_as
+from covector.core.types import INVARIANT, ArrayType
+from covector.core.varying import pvary_like
 from covector.lowering.evaluate import base
 from covector.ops.joining import Concatenate
 from covector.ops.selection import where
@@ -63,9 +63,9 @@ def reduce_in_order(
     all, or those that are ``present``.
     """
     k, flags = len(xs), [] if present is None else [present]
-    varying = STILL.union(*[x.type.varying for x in (*starts, *xs, *flags)])
+    varying = INVARIANT.union(*[x.type.varying for x in (*starts, *xs, *flags)])
     starts, xs = [
-        [vary_as(x, x.type.with_varying(varying)) for x in group]
+        [pvary_like(x, x.type.with_varying(varying)) for x in group]
         for group in (starts, [*xs, *flags])
     ]
     types = [s.type for s in starts]

@@ -18,7 +18,7 @@ from covector.core.jaxpr import Jaxpr, Var, run
 from covector.core.masks import drop, merge, scatter, select
 from covector.core.primitive import Linear, Primitive, operation
 from covector.core.source import Line
-from covector.core.types import STILL, ArrayType, show_types
+from covector.core.types import INVARIANT, ArrayType, show_types
 from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import BatchedCondWarning, TypeMismatch
 from covector.lowering.tokens import with_token
@@ -90,7 +90,7 @@ class Cond(Primitive):
         columns = zip(*[b.out_types for b in self.branches], strict=True)
         return [_common(column) for column in columns]
 
-    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
         refuse_communication("cond", "the predicate", self.branches, types[0].varying)
         return of_programs([types[0], *self.branches[0].in_types])
 
@@ -236,7 +236,7 @@ def _is_known(index: Any) -> bool:
 
 
 def _common(types: Sequence[ArrayType]) -> ArrayType:
-    varying = STILL.union(*[t.varying for t in types])
+    varying = INVARIANT.union(*[t.varying for t in types])
     types = [t.with_varying(varying) for t in types]
     first = types[0]
     if any([t.strong() is not first.strong() for t in types]):

@@ -15,8 +15,8 @@ from covector.core.convert import as_array
 from covector.core.flat import FlatFunction, arrays
 from covector.core.source import function_line
 from covector.core.staging import Staged, stage
-from covector.core.types import STILL, ArrayType, show_types
-from covector.core.varying import Axes, vary_as
+from covector.core.types import INVARIANT, ArrayType, show_types
+from covector.core.varying import Axes, pvary_like
 from covector.errors import TypeMismatch
 from covector.ops.casting import convert
 from covector.ops.joining import Stack
@@ -84,7 +84,7 @@ class Loop:
             if not going:
                 return init
         in_tree = tree.structure(((init,), {}))
-        flat, varying = FlatFunction(step, in_tree, self.who), STILL
+        flat, varying = FlatFunction(step, in_tree, self.who), INVARIANT
         body, carry = self._body(flat, init, [])
         test_body = self._test(test, in_tree, body.carry_types)
         while not test_body.jaxpr.out_types[0].varying <= varying:
@@ -108,7 +108,7 @@ class Loop:
         flat: FlatFunction,
         init: Any,
         others: list[ArrayType],
-        varying: Axes = STILL,
+        varying: Axes = INVARIANT,
     ) -> tuple[Body, list[Any]]:
         """The body, and the first carry in the types that it has found.
 
@@ -120,7 +120,7 @@ class Loop:
         carry = Carry(self.who, types, carry_tree, self.depth)
         body = stage_body(flat, carry, others, self.name)
         pairs = zip(leaves, body.carry_types, strict=True)
-        return body, [vary_as(convert(x, t.dtype, t.weak), t) for x, t in pairs]
+        return body, [pvary_like(convert(x, t.dtype, t.weak), t) for x, t in pairs]
 
     def _test(
         self, test: Callable[..., Any], in_tree: Any, types: list[ArrayType]

@@ -30,9 +30,9 @@ def refuse_communication(
     """Raise where a program that not all devices run communicates between them.
 
     It is asked when a branch or a loop is made from functions, for good words, and once
-    more by each such operation (``vary``): the rules of users may communicate too, and
-    come to light only in derivatives. What is written down again while it is lowered,
-    where no axis is named, has been checked before.
+    more by each such operation (``varying_rule``): the rules of users may communicate
+    too, and come to light only in derivatives. What is traced again while it is
+    lowered, where no axis is named, has been checked before.
     """
     axes = axes.intersection(current.trace.axes)
     for program in programs:

@@ -153,7 +153,7 @@ class Rewind(Primitive):
     def type_rule(self, count: ArrayType, *types: ArrayType) -> Sequence[ArrayType]:
         return [t.strong() for t in self.pull.out_types]
 
-    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
         # Over the axes of the steps themselves devices took as many: that was checked.
         apart = types[0].varying.difference(self.advance.memo(named_axes))
         refuse_communication("while_loop", "its test", [self.pull], apart)

@@ -100,7 +100,7 @@ class Scan(Primitive):
         ys = [stacked_type(t, self.length) for t in outs[self.num_carry :]]
         return [*outs[: self.num_carry], *ys]
 
-    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
         return of_programs(self.jaxpr.in_types)
 
     # -- values ------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from covector.core.primitive import Linear, Primitive, operation
 from covector.core.staging import stage
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
-from covector.core.varying import Axes, Varying, of_programs, vary_as
+from covector.core.varying import Axes, Varying, of_programs, pvary_like
 from covector.errors import TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.placement import common_place
@@ -122,7 +122,7 @@ class While(Primitive):
             )
         return body.out_types
 
-    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
         test, body = self.cond_jaxpr, self.body_jaxpr
         varying = test.out_types[0].varying
         refuse_communication("while_loop", "the test", [test, body], varying)
@@ -435,7 +435,7 @@ def _loop(test: Any, step: Any, *carry: Any) -> list[Any]:
     captured = [*tested.captured, *stepped.captured]
     counts = len(tested.captured), len(stepped.captured)
     loop = make_while(tested.jaxpr, converted(stepped.jaxpr, types), *counts)
-    return [*loop(*captured, *map(vary_as, carry, types))]
+    return [*loop(*captured, *map(pvary_like, carry, types))]
 
 
 link_loops(_loop, _repeat)

@@ -92,7 +92,8 @@ class ClosureTrace(Trace):
 
     def __init__(self, parent: Trace, meanings: dict[int, Any]) -> None:
         self.parent = parent
-        self.axes, self.tracked, self.mesh = parent.axes, parent.tracked, parent.mesh
+        self.axes, self.mesh = parent.axes, parent.mesh
+        self.checked_axes = parent.checked_axes
         self.name = parent.name
         self.meanings = meanings
 

@@ -83,7 +83,7 @@ class CustomCall(Primitive):
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         return self.program.out_types
 
-    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
         if isinstance(self.fun, Jaxpr):
             return of_programs(self.fun.in_types)
         return of_programs(types)

@@ -100,7 +100,7 @@ class CustomVmap(Primitive):
         linear = tuple([type(a) is Linear for a in args])
         return is_linear(self.jaxpr, linear)
 
-    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
         return of_programs(self.jaxpr.in_types)
 
     def with_token(self) -> tuple[Primitive, int]:

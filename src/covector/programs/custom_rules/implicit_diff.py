@@ -69,7 +69,7 @@ class Solver(Primitive):
             )
         return self.solve.out_types
 
-    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
         return of_programs(self.solve.in_types)
 
     def evaluate(self, *args: Any) -> Sequence[Any]:

@@ -53,7 +53,7 @@ class LinearCall(Primitive):
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         return self.out_types
 
-    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
         if isinstance(self.push, Jaxpr):
             return of_programs(self.push.in_types)
         return of_programs(types)

@@ -85,7 +85,7 @@ class Call(Primitive):
     def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
         return self.jaxpr.memo(named_axes)
 
-    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
         return of_programs(self.jaxpr.in_types)
 
     def _like(self, jaxpr: Jaxpr) -> "Call":

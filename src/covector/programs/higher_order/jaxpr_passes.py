@@ -15,7 +15,7 @@ from covector.core.jaxpr import Equation, Jaxpr, Var, run
 from covector.core.masks import scatter
 from covector.core.primitive import Primitive
 from covector.core.staging import restage
-from covector.core.types import STILL, ArrayType
+from covector.core.types import INVARIANT, ArrayType
 from covector.ops.broadcasting import BroadcastInDim, zeros
 from covector.ops.casting import ConvertElementType
 from covector.ops.collectives import PVary
@@ -67,7 +67,7 @@ def with_zeros(
             continue
         scalar = ArrayType((), type_.dtype, type_.weak)
         zero = ConcreteArray(scalar, np.zeros((), type_.storage))
-        same = type_.with_varying(STILL)
+        same = type_.with_varying(INVARIANT)
         out = _appended(equations, BroadcastInDim(type_.shape, ()), zero, same)
         if type_.varying:
             out = _appended(equations, PVary(type_.varying), out, type_)

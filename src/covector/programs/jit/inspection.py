@@ -110,7 +110,7 @@ class _AxisTrace(Trace):
     def __init__(self, parent: Trace, axes: dict[Any, int]) -> None:
         self.parent = parent
         self.axes = {**parent.axes, **axes}
-        self.tracked, self.mesh = parent.tracked, parent.mesh
+        self.checked_axes, self.mesh = parent.checked_axes, parent.mesh
         self.name = parent.name
 
     def process(self, op: Any, args: Any) -> Any:

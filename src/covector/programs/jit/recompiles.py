@@ -157,8 +157,8 @@ def _changed_context(old: Context, new: Context) -> list[str]:
     ]
     if old.axes != new.axes:
         found.append(f"named axes were {dict(old.axes)} and are {dict(new.axes)}")
-    elif old.tracked != new.tracked:
-        before, now = (sorted(map(str, c.tracked)) for c in (old, new))
+    elif old.checked_axes != new.checked_axes:
+        before, now = (sorted(map(str, c.checked_axes)) for c in (old, new))
         found.append(
             f"types said what varies over the mesh axes {before} and now do over {now}"
         )

@@ -57,7 +57,7 @@ class Checkpoint(Primitive):
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         return self.jaxpr.out_types
 
-    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
         return of_programs(self.jaxpr.in_types)
 
     def evaluate(self, *args: Any) -> Sequence[Any]:

@@ -84,9 +84,9 @@ class OnDevices(Trace):
         sizes = {a: manual.mesh.shape[a] for a in manual.order(manual.axes)}
         self.parent = parent
         self.axes = {**parent.axes, **sizes}
-        self.tracked = parent.tracked - manual.axes
+        self.checked_axes = parent.checked_axes - manual.axes
         if manual.checked:
-            self.tracked |= manual.axes
+            self.checked_axes |= manual.axes
         self.mesh = manual.mesh
         self.name = "shard_map"
 

@@ -82,7 +82,7 @@ class ShardMap(Primitive):
         pairs = zip(self.jaxpr.out_types, self.out_specs, strict=True)
         return [whole_type(t, spec, self.manual) for t, spec in pairs]
 
-    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
         axes = self.manual.axes
         return Varying([t.varying - axes for t in self.jaxpr.in_types], None)
 

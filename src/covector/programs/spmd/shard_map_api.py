@@ -17,7 +17,7 @@ from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.staging import StagedTracer
 from covector.core.trace import current
-from covector.core.varying import vary_as
+from covector.core.varying import pvary_like
 from covector.errors import ShardingError, did_you_mean
 from covector.programs.higher_order.hash_consing import canonical
 from covector.programs.spmd.manual import Manual, part_type, surrounding
@@ -264,7 +264,7 @@ class ShardMapped:
         if not manual.checked:
             return x
         named = type_.varying | frozenset(spec.names())
-        return vary_as(x, type_.with_varying(named))
+        return pvary_like(x, type_.with_varying(named))
 
 
 def _is_spec(x: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from covector.core.jaxpr import Jaxpr, Var, run
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.types import ArrayType
-from covector.core.varying import vary_as
+from covector.core.varying import pvary_like
 from covector.ops.collectives import PVary
 from covector.ops.transposing import Reshape
 from covector.programs.spmd.manual import Manual
@@ -59,7 +59,9 @@ def linearized_parts(
 
     def linear(*values: Any) -> list[Any]:
         columns = zip(values, framed, wanted, strict=False)
-        residuals = [Reshape(t.shape)(x) if f else vary_as(x, t) for x, f, t in columns]
+        residuals = [
+            Reshape(t.shape)(x) if f else pvary_like(x, t) for x, f, t in columns
+        ]
         return run(split.linear, [*residuals, *values[len(framed) :]])
 
     made = manual.stage(forward, jaxpr.in_types, primal.name)
