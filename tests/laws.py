@@ -25,7 +25,7 @@ from covector.core.primitive import Primitive
 from covector.core.show import show_operation
 from covector.core.types import ArrayType
 from covector.errors import CovectorError
-from covector.lowering.compile import Lowered
+from covector.lowering.compile import LoweredProgram
 from covector.runtime import client
 from covector.transforms.derivatives import pull_back
 from covector.transforms.linearize import jvp_flat, linearize_flat
@@ -236,7 +236,7 @@ def compiled_results(case: Case) -> dict[Any, list[np.ndarray]]:
     outputs = [v for e in equations for v in e.outputs]
     program = Jaxpr(inputs, equations, outputs, case.op.name)
     device = client.default_device()
-    values = iter(Lowered(program, "law", device).compile()(given))
+    values = iter(LoweredProgram(program, "law", device).compile()(given))
     return {
         dtype: [next(values).host() for _ in equation.outputs]
         for dtype, equation in zip(case.variants, equations, strict=True)

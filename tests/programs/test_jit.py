@@ -13,7 +13,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import errors, lax
-from covector.lowering.compile import Compiled
+from covector.lowering.compile import CompiledProgram
 from covector.programs.jit import program_cache
 
 X = np.arange(4, dtype=np.float32)
@@ -481,7 +481,7 @@ def test_a_failure_of_a_warm_call_is_raised_once(monkeypatch):
         runs.append(leaves)
         raise RuntimeError("the device is on fire")
 
-    monkeypatch.setattr(Compiled, "bound", lambda *_: failing)
+    monkeypatch.setattr(CompiledProgram, "bound", lambda *_: failing)
     f = cv.jit(lambda x: x + 1)
     assert f(A).tolist() == (A + 1).tolist()
     with pytest.raises(RuntimeError, match="on fire"):

@@ -51,14 +51,14 @@ class ConcreteArray(Exported):
         """
         if self._host is None:
             self.check_usable()
-            if self.is_spread:
-                self._host = transfer.gathered(self._buffer, self.type, self.sharding)
+            if self.is_sharded:
+                self._host = transfer.to_host(self._buffer, self.type, self.sharding)
             else:
                 self._host = buffers.to_host(self._buffer)
         return self._host
 
     @property
-    def is_spread(self) -> bool:
+    def is_sharded(self) -> bool:
         """Whether the values are not all in the usual memory of one device."""
         return self.placement is not None and self.placement.single is None
 
@@ -80,10 +80,10 @@ class ConcreteArray(Exported):
         """The values as a PJRT buffer over the devices of ``sharding``."""
         self.check_usable()
         if self._buffer is None:
-            return transfer.spread(np.asarray(self._host), self.type, sharding)
+            return transfer.to_devices(np.asarray(self._host), self.type, sharding)
         if self.sharding is sharding:
             return self._buffer
-        return transfer.moved(self._buffer, self.type, self.sharding, sharding)
+        return transfer.reshard(self._buffer, self.type, self.sharding, sharding)
 
     def on_host(self) -> bool:
         """Whether it is right, and costs nothing, to work with the values on the
@@ -186,10 +186,10 @@ class ConcreteArray(Exported):
             return self
         placement = as_sharding(device, "to_device")
         target = placement.single
-        if target is None or self.is_spread:
+        if target is None or self.is_sharded:
             moved = self.buffer_over(placement)
             if moved is self._buffer:
-                moved = transfer.copied(moved, self.type, placement)
+                moved = transfer.copy(moved, self.type, placement)
             return ConcreteArray(self.type, None, moved, placement)
         transfer.check_devices(placement)
         placement.shard_shape(self.shape)
@@ -214,15 +214,15 @@ class ConcreteArray(Exported):
 
     def copy(self) -> "ConcreteArray":
         """The same values in memory of their own."""
-        if self.is_spread:
-            copied = transfer.copied(self._buffer, self.type, self.sharding)
+        if self.is_sharded:
+            copied = transfer.copy(self._buffer, self.type, self.sharding)
             return ConcreteArray(self.type, None, copied, self.placement)
         if self._buffer is not None and not self.on_host():
             copied = buffers.copy_to_device(self._buffer, self.device, always=True)
             return ConcreteArray(self.type, None, copied, self.placement)
         return ConcreteArray(self.type, np.array(self.host()), None, self.placement)
 
-    # -- as one of perhaps several parts -----------------------------------------------
+    # -- shards ------------------------------------------------------------------------
 
     @property
     def is_fully_addressable(self) -> bool:
@@ -243,34 +243,34 @@ class ConcreteArray(Exported):
 
     @property
     def addressable_shards(self) -> "list[Shard]":
-        """The parts that this process can read, with where each is."""
+        """The shards that this process can read, with the device and index of each."""
         return [shard for shard in self.global_shards if shard.data is not None]
 
     @property
     def global_shards(self) -> "list[Shard]":
-        """All parts, with where each is; None for the data of other processes."""
+        """All shards, with device and index; None for the data of other processes."""
         self.check_usable()
         sharding, shape = self.sharding, self.shape
         indices = sharding.devices_indices_map(shape)
         if sharding.single is not None:
             return numbered(indices, [self])
         kind = sharding.memory_kind
-        part_type = self.type.with_shape(sharding.shard_shape(shape))
+        shard_type = self.type.with_shape(sharding.shard_shape(shape))
         local = sharding.layout(self.ndim).local
         here = {
             device: ConcreteArray(
-                part_type, None, part, SingleDeviceSharding(device, memory_kind=kind)
+                shard_type, None, shard, SingleDeviceSharding(device, memory_kind=kind)
             )
-            for device, part in zip(
-                local, shards.parts(self._buffer, part_type.shape, kind), strict=True
+            for device, shard in zip(
+                local,
+                shards.shards_of(self._buffer, shard_type.shape, kind),
+                strict=True,
             )
         }
         return numbered(indices, list(map(here.get, indices)))
 
     def addressable_data(self, index: int) -> "ConcreteArray":
-        """The values of the part with this number, among those this process can
-        read.
-        """
+        """The values of one shard, counted among those that this process can read."""
         shards = self.addressable_shards
         if not -len(shards) <= index < len(shards):
             raise AxisError(

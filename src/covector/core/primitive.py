@@ -290,7 +290,7 @@ class Plan:
         self.multiple_results = multiple_results
         #: by NumPy, where that is quicker than a compiled call
         self.on_host = on_host
-        #: compiled programs by place
+        #: compiled programs by placement
         self.executable: Any = None
         #: the meshes that the operation names
         self.meshes: Any = ()

@@ -172,7 +172,7 @@ class _Prompt(cmd.Cmd):
         super().__init__(stdin=stdin, stdout=stdout)
         self.use_rawinput = stdin is None
         self.frames, self.variables, self.named = frames, variables, named
-        self.place = 0
+        self.level = 0
         self.stopped = False
         self.intro = f"Stopped at {frames[0]}" if frames else "Stopped"
 
@@ -180,11 +180,11 @@ class _Prompt(cmd.Cmd):
         self.stdout.write(f"{text}\n")
 
     def _known(self) -> dict[str, Any]:
-        own = self.variables[self.place] if self.frames else {}
+        own = self.variables[self.level] if self.frames else {}
         return {**own, **self.named}
 
     def _evaluate(self, expression: str, show: Any) -> None:
-        around = dict(self.frames[self.place].globals) if self.frames else {}
+        around = dict(self.frames[self.level].globals) if self.frames else {}
         # As one dictionary, for comprehensions to see the variables too.
         around.update(self._known())
         try:
@@ -218,7 +218,7 @@ class _Prompt(cmd.Cmd):
     def do_where(self, _: str) -> None:
         """List the frames, the innermost last; an arrow marks this one."""
         for i in reversed(range(len(self.frames))):
-            mark = ">" if i == self.place else " "
+            mark = ">" if i == self.level else " "
             self._say(f"{mark} {self.frames[i]}")
 
     do_w = do_bt = do_where
@@ -227,7 +227,7 @@ class _Prompt(cmd.Cmd):
         """Show the lines around this one."""
         if not self.frames:
             return
-        frame = self.frames[self.place]
+        frame = self.frames[self.level]
         lines = linecache.getlines(frame.file, frame.globals)
         start = max(0, frame.line - 1 - _AROUND)
         for i, text in enumerate(lines[start : frame.line + _AROUND], start + 1):
@@ -236,11 +236,11 @@ class _Prompt(cmd.Cmd):
     do_l = do_list
 
     def _move(self, by: int, end: str) -> None:
-        if not 0 <= self.place + by < len(self.frames):
+        if not 0 <= self.level + by < len(self.frames):
             self._say(f"*** this is the {end} frame")
             return
-        self.place += by
-        self._say(f"> {self.frames[self.place]}")
+        self.level += by
+        self._say(f"> {self.frames[self.level]}")
 
     def do_up(self, _: str) -> None:
         """Go to the frame that called this one."""

@@ -124,8 +124,8 @@ def _labels(
     tiles = sharding.tiles(len(shape))
     rows, columns = (1, *tiles.counts)[-2:]
     holders: dict[Box, list[Any]] = {}
-    for device, place in zip(sharding.flat_devices, tiles.places, strict=True):
-        holders.setdefault((0, *place)[-2:], []).append(device)  # type: ignore[arg-type]
+    for device, index in zip(sharding.flat_devices, tiles.tile_indices, strict=True):
+        holders.setdefault((0, *index)[-2:], []).append(device)  # type: ignore[arg-type]
     labels = {}
     for box, devices in holders.items():
         name = client.device_platform(devices[0]).upper()

@@ -91,7 +91,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
 
 
 def _replicated(x: ConcreteArray) -> ConcreteArray:
-    return x if x.is_fully_replicated else device_put(x, x.sharding.whole)
+    return x if x.is_fully_replicated else device_put(x, x.sharding.replicated)
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:

@@ -1,7 +1,7 @@
-"""From a program to something that runs: lower, compile, and call with arrays.
+"""Lowering and compilation of a jaxpr to an executable that takes and returns arrays.
 
-``Compiled`` is the end of every path to XLA: of ``jit``, and of eager operations that
-are too large for NumPy. ``SpreadCompiled`` is the same over the devices of a mesh.
+Every path to XLA ends in a ``CompiledProgram``: ``jit``, and eager operations that are
+too large for NumPy. ``ShardedProgram`` is the same over the devices of a mesh.
 """
 
 import logging
@@ -30,7 +30,7 @@ from covector.core.source import user_level
 from covector.core.types import ArrayType, show_types
 from covector.errors import DeviceError, DonationWarning
 from covector.lowering import hlo, module, tokens
-from covector.lowering.placement import Place, Spread, placements_of_results
+from covector.lowering.placement import MeshPlacement, Placement, placements_of_results
 from covector.runtime import buffers, client, executable
 
 logger = logging.getLogger("covector.compile")
@@ -47,14 +47,14 @@ def log_level() -> int:
 MANY_SCALARS = 1000
 
 
-class Lowered:
-    """A StableHLO module, and what one needs to know to compile and to call it."""
+class LoweredProgram:
+    """A StableHLO module, with all that compiling and calling it needs."""
 
     def __init__(
         self,
         jaxpr: Jaxpr,
         name: str,
-        place: Place,
+        placement: Placement,
         donated: Sequence[bool] = (),
         keep_unused: bool = False,
         results: Sequence[NamedSharding | None] = (),
@@ -65,10 +65,10 @@ class Lowered:
         #: what is compiled, for messages
         self.who = who or name
         self.jaxpr = jaxpr
-        self.place = place
+        self.placement = placement
         #: the platform that it is written for, perhaps not that of the device
         self.platform = platform or client.device_platform(self.devices[0])
-        #: how results are to be divided, where the place is a mesh
+        #: the requested shardings of results, where the placement is a mesh
         self.results = results or [None] * len(jaxpr.outputs)
         #: positions of the inputs that are passed on
         self.kept = [i for i, u in enumerate(used_inputs(jaxpr)) if u or keep_unused]
@@ -78,18 +78,18 @@ class Lowered:
         inputs = [jaxpr.inputs[i] for i in self.kept]
         program = Jaxpr(inputs, jaxpr.equations, jaxpr.outputs, jaxpr.name)
         program = tokens.ordered(program)
-        spread = None
-        if isinstance(place, Spread):
-            kept = tuple([place.shardings[i] for i in self.kept])
-            spread = Spread(place.mesh, kept)
-        self.spread = spread
+        #: the placement where that is a mesh, with the shardings of the kept inputs
+        self.mesh_placement: MeshPlacement | None = None
+        if isinstance(placement, MeshPlacement):
+            kept = tuple([placement.shardings[i] for i in self.kept])
+            self.mesh_placement = MeshPlacement(placement.mesh, kept)
         with hlo.building():
             self.module = module.lower_module(
                 program,
                 name,
                 self.platform,
                 [donated[i] for i in self.kept] if donated else (),
-                spread,
+                self.mesh_placement,
                 results,
             )
 
@@ -98,11 +98,13 @@ class Lowered:
     @property
     def devices(self) -> tuple[Any, ...]:
         """The devices that it runs on, in the order of its partitions."""
-        if isinstance(self.place, Spread):
-            return self.place.mesh.flat_devices
-        return (self.place,)
+        if isinstance(self.placement, MeshPlacement):
+            return self.placement.mesh.flat_devices
+        return (self.placement,)
 
-    def compile(self, compiler_options: dict[str, Any] | None = None) -> "Compiled":
+    def compile(
+        self, compiler_options: dict[str, Any] | None = None
+    ) -> "CompiledProgram":
         """The executable; what takes time is logged (``log_compiles``)."""
         there = client.device_platform(self.devices[0])
         if self.platform != there:
@@ -122,7 +124,7 @@ class Lowered:
         logger.log(level, text, *what, *times)
         return made
 
-    def _compile(self, compiler_options: dict[str, Any] | None) -> "Compiled":
+    def _compile(self, compiler_options: dict[str, Any] | None) -> "CompiledProgram":
         outputs = [(t.shape, t.storage) for t in self.jaxpr.out_types]
         if self.platform == "cpu":
             by_content = _loop_options(self.module)
@@ -141,7 +143,8 @@ class Lowered:
             made = executable.compile_module(
                 bytecode, self.devices, options=compiler_options, outputs=outputs
             )
-        return (Compiled if self.spread is None else SpreadCompiled)(self, made)
+        kind = CompiledProgram if self.mesh_placement is None else ShardedProgram
+        return kind(self, made)
 
     def text(self, debug_info: bool = False) -> str:
         with hlo.building():
@@ -163,17 +166,17 @@ def _loop_options(lowered: hlo.Module) -> dict[str, Any]:
     return found
 
 
-class Compiled:
+class CompiledProgram:
     """A program that runs on one device: arrays in, arrays out."""
 
-    def __init__(self, lowered: Lowered, made: Any) -> None:
+    def __init__(self, lowered: LoweredProgram, made: Any) -> None:
         self.lowered = lowered
         self.executable = made
         self.device = lowered.devices[0]
         self._run = made.execute
         self._types = lowered.jaxpr.out_types
         one = SingleDeviceSharding(self.device)
-        #: where results will be
+        #: the shardings of results
         self.out_shardings: list[Sharding] = [one] * len(self._types)
         #: positions of the arguments that are passed on; None for all of them
         everything = len(lowered.kept) == len(lowered.jaxpr.inputs)
@@ -244,23 +247,26 @@ class Compiled:
         executable.raise_in_words(failure)
 
 
-class SpreadCompiled(Compiled):
+class ShardedProgram(CompiledProgram):
     """A program that runs on the devices of a mesh: arrays in, arrays out."""
 
-    def __init__(self, lowered: Lowered, made: Any) -> None:
+    def __init__(self, lowered: LoweredProgram, made: Any) -> None:
         super().__init__(lowered, made)
-        mesh, asked = lowered.spread  # type: ignore[misc]
+        mesh, requested = lowered.mesh_placement  # type: ignore[misc]
         kept = [lowered.jaxpr.inputs[i].type.ndim for i in lowered.kept]
-        #: how arguments have to be divided (the compiler may have found that one cannot
-        #: be divided as asked), and how results are
-        wanted = [[sharding] for sharding in asked]
-        self.in_shardings = _named(mesh, made.divided_arguments(kept), wanted)
-        # A result that is divided like an operand of its rank is so in its words.
+        #: the shardings that arguments must have (the compiler may have found that one
+        #: cannot be partitioned as requested)
+        wanted = [[sharding] for sharding in requested]
+        self.in_shardings = _named(mesh, made.argument_tilings(kept), wanted)
+        # A result that is tiled like an operand of its rank gets the operand's spec.
         wanted = [
-            [sharding, *[s for s, n in zip(asked, kept, strict=True) if n == t.ndim]]
+            [
+                sharding,
+                *[s for s, n in zip(requested, kept, strict=True) if n == t.ndim],
+            ]
             for sharding, t in zip(lowered.results, self._types, strict=True)
         ]
-        self.out_shardings = [*_named(mesh, made.divided_results(), wanted)]
+        self.out_shardings = [*_named(mesh, made.result_tilings(), wanted)]
 
     def __call__(
         self, args: Sequence[ConcreteArray], committed: Any = None
@@ -281,7 +287,7 @@ class SpreadCompiled(Compiled):
         donated: list[int],
         placements: Sequence[Any],
     ) -> Any:
-        """The quickest call: from leaves divided as the first ones were."""
+        """The quickest call: from leaves sharded as the first ones were."""
         shardings, types = self.in_shardings, self._types
         launch, handlers, kept = (
             self.executable.launch,
@@ -290,10 +296,10 @@ class SpreadCompiled(Compiled):
         )
         unflatten, no_host = out_tree.unflatten, repeat(None)
         # What the program closes over is put where it is needed once, not each time.
-        places = dict(zip(kept or range(len(shardings)), shardings, strict=True))
+        wanted = dict(zip(kept or range(len(shardings)), shardings, strict=True))
         captured = [
-            ConcreteArray(x.type, None, x.buffer_over(places[k]), places[k])
-            if k in places
+            ConcreteArray(x.type, None, x.buffer_over(wanted[k]), wanted[k])
+            if k in wanted
             else x
             for k, x in enumerate(captured)
         ]
@@ -345,37 +351,38 @@ def _warn_of_idle_memory(
 
 
 def _named(
-    mesh: Mesh, divisions: Sequence[Any], wanted: Sequence[list[NamedSharding | None]]
+    mesh: Mesh, tilings: Sequence[Any], wanted: Sequence[list[NamedSharding | None]]
 ) -> list[NamedSharding]:
-    """Shardings that divide like this; the first of those wanted that does, if any."""
+    """Shardings with these tilings; the first wanted one that has it, if any."""
     found = []
-    for (counts, places), candidates in zip(divisions, wanted, strict=True):
-        tiles = Tiles(counts, places)
+    for tiling, candidates in zip(tilings, wanted, strict=True):
+        tiles = Tiles(*tiling)
         given = [s for s in candidates if s is not None]
-        named = next((s for s in given if s.tiles(len(counts)) == tiles), None)
+        rank = len(tiles.counts)
+        named = next((s for s in given if s.tiles(rank) == tiles), None)
         if named is not None:
             found.append(named)
             continue
         named = with_tiles(mesh, tiles)
-        assert named is not None, f"a division that {mesh} has no axes for: {tiles}"
+        assert named is not None, f"a tiling that {mesh} has no axes for: {tiles}"
         found.append(named)
     return found
 
 
-def compile_program(jaxpr: Jaxpr, place: Place) -> Compiled:
-    """The compiled form of a program at a place, made once."""
-    return jaxpr.memo(_compile, place)
+def compile_program(jaxpr: Jaxpr, placement: Placement) -> CompiledProgram:
+    """The executable of a program for a placement, compiled once."""
+    return jaxpr.memo(_compile, placement)
 
 
-def _compile(jaxpr: Jaxpr, place: Place) -> Compiled:
-    return Lowered(jaxpr, f"jit_{jaxpr.name or 'program'}", place).compile()
+def _compile(jaxpr: Jaxpr, placement: Placement) -> CompiledProgram:
+    return LoweredProgram(jaxpr, f"jit_{jaxpr.name or 'program'}", placement).compile()
 
 
 def compile_operation(
-    op: Primitive, types: Sequence[ArrayType], place: Place
-) -> Compiled:
+    op: Primitive, types: Sequence[ArrayType], placement: Placement
+) -> CompiledProgram:
     """One operation as a program of its own."""
     inputs = [Var(t) for t in types]
     outputs = [Var(t) for t in op.plan(tuple(types)).outs]
     jaxpr = Jaxpr(inputs, [Equation(op, inputs, outputs, None)], outputs, op.name)
-    return Lowered(jaxpr, f"eager_{op.name}", place).compile()
+    return LoweredProgram(jaxpr, f"eager_{op.name}", placement).compile()

@@ -21,8 +21,8 @@ from covector.core.primitive import Plan, Primitive
 from covector.core.trace import Trace, Tracer, check_scope
 from covector.lowering.compile import compile_operation
 from covector.lowering.placement import (
-    Spread,
-    common_place,
+    MeshPlacement,
+    common_placement,
     meshes_named,
     placements_of_results,
 )
@@ -72,10 +72,10 @@ class EvalTrace(Trace):
         plan = op.plan(tuple([a.type for a in args]))
         if plan.on_host is None:
             return evaluate_compiled(op, plan, args)
-        place = committed = None
+        placement = committed = None
         if any([a.placement is not None for a in args]):
-            place, committed = common_place(args, op.name)
-        if type(place) is Spread or not all([a.on_host() for a in args]):
+            placement, committed = common_placement(args, op.name)
+        if type(placement) is MeshPlacement or not all([a.on_host() for a in args]):
             return evaluate_compiled(op, plan, args)
         outs = quiet.run(plan.on_host, *[a.host() for a in args])
         if not op.multiple_results:
@@ -95,11 +95,11 @@ def evaluate_compiled(op: Primitive, plan: Plan, args: Sequence[Any]) -> Sequenc
     if plan.executable is None:
         plan.meshes = meshes_named(op)
         plan.executable = {}
-    place, committed = common_place(args, op.name, plan.meshes)
-    compiled = plan.executable.get(place)
+    placement, committed = common_placement(args, op.name, plan.meshes)
+    compiled = plan.executable.get(placement)
     if compiled is None:
-        compiled = compile_operation(op, [a.type for a in args], place)
-        plan.executable[place] = compiled
+        compiled = compile_operation(op, [a.type for a in args], placement)
+        plan.executable[placement] = compiled
     return compiled(args, committed)
 
 

@@ -21,7 +21,7 @@ from covector.core.types import ArrayType
 from covector.lowering import hlo, sharding
 from covector.lowering.first_device import axes_left, call_on_first
 from covector.lowering.hlo import Value
-from covector.lowering.placement import Spread
+from covector.lowering.placement import MeshPlacement
 
 #: operations from which a function that is called more than once is compiled by itself
 SEPARATE_FROM = 8
@@ -56,7 +56,7 @@ class Lowering:
 
     @property
     def on_several_devices(self) -> bool:
-        """Whether XLA divides the program between devices."""
+        """Whether XLA partitions the program between devices."""
         return self.module.over is not None
 
     # -- operations --------------------------------------------------------------------
@@ -91,7 +91,7 @@ class Lowering:
         return made if regions or len(types) != 1 else made.result
 
     def constant(self, values: Any, type: ArrayType) -> Value:
-        """A constant; a scalar is spread over the shape of ``type``."""
+        """A constant; a scalar is broadcast to the shape of ``type``."""
         values = np.asarray(values).astype(type.storage, copy=False)
         if not type.size:
             values = np.zeros((), type.storage)
@@ -102,19 +102,21 @@ class Lowering:
         return self.op("stablehlo.constant", (), [type], value=value)
 
     def broadcast(self, x: Value, type: ArrayType, axes: tuple[int, ...] = ()) -> Value:
-        """``x`` spread over ``type``, its axis k becoming ``axes[k]``."""
+        """``x`` broadcast to ``type``, its axis k becoming ``axes[k]``."""
         return self.op(
             "stablehlo.broadcast_in_dim", [x], [type], broadcast_dimensions=axes
         )
 
-    def spread(self, x: Value, operand: ArrayType, shape: tuple[int, ...]) -> Value:
-        """A scalar operand brought to the shape of the others."""
+    def broadcast_scalar(
+        self, x: Value, operand: ArrayType, shape: tuple[int, ...]
+    ) -> Value:
+        """An operand of type ``operand``, broadcast to ``shape`` if it is a scalar."""
         if operand.shape == shape:
             return x
         return self.broadcast(x, operand.with_shape(shape))
 
     def gathered(self, x: Value, type: ArrayType) -> Value:
-        """``x`` whole on every device, for an operation that cannot be divided."""
+        """``x`` replicated, for an operation that cannot be partitioned."""
         if self.module.over is None or self.module.mesh is not None:
             return x
         whole = sharding.sharding_text(PartitionSpec(), type.ndim)
@@ -317,24 +319,23 @@ def lower_module(
     name: str,
     platform: str,
     donated: Sequence[bool] = (),
-    spread: Spread | None = None,
+    placement: MeshPlacement | None = None,
     results: Sequence[NamedSharding | None] = (),
 ) -> hlo.Module:
     """The StableHLO module of a program, verified.
 
     Args:
-      spread: the mesh it is to run on, and how the inputs are divided; None for one
-        device.
-      results: how the outputs are to be divided, None where the compiler decides.
+      placement: the mesh to run on, with the shardings of inputs; None for one device.
+      results: the shardings of outputs, None where the compiler decides.
     """
-    lowering = ModuleLowering(name, platform, spread and spread.mesh)
+    lowering = ModuleLowering(name, platform, placement and placement.mesh)
     main = lowering.function(jaxpr, "main", public=True)
     attributes = [{"jax.buffer_donor": "true"} if d else {} for d in donated]
-    if spread is not None:
+    if placement is not None:
         ranks = [t.ndim for t in jaxpr.in_types]
-        divided = sharding.attributes(spread.shardings, ranks)
+        sharded = sharding.attributes(placement.shardings, ranks)
         given = attributes or [{}] * len(ranks)
-        attributes = [a | b for a, b in zip(given, divided, strict=True)]
+        attributes = [a | b for a, b in zip(given, sharded, strict=True)]
         ranks = [t.ndim for t in jaxpr.out_types]
         main.result_attributes(
             sharding.attributes(results or [None] * len(ranks), ranks)

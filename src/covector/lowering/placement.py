@@ -1,8 +1,8 @@
-"""Where a program runs: on a device, or spread over the devices of a mesh.
+"""Placement of a program: on one device, or partitioned over the devices of a mesh.
 
-A *place* is the key under which executables are kept: a device, or a ``Spread``, which
-holds the mesh and, for each operand, how it is divided. It follows from where the
-operands are, and from the meshes that operations of the program name.
+A ``Placement`` is the key under which executables are cached: a device, or a
+``MeshPlacement``, which holds the mesh and the sharding of each operand. It follows
+from the placement of the operands and from the meshes that operations name.
 """
 
 import functools
@@ -27,8 +27,8 @@ from covector.runtime import client
 REPLICATED = PartitionSpec()
 
 
-class Spread(NamedTuple):
-    """A mesh, and how each operand is divided over it."""
+class MeshPlacement(NamedTuple):
+    """A mesh, and the sharding of each operand over it."""
 
     mesh: Mesh
     shardings: tuple[NamedSharding, ...]
@@ -37,14 +37,14 @@ class Spread(NamedTuple):
         return f"the devices of {self.mesh}"
 
 
-Place: TypeAlias = client.Device | Spread
+Placement: TypeAlias = client.Device | MeshPlacement
 Meshes: TypeAlias = tuple[Mesh | AbstractMesh, ...]
 
 
-def common_place(
+def common_placement(
     args: Sequence[ConcreteArray], who: str, meshes: Meshes = ()
-) -> tuple[Place, Sharding | None]:
-    """Where to run on these operands; and, on one device, the placement of the results.
+) -> tuple[Placement, Sharding | None]:
+    """The device or mesh for these operands; for one device also the results' sharding.
 
     Args:
       meshes: those that the operations name (``meshes_of``).
@@ -58,10 +58,10 @@ def common_place(
     if len(chosen) == 1 and not meshes:
         (only,) = chosen
         if only.single is not None:
-            return only.single, only.whole
+            return only.single, only.replicated
     placements = tuple([a.placement for a in args])
     ranks = tuple([a.type.ndim for a in args])
-    return _spread(placements, ranks, who, meshes, options.current().mesh)
+    return _mesh_placement(placements, ranks, who, meshes, options.current().mesh)
 
 
 def placements_of_results(
@@ -90,46 +90,47 @@ def placements_of_results(
 
 
 def placement_of_known(args: Sequence[Any], who: str) -> Sharding | None:
-    """Where results are that were worked out on the host: with these operands, and
-    whole where one is over several devices; None where no operand has a place.
+    """The sharding of results that were computed on the host: on the device of these
+    operands, replicated where one is over several devices; None where no operand is
+    committed.
 
     Raises:
       DeviceMismatch: the operands are on different devices.
     """
     if not any([a.placement for a in args]):
         return None
-    place, committed = common_place(args, who)
-    if isinstance(place, Spread):
-        return NamedSharding(place.mesh, REPLICATED)
+    placement, committed = common_placement(args, who)
+    if isinstance(placement, MeshPlacement):
+        return NamedSharding(placement.mesh, REPLICATED)
     return committed
 
 
 @functools.lru_cache(4096)
-def _spread(
+def _mesh_placement(
     placements: tuple[Sharding | None, ...],
     ranks: tuple[int, ...],
     who: str,
     meshes: Meshes,
     in_force: Any,
-) -> tuple[Place, Sharding | None]:
+) -> tuple[Placement, Sharding | None]:
     chosen = list(dict.fromkeys([p for p in placements if p is not None]))
     named = [s for s in chosen if isinstance(s, NamedSharding)]
     mesh = _mesh(who, [s.mesh for s in named], meshes, in_force)
     _check_same_devices(who, chosen, mesh)
     if mesh is None:
-        return chosen[0].flat_devices[0], chosen[0].whole
+        return chosen[0].flat_devices[0], chosen[0].replicated
     if mesh.size == 1:
         return mesh.flat_devices[0], NamedSharding(mesh, REPLICATED)
     shardings = [
         on_mesh(p, ndim, mesh, who) for p, ndim in zip(placements, ranks, strict=True)
     ]
-    return Spread(mesh, tuple(shardings)), None
+    return MeshPlacement(mesh, tuple(shardings)), None
 
 
 def _mesh(
     who: str, of_args: Sequence[Any], of_program: Meshes, in_force: Any
 ) -> Mesh | None:
-    """The mesh to run on: that which an operation names, or that of an operand."""
+    """The mesh to run on: one that an operation names, or that of an operand."""
     for mesh in (*of_program, *of_args):
         if isinstance(mesh, Mesh):
             return mesh
@@ -144,28 +145,28 @@ def _mesh(
 
 
 def _check_same_devices(who: str, chosen: Sequence[Sharding], mesh: Any) -> None:
-    places = list(map(shown, chosen))
+    names = list(map(shown, chosen))
     sets = [s.device_set for s in chosen]
     if mesh is not None:
-        places.append(f"{mesh} of the program")
+        names.append(f"{mesh} of the program")
         sets.append(set(mesh.flat_devices))
-    for place, devices in zip(places, sets, strict=True):
+    for name, devices in zip(names, sets, strict=True):
         if devices != sets[0]:
             if mesh is None:
                 raise DeviceMismatch(
                     f"{who} needs operands on one device, but they were put on "
-                    f"{', '.join(sorted(set(places)))}. Bring them together with "
+                    f"{', '.join(sorted(set(names)))}. Bring them together with "
                     "covector.device_put."
                 )
             raise DeviceMismatch(
                 f"{who} needs operands over the same devices, but one is on "
-                f"{places[0]} ({len(sets[0])} devices) and one on {place} "
+                f"{names[0]} ({len(sets[0])} devices) and one on {name} "
                 f"({len(devices)}). Bring them together with covector.device_put."
             )
 
 
 def shown(sharding: Sharding) -> str:
-    """Where something is, in words."""
+    """A sharding in the words of messages; of one device, the device."""
     if isinstance(sharding, NamedSharding):
         return str(sharding)
     return str(sharding.flat_devices[0])
@@ -174,10 +175,10 @@ def shown(sharding: Sharding) -> str:
 def on_mesh(
     sharding: Sharding | None, ndim: int, mesh: Mesh, who: str
 ) -> NamedSharding:
-    """The same division of an array, in terms of the axes of ``mesh``.
+    """The same tiling of an array, expressed with the axes of ``mesh``.
 
     Raises:
-      DeviceMismatch: those axes cannot say it.
+      DeviceMismatch: the axes of ``mesh`` cannot express it.
     """
     if isinstance(sharding, NamedSharding) and sharding.mesh is mesh:
         return NamedSharding(mesh, sharding.spec)
@@ -188,10 +189,10 @@ def on_mesh(
     assert isinstance(sharding, NamedSharding), "on several devices, so named"
     if not sharding.flat_devices and sharding.mesh.shape_tuple == mesh.shape_tuple:
         return NamedSharding(mesh, sharding.spec)
-    counts, places = sharding.tiles(ndim)
-    place_of = dict(zip(sharding.flat_devices, places, strict=True))
-    if place_of.keys() == set(mesh.flat_devices):
-        ordered = tuple([place_of[device] for device in mesh.flat_devices])
+    counts, indices = sharding.tiles(ndim)
+    index_of = dict(zip(sharding.flat_devices, indices, strict=True))
+    if index_of.keys() == set(mesh.flat_devices):
+        ordered = tuple([index_of[device] for device in mesh.flat_devices])
         found = with_tiles(mesh, Tiles(counts, ordered))
         if found is not None:
             return found
@@ -210,7 +211,7 @@ def meshes_of(jaxpr: Jaxpr) -> Meshes:
 
 
 def meshes_named(op: Any) -> Meshes:
-    """The meshes that an operation names, by itself or in programs that it carries."""
+    """The meshes that an operation or the programs that it carries name."""
     if op.mesh is not None:
         return (op.mesh,)
     return () if op.interned else tuple(_in_programs(op.parameters.values()))

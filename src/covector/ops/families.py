@@ -80,5 +80,6 @@ def spread_operands(ctx: Any, operands: Sequence[Any]) -> list[Any]:
     """While lowering: scalar operands brought to the shape of the result."""
     shape = ctx.out_types[0].shape
     return [
-        ctx.spread(x, t, shape) for x, t in zip(operands, ctx.in_types, strict=True)
+        ctx.broadcast_scalar(x, t, shape)
+        for x, t in zip(operands, ctx.in_types, strict=True)
     ]

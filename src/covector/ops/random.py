@@ -200,8 +200,8 @@ class RandomFoldIn(Cipher):
     def unrolled(self, ctx: Any, keys: Any, data: Any) -> Any:
         (out,), types = ctx.out_types, ctx.in_types
         words = LoweredWords(ctx, out.shape)
-        keys = ctx.spread(keys, types[0], out.shape)
-        data = ctx.spread(data, types[1], out.shape)
+        keys = ctx.broadcast_scalar(keys, types[0], out.shape)
+        data = ctx.broadcast_scalar(data, types[1], out.shape)
         block = words.constant(0), data
         return words.join(threefry2x32(words, words.words(keys), block))
 

@@ -1,12 +1,12 @@
-"""Executables: StableHLO compiled for a device or several, and run.
+"""Executables: StableHLO compiled for one device or several, and run.
 
 An ``Executable`` is made once and called many times, so all that a call needs is
 prepared beforehand: a result handler per output, and the two calls of jaxlib in one
 closure. A call checks nothing. jaxlib compares arguments by their size in bytes only,
-so whoever calls answers for shapes, dtypes and devices.
+so the caller is responsible for shapes, dtypes and devices.
 
 A program for several devices has one *partition* on each: partition k runs on device k,
-on its parts of the arguments. Shardy divides it, as attributes of the module say.
+on its shards of the arguments. Shardy partitions it by the attributes of the module.
 """
 
 import hashlib
@@ -112,24 +112,24 @@ class Executable:
         if len(self.devices) == 1:
             return [placement(self.devices[0])[0]] * len(self.outputs)
         return [
-            shards.layout(self.devices, division, None).sharding
-            for division in self.divided_results()
+            shards.layout(self.devices, tiling, None).sharding
+            for tiling in self.result_tilings()
         ]
 
-    def divided_arguments(self, ranks: Sequence[int]) -> list[shards.Division]:
-        """How arguments, of these ranks, are to be divided over the devices."""
+    def argument_tilings(self, ranks: Sequence[int]) -> list[shards.Tiling]:
+        """The tilings that arguments of these ranks must have."""
         given = self._loaded.get_parameter_shardings() or [None] * len(ranks)
         pairs = zip(given, ranks, strict=True)
-        return [shards.division(s, rank, len(self.devices)) for s, rank in pairs]
+        return [shards.tiling(s, rank, len(self.devices)) for s, rank in pairs]
 
-    def divided_results(self) -> list[shards.Division]:
-        """How results are divided over the devices."""
+    def result_tilings(self) -> list[shards.Tiling]:
+        """The tilings of results over the devices."""
         if not self.outputs:  # XLA tells of one, the empty tuple
             return []
         made = self._loaded.get_output_shardings() or [None] * len(self.outputs)
         ranks = [len(output.shape) for output in self.outputs]
         pairs = zip(made, ranks, strict=True)
-        return [shards.division(s, rank, len(self.devices)) for s, rank in pairs]
+        return [shards.tiling(s, rank, len(self.devices)) for s, rank in pairs]
 
     @property
     def fingerprint(self) -> str:
@@ -303,7 +303,7 @@ def _compile_options(
     if len(devices) > 1:
         build = made.executable_build_options
         build.use_spmd_partitioning = build.use_shardy_partitioner = True
-        # Results that the module says nothing of are divided as the compiler likes.
+        # Results without a sharding in the module are partitioned by the compiler.
         build.allow_spmd_sharding_propagation_to_output = [True]
     made.env_option_overrides = list(chosen.items())
     return made

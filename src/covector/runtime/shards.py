@@ -1,8 +1,8 @@
-"""Buffers over several devices: one part on each, in the order of the devices.
+"""Sharded buffers: one shard on each of several devices, in the order of the devices.
 
-A ``Layout`` says which part each device has. All parts of a buffer have the same shape.
-Where devices belong to other processes, this one deals with the parts on its own, the
-*local* ones, and everything here is about these.
+A ``ShardLayout`` says which shard each device has. All shards of a buffer have the same
+shape. Where some devices belong to other processes, this process handles the shards on
+its *local* devices only.
 """
 
 import functools
@@ -17,41 +17,41 @@ from covector.runtime import buffers, client
 from covector.runtime.buffers import Buffer, JaxlibError, check_alive, describe, report
 
 Devices: TypeAlias = tuple[client.Device, ...]
-#: into how many parts each axis is divided, and the place of each device's part
-Division: TypeAlias = tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]
+#: into how many shards each axis is partitioned, and the index of each device's shard
+Tiling: TypeAlias = tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]
 
 
-class Layout(NamedTuple):
-    """How arrays of some rank are divided over devices."""
+class ShardLayout(NamedTuple):
+    """The partition of arrays of some rank over devices."""
 
     devices: Devices
-    #: what jaxlib is told of it
+    #: the same for jaxlib
     sharding: xc.GSPMDSharding
-    #: whether there are several parts, and several devices with the same one
+    #: whether there are several shards, and several devices with the same one
     partly_replicated: bool
     #: the devices of this process
     local: Devices
 
 
-def layout(devices: Devices, division: Division, memory_kind: str | None) -> Layout:
-    """The layout of arrays that are divided like this."""
-    tiles = int(np.prod(division[0]))
+def layout(devices: Devices, tiling: Tiling, memory_kind: str | None) -> ShardLayout:
+    """The layout of arrays with this tiling."""
+    tiles = int(np.prod(tiling[0]))
     sharding = xc.GSPMDSharding(
         xc.DeviceList(devices),
-        _hlo_sharding(division, tiles),
+        _hlo_sharding(tiling, tiles),
         memory_kind=memory_kind,
     )
     local = tuple(filter(client.is_local, devices))
-    return Layout(devices, sharding, 1 < tiles < len(devices), local)
+    return ShardLayout(devices, sharding, 1 < tiles < len(devices), local)
 
 
-def _hlo_sharding(division: Division, tiles: int) -> xc.HloSharding:
-    counts, places = division
+def _hlo_sharding(tiling: Tiling, tiles: int) -> xc.HloSharding:
+    counts, tile_indices = tiling
     if tiles == 1:
         return xc.HloSharding.replicate()
-    copies = len(places) // tiles
-    # Devices with the same part stand beside each other, on an axis of their own.
-    order = sorted(range(len(places)), key=lambda device: places[device])
+    copies = len(tile_indices) // tiles
+    # Devices with the same shard stand beside each other, on an axis of their own.
+    order = sorted(range(len(tile_indices)), key=lambda device: tile_indices[device])
     described = xc.OpSharding()
     described.type = xc.OpSharding.Type.OTHER
     described.tile_assignment_dimensions = [*counts, copies]
@@ -60,24 +60,24 @@ def _hlo_sharding(division: Division, tiles: int) -> xc.HloSharding:
     return xc.HloSharding.from_proto(described)
 
 
-def division(found: xc.OpSharding | None, rank: int, devices: int) -> Division:
-    """The division that jaxlib tells of, of an array of this rank."""
+def tiling(found: xc.OpSharding | None, rank: int, devices: int) -> Tiling:
+    """The tiling that jaxlib reports for an array of this rank."""
     sharding = xc.HloSharding.replicate()
     if found is not None:
         sharding = xc.HloSharding.from_proto(found)
-    return _division(sharding, rank, devices)
+    return _tiling(sharding, rank, devices)
 
 
-def _division(sharding: xc.HloSharding, rank: int, devices: int) -> Division:
+def _tiling(sharding: xc.HloSharding, rank: int, devices: int) -> Tiling:
     if sharding.is_replicated():
         return (1,) * rank, ((0,) * rank,) * devices
     assert sharding.is_tiled(), f"an array on one of the devices only: {sharding}"
     grid = tuple(sharding.tile_assignment_dimensions())
     order = np.array(sharding.tile_assignment_devices()).reshape(grid)
-    places = [(0,) * rank] * devices
-    for place, device in np.ndenumerate(order):
-        places[device] = place[:rank]
-    return grid[:rank], tuple(places)
+    tile_indices = [(0,) * rank] * devices
+    for tile_index, device in np.ndenumerate(order):
+        tile_indices[device] = tile_index[:rank]
+    return grid[:rank], tuple(tile_indices)
 
 
 @functools.cache
@@ -106,14 +106,14 @@ def memory_kind(devices: Devices, kind: str | None) -> str:
 def put(
     values: Sequence[np.ndarray],
     shape: tuple[int, ...],
-    layout: Layout,
+    layout: ShardLayout,
 ) -> Buffer:
-    """A buffer of this shape with these parts, copied to the local devices."""
+    """A buffer of this shape with these shards, copied to the local devices."""
     dtype = values[0].dtype
     semantics = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
     if layout.partly_replicated or 0 in shape:
         # Of these jaxlib 0.10 makes no copies, so they are made here.
-        values = [np.array(part) for part in values]
+        values = [np.array(shard) for shard in values]
         semantics = xc.HostBufferSemantics.ZERO_COPY
     try:
         return xc.batched_device_put(
@@ -130,35 +130,37 @@ def put(
         report(error)
 
 
-def assemble(found: Sequence[Buffer], shape: tuple[int, ...], layout: Layout) -> Buffer:
-    """A buffer of this shape whose parts are these buffers, without a copy."""
+def assemble(
+    found: Sequence[Buffer], shape: tuple[int, ...], layout: ShardLayout
+) -> Buffer:
+    """A buffer of this shape whose shards are these buffers, without a copy."""
     whole = describe(shape, found[0].aval.dtype)
     return Buffer(
         whole, layout.sharding, list(found), committed=True, _skip_checks=True
     )
 
 
-def parts(
-    buffer: Buffer, part_shape: tuple[int, ...], memory_kind: str | None = None
+def shards_of(
+    buffer: Buffer, shard_shape: tuple[int, ...], memory_kind: str | None = None
 ) -> list[Buffer]:
-    """The local parts of a buffer, each a buffer of its own that shares the memory."""
+    """The local shards of a buffer, each a buffer of its own that shares the memory."""
     check_alive(buffer)
     devices = filter(client.is_local, devices_of(buffer))
     with buffers.no_jax_import:
         found = buffer._arrays
-    described = describe(part_shape, buffer.aval.dtype)
+    described = describe(shard_shape, buffer.aval.dtype)
     return [
-        part._rewrap_with_aval_and_sharding(described, _on_one(device, memory_kind))
-        for part, device in zip(found, devices, strict=True)
+        shard._rewrap_with_aval_and_sharding(described, _on_one(device, memory_kind))
+        for shard, device in zip(found, devices, strict=True)
     ]
 
 
 def devices_of(buffer: Buffer) -> Devices:
-    """The devices that hold the parts, also those of others, in order."""
+    """The devices that hold the shards, also those of other processes, in order."""
     return tuple(buffer._sharding._internal_device_list)
 
 
-def copy_parts(
+def copy_shards(
     found: Sequence[Buffer], devices: Devices, memory_kind: str | None = None
 ) -> list[Buffer]:
     """Copies of buffers in memory of their own, each on the device beside it."""

@@ -1,6 +1,6 @@
-"""Where the parts of arrays are: meshes of devices, specs that divide axes, shardings.
+"""Sharding of arrays over devices: meshes, partition specs, shardings.
 
 Mesh            devices in a grid whose axes have names
-PartitionSpec   over which of those axes each axis of an array is divided
+PartitionSpec   the mesh axes over which each axis of an array is partitioned
 Sharding        the two together: which device holds which elements
 """

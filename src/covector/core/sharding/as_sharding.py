@@ -1,4 +1,4 @@
-"""From what users name as a place (a device, a sharding, a spec) to a sharding."""
+"""Conversion of what users pass (a device, a sharding or a spec) to a sharding."""
 
 from typing import Any
 
@@ -13,22 +13,22 @@ from covector.errors import DeviceError, ShardingError
 from covector.runtime import client
 
 
-def as_sharding(place: Any, who: str) -> Sharding:
-    """The sharding that ``place`` means; a spec is for the mesh in force.
+def as_sharding(target: Any, who: str) -> Sharding:
+    """The sharding that ``target`` stands for; a spec is one for the mesh in force.
 
     Raises:
       DeviceError: it is no device, sharding or spec.
       ShardingError: it is a spec, and no mesh is in force.
     """
-    if isinstance(place, Sharding):
-        return place
-    if isinstance(place, client.Device):
-        return SingleDeviceSharding(place)
-    if isinstance(place, PartitionSpec):
-        return with_mesh(place, who)
+    if isinstance(target, Sharding):
+        return target
+    if isinstance(target, client.Device):
+        return SingleDeviceSharding(target)
+    if isinstance(target, PartitionSpec):
+        return with_mesh(target, who)
     raise DeviceError(
         f"{who} needs a device, such as covector.devices()[0], a Sharding, or a "
-        f"PartitionSpec, but got {place!r} of type {type(place).__name__}."
+        f"PartitionSpec, but got {target!r} of type {type(target).__name__}."
     )
 
 

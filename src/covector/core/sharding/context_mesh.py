@@ -1,6 +1,6 @@
-"""The mesh in force on a thread: that which specs without a mesh (``P('x')``) mean.
+"""The context mesh of a thread: specs without a mesh, like ``P('x')``, refer to it.
 
-It is part of ``Options``, and so of every key.
+It is part of ``Options``, and so of every cache key.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Meshes made of the devices that there are."""
+"""Constructors of meshes from the available devices."""
 
 import math
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def create_device_mesh(
     to each other. The two switches are for machines whose devices are not.
 
     Raises:
-      ShardingError: there are not as many devices as the grid has places.
+      ShardingError: the number of devices is not that of the grid's positions.
 
     >>> import covector as cv
     >>> create_device_mesh((1, 1), cv.devices()[:1]).shape

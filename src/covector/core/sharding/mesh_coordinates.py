@@ -1,4 +1,4 @@
-"""Axes of meshes in numbers: where each device is along them."""
+"""Mesh coordinates: the index of each device along the axes of a mesh."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from covector.core.sharding.spec import AxisPart
 
 
 def sizes(mesh: Mesh | AbstractMesh, names: Any) -> list[int]:
-    """The sizes of axes of the mesh, or of parts of them."""
+    """The sizes of axes, or sub-axes, of the mesh."""
     shape = mesh.shape
     return [n.size if isinstance(n, AxisPart) else shape[n] for n in names]
 
 
 def coordinate(mesh: Mesh | AbstractMesh, name: Any) -> np.ndarray:
-    """Where each device is along an axis of the mesh, or a part of one."""
+    """The index of each device along an axis, or a sub-axis, of the mesh."""
     axis = name.axis if isinstance(name, AxisPart) else name
     number = mesh.axis_names.index(axis)
     along = np.indices(mesh.axis_sizes)[number].ravel()
@@ -26,7 +26,7 @@ def coordinate(mesh: Mesh | AbstractMesh, name: Any) -> np.ndarray:
 
 
 def position(mesh: Mesh | AbstractMesh, names: Any) -> np.ndarray:
-    """Where each device is along several axes, the last one running fastest."""
+    """The index of each device along several axes, flattened with the last fastest."""
     found = np.zeros(mesh.size, int)
     for name, size in zip(names, sizes(mesh, names), strict=True):
         found = found * size + coordinate(mesh, name)

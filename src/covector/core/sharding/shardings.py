@@ -3,9 +3,9 @@
     NamedSharding(mesh, P('x', None))      rows over the devices along x
     SingleDeviceSharding(device)           all on one device
 
-A sharding holds for arrays of any shape that it fits. What it says is worked out as
-*tiles*: into how many parts each axis is divided, and which part each device holds. All
-parts have the same shape. Shardings are interned: equal ones are one object.
+A sharding applies to arrays of any shape that it fits. It is evaluated to *tiles*: into
+how many shards each axis is partitioned, and which shard each device holds. All shards
+have the same shape. Shardings are interned: equal ones are one object.
 """
 
 import functools
@@ -26,12 +26,12 @@ Shape = tuple[int, ...]
 
 
 class Tiles(NamedTuple):
-    """How the axes of an array are divided."""
+    """The partition of an array's axes into shards."""
 
-    #: into how many parts each axis is divided
+    #: into how many shards each axis is partitioned
     counts: Shape
-    #: which part along each axis each device holds, the devices in their order
-    places: tuple[Shape, ...]
+    #: for each device in order, the index of its shard along each axis
+    tile_indices: tuple[Shape, ...]
 
 
 _interned: dict[tuple, Any] = {}
@@ -49,11 +49,11 @@ class Sharding:
     #: the one device, where there is one and the memory is that which programs run on
     single: client.Device | None
     _tiles: dict[int, Tiles]
-    _layouts: dict[int, shards.Layout]
+    _layouts: dict[int, shards.ShardLayout]
 
     @classmethod
     def _made(cls, devices: tuple[client.Device, ...], kind: str | None) -> Any:
-        """A new object, with what all shardings know."""
+        """A new object, with the attributes that all shardings have."""
         made = object.__new__(cls)
         made.flat_devices, made.memory_kind = devices, kind
         made._tiles, made._layouts = {}, {}
@@ -65,12 +65,12 @@ class Sharding:
 
     @property
     def num_devices(self) -> int:
-        """How many devices hold a part."""
+        """How many devices hold a shard."""
         return len(self.flat_devices)
 
     @property
     def device_set(self) -> set[client.Device]:
-        """The devices that hold a part."""
+        """The devices that hold a shard."""
         return set(self.flat_devices)
 
     @property
@@ -84,7 +84,7 @@ class Sharding:
 
     @property
     def is_fully_addressable(self) -> bool:
-        """Whether this process can read all parts."""
+        """Whether this process can read all shards."""
         return all(map(client.is_local, self.flat_devices))
 
     @property
@@ -93,14 +93,14 @@ class Sharding:
         raise NotImplementedError
 
     @property
-    def whole(self) -> "Sharding":
-        """Nothing divided, over the same devices, in the memory that programs use."""
+    def replicated(self) -> "Sharding":
+        """Replicated over the same devices, in the memory that programs use."""
         raise NotImplementedError
 
     # -- which elements ----------------------------------------------------------------
 
     def tiles(self, ndim: int) -> Tiles:
-        """How an array of so many axes is divided."""
+        """The tiles of an array with ``ndim`` axes."""
         found = self._tiles.get(ndim)
         if found is None:
             found = self._tiles[ndim] = self._work_out(ndim)
@@ -109,8 +109,8 @@ class Sharding:
     def _work_out(self, ndim: int) -> Tiles:
         raise NotImplementedError
 
-    def layout(self, ndim: int) -> shards.Layout:
-        """The same, as the runtime is told of it."""
+    def layout(self, ndim: int) -> shards.ShardLayout:
+        """The same in the form of the runtime."""
         found = self._layouts.get(ndim)
         if found is None:
             found = shards.layout(self.flat_devices, self.tiles(ndim), self.memory_kind)
@@ -118,7 +118,7 @@ class Sharding:
         return found
 
     def shard_shape(self, global_shape: Shape) -> Shape:
-        """The shape of each part of an array of this shape.
+        """The shape of each shard of an array of this shape.
 
         Raises:
           ShardingError: the array has fewer axes than the spec, or a length cannot be
@@ -155,8 +155,8 @@ class Sharding:
             return False
         mine, theirs = self.tiles(ndim), other.tiles(ndim)
         return mine.counts == theirs.counts and dict(
-            zip(self.flat_devices, mine.places, strict=True)
-        ) == dict(zip(other.flat_devices, theirs.places, strict=True))
+            zip(self.flat_devices, mine.tile_indices, strict=True)
+        ) == dict(zip(other.flat_devices, theirs.tile_indices, strict=True))
 
     def with_memory_kind(self, kind: str) -> "Sharding":
         """The same in another kind of memory."""
@@ -171,16 +171,16 @@ class Sharding:
 
 @functools.lru_cache(4096)
 def _indices(sharding: Sharding, shape: Shape) -> dict[client.Device, Index]:
-    part = sharding.shard_shape(shape)
-    places = sharding.tiles(len(shape)).places
+    lengths = sharding.shard_shape(shape)
+    tile_indices = sharding.tiles(len(shape)).tile_indices
     return {
         device: tuple(
             [
                 slice(None) if p == n else slice(k * p, (k + 1) * p)
-                for k, p, n in zip(place, part, shape, strict=True)
+                for k, p, n in zip(tile_index, lengths, shape, strict=True)
             ]
         )
-        for device, place in zip(sharding.flat_devices, places, strict=True)
+        for device, tile_index in zip(sharding.flat_devices, tile_indices, strict=True)
     }
 
 
@@ -212,7 +212,7 @@ class SingleDeviceSharding(Sharding):
         return True
 
     @property
-    def whole(self) -> "SingleDeviceSharding":
+    def replicated(self) -> "SingleDeviceSharding":
         if self.single is not None:
             return self
         return SingleDeviceSharding(self.flat_devices[0])
@@ -255,11 +255,11 @@ def _shown_kind(sharding: Sharding) -> str:
 
 
 class NamedSharding(Sharding):
-    """An array divided over the axes of a mesh.
+    """An array partitioned over the axes of a mesh.
 
     Args:
       mesh: a ``Mesh``; an ``AbstractMesh`` where no devices are needed.
-      spec: for each axis of the array, the axes of the mesh that it is divided over.
+      spec: for each axis of the array, the mesh axes that it is partitioned over.
       memory_kind: such as "pinned_host"; None for the memory that programs run on.
 
     Raises:
@@ -302,12 +302,12 @@ class NamedSharding(Sharding):
         return self.mesh.size
 
     @property
-    def whole(self) -> "NamedSharding":
+    def replicated(self) -> "NamedSharding":
         return NamedSharding(self.mesh, PartitionSpec())
 
     @property
     def replicated_axes(self) -> frozenset:
-        """The axes of the mesh that no axis of the array is divided over."""
+        """The axes of the mesh that no axis of the array is partitioned over."""
         return frozenset(self.mesh.axis_names) - frozenset(self.spec.names())
 
     def check_compatible_aval(self, aval_shape: Shape) -> None:

@@ -1,4 +1,4 @@
-"""From what a division does to the spec that says so."""
+"""Recover the PartitionSpec that produces a given tiling."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ from covector.core.sharding.spec import AxisPart, PartitionSpec
 
 
 def with_tiles(mesh: Mesh, tiles: Tiles) -> NamedSharding | None:
-    """The sharding over ``mesh`` that divides arrays like this; None if no spec does.
+    """The sharding over ``mesh`` with these tiles; None if no spec produces them.
 
     ``tiles.places`` are in the order of the mesh's devices.
     """
     entries: list[Any] = []
     for dim, count in enumerate(tiles.counts):
-        wanted = np.array([place[dim] for place in tiles.places])
+        wanted = np.array([tile_index[dim] for tile_index in tiles.tile_indices])
         names = _names_for(mesh, wanted, count)
         if names is None:
             return None
@@ -28,8 +28,8 @@ def with_tiles(mesh: Mesh, tiles: Tiles) -> NamedSharding | None:
 
 
 def _names_for(mesh: Mesh, wanted: np.ndarray, count: int) -> tuple[Any, ...] | None:
-    """The axes that number devices like this: found from the last one, the largest
-    candidates first, so that whole axes come out whole.
+    """The mesh axes along which devices have these tile indices: found from the last
+    axis, the largest candidates first, so that whole axes come out whole.
     """
     if count == 1:
         return () if not wanted.any() else None
@@ -44,7 +44,7 @@ def _names_for(mesh: Mesh, wanted: np.ndarray, count: int) -> tuple[Any, ...] | 
 
 
 def _candidates(mesh: Mesh) -> list[tuple[Any, int]]:
-    """The axes of the mesh, then parts of them, large ones first."""
+    """The axes of the mesh, then sub-axes, large ones first."""
     found: list[tuple[Any, int]] = list(mesh.shape_tuple)
     parts_of = [
         (AxisPart(name, before, size), size)

@@ -1,13 +1,13 @@
-"""Values on their way from one sharding to another.
+"""Transfers of array values between the host and shardings.
 
-    host → devices    spread     each device is sent its part
-    devices → host    gathered   the parts are put together
-    devices → devices moved      a part that is already whole somewhere is copied from
-                                 there; otherwise the values pass through the host
+    host → devices     to_devices   each device is sent its shard
+    devices → host     to_host      the shards are assembled
+    devices → devices  reshard      a shard that exists on some device is copied from
+                                    there; otherwise the values pass through the host
 
-Whatever the shardings are, this is right. On accelerators that hold the array already a
-compiled program is quicker, for it moves parts between devices directly; ``device_put``
-uses it there.
+This is correct for all shardings. On accelerators that hold the array already a
+compiled program is quicker, for it moves shards between devices directly;
+``device_put`` uses it there.
 """
 
 import numpy as np
@@ -18,8 +18,10 @@ from covector.errors import ShardingError
 from covector.runtime import buffers, client, shards
 
 
-def spread(values: np.ndarray, type: ArrayType, sharding: Sharding) -> buffers.Buffer:
-    """Values of the host on the devices of a sharding.
+def to_devices(
+    values: np.ndarray, type: ArrayType, sharding: Sharding
+) -> buffers.Buffer:
+    """Values of the host, sharded over devices.
 
     Raises:
       ShardingError: the sharding does not fit the shape.
@@ -34,70 +36,68 @@ def spread(values: np.ndarray, type: ArrayType, sharding: Sharding) -> buffers.B
     )
 
 
-def gathered(buffer: buffers.Buffer, type: ArrayType, sharding: Sharding) -> np.ndarray:
+def to_host(buffer: buffers.Buffer, type: ArrayType, sharding: Sharding) -> np.ndarray:
     """All values of a buffer over several devices, read-only.
 
     Raises:
       ShardingError: another process has some of them.
     """
-    found = _parts(buffer, type, sharding)
+    found = _shards(buffer, type, sharding)
     if sharding.is_fully_replicated and found:
         return buffers.to_host(found[0])
     _check_all_here(type, sharding)
     indices = sharding.devices_indices_map(type.shape)
     values = np.empty(type.shape, type.storage)
     done = set()
-    for part, index in zip(found, indices.values(), strict=True):
+    for shard, index in zip(found, indices.values(), strict=True):
         bounds = _bounds(index)
         if bounds not in done:
             done.add(bounds)
-            values[index] = buffers.to_host(part)
+            values[index] = buffers.to_host(shard)
     values.flags.writeable = False
     return values
 
 
-def moved(
+def reshard(
     buffer: buffers.Buffer, type: ArrayType, source: Sharding, target: Sharding
 ) -> buffers.Buffer:
-    """A buffer with these values where ``target`` says; where nothing moves and no part
-    is other than it was, it shares the memory.
+    """A buffer with these values and the sharding ``target``; shards that are on their
+    device already share the memory.
 
     Raises:
       ShardingError: the target does not fit the shape.
     """
     check_devices(target)
     indices = target.addressable_devices_indices_map(type.shape)
-    found = _parts(buffer, type, source)
+    found = _shards(buffer, type, source)
     homes = source.addressable_devices_indices_map(type.shape)
     here = {
-        (device, _bounds(index)): part
-        for (device, index), part in zip(homes.items(), found, strict=True)
+        (device, _bounds(index)): shard
+        for (device, index), shard in zip(homes.items(), found, strict=True)
     }
-    anywhere = {bounds: part for (_, bounds), part in reversed(here.items())}
+    anywhere = {bounds: shard for (_, bounds), shard in reversed(here.items())}
     same_memory = source.memory_kind == target.memory_kind
     wanted = [(device, _bounds(index)) for device, index in indices.items()]
     one_client = len({d.client for d in (*homes, *indices)}) == 1
     if not one_client or any(bounds not in anywhere for _, bounds in wanted):
-        return spread(gathered(buffer, type, source), type, target)
+        return to_devices(to_host(buffer, type, source), type, target)
     sources = [here.get(home) if same_memory else None for home in wanted]
-    missing = [k for k, part in enumerate(sources) if part is None]
-    copies = shards.copy_parts(
+    missing = [k for k, shard in enumerate(sources) if shard is None]
+    copies = shards.copy_shards(
         [anywhere[wanted[k][1]] for k in missing],
         tuple([wanted[k][0] for k in missing]),
         target.memory_kind,
     )
-    for k, copy in zip(missing, copies, strict=True):
-        sources[k] = copy
+    for k, made in zip(missing, copies, strict=True):
+        sources[k] = made
     return shards.assemble(sources, type.shape, target.layout(type.ndim))  # type: ignore[arg-type]
 
 
-def copied(
-    buffer: buffers.Buffer, type: ArrayType, sharding: Sharding
-) -> buffers.Buffer:
-    """The same values in the same places, in memory of their own."""
-    found = _parts(buffer, type, sharding)
+def copy(buffer: buffers.Buffer, type: ArrayType, sharding: Sharding) -> buffers.Buffer:
+    """The same values on the same devices, in new memory."""
+    found = _shards(buffer, type, sharding)
     layout = sharding.layout(type.ndim)
-    copies = shards.copy_parts(found, layout.local, sharding.memory_kind)
+    copies = shards.copy_shards(found, layout.local, sharding.memory_kind)
     return shards.assemble(copies, type.shape, layout)
 
 
@@ -139,11 +139,11 @@ def _check_all_here(type: ArrayType, sharding: Sharding) -> None:
     )
 
 
-def _parts(
+def _shards(
     buffer: buffers.Buffer, type: ArrayType, sharding: Sharding
 ) -> list[buffers.Buffer]:
     shape = sharding.shard_shape(type.shape)
-    return shards.parts(buffer, shape, sharding.memory_kind)
+    return shards.shards_of(buffer, shape, sharding.memory_kind)
 
 
 def _bounds(index: Index) -> tuple[tuple[int | None, int | None], ...]:

@@ -39,7 +39,7 @@ class Wanted(NamedTuple):
     #: as in ``Entry``
     kind: str
     type: ArrayType | None
-    place: Any = None
+    placement: Any = None
 
 
 def restore(
@@ -95,7 +95,7 @@ def restore(
     reader.check_sizes(entries)
     rows = zip(order, wanted, places, strict=True)
     return treedef.unflatten(
-        [_restored(reader, entries[k], want, place) for k, want, place in rows]
+        [_restored(reader, entries[k], want, placement) for k, want, placement in rows]
     )
 
 
@@ -163,8 +163,8 @@ def _wanted(leaf: Any, path: str) -> Wanted:
         weak = bool(getattr(leaf, "weak_type", False))
         type_ = _narrowed(ArrayType(tuple(leaf.shape), leaf.dtype, weak))
         # An array that was never put anywhere may go anywhere, and so may its like.
-        place = "placement" if isinstance(leaf, ConcreteArray) else "sharding"
-        return Wanted("array", type_, getattr(leaf, place, None))
+        placement = "placement" if isinstance(leaf, ConcreteArray) else "sharding"
+        return Wanted("array", type_, getattr(leaf, placement, None))
     kind = "none" if leaf is None else type(leaf).__name__
     if leaf is not None and SCALARS.get(kind) is not type(leaf):
         raise ArgumentError(
@@ -201,7 +201,7 @@ def _converts(saved: Any, wanted: Any) -> bool:
 # -- putting it together ---------------------------------------------------------------
 
 
-def _restored(reader: Reader, entry: Entry, wanted: Wanted, place: Any) -> Any:
+def _restored(reader: Reader, entry: Entry, wanted: Wanted, placement: Any) -> Any:
     type_ = wanted.type
     if type_ is None:
         return entry.value
@@ -213,18 +213,20 @@ def _restored(reader: Reader, entry: Entry, wanted: Wanted, place: Any) -> Any:
     if wanted.kind == "numpy":
         return read((0,) * type_.ndim, type_.shape)[()]
     try:
-        return _array(type_, place if place is not None else wanted.place, read)
+        return _array(
+            type_, placement if placement is not None else wanted.placement, read
+        )
     except ShardingError as error:
         error.add_note(f"while restoring {entry.path or 'the array'}, {type_}")
         raise
 
 
 def _array(
-    type: ArrayType, place: Any, read: Callable[[Shape, Shape], np.ndarray]
+    type: ArrayType, placement: Any, read: Callable[[Shape, Shape], np.ndarray]
 ) -> ConcreteArray:
-    if place is None:
+    if placement is None:
         return ConcreteArray(type, read((0,) * type.ndim, type.shape))
-    sharding: Sharding = as_sharding(place, "restore")
+    sharding: Sharding = as_sharding(placement, "restore")
     check_devices(sharding)
     part_shape = sharding.shard_shape(type.shape)
     found: dict[Shape, np.ndarray] = {}

@@ -25,7 +25,7 @@ from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
-from covector.lowering.placement import common_place
+from covector.lowering.placement import common_placement
 from covector.lowering.tokens import with_token
 from covector.ops.broadcasting import batched, move_axis, zeros
 from covector.programs.control_flow.scan_lowering import lower_scan
@@ -113,7 +113,7 @@ class Scan(Primitive):
         return evaluate_compiled(self, plan, args)
 
     def _step_by_step(self, args: Sequence[ConcreteArray]) -> Sequence[Any]:
-        _, placement = common_place(args, self.name)
+        _, placement = common_placement(args, self.name)
         consts, carry, xs = self.split(args)
         x_types = self.jaxpr.in_types[self.num_consts + self.num_carry :]
         steps = range(self.length)

@@ -26,7 +26,7 @@ from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying, of_programs, pvary_like
 from covector.errors import TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
-from covector.lowering.placement import common_place
+from covector.lowering.placement import common_placement
 from covector.lowering.tokens import TOKEN, with_token
 from covector.ops.broadcasting import batched, zeros
 from covector.programs.control_flow.batch_sequentially import batch_sequentially
@@ -138,7 +138,7 @@ class While(Primitive):
         plan = self.plan(tuple([a.type for a in args]))
         if plan.executable is None and all([a.on_host() for a in args]):
             test_consts, consts, carry = self.split(args)
-            _, placement = common_place(args, self.name)
+            _, placement = common_placement(args, self.name)
             budget = test.memo(Budget, (body,))
             while budget.pays():
                 (running,) = run(test, [*test_consts, *carry])

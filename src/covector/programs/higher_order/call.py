@@ -13,7 +13,7 @@ from covector.core.primitive import Linear, Primitive, operation
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying, of_programs
 from covector.lowering.compile import compile_program
-from covector.lowering.placement import common_place, meshes_of
+from covector.lowering.placement import common_placement, meshes_of
 from covector.lowering.tokens import with_token
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.linearity import is_linear
@@ -47,8 +47,8 @@ class Call(Primitive):
 
     def evaluate(self, *args: Any) -> Sequence[Any]:
         who = self.jaxpr.name or "a program"
-        place, committed = common_place(args, who, self.jaxpr.memo(meshes_of))
-        return compile_program(self.jaxpr, place)(args, committed)
+        placement, committed = common_placement(args, who, self.jaxpr.memo(meshes_of))
+        return compile_program(self.jaxpr, placement)(args, committed)
 
     def linearize(self, active: Any, *primals: Any) -> Any:
         split = self.jaxpr.memo(linearize_jaxpr, tuple(active), "_jvp")

@@ -24,9 +24,13 @@ from covector.core.jaxpr import run
 from covector.core.source import user_line
 from covector.core.staging import stage
 from covector.core.trace import Tracer, current
-from covector.lowering.compile import ArgumentsElsewhere, Compiled, Lowered
+from covector.lowering.compile import (
+    ArgumentsElsewhere,
+    CompiledProgram,
+    LoweredProgram,
+)
 from covector.lowering.evaluate import base
-from covector.lowering.placement import Place, common_place, meshes_of
+from covector.lowering.placement import Placement, common_placement, meshes_of
 from covector.programs.higher_order.call import call
 from covector.programs.higher_order.named_scope import outermost_scope
 from covector.programs.jit import program_cache, recompiles, stages
@@ -147,8 +151,8 @@ class Jitted:
         if asked.ins:
             leaves = asked.placed(leaves, signature.in_tree, self.who)
         everything = [*program.captured, *leaves]
-        place, committed = common_place(everything, self.who, program.meshes)
-        compiled = self._compiled(program, place)
+        placement, committed = common_placement(everything, self.who, program.meshes)
+        compiled = self._compiled(program, placement)
         given = everything
         if now.checks_values:
             count = len(program.captured)
@@ -211,7 +215,7 @@ class Jitted:
             out_tree=program.out_tree,
             captured=program.captured,
             donated=program.donated,
-            place=common_place(known, self.who, program.meshes)[0],
+            placement=common_placement(known, self.who, program.meshes)[0],
             fun_name=self.__name__,
             who=self.who,
             keep_unused=self.spec.keep_unused,
@@ -262,7 +266,7 @@ class Jitted:
         if program is not None:
             self._caches.programs[own_key] = program
             return program
-        statics = {place: reprlib.repr(value) for place, _, value in signature.statics}
+        statics = {index: reprlib.repr(value) for index, _, value in signature.statics}
         tracing = recompiles.Tracing(key, statics, fingerprint, unknown, user_line())
         with recompiles.tracing(self, tracing, called) as written:
             fun = self.spec.with_statics(self.fun, signature.statics)
@@ -294,24 +298,24 @@ class Jitted:
             self._caches.programs[own_key] = program
         return program
 
-    def _compiled(self, program: Program, place: Place) -> Compiled:
-        found = program.compiled.get(place)
+    def _compiled(self, program: Program, placement: Placement) -> CompiledProgram:
+        found = program.compiled.get(placement)
         if found is not None:
             return found
         if program.compiled:
-            recompiles.refuse_device(self.who, next(iter(program.compiled)), place)
+            recompiles.refuse_device(self.who, next(iter(program.compiled)), placement)
         donated = (*[False] * len(program.captured), *program.donated)
-        lowered = Lowered(
+        lowered = LoweredProgram(
             program.jaxpr,
             f"jit_{self.__name__}",
-            place,
+            placement,
             donated,
             self.spec.keep_unused,
-            program.shardings.results(program.jaxpr.out_types, place),
+            program.shardings.results(program.jaxpr.out_types, placement),
             self.who,
         )
         made = lowered.compile(dict(self.spec.compiler_options))
-        return program.compiled.setdefault(place, made)
+        return program.compiled.setdefault(placement, made)
 
     def clear_cache(self) -> None:
         """Forget all programs: the next call traces and compiles again."""

@@ -26,7 +26,7 @@ from covector.errors import (
     DeviceMismatch,
     ShardingError,
 )
-from covector.lowering.placement import Meshes, Place, Spread, on_mesh
+from covector.lowering.placement import Meshes, MeshPlacement, Placement, on_mesh
 from covector.ops.placement import ShardingConstraint
 from covector.programs.placement.device_put import device_put
 from covector.runtime import client
@@ -81,15 +81,15 @@ class Resolved(NamedTuple):
         return found
 
     def results(
-        self, types: Sequence[ArrayType], place: Place
+        self, types: Sequence[ArrayType], placement: Placement
     ) -> tuple[NamedSharding | None, ...]:
         """What the compiler is asked for: results over the mesh of the program."""
-        if not self.outs or not isinstance(place, Spread):
+        if not self.outs or not isinstance(placement, MeshPlacement):
             return ()
         return tuple(
             [
-                on_mesh(s, t.ndim, place.mesh, "jit")
-                if isinstance(s, NamedSharding) and s.num_devices == place.mesh.size
+                on_mesh(s, t.ndim, placement.mesh, "jit")
+                if isinstance(s, NamedSharding) and s.num_devices == placement.mesh.size
                 else None
                 for s, t in zip(self.outs, types, strict=True)
             ]

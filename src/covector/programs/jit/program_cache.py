@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from covector.core.jaxpr import Jaxpr
 from covector.core.primitive import forget_plans
-from covector.lowering.compile import Compiled
+from covector.lowering.compile import CompiledProgram
 from covector.lowering.placement import Meshes
 from covector.programs.higher_order.hash_consing import forget_programs
 from covector.programs.jit.arguments import JitSpec, ProgramKey
@@ -30,13 +30,13 @@ Key = tuple[Fingerprint, JitSpec, ProgramKey]
 
 
 class Program(NamedTuple):
-    """A traced function for one signature, and what it was compiled to, by place."""
+    """A traced function for one signature, and its executables by placement."""
 
     jaxpr: Jaxpr
     captured: list[Any]
     out_tree: Any
     donated: tuple[bool, ...]
-    compiled: dict[Any, Compiled]
+    compiled: dict[Any, CompiledProgram]
     #: those that its operations name
     meshes: Meshes
     #: where arguments and results are to be

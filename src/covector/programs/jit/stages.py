@@ -21,7 +21,13 @@ from covector.core.trace import current
 from covector.errors import ArgumentError, DeviceMismatch, TreeMismatch, TypeMismatch
 from covector.lowering import compile as lowering
 from covector.lowering.evaluate import base
-from covector.lowering.placement import Meshes, Spread, common_place, meshes_of, shown
+from covector.lowering.placement import (
+    Meshes,
+    MeshPlacement,
+    common_placement,
+    meshes_of,
+    shown,
+)
 from covector.programs.higher_order.call import call
 from covector.programs.jit.arguments import input_name
 from covector.programs.jit.debug_nans import check_results, copies
@@ -48,7 +54,7 @@ def struct(type: Any, sharding: Any = None) -> ShapeDtypeStruct:
 class Traced:
     """A traced function: its program, for arguments of certain types.
 
-    ``place`` is where it will run: where the arguments are, if the user chose that.
+    ``placement`` is where it will run: that of committed arguments, if there are any.
     """
 
     jaxpr: Jaxpr
@@ -56,7 +62,7 @@ class Traced:
     out_tree: Any
     captured: list[Any] = field(repr=False)
     donated: tuple[bool, ...] = field(repr=False)
-    place: Any
+    placement: Any
     fun_name: str
     who: str = field(repr=False)
     keep_unused: bool = field(default=False, repr=False)
@@ -106,11 +112,11 @@ class Traced:
         platform = _platform(lowering_platforms)
         donated = (*[False] * len(self.captured), *self.donated)
         name = f"jit_{self.fun_name}"
-        results = self.shardings.results(self.jaxpr.out_types, self.place)
-        made = lowering.Lowered(
+        results = self.shardings.results(self.jaxpr.out_types, self.placement)
+        made = lowering.LoweredProgram(
             self.jaxpr,
             name,
-            self.place,
+            self.placement,
             donated,
             self.keep_unused,
             results,
@@ -139,7 +145,7 @@ def _platform(names: Sequence[str] | None) -> str | None:
 class Lowered:
     """A function as StableHLO."""
 
-    def __init__(self, traced: Traced, lowered: lowering.Lowered) -> None:
+    def __init__(self, traced: Traced, lowered: lowering.LoweredProgram) -> None:
         self._traced = traced
         self._lowered = lowered
 
@@ -197,7 +203,7 @@ class Lowered:
 class Compiled:
     """A compiled function, for arguments of the types that it was traced for."""
 
-    def __init__(self, traced: Traced, compiled: lowering.Compiled) -> None:
+    def __init__(self, traced: Traced, compiled: lowering.CompiledProgram) -> None:
         self._traced = traced
         self._compiled = compiled
 
@@ -308,19 +314,19 @@ class Compiled:
             if there is not None and not there.is_equivalent_to(wanted, x.ndim):
                 name = argument_path(traced.in_tree, max(i - before, 0))
                 raise DeviceMismatch(
-                    f"the compiled {traced.who} runs on {traced.place}, but an "
+                    f"the compiled {traced.who} runs on {traced.placement}, but an "
                     f"argument was put on {shown(there)}: {name} is to be on "
                     f"{shown(wanted)}. Lower it again for that, or move the argument "
                     "with covector.device_put."
                 )
-        return common_place(everything, traced.who, traced.meshes)[1]
+        return common_placement(everything, traced.who, traced.meshes)[1]
 
     def _placement(self, i: int) -> Sharding:
         """Where input ``i`` of the program is to be."""
-        place = self._traced.place
-        if isinstance(place, Spread):
-            return place.shardings[i]
-        return SingleDeviceSharding(place)
+        placement = self._traced.placement
+        if isinstance(placement, MeshPlacement):
+            return placement.shardings[i]
+        return SingleDeviceSharding(placement)
 
     def _name(self, i: int) -> str:
         return input_name(self._traced.in_tree, len(self._traced.captured), i)

@@ -14,8 +14,8 @@ from covector.core.sharding.transfer import check_devices
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError
-from covector.lowering.compile import Lowered
-from covector.lowering.placement import Place, common_place
+from covector.lowering.compile import LoweredProgram
+from covector.lowering.placement import Placement, common_placement
 from covector.ops.placement import ShardingConstraint
 
 
@@ -101,7 +101,7 @@ def _put(leaf: Any, place: Any, donate: bool, may_alias: bool | None) -> Any:
 def _there(array: ConcreteArray, sharding: Sharding) -> ConcreteArray:
     """The array where ``sharding`` says, without a copy if it is there already."""
     target = sharding.single
-    if target is None or array.is_spread:
+    if target is None or array.is_sharded:
         if _moves_directly(array, sharding):
             return resharded(array, sharding)  # type: ignore[arg-type]
         buffer = array.buffer_over(sharding)
@@ -118,7 +118,7 @@ def _moves_directly(array: ConcreteArray, sharding: Sharding) -> bool:
     between processes there is no other way.
     """
     return (
-        array.is_spread
+        array.is_sharded
         and (array.platform() != "cpu" or not array.is_fully_addressable)
         and isinstance(sharding, NamedSharding)
         and array.sharding.memory_kind == sharding.memory_kind
@@ -133,8 +133,8 @@ def resharded(array: ConcreteArray, sharding: NamedSharding) -> ConcreteArray:
     """
     sharding.shard_shape(array.shape)
     program = _identity(array.type)
-    place, _ = common_place([array], "device_put", (sharding.mesh,))
-    (moved,) = program.memo(_compile_resharding, place, sharding)([array])
+    placement, _ = common_placement([array], "device_put", (sharding.mesh,))
+    (moved,) = program.memo(_compile_resharding, placement, sharding)([array])
     return moved
 
 
@@ -144,5 +144,7 @@ def _identity(type: ArrayType) -> Jaxpr:
     return Jaxpr([x], [], [x], "reshard")
 
 
-def _compile_resharding(jaxpr: Jaxpr, place: Place, sharding: NamedSharding) -> Any:
-    return Lowered(jaxpr, "reshard", place, results=(sharding,)).compile()
+def _compile_resharding(
+    jaxpr: Jaxpr, placement: Placement, sharding: NamedSharding
+) -> Any:
+    return LoweredProgram(jaxpr, "reshard", placement, results=(sharding,)).compile()
