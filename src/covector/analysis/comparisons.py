@@ -26,7 +26,6 @@ from covector.core.types import ArrayType, show_types
 from covector.errors import NotDifferentiable
 from covector.ops.broadcasting import zeros
 from covector.transforms.derivatives import instantiate_tangent
-from covector.transforms.linearize import moves
 
 #: tangents, of which None is zero → values, tangents
 Push = Callable[[Sequence[Any]], tuple[Sequence[Any], Sequence[Any]]]
@@ -75,7 +74,7 @@ class Point:
         flat = FlatFunction(f, in_tree, who)
         primals = arrays(leaves, who)
         involved = [*primals, *flat(*primals)]
-        if not any([moves(p.type) for p in primals]):
+        if not any([p.type.inexact for p in primals]):
             shown = show_types([p.type for p in primals])
             raise NotDifferentiable(
                 f"{who} needs floating-point arguments, but got {shown}."
@@ -96,7 +95,7 @@ class Point:
 
     @property
     def active(self) -> list[int]:
-        return [i for i, p in enumerate(self.primals) if moves(p.type)]
+        return [i for i, p in enumerate(self.primals) if p.type.inexact]
 
     def tangent(self, i: int) -> Any:
         return direction(self.primals[i].type, np.random.default_rng([self.seed, i]))
@@ -180,7 +179,7 @@ def _values(point: Point, i: int, outs: Sequence[Any]) -> list[str]:
     lines = []
     pairs = zip(outs, point.fun(*point.primals), strict=True)
     for k, (out, expected) in enumerate(pairs):
-        if not moves(expected.type):
+        if not expected.type.inexact:
             continue
         given, wanted = wide(out), wide(expected)
         if not _near(point, given, Quotient(wanted, np.zeros(()))):

@@ -18,7 +18,6 @@ from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.number_info import finfo
-from covector.transforms.linearize import moves
 
 FlatFunction = Callable[..., Sequence[Any]]
 
@@ -44,7 +43,7 @@ def wide(x: Any) -> np.ndarray:
 def precision(arrays: Sequence[Array]) -> float:
     """The coarsest machine epsilon among arrays that can move."""
     return max(
-        [float(finfo(a.dtype).eps) for a in arrays if moves(a.type)], default=1e-7
+        [float(finfo(a.dtype).eps) for a in arrays if a.type.inexact], default=1e-7
     )
 
 
@@ -89,7 +88,7 @@ def _fourth_order(
     outs = {k: fun(*moved(primals, tangents, k * h)) for k in (-2, -1, 1, 2)}
     found: list[np.ndarray | None] = []
     for i, out in enumerate(outs[1]):
-        if not moves(out.type):
+        if not out.type.inexact:
             found.append(None)
             continue
         at = {k: wide(outs[k][i]) for k in outs}
@@ -112,7 +111,7 @@ def moved(
 
 def direction(type: Any, random: np.random.Generator) -> Array | None:
     """A random tangent of a value of this type; None if it cannot move."""
-    if not moves(type):
+    if not type.inexact:
         return None
     values = random.standard_normal(type.shape)
     if dtypes.is_complex(type.dtype):

@@ -21,7 +21,7 @@ from covector.errors import ArgumentError, MissingRule, NotDifferentiable, Wrong
 from covector.ops.joining import Stack
 from covector.programs.jit.jit import jit
 from covector.transforms.derivatives import instantiate_tangent, pull_back
-from covector.transforms.linearize import jvp_flat, linearize_flat, moves
+from covector.transforms.linearize import jvp_flat, linearize_flat
 from covector.transforms.vmap import vmap
 
 FlatFunction = Callable[..., Sequence[Any]]
@@ -124,7 +124,7 @@ def _forward(point: Point, fun: FlatFunction, i: int) -> list[str]:
 
 def _reverse(point: Point, fun: FlatFunction, i: int) -> list[str]:
     types = [p.type for p in point.primals]
-    active = [moves(t) for t in types]
+    active = [t.inexact for t in types]
     outs, linear = linearize_flat(fun, point.primals, active)
     return reverse(point, outs, lambda cts: pull_back(linear, types, active, cts), i)
 
@@ -205,7 +205,7 @@ def _pushed(point: Point) -> FlatFunction:
 
 def _pulled(point: Point) -> FlatFunction:
     def cotangents(*primals: Any) -> list[Any]:
-        active = [moves(p.type) for p in primals]
+        active = [p.type.inexact for p in primals]
         outs, linear = linearize_flat(point.fun, primals, active)
         cts = [point.cotangent(k, o.type) for k, o in enumerate(outs)]
         leaving = pull_back(linear, [p.type for p in primals], active, cts)

@@ -68,7 +68,8 @@ class ArrayType:
     dtype: Any  # np.dtype or dtypes.KeyType
     weak: bool
     varying: frozenset[Any]
-    #: whether the elements are real or complex floating-point numbers
+    #: whether the elements are real or complex floating-point numbers, the only ones
+    #: that are differentiable
     inexact: bool
     ndim: int
     size: int

@@ -69,7 +69,7 @@ def placements_of_results(
     args: Sequence[ConcreteArray],
     types: Sequence[ArrayType],
 ) -> list[Sharding | None]:
-    """Where each result is, for operands on one device and what ``common_place`` says
+    """Where each result is, for operands on one device and what ``common_placement`` says
     of them.
 
     On a mesh of one device every spec is true: a result has that of the first operand

@@ -23,8 +23,8 @@ class Sloped(Elementwise):
     def linearize(self, active: Sequence[bool], *operands: Any) -> Linearized:
         out = self(*operands)
         known = [
-            slope() if moves else None
-            for slope, moves in zip(self.slopes(out, *operands), active, strict=True)
+            slope() if a else None
+            for slope, a in zip(self.slopes(out, *operands), active, strict=True)
         ]
 
         def push(*tangents: Any) -> Sequence[Any]:

@@ -44,7 +44,6 @@ from covector.transforms.linearize import (
     Linearization,
     jvp_flat,
     linearize_flat,
-    moves,
 )
 from covector.transforms.transpose import backward, instantiate
 
@@ -230,7 +229,7 @@ def _with_linear_part(
     leaves = arrays(leaves, who)
     flat = FlatFunction(fun, in_tree, who, has_aux)
     types = tuple([p.type for p in leaves])
-    active = [moves(t) for t in types]
+    active = [t.inexact for t in types]
     outs, linear = linearize_flat(flat, leaves, active, who)
     if made is Pullback and current.trace.checked_axes:
         check_sums(outs, leaves, active, who)
@@ -256,7 +255,7 @@ class Pullback(LinearFunction):
             )
         cts = cotangents_of(cotangent[0], out_tree, out_types, who)
         linear = Linearization(self.jaxpr, self.residuals, self.moving)
-        active = [moves(t) for t in in_types]
+        active = [t.inexact for t in in_types]
         (result, _) = in_tree.unflatten(pull_back(linear, in_types, active, cts))
         return result
 
@@ -281,7 +280,7 @@ def cotangents_of(
     whose = f"the pullback of {who}"
     return [
         matching(ct, t, whose, "cotangent")
-        if exact or moves(t)
+        if exact or t.inexact
         else still_cotangent(ct, t, whose)
         for ct, t in zip(cts, types, strict=True)
     ]
@@ -331,7 +330,7 @@ def _tangents(
             f"got {t_tree}."
         )
     return [
-        matching(t, type, who, "tangent") if moves(type) else still(t, type, who)
+        matching(t, type, who, "tangent") if type.inexact else still(t, type, who)
         for t, type in zip(ts, types, strict=True)
     ]
 
@@ -343,7 +342,7 @@ def instantiate_tangent(tangent: Any, type: ArrayType) -> Any:
     """
     if tangent is not None:
         return convert(tangent, type.dtype, weak=True) if type.weak else tangent
-    return zeros(type) if moves(type) else np.zeros(type.shape, dtypes.float0)
+    return zeros(type) if type.inexact else np.zeros(type.shape, dtypes.float0)
 
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:

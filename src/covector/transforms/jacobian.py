@@ -29,7 +29,7 @@ from covector.ops.transposing import Reshape
 from covector.transforms.batch import batch_flat
 from covector.transforms.checks import Argnums, check_differentiable
 from covector.transforms.derivatives import as_argnums, choose_arguments
-from covector.transforms.linearize import Linearization, linearize_flat, moves
+from covector.transforms.linearize import Linearization, linearize_flat
 from covector.transforms.transpose import backward
 
 #: leaves up to which all covers are tried
@@ -182,10 +182,10 @@ def _jacobian(
         if not allow_int:
             check_differentiable(leaves, holomorphic, who, in_tree, argnums)
         flat = FlatFunction(partial, in_tree, who, has_aux)
-        active = [moves(x.type) for x in leaves]
+        active = [x.type.inexact for x in leaves]
         outs, linear = linearize_flat(flat, leaves, active, who)
         for o in outs:
-            if not (dtypes.is_complex(o.type.dtype) if holomorphic else moves(o.type)):
+            if not (dtypes.is_complex(o.type.dtype) if holomorphic else o.type.inexact):
                 wanted = "complex" if holomorphic else "floating-point"
                 raise NotDifferentiable(
                     f"{who} needs {wanted} results, but one is {o.type}. Convert it, "
@@ -263,7 +263,7 @@ def _cheapest(p: _Problem) -> tuple[list[int], list[int]]:
     cost.
     """
     depends = _dependence(p)
-    ins = [j for j, t in enumerate(p.in_types) if moves(t)]
+    ins = [j for j, t in enumerate(p.in_types) if t.inexact]
     if len(ins) > _MOST_LEAVES:
         real = tuple([j for j in ins if p.allows([j], [])])
         candidates: Any = [(), real, tuple(ins)]
@@ -289,7 +289,7 @@ def _cheapest(p: _Problem) -> tuple[list[int], list[int]]:
 def _dependence(p: _Problem) -> list[set[int]]:
     """For each result, the arguments that it depends on."""
     jaxpr, residuals, moving = p.linear
-    ins = iter([j for j, t in enumerate(p.in_types) if moves(t)])
+    ins = iter([j for j, t in enumerate(p.in_types) if t.inexact])
     reach: dict[Var, set[int]] = {
         v: {next(ins)} for v in jaxpr.inputs[len(residuals) :]
     }
@@ -335,7 +335,7 @@ def _units(types: Sequence[ArrayType]) -> list[Any]:
 
 def _push_units(p: _Problem, pushed: Sequence[int]) -> dict:
     jaxpr, residuals, moving = p.linear
-    pushed = [j for j in pushed if moves(p.in_types[j])]
+    pushed = [j for j in pushed if p.in_types[j].inexact]
     units = dict(zip(pushed, _units([p.in_types[j] for j in pushed]), strict=True))
     total = sum([p.in_types[j].size for j in pushed])
 
@@ -344,7 +344,7 @@ def _push_units(p: _Problem, pushed: Sequence[int]) -> dict:
         tangents = [
             next(found) if j in units else zeros(t.strong())
             for j, t in enumerate(p.in_types)
-            if moves(t)
+            if t.inexact
         ]
         return run(jaxpr, [*residuals, *tangents])
 
@@ -387,7 +387,7 @@ def _pull_units(p: _Problem, pulled: Sequence[int]) -> dict:
     outs, dims = batch_flat(pull, total, list(units.values()), [0] * len(units))
     rows = [batched(total, x, d) for x, d in zip(outs, dims, strict=True)]
     blocks = {}
-    active = [j for j, t in enumerate(p.in_types) if moves(t)]
+    active = [j for j, t in enumerate(p.in_types) if t.inexact]
     for j, row in zip(active, rows, strict=True):
         start = 0
         for i in pulled:

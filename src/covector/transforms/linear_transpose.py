@@ -20,7 +20,6 @@ from covector.lowering.evaluate import base
 from covector.transforms.derivatives import cotangents_of
 from covector.transforms.linear_functions import LinearFunction, Signature
 from covector.transforms.linearity import linear_outputs
-from covector.transforms.linearize import moves
 from covector.transforms.transpose import backward, instantiate
 
 
@@ -84,7 +83,7 @@ def _check_types(
     """Raise where there are integers beside floats, or what is not a number."""
     everything = (*types, *out_types)
     numbers = all([dtypes.is_numeric(t.dtype) for t in everything])
-    if not numbers or len({moves(t) for t in everything}) > 1:
+    if not numbers or len({t.inexact for t in everything}) > 1:
         raise NotDifferentiable(
             f"{who} needs floating-point arguments and results, or integers for all "
             f"of them, but got {show_types(types)} -> {show_types(out_types)}. Close "

@@ -133,11 +133,6 @@ def together(parent: Trace, tangents: Trace) -> bool:
     return not isinstance(trace, SplitTrace)
 
 
-def moves(type: Any) -> bool:
-    """Whether a value of this type can have a tangent."""
-    return type.inexact
-
-
 def jvp_flat(
     fun: FlatFunction,
     primals: Sequence[Any],

@@ -30,7 +30,6 @@ from covector.programs.callbacks.host_functions import (
 )
 from covector.programs.control_flow.batch_sequentially import refuse_order
 from covector.runtime import host_calls
-from covector.transforms.linearize import moves
 
 VMAP_METHODS = (
     "sequential",
@@ -77,7 +76,7 @@ class HostCall(Primitive):
         ]
 
     def linearize(self, active: Any, *primals: Any) -> Any:
-        if any(map(moves, self.function.promised.types)):
+        if any([t.inexact for t in self.function.promised.types]):
             raise self._no_derivative()
         outs = self(*primals)
         return outs, lambda *_: [None] * len(outs)

@@ -46,7 +46,7 @@ from covector.programs.higher_order.jaxpr_passes import (
 from covector.programs.higher_order.tiering import runs_on_host
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.linearity import is_linear
-from covector.transforms.linearize import linearize_flat, linearize_jaxpr, moves
+from covector.transforms.linearize import linearize_flat, linearize_jaxpr
 from covector.transforms.transpose import transpose_jaxpr
 
 
@@ -400,7 +400,7 @@ def _for_takers(
     if axis is None or not branch.memo(communicates, axis):
         if loops:
             operands = with_safe_operands(axes, taken, operands)
-        elif program.equations and any([moves(t) for t in branch.in_types]):
+        elif program.equations and any([t.inexact for t in branch.in_types]):
             operands = SafeOperands(axes)(taken, *operands)
     if not loops:
         return run(program, operands)

@@ -35,7 +35,7 @@ from covector.programs.custom_rules.linear_call import (
 from covector.programs.higher_order.call import call, named_axes
 from covector.transforms.batch import batch_flat
 from covector.transforms.linearity import is_linear
-from covector.transforms.linearize import SplitTrace, moves
+from covector.transforms.linearize import SplitTrace
 from covector.transforms.transpose import backward
 
 #: (primals, tangents) → (values, tangents); absent tangents are None
@@ -141,8 +141,8 @@ class CustomCall(Primitive):
         active = [t is not None for t in tangents]
         made = self.vjp(primals, active)  # type: ignore[misc]  one of the two is there
         self._check_values(made.outs, f"the forward rule of {self.who}")
-        moving = [moves(o.type) for o in made.outs]
-        types = tuple([o.type.strong() for o in made.outs if moves(o.type)])
+        moving = [o.type.inexact for o in made.outs]
+        types = tuple([o.type.strong() for o in made.outs if o.type.inexact])
         n, jvp = len(made.residuals), self.jvp
 
         def push(residuals: Sequence[Any], moved: Sequence[Any]) -> list[Any]:

@@ -29,7 +29,7 @@ from covector.programs.higher_order.call import call, named_axes
 from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.derivatives import instantiate_tangent
 from covector.transforms.linearity import is_linear
-from covector.transforms.linearize import linearize_flat, moves
+from covector.transforms.linearize import linearize_flat
 from covector.transforms.transpose import backward
 
 #: (size, which operands are batched, in front; operands) → (results, which are batched)
@@ -91,7 +91,7 @@ class CustomVmap(Primitive):
         op = CustomVmap(program, _pushed_rule(self.rule, active), self.who)
         current.trace = tangent_trace
         moved = iter(op(*primals, *[t for t in tangents if t is not None]))
-        return outs, [next(moved) if moves(o.type) else None for o in outs]
+        return outs, [next(moved) if o.type.inexact else None for o in outs]
 
     def transpose(self, cotangents: Any, *args: Any) -> Any:
         return backward(self.jaxpr, args, cotangents)
@@ -137,7 +137,7 @@ def _pushed(
     return [
         instantiate_tangent(t, o.type.strong())
         for t, o in zip(moved, outs, strict=True)
-        if moves(o.type)
+        if o.type.inexact
     ]
 
 
@@ -162,7 +162,7 @@ def _pushed_rule(rule: BatchRule, active: Sequence[bool]) -> BatchRule:
         def results(*xs: Any) -> Sequence[Any]:
             outs, apart_outs = rule(size, apart, xs)
             pairs = zip(outs, apart_outs, strict=True)
-            found[:] = [a for o, a in pairs if moves(o.type)]
+            found[:] = [a for o, a in pairs if o.type.inexact]
             return outs
 
         return _pushed(results, active, operands), found

@@ -18,7 +18,6 @@ from covector.core.source import function_line
 from covector.core.types import ArrayType, show_types
 from covector.errors import TypeMismatch
 from covector.ops.broadcasting import zeros
-from covector.transforms.linearize import moves
 
 
 def same_results(outs: Sequence[Any], types: Sequence[ArrayType], rule: str) -> None:
@@ -62,7 +61,7 @@ def absent(type: ArrayType, symbolic: bool) -> Any:
     """What a rule is handed for a tangent or cotangent that is zero."""
     if symbolic:
         return SymbolicZero(type.tangent())
-    return zeros(type.strong()) if moves(type) else np.zeros(type.shape, dtypes.float0)
+    return zeros(type.strong()) if type.inexact else np.zeros(type.shape, dtypes.float0)
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
@@ -80,7 +79,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
 def checked(t: Any, type: ArrayType, who: str, what: str) -> Any:
     """A tangent or cotangent that a rule returned; None where it is zero."""
-    if t is None or isinstance(t, SymbolicZero) or not moves(type):
+    if t is None or isinstance(t, SymbolicZero) or not type.inexact:
         return None
     t = t if isinstance(t, Array) else as_array(t)
     if t.type.shape != type.shape or t.type.dtype != type.dtype:

@@ -29,7 +29,6 @@ from covector.programs.control_flow.scan_rules import least_carry
 from covector.programs.higher_order.call import Call, call, named_axes
 from covector.programs.higher_order.hash_consing import canonical
 from covector.transforms.batch import batch_jaxpr, front_dims
-from covector.transforms.linearize import moves
 
 
 class Solver(Primitive):
@@ -104,7 +103,7 @@ class Vector(NamedTuple):
         leaves, structure = tree.flatten(value)
         leaves = arrays(leaves, who)
         for x in leaves:
-            if not moves(x.type):
+            if not x.type.inexact:
                 raise NotDifferentiable(
                     f"{who} needs {what} of floating-point or complex numbers, but got "
                     f"{x.type}. Convert it with .astype(float)."

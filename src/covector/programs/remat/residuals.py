@@ -18,7 +18,7 @@ from covector.core.types import ArrayType
 from covector.programs.control_flow.scan import Scan
 from covector.programs.higher_order.call import Call
 from covector.programs.remat.policies import Name
-from covector.transforms.linearize import linearize_jaxpr, moves
+from covector.transforms.linearize import linearize_jaxpr
 
 
 class Residual(NamedTuple):
@@ -50,7 +50,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Re
     flat = FlatFunction(f, in_tree, who_of("saved_residuals", f))
     staged = stage(flat, [type_of(x) for x in leaves], "f")
     count = len(staged.captured)
-    active = [i >= count and moves(t) for i, t in enumerate(staged.jaxpr.in_types)]
+    active = [i >= count and t.inexact for i, t in enumerate(staged.jaxpr.in_types)]
     split = staged.jaxpr.memo(linearize_jaxpr, tuple(active))
     primal = split.primal
     found = []
