@@ -69,9 +69,7 @@ def placements_of_results(
     args: Sequence[ConcreteArray],
     types: Sequence[ArrayType],
 ) -> list[Sharding | None]:
-    """Where each result is, for operands on one device and what ``common_placement`` says
-    of them.
-
+    """The sharding of each result on one device; ``common_placement`` gives ``committed``.
     On a mesh of one device every spec is true: a result has that of the first operand
     of its rank.
     """
