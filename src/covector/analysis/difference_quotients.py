@@ -85,7 +85,7 @@ def _fourth_order(
     tangents: Sequence[Array | None],
     h: float,
 ) -> list[np.ndarray | None]:
-    outs = {k: fun(*moved(primals, tangents, k * h)) for k in (-2, -1, 1, 2)}
+    outs = {k: fun(*shifted(primals, tangents, k * h)) for k in (-2, -1, 1, 2)}
     found: list[np.ndarray | None] = []
     for i, out in enumerate(outs[1]):
         if not out.type.inexact:
@@ -97,7 +97,7 @@ def _fourth_order(
     return found
 
 
-def moved(
+def shifted(
     primals: Sequence[Array], tangents: Sequence[Array | None], by: float
 ) -> list[Array]:
     """The primals, moved along the tangents."""

@@ -208,7 +208,7 @@ def _pulled(point: Point) -> FlatFunction:
         active = [p.type.inexact for p in primals]
         outs, linear = linearize_flat(point.fun, primals, active)
         cts = [point.cotangent(k, o.type) for k, o in enumerate(outs)]
-        leaving = pull_back(linear, [p.type for p in primals], active, cts)
-        return [ct for ct, a in zip(leaving, active, strict=True) if a]
+        cts_in = pull_back(linear, [p.type for p in primals], active, cts)
+        return [ct for ct, a in zip(cts_in, active, strict=True) if a]
 
     return cotangents

@@ -8,7 +8,7 @@ asks one rule:
     evaluate       evaluation   the values, for operations that know better than to be
                                 compiled alone: those that carry programs or functions
     differential   derivatives  one linear map per operand, and the value is given
-    linearize      derivatives  values and how they move, beyond a differential
+    linearize      derivatives  values and their linear map, beyond a differential
     transpose      derivatives  the adjoint of a linear operation
     batch          vmap         the operation over a batch
     lower          compilation  which StableHLO?
@@ -219,7 +219,7 @@ class Primitive(metaclass=Interned):
     def differential(
         self, out: Any, *primals: Any
     ) -> Sequence[Callable[..., Any] | None]:
-        """One linear map per operand (None: it does not move the result)."""
+        """One linear map per operand (None: the result does not depend on it)."""
         raise self._missing(
             "differential", "differentiation", [p.type for p in primals]
         )
@@ -239,8 +239,8 @@ class Primitive(metaclass=Interned):
         total = None
         for i, linear in enumerate(maps):
             if linear is not None and tangents[i] is not None:
-                moved = linear(tangents[i])
-                total = moved if total is None else total + moved
+                term = linear(tangents[i])
+                total = term if total is None else total + term
         return outs, (total,)
 
     def transpose(self, cotangents: Sequence[Any], *args: Any) -> Sequence[Any]:

@@ -69,7 +69,8 @@ def placements_of_results(
     args: Sequence[ConcreteArray],
     types: Sequence[ArrayType],
 ) -> list[Sharding | None]:
-    """The sharding of each result on one device; ``common_placement`` gives ``committed``.
+    """The sharding of each result, where all operands are on one device.
+
     On a mesh of one device every spec is true: a result has that of the first operand
     of its rank.
     """

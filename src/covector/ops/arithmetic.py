@@ -99,7 +99,7 @@ class Mul(Elementwise):
 
 
 class SumOfProducts(Elementwise):
-    """a · b + c · d: how a product moves, as one operation, linear in a and in c."""
+    """a · b + c · d, the tangent of a product as one operation; linear in a and c."""
 
     linear_operands = ((0, 2),)
 
@@ -147,7 +147,9 @@ class Div(Elementwise):
     def linearize(self, active: Any, x: Any, y: Any) -> Any:
         out = self(x, y)
         slope = neg(self(out, y)) if active[1] else None
-        return (out,), moved(out, lambda dx: self(dx, y), lambda dy: mul(dy, slope))
+        return (out,), pushforward(
+            out, lambda dx: self(dx, y), lambda dy: mul(dy, slope)
+        )
 
     def transpose(self, cotangents: Any, x: Any, y: Any) -> Any:
         return [unbroadcast(self(cotangents[0], y), x.type), None]
@@ -174,7 +176,7 @@ class Rem(Elementwise):
     def linearize(self, active: Any, x: Any, y: Any) -> Any:
         out = self(x, y)
         slope = div(sub(out, x), y) if active[1] else None
-        return (out,), moved(out, lambda dx: dx, lambda dy: mul(dy, slope))
+        return (out,), pushforward(out, lambda dx: dx, lambda dy: mul(dy, slope))
 
 
 def _unless_zero(y: Any, value: Any, at_zero: Any) -> Any:
@@ -187,8 +189,8 @@ neg, add, sub, mul, div, rem = Neg(), Add(), Sub(), Mul(), Div(), Rem()
 sum_of_products = SumOfProducts()
 
 
-def moved(out: Any, *maps: Callable[[Any], Any]) -> Callable[..., Sequence[Any]]:
-    """How ``out`` moves: the sum of what each map makes of its tangent, or None."""
+def pushforward(out: Any, *maps: Callable[[Any], Any]) -> Callable[..., Sequence[Any]]:
+    """The pushforward of ``out``: the sum of each map of its tangent, or None."""
 
     def push(*tangents: Any) -> Sequence[Any]:
         total = None

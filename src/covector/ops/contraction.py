@@ -203,10 +203,10 @@ class DotGeneral(Primitive):
         numbers = ((others, contracted), (other_batch, batch))
         return DotGeneral(numbers, swapped(self.precision), self.preferred_element_type)
 
-    def _adjoint(self, ct: Any, arriving: Side, type: ArrayType, other: Any) -> Any:
+    def _adjoint(self, ct: Any, ct_side: Side, type: ArrayType, other: Any) -> Any:
         """The cotangent of the first operand, which has this type.
 
-        ``arriving`` are the axes of ``ct``: batch axes, free axes of the first operand,
+        ``ct_side`` are the axes of ``ct``: batch axes, free axes of the first operand,
         and the free axes of the other, over which ``ct`` is contracted with that. Which
         of the two comes first decides the order of the result: the one that needs no
         transposition is taken, if there is one.
@@ -219,10 +219,10 @@ class DotGeneral(Primitive):
         first = own.batch + own.free + contracted
         last = own.batch + contracted + own.free
         if list(last) == sorted(last) and list(first) != sorted(first):
-            numbers = ((side.free, arriving.contracted), (side.batch, arriving.batch))
+            numbers = ((side.free, ct_side.contracted), (side.batch, ct_side.batch))
             made = DotGeneral(numbers, swapped(self.precision))(other, ct)
             return convert(made, type.dtype)
-        numbers = ((arriving.contracted, side.free), (arriving.batch, side.batch))
+        numbers = ((ct_side.contracted, side.free), (ct_side.batch, side.batch))
         made = DotGeneral(numbers, self.precision)(ct, other)
         if list(first) != sorted(first):
             places = sorted(range(len(first)), key=first.__getitem__)

@@ -7,7 +7,7 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.convert import scalar
-from covector.ops.arithmetic import moved
+from covector.ops.arithmetic import pushforward
 from covector.ops.bitwise import and_, or_
 from covector.ops.casting import convert
 from covector.ops.comparison import eq, ge, gt, le, lt, ne
@@ -89,7 +89,7 @@ class Clamp(Elementwise):
             or_(lt(high, x), lt(high, low)) if active[2] else None,
         ]
         kept = [lambda d, mask=mask: where(mask, d, zero) for mask in masks]
-        return (out,), moved(out, *kept)
+        return (out,), pushforward(out, *kept)
 
 
 max_, min_, clamp = Max(), Min(), Clamp()

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
-from covector.ops.arithmetic import moved, mul
+from covector.ops.arithmetic import mul, pushforward
 from covector.ops.families import Elementwise, spread_operands
 
 #: where NumPy rounds so late that it seems to round once
@@ -31,7 +31,7 @@ class MultiplyAdd(Elementwise):
 
     def linearize(self, active: Any, x: Any, y: Any, z: Any) -> Any:
         out = self(x, y, z)
-        return (out,), moved(
+        return (out,), pushforward(
             out, lambda dx: mul(dx, y), lambda dy: mul(x, dy), lambda dz: dz
         )
 

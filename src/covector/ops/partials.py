@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector.core.primitive import Linearized
-from covector.ops.arithmetic import moved, mul, sum_of_products
+from covector.ops.arithmetic import mul, pushforward, sum_of_products
 from covector.ops.broadcasting import spread_like
 from covector.ops.families import Elementwise
 
@@ -34,6 +34,8 @@ class Sloped(Elementwise):
             if len(given) == 2:
                 (dx, sx), (dy, sy) = given
                 return (spread_like(sum_of_products(dx, sx, dy, sy), out),)
-            return moved(out, *[lambda dx, s=s: mul(dx, s) for s in known])(*tangents)
+            return pushforward(out, *[lambda dx, s=s: mul(dx, s) for s in known])(
+                *tangents
+            )
 
         return (out,), push

@@ -103,21 +103,23 @@ def check_sums(
                 )
 
 
-def still(x: Any, type: ArrayType, who: str, what: str = "tangent") -> None:
-    """Check a tangent of a value that does not move."""
+def check_zero_tangent(
+    x: Any, type: ArrayType, who: str, what: str = "tangent"
+) -> None:
+    """Check the tangent of a value that is not differentiable: float0, or None."""
     if x is not None and getattr(x, "dtype", None) != dtypes.float0:
         raise TypeMismatch(
-            f"{who} has a value of type {type}, which does not move, so its {what} is "
-            f"of dtype float0: numpy.zeros({type.shape}, covector.float0). "
+            f"{who} has a value of type {type}, which has no derivative, so its {what} "
+            f"is of dtype float0: numpy.zeros({type.shape}, covector.float0). "
             f"It got {x!r}."
         )
 
 
-def still_cotangent(x: Any, type: ArrayType, who: str) -> None:
-    """Check a cotangent of a value that does not move: any numbers, to no effect."""
+def check_zero_cotangent(x: Any, type: ArrayType, who: str) -> None:
+    """Check the cotangent of a value that is not differentiable: any numbers do."""
     numbers = isinstance(x, Array | np.ndarray | np.generic | int | float)
     if not numbers or getattr(x, "shape", ()) != type.shape:
-        still(x, type, who, "cotangent")
+        check_zero_tangent(x, type, who, "cotangent")
 
 
 def matching(x: Any, type: ArrayType, who: str, what: str) -> Any:

@@ -35,9 +35,9 @@ from covector.transforms.checks import (
     check_differentiable,
     check_scalar,
     check_sums,
+    check_zero_cotangent,
+    check_zero_tangent,
     matching,
-    still,
-    still_cotangent,
 )
 from covector.transforms.linear_functions import LinearFunction, Signature
 from covector.transforms.linearize import (
@@ -185,11 +185,11 @@ def pull_back(
 
     What belongs to a weak primal is weak: a Python number stays one after a step.
     """
-    jaxpr, residuals, moving = linear
+    jaxpr, residuals, nonzero = linear
     n = len(residuals)
     args = [*residuals, *[Linear(v.type) for v in jaxpr.inputs[n:]]]
-    arriving = list(compress(cotangents, moving))
-    found = iter(backward(jaxpr, args, arriving)[n:])
+    cts_out = list(compress(cotangents, nonzero))
+    found = iter(backward(jaxpr, args, cts_out)[n:])
     result = []
     for i, t in enumerate(types):
         if active[i]:
@@ -235,7 +235,7 @@ def _with_linear_part(
         check_sums(outs, leaves, active, who)
     out_types = tuple([o.type for o in outs])
     of = Signature(who, in_tree, types, flat.out_tree, out_types)
-    function = made(of, linear.jaxpr, linear.residuals, tuple(linear.moving))
+    function = made(of, linear.jaxpr, linear.residuals, tuple(linear.nonzero))
     value = flat.out_tree.unflatten(outs)
     return (value, function, flat.aux) if has_aux else (value, function)
 
@@ -254,7 +254,7 @@ class Pullback(LinearFunction):
                 f"got {len(cotangent)}. Put several into one tuple."
             )
         cts = cotangents_of(cotangent[0], out_tree, out_types, who)
-        linear = Linearization(self.jaxpr, self.residuals, self.moving)
+        linear = Linearization(self.jaxpr, self.residuals, self.nonzero)
         active = [t.inexact for t in in_types]
         (result, _) = in_tree.unflatten(pull_back(linear, in_types, active, cts))
         return result
@@ -281,7 +281,7 @@ def cotangents_of(
     return [
         matching(ct, t, whose, "cotangent")
         if exact or t.inexact
-        else still_cotangent(ct, t, whose)
+        else check_zero_cotangent(ct, t, whose)
         for ct, t in zip(cts, types, strict=True)
     ]
 
@@ -314,8 +314,10 @@ def jvp(
     leaves = arrays(leaves, who)
     given = _tangents(tangents, in_tree, [p.type for p in leaves], who)
     flat = FlatFunction(fun, in_tree, who, has_aux)
-    outs, moved = jvp_flat(flat, leaves, given, who)
-    filled = [instantiate_tangent(t, o.type) for t, o in zip(moved, outs, strict=True)]
+    outs, out_tangents = jvp_flat(flat, leaves, given, who)
+    filled = [
+        instantiate_tangent(t, o.type) for t, o in zip(out_tangents, outs, strict=True)
+    ]
     value, tangent = flat.out_tree.unflatten(outs), flat.out_tree.unflatten(filled)
     return (value, tangent, flat.aux) if has_aux else (value, tangent)
 
@@ -330,7 +332,9 @@ def _tangents(
             f"got {t_tree}."
         )
     return [
-        matching(t, type, who, "tangent") if type.inexact else still(t, type, who)
+        matching(t, type, who, "tangent")
+        if type.inexact
+        else check_zero_tangent(t, type, who)
         for t, type in zip(ts, types, strict=True)
     ]
 
@@ -365,6 +369,6 @@ class Pushforward(LinearFunction):
     def __call__(self, *tangents: Any) -> Any:
         who, in_tree, in_types, out_tree, out_types = self.of
         given = present(_tangents(tangents, in_tree, in_types, who))
-        moved = scatter(run(self.jaxpr, [*self.residuals, *given]), self.moving)
-        outs = map(instantiate_tangent, moved, out_types)
+        out_tangents = scatter(run(self.jaxpr, [*self.residuals, *given]), self.nonzero)
+        outs = map(instantiate_tangent, out_tangents, out_types)
         return out_tree.unflatten(outs)

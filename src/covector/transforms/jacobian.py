@@ -288,7 +288,7 @@ def _cheapest(p: _Problem) -> tuple[list[int], list[int]]:
 
 def _dependence(p: _Problem) -> list[set[int]]:
     """For each result, the arguments that it depends on."""
-    jaxpr, residuals, moving = p.linear
+    jaxpr, residuals, nonzero = p.linear
     ins = iter([j for j, t in enumerate(p.in_types) if t.inexact])
     reach: dict[Var, set[int]] = {
         v: {next(ins)} for v in jaxpr.inputs[len(residuals) :]
@@ -300,7 +300,7 @@ def _dependence(p: _Problem) -> list[set[int]]:
                 found |= reach.get(a, set())
         reach.update(dict.fromkeys(equation.outputs, found))
     outs = iter(jaxpr.outputs)
-    return [reach.get(next(outs), set()) if m else set() for m in moving]
+    return [reach.get(next(outs), set()) if m else set() for m in nonzero]
 
 
 # -- the blocks ------------------------------------------------------------------------
@@ -334,7 +334,7 @@ def _units(types: Sequence[ArrayType]) -> list[Any]:
 
 
 def _push_units(p: _Problem, pushed: Sequence[int]) -> dict:
-    jaxpr, residuals, moving = p.linear
+    jaxpr, residuals, nonzero = p.linear
     pushed = [j for j in pushed if p.in_types[j].inexact]
     units = dict(zip(pushed, _units([p.in_types[j] for j in pushed]), strict=True))
     total = sum([p.in_types[j].size for j in pushed])
@@ -351,7 +351,7 @@ def _push_units(p: _Problem, pushed: Sequence[int]) -> dict:
     outs, dims = batch_flat(push, total, list(units.values()), [0] * len(units))
     columns = iter([batched(total, x, d) for x, d in zip(outs, dims, strict=True)])
     blocks = {}
-    for i, m in enumerate(moving):
+    for i, m in enumerate(nonzero):
         if not m:
             continue
         column, start = next(columns), 0
@@ -364,22 +364,22 @@ def _push_units(p: _Problem, pushed: Sequence[int]) -> dict:
 
 
 def _pull_units(p: _Problem, pulled: Sequence[int]) -> dict:
-    jaxpr, residuals, moving = p.linear
-    pulled = [i for i in pulled if moving[i]]
+    jaxpr, residuals, nonzero = p.linear
+    pulled = [i for i in pulled if nonzero[i]]
     units = dict(zip(pulled, _units([p.out_types[i] for i in pulled]), strict=True))
     total = sum([p.out_types[i].size for i in pulled])
     tangent_types = [v.type for v in jaxpr.inputs[len(residuals) :]]
 
     def pull(*given: Any) -> list[Any]:
         found = iter(given)
-        arriving = [
-            next(found) if i in units else None for i, m in enumerate(moving) if m
+        cts_out = [
+            next(found) if i in units else None for i, m in enumerate(nonzero) if m
         ]
         args = [*residuals, *[Linear(t) for t in tangent_types]]
-        leaving = backward(jaxpr, args, arriving)[len(residuals) :]
+        cts_in = backward(jaxpr, args, cts_out)[len(residuals) :]
         return [
             zeros(t) if ct is None else ct
-            for ct, t in zip(leaving, tangent_types, strict=True)
+            for ct, t in zip(cts_in, tangent_types, strict=True)
         ]
 
     if not pulled:

@@ -30,11 +30,11 @@ class Signature(NamedTuple):
 class LinearFunction:
     """A linear program of ``residuals`` and then of arguments.
 
-    ``moving`` marks the results of the function that was linearised for which the
-    program has outputs; integers, which do not move, have none.
+    ``nonzero`` marks the results of the linearized function for which the program has
+    outputs; integers, which have no derivative, have none.
     """
 
-    __slots__ = ("__weakref__", "jaxpr", "moving", "of", "residuals")
+    __slots__ = ("__weakref__", "jaxpr", "nonzero", "of", "residuals")
 
     #: what it is called in messages
     what: ClassVar[str]
@@ -47,27 +47,27 @@ class LinearFunction:
         of: Signature,
         jaxpr: Jaxpr,
         residuals: Sequence[Any],
-        moving: tuple[bool, ...],
+        nonzero: tuple[bool, ...],
     ) -> None:
         self.of = of
         self.jaxpr = jaxpr
         self.residuals = residuals
-        self.moving = moving
+        self.nonzero = nonzero
 
     def __repr__(self) -> str:
         return f"{self.what} of {self.of.who}"
 
     @classmethod
     def _unflatten(cls, static: Any, residuals: Any) -> "LinearFunction":
-        of, jaxpr, moving = static
-        return cls(of, jaxpr, tuple(residuals), moving)
+        of, jaxpr, nonzero = static
+        return cls(of, jaxpr, tuple(residuals), nonzero)
 
 
 def _flatten(function: LinearFunction) -> tuple[tuple, Any]:
     """All values are residuals here: also those that are written in the program."""
     program, values = function.jaxpr.memo(without_values)
     residuals = (*values, *function.residuals)
-    return residuals, (function.of, program, function.moving)
+    return residuals, (function.of, program, function.nonzero)
 
 
 def _with_keys(function: LinearFunction) -> tuple[tuple, Any]:

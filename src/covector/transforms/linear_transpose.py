@@ -53,8 +53,8 @@ def linear_transpose(
     _check_types(who, types, staged.jaxpr.out_types)
     _check_linear(staged, who)
     signature = Signature(who, in_tree, types, flat.out_tree, staged.jaxpr.out_types)
-    moving = (True,) * len(staged.jaxpr.outputs)
-    return LinearTransposed(signature, staged.jaxpr, staged.captured, moving)
+    nonzero = (True,) * len(staged.jaxpr.outputs)
+    return LinearTransposed(signature, staged.jaxpr, staged.captured, nonzero)
 
 
 class LinearTransposed(LinearFunction):
@@ -67,11 +67,11 @@ class LinearTransposed(LinearFunction):
 
     def __call__(self, cotangent: Any) -> tuple:
         who, in_tree, in_types, out_tree, out_types = self.of
-        arriving = cotangents_of(cotangent, out_tree, out_types, who, exact=True)
+        cts_out = cotangents_of(cotangent, out_tree, out_types, who, exact=True)
         args = [*self.residuals, *[Linear(t.strong()) for t in in_types]]
-        leaving = backward(self.jaxpr, args, arriving)[len(self.residuals) :]
+        cts_in = backward(self.jaxpr, args, cts_out)[len(self.residuals) :]
         cts = [
-            instantiate(ct, t.strong()) for ct, t in zip(leaving, in_types, strict=True)
+            instantiate(ct, t.strong()) for ct, t in zip(cts_in, in_types, strict=True)
         ]
         (result, _) = in_tree.unflatten(cts)
         return tuple(result)

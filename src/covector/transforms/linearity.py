@@ -14,18 +14,18 @@ def linear_outputs(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> list[bool] | Equat
 
     All results of an equation count, as they do for ``backward``.
     """
-    moving = {v for v, m in zip(jaxpr.inputs, linear, strict=True) if m}
+    linear_vars = {v for v, m in zip(jaxpr.inputs, linear, strict=True) if m}
     for equation in jaxpr.equations:
         args = [
-            Linear(a.type) if type(a) is Var and a in moving else a
+            Linear(a.type) if type(a) is Var and a in linear_vars else a
             for a in equation.inputs
         ]
         if Linear not in map(type, args):
             continue
         if not equation.op.linear_in(args):
             return equation
-        moving.update(equation.outputs)
-    return [type(o) is Var and o in moving for o in jaxpr.outputs]
+        linear_vars.update(equation.outputs)
+    return [type(o) is Var and o in linear_vars for o in jaxpr.outputs]
 
 
 def is_linear(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> bool:

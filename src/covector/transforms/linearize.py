@@ -52,35 +52,37 @@ class LinearTrace(Trace):
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
         if self.checked_axes:
             args, _ = unify_varying(self, op, args)
-        primals, tangents, moving = [], [], False
+        primals, tangents, active = [], [], False
         for a in args:
             if type(a) is LinearTracer and a.owner is self:
                 primals.append(a.primal)
                 tangents.append(a.tangent)
-                moving = True
+                active = True
             else:
                 primals.append(a)
                 tangents.append(None)
         parent = self.parent
         try:
-            if not moving:
+            if not active:
                 current.trace = parent
                 return parent.process(op, args)
-            outs, moved = op.differentiate(parent, self.tangents, primals, tangents)
+            outs, out_tangents = op.differentiate(
+                parent, self.tangents, primals, tangents
+            )
             if self.checked_axes:
-                moved = self._as_values(moved, outs)
+                out_tangents = self._as_values(out_tangents, outs)
         finally:
             current.trace = self
         results = []
         for i, out in enumerate(outs):
-            t = moved[i]
+            t = out_tangents[i]
             results.append(out if t is None else LinearTracer(self, out, t))
         return results
 
-    def _as_values(self, moved: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
+    def _as_values(self, out_tangents: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
         """Tangents that vary over the axes over which the values do."""
         current.trace = self.tangents
-        pairs = zip(moved, outs, strict=True)
+        pairs = zip(out_tangents, outs, strict=True)
         return [None if t is None else pvary_like(t, out.type) for t, out in pairs]
 
     def pair(self, x: Any) -> tuple[Any, Any]:
@@ -165,12 +167,12 @@ class Linearization(NamedTuple):
     """The linear part of a function at a point.
 
     ``jaxpr`` takes ``residuals`` and then a tangent per active input; it gives a
-    tangent for each output that ``moving`` marks.
+    tangent for each output that ``nonzero`` marks.
     """
 
     jaxpr: Jaxpr
     residuals: Sequence[Any]
-    moving: Sequence[bool]
+    nonzero: Sequence[bool]
 
 
 def linearize_flat(
@@ -195,20 +197,20 @@ def linearize_flat(
             inputs.append(p)
     current.trace = trace
     try:
-        outs, moved, moving = [], [], []
+        outs, out_tangents, nonzero = [], [], []
         for out in fun(*inputs):
             primal, tangent = trace.pair(out)
             outs.append(primal)
-            moving.append(tangent is not None)
+            nonzero.append(tangent is not None)
             if tangent is not None:
-                moved.append(tangent)
-        staged = tangent_trace.finish(tangents, moved)
+                out_tangents.append(tangent)
+        staged = tangent_trace.finish(tangents, out_tangents)
     finally:
         current.trace = parent
         trace.alive = tangent_trace.alive = False
     if trace.watched:
         check_leaks(trace, tangent_trace)
-    return outs, Linearization(staged.jaxpr, staged.captured, moving)
+    return outs, Linearization(staged.jaxpr, staged.captured, nonzero)
 
 
 class LinearizedJaxpr(NamedTuple):
@@ -222,7 +224,7 @@ class LinearizedJaxpr(NamedTuple):
     primal: Jaxpr
     linear: Jaxpr
     residual_places: tuple[int, ...]
-    moving: tuple[bool, ...]
+    nonzero: tuple[bool, ...]
 
     def residuals(self, args: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
         return [args[i] if i >= 0 else outs[~i] for i in self.residual_places]
@@ -261,5 +263,5 @@ def linearize_jaxpr(
         staging.alive = False
     assert not primal.captured, "a jaxpr is closed"
     return LinearizedJaxpr(
-        primal.jaxpr, linearization.jaxpr, tuple(places), tuple(linearization.moving)
+        primal.jaxpr, linearization.jaxpr, tuple(places), tuple(linearization.nonzero)
     )

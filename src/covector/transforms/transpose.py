@@ -36,19 +36,19 @@ def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> li
         equation, operands = linear.pop()
         if totals.keys().isdisjoint(equation.outputs):
             continue
-        cotangents = []
+        cts_out = []
         for v in equation.outputs:
-            cotangents.append(totals.pop(v, None))
+            cts_out.append(totals.pop(v, None))  # noqa: PERF401  quicker
         try:
-            leaving = equation.op.transpose(cotangents, *operands)
+            cts_in = equation.op.transpose(cts_out, *operands)
         except NonFiniteError as error:
             line = f", made at {equation.line}" if equation.line else ""
             error.add_note(f"in the backward pass of {equation.op.name}{line}")
             raise
-        for i, arriving in enumerate(leaving):
-            if arriving is not None and type(operands[i]) is Linear:
+        for i, ct_in in enumerate(cts_in):
+            if ct_in is not None and type(operands[i]) is Linear:
                 atom = equation.inputs[i]
-                ct = cotangent_of(arriving, atom.type) if checked_axes else arriving
+                ct = cotangent_of(ct_in, atom.type) if checked_axes else ct_in
                 known = totals.get(atom)
                 totals[atom] = ct if known is None else add(known, ct)
     return list(map(totals.get, jaxpr.inputs))
@@ -89,14 +89,14 @@ def transpose_jaxpr(
 
     def transposed(*values: Any) -> list[Any]:
         known = iter(values[: len(known_types)])
-        arriving = iter(values[len(known_types) :])
+        cts_out = iter(values[len(known_types) :])
         args = [
             Linear(t) if m else next(known)
             for t, m in zip(jaxpr.in_types, linear, strict=True)
         ]
-        leaving = backward(jaxpr, args, [next(arriving) if g else None for g in given])
-        nonzero[:] = [ct is not None for ct in leaving]
-        return [ct for ct in leaving if ct is not None]
+        cts_in = backward(jaxpr, args, [next(cts_out) if g else None for g in given])
+        nonzero[:] = [ct is not None for ct in cts_in]
+        return [ct for ct in cts_in if ct is not None]
 
     program = restage(
         transposed, [*known_types, *cotangent_types], f"{jaxpr.name}_transposed"

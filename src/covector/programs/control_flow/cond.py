@@ -121,9 +121,9 @@ class Cond(Primitive):
 
         def push(_: None, *tangents: Any) -> Sequence[Any]:
             given = [t for t in tangents if t is not None]
-            return scatter(split.linear(index, *residuals, *given), split.moving)
+            return scatter(split.linear(index, *residuals, *given), split.nonzero)
 
-        return outs[: len(split.moving)], push
+        return outs[: len(split.nonzero)], push
 
     def transpose(
         self, cotangents: Sequence[Any], index: Any, *args: Any
@@ -133,8 +133,8 @@ class Cond(Primitive):
         first, *rest = self.branches
         transposed, nonzero = first.memo(_transposed, tuple(rest), linear, given)
         known = drop(args, linear)
-        arriving = [ct for ct in cotangents if ct is not None]
-        return [None, *scatter(transposed(index, *known, *arriving), nonzero)]
+        cts_out = [ct for ct in cotangents if ct is not None]
+        return [None, *scatter(transposed(index, *known, *cts_out), nonzero)]
 
     def linear_in(self, args: Any) -> bool:
         linear = tuple([type(a) is Linear for a in args])
@@ -254,7 +254,7 @@ def _linearize_known(branch: Jaxpr, active: Sequence[bool], operands: Any) -> An
 
     def push(_: None, *tangents: Any) -> Sequence[Any]:
         given = [t for t in tangents if t is not None]
-        return scatter(run(linear.jaxpr, [*linear.residuals, *given]), linear.moving)
+        return scatter(run(linear.jaxpr, [*linear.residuals, *given]), linear.nonzero)
 
     return outs, push
 
@@ -265,7 +265,7 @@ class _LinearizedCond(NamedTuple):
     primal: Cond
     linear: Cond
     residual_places: list[int]
-    moving: list[bool]
+    nonzero: list[bool]
 
 
 def _linearized(
@@ -282,7 +282,7 @@ def _linearized(
     """
     splits = [b.memo(linearize_jaxpr, active) for b in (first, *rest)]
     count = len(first.outputs)
-    moving = [any(column) for column in zip(*[s.moving for s in splits], strict=True)]
+    moving = [any(column) for column in zip(*[s.nonzero for s in splits], strict=True)]
     slots: list[ArrayType] = []
     places: list[int] = []
     primals, placements = [], []
@@ -305,7 +305,7 @@ def _linearized(
     tangent_types = [t.strong() for t, m in zip(out_types, moving, strict=True) if m]
     linear = []
     for split, placement in zip(splits, placements, strict=True):
-        given = [g for g, m in zip(split.moving, moving, strict=True) if m]
+        given = [g for g, m in zip(split.nonzero, moving, strict=True) if m]
         full = with_zeros(split.linear, given, tangent_types)
         linear.append(_with_residuals(full, placement, types))
     if varying:

@@ -105,11 +105,11 @@ def rewind_loop(
     known = [not m for m in linear[: len(consts)]]
     moving = (*made.consts, *made.carry)
     types = [t.strong() for t in select(body.in_types, moving)]
-    arriving = select([*[None] * len(consts), *cotangents], moving)
+    cts_out = select([*[None] * len(consts), *cotangents], moving)
     values = (
         select(consts, known),
         select(carry, made.known_carry),
-        [instantiate(ct, t) for ct, t in zip(arriving, types, strict=True)],
+        [instantiate(ct, t) for ct, t in zip(cts_out, types, strict=True)],
     )
     lanes = lanes.reverse(known, made.known_carry, moving)
     programs = (made.forward, made.jaxpr)
@@ -263,8 +263,8 @@ class Rewind(Primitive):
             outs = rewind((made.forward, made.pull), count, values, *settings)
             split = len(known[2]) + sum(linear[0])
             found[:2] = outs[len(known[2]) : split], outs[split:]
-        leaving = [scatter(*pair) for pair in zip(found, marks, strict=True)]
-        return [None, *[ct for group in leaving for ct in group]]
+        cts_in = [scatter(*pair) for pair in zip(found, marks, strict=True)]
+        return [None, *[ct for group in cts_in for ct in group]]
 
     # -- batches -----------------------------------------------------------------------
 

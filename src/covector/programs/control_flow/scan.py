@@ -218,13 +218,13 @@ class Scan(Primitive):
             for ct, t, m in zip(cotangents, carry_types, made.carry, strict=False)
             if m
         ]
-        arriving = present(cotangents[self.num_carry :])
-        stacked = [*kept, *known_xs, *arriving]
-        leaving = self.like(made.jaxpr, len(known), len(start), flip=True)(
+        cts_out = present(cotangents[self.num_carry :])
+        stacked = [*kept, *known_xs, *cts_out]
+        cts_in = self.like(made.jaxpr, len(known), len(start), flip=True)(
             *known, *start, *stacked
         )
-        found = scatter(leaving, (*running, *made.carry, *made.xs))
-        factors = leaving[len(start) + sum(made.xs) :]
+        found = scatter(cts_in, (*running, *made.carry, *made.xs))
+        factors = cts_in[len(start) + sum(made.xs) :]
         for k, parts in enumerate(products):
             if parts is not None:
                 found[k] = total(parts, stacked, factors)

@@ -152,12 +152,12 @@ def linearize_body(
 
     def step(marks: Marks) -> tuple[Any, Sequence[bool]]:
         split = jaxpr.memo(linearize_jaxpr, (*consts, *marks, *xs))
-        return split, split.moving[:num_carry]
+        return split, split.nonzero[:num_carry]
 
     split, moving_carry = least_carry(carry, step)
-    moving = (*moving_carry, *split.moving[num_carry:])
+    moving = (*moving_carry, *split.nonzero[num_carry:])
     residuals = _Residuals(split, groups, len(jaxpr.outputs))
-    given = [g for g, m in zip(split.moving, moving, strict=True) if m]
+    given = [g for g, m in zip(split.nonzero, moving, strict=True) if m]
     types = [t.strong() for t, m in zip(jaxpr.out_types, moving, strict=True) if m]
     linear = with_zeros(split.linear, given, types)
     return LinearizedBody(

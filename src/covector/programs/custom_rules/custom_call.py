@@ -154,8 +154,8 @@ class CustomCall(Primitive):
             ]
 
         def pull(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-            leaving = made.bwd(residuals[:n], scatter(cotangents, moving))
-            return [ct for ct, a in zip(leaving, active, strict=True) if a]
+            cts_in = made.bwd(residuals[:n], scatter(cotangents, moving))
+            return [ct for ct, a in zip(cts_in, active, strict=True) if a]
 
         residuals = made.residuals if jvp is None else [*made.residuals, *primals]
         op = LinearCall(push if jvp else None, pull, len(residuals), types, self.who)
@@ -245,8 +245,8 @@ def _closed_reverse(vjp: ReverseRule, over: Closed) -> ReverseRule:
 
         def bwd_on_all(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
             held = over.still(residuals[:m], active[:m])
-            leaving = over.run(lambda: bwd(residuals[m:], cts), held)
-            return [*[None] * m, *leaving]
+            cts_in = over.run(lambda: bwd(residuals[m:], cts), held)
+            return [*[None] * m, *cts_in]
 
         return Forward(found[:n], [*primals[:m], *found[n:]], bwd_on_all)
 

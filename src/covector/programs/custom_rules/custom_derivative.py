@@ -244,8 +244,8 @@ def _flat_vjp(
                 absent(t, symbolic) if ct is None else ct
                 for ct, t in zip(cotangents, out_types, strict=True)
             ]
-            leaving = bwd(*nondiff, refilled(residuals), out_tree.unflatten(filled))
-            return _cotangents(leaving, in_tree, in_types, flat.who)
+            cts_in = bwd(*nondiff, refilled(residuals), out_tree.unflatten(filled))
+            return _cotangents(cts_in, in_tree, in_types, flat.who)
 
         return Forward(outs, held, pull)
 
@@ -267,18 +267,18 @@ def _arrays_apart(kept: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]
 
 
 def _cotangents(
-    leaving: Any, in_tree: Any, in_types: Sequence[Any], who: str
+    cts_in: Any, in_tree: Any, in_types: Sequence[Any], who: str
 ) -> list[Any]:
     """What ``bwd`` gave for each leaf of the arguments, checked."""
     arguments = in_tree.children()[0]
     count = len(arguments.children())
-    if not isinstance(leaving, tuple | list) or len(leaving) != count:
+    if not isinstance(cts_in, tuple | list) or len(cts_in) != count:
         raise TreeMismatch(
             f"the backward rule of {who} must return a tuple with one cotangent per "
-            f"argument ({count}), but it returned {describe(leaving)}."
+            f"argument ({count}), but it returned {describe(cts_in)}."
         )
     found = tree.flatten_prefix(
-        tuple(leaving),
+        tuple(cts_in),
         arguments,
         f"the cotangents from the backward rule of {who}",
         of="the arguments",

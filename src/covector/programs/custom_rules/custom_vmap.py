@@ -133,7 +133,7 @@ def _pushed(
     """
     n = len(active)
     outs, linear = linearize_flat(fun, values[:n], active)
-    moved = scatter(run(linear.jaxpr, [*linear.residuals, *values[n:]]), linear.moving)
+    moved = scatter(run(linear.jaxpr, [*linear.residuals, *values[n:]]), linear.nonzero)
     return [
         instantiate_tangent(t, o.type.strong())
         for t, o in zip(moved, outs, strict=True)

@@ -188,10 +188,10 @@ def pull_over_batch(
             [*residual_dims, *[batch.out_dim] * len(given)],
             batch.axis,
         )
-        _, leaving = packed.unpack(list(zip(values, found, strict=True)))
+        _, cts_in = packed.unpack(list(zip(values, found, strict=True)))
         return [
             None if pair is None else batch.summed(pair[0], pair[1], wanted)
-            for pair, wanted in zip(leaving, in_dims, strict=True)
+            for pair, wanted in zip(cts_in, in_dims, strict=True)
         ]
 
     return over
@@ -239,8 +239,8 @@ def linear_call(
             zeros(t) if ct is None else ct for ct, t in zip(cts, out_types, strict=True)
         ]
         ct = flat.out_tree.unflatten(filled)
-        leaving = fun_transpose(res_tree.unflatten(res), ct)
-        return _cotangents(leaving, in_tree, in_types, f"the transpose of {who}")
+        cts_in = fun_transpose(res_tree.unflatten(res), ct)
+        return _cotangents(cts_in, in_tree, in_types, f"the transpose of {who}")
 
     op = LinearCall(push, pull, len(residuals), out_types, who)
     outs = call_closed(op, [*residuals, *leaves])
@@ -248,14 +248,14 @@ def linear_call(
 
 
 def _cotangents(
-    leaving: Any, in_tree: Any, in_types: Sequence[ArrayType], who: str
+    cts_in: Any, in_tree: Any, in_types: Sequence[ArrayType], who: str
 ) -> list[Any]:
     """What a transpose gave for each leaf of ``linear_args``, checked."""
-    found, found_tree = tree.flatten(leaving)
+    found, found_tree = tree.flatten(cts_in)
     if found_tree != in_tree:
         raise TreeMismatch(
             f"{who} must give a cotangent with the structure of linear_args, "
-            f"{in_tree}, but it returned {describe(leaving)}."
+            f"{in_tree}, but it returned {describe(cts_in)}."
         )
     pairs = zip(found, in_types, strict=True)
     return [checked(ct, t, who, "cotangent") for ct, t in pairs]

@@ -84,7 +84,7 @@ class LinearSolve(Solver):
         residuals = split.residuals([*consts, *x], outs)
 
         def push(tangents: list[Any]) -> list[Any]:
-            return scatter(run(split.linear, [*residuals, *tangents]), split.moving)
+            return scatter(run(split.linear, [*residuals, *tangents]), split.nonzero)
 
         return push
 
@@ -96,13 +96,13 @@ class LinearSolve(Solver):
         consts, right = self.split(args)
         if all([ct is None for ct in cotangents[: self.count]]):
             return [None] * len(args)
-        arriving = [
+        cts_out = [
             instantiate(ct, b.type.strong())
             for ct, b in zip(cotangents, right, strict=False)
         ]
-        leaving = self._transposed()(*consts, *arriving)
+        cts_in = self._transposed()(*consts, *cts_out)
         marked = [type(b) is Linear for b in right]
-        found = [ct if m else None for ct, m in zip(leaving, marked, strict=True)]
+        found = [ct if m else None for ct, m in zip(cts_in, marked, strict=True)]
         return [*[None] * len(consts), *found]
 
     def linear_in(self, args: Any) -> bool:

@@ -68,7 +68,7 @@ class Root(Solver):
         if tangent_trace is not parent:
             current.trace = SplitTrace(parent, tangent_trace)
         pushed = iter(run(split.linear, [*residuals, *moved]))
-        y = [neg(next(pushed)) if m else None for m in split.moving]
+        y = [neg(next(pushed)) if m else None for m in split.nonzero]
         if all([v is None for v in y]):
             return outs, [None] * len(outs)
         y = [
@@ -117,7 +117,7 @@ def root(
         def g(v: Any) -> Any:
             tangents = space.leaves(v, "the argument of g, which tangent_solve")
             moved = iter(run(split.linear, [*residuals, *tangents]))
-            pairs = zip(split.moving, space.types, strict=True)
+            pairs = zip(split.nonzero, space.types, strict=True)
             return space.tree.unflatten(
                 [next(moved) if m else zeros(t) for m, t in pairs]
             )

@@ -57,17 +57,17 @@ class Call(Primitive):
 
         def push(*tangents: Any) -> Any:
             moved = self._like(split.linear)(*residuals, *present(tangents))
-            return scatter(moved, split.moving)
+            return scatter(moved, split.nonzero)
 
-        return outs[: len(split.moving)], push
+        return outs[: len(split.nonzero)], push
 
     def transpose(self, cotangents: Any, *args: Any) -> Any:
         linear = tuple([type(a) is Linear for a in args])
         given = tuple([ct is not None for ct in cotangents])
         program, nonzero = self.jaxpr.memo(transpose_jaxpr, linear, given)
         known = drop(args, linear)
-        leaving = self._like(program)(*known, *present(cotangents))
-        return scatter(leaving, nonzero)
+        cts_in = self._like(program)(*known, *present(cotangents))
+        return scatter(cts_in, nonzero)
 
     def linear_in(self, args: Any) -> bool:
         linear = tuple([type(a) is Linear for a in args])

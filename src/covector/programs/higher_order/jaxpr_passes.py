@@ -146,7 +146,7 @@ def _both_apart(jaxpr: Jaxpr, primals: Any, tangents: Any) -> tuple[Any, Any]:
     split = jaxpr.memo(linearize_jaxpr, tuple([t is not None for t in tangents]))
     outs = run(split.primal, primals)
     given = [*split.residuals(primals, outs), *[t for t in tangents if t is not None]]
-    tangents = scatter(run(split.linear, given), split.moving)
+    tangents = scatter(run(split.linear, given), split.nonzero)
     return outs[: len(tangents)], tangents
 
 

@@ -72,7 +72,7 @@ class Checkpoint(Primitive):
         def push(*tangents: Any) -> Any:
             given = [t for t in tangents if t is not None]
             again = call(parts.backward, self.prevent_cse)
-            return scatter(again(*read, *kept, *given), parts.moving)
+            return scatter(again(*read, *kept, *given), parts.nonzero)
 
         return outs[: len(self.jaxpr.outputs)], push
 
@@ -113,7 +113,7 @@ class DividedDerivative(NamedTuple):
     backward: Jaxpr
     reads: tuple[bool, ...]
     places: tuple[int, ...]
-    moving: tuple[bool, ...]
+    nonzero: tuple[bool, ...]
 
 
 def divide_derivative(
@@ -146,7 +146,9 @@ def divide_derivative(
         f"{jaxpr.name}_recomputed",
     )
     places = [p if p < count else p - len(residuals) for p in parts.places]
-    return DividedDerivative(forward, program, parts.reads, tuple(places), split.moving)
+    return DividedDerivative(
+        forward, program, parts.reads, tuple(places), split.nonzero
+    )
 
 
 @divide_operation.register

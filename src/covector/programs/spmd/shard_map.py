@@ -280,18 +280,18 @@ def _transposed(
     if manual.checked:
         return program, nonzero
     known = len(program.inputs) - sum(given)
-    arriving = [s for s, g in zip(out_specs, given, strict=True) if g]
-    leaving = [s for s, z in zip(in_specs, nonzero, strict=True) if z]
+    ct_out_specs = [s for s, g in zip(out_specs, given, strict=True) if g]
+    ct_in_specs = [s for s, z in zip(in_specs, nonzero, strict=True) if z]
 
     def of_copies(*values: Any) -> list[Any]:
         cts = [
             _shared(ct, manual.copies(spec))
-            for ct, spec in zip(values[known:], arriving, strict=True)
+            for ct, spec in zip(values[known:], ct_out_specs, strict=True)
         ]
         outs = run(program, [*values[:known], *cts])
         return [
             _summed(ct, manual.unnamed(spec))
-            for ct, spec in zip(outs, leaving, strict=True)
+            for ct, spec in zip(outs, ct_in_specs, strict=True)
         ]
 
     return manual.stage(of_copies, program.in_types, program.name).jaxpr, nonzero

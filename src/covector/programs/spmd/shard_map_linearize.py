@@ -25,7 +25,7 @@ class LinearizedParts(NamedTuple):
     forward: Jaxpr
     linear: Jaxpr
     places: list[int]
-    moving: tuple[bool, ...]
+    nonzero: tuple[bool, ...]
     specs: tuple[PartitionSpec, ...]
 
 
@@ -68,7 +68,7 @@ def linearized_parts(
     types = [*types, *wanted[len(framed) :]]
     moved = manual.stage(linear, types, split.linear.name)
     specs = tuple([PartitionSpec(axes) if axes else PartitionSpec() for axes in over])
-    return LinearizedParts(made.jaxpr, moved.jaxpr, final, split.moving, specs)
+    return LinearizedParts(made.jaxpr, moved.jaxpr, final, split.nonzero, specs)
 
 
 def _nearest(primal: Jaxpr, places: Sequence[int]) -> list[int]:
