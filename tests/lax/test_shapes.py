@@ -39,12 +39,12 @@ WORDS = {
     "broadcast_in_dim": (
         lambda: shapes.broadcast_in_dim(X, (3, 3), (0, 1)),
         TypeMismatch,
-        r"cannot spread f32\[2,3\] over the shape \(3, 3\)",
+        r"cannot broadcast f32\[2,3\] to the shape \(3, 3\)",
     ),
     "broadcast_like": (
         lambda: shapes.broadcast_like(X, X[0]),
         TypeMismatch,
-        r"cannot spread f32\[2,3\] over the shape of f32\[3\]",
+        r"cannot broadcast f32\[2,3\] to the shape of f32\[3\]",
     ),
     "broadcast_shapes": (
         lambda: shapes.broadcast_shapes((2,), (3,)),

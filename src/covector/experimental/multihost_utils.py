@@ -52,14 +52,14 @@ def _gathering(source: int | None) -> Any:
 def _gather(values: list[np.ndarray], source: int | None = None) -> list[np.ndarray]:
     own = NamedSharding(_mesh(), PartitionSpec(PROCESSES))
     rank, count = client.process_index(), client.process_count()
-    spread = [
+    stacked = [
         make_array_from_callback(
             (count, *x.shape), own, lambda _, x=x: x[None], x.dtype
         )
         for x in values
     ]
     assert rank < count, "a process has devices"
-    return [np.array(x) for x in _gathering(source)(spread)]
+    return [np.array(x) for x in _gathering(source)(stacked)]
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:

@@ -1,7 +1,7 @@
 """What the elementwise functions of ``lax`` take: arrays and numbers that go together.
 
 Unlike in ``covector.numpy``, element types are never promoted. Three things bend: a
-Python number takes the element type of the arrays it meets, a scalar spreads to any
+Python number takes the element type of the arrays it meets, a scalar broadcasts to any
 shape, and axes of length 1 are repeated where the numbers of axes agree.
 """
 

@@ -207,7 +207,7 @@ def _apart(
     masked = []
     for x, axes in ((lhs, places), (rhs, [pairs[k] for k in places])):
         targets = [*[k + 1 for k in axes[:-1]], 0, axes[-1] + 1]
-        mask = _spread(inside, targets, (inside.type.shape[-2], *x.type.shape))
+        mask = _broadcast(inside, targets, (inside.type.shape[-2], *x.type.shape))
         masked.append(cnp.where(mask, x, cnp.zeros((), x.type.dtype)))
     return masked
 
@@ -221,16 +221,16 @@ def _own_group(
     before = [k for k in left.free if k < axis]
     place = count + len(left.free) + right.free.index(group)
     targets = [*range(count + len(before)), place, count + left.free.index(axis)]
-    mask = _spread(inside, targets, product.type.shape)
+    mask = _broadcast(inside, targets, product.type.shape)
     own = cnp.where(mask, product, cnp.zeros((), product.type.dtype))
     return cnp.sum(own, axis=place, dtype=product.type.dtype)
 
 
-def _spread(x: Array, targets: Ints, shape: tuple[int, ...]) -> Array:
+def _broadcast(x: Array, targets: Ints, shape: tuple[int, ...]) -> Array:
     """``x`` over ``shape``, axis k of it becoming axis ``targets[k]``."""
     order = sorted(range(len(targets)), key=targets.__getitem__)
-    spread = BroadcastInDim(shape, tuple([targets[k] for k in order]))
-    return spread(Transpose(tuple(order))(x))
+    repeated = BroadcastInDim(shape, tuple([targets[k] for k in order]))
+    return repeated(Transpose(tuple(order))(x))
 
 
 def scaled_dot(

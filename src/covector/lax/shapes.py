@@ -1,4 +1,4 @@
-"""The same elements in another shape, spread over new axes, joined and taken apart.
+"""The same elements in another shape, broadcast, joined and taken apart.
 
 The functions of the NumPy namespace promote and broadcast; these do only what they are
 told, and refuse the rest.
@@ -139,7 +139,7 @@ def collapse(
     return reshape(x, (*shape[:first], math.prod(shape[first:last]), *shape[last:]))
 
 
-# -- spread over new axes --------------------------------------------------------------
+# -- broadcast to new axes ------------------------------------------------------------
 
 
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
@@ -162,7 +162,7 @@ def broadcast_in_dim(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """The operand spread over ``shape``; axis k becomes ``broadcast_dimensions[k]``.
+    """The operand broadcast to ``shape``; axis k becomes ``broadcast_dimensions[k]``.
 
     Axes of length 1 are repeated, axes that are not named are new. Where the numbers do
     not ascend, axes change places.
@@ -212,7 +212,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
 
 
 def broadcast_like(arr: Any, like_arr: Any) -> Array:
-    """The array spread by NumPy's rule over the shape of another one.
+    """The array broadcast to the shape of another one, by NumPy's rule.
 
     >>> import covector.numpy as cnp
     >>> broadcast_like(1.5, cnp.zeros(2)).tolist()
@@ -224,7 +224,7 @@ def broadcast_like(arr: Any, like_arr: Any) -> Array:
         != like.type.shape
     ):
         raise TypeMismatch(
-            f"broadcast_like cannot spread {x.type} over the shape of {like.type}."
+            f"broadcast_like cannot broadcast {x.type} to the shape of {like.type}."
         )
     return promote.broadcast_to(x, like.type.shape)
 

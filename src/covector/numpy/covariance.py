@@ -116,11 +116,11 @@ def _covariance(x: Any, *weights: Any, missing: float, correct: bool = False) ->
         right = left = sub(x, along(center, shape, (1,)))
     else:
         weight, reliability = [convert(w, dtype) for w in weights]
-        spread = along(weight, shape, (0,))
+        repeated = along(weight, shape, (0,))
         mass = ReduceSum((0,))(weight)
-        center = div(total(mul(x, spread)), mass)
+        center = div(total(mul(x, repeated)), mass)
         left = sub(x, along(center, shape, (1,)))
-        right = mul(left, spread)
+        right = mul(left, repeated)
         free = mass
         if missing:
             lost = div(dot(weight, reliability), mass) if correct else scalar(1, dtype)

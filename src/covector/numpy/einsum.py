@@ -298,7 +298,7 @@ class Planner:
         return together, Term(names, tuple([lengths[n] for n in names]))
 
     def multiply(self, x: Term, y: Term, output: str) -> tuple[Any, Any, Any, Term]:
-        """Products, nothing summed: both terms spread over all names."""
+        """Products, nothing summed: both terms broadcast to all names."""
         lengths = dict(zip(x.names + y.names, x.shape + y.shape, strict=True))
         names = "".join(lengths)
         if set(names) == set(output):
@@ -306,8 +306,8 @@ class Planner:
         term = Term(names, tuple([lengths[n] for n in names]))
         together = and_ if self.is_bool else mul
         return (
-            _spread(x, term) + self.widen,
-            _spread(y, term) + self.widen,
+            _broadcast(x, term) + self.widen,
+            _broadcast(y, term) + self.widen,
             together,
             term,
         )
@@ -350,7 +350,7 @@ def _drop_ones(term: Term, other: Term) -> tuple[tuple[Any, ...], Term]:
     return (Reshape(left.shape),) if gone else (), left
 
 
-def _spread(term: Term, target: Term) -> tuple[Any, ...]:
+def _broadcast(term: Term, target: Term) -> tuple[Any, ...]:
     """The axes in the order of the target, repeated along those that it has more."""
     order = sorted(
         range(len(term.names)), key=lambda k: target.names.index(term.names[k])

@@ -250,10 +250,10 @@ def _read_gathered(
 
 def joined_places(places: list[Any], batch: Shape) -> Any:
     """Index arrays as one, with an entry for each of them along the last axis."""
-    spread = [broadcast_to(i, batch) for i in one_dtype(places)]
-    if len(spread) == 1:
-        return Reshape((*batch, 1))(spread[0])
-    return Stack(len(batch))(*spread)
+    repeated = [broadcast_to(i, batch) for i in one_dtype(places)]
+    if len(repeated) == 1:
+        return Reshape((*batch, 1))(repeated[0])
+    return Stack(len(batch))(*repeated)
 
 
 @lru_cache(8192)

@@ -50,14 +50,14 @@ def _is_whole(entry: Any) -> bool:
     return entry is Ellipsis or (type(entry) is slice and entry == slice(None))
 
 
-def spread_mask(mask: Any, axis: int, shape: Shape) -> Any:
+def broadcast_mask(mask: Any, axis: int, shape: Shape) -> Any:
     """The mask repeated along the other axes of an array of this shape."""
     mask = as_array(mask)
     after = len(shape) - axis - mask.type.ndim
     return broadcast_to(Reshape((*mask.type.shape, *(1,) * after))(mask), shape)
 
 
-def spread_values(values: Any, mask: Any, axis: int, type_: ArrayType) -> Any | None:
+def broadcast_values(values: Any, mask: Any, axis: int, type_: ArrayType) -> Any | None:
     """A value for each element of the array, or None if each is meant for a selected
     one.
 

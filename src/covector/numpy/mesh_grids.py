@@ -55,8 +55,8 @@ def meshgrid(
     out = []
     for x, place in zip(vectors, places, strict=True):
         along = tuple([n if k == place else 1 for k, n in enumerate(lengths)])
-        spread = Reshape(along)(x)
-        out.append(spread if sparse else broadcast_to(spread, tuple(lengths)))
+        repeated = Reshape(along)(x)
+        out.append(repeated if sparse else broadcast_to(repeated, tuple(lengths)))
     return out
 
 

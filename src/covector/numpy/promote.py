@@ -287,16 +287,18 @@ def broadcast(who: str, *arrays: Any) -> list[Any]:
 
 
 def broadcast_to(x: Any, shape: Shape) -> Any:
-    """``x`` spread over ``shape``, to which it must broadcast."""
+    """``x`` broadcast to ``shape``."""
     if x.type.shape == shape:
         return x
-    reshape, spread = _spreading(x.type.shape, shape)
-    return spread(x if reshape is None else reshape(x))
+    reshape, repeated = _broadcast_operations(x.type.shape, shape)
+    return repeated(x if reshape is None else reshape(x))
 
 
 @lru_cache(4096)
-def _spreading(shape: Shape, wanted: Shape) -> tuple[Reshape | None, BroadcastInDim]:
-    """The operations that spread a shape: away with the axes of length 1 that grow."""
+def _broadcast_operations(
+    shape: Shape, wanted: Shape
+) -> tuple[Reshape | None, BroadcastInDim]:
+    """The operations that broadcast a shape: a reshape drops the axes of length 1."""
     missing = len(wanted) - len(shape)
     kept = [k for k, n in enumerate(shape) if n != 1 or wanted[missing + k] == 1]
     reshape = (

@@ -104,8 +104,8 @@ def _repeat_evenly(x: Any, count: int, axis: int) -> Any:
     shape = x.type.shape
     before, n, after = shape[:axis], shape[axis], shape[axis + 1 :]
     places = tuple([k + (k > axis) for k in range(x.type.ndim)])
-    spread = BroadcastInDim((*before, n, count, *after), places)(x)
-    return reshape(spread, (*before, n * count, *after))
+    repeated = BroadcastInDim((*before, n, count, *after), places)(x)
+    return reshape(repeated, (*before, n * count, *after))
 
 
 def _repeat_traced(x: Any, repeats: Any, axis: int, total: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Shapes: the same elements in another shape, and arrays spread over larger ones.
+"""Reshaping: the same elements in another shape, and broadcasting to larger ones.
 
 Everything here is at most a reshape and a broadcast; no element is computed.
 """
@@ -176,14 +176,14 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     )
     if not fits:
         raise TypeMismatch(
-            f"broadcast_to cannot spread {x.type} over the shape {wanted}: seen from "
+            f"broadcast_to cannot broadcast {x.type} to the shape {wanted}: seen from "
             "the right, each of its lengths must be 1 or the one wanted."
         )
     return placed(promote.broadcast_to(x, wanted), out_sharding)
 
 
 def broadcast_arrays(*args: Any) -> list[Array]:
-    """The arrays, each spread over the shape to which they broadcast together.
+    """The arrays, each broadcast to the shape to which they broadcast together.
 
     >>> import covector.numpy as cnp
     >>> [x.shape for x in cnp.broadcast_arrays(cnp.ones((3, 1)), 2.0, cnp.ones(4))]

@@ -112,7 +112,7 @@ def var(
     check_no_out("var", out)
     x = as_array(a, "var")
     missing = _missing("var", ddof, correction)
-    return _spread("var", x, axis, dtype, keepdims, where, mean, missing)
+    return _dispersion("var", x, axis, dtype, keepdims, where, mean, missing)
 
 
 def std(
@@ -136,7 +136,7 @@ def std(
     check_no_out("std", out)
     x = as_array(a, "std")
     missing = _missing("std", ddof, correction)
-    return _spread("std", x, axis, dtype, keepdims, where, mean, missing)
+    return _dispersion("std", x, axis, dtype, keepdims, where, mean, missing)
 
 
 def _missing(who: str, ddof: Any, correction: Any) -> float:
@@ -151,7 +151,7 @@ def _missing(who: str, ddof: Any, correction: Any) -> float:
     return correction
 
 
-def _spread(
+def _dispersion(
     who: str,
     x: Any,
     axis: Any,

@@ -1,7 +1,7 @@
-"""Folding an array with a function of two operands, for ``ufunc``.
+"""The methods of ``ufunc``: reduce, accumulate and the like with a binary function.
 
-An associative function folds in a logarithmic number of steps (``ops.networks``); any
-other combines elements in order, in a loop that is compiled once.
+An associative function reduces in a logarithmic number of steps (``ops.tree_reduce``);
+any other combines elements in order, in a loop that is compiled once.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ def accumulate_in_pairs(f: Binary, a: Any, axis: int) -> Any:
 
 
 def _value_of(f: Binary) -> Any:
-    """``f`` as a network takes it: with how the value moves, which nobody asks here."""
+    """``f`` as a combination for ``tree_reduce``, without a pushforward."""
     return lambda x, y: (f(x, y), None)
 
 

@@ -36,7 +36,12 @@ from covector.numpy.indexing import (
     modulo,
     read,
 )
-from covector.numpy.masking import check_known, only_mask, spread_mask, spread_values
+from covector.numpy.masking import (
+    broadcast_mask,
+    broadcast_values,
+    check_known,
+    only_mask,
+)
 from covector.numpy.powers import power
 from covector.numpy.promote import bound_in, inexact_dtype, number
 from covector.numpy.writing import (
@@ -288,7 +293,7 @@ def _update(x: Any, idx: Any, change: Change, values: Any, how: How) -> Any:
     values = _operand(values, x.type, change)
     masked = only_mask(x.type, idx)
     if masked is not None:
-        found = spread_values(values, *masked, x.type)
+        found = broadcast_values(values, *masked, x.type)
         if found is not None:
             return _update_masked(x, *masked, change, found)
         check_known(masked[0], values, x.type)
@@ -302,7 +307,7 @@ DROP = Access(FILL_OR_DROP)
 
 def _update_masked(x: Any, mask: Any, axis: int, change: Change, values: Any) -> Any:
     """A choice between the elements changed and the elements as they are."""
-    mask = spread_mask(mask, axis, x.type.shape)
+    mask = broadcast_mask(mask, axis, x.type.shape)
     if change.scatter is None:
         # The function need not be defined at the elements that do not change.
         return where(mask, change(where(mask, x, values), values), x)

@@ -1,6 +1,6 @@
-"""How accurate a function is asked to be, where the hardware offers a choice.
+"""The accuracy requested of a function, where the hardware offers a choice.
 
-Only some accelerators do; on others, and on CPUs, a function is what it is.
+Only some accelerators do; elsewhere, and on CPUs, there is one implementation.
 """
 
 import enum
@@ -50,8 +50,8 @@ Accuracy: TypeAlias = AccuracyMode | Tolerance | None
 
 
 @operation
-class Adjustable(Elementwise):
-    """A function that some hardware computes in several ways."""
+class HasAccuracy(Elementwise):
+    """A function with an ``accuracy``, for hardware with several implementations."""
 
     accuracy: Accuracy = None
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.primitive import Linear
-from covector.ops.broadcasting import spread_like, unbroadcast
-from covector.ops.families import Elementwise, spread_operands
+from covector.ops.broadcasting import broadcast_like, unbroadcast
+from covector.ops.families import Elementwise, broadcast_operands
 
 
 class Neg(Elementwise):
@@ -38,7 +38,7 @@ class Add(Elementwise):
 
         def push(dx: Any, dy: Any) -> Any:
             if dx is None or dy is None:
-                return (spread_like(dx if dy is None else dy, out),)
+                return (broadcast_like(dx if dy is None else dy, out),)
             return (self(dx, dy),)
 
         return (out,), push
@@ -59,9 +59,9 @@ class Sub(Elementwise):
 
         def push(dx: Any, dy: Any) -> Any:
             if dy is None:
-                return (spread_like(dx, out),)
+                return (broadcast_like(dx, out),)
             if dx is None:
-                return (spread_like(neg(dy), out),)
+                return (broadcast_like(neg(dy), out),)
             return (self(dx, dy),)
 
         return (out,), push
@@ -108,10 +108,10 @@ class SumOfProducts(Elementwise):
 
     def differential(self, out: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
         return [
-            lambda da: spread_like(mul(da, b), out),
-            lambda db: spread_like(mul(a, db), out),
-            lambda dc: spread_like(mul(dc, d), out),
-            lambda dd: spread_like(mul(c, dd), out),
+            lambda da: broadcast_like(mul(da, b), out),
+            lambda db: broadcast_like(mul(a, db), out),
+            lambda dc: broadcast_like(mul(dc, d), out),
+            lambda dd: broadcast_like(mul(c, dd), out),
         ]
 
     def transpose(self, cotangents: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
@@ -124,7 +124,7 @@ class SumOfProducts(Elementwise):
         ]
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
-        a, b, c, d = spread_operands(ctx, operands)
+        a, b, c, d = broadcast_operands(ctx, operands)
         left = ctx.op("stablehlo.multiply", [a, b])
         return ctx.op("stablehlo.add", [left, ctx.op("stablehlo.multiply", [c, d])])
 
@@ -196,7 +196,7 @@ def pushforward(out: Any, *maps: Callable[[Any], Any]) -> Callable[..., Sequence
         total = None
         for tangent, linear in zip(tangents, maps, strict=True):
             if tangent is not None:
-                change = spread_like(linear(tangent), out)
+                change = broadcast_like(linear(tangent), out)
                 total = change if total is None else add(total, change)
         return (total,)
 

@@ -8,7 +8,7 @@ from covector.core.convert import scalar
 from covector.core.number_info import finfo
 from covector.ops.arithmetic import mul
 from covector.ops.comparison import lt
-from covector.ops.composed import Composed
+from covector.ops.composite import Composite
 from covector.ops.magnitude import abs_, sign
 from covector.ops.roots import rsqrt
 from covector.ops.selection import where
@@ -76,7 +76,7 @@ _FAR = (
 )
 
 
-class BesselI0e(Composed):
+class BesselI0e(Composite):
     """e^−|x| · I₀(x). The derivative is e^−|x| I₁(x) − sign(x) e^−|x| I₀(x)."""
 
     def formula(self, x: Any) -> Any:
@@ -87,7 +87,7 @@ class BesselI0e(Composed):
         far = _chebyshev(_FAR, 16 / outer - 1) * rsqrt(outer)
         return where(near, _chebyshev(_NEAR, 0.25 * inner - 1), far)
 
-    def slopes(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
         return [lambda: bessel_i1e(x) - mul(sign(x), out)]
 
 
@@ -105,7 +105,7 @@ class BesselI1e(Special):
 
     hlo = "chlo.bessel_i1e"
 
-    def slopes(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
         def slope() -> Any:
             # d/dx of e⁻ˣ I₁ is e⁻ˣ (I₀ − I₁/x − I₁) for x > 0, and it is even.
             # Programs take subnormal x for 0, whose inverse is infinite.

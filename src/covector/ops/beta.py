@@ -15,7 +15,7 @@ from typing import Any
 from covector.ops.arithmetic import neg
 from covector.ops.bitwise import and_, or_
 from covector.ops.comparison import eq, ge, gt, le, lt
-from covector.ops.composed import Composed
+from covector.ops.composite import Composite
 from covector.ops.densities import deviance, finite, gap, number, stirling_error
 from covector.ops.extrema import max_, min_
 from covector.ops.magnitude import abs_
@@ -26,7 +26,7 @@ from covector.ops.special import no_slope
 from covector.ops.transcendental import exp, expm1, log1p
 
 
-class RegularizedIncompleteBeta(Composed):
+class RegularizedIncompleteBeta(Composite):
     """I(a, b, x) for a ≥ 0, b ≥ 0 and 0 ≤ x ≤ 1; NaN elsewhere.
 
     ∂I/∂x is the density of the beta distribution; by a and b it has no derivative here.
@@ -39,7 +39,7 @@ class RegularizedIncompleteBeta(Composed):
         value = _inside(*[where(inside, p, number(0.5, x)) for p in (a, b, x)])
         return where(inside, value, _at_the_edge(a, b, x))
 
-    def slopes(self, out: Any, a: Any, b: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Any, a: Any, b: Any, x: Any) -> Sequence[Callable[[], Any]]:
         def none() -> Any:
             return no_slope(self, "a and b", [a.type, b.type, x.type])
 

@@ -1,7 +1,7 @@
 """Spreading an array over new axes, and its adjoint, summing axes away.
 
 ``BroadcastInDim`` ⇄ ``ReduceSum``. Also here: what every rule needs to bring operands
-to one shape (``unbroadcast``, ``spread_like``) or one batch axis (``move_axis``,
+to one shape (``unbroadcast``, ``broadcast_like``) or one batch axis (``move_axis``,
 ``align``).
 """
 
@@ -23,7 +23,7 @@ Dims = Sequence[int | None]
 
 @operation
 class BroadcastInDim(Primitive):
-    """The operand spread over ``shape``, its axis k becoming axis ``axes[k]``.
+    """The operand broadcast to ``shape``, its axis k becoming axis ``axes[k]``.
 
     An axis of length 1 is repeated; axes not named are new.
     """
@@ -38,7 +38,7 @@ class BroadcastInDim(Primitive):
         )
         if not fits or list(self.axes) != sorted(set(self.axes)):
             raise TypeMismatch(
-                f"broadcast_in_dim cannot spread {x} over the shape {self.shape} with "
+                f"broadcast_in_dim cannot broadcast {x} to the shape {self.shape} with "
                 f"its axes at {self.axes}: each axis needs its own increasing place, "
                 "and there its length or 1."
             )
@@ -159,13 +159,13 @@ def _lower_sum(ctx: Any, x: Any, out: ArrayType, axes: tuple[int, ...]) -> Any:
 
 
 def unbroadcast(cotangent: Any, type: ArrayType) -> Any:
-    """The cotangent of an operand that may have been a scalar spread over others."""
+    """The cotangent of an operand that may have been a broadcast scalar."""
     if cotangent.type.shape == type.shape:
         return cotangent
     return ReduceSum(tuple(range(cotangent.type.ndim)))(cotangent)
 
 
-def spread_like(x: Any, out: Any) -> Any:
+def broadcast_like(x: Any, out: Any) -> Any:
     """A scalar brought to the shape of ``out``; anything else has it already."""
     if x.type.shape == out.type.shape:
         return x

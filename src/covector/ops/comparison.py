@@ -11,7 +11,7 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.types import ArrayType
-from covector.ops.families import Elementwise, spread_operands, widened
+from covector.ops.families import Elementwise, broadcast_operands, widened
 
 
 class Predicate(Elementwise):
@@ -50,7 +50,7 @@ class Comparison(Predicate):
     accepted = "numbers or bools"
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
-        x, y = spread_operands(ctx, operands)
+        x, y = broadcast_operands(ctx, operands)
         dtype = ctx.in_types[0].dtype
         if dtypes.is_complex(dtype) and self.direction not in ("EQ", "NE"):
             part = ctx.out_types[0].with_dtype(dtypes.real_part(dtype))
@@ -151,7 +151,7 @@ class TotalOrder(Predicate):
     accepted = "real numbers or bools"
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
-        x, y = spread_operands(ctx, operands)
+        x, y = broadcast_operands(ctx, operands)
         if not dtypes.is_floating(ctx.in_types[0].dtype):
             return _compare(ctx, self.direction, x, y)
         kind = "#stablehlo<comparison_type TOTALORDER>"

@@ -13,7 +13,7 @@ from covector.core import dtypes
 from covector.core.convert import scalar
 from covector.core.primitive import Linear
 from covector.ops.arithmetic import neg
-from covector.ops.broadcasting import spread_like, unbroadcast
+from covector.ops.broadcasting import broadcast_like, unbroadcast
 from covector.ops.families import Elementwise
 
 
@@ -95,7 +95,7 @@ class Complex(Elementwise):
 
         def push(dx: Any, dy: Any) -> Any:
             parts = [zero if d is None else d for d in (dx, dy)]
-            return (spread_like(self(*parts), out),)
+            return (broadcast_like(self(*parts), out),)
 
         return (out,), push
 

@@ -110,8 +110,8 @@ def _by_terms(conv: Any, out: ArrayType, lhs: Any, rhs: Any) -> Sequence[Any]:
         seen = _cut(x, c[1:], starts, (per_group, *conv.window_strides), lengths)
         limit = (weights.type.shape[0], i + 1, *[k + 1 for k in tap])
         weight = Reshape(pair)(Slice((0, i, *tap), limit)(weights))
-        spread = BroadcastInDim(whole, (axis, axis + 1))(weight)
-        term = mul(BroadcastInDim(whole, kept)(seen), spread)
+        repeated = BroadcastInDim(whole, (axis, axis + 1))(weight)
+        term = mul(BroadcastInDim(whole, kept)(seen), repeated)
         total = term if total is None else add(total, term)
     return [convert(Reshape(out.shape)(total), out.dtype)]
 

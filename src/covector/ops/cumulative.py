@@ -2,9 +2,9 @@
 
     Cumsum  Cumprod  Cummax  Cummin  Cumlogsumexp          from the end when ``reverse``
 
-``Cumsum`` is linear, and its adjoint runs the other way. The others move as a network
-of their combining operation does (``networks``): no element is divided by, and elements
-that tie share. On CPUs they are loops (``cumulative_loops``), elsewhere networks.
+``Cumsum`` is linear, and its adjoint runs the other way. The others are differentiated
+as a tree of their combining operation (``tree_reduce``): no element is divided by, and
+elements that tie share. On CPUs they are loops (``cumulative_loops``), elsewhere trees.
 """
 
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ from covector.ops.extrema import max_, min_
 from covector.ops.logaddexp import logaddexp
 from covector.ops.reductions import highest, is_short_float, lowest
 from covector.ops.slicing import Rev
-from covector.ops.tree_reduce import Combine, moving, scan, still
+from covector.ops.tree_reduce import Combine, primal_only, scan, with_jvp
 
 
 @operation
 class Cumulative(Primitive):
-    """The elements up to each place along ``axis`` combined; or from it on."""
+    """The elements up to each index along ``axis`` combined; or from it on."""
 
     axis: int
     reverse: bool = False
@@ -67,11 +67,11 @@ class Cumulative(Primitive):
         return types[0].dtype not in dtypes.SUB_BYTE and super().small(types, outs)
 
     def linearize(self, active: Any, x: Any) -> Linearized:
-        out, push = self.network(moving(self.combine), x)
+        out, push = self.by_tree(with_jvp(self.combine), x)
         return (out,), lambda dx: (push(dx),)
 
-    def network(self, combine: Combine, x: Any) -> tuple[Any, Any]:
-        """The result as a network, and how it moves."""
+    def by_tree(self, combine: Combine, x: Any) -> tuple[Any, Any]:
+        """The result by a tree of combinations, and the pushforward."""
         if not self.reverse:
             return scan(combine, x, self.axis)
         turn = Rev((self.axis,))
@@ -94,11 +94,11 @@ class Cumulative(Primitive):
             return x
         if ctx.platform == "cpu":
             return lower_on_cpu(self, ctx, x)
-        return ctx.through(lambda x: [self.network(still(self.combine), x)[0]], x)
+        return ctx.through(lambda x: [self.by_tree(primal_only(self.combine), x)[0]], x)
 
 
 class Cumsum(Cumulative):
-    """The sum of the elements up to each place; integers wrap around."""
+    """The sum of the elements up to each index; integers wrap around."""
 
     combine = add
 
@@ -113,7 +113,7 @@ class Cumsum(Cumulative):
 
 
 class Cumprod(Cumulative):
-    """The product of the elements up to each place; integers wrap around."""
+    """The product of the elements up to each index; integers wrap around."""
 
     combine = mul
     ufunc = np.multiply
@@ -126,7 +126,7 @@ class Cummax(Cumulative):
     """The largest element up to each place; NaN from the first NaN on.
 
     Complex numbers are ordered by their real parts, then by their imaginary parts.
-    Where two parts of the network tie, each moves the result by half.
+    Where two parts of the tree tie, each has the partial derivative ½.
     """
 
     combine = max_
@@ -141,7 +141,7 @@ class Cummin(Cumulative):
     """The smallest element up to each place; NaN from the first NaN on.
 
     Complex numbers are ordered by their real parts, then by their imaginary parts.
-    Where two parts of the network tie, each moves the result by half.
+    Where two parts of the tree tie, each has the partial derivative ½.
     """
 
     combine = min_

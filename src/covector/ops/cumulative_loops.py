@@ -1,8 +1,8 @@
 """Cumulative operations on CPUs, as loops along the axis.
 
 XLA:CPU compiles a loop over few numbers to one kernel, which keeps them in registers,
-and then a loop beats any network: what is combined at each step is a *slab*, all
-elements at one place along the axis. It is best about eight numbers wide, or contiguous
+and then a loop beats any tree: what is combined at each step is a *slab*, all
+elements at one index along the axis. It is best about eight numbers wide, or contiguous
 in memory. The array is seen as (before, n, after):
 
     after ≥ 16                 one loop; the slab is contiguous before · after > 8
@@ -83,9 +83,9 @@ def _in_parts(op: Any, x: Any, parts: int) -> Any:
         earlier = Concatenate(axis)(cut(up_to, axis, 1, parts), nothing)
     else:
         earlier = Concatenate(axis)(nothing, cut(up_to, axis, 0, parts - 1))
-    spread = BroadcastInDim(split, tuple(range(len(split))))(earlier)
+    repeated = BroadcastInDim(split, tuple(range(len(split))))(earlier)
     out = Reshape((*shape[:axis], parts * length, *shape[axis + 1 :]))(
-        op.combine(spread, inner)
+        op.combine(repeated, inner)
     )
     return cut(out, axis, missing, missing + n) if op.reverse else cut(out, axis, 0, n)
 

@@ -12,7 +12,7 @@ from covector.ops.bitwise import and_, or_
 from covector.ops.casting import convert
 from covector.ops.comparison import eq, ge, gt, le, lt, ne
 from covector.ops.families import Elementwise
-from covector.ops.partials import Sloped
+from covector.ops.partials import WithPartials
 from covector.ops.selection import where
 
 
@@ -20,10 +20,10 @@ def _is_number_or_bool(dtype: Any) -> bool:
     return dtypes.is_numeric(dtype) or dtypes.is_bool(dtype)
 
 
-class Extremum(Sloped):
+class Extremum(WithPartials):
     """One of x and y; NaN if one is. Complex numbers go by real, then imaginary parts.
 
-    Only the one taken moves the result. Where both are equal, each does so by half.
+    Only the one taken has a partial derivative: 1, or ½ for each where both are equal.
     """
 
     accepts = staticmethod(_is_number_or_bool)
@@ -32,7 +32,7 @@ class Extremum(Sloped):
     beats: Any = None
     beats_or_ties: Any = None
 
-    def slopes(self, out: Any, x: Any, y: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Any, x: Any, y: Any) -> Sequence[Callable[[], Any]]:
         half = scalar(0.5, out.type.dtype)
 
         def weight(this: Any, other: Any) -> Any:

@@ -1,7 +1,7 @@
 """Families of operations: what many have in common is said once, here.
 
     Elementwise     each element of the result depends on that element of each operand;
-                    operands have one shape, or are scalars that spread to it
+                    operands have one shape, or are scalars, broadcast to it
 
 A member names its StableHLO operation and its NumPy function, and its differential.
 """
@@ -68,7 +68,7 @@ class Elementwise(Primitive):
         return (self(*aligned),), (dim,)
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
-        return ctx.op(self.hlo, spread_operands(ctx, operands))
+        return ctx.op(self.hlo, broadcast_operands(ctx, operands))
 
 
 def widened(x: Any) -> Any:
@@ -76,7 +76,7 @@ def widened(x: Any) -> Any:
     return x.astype(np.float32) if x.dtype in _NARROW else x
 
 
-def spread_operands(ctx: Any, operands: Sequence[Any]) -> list[Any]:
+def broadcast_operands(ctx: Any, operands: Sequence[Any]) -> list[Any]:
     """While lowering: scalar operands brought to the shape of the result."""
     shape = ctx.out_types[0].shape
     return [

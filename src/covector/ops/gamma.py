@@ -18,7 +18,7 @@ from covector.core import dtypes
 from covector.ops.arithmetic import div, mul, neg
 from covector.ops.bitwise import and_, or_
 from covector.ops.comparison import eq, ge, gt, le, lt, ne
-from covector.ops.composed import Composed
+from covector.ops.composite import Composite
 from covector.ops.densities import (
     LARGE,
     deviance,
@@ -41,7 +41,7 @@ _TERMS = {dtypes.float32: 11, dtypes.float64: 19}
 _DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 
 
-class _IncompleteGamma(Composed):
+class _IncompleteGamma(Composite):
     """A function of a > 0 and x ≥ 0; NaN elsewhere."""
 
     def formula(self, a: Any, x: Any) -> Any:
@@ -76,7 +76,7 @@ class Igamma(_IncompleteGamma):
     def outside(self, a: Any, x: Any) -> Any:
         return _at_the_edge(a, x, below=1.0)
 
-    def slopes(self, out: Any, a: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Any, a: Any, x: Any) -> Sequence[Callable[[], Any]]:
         return [lambda: igamma_grad_a(a, x), lambda: _density(a, x)]
 
 
@@ -89,7 +89,7 @@ class Igammac(_IncompleteGamma):
     def outside(self, a: Any, x: Any) -> Any:
         return _at_the_edge(a, x, below=0.0)
 
-    def slopes(self, out: Any, a: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Any, a: Any, x: Any) -> Sequence[Callable[[], Any]]:
         return [lambda: neg(igamma_grad_a(a, x)), lambda: neg(_density(a, x))]
 
 
@@ -129,7 +129,7 @@ class IgammaGradA(_IncompleteGamma):
     def outside(self, a: Any, x: Any) -> Any:
         return _zero_at_the_edge(a, x)
 
-    def slopes(self, out: Any, a: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Any, a: Any, x: Any) -> Sequence[Callable[[], Any]]:
         return [lambda: no_slope(self, "its operands", [a.type, x.type])] * 2
 
 
@@ -145,7 +145,7 @@ class RandomGammaGrad(_IncompleteGamma):
     def outside(self, a: Any, x: Any) -> Any:
         return _zero_at_the_edge(a, x)
 
-    def slopes(self, out: Any, a: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Any, a: Any, x: Any) -> Sequence[Callable[[], Any]]:
         return [lambda: no_slope(self, "its operands", [a.type, x.type])] * 2
 
 

@@ -13,15 +13,15 @@ from covector.ops.bitwise import and_
 from covector.ops.comparison import eq, ge, ne
 from covector.ops.complex import real
 from covector.ops.families import widened
-from covector.ops.partials import Sloped
+from covector.ops.partials import WithPartials
 from covector.ops.selection import where
 from covector.ops.transcendental import exp, log1p, logistic
 
 
-class LogAddExp(Sloped):
+class LogAddExp(WithPartials):
     """log(eˣ + eʸ) as a + log(1 + eᵇ⁻ᵃ), a ≥ b of x and y, where nothing overflows.
 
-    ∂/∂x = 1 / (1 + eʸ⁻ˣ). Where both are one infinity, each moves it by half.
+    ∂/∂x = 1 / (1 + eʸ⁻ˣ). Where both are one infinity, both are ½.
     """
 
     name = "logaddexp"
@@ -34,7 +34,7 @@ class LogAddExp(Sloped):
     def on_host(self, x: Any, y: Any) -> Any:
         return np.logaddexp(widened(x), widened(y)).astype(x.dtype, copy=False)
 
-    def slopes(self, out: Any, x: Any, y: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Any, x: Any, y: Any) -> Sequence[Callable[[], Any]]:
         return [
             lambda: logistic(_difference(x, y)),
             lambda: logistic(_difference(y, x)),

@@ -6,7 +6,7 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.ops.arithmetic import mul, pushforward
-from covector.ops.families import Elementwise, spread_operands
+from covector.ops.families import Elementwise, broadcast_operands
 
 #: where NumPy rounds so late that it seems to round once
 _WIDER = {dtypes.float32: np.float64, dtypes.float64: np.longdouble}
@@ -36,7 +36,7 @@ class MultiplyAdd(Elementwise):
         )
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
-        x, y, z = spread_operands(ctx, operands)
+        x, y, z = broadcast_operands(ctx, operands)
         return ctx.op("stablehlo.add", [ctx.op("stablehlo.multiply", [x, y]), z])
 
 

@@ -15,13 +15,13 @@ from covector.ops.bitwise import and_, or_, shift_right_logical
 from covector.ops.casting import convert
 from covector.ops.comparison import eq, gt, lt
 from covector.ops.complex import real
-from covector.ops.families import Elementwise, spread_operands
-from covector.ops.partials import Sloped
+from covector.ops.families import Elementwise, broadcast_operands
+from covector.ops.partials import WithPartials
 from covector.ops.selection import where
 from covector.ops.transcendental import log
 
 
-class Pow(Sloped):
+class Pow(WithPartials):
     """xʸ. The exponent has the element type of x, or any integer type if x is inexact.
 
     Of real x < 0 the power is NaN unless y is a whole number; x⁰ is 1 for every x. Of
@@ -51,7 +51,7 @@ class Pow(Sloped):
         positive = np.power(x, np.where(y < 0, y & one, y))  # of ±1, parity is enough
         return np.where((y < 0) & (np.abs(x) != one), zero, positive)
 
-    def slopes(self, out: Any, x: Any, y: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Any, x: Any, y: Any) -> Sequence[Callable[[], Any]]:
         zero, one = (scalar(n, y.type.dtype) for n in (0, 1))
 
         def of_base() -> Any:
@@ -71,7 +71,7 @@ class Pow(Sloped):
             return ctx.through(_power_of_integers, x, y)
         if exponent.dtype != base.dtype:
             return ctx.through(_power_of_inexact, x, y)
-        out = ctx.op(self.hlo, spread_operands(ctx, (x, y)))
+        out = ctx.op(self.hlo, broadcast_operands(ctx, (x, y)))
         if dtypes.is_floating(base.dtype):
             return out
         vanishes = ctx.through(_vanishes, x, y)

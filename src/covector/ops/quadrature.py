@@ -40,8 +40,8 @@ def integral(integrand: Callable[..., Any], *parameters: Any) -> Any:
     rank, count = len(shape), _NODES[dtype][0]
     along, across = (rank,), tuple(range(rank))
     nodes, weights = [BroadcastInDim((*shape, count), along)(x) for x in _rule(dtype)]
-    spread = [
+    repeated = [
         BroadcastInDim((*shape, count), across)(p) if p.type.ndim else p
         for p in parameters
     ]
-    return ReduceSum(along)(mul(integrand(nodes, *spread), weights))
+    return ReduceSum(along)(mul(integrand(nodes, *repeated), weights))

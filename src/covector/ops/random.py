@@ -366,9 +366,9 @@ def _cut(words: Any, width: int, count: int) -> Any:
     *shape, length = words.type.shape
     pieces = 32 // width
     cut = (*shape, length, pieces)
-    spread = BroadcastInDim(cut, tuple(range(len(cut) - 1)))(words)
+    repeated = BroadcastInDim(cut, tuple(range(len(cut) - 1)))(words)
     places = mul(Iota(dtypes.uint32, cut, len(cut) - 1)(), scalar(width, dtypes.uint32))
-    parts = convert(shift_right_logical(spread, places), _UNSIGNED[width])
+    parts = convert(shift_right_logical(repeated, places), _UNSIGNED[width])
     flat = (*shape, length * pieces)
     first = Slice((0,) * len(flat), (*shape, count))
     return first(Reshape(flat)(parts))

@@ -29,7 +29,7 @@ from covector.ops.comparison import eq, gt, lt, ne
 from covector.ops.extrema import max_, min_
 from covector.ops.selection import where
 from covector.ops.transposing import Reshape, Transpose
-from covector.ops.tree_reduce import fold, moving
+from covector.ops.tree_reduce import fold, with_jvp
 
 #: elements from which it pays to look for NaN first, where that decides what is done
 _LARGE = 2**18
@@ -201,7 +201,7 @@ class ReduceProd(Reduction):
         if not count or not x.type.size:
             return (self(x),), lambda dx: (None,)
         reorder, merge = Transpose((*kept, *self.axes)), Reshape((*shape, count))
-        out, push = fold(moving(mul), merge(reorder(x)), len(kept))
+        out, push = fold(with_jvp(mul), merge(reorder(x)), len(kept))
         return (out,), lambda dx: (push(merge(reorder(dx))),)
 
     def lower(self, ctx: Any, x: Any) -> Any:

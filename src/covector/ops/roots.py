@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
-from covector.ops.accuracy import Adjustable
+from covector.ops.accuracy import HasAccuracy
 from covector.ops.arithmetic import div, mul
 from covector.ops.families import widened
 
 
-class _Root(Adjustable):
+class _Root(HasAccuracy):
     """A root of a real or complex number."""
 
     accepts = staticmethod(dtypes.is_inexact)

@@ -10,8 +10,8 @@ from covector.core.convert import scalar
 from covector.core.primitive import Linear
 from covector.core.types import ArrayType, show_types
 from covector.errors import DTypeError, TypeMismatch
-from covector.ops.broadcasting import spread_like, unbroadcast
-from covector.ops.families import Elementwise, spread_operands
+from covector.ops.broadcasting import broadcast_like, unbroadcast
+from covector.ops.families import Elementwise, broadcast_operands
 
 #: cases up to which NumPy chooses among integer-numbered ones
 CHOICES = 30
@@ -61,7 +61,7 @@ class SelectN(Elementwise):
 
         def push(_: Any, *tangents: Any) -> Any:
             moved = [zero if t is None else t for t in tangents]
-            return (spread_like(self(which, *moved), out),)
+            return (broadcast_like(self(which, *moved), out),)
 
         return (out,), push
 
@@ -72,14 +72,14 @@ class SelectN(Elementwise):
         for k, case in enumerate(cases):
             if type(case) is Linear:
                 kept = self(which, *[ct if i == k else zero for i in range(len(cases))])
-                cotangent_of.append(unbroadcast(spread_like(kept, ct), case.type))
+                cotangent_of.append(unbroadcast(broadcast_like(kept, ct), case.type))
             else:
                 cotangent_of.append(None)
         return cotangent_of
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
         index, (out,) = ctx.in_types[0], ctx.out_types
-        which, chosen, *others = spread_operands(ctx, operands)
+        which, chosen, *others = broadcast_operands(ctx, operands)
         if dtypes.is_bool(index.dtype):
             return ctx.op("stablehlo.select", [which, *others, chosen])
         for k, case in enumerate(others, start=1):

@@ -215,11 +215,11 @@ class Pad(Primitive):
             return (over_batch(x, value),), (dims[0],)
         x = batched(size, x, dims[0])
         padded = Pad(((0, 0, 0), *self.padding_config))(x, scalar(0, x.type.dtype))
-        spread = BroadcastInDim(padded.type.shape, (0,))
+        repeated = BroadcastInDim(padded.type.shape, (0,))
         inside = BroadcastInDim(padded.type.shape, tuple(range(1, x.type.ndim)))
-        return (where(inside(self.places(x.type.shape[1:])), padded, spread(value)),), (
-            0,
-        )
+        return (
+            where(inside(self.places(x.type.shape[1:])), padded, repeated(value)),
+        ), (0,)
 
     def lower(self, ctx: Any, x: Any, value: Any) -> Any:
         # XLA ends the process where it divides a padding between elements over devices

@@ -15,15 +15,15 @@ from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable
 from covector.ops import inverse_erf
 from covector.ops.arithmetic import mul, neg
-from covector.ops.families import spread_operands
-from covector.ops.partials import Sloped
+from covector.ops.families import broadcast_operands
+from covector.ops.partials import WithPartials
 from covector.ops.transcendental import exp
 
 #: elements up to which a Python function of each is quicker than to compile
 _FEW = 256
 
 
-class Special(Sloped):
+class Special(WithPartials):
     """A function of floats that XLA works out, in at least 32 bits."""
 
     accepts = staticmethod(dtypes.is_floating)
@@ -31,7 +31,7 @@ class Special(Sloped):
     host_limit = _FEW
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
-        full, (out,) = spread_operands(ctx, operands), ctx.out_types
+        full, (out,) = broadcast_operands(ctx, operands), ctx.out_types
         if out.dtype.itemsize >= 4:
             return ctx.op(self.hlo, full)
         type_ = out.with_dtype(dtypes.float32)
@@ -59,7 +59,7 @@ class Erf(Special):
     hlo = "chlo.erf"
     on_host = _by_element(math.erf)
 
-    def slopes(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
         return [lambda: 2 / math.sqrt(math.pi) * exp(neg(mul(x, x)))]
 
 
@@ -69,7 +69,7 @@ class Erfc(Special):
     hlo = "chlo.erfc"
     on_host = _by_element(math.erfc)
 
-    def slopes(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
         return [lambda: -2 / math.sqrt(math.pi) * exp(neg(mul(x, x)))]
 
 
@@ -83,7 +83,7 @@ class ErfInv(Special):
     def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
         return types[0].dtype != dtypes.float64 and super().small(types, outs)
 
-    def slopes(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
         return [lambda: math.sqrt(math.pi) / 2 * exp(mul(out, out))]
 
 
@@ -124,7 +124,7 @@ class Lgamma(Special):
     hlo = "chlo.lgamma"
     on_host = _by_element(_lgamma)
 
-    def slopes(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
         return [lambda: digamma(x)]
 
 
@@ -134,7 +134,7 @@ class Digamma(Special):
     hlo = "chlo.digamma"
     on_host = _by_element(_digamma)
 
-    def slopes(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
         return [lambda: polygamma(scalar(1, x.type.dtype), x)]
 
 
@@ -143,7 +143,7 @@ class Polygamma(Special):
 
     hlo = "chlo.polygamma"
 
-    def slopes(self, out: Any, m: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Any, m: Any, x: Any) -> Sequence[Callable[[], Any]]:
         return [
             lambda: no_slope(self, "its order m", [m.type, x.type]),
             lambda: polygamma(m + 1, x),
@@ -155,7 +155,7 @@ class Zeta(Special):
 
     hlo = "chlo.zeta"
 
-    def slopes(self, out: Any, s: Any, q: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Any, s: Any, q: Any) -> Sequence[Callable[[], Any]]:
         return [
             lambda: no_slope(self, "its exponent", [s.type, q.type]),
             lambda: neg(mul(s, zeta(s + 1, q))),

@@ -12,14 +12,14 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.convert import scalar
-from covector.ops.accuracy import Adjustable
+from covector.ops.accuracy import HasAccuracy
 from covector.ops.arithmetic import div, mul, neg, sub
 from covector.ops.bitwise import and_, shift_left, shift_right_arithmetic
 from covector.ops.casting import BitcastConvertType, convert
 from covector.ops.comparison import gt, lt
 from covector.ops.complex import complex_, imag, real
 from covector.ops.families import Elementwise, widened
-from covector.ops.partials import Sloped
+from covector.ops.partials import WithPartials
 from covector.ops.roots import rsqrt
 from covector.ops.selection import where
 
@@ -31,7 +31,7 @@ class _Transcendental(Elementwise):
     accepted = "floating-point or complex numbers"
 
 
-class _Adjustable(Adjustable, _Transcendental):
+class _WithAccuracy(HasAccuracy, _Transcendental):
     """One that some hardware computes in several ways."""
 
 
@@ -47,7 +47,7 @@ class _Inverse(_Transcendental):
 # -- exponentials and logarithms -------------------------------------------------------
 
 
-class Exp(_Adjustable):
+class Exp(_WithAccuracy):
     """eˣ."""
 
     hlo = "stablehlo.exponential"
@@ -57,7 +57,7 @@ class Exp(_Adjustable):
         return [lambda dx: mul(dx, out)]
 
 
-class Exp2(_Adjustable):
+class Exp2(_WithAccuracy):
     """2ˣ, exact for whole x."""
 
     on_host = staticmethod(np.exp2)
@@ -70,7 +70,7 @@ class Exp2(_Adjustable):
         return ctx.op("stablehlo.power", [ctx.constant(2, ctx.in_types[0]), x])
 
 
-class Expm1(_Adjustable):
+class Expm1(_WithAccuracy):
     """eˣ − 1, accurate for small x."""
 
     hlo = "stablehlo.exponential_minus_one"
@@ -81,7 +81,7 @@ class Expm1(_Adjustable):
         return [lambda dx: mul(dx, slope)]
 
 
-class Log(_Adjustable):
+class Log(_WithAccuracy):
     """Natural logarithm; −∞ of 0, NaN of negative numbers."""
 
     hlo = "stablehlo.log"
@@ -130,7 +130,7 @@ def _log2(x: Any) -> Any:
     return [convert(where(positive, value, log(x)), dtype)]
 
 
-class Log1p(_Adjustable):
+class Log1p(_WithAccuracy):
     """log(1 + x), accurate for small x."""
 
     hlo = "stablehlo.log_plus_one"
@@ -157,7 +157,7 @@ def _complex_log1p(z: Any) -> Any:
     return out
 
 
-class Logistic(_Adjustable):
+class Logistic(_WithAccuracy):
     """1 / (1 + e⁻ˣ)."""
 
     hlo = "stablehlo.logistic"
@@ -187,7 +187,7 @@ log, log2, log1p = Log(), Log2(), Log1p()
 # -- trigonometric functions -----------------------------------------------------------
 
 
-class Sin(_Adjustable):
+class Sin(_WithAccuracy):
     """Sine of an angle in radians."""
 
     hlo = "stablehlo.sine"
@@ -198,7 +198,7 @@ class Sin(_Adjustable):
         return [lambda dx: mul(dx, slope)]
 
 
-class Cos(_Adjustable):
+class Cos(_WithAccuracy):
     """Cosine of an angle in radians."""
 
     hlo = "stablehlo.cosine"
@@ -209,7 +209,7 @@ class Cos(_Adjustable):
         return [lambda dx: mul(dx, slope)]
 
 
-class Tan(_Adjustable):
+class Tan(_WithAccuracy):
     """Tangent of an angle in radians."""
 
     hlo = "stablehlo.tan"
@@ -256,7 +256,7 @@ class Atan(_Transcendental):
 sin, cos, tan, asin, acos, atan = Sin(), Cos(), Tan(), Asin(), Acos(), Atan()
 
 
-class Atan2(Sloped):
+class Atan2(WithPartials):
     """The angle of the point (x, y) — y comes first — between −π and π.
 
     d atan2(y, x) = (x dy − y dx) / (x² + y²): NaN at the origin.
@@ -271,7 +271,7 @@ class Atan2(Sloped):
         # NumPy's is for real numbers only.
         return not dtypes.is_complex(types[0].dtype) and super().small(types, outs)
 
-    def slopes(self, out: Any, y: Any, x: Any) -> Any:
+    def partials(self, out: Any, y: Any, x: Any) -> Any:
         square = y * y + x * x
         return [lambda: div(x, square), lambda: neg(div(y, square))]
 
@@ -301,7 +301,7 @@ class Cosh(_Transcendental):
         return [lambda dx: mul(dx, slope)]
 
 
-class Tanh(_Adjustable):
+class Tanh(_WithAccuracy):
     """sinh(x) / cosh(x)."""
 
     hlo = "stablehlo.tanh"

@@ -1,13 +1,12 @@
-"""Folding and scanning as networks: log₂ n steps, each one operation on whole arrays.
+"""Tree reduction and scan: log₂ n steps, each one operation on whole arrays.
 
     x0  x1  x2  x3  x4      fold: neighbours are combined until one is left
     └─┬─┘   └─┬─┘   │       scan: the pairs are scanned, which gives entries 1, 3, 5 …;
      x01     x23    x4      each other entry is one more combination
 
 The combining operation must be associative. It is given as a function of two arrays
-that returns the combination and how it moves, a linear map of two tangents. So a
-network gives the exact derivative of a product with zeros in it, or of a maximum with
-ties.
+that returns the combination and its pushforward, a linear map of two tangents. So the
+derivative is exact for a product with zeros in it, or for a maximum with ties.
 """
 
 from collections.abc import Callable
@@ -20,12 +19,12 @@ from covector.ops.slicing import Slice
 from covector.ops.transposing import Reshape
 
 Push = Callable[..., Any]
-#: (x, y) → the combination of x and y, and (dx, dy) → how it moves
+#: (x, y) → the combination of x and y, and its pushforward (dx, dy) → tangent
 Combine = Callable[[Any, Any], tuple[Any, Push]]
 
 
-def moving(op: Any) -> Combine:
-    """An operation on two arrays as a combination that moves with both of them."""
+def with_jvp(op: Any) -> Combine:
+    """A binary operation as a combination with its pushforward."""
 
     def combine(x: Any, y: Any) -> tuple[Any, Push]:
         if op.linearize is not None:
@@ -38,17 +37,17 @@ def moving(op: Any) -> Combine:
     return combine
 
 
-def still(op: Primitive) -> Combine:
-    """An operation on two arrays as a combination of which only the value is asked."""
-    return lambda x, y: (op(x, y), _does_not_move)
+def primal_only(op: Primitive) -> Combine:
+    """A binary operation as a combination whose pushforward is never called."""
+    return lambda x, y: (op(x, y), _no_tangent)
 
 
-def _does_not_move(*_: Any) -> Any:
-    raise AssertionError("only the value of this network was asked for")
+def _no_tangent(*_: Any) -> Any:
+    raise AssertionError("only the value was asked for")
 
 
 def fold(combine: Combine, x: Any, axis: int) -> tuple[Any, Push]:
-    """All elements along ``axis`` combined, and how that moves; there must be some."""
+    """All elements along ``axis`` combined, and the pushforward; none is an error."""
     n = x.type.shape[axis]
     if n == 1:
         shape = x.type.shape[:axis] + x.type.shape[axis + 1 :]
@@ -70,7 +69,7 @@ def fold(combine: Combine, x: Any, axis: int) -> tuple[Any, Push]:
 
 
 def scan(combine: Combine, x: Any, axis: int) -> tuple[Any, Push]:
-    """Entry k combines the elements 0 to k along ``axis``; and how all that moves."""
+    """Entry k combines the elements 0 to k along ``axis``; and the pushforward."""
     n = x.type.shape[axis]
     if n < 2:
         return x, lambda dx: dx

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from covector.core.types import Shape
-from covector.ops.windows import GatherDimensionNumbers, spread_axes, window_axes
+from covector.ops.windows import GatherDimensionNumbers, interleave_axes, window_axes
 
 
 class Layout:
@@ -42,7 +42,7 @@ class Layout:
         found = [*before, *rest, *inner, *after]
         #: of the axes of all windows together, from (before, flat, after)
         self.arrangement = _Order(
-            [found.index(a) for a in spread_axes(d, rest, window)]
+            [found.index(a) for a in interleave_axes(d, rest, window)]
         )
 
     def _count(

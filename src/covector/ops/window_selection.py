@@ -225,15 +225,15 @@ class SelectAndScatterAdd(_Selecting):
             flat = zeros(source.type.with_shape((x.type.size,)))
             at = Reshape((*chosen.type.shape, 1))(chosen)
             return Reshape(x.type.shape)(write(flat, at, source))
-        # Of every so manyth window no two overlap: each has its positions for itself.
+        # Of every so many-th window no two overlap: each has its positions for itself.
         zero, total = scalar(0, source.type.dtype), None
         for first in np.ndindex(*classes):
             laid = [
                 self._laid_out(v, places.type.shape, first, classes, fill)
                 for v, fill in ((chosen, -1), (source, 0))
             ]
-            spread = where(eq(laid[0], places), laid[1], zero)
-            total = spread if total is None else add(total, spread)
+            masked = where(eq(laid[0], places), laid[1], zero)
+            total = masked if total is None else add(total, masked)
         return Pad(self.margins).cut_out(total)
 
     def _spans(self) -> Shape:

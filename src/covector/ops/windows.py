@@ -119,7 +119,7 @@ def window_axes(d: GatherDimensionNumbers, ndim: int) -> list[int]:
     return [a for a in range(ndim) if a not in gone]
 
 
-def spread_axes(
+def interleave_axes(
     d: GatherDimensionNumbers, batch: Sequence[Any], window: Sequence[Any]
 ) -> tuple[Any, ...]:
     """What belongs to the axes of the batch and of the window, in the order of both."""
@@ -151,7 +151,7 @@ def check_windows(
     if wrong:
         raise TypeMismatch(f"{who} of {show_types((x, indices))} with {d}: {wrong}.")
     window = tuple([sizes[a] for a in window_axes(d, x.ndim)])
-    return spread_axes(d, indices.shape[:-1], window)
+    return interleave_axes(d, indices.shape[:-1], window)
 
 
 def _wrong_indices(d: GatherDimensionNumbers, x: ArrayType, indices: ArrayType) -> str:

@@ -23,7 +23,7 @@ from covector.core.primitive import Primitive, operation
 from covector.core.show import nested_programs
 from covector.core.types import ArrayType
 from covector.ops.argmax import Argmax
-from covector.ops.broadcasting import BroadcastInDim, batched, spread_like, zeros
+from covector.ops.broadcasting import BroadcastInDim, batched, broadcast_like, zeros
 from covector.ops.dynamic_slicing import DynamicSlice
 from covector.ops.identities import stop_gradient
 from covector.ops.reductions import ReduceOr
@@ -135,7 +135,7 @@ def _masked(taken: Any, tangent: Any, axes: Axes) -> Any:
 def _expand(mask: Any, x: Any) -> Any:
     """A mask over the leading axes of ``x``, in the shape of ``x``."""
     if not mask.type.ndim:
-        return spread_like(mask, x)
+        return broadcast_like(mask, x)
     return BroadcastInDim(x.type.shape, tuple(range(mask.type.ndim)))(mask)
 
 

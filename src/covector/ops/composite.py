@@ -1,7 +1,7 @@
-"""Functions that other operations work out: what StableHLO has no operation for.
+"""Composite operations: functions without a StableHLO operation, computed by others.
 
-They count as one operation all the same, so that their derivatives are formulas and not
-the derivatives of an approximation.
+They are single operations to every transformation, so that their derivatives are
+formulas and not the derivatives of an approximation.
 """
 
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.lowering.evaluate import evaluate_compiled
 from covector.ops.casting import convert
-from covector.ops.partials import Sloped
+from covector.ops.partials import WithPartials
 
-#: elements up to which some hundred operations, one by one, are quicker than to compile
+#: up to this many elements, some hundred eager operations are quicker than compiling
 FEW = 64
 
 
-class Composed(Sloped):
+class Composite(WithPartials):
     """A function of floats, by a formula in other operations, in at least 32 bits."""
 
     accepts = staticmethod(dtypes.is_floating)
@@ -32,14 +32,14 @@ class Composed(Sloped):
         plan = self.plan(tuple([x.type for x in operands]))
         few = sum([x.type.size for x in operands]) <= FEW
         if few and all([x.on_host() for x in operands]):
-            (out,) = self._worked_out(*operands)
+            (out,) = self._computed(*operands)
             return (ConcreteArray(plan.outs[0], out.host(), None, out.placement),)
         return evaluate_compiled(self, plan, operands)
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
-        return ctx.through(self._worked_out, *operands)
+        return ctx.through(self._computed, *operands)
 
-    def _worked_out(self, *operands: Any) -> Sequence[Any]:
+    def _computed(self, *operands: Any) -> Sequence[Any]:
         dtype = operands[0].type.dtype
         wide = dtypes.float32 if dtype.itemsize < 4 else dtype
         out = self.formula(*[convert(x, wide) for x in operands])
