@@ -113,8 +113,8 @@ MUTATIONS: list[Mutation] = [
         "tests/transforms/test_derivatives.py tests/test_composition.py",
         (
             "of several operands the last moves a result",
-            "total = moved if total is None else total + moved",
-            "total = moved",
+            "total = term if total is None else total + term",
+            "total = term",
         ),
     ),
     *_in(
