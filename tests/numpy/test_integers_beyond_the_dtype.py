@@ -1,5 +1,5 @@
-"""A Python integer that a dtype does not have: compared as mathematics does, refused
-where a result would have to hold it.
+"""An integer that a dtype does not have, of Python or in 64 bits of NumPy: compared as
+mathematics does, refused where a result would have to hold it.
 """
 
 import operator
@@ -260,3 +260,86 @@ def test_casts_of_any_integer_are_those_of_mathematics_modulo_the_dtype():
     assert lax.convert_element_type(2**40 - 1, "int32") == -1
     assert lax.convert_element_type(200, "int8") == -56
     assert lax.convert_element_type(5, "complex64") == 5
+
+
+# -- 64 bits of NumPy, while there are 32 ----------------------------------------------
+
+WIDE = [
+    np.int64(2**40),
+    np.int64(-(2**40)),
+    np.uint64(2**63 + 7),
+    np.array([2**40, 1, 2, -(2**35)]),
+    np.array([2**63 + 7, 0, 1, 2], np.uint64),
+]
+
+
+def test_comparisons_with_64_bits_of_numpy_are_those_of_mathematics():
+    others = [*WIDE, 2**100, -5, np.array([True, False, True, False])]
+    others += [cnp.arange(4), cnp.arange(4, dtype="uint8"), cnp.arange(4) > 1]
+    for wide in WIDE:
+        for other in others:
+            both = [np.asarray(np.asarray(v), object) for v in (wide, other)]
+            for name in ("less", "greater_equal", "equal"):
+                wanted = getattr(np, name)(*both).astype(bool)
+                np.testing.assert_array_equal(getattr(cnp, name)(wide, other), wanted)
+    compiled = cv.jit(lambda x: [cnp.less(x, wide) for wide in WIDE])(I32)
+    exact = [np.less(np.array(VALUES["int32"], object), wide) for wide in WIDE]
+    np.testing.assert_array_equal(compiled, np.array(exact, bool))
+    assert cnp.isin(I32, np.int64(2**32)).tolist() == [False] * 4
+    assert int(cnp.searchsorted(I32, np.int64(2**40))) == 4
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        cnp.asarray,
+        cnp.array,
+        cv.device_put,
+        cv.jit(lambda x: x),
+        lambda x: cnp.full((4,), x),
+        lambda x: I32 * x,
+        lambda x: cnp.where(I32 > 0, x, I32),
+        I32.at[:].set,
+        I32.at[:].add,
+        lambda x: cv.jit(lambda y: y + x)(I32),
+        lambda x: cnp.array([x, x]),
+        lambda x: cnp.maximum(I32, abs(x)),
+    ],
+)
+def test_64_bits_of_numpy_that_do_not_fit_are_not_stored(store):
+    for wide in (np.int64(2**40), np.array([2**40, 1, 2, -(2**35)])):
+        with pytest.raises(IntegerOverflow, match=r"1099511627776.* does not fit i32"):
+            store(wide)
+        with cv.enable_x64(True):
+            cnp.asarray(wide)
+    store(np.array([1, 2**31 - 1, 0, -(2**31)])[:1])  # fits
+
+
+def test_64_bits_of_numpy_that_meet_floats_are_rounded():
+    f = cnp.ones(4)
+    wide = np.int64(2**40)
+    assert float(cnp.sum(f * wide)) == 2.0**42
+    assert float((I32[1:2] / wide)[0]) == -(2.0**-40)
+    assert float(f.at[0].set(wide)[0]) == 2.0**40
+    assert float(cnp.linspace(0, wide, 3)[1]) == 2.0**39
+    assert float(cnp.asarray(wide, "float32")) == 2.0**40
+    assert int(cnp.asarray(np.int64(2**32 + 5), "int32")) == 5  # a named dtype wraps
+
+
+def test_64_bits_of_numpy_bound_nothing_on_their_side():
+    wide = np.int64(2**40)
+    assert cnp.minimum(I32, wide).tolist() == VALUES["int32"]
+    assert cnp.maximum(-wide, I32).tolist() == VALUES["int32"]
+    assert cnp.clip(I32, -wide, np.array([wide, 5, -7, wide])).tolist() == [
+        -(2**31), -1, -7, 2**31 - 1,
+    ]  # fmt: skip
+
+
+def test_seeds_of_64_bits_of_numpy_count_by_their_low_half():
+    def words(k):
+        return cv.random.key_data(k).tolist()
+
+    key = cv.random.key
+    assert words(key(np.uint64(2**63 + 7))) == words(key(7))
+    folded = cv.random.fold_in(key(0), np.int64(2**33 + 7))
+    assert words(folded) == words(cv.random.fold_in(key(0), 7))

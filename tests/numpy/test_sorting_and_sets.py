@@ -464,8 +464,12 @@ def test_complex_numbers_with_nan_have_one_order_eagerly_and_compiled():
 
 @pytest.mark.parametrize("assume_unique", [False, True])
 def test_the_indices_of_intersect1d_lead_to_the_elements(assume_unique):
-    for a, b in [([3, 1, 7], [1, 9, 3, 2]), ([[3, 1], [2, 7]], [[7], [3]]), ([], [1])]:
-        a, b = np.array(a, "int32"), np.array(b, "int32")
+    for left, right in [
+        ([3, 1, 7], [1, 9, 3]),
+        ([[3, 1], [2, 7]], [[7], [3]]),
+        ([], [1]),
+    ]:
+        a, b = np.array(left, "int32"), np.array(right, "int32")
         found = cnp.intersect1d(a, b, assume_unique, return_indices=True)
         wanted = np.intersect1d(a, b, assume_unique, return_indices=True)
         for ours, theirs in zip(found, wanted, strict=True):

@@ -97,6 +97,9 @@ def from_numpy(
 ) -> ConcreteArray:
     """A copy of a NumPy array, narrowed to 32 bits unless x64 is on or it is to stay
     ``wide``.
+
+    Raises:
+      IntegerOverflow: an integer does not fit 32 bits.
     """
     dtype = _held_as(values.dtype, wide or options.current().enable_x64)
     if dtype is dtypes.float0:
@@ -105,9 +108,32 @@ def from_numpy(
         if type(values) is not np.ndarray and isinstance(values, np.ndarray):
             refuse_masks(values)
         host = np.array(values, dtype, order="C")
+        if dtype.itemsize < values.dtype.itemsize and values.dtype.kind in "iu":
+            check_narrowed(values, host)
         if host.dtype is not dtype:
             host = with_dtype(host, dtype)
     return ConcreteArray(ArrayType(host.shape, dtype), host, None, placement)
+
+
+#: elements up to which lists of Python are compared more quickly than arrays
+_FEW = 32
+
+
+def check_narrowed(values: Any, host: Any) -> None:
+    """Raise where ``host`` lost high bits of integers of NumPy."""
+    if values.size <= _FEW and values.tolist() == host.tolist():
+        return
+    limits = iinfo(host.dtype)
+    for extreme in (int(values.max()), int(values.min())):
+        if not limits.min <= extreme <= limits.max:
+            shape = ",".join(map(str, values.shape))
+            raise IntegerOverflow(
+                f"{extreme} in values of NumPy ({values.dtype}[{shape}]) does not fit "
+                f"{dtypes.short_name(host.dtype)}, the dtype of 64-bit integers while "
+                "enable_x64 is off. Name a dtype: covector.numpy.asarray(x, 'float32') "
+                "rounds, 'int32' keeps the low bits, and 'int64' inside "
+                "covector.enable_x64(True) keeps all."
+            )
 
 
 def as_array(x: Any, who: str = "this operation") -> Array:

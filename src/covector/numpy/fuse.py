@@ -82,9 +82,7 @@ class _Plan:
         static: dict[str, Any],
         small: bool,
     ) -> None:
-        self.fun: Any = functools.update_wrapper(
-            functools.partial(fun, **static), fun
-        )
+        self.fun: Any = functools.update_wrapper(functools.partial(fun, **static), fun)
         self.compiled = jit(self.fun)
         if options.current().checks_values:
             host, small = None, True

@@ -26,7 +26,8 @@ import numpy as np
 from covector import options
 from covector.core import dtypes, promotion
 from covector.core.array_like import Array
-from covector.core.convert import as_array, python_scalar, scalar
+from covector.core.convert import as_array, python_scalar, scalar, to_be_cast
+from covector.core.host_values import plain
 from covector.core.number_info import iinfo
 from covector.core.source import user_level
 from covector.core.types import ArrayType, Shape, show_types
@@ -79,12 +80,35 @@ def promote_compared(who: str, x: Any, y: Any) -> Sequence[Any]:
         pass
     if type(x) in _PYTHON and type(y) in _PYTHON:
         return python_scalar((x > y) - (x < y)), python_scalar(0)
-    if type(x) is int:
+    if _is_known_integer(x) and _is_known_integer(y):
+        x, y = np.asarray(x, object), np.asarray(y, object)
+        above, below = [f(x, y).astype(np.int32) for f in (np.greater, np.less)]
+        return as_array(above - below), python_scalar(0)
+    if type(x) is int or isinstance(y, Array):
         return promote_compared(who, y, x)[::-1]
+    if type(y) is not int:
+        return _compared_with_wide(who, as_array(x, who), y)
     x, sign = as_array(x, who), 1 if y > 0 else -1
     if x.type.inexact:  # beyond all finite numbers; and NaN compares as NaN
         return promote(who, x, math.inf * sign)
     return zeros(ArrayType(x.type.shape, dtypes.int32)), scalar(sign, dtypes.int32)
+
+
+def _is_known_integer(x: Any) -> bool:
+    if isinstance(x, np.ndarray | np.generic):
+        return x.dtype.kind in "iub"
+    return isinstance(x, int)
+
+
+def _compared_with_wide(who: str, x: Array, y: Any) -> Sequence[Any]:
+    """An array, and 64-bit integers of NumPy cut off just beyond those of the array:
+    both in 64 bits.
+    """
+    x = number(who, x)
+    limits = iinfo(x.type.dtype)
+    nearest = np.clip(plain(y), limits.min - 1, limits.max + 1).astype(np.int64)
+    wide = to_be_cast(nearest, who)
+    return _one_shape(who, [convert(x, wide.type.dtype), wide])
 
 
 def promote_bounds(who: str, x: Any, y: Any, *, upper: bool) -> Sequence[Any]:
@@ -101,20 +125,27 @@ def promote_bounds(who: str, x: Any, y: Any, *, upper: bool) -> Sequence[Any]:
     except IntegerOverflow:
         if type(x) is type(y):
             raise
-        if type(x) is int:
+        if type(x) is int or isinstance(y, Array):
             return promote_bounds(who, y, x, upper=upper)[::-1]
         x = as_array(x, who)
-        return promote(who, x, bound_in(y, common_dtype(who, x, 0)[0], upper=upper))
+        zero = 0 if type(y) is int else np.zeros((), y.dtype)
+        return promote(who, x, bound_in(y, common_dtype(who, x, zero)[0], upper=upper))
 
 
 def bound_in(bound: Any, dtype: Any, *, upper: bool) -> Any:
     """A bound, or in place of an integer that bounds nothing in this dtype the limit of
     the dtype, which bounds as little.
     """
-    if type(bound) is not int or not dtypes.is_integer(dtype):
+    if not dtypes.is_integer(dtype):
         return bound
     limits = iinfo(dtype)
-    return min(bound, limits.max) if upper else max(bound, limits.min)
+    if type(bound) is int:
+        return min(bound, limits.max) if upper else max(bound, limits.min)
+    if not isinstance(bound, np.ndarray | np.generic) or bound.dtype.kind not in "iu":
+        return bound
+    if upper:
+        return np.minimum(bound, limits.max)
+    return np.maximum(bound, limits.min) if bound.dtype.kind == "i" else bound
 
 
 def promote_inexact(who: str, *args: Any) -> Sequence[Any]:
@@ -150,9 +181,7 @@ def promote_dtypes_inexact(who: str, *args: Any) -> Sequence[Any]:
                 return _joined(x, y, True)
         elif type(x) in _PYTHON and isinstance(y, Array):
             return _joined(y, x, True)[::-1]
-    dtype, weak, operands = _common(who, args)
-    # At once: the integers that they have in common might not hold them all.
-    dtype = inexact_dtype(dtype, weak)
+    dtype, weak, operands = _common(who, args, as_inexact=True)
     return [_cast(a, dtype, weak, who) for a in operands]
 
 
@@ -191,12 +220,21 @@ def common_dtype(who: str, *args: Any) -> tuple[Any, bool]:
     return dtype, weak
 
 
-def _common(who: str, args: Sequence[Any]) -> tuple[Any, bool, list[Any]]:
-    """The dtype in which operands meet; the operands, Python numbers as they are."""
-    operands = [
-        a if isinstance(a, Array) or type(a) in _PYTHON else as_array(a, who)
-        for a in args
-    ]
+def _common(
+    who: str, args: Sequence[Any], as_inexact: bool = False
+) -> tuple[Any, bool, list[Any]]:
+    """The dtype in which operands meet, an inexact one if it has to be; the operands,
+    Python numbers as they are.
+    """
+    operands, overflow = [], None
+    for a in args:
+        operand = a
+        if not isinstance(a, Array) and type(a) not in _PYTHON:
+            try:
+                operand = as_array(a, who)
+            except IntegerOverflow as error:  # of NumPy; a float may hold it
+                operand, overflow = to_be_cast(a, who), error
+        operands.append(operand)
     now = options.current()
     dtype, weak = promotion.promote(
         # Of a Python number the kind counts: whether it fits, the common dtype decides.
@@ -207,6 +245,10 @@ def _common(who: str, args: Sequence[Any]) -> tuple[Any, bool, list[Any]]:
         x64=now.enable_x64,
         mode=now.numpy_dtype_promotion,
     )
+    if as_inexact:  # at once: the integers in common might not hold them all
+        dtype = inexact_dtype(dtype, weak)
+    if overflow is not None and not dtypes.is_inexact(dtype):
+        raise overflow
     return dtype, weak, operands
 
 

@@ -199,7 +199,7 @@ def searchsorted(
     try:
         x, queries = promote_dtypes("searchsorted", a, v)
     except IntegerOverflow:
-        if type(v) is not int:
+        if not isinstance(v, int | np.integer):
             raise
         # Beyond all that the dtype has: before or after all elements.
         side = "right" if v > 0 else "left"

@@ -16,7 +16,7 @@ import numpy as np
 from covector import options
 from covector.core import dtypes
 from covector.core.array import from_host
-from covector.core.convert import as_array
+from covector.core.convert import as_array, check_narrowed
 from covector.core.number_info import iinfo
 from covector.core.promotion import operand_type, promote
 from covector.core.types import show_types
@@ -35,7 +35,10 @@ def from_sequence(who: str, x: Sequence[Any], dtype: Any = None) -> Any:
     if all(k in _PYTHON or k is np.ndarray or issubclass(k, np.generic) for k in kinds):
         # What is cast at once keeps 64 bits until then: 2**32 is a float32.
         found = _common(who, _distinct(x, kinds), wide=dtype is not None)
-        values = _read(who, x, None).astype(found)
+        read = _read(who, x, None)
+        values = read.astype(found)
+        if dtype is None and read.dtype.kind in "iu" and dtypes.is_integer(found):
+            check_narrowed(read, values)
         out = from_host(values)
         return out if dtype is None else convert(out, dtype)
     parts = [as_array(leaf, who) for leaf in _leaves(x)]

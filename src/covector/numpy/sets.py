@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import ArgumentError
@@ -50,7 +52,7 @@ def isin(
             "isin: method must be 'auto', 'compare_all', 'binary_search' or 'sort', "
             f"but got {method!r}."
         )
-    one = type(element) is int or type(test_elements) is int
+    one = any([isinstance(z, int | np.integer) for z in (element, test_elements)])
     promote = promote_compared if one else promote_dtypes
     x, others = promote("isin", element, test_elements)
     others = ravel(others)

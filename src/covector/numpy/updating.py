@@ -321,7 +321,9 @@ def _operand(values: Any, type_: ArrayType, change: Change) -> Any:
         values = link.numpy.array(values)
     kind = type(values)
     is_number = kind in (bool, int, float, complex)
-    values = values if is_number else as_array(values, "an update of an array")
+    of_numpy = isinstance(values, np.ndarray | np.generic) and not is_number
+    if not (is_number or of_numpy):
+        values = as_array(values, "an update of an array")
     given, weak = operand_type(kind if is_number else values, now.enable_x64)
     if given is type_.dtype:
         common = given
@@ -337,6 +339,8 @@ def _operand(values: Any, type_: ArrayType, change: Change) -> Any:
     if change is MINIMUM or change is MAXIMUM:
         values = bound_in(values, common, upper=change is MINIMUM)
     dtype = type_.dtype if change.combine is None else common
+    if of_numpy and not dtypes.is_inexact(dtype):
+        values = as_array(values, "an update of an array")  # which fits, or raises
     return in_dtype(values, dtype, "an update of an array", weak)
 
 

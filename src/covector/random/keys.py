@@ -18,7 +18,7 @@ import numpy as np
 from covector import options
 from covector.core import dtypes
 from covector.core.array_like import Array
-from covector.core.convert import as_array, from_numpy
+from covector.core.convert import as_array, from_numpy, to_be_cast
 from covector.core.key_types import KeyType
 from covector.core.types import Shape
 from covector.errors import ArgumentError, DTypeError, IntegerOverflow, TypeMismatch
@@ -88,7 +88,7 @@ def _seed(who: str, seed: Any) -> Any:
         if options.current().enable_x64:
             return from_numpy(np.int64(seed))
         return from_numpy(np.uint32(seed & 0xFFFFFFFF))
-    seed = as_array(seed, who)
+    seed = _low_bits(seed, who)
     if not dtypes.is_integer(seed.type.dtype):
         raise DTypeError(f"{who} needs an integer for a seed, but got {seed.type}.")
     if seed.type.shape:
@@ -97,6 +97,14 @@ def _seed(who: str, seed: Any) -> Any:
             f"each, use covector.vmap({who})(seeds)."
         )
     return seed
+
+
+def _low_bits(x: Any, who: str) -> Any:
+    """An array; 64-bit integers of NumPy count modulo 2³² while x64 is off."""
+    if isinstance(x, np.ndarray | np.generic):
+        wide = to_be_cast(x, who)
+        return convert(wide, dtypes.canonical(wide.dtype, options.current().enable_x64))
+    return as_array(x, who)
 
 
 def _generator(who: str, impl: Any, dtype: Any) -> KeyType:
@@ -159,7 +167,7 @@ def _folded(data: Any) -> Any:
                 "2**32 - 1. Use its remainder, as in data % 2**32."
             )
         return from_numpy(np.uint32(data))
-    data = as_array(data, "fold_in")
+    data = _low_bits(data, "fold_in")
     if not dtypes.is_integer(data.type.dtype):
         raise DTypeError(f"fold_in needs an integer, but got {data.type}.")
     if data.type.shape:
