@@ -8,7 +8,7 @@ import covector.numpy as cnp
 from covector import errors, lax
 from covector.core.effects import CALLS, LASTS, NONE, ORDERED
 from covector.experimental import io_callback
-from covector.programs.higher_order.effects import silent
+from covector.programs.higher_order.effects import without_effects
 
 X = np.array([0.5, -1.0, 2.0], np.float32)
 
@@ -337,12 +337,12 @@ def test_a_program_has_the_effects_of_its_programs():
 def test_a_silent_program_computes_the_same_and_does_nothing():
     log = Log()
     jaxpr = cv.make_jaxpr(scanned(lambda x: times(log, x)))(1.0)
-    assert jaxpr.memo(silent).effects == NONE
-    assert log.of(jaxpr.memo(silent), cnp.float32(1)) == []
-    for program in (jaxpr, jaxpr.memo(silent)):
+    assert jaxpr.memo(without_effects).effects == NONE
+    assert log.of(jaxpr.memo(without_effects), cnp.float32(1)) == []
+    for program in (jaxpr, jaxpr.memo(without_effects)):
         np.testing.assert_allclose(program(cnp.float32(1))[0], 0.368333, rtol=1e-5)
     pure = cv.make_jaxpr(cnp.sin)(1.0)
-    assert silent(pure) is pure
+    assert without_effects(pure) is pure
 
 
 def test_a_result_of_an_effect_cannot_be_computed_again():

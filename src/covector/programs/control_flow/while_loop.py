@@ -55,7 +55,7 @@ from covector.programs.control_flow.while_rules import (
     with_tangents,
 )
 from covector.programs.higher_order.call import call, named_axes
-from covector.programs.higher_order.effects import silent
+from covector.programs.higher_order.effects import without_effects
 from covector.programs.higher_order.jaxpr_passes import converted, dependent
 from covector.programs.higher_order.tiering import Budget, placed
 from covector.transforms.batch import batch_jaxpr, front_dims
@@ -225,7 +225,7 @@ class While(Primitive):
         """The loop that takes a known number of steps, without effects, and what it is
         called with.
         """
-        body = self.body_jaxpr.memo(silent)
+        body = self.body_jaxpr.memo(without_effects)
         return _repeating(body, count, consts, carry, self.checkpoints, self.lanes)
 
     def _beside(

@@ -1,7 +1,7 @@
-"""What becomes of effects where a program is run again for a derivative.
+"""Effects of programs that are run again for a derivative: they happen once.
 
-An effect happens once: in the pass that computes the values. What computes them again
-(a checkpoint in reverse, a while loop in reverse) runs the ``silent`` program.
+The pass that computes the values has the effects. What computes them again
+(a checkpoint in reverse, a while loop in reverse) runs the program ``without_effects``.
 """
 
 from covector.core.jaxpr import Equation, Jaxpr, Var
@@ -9,7 +9,7 @@ from covector.core.show import nested_programs
 from covector.errors import NotDifferentiable
 
 
-def silent(jaxpr: Jaxpr) -> Jaxpr:
+def without_effects(jaxpr: Jaxpr) -> Jaxpr:
     """The program without its lasting effects (memoise on the program).
 
     Raises:
@@ -22,13 +22,13 @@ def silent(jaxpr: Jaxpr) -> Jaxpr:
     kept = []
     for equation in reversed(jaxpr.equations):
         if not wanted.isdisjoint(equation.outputs):
-            kept.append(_silent_equation(equation))
+            kept.append(_without_effects(equation))
             read = {a for a in equation.inputs if type(a) is Var}
             wanted |= read - given
     return Jaxpr(jaxpr.inputs, kept[::-1], jaxpr.outputs, jaxpr.name)
 
 
-def _silent_equation(equation: Equation) -> Equation:
+def _without_effects(equation: Equation) -> Equation:
     """An equation whose results are read, without effects."""
     op = equation.op
     if op.pure:
@@ -41,5 +41,5 @@ def _silent_equation(equation: Equation) -> Equation:
             "Compute the result outside of checkpoint or while_loop and pass it in, or "
             "keep it by a policy (covector.checkpoint_policies)."
         )
-    quiet = op.with_programs(lambda program: program.memo(silent))
+    quiet = op.with_programs(lambda program: program.memo(without_effects))
     return Equation(quiet, equation.inputs, equation.outputs, equation.line)

@@ -22,7 +22,7 @@ from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import ArgumentError
 from covector.lowering.tokens import with_token
 from covector.programs.higher_order.call import Call, call, named_axes
-from covector.programs.higher_order.effects import silent
+from covector.programs.higher_order.effects import without_effects
 from covector.programs.jit.arguments import JitSpec, static_places
 from covector.programs.jit.jit import Jitted
 from covector.programs.remat.partition import (
@@ -133,7 +133,7 @@ def divide_derivative(
     parts = whole.memo(divide, later, policy, tuple([not m for m in later]))
     kept = [True] * (len(parts.forward.outputs) - len(later))
     forward = parts.forward.memo(only, (*[not m for m in later], *kept))
-    again = parts.again.memo(silent)
+    again = parts.again.memo(without_effects)
     known = len(again.inputs)
 
     def recompute_and_move(*values: Any) -> list[Any]:
