@@ -19,8 +19,8 @@ from covector.core.types import ArrayType
 from covector.core.varying import Axes
 from covector.errors import TreeMismatch, TypeMismatch, TypePromotionError
 from covector.programs.control_flow.divergent_control_flow import (
-    refuse_communication,
-    varied,
+    check_no_collectives,
+    make_varying,
 )
 from covector.programs.control_flow.trace_loop import made_at
 from covector.programs.higher_order.hash_consing import canonical
@@ -62,8 +62,8 @@ def stage_branches(
     captured = list({id(x): x for s in staged for x in s.captured}.values())
     alike = [converted(taking(s, captured), out_types) for s in staged]
     if varying:
-        refuse_communication(who, "the predicate", alike, varying)
-        alike = [varied(j, varying) for j in alike]
+        check_no_collectives(who, "the predicate", alike, varying)
+        alike = [make_varying(j, varying) for j in alike]
     return Branches([canonical(j) for j in alike], captured, out_tree)
 
 

@@ -28,8 +28,8 @@ from covector.ops.comparison import eq, ge, le
 from covector.ops.reductions import ReduceOr
 from covector.programs.control_flow.batch_sequentially import batch_sequentially
 from covector.programs.control_flow.divergent_control_flow import (
-    refuse_communication,
-    varied,
+    check_no_collectives,
+    make_varying,
 )
 from covector.programs.control_flow.safe_operands import (
     SafeOperands,
@@ -40,7 +40,7 @@ from covector.programs.control_flow.safe_operands import (
 from covector.programs.higher_order.call import call, named_axes
 from covector.programs.higher_order.jaxpr_passes import (
     forwarded,
-    of_each_member,
+    select_per_lane,
     with_zeros,
 )
 from covector.programs.higher_order.tiering import runs_on_host
@@ -90,8 +90,8 @@ class Cond(Primitive):
         columns = zip(*[b.out_types for b in self.branches], strict=True)
         return [_common(column) for column in columns]
 
-    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
-        refuse_communication("cond", "the predicate", self.branches, types[0].varying)
+    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+        check_no_collectives("cond", "the predicate", self.branches, types[0].varying)
         return of_programs([types[0], *self.branches[0].in_types])
 
     def chosen(self, index: ConcreteArray) -> Jaxpr:
@@ -180,7 +180,7 @@ class Cond(Primitive):
             ],
             strict=True,
         )
-        return [of_each_member(index, column) for column in columns], [0] * len(force)
+        return [select_per_lane(index, column) for column in columns], [0] * len(force)
 
     @cached_property
     def forwarded(self) -> list[int | None]:
@@ -310,8 +310,8 @@ def _linearized(
         linear.append(_with_residuals(full, placement, types))
     if varying:
         # What a device has for a residual depends on the branch that it took.
-        slotted = [varied(p, varying) for p in slotted]
-        linear = [varied(p, varying) for p in linear]
+        slotted = [make_varying(p, varying) for p in slotted]
+        linear = [make_varying(p, varying) for p in linear]
     return _LinearizedCond(make_cond(slotted, line), make_cond(linear), places, moving)
 
 

@@ -21,8 +21,8 @@ from covector.errors import TypeMismatch
 from covector.ops.casting import convert
 from covector.ops.joining import Stack
 from covector.programs.control_flow.divergent_control_flow import (
-    refuse_communication,
-    varied,
+    check_no_collectives,
+    make_varying,
 )
 from covector.programs.control_flow.scan import Scan
 from covector.programs.control_flow.trace_loop import Body, Carry, stage_body
@@ -94,9 +94,9 @@ class Loop:
             test_body = self._test(test, in_tree, body.carry_types)
         if varying:
             both = [test_body.jaxpr, body.jaxpr]
-            refuse_communication(self.who, "the test", both, varying)
-            body = body._replace(jaxpr=canonical(varied(body.jaxpr, varying)))
-            jaxpr = canonical(varied(test_body.jaxpr, varying))
+            check_no_collectives(self.who, "the test", both, varying)
+            body = body._replace(jaxpr=canonical(make_varying(body.jaxpr, varying)))
+            jaxpr = canonical(make_varying(test_body.jaxpr, varying))
             test_body = test_body._replace(jaxpr=jaxpr)
         captured = [*test_body.captured, *body.captured]
         counts = len(test_body.captured), len(body.captured)

@@ -1,10 +1,10 @@
-"""Where devices part ways: a choice, or the end of a loop, that varies between them.
+"""Device-divergent control flow: a collective inside would deadlock, so it is refused.
 
-Inside ``shard_map`` the devices along an axis may take different branches, or different
+Inside ``shard_map`` the devices along an axis take different branches, or different
 numbers of steps, when a predicate varies over it. Then no branch and no body may
-communicate over that axis: a device that is elsewhere would never answer. So that
-derivatives do not either, all that goes in is made to vary beforehand: the sums over
-devices, which are the adjoint of that, are formed outside.
+communicate over that axis: a device elsewhere would never answer. So that derivatives
+do not either, all operands are made to vary beforehand: the sums over devices, which
+are the adjoint of that, are formed outside.
 """
 
 from collections.abc import Sequence
@@ -17,22 +17,22 @@ from covector.errors import TypeMismatch
 from covector.programs.higher_order.jaxpr_passes import converted
 
 
-def varied(jaxpr: Jaxpr, axes: Axes) -> Jaxpr:
+def make_varying(jaxpr: Jaxpr, axes: Axes) -> Jaxpr:
     """The program for operands, and with results, that vary over these axes as well."""
     types = [t.with_varying(t.varying | axes) for t in jaxpr.in_types]
     made = stage(lambda *xs: run(jaxpr, xs), types, jaxpr.name).jaxpr
     return converted(made, [t.with_varying(t.varying | axes) for t in made.out_types])
 
 
-def refuse_communication(
+def check_no_collectives(
     who: str, what: str, programs: Sequence[Jaxpr], axes: Axes
 ) -> None:
     """Raise where a program that not all devices run communicates between them.
 
-    It is asked when a branch or a loop is made from functions, for good words, and once
-    more by each such operation (``varying_rule``): the rules of users may communicate
-    too, and come to light only in derivatives. What is traced again while it is
-    lowered, where no axis is named, has been checked before.
+    It is called when a branch or a loop is traced, for a good message, and once more by
+    each such operation (``vary``): the rules of users may communicate too, and are
+    traced only for derivatives. What is traced again while it is lowered, where no axis
+    is named, has been checked before.
     """
     axes = axes.intersection(current.trace.axes)
     for program in programs:

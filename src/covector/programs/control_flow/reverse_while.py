@@ -28,7 +28,7 @@ from covector.errors import NotDifferentiable
 from covector.lowering.evaluate import evaluate_compiled
 from covector.ops.broadcasting import batched, zeros
 from covector.ops.comparison import lt
-from covector.programs.control_flow.divergent_control_flow import refuse_communication
+from covector.programs.control_flow.divergent_control_flow import check_no_collectives
 from covector.programs.control_flow.lanes import (
     UNBATCHED,
     Lanes,
@@ -156,7 +156,7 @@ class Rewind(Primitive):
     def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
         # Over the axes of the steps themselves devices took as many: that was checked.
         apart = types[0].varying.difference(self.advance.memo(named_axes))
-        refuse_communication("while_loop", "its test", [self.pull], apart)
+        check_no_collectives("while_loop", "its test", [self.pull], apart)
         start, count = self.num_consts, len(self.pull.outputs)
         state = self.pull.in_types[start : start + count]
         return of_programs([types[0], *self.advance.in_types, *state])

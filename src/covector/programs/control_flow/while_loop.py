@@ -30,7 +30,7 @@ from covector.lowering.placement import common_placement
 from covector.lowering.tokens import TOKEN, with_token
 from covector.ops.broadcasting import batched, zeros
 from covector.programs.control_flow.batch_sequentially import batch_sequentially
-from covector.programs.control_flow.divergent_control_flow import refuse_communication
+from covector.programs.control_flow.divergent_control_flow import check_no_collectives
 from covector.programs.control_flow.lanes import UNBATCHED, Lanes
 from covector.programs.control_flow.loop_invariant_carry import (
     loop_invariant_carry,
@@ -125,7 +125,7 @@ class While(Primitive):
     def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
         test, body = self.cond_jaxpr, self.body_jaxpr
         varying = test.out_types[0].varying
-        refuse_communication("while_loop", "the test", [test, body], varying)
+        check_no_collectives("while_loop", "the test", [test, body], varying)
         return of_programs([*test.in_types[: self.cond_nconsts], *body.in_types])
 
     # -- values ------------------------------------------------------------------------

@@ -150,7 +150,7 @@ def _both_apart(jaxpr: Jaxpr, primals: Any, tangents: Any) -> tuple[Any, Any]:
     return outs[: len(tangents)], tangents
 
 
-def of_each_member(index: Any, values: Sequence[Any]) -> Any:
+def select_per_lane(index: Any, values: Sequence[Any]) -> Any:
     """For each lane of a batch, the value that its own index (or bool) chooses."""
     shape = values[0].type.shape
     if len(shape) > 1:
