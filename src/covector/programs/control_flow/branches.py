@@ -24,7 +24,7 @@ from covector.programs.control_flow.divergent_control_flow import (
 )
 from covector.programs.control_flow.trace_loop import made_at
 from covector.programs.higher_order.hash_consing import canonical
-from covector.programs.higher_order.jaxpr_passes import converted
+from covector.programs.higher_order.jaxpr_passes import cast_outputs
 
 
 class Branches(NamedTuple):
@@ -60,7 +60,7 @@ def stage_branches(
         for k in range(out_tree.num_leaves)
     ]
     captured = list({id(x): x for s in staged for x in s.captured}.values())
-    alike = [converted(taking(s, captured), out_types) for s in staged]
+    alike = [cast_outputs(taking(s, captured), out_types) for s in staged]
     if varying:
         check_no_collectives(who, "the predicate", alike, varying)
         alike = [make_varying(j, varying) for j in alike]

@@ -39,9 +39,9 @@ from covector.programs.control_flow.safe_operands import (
 )
 from covector.programs.higher_order.call import call, named_axes
 from covector.programs.higher_order.jaxpr_passes import (
-    forwarded,
+    forwarded_inputs,
+    instantiate_zeros,
     select_per_lane,
-    with_zeros,
 )
 from covector.programs.higher_order.tiering import runs_on_host
 from covector.transforms.batch import batch_jaxpr
@@ -185,7 +185,7 @@ class Cond(Primitive):
     @cached_property
     def forwarded(self) -> list[int | None]:
         """For each result, the operand behind the index that it is in any case."""
-        return forwarded(self.branches, range(len(self.branches[0].outputs)))
+        return forwarded_inputs(self.branches, range(len(self.branches[0].outputs)))
 
     def _batch_others(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         """Whatever a lane chooses, results that are forwarded are the operands."""
@@ -305,8 +305,8 @@ def _linearized(
     tangent_types = [t.strong() for t, m in zip(out_types, moving, strict=True) if m]
     linear = []
     for split, placement in zip(splits, placements, strict=True):
-        given = [g for g, m in zip(split.nonzero, moving, strict=True) if m]
-        full = with_zeros(split.linear, given, tangent_types)
+        given = [g for g, m in zip(split.moving, moving, strict=True) if m]
+        full = instantiate_zeros(split.linear, given, tangent_types)
         linear.append(_with_residuals(full, placement, types))
     if varying:
         # What a device has for a residual depends on the branch that it took.
@@ -342,7 +342,7 @@ def with_slots(
         primal.name,
     )
     given = [True] * count + [k in residuals for k in range(len(slots))]
-    return with_zeros(ordered, given, [*primal.out_types[:count], *slots])
+    return instantiate_zeros(ordered, given, [*primal.out_types[:count], *slots])
 
 
 def _with_residuals(
@@ -366,7 +366,7 @@ def _transposed(
     nonzero = [any(column) for column in zip(*[z for _, z in pairs], strict=True)]
     types = [t.strong() for t, z in zip(first.in_types, nonzero, strict=True) if z]
     branches = [
-        with_zeros(p, [g for g, n in zip(z, nonzero, strict=True) if n], types)
+        instantiate_zeros(p, [g for g, n in zip(z, nonzero, strict=True) if n], types)
         for p, z in pairs
     ]
     return make_cond(branches), nonzero
@@ -405,7 +405,9 @@ def _for_takers(
     if not loops:
         return run(program, operands)
     nothing = Jaxpr(program.inputs, [], [], program.name)
-    nothing = with_zeros(nothing, [False] * len(program.outputs), program.out_types)
+    nothing = instantiate_zeros(
+        nothing, [False] * len(program.outputs), program.out_types
+    )
     return make_cond([nothing, program])(ReduceOr((0,))(taken), *operands)
 
 

@@ -28,7 +28,7 @@ from covector.programs.control_flow.scan import Scan
 from covector.programs.control_flow.trace_loop import Body, Carry, stage_body
 from covector.programs.control_flow.while_loop import CHECKPOINTS, make_while
 from covector.programs.higher_order.hash_consing import canonical
-from covector.programs.higher_order.jaxpr_passes import converted
+from covector.programs.higher_order.jaxpr_passes import cast_outputs
 
 
 class Steps(NamedTuple):
@@ -136,7 +136,7 @@ class Loop:
                 "one answer of many use .any() or .all()."
             )
         flag = ArrayType((), dtypes.bool_, varying=outs[0].varying)
-        jaxpr = canonical(converted(staged.jaxpr, [flag]))
+        jaxpr = canonical(cast_outputs(staged.jaxpr, [flag]))
         return Staged(jaxpr, staged.captured)
 
 

@@ -14,14 +14,16 @@ from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.varying import Axes
 from covector.errors import TypeMismatch
-from covector.programs.higher_order.jaxpr_passes import converted
+from covector.programs.higher_order.jaxpr_passes import cast_outputs
 
 
 def make_varying(jaxpr: Jaxpr, axes: Axes) -> Jaxpr:
     """The program for operands, and with results, that vary over these axes as well."""
     types = [t.with_varying(t.varying | axes) for t in jaxpr.in_types]
     made = stage(lambda *xs: run(jaxpr, xs), types, jaxpr.name).jaxpr
-    return converted(made, [t.with_varying(t.varying | axes) for t in made.out_types])
+    return cast_outputs(
+        made, [t.with_varying(t.varying | axes) for t in made.out_types]
+    )
 
 
 def check_no_collectives(

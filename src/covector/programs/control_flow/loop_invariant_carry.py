@@ -10,12 +10,12 @@ from typing import Any
 
 from covector.core.jaxpr import Jaxpr
 from covector.core.masks import drop, select
-from covector.programs.higher_order.jaxpr_passes import forwarded
+from covector.programs.higher_order.jaxpr_passes import forwarded_inputs
 
 
 def loop_invariant_carry(body: Jaxpr, num_consts: int) -> list[bool]:
     """The mask of the carry that a body hands on unchanged (memoise on the body)."""
-    inputs = forwarded([body], range(len(body.outputs)))
+    inputs = forwarded_inputs([body], range(len(body.outputs)))
     return [i == num_consts + k for k, i in enumerate(inputs)]
 
 

@@ -20,7 +20,11 @@ from covector.programs.control_flow.weight_gradients import (
     Product,
     contracted,
 )
-from covector.programs.higher_order.jaxpr_passes import dependent, jvp_jaxpr, with_zeros
+from covector.programs.higher_order.jaxpr_passes import (
+    forward_slice,
+    instantiate_zeros,
+    jvp_jaxpr,
+)
 from covector.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
 from covector.transforms.transpose import instantiate, transpose_jaxpr
 
@@ -71,7 +75,7 @@ def moving_carry(
     """Which of the carry of a body depends on what moves, after any number of steps."""
 
     def step(marks: Marks) -> tuple[None, Sequence[bool]]:
-        found = dependent(jaxpr, (*consts, *marks, *xs))
+        found = forward_slice(jaxpr, (*consts, *marks, *xs))
         return None, [
             type(o) is Var and o in found for o in jaxpr.outputs[: len(carry)]
         ]
@@ -159,7 +163,7 @@ def linearize_body(
     residuals = _Residuals(split, groups, len(jaxpr.outputs))
     given = [g for g, m in zip(split.nonzero, moving, strict=True) if m]
     types = [t.strong() for t, m in zip(jaxpr.out_types, moving, strict=True) if m]
-    linear = with_zeros(split.linear, given, types)
+    linear = instantiate_zeros(split.linear, given, types)
     return LinearizedBody(
         residuals.before(),
         residuals.primal(),
@@ -190,7 +194,7 @@ class _Residuals:
         #: by number of the residual: its place among xs, or ``~i`` for results
         self.stepwise: dict[int, int] = {}
         marks = [i >= groups.start for i in range(len(body.inputs))]
-        changing = dependent(body, marks, impure=True)
+        changing = forward_slice(body, marks, impure=True)
         for r, place in enumerate(split.residual_places):
             var = body.inputs[place] if place >= 0 else body.outputs[~place]
             if 0 <= place < groups.start:
@@ -291,7 +295,7 @@ def transpose_body(
     (program, nonzero), moving = least_carry(arriving, step)
     const_marks, _, x_marks = groups.split(nonzero)
     leaving = [*const_marks, *moving, *x_marks]
-    full = with_zeros(
+    full = instantiate_zeros(
         program,
         [z for z, m in zip(nonzero, leaving, strict=True) if m],
         [t.strong() for t, m in zip(jaxpr.in_types, leaving, strict=True) if m],

@@ -17,7 +17,7 @@ from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import TreeMismatch, TypeMismatch, TypePromotionError
 from covector.programs.higher_order.hash_consing import canonical
-from covector.programs.higher_order.jaxpr_passes import converted
+from covector.programs.higher_order.jaxpr_passes import cast_outputs
 
 
 class Carry(NamedTuple):
@@ -62,7 +62,7 @@ def stage_body(
             break
         types = wider
     rest = staged.jaxpr.out_types[len(types) :]
-    jaxpr = canonical(converted(staged.jaxpr, [*types, *rest]))
+    jaxpr = canonical(cast_outputs(staged.jaxpr, [*types, *rest]))
     return Body(jaxpr, staged.captured, types, fun.out_tree)
 
 

@@ -56,7 +56,7 @@ from covector.programs.control_flow.while_rules import (
 )
 from covector.programs.higher_order.call import call, named_axes
 from covector.programs.higher_order.effects import without_effects
-from covector.programs.higher_order.jaxpr_passes import converted, dependent
+from covector.programs.higher_order.jaxpr_passes import cast_outputs, forward_slice
 from covector.programs.higher_order.tiering import Budget, placed
 from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.linearity import is_linear
@@ -286,7 +286,7 @@ class While(Primitive):
         linear = [type(a) is Linear for a in args]
         test_consts, consts, carry = self.split(linear)
         moving = moving_carry(self.body_jaxpr, consts, carry, [])
-        asked = dependent(self.cond_jaxpr, (*test_consts, *moving))
+        asked = forward_slice(self.cond_jaxpr, (*test_consts, *moving))
         if asked.isdisjoint([o for o in self.cond_jaxpr.outputs if type(o) is Var]):
             return is_linear(self.body_jaxpr, (*consts, *moving))
         return False
@@ -434,8 +434,8 @@ def _loop(test: Any, step: Any, *carry: Any) -> list[Any]:
         types = wider
     captured = [*tested.captured, *stepped.captured]
     counts = len(tested.captured), len(stepped.captured)
-    loop = make_while(tested.jaxpr, converted(stepped.jaxpr, types), *counts)
-    return [*loop(*captured, *map(pvary_like, carry, types))]
+    loop = make_while(tested.jaxpr, cast_outputs(stepped.jaxpr, types), *counts)
+    return [*loop(*captured, *map(vary_as, carry, types))]
 
 
 link_loops(_loop, _repeat)

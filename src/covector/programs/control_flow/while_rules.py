@@ -26,7 +26,7 @@ from covector.ops.comparison import lt
 from covector.ops.reductions import ReduceOr
 from covector.programs.control_flow.lanes import Lanes, select_running
 from covector.programs.control_flow.scan_rules import least_carry
-from covector.programs.higher_order.jaxpr_passes import dependent
+from covector.programs.higher_order.jaxpr_passes import forward_slice
 from covector.transforms.transpose import instantiate, transpose_jaxpr
 
 Marks = tuple[bool, ...]
@@ -321,7 +321,7 @@ class _Adjoint:
 
 def _moved(jaxpr: Jaxpr, marks: Marks) -> list[bool]:
     """Which outputs depend on the inputs that are marked."""
-    found = dependent(jaxpr, marks)
+    found = forward_slice(jaxpr, marks)
     return [type(a) is Var and a in found for a in jaxpr.outputs]
 
 

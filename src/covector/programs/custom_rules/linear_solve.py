@@ -26,7 +26,7 @@ from covector.programs.custom_rules.implicit_diff import (
     with_shared_consts,
     write_down,
 )
-from covector.programs.higher_order.jaxpr_passes import with_zeros
+from covector.programs.higher_order.jaxpr_passes import instantiate_zeros
 from covector.transforms.batch import front_dims
 from covector.transforms.linearize import linearize_jaxpr
 from covector.transforms.transpose import instantiate, transpose_jaxpr
@@ -158,7 +158,7 @@ def transposed_matvec(matvec: Jaxpr) -> Jaxpr:
     linear = (*[False] * consts, *[True] * count)
     program, nonzero = matvec.memo(transpose_jaxpr, linear, (True,) * count)
     types = [t.strong() for t in matvec.in_types[consts:]]
-    return with_zeros(program, nonzero[consts:], types)
+    return instantiate_zeros(program, nonzero[consts:], types)
 
 
 def _first_outputs(jaxpr: Jaxpr, count: int) -> Jaxpr:

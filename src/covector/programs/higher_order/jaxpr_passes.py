@@ -1,8 +1,8 @@
-"""What the bodies of loops and branches need done to them before they can be carried.
+"""Passes on the bodies of loops and branches: cast outputs, add zeros, slice, jvp.
 
-A loop needs a body whose results have exactly the types of its carry, branches need
-results in the same places. These passes add the conversions and the zeros that make it
-so, and say which results of a body depend on which of its inputs.
+A loop needs a body whose results have exactly the types of its carry; branches need
+the same results in the same order. These passes add the casts and the zeros for that,
+and find which results of a body depend on which of its inputs.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import numpy as np
 
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Equation, Jaxpr, Var, run
-from covector.core.masks import scatter
+from covector.core.masks import present, scatter, select
 from covector.core.primitive import Primitive
 from covector.core.staging import restage
 from covector.core.types import INVARIANT, ArrayType
@@ -23,7 +23,7 @@ from covector.ops.selection import select_n
 from covector.transforms.linearize import jvp_flat, linearize_jaxpr
 
 
-def converted(jaxpr: Jaxpr, types: Sequence[ArrayType]) -> Jaxpr:
+def cast_outputs(jaxpr: Jaxpr, types: Sequence[ArrayType]) -> Jaxpr:
     """The program with its outputs converted to these types, of the same shapes."""
     if jaxpr.out_types == tuple(types):
         return jaxpr
@@ -49,40 +49,39 @@ def _appended(
     return out
 
 
-def with_zeros(
-    jaxpr: Jaxpr, given: Sequence[bool], types: Sequence[ArrayType]
+def instantiate_zeros(
+    jaxpr: Jaxpr, mask: Sequence[bool], types: Sequence[ArrayType]
 ) -> Jaxpr:
-    """The program with an output of each type: its own where ``given``, zeros
-    elsewhere.
+    """The program with an output of each type: its outputs where the mask is true,
+    zeros elsewhere.
 
     The zeros of a random key are a key like any other, of which no use is made.
     """
-    if all(given):
+    if all(mask):
         return jaxpr
     equations, outputs = list(jaxpr.equations), []
-    found = iter(jaxpr.outputs)
-    for is_given, type_ in zip(given, types, strict=True):
-        if is_given:
-            outputs.append(next(found))
+    for out, type_ in zip(scatter(jaxpr.outputs, mask), types, strict=True):
+        if out is not None:
+            outputs.append(out)
             continue
         scalar = ArrayType((), type_.dtype, type_.weak)
         zero = ConcreteArray(scalar, np.zeros((), type_.storage))
-        same = type_.with_varying(INVARIANT)
-        out = _appended(equations, BroadcastInDim(type_.shape, ()), zero, same)
+        same = type_.with_varying(STILL)
+        zeros_ = _appended(equations, BroadcastInDim(type_.shape, ()), zero, same)
         if type_.varying:
-            out = _appended(equations, PVary(type_.varying), out, type_)
-        outputs.append(out)
+            zeros_ = _appended(equations, PVary(type_.varying), zeros_, type_)
+        outputs.append(zeros_)
     return Jaxpr(jaxpr.inputs, equations, outputs, jaxpr.name)
 
 
-def dependent(
-    jaxpr: Jaxpr, marked: Sequence[bool], *, impure: bool = False
+def forward_slice(
+    jaxpr: Jaxpr, mask: Sequence[bool], *, impure: bool = False
 ) -> set[Var]:
-    """The marked inputs, and all variables that are computed from any of them.
+    """The inputs in the mask, and all variables that are computed from any of them.
 
-    With ``impure``, also what must be run each time, and all that is computed from it.
+    With ``impure``, also the results of impure operations, and what depends on them.
     """
-    found = {v for v, m in zip(jaxpr.inputs, marked, strict=True) if m}
+    found = set(select(jaxpr.inputs, mask))
     for equation in jaxpr.equations:
         if (impure and not equation.op.pure) or not found.isdisjoint(
             [a for a in equation.inputs if type(a) is Var]
@@ -91,8 +90,8 @@ def dependent(
     return found
 
 
-def forwarded(programs: Sequence[Jaxpr], outputs: range) -> list[int | None]:
-    """For each of these outputs, the input that all programs give there as it is."""
+def forwarded_inputs(programs: Sequence[Jaxpr], outputs: range) -> list[int | None]:
+    """For each of these outputs, the input that all programs return there unchanged."""
     found = []
     for k in outputs:
         first, *others = [p.outputs[k] for p in programs]
@@ -109,49 +108,48 @@ def jvp_jaxpr(
     jaxpr: Jaxpr,
     active: tuple[bool, ...],
     force: tuple[bool, ...],
-    apart: bool = False,
+    separate: bool = False,
 ) -> tuple[Jaxpr, tuple[bool, ...]]:
-    """The program beside its derivative (memoise on the program), and what moves.
+    """The program and its derivative in one (memoise on the program), and the mask of
+    the outputs that have a tangent.
 
     It takes the inputs, then a tangent for each ``active`` one; it gives the outputs,
-    then a tangent for each that the second result marks: those that ``force`` marks
-    among them. ``apart``, it can be transposed: no operation has a part in both.
+    then a tangent for each one in that mask, which includes ``force``. With
+    ``separate`` it can be transposed: no operation computes both values and tangents.
     """
-    moving: list[bool] = []
+    nonzero: list[bool] = []
     count = len(jaxpr.inputs)
 
     def beside(*values: Any) -> list[Any]:
         tangents = scatter(values[count:], active)
-        both = _both_apart if apart else _both_at_once
-        outs, moved = both(jaxpr, values[:count], tangents)
-        moved = [
+        jvp = _jvp_separately if separate else _jvp_together
+        outs, out_tangents = jvp(jaxpr, values[:count], tangents)
+        out_tangents = [
             zeros(t.strong()) if d is None and f else d
-            for d, f, t in zip(moved, force, jaxpr.out_types, strict=True)
+            for d, f, t in zip(out_tangents, force, jaxpr.out_types, strict=True)
         ]
-        moving[:] = [d is not None for d in moved]
-        return [*outs, *[d for d in moved if d is not None]]
+        nonzero[:] = [d is not None for d in out_tangents]
+        return [*outs, *present(out_tangents)]
 
-    tangent_types = [
-        t.strong() for t, a in zip(jaxpr.in_types, active, strict=True) if a
-    ]
+    tangent_types = [t.strong() for t in select(jaxpr.in_types, active)]
     program = restage(beside, [*jaxpr.in_types, *tangent_types], f"{jaxpr.name}_jvp")
-    return program, tuple(moving)
+    return program, tuple(nonzero)
 
 
-def _both_at_once(jaxpr: Jaxpr, primals: Any, tangents: Any) -> tuple[Any, Any]:
+def _jvp_together(jaxpr: Jaxpr, primals: Any, tangents: Any) -> tuple[Any, Any]:
     return jvp_flat(lambda *xs: run(jaxpr, xs), primals, tangents, jaxpr.name)
 
 
-def _both_apart(jaxpr: Jaxpr, primals: Any, tangents: Any) -> tuple[Any, Any]:
+def _jvp_separately(jaxpr: Jaxpr, primals: Any, tangents: Any) -> tuple[Any, Any]:
     split = jaxpr.memo(linearize_jaxpr, tuple([t is not None for t in tangents]))
     outs = run(split.primal, primals)
-    given = [*split.residuals(primals, outs), *[t for t in tangents if t is not None]]
-    tangents = scatter(run(split.linear, given), split.nonzero)
+    given = [*split.residuals(primals, outs), *present(tangents)]
+    tangents = scatter(run(split.linear, given), split.moving)
     return outs[: len(tangents)], tangents
 
 
 def select_per_lane(index: Any, values: Sequence[Any]) -> Any:
-    """For each lane of a batch, the value that its own index (or bool) chooses."""
+    """For each lane of a batch, the value that its index (or bool) selects."""
     shape = values[0].type.shape
     if len(shape) > 1:
         index = BroadcastInDim(shape, (0,))(index)
