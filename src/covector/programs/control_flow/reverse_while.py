@@ -40,8 +40,8 @@ from covector.programs.control_flow.safe_operands import (
     with_safe_operands,
 )
 from covector.programs.control_flow.scan_rules import (
+    fixpoint,
     jvp_body,
-    least_carry,
     tangents_of,
     transpose_body,
 )
@@ -297,8 +297,8 @@ class Rewind(Primitive):
             made, found = self.pull.memo(batch_jaxpr, size, now, marks, axis)
             return made, [d is not None for d in found]
 
-        advance, path = least_carry(path, ahead)
-        pull, state = least_carry(state, back)
+        advance, path = fixpoint(path, ahead)
+        pull, state = fixpoint(state, back)
         marks = (*consts, *path, *state)
         columns = zip(operands, dims, marks, strict=True)
         values = [batched(size, x, d) if m else x for x, d, m in columns]

@@ -3,12 +3,12 @@
     operands    consts   the same at every step
                 carry    what a step hands to the next
                 xs       arrays with a leading axis; a step sees one element of each
-    results     the last carry, and ys: what each step gave besides, stacked
+    results     the last carry, and ys: the other results of each step, stacked
 
-The body takes ``consts, carry, x`` and gives ``carry, y``. Derivatives of a scan are
-scans: forward beside it, backward with the steps in the other order. A carry moves if
-it starts moving, or is made to by another; which ones do is found by iterating to the
-fixpoint.
+The body takes ``consts, carry, x`` and returns ``carry, y``. Derivatives of a scan are
+scans: forward beside it, backward with the steps in reverse order. A carry has a
+tangent (or a batch axis) if it starts with one, or gets one from another; which ones do
+is found by iterating to the fixpoint.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ import numpy as np
 
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.masks import present, scatter
+from covector.core.masks import present, scatter, select
 from covector.core.primitive import Linear, Primitive, operation
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
@@ -30,14 +30,14 @@ from covector.lowering.tokens import with_token
 from covector.ops.broadcasting import batched, move_axis, zeros
 from covector.programs.control_flow.scan_lowering import lower_scan
 from covector.programs.control_flow.scan_rules import (
+    dependent_carry,
+    fixpoint,
     jvp_body,
-    least_carry,
     linearize_body,
-    moving_carry,
     tangents_of,
     transpose_body,
 )
-from covector.programs.control_flow.weight_gradients import total
+from covector.programs.control_flow.weight_gradients import sum_products
 from covector.programs.higher_order.call import named_axes
 from covector.programs.higher_order.tiering import Budget, placed
 from covector.transforms.batch import batch_jaxpr, front_dims
@@ -160,19 +160,19 @@ class Scan(Primitive):
         active = tuple([t is not None for t in tangents])
         made = self.jaxpr.memo(jvp_body, self.num_consts, self.num_carry, active)
         consts, carry, xs = self.split(primals)
-        moved_consts, moved_carry, moved_xs = self.split(tangents)
-        consts += present(moved_consts)
-        carry += tangents_of(carry, moved_carry, made.carry)
+        const_tangents, carry_tangents, x_tangents = self.split(tangents)
+        consts += present(const_tangents)
+        carry += tangents_of(carry, carry_tangents, made.carry)
         outs = self.like(made.jaxpr, len(consts), len(carry))(
-            *consts, *carry, *xs, *present(moved_xs)
+            *consts, *carry, *xs, *present(x_tangents)
         )
         end = len(outs) - sum(made.ys)
         start = end - len(made.ys)
-        moved = [
+        out_tangents = [
             *scatter(outs[self.num_carry : start], made.carry),
             *scatter(outs[end:], made.ys),
         ]
-        return [*outs[: self.num_carry], *outs[start:end]], moved
+        return [*outs[: self.num_carry], *outs[start:end]], out_tangents
 
     def linearize(self, active: Any, *primals: Any) -> Any:
         made = self.jaxpr.memo(
@@ -181,60 +181,60 @@ class Scan(Primitive):
         consts, carry, xs = self.split(primals)
         consts += run(made.before, consts)
         outs = self.like(made.primal, len(consts), len(carry))(*consts, *carry, *xs)
-        steady = [consts[i] for i in made.const_places]
-        stepwise = [xs[i] if i >= 0 else outs[~i] for i in made.step_places]
+        invariant = [consts[i] for i in made.const_indices]
+        per_step = [xs[i] if i >= 0 else outs[~i] for i in made.step_indices]
 
         def push(*tangents: Any) -> Sequence[Any]:
-            moved_consts, moved_carry, moved_xs = self.split(tangents)
-            given = [*steady, *present(moved_consts)]
-            start = tangents_of(carry, moved_carry, made.carry)
-            moved = self.like(made.linear, len(given), len(start))(
-                *given, *start, *stepwise, *present(moved_xs)
+            const_tangents, carry_tangents, x_tangents = self.split(tangents)
+            given = [*invariant, *present(const_tangents)]
+            start = tangents_of(carry, carry_tangents, made.carry)
+            out_tangents = self.like(made.linear, len(given), len(start))(
+                *given, *start, *per_step, *present(x_tangents)
             )
-            return scatter(moved, (*made.carry, *made.ys))
+            return scatter(out_tangents, (*made.carry, *made.ys))
 
         return outs[: len(self.jaxpr.outputs)], push
 
     def transpose(self, cotangents: Sequence[Any], *args: Any) -> Sequence[Any]:
         linear = tuple([type(a) is Linear for a in args])
-        given = tuple([ct is not None for ct in cotangents])
+        nonzero = tuple([ct is not None for ct in cotangents])
         made = self.jaxpr.memo(
-            transpose_body, self.num_consts, self.num_carry, linear, given
+            transpose_body, self.num_consts, self.num_carry, linear, nonzero
         )
         consts, carry, xs = self.split(args)
         known, known_xs = _known(consts), _known(xs)
-        kept: Sequence[Any] = []
+        carry_before: Sequence[Any] = []
         if any(made.known_carry):
-            start = [c for c, k in zip(carry, made.known_carry, strict=True) if k]
+            start = select(carry, made.known_carry)
             forward = self.like(made.forward, len(known), len(start))
-            kept = forward(*known, *start, *known_xs)[len(start) :]
+            carry_before = forward(*known, *start, *known_xs)[len(start) :]
         types = [t.strong() for t in self.jaxpr.in_types]
         const_types, carry_types, _ = self.split(types)
         products = scatter(made.products, made.consts)
-        running = [m and p is None for m, p in zip(made.consts, products, strict=True)]
-        totals = [zeros(t) for t, m in zip(const_types, running, strict=True) if m]
-        start = totals + [
+        summed = [m and p is None for m, p in zip(made.consts, products, strict=True)]
+        sums = [zeros(t) for t in select(const_types, summed)]
+        start = sums + [
             instantiate(ct, t)
             for ct, t, m in zip(cotangents, carry_types, made.carry, strict=False)
             if m
         ]
-        cts_out = present(cotangents[self.num_carry :])
-        stacked = [*kept, *known_xs, *cts_out]
-        cts_in = self.like(made.jaxpr, len(known), len(start), flip=True)(
+        y_cts = present(cotangents[self.num_carry :])
+        stacked = [*carry_before, *known_xs, *y_cts]
+        outs = self.like(made.jaxpr, len(known), len(start), flip=True)(
             *known, *start, *stacked
         )
-        found = scatter(cts_in, (*running, *made.carry, *made.xs))
-        factors = cts_in[len(start) + sum(made.xs) :]
+        cts_in = scatter(outs, (*summed, *made.carry, *made.xs))
+        factors = outs[len(start) + sum(made.xs) :]
         for k, parts in enumerate(products):
             if parts is not None:
-                found[k] = total(parts, stacked, factors)
+                cts_in[k] = sum_products(parts, stacked, factors)
         # A carry that starts known, at zero, has no cotangent to give back.
-        return [ct if m else None for ct, m in zip(found, linear, strict=True)]
+        return [ct if m else None for ct, m in zip(cts_in, linear, strict=True)]
 
     def linear_in(self, args: Any) -> bool:
         consts, carry, xs = self.split([type(a) is Linear for a in args])
-        moving = moving_carry(self.jaxpr, consts, carry, xs)
-        return is_linear(self.jaxpr, (*consts, *moving, *xs))
+        carry = dependent_carry(self.jaxpr, consts, carry, xs)
+        return is_linear(self.jaxpr, (*consts, *carry, *xs))
 
     # -- batches -----------------------------------------------------------------------
 
@@ -251,19 +251,17 @@ class Scan(Primitive):
             move_axis(x, 0, 1) if d == 0 else x for x, d in zip(xs, x_dims, strict=True)
         ]
         step_dims = [None if d is None else max(d - 1, 0) for d in x_dims]
-        still = (False,) * (len(self.jaxpr.outputs) - self.num_carry)
+        no_ys = (False,) * (len(self.jaxpr.outputs) - self.num_carry)
 
-        def step(marks: Any) -> Any:
-            dims = (*const_dims, *front_dims(marks), *step_dims)
-            made = self.jaxpr.memo(batch_jaxpr, size, dims, (*marks, *still), axis)
+        def step(mask: Any) -> Any:
+            dims = (*const_dims, *front_dims(mask), *step_dims)
+            made = self.jaxpr.memo(batch_jaxpr, size, dims, (*mask, *no_ys), axis)
             return made, [d is not None for d in made[1][: self.num_carry]]
 
-        (program, out_dims), marks = least_carry(
-            [d is not None for d in carry_dims], step
-        )
+        (program, out_dims), mask = fixpoint([d is not None for d in carry_dims], step)
         carry = [
             batched(size, x, d) if m else x
-            for x, d, m in zip(carry, carry_dims, marks, strict=True)
+            for x, d, m in zip(carry, carry_dims, mask, strict=True)
         ]
         outs = self.like(program, len(consts), len(carry))(*consts, *carry, *xs)
         y_dims = [None if d is None else 1 for d in out_dims[self.num_carry :]]

@@ -1,12 +1,12 @@
 """The bodies of the scans that are the derivatives of a scan.
 
     jvp         body and derivative side by side, nothing kept
-    linearize   a body that also gives what its derivative needs of each step, and the
-                linear body that takes it
+    linearize   a body that also returns the residuals of each step, and the linear body
+                that takes them
     transpose   a linear body run backwards: the cotangents of the carry are its carry,
-                and those of the consts add up in it
+                and those of the consts are accumulated in it
 
-A scan knows nothing of how these are made. It asks here, and arranges its operands.
+``Scan`` knows nothing of how these are made. It asks here, and arranges its operands.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,11 +14,12 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations
+from covector.core.masks import select
 from covector.ops.arithmetic import add
 from covector.programs.control_flow.weight_gradients import (
-    Contracted,
+    Factored,
     Product,
-    contracted,
+    factor_sums,
 )
 from covector.programs.higher_order.jaxpr_passes import (
     forward_slice,
@@ -28,7 +29,7 @@ from covector.programs.higher_order.jaxpr_passes import (
 from covector.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
 from covector.transforms.transpose import instantiate, transpose_jaxpr
 
-Marks = tuple[bool, ...]
+Mask = tuple[bool, ...]
 
 
 class Groups:
@@ -46,41 +47,44 @@ class Groups:
 
 
 def tangents_of(
-    xs: Sequence[Any], tangents: Sequence[Any], marks: Sequence[bool]
+    xs: Sequence[Any], tangents: Sequence[Any], mask: Sequence[bool]
 ) -> list[Any]:
-    """Tangents of the values that move; zeros where one starts to move only later."""
-    columns = zip(xs, tangents, marks, strict=True)
+    """Tangents of the values in the mask; zeros where one is nonzero only later."""
+    columns = zip(xs, tangents, mask, strict=True)
     return [instantiate(d, x.type.strong()) for x, d, m in columns if m]
 
 
-def least_carry(
-    carry: Sequence[bool], step: Callable[[Marks], tuple[Any, Sequence[bool]]]
-) -> tuple[Any, Marks]:
-    """The least marks of the carry, at or above the given ones, that a step keeps.
+def fixpoint(
+    carry: Sequence[bool], step: Callable[[Mask], tuple[Any, Sequence[bool]]]
+) -> tuple[Any, Mask]:
+    """The least mask of the carry, at or above the given one, that a step preserves.
 
-    ``step`` makes something for given marks, and says which of the carry it marks.
+    ``step`` takes a mask, and returns what it makes for it and the mask of the carry
+    after a step.
     """
-    marks = tuple(carry)
+    mask = tuple(carry)
     while True:
-        made, marked = step(marks)
-        grown = tuple([a or b for a, b in zip(marks, marked, strict=True)])
-        if grown == marks:
-            return made, marks
-        marks = grown
+        made, after = step(mask)
+        grown = tuple([a or b for a, b in zip(mask, after, strict=True)])
+        if grown == mask:
+            return made, mask
+        mask = grown
 
 
-def moving_carry(
+def dependent_carry(
     jaxpr: Jaxpr, consts: Sequence[bool], carry: Sequence[bool], xs: Sequence[bool]
-) -> Marks:
-    """Which of the carry of a body depends on what moves, after any number of steps."""
+) -> Mask:
+    """The carry of a body that depends on the operands in these masks, after any number
+    of steps.
+    """
 
-    def step(marks: Marks) -> tuple[None, Sequence[bool]]:
-        found = forward_slice(jaxpr, (*consts, *marks, *xs))
+    def step(mask: Mask) -> tuple[None, Sequence[bool]]:
+        found = forward_slice(jaxpr, (*consts, *mask, *xs))
         return None, [
             type(o) is Var and o in found for o in jaxpr.outputs[: len(carry)]
         ]
 
-    return least_carry(carry, step)[1]
+    return fixpoint(carry, step)[1]
 
 
 # -- forward ---------------------------------------------------------------------------
@@ -89,126 +93,130 @@ def moving_carry(
 class JvpBody(NamedTuple):
     """``jaxpr`` has in each group the tangents after the values.
 
-    ``carry`` marks what moves of the carry, ``ys`` what moves of the other outputs.
+    ``carry`` and ``ys`` are masks of the carry, and of the other outputs, that have a
+    tangent.
     """
 
     jaxpr: Jaxpr
-    carry: Marks
-    ys: Marks
+    carry: Mask
+    ys: Mask
 
 
 def jvp_body(
-    jaxpr: Jaxpr, num_consts: int, num_carry: int, active: Marks, apart: bool = False
+    jaxpr: Jaxpr, num_consts: int, num_carry: int, active: Mask, separate: bool = False
 ) -> JvpBody:
-    """The body beside its derivative (memoise on the body); ``apart``, no operation has
-    a part in both.
+    """The body and its derivative in one (memoise on the body); with ``separate`` no
+    operation computes both values and tangents.
     """
     groups = Groups(num_consts, num_carry)
     consts, carry, xs = groups.split(active)
-    still = (False,) * (len(jaxpr.outputs) - num_carry)
+    no_ys = (False,) * (len(jaxpr.outputs) - num_carry)
 
-    def step(marks: Marks) -> tuple[Any, Sequence[bool]]:
-        force = (*marks, *still)
-        made = jaxpr.memo(jvp_jaxpr, (*consts, *marks, *xs), force, apart)
+    def step(mask: Mask) -> tuple[Any, Sequence[bool]]:
+        made = jaxpr.memo(jvp_jaxpr, (*consts, *mask, *xs), (*mask, *no_ys), separate)
         return made, made[1][:num_carry]
 
-    (both, moving), moving_carry = least_carry(carry, step)
+    (both, nonzero), carry_mask = fixpoint(carry, step)
     count = len(jaxpr.inputs)
     tangents = iter(both.inputs[count:])
     inputs: list[Var] = []
-    marked = groups.split([*consts, *moving_carry, *xs])
-    for values, marks in zip(groups.split(both.inputs[:count]), marked, strict=True):
-        inputs += [*values, *[next(tangents) for m in marks if m]]
-    outs, moved = both.outputs[: len(moving)], both.outputs[len(moving) :]
-    split = sum(moving_carry)
-    outputs = [*outs[:num_carry], *moved[:split], *outs[num_carry:], *moved[split:]]
+    masks = groups.split([*consts, *carry_mask, *xs])
+    for values, mask in zip(groups.split(both.inputs[:count]), masks, strict=True):
+        inputs += [*values, *islice(tangents, sum(mask))]
+    outs, out_tangents = both.outputs[: len(nonzero)], both.outputs[len(nonzero) :]
+    split = sum(carry_mask)
+    outputs = [
+        *outs[:num_carry],
+        *out_tangents[:split],
+        *outs[num_carry:],
+        *out_tangents[split:],
+    ]
     body = Jaxpr(inputs, both.equations, outputs, both.name)
-    return JvpBody(body, moving_carry, tuple(moving[num_carry:]))
+    return JvpBody(body, carry_mask, tuple(nonzero[num_carry:]))
 
 
 class LinearizedBody(NamedTuple):
     """A body in three parts.
 
-    ``before``  takes the consts, and gives what is the same at every step
-    ``primal``  takes that as further consts, and gives residuals as further ys
+    ``before``  takes the consts, and returns the residuals hoisted out of the loop
+    ``primal``  takes these as further consts, and returns residuals as further ys
     ``linear``  takes residuals and then tangents, in the groups consts and xs
 
-    ``const_places`` says which of primal's consts are residuals, ``step_places`` where
-    the others come from: xs (i ≥ 0), or result ``~i`` of the primal scan. ``carry`` and
-    ``ys`` mark what moves.
+    ``const_indices`` says which of primal's consts are residuals, ``step_indices``
+    where the per-step ones come from: xs (i ≥ 0), or result ``~i`` of the primal scan.
+    ``carry`` and ``ys`` are masks of what has a tangent.
     """
 
     before: Jaxpr
     primal: Jaxpr
     linear: Jaxpr
-    const_places: list[int]
-    step_places: list[int]
-    carry: Marks
-    ys: Marks
+    const_indices: list[int]
+    step_indices: list[int]
+    carry: Mask
+    ys: Mask
 
 
 def linearize_body(
-    jaxpr: Jaxpr, num_consts: int, num_carry: int, active: Marks
+    jaxpr: Jaxpr, num_consts: int, num_carry: int, active: Mask
 ) -> LinearizedBody:
-    """The body, split into values and how they move (memoise on the body)."""
+    """The body, split into a primal and a linear one (memoise on the body)."""
     groups = Groups(num_consts, num_carry)
     consts, carry, xs = groups.split(active)
 
-    def step(marks: Marks) -> tuple[Any, Sequence[bool]]:
-        split = jaxpr.memo(linearize_jaxpr, (*consts, *marks, *xs))
-        return split, split.nonzero[:num_carry]
+    def step(mask: Mask) -> tuple[Any, Sequence[bool]]:
+        split = jaxpr.memo(linearize_jaxpr, (*consts, *mask, *xs))
+        return split, split.moving[:num_carry]
 
-    split, moving_carry = least_carry(carry, step)
-    moving = (*moving_carry, *split.nonzero[num_carry:])
+    split, carry_mask = fixpoint(carry, step)
+    nonzero = (*carry_mask, *split.moving[num_carry:])
     residuals = _Residuals(split, groups, len(jaxpr.outputs))
-    given = [g for g, m in zip(split.nonzero, moving, strict=True) if m]
-    types = [t.strong() for t, m in zip(jaxpr.out_types, moving, strict=True) if m]
-    linear = instantiate_zeros(split.linear, given, types)
+    types = [t.strong() for t in select(jaxpr.out_types, nonzero)]
+    linear = instantiate_zeros(split.linear, select(split.moving, nonzero), types)
     return LinearizedBody(
         residuals.before(),
         residuals.primal(),
-        residuals.linear(linear, [sum(marks) for marks in (consts, moving_carry, xs)]),
-        list(residuals.steady.values()),
-        list(residuals.stepwise.values()),
-        moving_carry,
-        moving[num_carry:],
+        residuals.linear(linear, [sum(mask) for mask in (consts, carry_mask, xs)]),
+        list(residuals.loop_invariant.values()),
+        list(residuals.per_step.values()),
+        carry_mask,
+        nonzero[num_carry:],
     )
 
 
 class _Residuals:
     """Where the residuals of a step come from, and where the linear body finds them.
 
-    What depends on consts alone is the same at every step: it is worked out once,
-    before the loop. The rest is stacked, unless it is an element of xs or ys and so is
-    already.
+    A residual that depends on consts alone is loop-invariant: it is hoisted, computed
+    once before the loop. The others are stacked, unless they are elements of xs or ys
+    and so are stacked already.
     """
 
     def __init__(self, split: LinearizedJaxpr, groups: Groups, count: int) -> None:
         body = split.primal
         self.body, self.groups, self.count = body, groups, count
-        #: with their places: what is given by ``before``, and by each step
+        #: with their indices: the results of ``before``, and further ys of each step
         self.hoisted: dict[Var, int] = {}
         self.stacked: dict[Var, int] = {}
-        #: by number of the residual: its place among primal's consts
-        self.steady: dict[int, int] = {}
-        #: by number of the residual: its place among xs, or ``~i`` for results
-        self.stepwise: dict[int, int] = {}
-        marks = [i >= groups.start for i in range(len(body.inputs))]
-        changing = forward_slice(body, marks, impure=True)
-        for r, place in enumerate(split.residual_places):
-            var = body.inputs[place] if place >= 0 else body.outputs[~place]
-            if 0 <= place < groups.start:
-                self.steady[r] = place
+        #: by number of the residual: its index among primal's consts
+        self.loop_invariant: dict[int, int] = {}
+        #: by number of the residual: its index among xs, or ``~i`` for results
+        self.per_step: dict[int, int] = {}
+        mask = [i >= groups.start for i in range(len(body.inputs))]
+        changing = forward_slice(body, mask, impure=True)
+        for r, index in enumerate(split.residual_places):
+            var = body.inputs[index] if index >= 0 else body.outputs[~index]
+            if 0 <= index < groups.start:
+                self.loop_invariant[r] = index
             elif var not in changing:
                 position = self.hoisted.setdefault(var, len(self.hoisted))
-                self.steady[r] = groups.start + position
-            elif place >= groups.end:
-                self.stepwise[r] = place - groups.end
-            elif groups.end - groups.start <= ~place < count:
-                self.stepwise[r] = place
+                self.loop_invariant[r] = groups.start + position
+            elif index >= groups.end:
+                self.per_step[r] = index - groups.end
+            elif groups.end - groups.start <= ~index < count:
+                self.per_step[r] = index
             else:
                 position = self.stacked.setdefault(var, len(self.stacked))
-                self.stepwise[r] = ~(count + position)
+                self.per_step[r] = ~(count + position)
 
     def before(self) -> Jaxpr:
         """The program that is run once."""
@@ -233,11 +241,11 @@ class _Residuals:
 
     def linear(self, linear: Jaxpr, tangents: Sequence[int]) -> Jaxpr:
         """The linear program as a body; ``tangents`` counts them, by group."""
-        rest = iter(linear.inputs[len(self.steady) + len(self.stepwise) :])
+        rest = iter(linear.inputs[len(self.loop_invariant) + len(self.per_step) :])
         consts, carry, xs = [[*islice(rest, count)] for count in tangents]
-        steady = [linear.inputs[r] for r in self.steady]
-        stepwise = [linear.inputs[r] for r in self.stepwise]
-        inputs = [*steady, *consts, *carry, *stepwise, *xs]
+        loop_invariant = [linear.inputs[r] for r in self.loop_invariant]
+        per_step = [linear.inputs[r] for r in self.per_step]
+        inputs = [*loop_invariant, *consts, *carry, *per_step, *xs]
         return Jaxpr(inputs, linear.equations, linear.outputs, linear.name)
 
 
@@ -247,24 +255,24 @@ class _Residuals:
 class TransposedBody(NamedTuple):
     """A linear body backwards, in two parts.
 
-    ``forward``  the part that is not linear: takes what is known of each group, gives
-                 the known carry and, as ys, what it was before
+    ``forward``  the part that is not linear: takes the known operands of each group,
+                 returns the known carry and, as ys, its value before each step
     ``jaxpr``    consts: the known ones; carry: cotangents of consts and of the carry;
                  xs: the known carry, the known xs, and cotangents of ys. Its ys are
                  cotangents of xs.
 
-    ``consts``, ``carry`` and ``xs`` mark what has a cotangent, and ``known_carry`` the
-    carry that does not depend on anything linear. ``products`` says, for each of the
-    consts that have one, by which products after the loop the cotangent is found, of
-    which factors are the last ys; None where it adds up in the loop.
+    ``consts``, ``carry`` and ``xs`` are masks of what has a cotangent, ``known_carry``
+    of the carry that depends on nothing linear. ``products`` are, for each const with a
+    cotangent, the products after the loop that compute it, whose factors are the last
+    ys; None where the cotangent is accumulated in the loop.
     """
 
     forward: Jaxpr
     jaxpr: Jaxpr
-    consts: Marks
-    carry: Marks
-    xs: Marks
-    known_carry: Marks
+    consts: Mask
+    carry: Mask
+    xs: Mask
+    known_carry: Mask
     products: tuple[tuple[Product, ...] | None, ...]
 
 
@@ -272,72 +280,76 @@ def transpose_body(
     jaxpr: Jaxpr,
     num_consts: int,
     num_carry: int,
-    linear: Marks,
-    given: Marks,
+    linear: Mask,
+    nonzero_cts: Mask,
     stacks: bool = True,
 ) -> TransposedBody:
     """The linear body backwards (memoise on the body).
 
-    ``linear`` marks operands of the scan, ``given`` those of its results that have a
-    cotangent. A loop that ``stacks`` nothing has no products after it.
+    ``linear`` is a mask of the operands of the scan, ``nonzero_cts`` of its results
+    that have a cotangent. A loop that ``stacks`` nothing has no products after it.
     """
     groups = Groups(num_consts, num_carry)
     consts, carry, xs = groups.split(linear)
 
-    linear_carry = moving_carry(jaxpr, consts, carry, xs)
-    marks = (*consts, *linear_carry, *xs)
+    linear_carry = dependent_carry(jaxpr, consts, carry, xs)
+    linear = (*consts, *linear_carry, *xs)
 
-    def step(arriving: Marks) -> tuple[Any, Sequence[bool]]:
-        made = jaxpr.memo(transpose_jaxpr, marks, (*arriving, *given[num_carry:]))
+    def step(cts_out: Mask) -> tuple[Any, Sequence[bool]]:
+        nonzero = (*cts_out, *nonzero_cts[num_carry:])
+        made = jaxpr.memo(transpose_jaxpr, linear, nonzero)
         return made, groups.split(made[1])[1]
 
-    arriving = [g and m for g, m in zip(given[:num_carry], linear_carry, strict=True)]
-    (program, nonzero), moving = least_carry(arriving, step)
-    const_marks, _, x_marks = groups.split(nonzero)
-    leaving = [*const_marks, *moving, *x_marks]
+    cts_out = [
+        g and m for g, m in zip(nonzero_cts[:num_carry], linear_carry, strict=True)
+    ]
+    (program, nonzero), carry_mask = fixpoint(cts_out, step)
+    const_mask, _, x_mask = groups.split(nonzero)
+    cts_in = [*const_mask, *carry_mask, *x_mask]
     full = instantiate_zeros(
         program,
-        [z for z, m in zip(nonzero, leaving, strict=True) if m],
-        [t.strong() for t, m in zip(jaxpr.in_types, leaving, strict=True) if m],
+        select(nonzero, cts_in),
+        [t.strong() for t in select(jaxpr.in_types, cts_in)],
     )
-    known = [[not m for m in group] for group in groups.split(marks)]
+    known = [[not m for m in group] for group in groups.split(linear)]
     sizes = [sum(group) for group in known]
-    made = Contracted(full, (None,) * sum(const_marks))
+    made = Factored(full, (None,) * sum(const_mask))
     if stacks:
-        made = _with_products(full, sum(const_marks), sizes, sum(moving))
-    running = made.products.count(None)
+        made = _with_products(full, sum(const_mask), sizes, sum(carry_mask))
+    accumulated = made.products.count(None)
     return TransposedBody(
         _known_part(jaxpr, known, groups),
-        _accumulating(made.program, sizes, running, sum(moving)),
-        tuple(const_marks),
-        moving,
-        tuple(x_marks),
+        _accumulating(made.program, sizes, accumulated, sum(carry_mask)),
+        tuple(const_mask),
+        carry_mask,
+        tuple(x_mask),
         tuple(known[1]),
         made.products,
     )
 
 
 def _with_products(
-    program: Jaxpr, totals: int, known: Sequence[int], moving: int
-) -> Contracted:
-    """The body with what may be found by products after the loop left to those."""
-    steady, rest = program.inputs[: known[0]], program.inputs[known[0] :]
+    program: Jaxpr, num_sums: int, known: Sequence[int], num_carry: int
+) -> Factored:
+    """The body without the sums that products after the loop can compute."""
+    loop_invariant, rest = program.inputs[: known[0]], program.inputs[known[0] :]
     start = known[1] + known[2]
-    return contracted(program, totals, steady, [*rest[:start], *rest[start + moving :]])
+    per_step = [*rest[:start], *rest[start + num_carry :]]
+    return factor_sums(program, num_sums, loop_invariant, per_step)
 
 
 def _accumulating(
-    program: Jaxpr, known: Sequence[int], totals: int, moving: int
+    program: Jaxpr, known: Sequence[int], num_sums: int, num_carry: int
 ) -> Jaxpr:
-    """The body of a scan in which the first outputs of ``program`` add up.
+    """The body of a scan in which the first outputs of ``program`` are accumulated.
 
     ``known`` counts, by group, the inputs that are not cotangents; those come first.
     """
     inputs = iter(program.inputs)
     consts, known_carry, xs = [[*islice(inputs, count)] for count in known]
-    carry = [*islice(inputs, moving)]
+    carry = [*islice(inputs, num_carry)]
     equations, before, after = list(program.equations), [], []
-    for cotangent in program.outputs[:totals]:
+    for cotangent in program.outputs[:num_sums]:
         type_ = cotangent.type.strong()
         total, total_after = Var(type_), Var(type_)
         equations.append(Equation(add, [total, cotangent], [total_after], None))
@@ -346,18 +358,17 @@ def _accumulating(
     return Jaxpr(
         [*consts, *before, *carry, *known_carry, *xs, *inputs],
         equations,
-        [*after, *program.outputs[totals:]],
+        [*after, *program.outputs[num_sums:]],
         program.name,
     )
 
 
 def _known_part(jaxpr: Jaxpr, known: Sequence[Sequence[bool]], groups: Groups) -> Jaxpr:
     """What is not linear in a body: the known carry after a step, and before it."""
-    marks = [m for group in known for m in group]
-    inputs = [v for v, m in zip(jaxpr.inputs, marks, strict=True) if m]
+    inputs = select(jaxpr.inputs, [m for group in known for m in group])
     _, carry, _ = groups.split(jaxpr.inputs)
-    before = [v for v, m in zip(carry, known[1], strict=True) if m]
-    after = [a for a, m in zip(jaxpr.outputs, known[1], strict=False) if m]
+    before = select(carry, known[1])
+    after = select(jaxpr.outputs[: len(carry)], known[1])
     outputs = [*after, *before]
     equations = needed_equations(jaxpr.equations, outputs)
     return Jaxpr(inputs, equations, outputs, f"{jaxpr.name}_known")

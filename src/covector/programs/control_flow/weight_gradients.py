@@ -1,9 +1,9 @@
-"""Sums over the steps of a loop that are one product of matrices after it.
+"""Weight gradients: sums over the steps of a loop, as one matrix product after it.
 
-The cotangent of what is the same at every step, a weight, is a sum over the steps, and
-often each term is a product of two small arrays, W̄ = Σₜ hₜᵀ δₜ. To add it up in the
-loop would read and write all of W̄ at every step. The factors are stacked instead, and
-the loop is followed by one product that contracts the steps as well.
+The cotangent of a loop-invariant operand, a weight, is a sum over the steps, and often
+each term is a product of two small arrays, W̄ = Σₜ hₜᵀ δₜ. To accumulate it in the loop
+would read and write all of W̄ at every step. The factors are stacked instead, and the
+loop is followed by one product that contracts the axis of the steps as well.
 """
 
 from collections import Counter
@@ -34,65 +34,68 @@ class Product(NamedTuple):
     after: tuple[Primitive, ...]
 
 
-class Contracted(NamedTuple):
-    """``program`` without the totals that ``products`` gives; None for those that stay.
+class Factored(NamedTuple):
+    """``program`` without the sums that ``products`` compute; None for those it keeps.
 
-    Its last outputs are the factors that are to be stacked.
+    Its last outputs are the factors to be stacked.
     """
 
     program: Jaxpr
     products: tuple[tuple[Product, ...] | None, ...]
 
 
-def contracted(
-    program: Jaxpr, totals: int, steady: Sequence[Var], stacked: Sequence[Var]
-) -> Contracted:
-    """A body of which the first outputs add up, without those that are products.
+def factor_sums(
+    program: Jaxpr, num_sums: int, loop_invariant: Sequence[Var], stacked: Sequence[Var]
+) -> Factored:
+    """A body whose first outputs are summed over the steps, without those sums that are
+    products.
 
-    ``steady`` are the inputs that are the same at every step, ``stacked`` those of
-    which there is one for each step.
+    ``loop_invariant`` are the inputs that are the same at every step, ``stacked`` those
+    that there is one of for each step.
     """
-    search = _Search(program, steady, stacked)
-    found = tuple([search.products(out) for out in program.outputs[:totals]])
+    search = _Search(program, loop_invariant, stacked)
+    found = tuple([search.products(out) for out in program.outputs[:num_sums]])
     pairs = zip(program.outputs, found, strict=False)
-    running = [out for out, products in pairs if products is None]
-    outputs = [*running, *program.outputs[totals:], *search.added]
+    kept = [out for out, products in pairs if products is None]
+    outputs = [*kept, *program.outputs[num_sums:], *search.added]
     equations = needed_equations(program.equations, outputs)
-    return Contracted(Jaxpr(program.inputs, equations, outputs, program.name), found)
+    return Factored(Jaxpr(program.inputs, equations, outputs, program.name), found)
 
 
-def total(products: Sequence[Product], stacked: Sequence[Any], added: Any) -> Any:
-    """The sum over all steps, after the loop."""
-    found = None
+def sum_products(
+    products: Sequence[Product], stacked: Sequence[Any], added: Any
+) -> Any:
+    """The sum over all steps, computed after the loop."""
+    total = None
     for product in products:
         value = product.op(
             *[stacked[i] if i >= 0 else added[~i] for i in product.factors]
         )
         for op in product.after:
             value = op(value)
-        found = value if found is None else add(found, value)
-    return found
+        total = value if total is None else add(total, value)
+    return total
 
 
 class _Search:
-    """Looks for products in a program, and says where their factors will be."""
+    """A search for products in a program, and for the indices of their factors."""
 
     def __init__(
-        self, program: Jaxpr, steady: Sequence[Var], stacked: Sequence[Var]
+        self, program: Jaxpr, loop_invariant: Sequence[Var], stacked: Sequence[Var]
     ) -> None:
         self.made = {v: e for e in program.equations for v in e.outputs}
         self.uses = Counter(
             [a for e in program.equations for a in e.inputs if type(a) is Var]
         )
         self.uses.update([a for a in program.outputs if type(a) is Var])
-        self.steady = set(steady)
-        self.places = {v: i for i, v in enumerate(stacked)}
+        self.loop_invariant = set(loop_invariant)
+        self.indices = {v: i for i, v in enumerate(stacked)}
         self.added: dict[Var, int] = {}
 
     def products(self, out: Any) -> tuple[Product, ...] | None:
-        """The products of which an output is the sum; None where it is something else.
+        """The products whose sum an output is; None where it is something else.
 
-        What is used elsewhere as well is computed in any case.
+        A value that is used elsewhere as well has to be computed in any case.
         """
         found: list[Any] = []
         pending: list[tuple[Any, tuple[Primitive, ...]]] = [(out, ())]
@@ -113,7 +116,7 @@ class _Search:
         return tuple(
             [
                 Product(
-                    _over_steps(e.op), (self._place(e, 0), self._place(e, 1)), after
+                    _over_steps(e.op), (self._index(e, 0), self._index(e, 1)), after
                 )
                 for e, after in found
             ]
@@ -125,14 +128,14 @@ class _Search:
         return (
             isinstance(equation.op, DotGeneral)
             and equation.outputs[0].type.size >= LARGE
-            and all([type(x) is Var and x not in self.steady for x in factors])
+            and all([type(x) is Var and x not in self.loop_invariant for x in factors])
             and sum([x.type.size for x in factors]) <= equation.outputs[0].type.size
         )
 
-    def _place(self, equation: Equation, k: int) -> int:
+    def _index(self, equation: Equation, k: int) -> int:
         factor = equation.inputs[k]
-        if factor in self.places:
-            return self.places[factor]
+        if factor in self.indices:
+            return self.indices[factor]
         return ~self.added.setdefault(factor, len(self.added))
 
 

@@ -40,9 +40,9 @@ from covector.programs.control_flow.loop_invariant_carry import (
 from covector.programs.control_flow.reverse_while import link_loops, rewind_loop
 from covector.programs.control_flow.safe_operands import communicates
 from covector.programs.control_flow.scan_rules import (
+    fixpoint,
     jvp_body,
-    least_carry,
-    moving_carry,
+    dependent_carry,
     tangents_of,
 )
 from covector.programs.control_flow.while_rules import (
@@ -285,7 +285,7 @@ class While(Primitive):
         """The number of steps must be the same whatever moves."""
         linear = [type(a) is Linear for a in args]
         test_consts, consts, carry = self.split(linear)
-        moving = moving_carry(self.body_jaxpr, consts, carry, [])
+        moving = dependent_carry(self.body_jaxpr, consts, carry, [])
         asked = forward_slice(self.cond_jaxpr, (*test_consts, *moving))
         if asked.isdisjoint([o for o in self.cond_jaxpr.outputs if type(o) is Var]):
             return is_linear(self.body_jaxpr, (*consts, *moving))
@@ -328,7 +328,7 @@ class While(Primitive):
             every = differ and not several
             return (test, body, differ), [every or d is not None for d in outs]
 
-        (test, body, differ), marks = least_carry(start[len(consts) :], step)
+        (test, body, differ), marks = fixpoint(start[len(consts) :], step)
         if differ and not self.pure:
             return batch_sequentially(self, axis, size, args, dims)
         marked = (*const_marks, *marks)

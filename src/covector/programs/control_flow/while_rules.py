@@ -25,7 +25,7 @@ from covector.ops.broadcasting import zeros
 from covector.ops.comparison import lt
 from covector.ops.reductions import ReduceOr
 from covector.programs.control_flow.lanes import Lanes, select_running
-from covector.programs.control_flow.scan_rules import least_carry
+from covector.programs.control_flow.scan_rules import fixpoint
 from covector.programs.higher_order.jaxpr_passes import forward_slice
 from covector.transforms.transpose import instantiate, transpose_jaxpr
 
@@ -145,7 +145,7 @@ def known_loop(
     def step(marks: Marks) -> tuple[None, Sequence[bool]]:
         return None, _moved(body, (*consts, *marks))
 
-    _, carry = least_carry(linear[split:], step)
+    _, carry = fixpoint(linear[split:], step)
     tested = (*linear[:test_consts], *carry)
     if any(_moved(test, tested)):
         raise NotDifferentiable(
@@ -194,7 +194,7 @@ def rewinding(advance: Jaxpr, pull: Jaxpr, num_consts: int) -> Rewinding:
         return (equations, outputs), [v in found for v in advance.inputs[num_consts:]]
 
     wanted = [v in read for v in pull.inputs[start:]]
-    (equations, outputs), marks = least_carry(wanted, step)
+    (equations, outputs), marks = fixpoint(wanted, step)
     consts, path = advance.inputs[:num_consts], advance.inputs[num_consts:]
     pulled = [*pull.inputs[:start], *select(pull.inputs[start:], marks)]
     return Rewinding(
@@ -236,8 +236,8 @@ def adjoint(
     def next_state(marks: Marks) -> tuple[None, Sequence[bool]]:
         return None, _moved(pull, (*consts, *marks, *path))
 
-    _, path = least_carry(path, next_path)
-    _, state = least_carry(state, next_state)
+    _, path = fixpoint(path, next_path)
+    _, state = fixpoint(state, next_state)
     made = _Adjoint(advance, pull, consts, path, state)
     return Adjoint(made.forward(), made.backward(), path, state)
 

@@ -25,7 +25,7 @@ from covector.errors import NotDifferentiable, TreeMismatch, TypeMismatch
 from covector.lowering.tokens import with_token
 from covector.ops.casting import convert
 from covector.programs.control_flow.branches import taking
-from covector.programs.control_flow.scan_rules import least_carry
+from covector.programs.control_flow.scan_rules import fixpoint
 from covector.programs.higher_order.call import Call, call, named_axes
 from covector.programs.higher_order.hash_consing import canonical
 from covector.transforms.batch import batch_jaxpr, front_dims
@@ -216,5 +216,5 @@ def batch_together(
         columns = zip(*[out_dims[:count] for _, out_dims in made], strict=True)
         return made, [any([d is not None for d in column]) for column in columns]
 
-    made, marks = least_carry([d is not None for d in vector_dims], step)
+    made, marks = fixpoint([d is not None for d in vector_dims], step)
     return [program for program, _ in made], marks, list(made[0][1][count:])

@@ -19,7 +19,7 @@ from covector.core.masks import scatter
 from covector.core.primitive import Primitive
 from covector.programs.control_flow.cond import Cond, allocate, make_cond, with_slots
 from covector.programs.control_flow.scan import Scan
-from covector.programs.control_flow.scan_rules import least_carry
+from covector.programs.control_flow.scan_rules import fixpoint
 from covector.programs.custom_rules.custom_call import CustomCall
 from covector.programs.higher_order.call import Call, call
 
@@ -159,7 +159,7 @@ def _(op: Scan, later: Marks, policy: Policy) -> Division:
         made = op.jaxpr.memo(divide, (*marks, *later[count:]), policy, own)
         return made, op.split(made.reads)[1]
 
-    made, marks = least_carry(later[:count], step)
+    made, marks = fixpoint(later[:count], step)
     consts, read, xs = op.split(made.reads)
     inputs = iter(made.again.inputs)
     const_inputs = [next(inputs) for r in consts if r]
