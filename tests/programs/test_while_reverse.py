@@ -13,7 +13,7 @@ from covector import numpy as cnp
 from covector.core import dtypes
 from covector.core.convert import as_array, scalar
 from covector.core.staging import stage
-from covector.programs.control_flow.reverse_while import Rewind
+from covector.programs.control_flow.reverse_while import ReverseWhile
 from covector.programs.control_flow.treeverse import visit_backwards
 from covector.programs.control_flow.while_loop import CHECKPOINTS, While
 
@@ -466,7 +466,7 @@ def test_forward_mode_is_one_loop_as_ever():
     )
     names = [e.op.name for e in program.jaxpr.equations]
     assert names.count("while") == 1
-    assert "rewind" not in names
+    assert "reverse_while" not in names
 
 
 def test_effects_happen_in_the_forward_pass_only():
@@ -595,13 +595,13 @@ def test_only_what_slopes_depend_on_is_kept():
         return lax.while_loop(lambda c: c[0] < 5, step, (0, x, x))[1]
 
     program = stage(lambda x: [cv.grad(f)(x)], [as_array(1.0).type]).jaxpr
-    assert operations(program)[Rewind]["num_path"] == 1
+    assert operations(program)[ReverseWhile]["num_primals"] == 1
 
 
 def test_a_loop_that_does_not_move_is_not_taken_back():
     f = lambda x: x * looped()(4, lambda i, v: v * 2.0, 1.0)  # noqa: E731
     program = stage(lambda x: [cv.grad(f)(x)], [as_array(1.0).type]).jaxpr
-    assert Rewind not in operations(program)
+    assert ReverseWhile not in operations(program)
     assert float(cv.grad(f)(3.0)) == 16
 
 

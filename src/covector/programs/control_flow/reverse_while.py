@@ -1,18 +1,19 @@
-"""``Rewind``: a loop taken back, step by step, while something is pulled along.
+"""``ReverseWhile``: a while loop in reverse, with cotangents carried from step to step.
 
-    operands    count    how many steps the loop took
-                consts   the same at every step
-                path     the first state of the loop
-                state    what is pulled, as it is after the last step
-    results     the state, as it is before the first step
+    operands    count          how many steps the loop took
+                consts         the same at every step
+                primal carry   the carry of the loop before its first step
+                ct carry       cotangents, as they are after the last step
+    results     the cotangents, as they are before the first step
 
-    forwards    path₀ → path₁ → … → pathₙ           by ``advance``, as often as it takes
-    backwards   state₀ ← state₁ ← … ← stateₙ        stateₖ = pull(stateₖ₊₁, pathₖ)
+    primal carry   p₀ → p₁ → … → pₙ     by ``forward``, as often as it takes
+    ct carry       c₀ ← c₁ ← … ← cₙ     cₖ = backward(cₖ₊₁, pₖ)
 
-It is what a while loop becomes in reverse. The path is the part of the carry that
-slopes depend on; the state are cotangents of the rest, and of consts, which add up. No
-more than ``checkpoints`` points of the path are kept at any time (``treeverse``). The
-state moves linearly in itself, so derivatives of a Rewind are Rewinds.
+It is the transpose of a while loop. The primal carry is the part of the loop's carry
+that derivatives depend on; the ct carry holds cotangents of the rest, and of consts,
+which are accumulated. No more than ``checkpoints`` values of the primal carry are kept
+at any time (``treeverse``). The ct carry is linear in itself, so derivatives of a
+ReverseWhile are ReverseWhiles.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,7 +47,7 @@ from covector.programs.control_flow.scan_rules import (
     transpose_body,
 )
 from covector.programs.control_flow.treeverse import visit_backwards
-from covector.programs.control_flow.while_rules import adjoint, rewinding
+from covector.programs.control_flow.while_rules import adjoint, reverse_programs
 from covector.programs.higher_order.call import named_axes
 from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.linearize import together
@@ -55,39 +56,44 @@ from covector.transforms.transpose import instantiate
 Values = list[Any]
 
 
-class _Link:
-    """The way up to loops; set once, where those are defined."""
+class _LateBinding:
+    """The loops of ``while_loop``, which imports this module; bound once, there."""
 
     loop: Callable[..., Values]
     repeat: Callable[..., Values]
 
 
-def link_loops(loop: Callable[..., Values], repeat: Callable[..., Values]) -> None:
+def bind_loops(loop: Callable[..., Values], repeat: Callable[..., Values]) -> None:
     """``loop(test, step, *carry)`` runs functions, ``repeat(body, count, consts, carry,
     checkpoints, lanes)`` runs a program ``count`` times.
     """
-    _Link.loop, _Link.repeat = staticmethod(loop), staticmethod(repeat)
+    _LateBinding.loop, _LateBinding.repeat = staticmethod(loop), staticmethod(repeat)
 
 
-def rewind(
+def reverse_while(
     programs: tuple[Jaxpr, Jaxpr],
     count: Any,
     values: Sequence[Values],
     checkpoints: int,
     lanes: Lanes = UNBATCHED,
 ) -> Values:
-    """The state before the first step; ``values`` are consts, path and state."""
-    consts, path, state = values
-    made = programs[0].memo(rewinding, programs[1], len(consts))
-    path = select(path, made.path)
-    kept = [*[True] * len(consts), *made.path, *[True] * len(state)]
-    op = made.advance.memo(
-        Rewind, made.pull, len(consts), len(path), checkpoints, lanes.select(kept)
+    """The ct carry before the first step; ``values``: consts, primal and ct carry."""
+    consts, primals, cts = values
+    made = programs[0].memo(reverse_programs, programs[1], len(consts))
+    primals = select(primals, made.primal_mask)
+    mask = [*[True] * len(consts), *made.primal_mask, *[True] * len(cts)]
+    op = made.forward.memo(
+        ReverseWhile,
+        made.backward,
+        len(consts),
+        len(primals),
+        checkpoints,
+        lanes.select(mask),
     )
-    return op(count, *consts, *path, *state)
+    return op(count, *consts, *primals, *cts)
 
 
-def rewind_loop(
+def transpose_while(
     body: Jaxpr,
     checkpoints: int,
     lanes: Lanes,
@@ -100,66 +106,67 @@ def rewind_loop(
     """
     consts, carry = operands
     linear = tuple([type(a) is Linear for a in (*consts, *carry)])
-    given = tuple([ct is not None for ct in cotangents])
-    made = body.memo(transpose_body, len(consts), len(carry), linear, given, False)
+    nonzero = tuple([ct is not None for ct in cotangents])
+    made = body.memo(transpose_body, len(consts), len(carry), linear, nonzero, False)
     known = [not m for m in linear[: len(consts)]]
-    moving = (*made.consts, *made.carry)
-    types = [t.strong() for t in select(body.in_types, moving)]
-    cts_out = select([*[None] * len(consts), *cotangents], moving)
+    mask = (*made.consts, *made.carry)
+    types = [t.strong() for t in select(body.in_types, mask)]
+    cts_out = select([*[None] * len(consts), *cotangents], mask)
     values = (
         select(consts, known),
         select(carry, made.known_carry),
         [instantiate(ct, t) for ct, t in zip(cts_out, types, strict=True)],
     )
-    lanes = lanes.reverse(known, made.known_carry, moving)
+    lanes = lanes.reverse(known, made.known_carry, mask)
     programs = (made.forward, made.jaxpr)
-    found = scatter(rewind(programs, count, values, checkpoints, lanes), moving)
+    cts_in = scatter(reverse_while(programs, count, values, checkpoints, lanes), mask)
     # A carry that starts known, at zero, has no cotangent to give back.
-    return [ct if m else None for ct, m in zip(found, linear, strict=True)]
+    return [ct if m else None for ct, m in zip(cts_in, linear, strict=True)]
 
 
 @operation
-class Rewind(Primitive):
-    """Run ``pull`` on consts, state and path for each step from the last to the first.
+class ReverseWhile(Primitive):
+    """Run ``backward`` on consts, ct carry and primal carry for each step from the last
+    to the first.
 
-    ``advance`` takes consts and path. ``lanes`` has a mask of the operands after the
-    count, which is per lane itself.
+    ``forward`` takes consts and primal carry. ``lanes`` has a mask of the operands
+    after the count, which is per lane itself.
     """
 
     interned = False
     multiple_results = True
 
-    advance: Jaxpr
-    pull: Jaxpr
+    forward: Jaxpr
+    backward: Jaxpr
     num_consts: int
-    num_path: int
+    num_primals: int
     checkpoints: int
     lanes: Lanes = UNBATCHED
 
     def __repr__(self) -> str:
-        return f"Rewind({self.pull.name})"
+        return f"ReverseWhile({self.backward.name})"
 
     def split(self, operands: Sequence[Any]) -> tuple[Values, Values, Values]:
-        """Consts, path and state among what comes after the count."""
-        start, end = self.num_consts, self.num_consts + self.num_path
+        """Consts, primal carry and ct carry among the operands after the count."""
+        start, end = self.num_consts, self.num_consts + self.num_primals
         return [*operands[:start]], [*operands[start:end]], [*operands[end:]]
 
     @property
     def per_lane(self) -> tuple[Values, Values, Values]:
-        """Masks of what is per lane among consts, path and state."""
-        count = len(self.advance.inputs) + len(self.pull.outputs)
+        """Masks of what is per lane among consts, primal carry and ct carry."""
+        count = len(self.forward.inputs) + len(self.backward.outputs)
         return self.split(self.lanes.mask(0, count))
 
     def type_rule(self, count: ArrayType, *types: ArrayType) -> Sequence[ArrayType]:
-        return [t.strong() for t in self.pull.out_types]
+        return [t.strong() for t in self.backward.out_types]
 
     def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
         # Over the axes of the steps themselves devices took as many: that was checked.
-        apart = types[0].varying.difference(self.advance.memo(named_axes))
-        check_no_collectives("while_loop", "its test", [self.pull], apart)
-        start, count = self.num_consts, len(self.pull.outputs)
-        state = self.pull.in_types[start : start + count]
-        return of_programs([types[0], *self.advance.in_types, *state])
+        divergent = types[0].varying.difference(self.forward.memo(named_axes))
+        check_no_collectives("while_loop", "its test", [self.backward], divergent)
+        start, count = self.num_consts, len(self.backward.outputs)
+        ct_types = self.backward.in_types[start : start + count]
+        return of_programs([types[0], *self.forward.in_types, *ct_types])
 
     # -- values ------------------------------------------------------------------------
 
@@ -170,31 +177,31 @@ class Rewind(Primitive):
         return ctx.through(self._visit, *operands)
 
     def _visit(self, count: Any, *operands: Any) -> Values:
-        consts, path, state = self.split(operands)
-        lane_consts, lane_path, lane_state = self.per_lane
+        consts, primals, cts = self.split(operands)
+        lane_consts, lane_primals, lane_cts = self.per_lane
         shape = self.lanes.shape
 
-        def advance(k: Any, path: Values) -> Values:
-            after = run(self.advance, [*consts, *path])
+        def forward(k: Any, primals: Values) -> Values:
+            after = run(self.forward, [*consts, *primals])
             if not shape:
                 return after
-            return select_running(lane_path, lt(k, count), after, path)
+            return select_running(lane_primals, lt(k, count), after, primals)
 
-        def pull(k: Any, path: Values, state: Values) -> Values:
+        def backward(k: Any, primals: Values, cts: Values) -> Values:
             if not shape:
-                return run(self.pull, [*consts, *state, *path])
-            running, known = lt(k, count), [*consts, *path]
-            if not all(lane_state):
-                axes = [(o,) * len(shape) for o in (*lane_consts, *lane_path)]
+                return run(self.backward, [*consts, *cts, *primals])
+            running, known = lt(k, count), [*consts, *primals]
+            if not all(lane_cts):
+                axes = [(m,) * len(shape) for m in (*lane_consts, *lane_primals)]
                 known = with_safe_operands(axes, running, known)
-            consts_, path_ = known[: len(consts)], known[len(consts) :]
-            given = zero_stopped(lane_state, running, state)
-            before = run(self.pull, [*consts_, *given, *path_])
-            return select_running(lane_state, running, before, state)
+            safe_consts, safe_primals = known[: len(consts)], known[len(consts) :]
+            cts_out = zero_stopped(lane_cts, running, cts)
+            cts_in = run(self.backward, [*safe_consts, *cts_out, *safe_primals])
+            return select_running(lane_cts, running, cts_in, cts)
 
         most = self.lanes.most_steps(count)
         return visit_backwards(
-            _Link.loop, most, self.checkpoints, advance, pull, path, state
+            _LateBinding.loop, most, self.checkpoints, forward, backward, primals, cts
         )
 
     # -- derivatives -------------------------------------------------------------------
@@ -202,68 +209,70 @@ class Rewind(Primitive):
     def differentiate(
         self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
     ) -> Any:
-        """Where tangents are wanted at once, one way back gives both."""
+        """Where tangents are wanted at once, one loop in reverse gives both."""
         if not together(parent, tangent_trace):
             return super().differentiate(parent, tangent_trace, primals, tangents)
         current.trace = parent
-        return self._beside(primals, tangents, apart=False)
+        return self._jvp(primals, tangents, separate=False)
 
     def linearize(self, active: Sequence[bool], *primals: Any) -> Any:
-        """The derivative goes the way again, for it needs the values at each step."""
+        """The derivative runs the loop again, for it needs the values at each step."""
         outs = self(*primals)
-        return outs, lambda *tangents: self._beside(primals, tangents, apart=True)[1]
+        return outs, lambda *tangents: self._jvp(primals, tangents, separate=True)[1]
 
-    def _beside(
-        self, primals: Any, tangents: Any, apart: bool
+    def _jvp(
+        self, primals: Any, tangents: Any, separate: bool
     ) -> tuple[Values, Values]:
-        """The state and its tangents."""
-        moved = self.split(tangents[1:])
-        consts, path, state = [[d is not None for d in group] for group in moved]
+        """The ct carry and its tangents."""
+        groups = self.split(tangents[1:])
+        consts, primal_carry, ct_carry = [
+            [d is not None for d in group] for group in groups
+        ]
         count = self.num_consts
-        active = (*consts, *path)
-        ahead = self.advance.memo(jvp_body, count, len(path), active, apart)
-        active = (*consts, *state, *ahead.carry)
-        back = self.pull.memo(jvp_body, count, len(state), active, apart)
-        marks = (consts, ahead.carry, back.carry)
-        groups = zip(self.split(primals[1:]), moved, marks, strict=True)
-        values = [[*xs, *tangents_of(xs, ds, ms)] for xs, ds, ms in groups]
-        outs = rewind(
-            (ahead.jaxpr, back.jaxpr),
+        active = (*consts, *primal_carry)
+        forward = self.forward.memo(
+            jvp_body, count, len(primal_carry), active, separate
+        )
+        active = (*consts, *ct_carry, *forward.carry)
+        backward = self.backward.memo(jvp_body, count, len(ct_carry), active, separate)
+        masks = (consts, forward.carry, backward.carry)
+        columns = zip(self.split(primals[1:]), groups, masks, strict=True)
+        values = [[*xs, *tangents_of(xs, ds, ms)] for xs, ds, ms in columns]
+        outs = reverse_while(
+            (forward.jaxpr, backward.jaxpr),
             primals[0],
             values,
             self.checkpoints,
-            self.lanes.with_tangents(*marks),
+            self.lanes.with_tangents(*masks),
         )
-        given = iter(outs[len(state) :])
-        return outs[: len(state)], [next(given) if m else None for m in back.carry]
+        split = len(ct_carry)
+        return outs[:split], scatter(outs[split:], backward.carry)
 
     def transpose(self, cotangents: Any, count: Any, *args: Any) -> Any:
-        """The cotangents of the state forwards, the others then backwards."""
+        """The cotangents of the ct carry forwards, the others then backwards."""
         groups = self.split(args)
         linear = [tuple([type(a) is Linear for a in group]) for group in groups]
-        made = self.advance.memo(adjoint, self.pull, *linear)
-        marks = (linear[0], made.path, made.state)
-        known = [drop(*pair) for pair in zip(groups, marks, strict=True)]
-        types = [*self.advance.in_types, *self.pull.out_types]
+        made = self.forward.memo(adjoint, self.backward, *linear)
+        masks = (linear[0], made.primal_carry, made.ct_carry)
+        known = [drop(*pair) for pair in zip(groups, masks, strict=True)]
+        types = [*self.forward.in_types, *self.backward.out_types]
         types = self.split([t.strong() for t in types])
-        moved = [
-            instantiate(ct, t)
-            for ct, t, m in zip(cotangents, types[2], made.state, strict=True)
-            if m
-        ]
-        lanes = self.lanes.adjoint(*marks)
-        start = (known[0], [*known[1], *moved])
-        settings = (self.checkpoints, lanes)
-        ends = _Link.repeat(made.forward, count, *start, *settings)[len(known[1]) :]
-        found: list[Values] = [[], [], ends]
-        if any(made.path) or any(linear[0]):
-            pairs = zip(types[:2], marks[:2], strict=True)
-            totals = [zeros(t) for pair in pairs for t in select(*pair)]
-            values = (*start, [*known[2], *totals])
-            outs = rewind((made.forward, made.pull), count, values, *settings)
+        pairs = zip(cotangents, types[2], strict=True)
+        cts_out = [instantiate(*pair) for pair in select(pairs, made.ct_carry)]
+        start = (known[0], [*known[1], *cts_out])
+        settings = (self.checkpoints, self.lanes.adjoint(*masks))
+        ends = _LateBinding.repeat(made.forward, count, *start, *settings)
+        found: list[Values] = [[], [], ends[len(known[1]) :]]
+        if any(made.primal_carry) or any(linear[0]):
+            pairs = zip(types[:2], masks[:2], strict=True)
+            sums = [zeros(t) for pair in pairs for t in select(*pair)]
+            values = (*start, [*known[2], *sums])
+            outs = reverse_while(
+                (made.forward, made.backward), count, values, *settings
+            )
             split = len(known[2]) + sum(linear[0])
             found[:2] = outs[len(known[2]) : split], outs[split:]
-        cts_in = [scatter(*pair) for pair in zip(found, marks, strict=True)]
+        cts_in = [scatter(*pair) for pair in zip(found, masks, strict=True)]
         return [None, *[ct for group in cts_in for ct in group]]
 
     # -- batches -----------------------------------------------------------------------
@@ -272,46 +281,48 @@ class Rewind(Primitive):
         return self.batch_named(None, size, args, dims)
 
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
-        """What is pulled is batched if it starts so, or is made so by another."""
+        """The ct carry is batched if it starts so, or is made so by another operand."""
         (count, *operands), (count_dim, *dims) = args, dims
-        differ = count_dim is not None or bool(self.lanes.shape)
-        mixes = [p.memo(communicates, axis) for p in (self.advance, self.pull)]
-        if differ and any(mixes):
+        diverge = count_dim is not None or bool(self.lanes.shape)
+        mixes = [p.memo(communicates, axis) for p in (self.forward, self.backward)]
+        if diverge and any(mixes):
             raise _mixes(axis)
-        forced = self.split(
-            self.lanes.must_batch(differ, len(operands), self.num_consts)
+        forced = self.lanes.must_batch(diverge, len(operands), self.num_consts)
+        consts, primals, cts = map(
+            tuple,
+            self.split([f or d is not None for d, f in zip(dims, forced, strict=True)]),
         )
-        groups = zip(self.split(dims), forced, strict=True)
-        consts, path, state = [
-            tuple([f or d is not None for d, f in zip(*pair, strict=True)])
-            for pair in groups
-        ]
 
-        def ahead(marks: Any) -> Any:
-            now = front_dims((*consts, *marks))
-            made, found = self.advance.memo(batch_jaxpr, size, now, marks, axis)
+        def step_forward(mask: Any) -> Any:
+            now = front_dims((*consts, *mask))
+            made, found = self.forward.memo(batch_jaxpr, size, now, mask, axis)
             return made, [d is not None for d in found]
 
-        def back(marks: Any) -> Any:
-            now = front_dims((*consts, *marks, *path))
-            made, found = self.pull.memo(batch_jaxpr, size, now, marks, axis)
+        def step_backward(mask: Any) -> Any:
+            now = front_dims((*consts, *mask, *primals))
+            made, found = self.backward.memo(batch_jaxpr, size, now, mask, axis)
             return made, [d is not None for d in found]
 
-        advance, path = fixpoint(path, ahead)
-        pull, state = fixpoint(state, back)
-        marks = (*consts, *path, *state)
-        columns = zip(operands, dims, marks, strict=True)
+        forward, primals = fixpoint(primals, step_forward)
+        backward, cts = fixpoint(cts, step_backward)
+        mask = (*consts, *primals, *cts)
+        columns = zip(operands, dims, mask, strict=True)
         values = [batched(size, x, d) if m else x for x, d, m in columns]
-        count = batched(size, count, count_dim) if differ else count
-        lanes = self.lanes.add_axis(size, marks) if differ else UNBATCHED
-        over = advance.memo(
-            Rewind, pull, self.num_consts, self.num_path, self.checkpoints, lanes
+        count = batched(size, count, count_dim) if diverge else count
+        lanes = self.lanes.add_axis(size, mask) if diverge else UNBATCHED
+        over = forward.memo(
+            ReverseWhile,
+            backward,
+            self.num_consts,
+            self.num_primals,
+            self.checkpoints,
+            lanes,
         )
-        return over(count, *values), list(front_dims(state))
+        return over(count, *values), list(front_dims(cts))
 
     @property
     def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
-        names = [*self.advance.memo(named_axes), *self.pull.memo(named_axes)]
+        names = [*self.forward.memo(named_axes), *self.backward.memo(named_axes)]
         return tuple(dict.fromkeys(names))
 
 

@@ -54,24 +54,24 @@ def visit_backwards(
     climb = _Climb(loop, snapshots, advance)
     size, one = len(start), _int(1)
 
-    def turn(left: Any, top: Any, places: Any, *rest: Any) -> Values:
+    def step(left: Any, top: Any, indices: Any, *rest: Any) -> Values:
         last = sub(left, one)
-        top, places, *stacks = climb(last, top, places, *rest[:size])
+        top, indices, *stacks = climb(last, top, indices, *rest[:size])
         state = [_read(s, top) for s in stacks]
         after = visit(last, state, [*rest[size:]])
-        return [last, sub(top, one), places, *stacks, *after]
+        return [last, sub(top, one), indices, *stacks, *after]
 
     zero = _int(0)
-    places, *stacks = [_stack(x, snapshots + 1) for x in (zero, *start)]
-    carry = (count, zero, places, *stacks, *found)
-    return loop(lambda left, *_: gt(left, zero), turn, *carry)[3 + size :]
+    indices, *stacks = [_stack(x, snapshots + 1) for x in (zero, *start)]
+    carry = (count, zero, indices, *stacks, *found)
+    return loop(lambda left, *_: gt(left, zero), step, *carry)[3 + size :]
 
 
 class _Climb:
-    """The way up, from the top of a stack to a state that becomes its top.
+    """Steps taken again, from the top of a stack to a state that becomes its top.
 
-    The stack is the number of its top, the places of its states in the order of the
-    loop, and the states: an array for each part of one.
+    The stack is the number of its top, the indices of its states in the loop, and the
+    states: an array for each leaf of one.
     """
 
     def __init__(
@@ -81,26 +81,26 @@ class _Climb:
 
     def __call__(self, last: Any, *stack: Any) -> Values:
         return self.loop(
-            lambda top, places, *_: lt(_read(places, top), last),
-            lambda top, places, *stacks: self.rise(last, top, places, stacks),
+            lambda top, indices, *_: lt(_read(indices, top), last),
+            lambda top, indices, *stacks: self.rise(last, top, indices, stacks),
             *stack,
         )
 
-    def rise(self, last: Any, top: Any, places: Any, stacks: Sequence[Any]) -> Values:
+    def rise(self, last: Any, top: Any, indices: Any, stacks: Sequence[Any]) -> Values:
         """As far as the next state that is kept."""
-        one, place = _int(1), _read(places, top)
-        length = sub(add(last, one), place)
+        one, index = _int(1), _read(indices, top)
+        length = sub(add(last, one), index)
         free = sub(_int(self.snapshots), top)
-        end = add(place, stride(self.loop, length, free))
+        end = add(index, stride(self.loop, length, free))
         _, *state = self.loop(
             lambda k, *_: lt(k, end),
             lambda k, *state: [add(k, one), *self.advance(k, [*state])],
-            place,
+            index,
             *[_read(s, top) for s in stacks],
         )
         above = add(top, one)
         pairs = zip(stacks, state, strict=True)
-        return [above, _write(places, end, above), *[_write(*p, above) for p in pairs]]
+        return [above, _write(indices, end, above), *[_write(*p, above) for p in pairs]]
 
 
 def stride(loop: Loop, length: Any, free: Any) -> Any:
@@ -138,15 +138,15 @@ def _float(value: int) -> Any:
 
 
 def _stack(x: Any, size: int) -> Any:
-    """Places for values like ``x``, which is the first of them."""
+    """A stack for ``size`` values like ``x``, which is the first of them."""
     shape = x.type.shape
     return BroadcastInDim((size, *shape), tuple(range(1, len(shape) + 1)))(x)
 
 
-def _read(stack: Any, place: Any) -> Any:
+def _read(stack: Any, index: Any) -> Any:
     shape = stack.type.shape[1:]
-    return DynamicSlice((1, *shape), (0,))(stack, place, *[_int(0)] * len(shape))
+    return DynamicSlice((1, *shape), (0,))(stack, index, *[_int(0)] * len(shape))
 
 
-def _write(stack: Any, x: Any, place: Any) -> Any:
-    return DynamicUpdateSlice((0,))(stack, x, place, *[_int(0)] * x.type.ndim)
+def _write(stack: Any, x: Any, index: Any) -> Any:
+    return DynamicUpdateSlice((0,))(stack, x, index, *[_int(0)] * x.type.ndim)

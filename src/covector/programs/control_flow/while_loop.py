@@ -1,15 +1,15 @@
-"""``While``: a program run for as long as another one says so.
+"""``While``: a program run for as long as another one returns True.
 
     operands    consts of the test, consts of the body, carry
-    results     the carry for which the test gave False
+    results     the carry for which the test returned False
 
 How many steps there will be is not known beforehand, so nothing can be kept for each of
 them. Forward, the derivative is computed beside the values. In reverse the steps are
-counted, and the loop is run again and taken back (``rewind``):
+counted, and the loop is run again and then backwards (``reverse_while``):
 
     values      how many steps did it take?     count, carry
     tangents    so many steps, both at once     While, counted
-    cotangents  the adjoint of that             Rewind
+    cotangents  the transpose of that           ReverseWhile
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ from typing import Any
 from covector.core import dtypes
 from covector.core.effects import Effect
 from covector.core.jaxpr import Jaxpr, Var, run
-from covector.core.masks import merge, scatter
+from covector.core.masks import merge, present, scatter, select
 from covector.core.primitive import Linear, Primitive, operation
 from covector.core.staging import stage
 from covector.core.trace import Trace, current
@@ -37,12 +37,12 @@ from covector.programs.control_flow.loop_invariant_carry import (
     loop_over_rest,
     rearrange,
 )
-from covector.programs.control_flow.reverse_while import link_loops, rewind_loop
+from covector.programs.control_flow.reverse_while import bind_loops, transpose_while
 from covector.programs.control_flow.safe_operands import communicates
 from covector.programs.control_flow.scan_rules import (
+    dependent_carry,
     fixpoint,
     jvp_body,
-    dependent_carry,
     tangents_of,
 )
 from covector.programs.control_flow.while_rules import (
@@ -70,9 +70,10 @@ CHECKPOINTS = 64
 class While(Primitive):
     """Run ``body_jaxpr`` on the carry while ``cond_jaxpr`` of it is True.
 
-    Over ``lanes`` the test gives a bool for each; they mark consts of the body, and
-    carry. A loop that is ``counted`` takes as many steps as the const of its test says,
-    and its carry begins with their number. In reverse ``checkpoints`` states are kept.
+    Over ``lanes`` the test gives a bool for each; their mask is of the consts of the
+    body and the carry. A loop that is ``counted`` takes as many steps as the const of
+    its test says, and its carry begins with their number. In reverse ``checkpoints``
+    carries are kept.
     """
 
     interned = False
@@ -201,23 +202,23 @@ class While(Primitive):
         if not together(parent, tangent_trace):
             return super().differentiate(parent, tangent_trace, primals, tangents)
         current.trace = parent
-        return self._both(primals, tangents, apart=False)
+        return self._jvp(primals, tangents, separate=False)
 
     def linearize(self, active: Sequence[bool], *primals: Any) -> Any:
         """The derivative runs the loop again, for it needs the values at each step."""
-        if not any(self._beside(active, apart=True)[1]):
+        if not any(self._jvp_loop(active, separate=True)[1]):
             return self(*primals), lambda *_: [None] * len(self.body_jaxpr.outputs)
         if self.counted:
-            return self(*primals), lambda *moved: self._both(primals, moved, True)[1]
+            return self(*primals), lambda *ts: self._jvp(primals, ts, separate=True)[1]
         test_consts, consts, carry = self.split(primals)
         programs = (self.cond_jaxpr, self.body_jaxpr)
         count, *outs = _counted(programs, self.lanes, test_consts, consts, carry)
         again, operands = self._again(count, consts, carry)
 
         def push(*tangents: Any) -> Sequence[Any]:
-            _, of_consts, of_carry = self.split(tangents)
-            moved = [None, *of_consts, None, *of_carry]
-            return again._both(operands, moved, apart=True)[1][1:]
+            _, const_tangents, carry_tangents = self.split(tangents)
+            tangents = (None, *const_tangents, None, *carry_tangents)
+            return again._jvp(operands, tangents, separate=True)[1][1:]
 
         return outs, push
 
@@ -228,16 +229,16 @@ class While(Primitive):
         body = self.body_jaxpr.memo(without_effects)
         return _repeating(body, count, consts, carry, self.checkpoints, self.lanes)
 
-    def _beside(
-        self, active: Sequence[bool], apart: bool
+    def _jvp_loop(
+        self, active: Sequence[bool], separate: bool
     ) -> tuple["While", Sequence[bool]]:
-        """The loop of values and tangents, and which of the carry moves."""
+        """The loop of values and tangents, and the mask of the carry with tangents."""
         _, consts, carry = self.split(active)
         active, num_consts = (*consts, *carry), self.body_nconsts
-        made = self.body_jaxpr.memo(jvp_body, num_consts, len(carry), active, apart)
+        made = self.body_jaxpr.memo(jvp_body, num_consts, len(carry), active, separate)
         test = self.cond_jaxpr.memo(with_tangents, made.carry)
         lanes = self.lanes.with_tangents(consts, made.carry)
-        beside = make_while(
+        loop = make_while(
             test,
             made.jaxpr,
             self.cond_nconsts,
@@ -246,49 +247,50 @@ class While(Primitive):
             lanes,
             self.counted,
         )
-        return beside, made.carry
+        return loop, made.carry
 
-    def _both(self, primals: Any, tangents: Any, apart: bool) -> tuple[Any, list[Any]]:
+    def _jvp(
+        self, primals: Any, tangents: Any, separate: bool
+    ) -> tuple[Any, list[Any]]:
         """The carry at the end, and its tangents."""
-        beside, marks = self._beside([t is not None for t in tangents], apart)
+        loop, mask = self._jvp_loop([t is not None for t in tangents], separate)
         test_consts, consts, carry = self.split(primals)
-        _, moved_consts, moved = self.split(tangents)
-        moved_consts = [d for d in moved_consts if d is not None]
-        moved = tangents_of(carry, moved, marks)
-        outs = beside(*test_consts, *consts, *moved_consts, *carry, *moved)
-        return outs[: len(marks)], scatter(outs[len(marks) :], marks)
+        _, const_tangents, carry_tangents = self.split(tangents)
+        consts += present(const_tangents)
+        start = tangents_of(carry, carry_tangents, mask)
+        outs = loop(*test_consts, *consts, *carry, *start)
+        return outs[: len(mask)], scatter(outs[len(mask) :], mask)
 
     def transpose(self, cotangents: Sequence[Any], *args: Any) -> Sequence[Any]:
         if not self.counted:
             return self._transpose_uncounted(cotangents, *args)
         (count,), consts, carry = self.split(args)
         programs = (self.body_jaxpr, self.checkpoints, self.lanes)
-        return [None, *rewind_loop(*programs, count, (consts, carry), cotangents)]
+        return [None, *transpose_while(*programs, count, (consts, carry), cotangents)]
 
     def _transpose_uncounted(self, cotangents: Any, *args: Any) -> Sequence[Any]:
-        """The steps are counted by what is known of the loop."""
+        """The known part of the loop counts the steps."""
         test_consts, consts, carry = self.split(args)
         linear = tuple([type(a) is Linear for a in args])
         made = self.cond_jaxpr.memo(
             known_loop, self.body_jaxpr, self.cond_nconsts, self.body_nconsts, linear
         )
-        pairs = ((consts, made.consts), (carry, made.carry))
-        known = [[x for x, m in zip(*pair, strict=True) if m] for pair in pairs]
+        known = [select(consts, made.consts), select(carry, made.carry)]
         lanes = self.lanes.select([*made.consts, *made.carry])
         count = _counted((made.test, made.body), lanes, test_consts, *known)[0]
         again, operands = self._again(count, consts, carry)
-        found = again.transpose([None, *cotangents], *operands)
+        cts_in = again.transpose([None, *cotangents], *operands)
         split = 1 + len(consts)
-        return [*[None] * len(test_consts), *found[1:split], *found[split + 1 :]]
+        return [*[None] * len(test_consts), *cts_in[1:split], *cts_in[split + 1 :]]
 
     def linear_in(self, args: Any) -> bool:
-        """The number of steps must be the same whatever moves."""
+        """The number of steps must not depend on what is linear."""
         linear = [type(a) is Linear for a in args]
         test_consts, consts, carry = self.split(linear)
-        moving = dependent_carry(self.body_jaxpr, consts, carry, [])
-        asked = forward_slice(self.cond_jaxpr, (*test_consts, *moving))
-        if asked.isdisjoint([o for o in self.cond_jaxpr.outputs if type(o) is Var]):
-            return is_linear(self.body_jaxpr, (*consts, *moving))
+        carry = dependent_carry(self.body_jaxpr, consts, carry, [])
+        found = forward_slice(self.cond_jaxpr, (*test_consts, *carry))
+        if found.isdisjoint([o for o in self.cond_jaxpr.outputs if type(o) is Var]):
+            return is_linear(self.body_jaxpr, (*consts, *carry))
         return False
 
     # -- batches -----------------------------------------------------------------------
@@ -308,41 +310,39 @@ class While(Primitive):
             given = [rearrange(self, invariant, x) for x in (args, dims)]
             outs = rest.batch_named(axis, size, *given)
             changing = [not m for m in invariant]
-            kept = [self.split(x)[2] for x in (args, dims)]
-            return [merge(o, changing, k) for o, k in zip(outs, kept, strict=True)]
+            carries = [self.split(x)[2] for x in (args, dims)]
+            return [merge(o, changing, c) for o, c in zip(outs, carries, strict=True)]
         test_consts, consts, carry = self.split(args)
         test_dims, const_dims, carry_dims = self.split(dims)
         forced = self.lanes.must_batch(False, len(args) - self.cond_nconsts, 0)
         start = [d is not None for d in (*const_dims, *carry_dims)]
         start = [a or b for a, b in zip(start, forced, strict=True)]
-        const_marks, several = start[: len(consts)], bool(self.lanes.shape)
+        const_mask, diverged = start[: len(consts)], bool(self.lanes.shape)
 
-        def step(marks: Any) -> Any:
-            now = (*test_dims, *front_dims(marks))
+        def step(mask: Any) -> Any:
+            now = (*test_dims, *front_dims(mask))
             test, (running,) = self.cond_jaxpr.memo(
-                batch_jaxpr, size, now, (several,), axis
+                batch_jaxpr, size, now, (diverged,), axis
             )
-            now = front_dims((*const_marks, *marks))
-            body, outs = self.body_jaxpr.memo(batch_jaxpr, size, now, marks, axis)
-            differ = running is not None
-            every = differ and not several
-            return (test, body, differ), [every or d is not None for d in outs]
+            now = front_dims((*const_mask, *mask))
+            body, outs = self.body_jaxpr.memo(batch_jaxpr, size, now, mask, axis)
+            diverge = running is not None
+            every = diverge and not diverged
+            return (test, body, diverge), [every or d is not None for d in outs]
 
-        (test, body, differ), marks = fixpoint(start[len(consts) :], step)
-        if differ and not self.pure:
+        (test, body, diverge), carry_mask = fixpoint(start[len(consts) :], step)
+        if diverge and not self.pure:
             return batch_sequentially(self, axis, size, args, dims)
-        marked = (*const_marks, *marks)
-        columns = zip(
-            (*consts, *carry), (*const_dims, *carry_dims), marked, strict=True
-        )
+        mask = (*const_mask, *carry_mask)
+        columns = zip((*consts, *carry), (*const_dims, *carry_dims), mask, strict=True)
         values = [batched(size, x, d) if m else x for x, d, m in columns]
-        over = self.lanes.add_axis(size, marked) if differ else UNBATCHED
+        lanes = self.lanes.add_axis(size, mask) if diverge else UNBATCHED
         counts = self.cond_nconsts, self.body_nconsts
-        loop = make_while(test, body, *counts, self.checkpoints, over, self.counted)
-        if differ and self.body_jaxpr.memo(communicates, axis):
+        loop = make_while(test, body, *counts, self.checkpoints, lanes, self.counted)
+        if diverge and self.body_jaxpr.memo(communicates, axis):
             # Running lanes see the carry of those that have stopped.
-            return loop._as_one(*test_consts, *values), list(front_dims(marks))
-        return loop(*test_consts, *values), list(front_dims(marks))
+            return loop._as_one(*test_consts, *values), list(front_dims(carry_mask))
+        return loop(*test_consts, *values), list(front_dims(carry_mask))
 
     @property
     def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
@@ -438,7 +438,7 @@ def _loop(test: Any, step: Any, *carry: Any) -> list[Any]:
     return [*loop(*captured, *map(vary_as, carry, types))]
 
 
-link_loops(_loop, _repeat)
+bind_loops(_loop, _repeat)
 
 
 def _strong(types: Sequence[ArrayType]) -> list[ArrayType]:

@@ -1,11 +1,11 @@
-"""The programs of a while loop, and of the loop that takes its steps back.
+"""The programs of a while loop, and of its reverse.
 
     until all stop   a loop over lanes as one with a single test
     counting         a body that counts its steps; the test that counts them again
-    rewinding        programs without what the way back does not read
-    adjoint          the way back of the way back, by which higher derivatives come
+    reverse          programs without what the reverse loop does not read
+    adjoint          the reverse of the reverse, for higher derivatives
 
-The operations in ``while_loop`` ask here, and arrange their operands.
+The operations ``While`` and ``ReverseWhile`` ask here, and arrange their operands.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from covector.core import dtypes
 from covector.core.convert import scalar
 from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations, run
-from covector.core.masks import drop, scatter, select
+from covector.core.masks import drop, merge, scatter, select
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable
@@ -29,13 +29,13 @@ from covector.programs.control_flow.scan_rules import fixpoint
 from covector.programs.higher_order.jaxpr_passes import forward_slice
 from covector.transforms.transpose import instantiate, transpose_jaxpr
 
-Marks = tuple[bool, ...]
+Mask = tuple[bool, ...]
 
 
-def with_tangents(test: Jaxpr, marks: Sequence[bool]) -> Jaxpr:
-    """The test, which takes no notice of tangents (memoise on the test)."""
-    carry = test.inputs[len(test.inputs) - len(marks) :]
-    tangents = [Var(v.type.strong()) for v, m in zip(carry, marks, strict=True) if m]
+def with_tangents(test: Jaxpr, mask: Sequence[bool]) -> Jaxpr:
+    """The test, which ignores tangents (memoise on the test)."""
+    carry = test.inputs[len(test.inputs) - len(mask) :]
+    tangents = [Var(v.type.strong()) for v in select(carry, mask)]
     return Jaxpr([*test.inputs, *tangents], test.equations, test.outputs, test.name)
 
 
@@ -111,7 +111,7 @@ def counting_body(body: Jaxpr, num_consts: int, count: ArrayType) -> Jaxpr:
 
 
 def counting_test(test: Jaxpr, num_consts: int, count: ArrayType) -> Jaxpr:
-    """The test, which takes no notice of the count (memoise on the test)."""
+    """The test, which ignores the count (memoise on the test)."""
     inputs = [*test.inputs[:num_consts], Var(count), *test.inputs[num_consts:]]
     return Jaxpr(inputs, test.equations, test.outputs, test.name)
 
@@ -123,16 +123,16 @@ def repeating_test(body: Jaxpr, num_consts: int, count: ArrayType) -> Jaxpr:
 
 
 class KnownLoop(NamedTuple):
-    """The part of a loop that is known; ``consts`` and ``carry`` mark which is."""
+    """The known part of a loop; ``consts`` and ``carry`` are masks of what is known."""
 
     test: Jaxpr
     body: Jaxpr
-    consts: Marks
-    carry: Marks
+    consts: Mask
+    carry: Mask
 
 
 def known_loop(
-    test: Jaxpr, body: Jaxpr, test_consts: int, body_consts: int, linear: Marks
+    test: Jaxpr, body: Jaxpr, test_consts: int, body_consts: int, linear: Mask
 ) -> KnownLoop:
     """What does not depend on operands that are ``linear`` (memoise on the test).
 
@@ -142,12 +142,12 @@ def known_loop(
     split = test_consts + body_consts
     consts = linear[test_consts:split]
 
-    def step(marks: Marks) -> tuple[None, Sequence[bool]]:
-        return None, _moved(body, (*consts, *marks))
+    def step(mask: Mask) -> tuple[None, Sequence[bool]]:
+        return None, _depend(body, (*consts, *mask))
 
     _, carry = fixpoint(linear[split:], step)
     tested = (*linear[:test_consts], *carry)
-    if any(_moved(test, tested)):
+    if any(_depend(test, tested)):
         raise NotDifferentiable(
             "while_loop cannot be transposed where its test depends on what it is "
             "linear in: how many steps it takes is not a linear function. Let the test "
@@ -161,187 +161,192 @@ def known_loop(
     )
 
 
-# -- the way back ----------------------------------------------------------------------
+# -- reverse ---------------------------------------------------------------------------
 
 
-class Rewinding(NamedTuple):
-    """``advance`` takes consts and a path to the next path, ``pull`` takes consts, a
-    state and the path to the state before.
+class ReversePrograms(NamedTuple):
+    """``forward`` takes consts and primal carry to the next primal carry, ``backward``
+    takes consts, ct carry and primal carry to the ct carry before the step.
 
-    Of the path there is only what ``path`` marks: what the others do not read is gone.
+    The primal carry is reduced to ``primal_mask``: what neither reads is gone.
     """
 
-    advance: Jaxpr
-    pull: Jaxpr
-    path: Marks
+    forward: Jaxpr
+    backward: Jaxpr
+    primal_mask: Mask
 
 
-def rewinding(advance: Jaxpr, pull: Jaxpr, num_consts: int) -> Rewinding:
-    """The programs of a way back, as small as they can be (memoise on advance).
+def reverse_programs(
+    forward: Jaxpr, backward: Jaxpr, num_consts: int
+) -> ReversePrograms:
+    """The programs of a reverse loop, as small as they can be (memoise on forward).
 
-    What ``advance`` gives besides the next path is left out too.
+    Results of ``forward`` besides the next primal carry are left out too.
     """
-    num_path = len(advance.inputs) - num_consts
-    after = advance.outputs[:num_path]
-    start = len(pull.inputs) - num_path
-    pull_equations = needed_equations(pull.equations, pull.outputs)
-    read = _read(pull_equations, pull.outputs)
+    num_primals = len(forward.inputs) - num_consts
+    after = forward.outputs[:num_primals]
+    start = len(backward.inputs) - num_primals
+    backward_equations = needed_equations(backward.equations, backward.outputs)
+    read = _read(backward_equations, backward.outputs)
 
-    def step(marks: Marks) -> tuple[Any, Sequence[bool]]:
-        outputs = select(after, marks)
-        equations = needed_equations(advance.equations, outputs)
+    def step(mask: Mask) -> tuple[Any, Sequence[bool]]:
+        outputs = select(after, mask)
+        equations = needed_equations(forward.equations, outputs)
         found = _read(equations, outputs)
-        return (equations, outputs), [v in found for v in advance.inputs[num_consts:]]
+        return (equations, outputs), [v in found for v in forward.inputs[num_consts:]]
 
-    wanted = [v in read for v in pull.inputs[start:]]
-    (equations, outputs), marks = fixpoint(wanted, step)
-    consts, path = advance.inputs[:num_consts], advance.inputs[num_consts:]
-    pulled = [*pull.inputs[:start], *select(pull.inputs[start:], marks)]
-    return Rewinding(
-        Jaxpr([*consts, *select(path, marks)], equations, outputs, advance.name),
-        Jaxpr(pulled, pull_equations, pull.outputs, pull.name),
-        marks,
+    wanted = [v in read for v in backward.inputs[start:]]
+    (equations, outputs), mask = fixpoint(wanted, step)
+    consts, primals = forward.inputs[:num_consts], forward.inputs[num_consts:]
+    inputs = [*backward.inputs[:start], *select(backward.inputs[start:], mask)]
+    return ReversePrograms(
+        Jaxpr([*consts, *select(primals, mask)], equations, outputs, forward.name),
+        Jaxpr(inputs, backward_equations, backward.outputs, backward.name),
+        mask,
     )
 
 
 class Adjoint(NamedTuple):
-    """The way back of a way back.
+    """The reverse of a reverse loop.
 
-    ``forward`` takes consts, and as carry the known path and cotangents of the state.
-    ``pull`` takes that as path, and as state what is known of the state, cotangents of
-    consts, which add up, and cotangents of the path.
+    ``forward`` takes consts, and as carry the known primal carry and cotangents of the
+    ct carry. ``backward`` takes that as primal carry, and as ct carry the known ct
+    carry, cotangents of consts, which are accumulated, and of the primal carry.
 
-    ``path`` and ``state`` mark what is linear.
+    ``primal_carry`` and ``ct_carry`` are masks of what is linear.
     """
 
     forward: Jaxpr
-    pull: Jaxpr
-    path: Marks
-    state: Marks
+    backward: Jaxpr
+    primal_carry: Mask
+    ct_carry: Mask
 
 
 def adjoint(
-    advance: Jaxpr, pull: Jaxpr, consts: Marks, path: Marks, state: Marks
+    forward: Jaxpr, backward: Jaxpr, consts: Mask, primal_carry: Mask, ct_carry: Mask
 ) -> Adjoint:
-    """How cotangents of a state come back through ``Rewind`` (memoise on advance).
+    """The transpose of a ``ReverseWhile`` (memoise on forward).
 
-    A state moves linearly in itself, with factors that depend on the path alone. So its
-    cotangents can be taken forwards, without the state; they become a part of the path
-    on which the cotangents of path and consts are then taken backwards.
+    A ct carry is linear in itself, with factors that depend on the primal carry alone.
+    So its cotangents can be computed forwards, without its values; they become a part
+    of the primal carry on which the cotangents of primal carry and consts are then
+    computed backwards.
     """
 
-    def next_path(marks: Marks) -> tuple[None, Sequence[bool]]:
-        return None, _moved(advance, (*consts, *marks))
+    def next_primals(mask: Mask) -> tuple[None, Sequence[bool]]:
+        return None, _depend(forward, (*consts, *mask))
 
-    def next_state(marks: Marks) -> tuple[None, Sequence[bool]]:
-        return None, _moved(pull, (*consts, *marks, *path))
+    _, primal_carry = fixpoint(primal_carry, next_primals)
 
-    _, path = fixpoint(path, next_path)
-    _, state = fixpoint(state, next_state)
-    made = _Adjoint(advance, pull, consts, path, state)
-    return Adjoint(made.forward(), made.backward(), path, state)
+    def next_cts(mask: Mask) -> tuple[None, Sequence[bool]]:
+        return None, _depend(backward, (*consts, *mask, *primal_carry))
+
+    _, ct_carry = fixpoint(ct_carry, next_cts)
+    made = _Adjoint(forward, backward, consts, primal_carry, ct_carry)
+    return Adjoint(made.forward(), made.backward(), primal_carry, ct_carry)
 
 
 class _Adjoint:
-    """One adjoint being made; the marks say what is linear."""
+    """One adjoint being made; the masks are of what is linear."""
 
     def __init__(
-        self, advance: Jaxpr, pull: Jaxpr, consts: Marks, path: Marks, state: Marks
+        self, forward: Jaxpr, backward: Jaxpr, consts: Mask, primals: Mask, cts: Mask
     ) -> None:
-        self.advance, self.pull = advance, pull
-        self.consts, self.path, self.state = consts, path, state
-        self.pulled = pull.memo(transpose_jaxpr, (*consts, *state, *path), state)
-        types = [t.strong() for t in pull.in_types]
-        end = len(consts) + len(state)
+        self.step_forward, self.step_backward = forward, backward
+        self.consts, self.primals, self.cts = consts, primals, cts
+        self.transposed = backward.memo(transpose_jaxpr, (*consts, *cts, *primals), cts)
+        types = [t.strong() for t in backward.in_types]
+        end = len(consts) + len(cts)
         self.const_types = types[: len(consts)]
-        self.state_types = types[len(consts) : end]
-        self.path_types = types[end:]
+        self.ct_types = types[len(consts) : end]
+        self.primal_types = types[end:]
 
     def forward(self) -> Jaxpr:
-        advanced = _known_part(self.advance, (*self.consts, *self.path), self.path)
-        wanted = [*_nothing(self.consts), *self.state, *_nothing(self.path)]
-        program, given = _only(self.pulled, wanted)
-        of_state = given[len(self.consts) : len(self.consts) + len(self.state)]
-        given = select(of_state, self.state)
+        known = _known_part(
+            self.step_forward, (*self.consts, *self.primals), self.primals
+        )
+        wanted = [*_nothing(self.consts), *self.cts, *_nothing(self.primals)]
+        program, mask = _with_outputs(self.transposed, wanted)
+        mask = mask[len(self.consts) : len(self.consts) + len(self.cts)]
+        mask = select(mask, self.cts)
         groups = [
             drop(self.const_types, self.consts),
-            drop(self.path_types, self.path),
-            select(self.state_types, self.state),
+            drop(self.primal_types, self.primals),
+            select(self.ct_types, self.cts),
         ]
 
         def forward(*values: Any) -> list[Any]:
-            consts, path, moved = _groups(values, *groups)
+            consts, primals, ct_cts = _groups(values, *groups)
             # What is wanted depends on none of these, though an operation that carries
             # a program may take them beside what it does depend on.
-            unknown = [zeros(t) for t in drop(self.state_types, self.state)]
-            found = iter(run(program, [*consts, *unknown, *path, *moved]))
-            after = [
-                next(found) if g else zeros(t)
-                for g, t in zip(given, groups[2], strict=True)
-            ]
-            return [*run(advanced, [*consts, *path]), *after]
+            unknown = [zeros(t) for t in drop(self.ct_types, self.cts)]
+            outs = run(program, [*consts, *unknown, *primals, *ct_cts])
+            after = merge(outs, mask, [zeros(t) for t in groups[2]])
+            return [*run(known, [*consts, *primals]), *after]
 
         types = [t for group in groups for t in group]
-        return stage(forward, types, f"{self.pull.name}_forward").jaxpr
+        return stage(forward, types, f"{self.step_backward.name}_forward").jaxpr
 
     def backward(self) -> Jaxpr:
         known = _known_part(
-            self.pull, (*self.consts, *self.state, *self.path), self.state
+            self.step_backward, (*self.consts, *self.cts, *self.primals), self.cts
         )
-        wanted = [*self.consts, *_nothing(self.state), *self.path]
-        program, given = _only(self.pulled, wanted)
-        over = self.advance.memo(transpose_jaxpr, (*self.consts, *self.path), self.path)
+        wanted = [*self.consts, *_nothing(self.cts), *self.primals]
+        program, mask = _with_outputs(self.transposed, wanted)
+        over = self.step_forward.memo(
+            transpose_jaxpr, (*self.consts, *self.primals), self.primals
+        )
         groups = [
             drop(self.const_types, self.consts),
-            drop(self.state_types, self.state),
+            drop(self.ct_types, self.cts),
             select(self.const_types, self.consts),
-            select(self.path_types, self.path),
-            drop(self.path_types, self.path),
-            select(self.state_types, self.state),
+            select(self.primal_types, self.primals),
+            drop(self.primal_types, self.primals),
+            select(self.ct_types, self.cts),
         ]
 
         def backward(*values: Any) -> list[Any]:
-            consts, state, totals, of_path, path, moved = _groups(values, *groups)
-            first = scatter(run(program, [*consts, *state, *path, *moved]), given)
-            second = scatter(run(over[0], [*consts, *path, *of_path]), over[1])
-            count, end = len(self.consts), len(self.consts) + len(self.state)
+            consts, cts, sums, primal_cts, primals, ct_cts = _groups(values, *groups)
+            first = scatter(run(program, [*consts, *cts, *primals, *ct_cts]), mask)
+            second = scatter(run(over[0], [*consts, *primals, *primal_cts]), over[1])
+            count, end = len(self.consts), len(self.consts) + len(self.cts)
             first = [*first[:count], *first[end:]]
-            columns = zip(first, second, (*self.consts, *self.path), strict=True)
+            columns = zip(first, second, (*self.consts, *self.primals), strict=True)
             found = [_sum(x, y) for x, y, m in columns if m]
-            totals = [_sum(x, y) for x, y in zip(totals, found, strict=False)]
-            of_path = [
+            sums = [_sum(x, y) for x, y in zip(sums, found, strict=False)]
+            primal_cts = [
                 instantiate(x, t)
-                for x, t in zip(found[len(totals) :], groups[3], strict=True)
+                for x, t in zip(found[len(sums) :], groups[3], strict=True)
             ]
-            return [*run(known, [*consts, *state, *path]), *totals, *of_path]
+            return [*run(known, [*consts, *cts, *primals]), *sums, *primal_cts]
 
         types = [t for group in groups for t in group]
-        return stage(backward, types, f"{self.pull.name}_backward").jaxpr
+        return stage(backward, types, f"{self.step_backward.name}_backward").jaxpr
 
 
-def _moved(jaxpr: Jaxpr, marks: Marks) -> list[bool]:
-    """Which outputs depend on the inputs that are marked."""
-    found = forward_slice(jaxpr, marks)
+def _depend(jaxpr: Jaxpr, mask: Mask) -> list[bool]:
+    """The mask of the outputs that depend on the inputs in the mask."""
+    found = forward_slice(jaxpr, mask)
     return [type(a) is Var and a in found for a in jaxpr.outputs]
 
 
-def _known_part(jaxpr: Jaxpr, marks: Marks, outputs: Marks) -> Jaxpr:
-    """The program of the inputs that are not marked, to such outputs."""
+def _known_part(jaxpr: Jaxpr, inputs: Mask, outputs: Mask) -> Jaxpr:
+    """The program of the inputs outside one mask, to the outputs outside the other."""
     outs = drop(jaxpr.outputs, outputs)
     equations = needed_equations(jaxpr.equations, outs)
-    return Jaxpr(drop(jaxpr.inputs, marks), equations, outs, jaxpr.name)
+    return Jaxpr(drop(jaxpr.inputs, inputs), equations, outs, jaxpr.name)
 
 
-def _only(
-    transposed: tuple[Jaxpr, Marks], wanted: Sequence[bool]
+def _with_outputs(
+    transposed: tuple[Jaxpr, Mask], wanted: Sequence[bool]
 ) -> tuple[Jaxpr, list[bool]]:
-    """A transposed program that gives no more than the cotangents that are wanted."""
+    """A transposed program reduced to the cotangents wanted, and their mask."""
     program, nonzero = transposed
     outs = scatter(program.outputs, nonzero)
-    given = [z and w for z, w in zip(nonzero, wanted, strict=True)]
-    outputs = select(outs, given)
+    mask = [z and w for z, w in zip(nonzero, wanted, strict=True)]
+    outputs = select(outs, mask)
     equations = needed_equations(program.equations, outputs)
-    return Jaxpr(program.inputs, equations, outputs, program.name), given
+    return Jaxpr(program.inputs, equations, outputs, program.name), mask
 
 
 def _read(equations: Sequence[Equation], outputs: Sequence[Any]) -> set[Var]:
@@ -353,11 +358,11 @@ def _sum(x: Any, y: Any) -> Any:
     return y if x is None else x if y is None else add(x, y)
 
 
-def _nothing(marks: Marks) -> Marks:
-    return (False,) * len(marks)
+def _nothing(mask: Mask) -> Mask:
+    return (False,) * len(mask)
 
 
 def _groups(values: Sequence[Any], *groups: Sequence[Any]) -> list[list[Any]]:
     """The values in groups as long as these."""
-    given = iter(values)
-    return [[next(given) for _ in group] for group in groups]
+    rest = iter(values)
+    return [[next(rest) for _ in group] for group in groups]
