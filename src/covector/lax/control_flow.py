@@ -27,7 +27,7 @@ from covector.ops.comparison import lt
 from covector.ops.extrema import max_, min_
 from covector.programs.control_flow.branches import in_python, stage_branches
 from covector.programs.control_flow.cond import make_cond
-from covector.programs.control_flow.control_flow_api import Loop, Steps, name_of
+from covector.programs.control_flow.control_flow_api import Loop, ScanSpec, name_of
 from covector.programs.control_flow.trace_loop import check_structure
 from covector.tree.functions import UNSPECIFIED
 
@@ -211,8 +211,8 @@ def scan(
         check_structure(who, carry_tree, out[0])
         return out[0], out[1]
 
-    how = Steps(steps, bool(reverse), unrolled(unroll, steps, who))
-    return Loop(who, name_of(f)).scan(step, init, xs, how)
+    spec = ScanSpec(steps, bool(reverse), unrolled(unroll, steps, who))
+    return Loop(who, name_of(f)).scan(step, init, xs, spec)
 
 
 def while_loop(
@@ -314,10 +314,10 @@ def fori_loop(
     known = type(lower) is type(upper) is ConcreteArray
     if known and checkpoints is None:
         length = max(0, int(upper) - int(lower))
-        how = Steps(
+        spec = ScanSpec(
             length, unroll=unrolled(1 if unroll is None else unroll, length, who)
         )
-        pair = loop.scan(lambda c, _: (step(c), None), (lower, init_val), None, how)
+        pair = loop.scan(lambda c, _: (step(c), None), (lower, init_val), None, spec)
         return pair[0][1]
     if unroll is not None and known:
         raise TypeMismatch(

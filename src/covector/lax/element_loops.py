@@ -13,7 +13,7 @@ from covector.lax.loop_arguments import check_functions, leading_length, natural
 from covector.ops.joining import Concatenate, Stack
 from covector.ops.slicing import Rev, Slice
 from covector.ops.transposing import Reshape
-from covector.programs.control_flow.control_flow_api import Loop, Steps, name_of
+from covector.programs.control_flow.control_flow_api import Loop, ScanSpec, name_of
 from covector.transforms.vmap import vmap
 
 __all__ = ["associative_scan", "map"]
@@ -59,7 +59,7 @@ def _each(loop: Loop, f: Callable[[Any], Any], xs: Any, length: int) -> Any:
             as_array(leaf, f"{loop.who}: the result{tree.keystr(path)}")
         return (), out
 
-    return loop.scan(step, (), xs, Steps(length))[1]
+    return loop.scan(step, (), xs, ScanSpec(length))[1]
 
 
 def _along(x: Array, axis: int, start: int, stop: int, step: int = 1) -> Array:

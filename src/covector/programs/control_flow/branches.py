@@ -1,8 +1,8 @@
-"""Branches as users write them: written down, alike in what they take and give.
+"""Trace the branches of a cond, with the same operands and one type of result each.
 
-Each branch captures values of its own; all take the captured values of all. Where
-results differ in that one is weak (made of Python numbers alone), it gives way to the
-others.
+Each branch captures values of its own; all take the captured values of all as operands.
+Where results differ in that some are weak (made of Python numbers alone), these are
+cast to the type of the others.
 """
 
 import itertools
@@ -28,7 +28,7 @@ from covector.programs.higher_order.jaxpr_passes import cast_outputs
 
 
 class Branches(NamedTuple):
-    """Branches written down. Their inputs are ``captured``, and then the operands."""
+    """Traced branches. Their inputs are ``captured``, and then the operands."""
 
     jaxprs: list[Jaxpr]
     captured: list[Any]
@@ -42,10 +42,10 @@ def stage_branches(
     in_tree: Any,
     varying: Axes,
 ) -> Branches:
-    """Write down functions of the same operands, and bring them together.
+    """Trace functions of the same operands, as branches with the same types.
 
-    They come by what the caller's arguments are called, for messages. What chooses
-    among them may be ``varying`` between devices.
+    ``funs`` are by name of the caller's argument, for messages. The predicate may be
+    ``varying`` over axes of a mesh.
     """
     flats = [FlatFunction(f, in_tree, f"{n} of {who}") for n, f in funs.items()]
     staged = [
@@ -60,25 +60,28 @@ def stage_branches(
         for k in range(out_tree.num_leaves)
     ]
     captured = list({id(x): x for s in staged for x in s.captured}.values())
-    alike = [cast_outputs(taking(s, captured), out_types) for s in staged]
+    jaxprs = [
+        cast_outputs(with_captured_inputs(s, captured), out_types) for s in staged
+    ]
     if varying:
-        check_no_collectives(who, "the predicate", alike, varying)
-        alike = [make_varying(j, varying) for j in alike]
-    return Branches([canonical(j) for j in alike], captured, out_tree)
+        check_no_collectives(who, "the predicate", jaxprs, varying)
+        jaxprs = [make_varying(j, varying) for j in jaxprs]
+    return Branches([canonical(j) for j in jaxprs], captured, out_tree)
 
 
 def in_python(fun: Callable[..., Any], operands: Any) -> Any:
-    """What a branch gives where jit is switched off: of arrays, which it cannot change
-    in place, arrays.
+    """The results of a branch where jit is disabled. Its operands are arrays, which it
+    cannot change in place, and so are its results.
     """
     return tree.map(as_array, fun(*tree.map(as_array, operands)))
 
 
-def taking(staged: Staged, captured: Sequence[Any]) -> Jaxpr:
-    """The program with inputs for everything that any branch captured."""
+def with_captured_inputs(staged: Staged, captured: Sequence[Any]) -> Jaxpr:
+    """The program with inputs for all values that any branch captured."""
     jaxpr, count = staged.jaxpr, len(staged.captured)
-    own = {id(x): v for x, v in zip(staged.captured, jaxpr.inputs[:count], strict=True)}
-    inputs = [own.get(id(x)) or Var(x.type) for x in captured]
+    pairs = zip(staged.captured, jaxpr.inputs[:count], strict=True)
+    found = {id(x): v for x, v in pairs}
+    inputs = [found.get(id(x)) or Var(x.type) for x in captured]
     operands = jaxpr.inputs[count:]
     return Jaxpr([*inputs, *operands], jaxpr.equations, jaxpr.outputs, jaxpr.name)
 
@@ -102,11 +105,13 @@ def _common_type(
 ) -> ArrayType:
     """The one type of result ``k`` of all branches."""
     types = [j.outputs[k].type for j in jaxprs]
-    common = _meet(types)
+    common = _promoted_type(types)
     if common is not None:
         return common
     pairs = itertools.combinations(range(len(types)), 2)
-    i, j = next((i, j) for i, j in pairs if _meet([types[i], types[j]]) is None)
+    i, j = next(
+        (i, j) for i, j in pairs if _promoted_type([types[i], types[j]]) is None
+    )
     kind, way = "dtypes", "Convert one of them with .astype"
     if types[i].shape != types[j].shape:
         kind, way = "shapes", "Reshape or broadcast one of them"
@@ -121,8 +126,8 @@ def _common_type(
     )
 
 
-def _meet(types: Sequence[ArrayType]) -> ArrayType | None:
-    """The type to which those that are weak give way; None where others differ."""
+def _promoted_type(types: Sequence[ArrayType]) -> ArrayType | None:
+    """The type that weak types are promoted to; None where strong ones differ."""
     first = types[0]
     if all([t is first for t in types]):
         return first

@@ -1,8 +1,8 @@
-"""``Cond``: one of several programs, chosen by a value. It is ``cond`` and ``switch``.
+"""``Cond``: one of several programs, chosen by a value, for ``cond`` and ``switch``.
 
 Every rule transforms each branch, and chooses among the results as before. Where the
-branches come to differ in what they give (a tangent here and none there, residuals of
-their own), zeros fill the gaps, so that they stay alike from outside.
+branches come to differ in their results (a tangent in one and none in another, other
+residuals), missing results are zeros, so that all branches keep the same types.
 """
 
 import warnings
@@ -15,7 +15,7 @@ from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr, Var, run
-from covector.core.masks import drop, merge, scatter, select
+from covector.core.masks import drop, merge, present, scatter, select
 from covector.core.primitive import Linear, Primitive, operation
 from covector.core.source import Line
 from covector.core.types import INVARIANT, ArrayType, show_types
@@ -94,24 +94,24 @@ class Cond(Primitive):
         check_no_collectives("cond", "the predicate", self.branches, types[0].varying)
         return of_programs([types[0], *self.branches[0].in_types])
 
-    def chosen(self, index: ConcreteArray) -> Jaxpr:
-        """The branch that a known index stands for."""
+    def branch_at(self, index: ConcreteArray) -> Jaxpr:
+        """The branch for a known index; the nearest one if it is out of range."""
         return self.branches[max(0, min(int(index.host()), len(self.branches) - 1))]
 
     def stage(self, trace: Any, args: Sequence[Any]) -> Sequence[Any] | None:
         """Where the index is known, the branch stands in the program alone."""
         index, *operands = args
-        return run(self.chosen(index), operands) if _is_known(index) else None
+        return run(self.branch_at(index), operands) if _is_known(index) else None
 
     def evaluate(self, index: Any, *operands: Any) -> Sequence[Any]:
-        branch = self.chosen(index)
+        branch = self.branch_at(index)
         if branch.memo(runs_on_host):
             return run(branch, operands)
         return call(branch)(*operands)
 
     def linearize(self, active: Any, index: Any, *operands: Any) -> Any:
         if _is_known(index):
-            return _linearize_known(self.chosen(index), active[1:], operands)
+            return _linearize_known(self.branch_at(index), active[1:], operands)
         first, *rest = self.branches
         split = first.memo(
             _linearized, tuple(rest), tuple(active[1:]), self.line, index.type.varying
@@ -120,8 +120,8 @@ class Cond(Primitive):
         residuals = [operands[i] if i >= 0 else outs[~i] for i in split.residual_places]
 
         def push(_: None, *tangents: Any) -> Sequence[Any]:
-            given = [t for t in tangents if t is not None]
-            return scatter(split.linear(index, *residuals, *given), split.nonzero)
+            outs = split.linear(index, *residuals, *present(tangents))
+            return scatter(outs, split.moving)
 
         return outs[: len(split.nonzero)], push
 
@@ -129,12 +129,12 @@ class Cond(Primitive):
         self, cotangents: Sequence[Any], index: Any, *args: Any
     ) -> Sequence[Any]:
         linear = tuple([type(a) is Linear for a in args])
-        given = tuple([ct is not None for ct in cotangents])
+        nonzero_cts = tuple([ct is not None for ct in cotangents])
         first, *rest = self.branches
-        transposed, nonzero = first.memo(_transposed, tuple(rest), linear, given)
+        transposed, nonzero = first.memo(_transposed, tuple(rest), linear, nonzero_cts)
         known = drop(args, linear)
-        cts_out = [ct for ct in cotangents if ct is not None]
-        return [None, *scatter(transposed(index, *known, *cts_out), nonzero)]
+        cts_in = transposed(index, *known, *present(cotangents))
+        return [None, *scatter(cts_in, nonzero)]
 
     def linear_in(self, args: Any) -> bool:
         linear = tuple([type(a) is Linear for a in args])
@@ -149,7 +149,7 @@ class Cond(Primitive):
         index, *operands = args
         dim, rest = dims[0], tuple(dims[1:])
         if dim is not None and any([i is not None for i in self.forwarded]):
-            return self._batch_others(axis, size, args, dims)
+            return self._batch_computed(axis, size, args, dims)
         if dim is not None and not self.pure:
             return batch_sequentially(self, axis, size, args, dims)
         if dim is not None:
@@ -172,11 +172,11 @@ class Cond(Primitive):
             ]
             outs = make_cond(branches, self.line)(index, *operands)
             return outs, [0 if f else None for f in force]
-        takers = _takers(index, len(self.branches))
+        masks = _lane_masks(index, len(self.branches))
         columns = zip(
             *[
-                _for_takers(branch, (size, rest, force, axis), taken, operands)
-                for branch, taken in zip(self.branches, takers, strict=True)
+                _in_lanes(branch, (size, rest, force, axis), taken, operands)
+                for branch, taken in zip(self.branches, masks, strict=True)
             ],
             strict=True,
         )
@@ -184,17 +184,21 @@ class Cond(Primitive):
 
     @cached_property
     def forwarded(self) -> list[int | None]:
-        """For each result, the operand behind the index that it is in any case."""
+        """The index, after that of the branch, of the operand that all branches return
+        as this result; None where they do not.
+        """
         return forwarded_inputs(self.branches, range(len(self.branches[0].outputs)))
 
-    def _batch_others(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
-        """Whatever a lane chooses, results that are forwarded are the operands."""
-        chosen = tuple([i is None for i in self.forwarded])
-        others = make_cond([b.memo(_giving, chosen) for b in self.branches], self.line)
-        outs, out_dims = others.batch_named(axis, size, args, dims)
+    def _batch_computed(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+        """Results that all branches forward are operands, whichever branch runs."""
+        mask = tuple([i is None for i in self.forwarded])
+        computed = make_cond(
+            [b.memo(_select_outputs, mask) for b in self.branches], self.line
+        )
+        outs, out_dims = computed.batch_named(axis, size, args, dims)
         operands = [None if i is None else args[1 + i] for i in self.forwarded]
-        their_dims = [None if i is None else dims[1 + i] for i in self.forwarded]
-        return merge(outs, chosen, operands), merge(out_dims, chosen, their_dims)
+        operand_dims = [None if i is None else dims[1 + i] for i in self.forwarded]
+        return merge(outs, mask, operands), merge(out_dims, mask, operand_dims)
 
     @property
     def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
@@ -214,7 +218,7 @@ class Cond(Primitive):
 
 
 def make_cond(branches: Sequence[Jaxpr], line: Line | None = None) -> Cond:
-    """The operation that chooses among these programs; the same one each time."""
+    """The operation that chooses among these programs, memoised on the first."""
     first, *rest = branches
     return first.memo(_make_cond, tuple(rest), line)
 
@@ -225,9 +229,9 @@ def _make_cond(first: Jaxpr, rest: tuple[Jaxpr, ...], line: Line | None) -> Cond
     return made
 
 
-def _giving(branch: Jaxpr, marked: tuple[bool, ...]) -> Jaxpr:
-    """The branch with the marked ones of its results only."""
-    outputs = select(branch.outputs, marked)
+def _select_outputs(branch: Jaxpr, mask: tuple[bool, ...]) -> Jaxpr:
+    """The branch with only its results in the mask."""
+    outputs = select(branch.outputs, mask)
     return Jaxpr(branch.inputs, branch.equations, outputs, branch.name)
 
 
@@ -253,8 +257,8 @@ def _linearize_known(branch: Jaxpr, active: Sequence[bool], operands: Any) -> An
     )
 
     def push(_: None, *tangents: Any) -> Sequence[Any]:
-        given = [t for t in tangents if t is not None]
-        return scatter(run(linear.jaxpr, [*linear.residuals, *given]), linear.nonzero)
+        operands = [*linear.residuals, *present(tangents)]
+        return scatter(run(linear.jaxpr, operands), linear.moving)
 
     return outs, push
 
@@ -277,15 +281,15 @@ def _linearized(
 ) -> _LinearizedCond:
     """The derivative of a choice is the same choice among the derivatives.
 
-    All branches give residuals in the same places: residuals of one type share a place,
-    and a branch that has nothing for it gives zeros.
+    All branches return their residuals in the same slots: residuals of one type share a
+    slot, and a branch without a residual for it returns zeros.
     """
     splits = [b.memo(linearize_jaxpr, active) for b in (first, *rest)]
     count = len(first.outputs)
     moving = [any(column) for column in zip(*[s.nonzero for s in splits], strict=True)]
     slots: list[ArrayType] = []
-    places: list[int] = []
-    primals, placements = [], []
+    sources: list[int] = []
+    primals, indices = [], []
     for split in splits:
         extra = split.primal.out_types[count:]
         taken = allocate(extra, slots)
@@ -294,45 +298,47 @@ def _linearized(
             p if p >= -count else ~(count + taken[~p - count])
             for p in split.residual_places
         ]
-        placements.append(allocate(wanted, places))
+        indices.append(allocate(wanted, sources))
     slotted = [with_slots(p, count, taken, slots) for p, taken in primals]
     out_types = [
         *map(_common, zip(*[s.primal.out_types[:count] for s in splits], strict=True))
     ]
     types = [
-        first.inputs[p].type if p >= 0 else [*out_types, *slots][~p] for p in places
+        first.inputs[p].type if p >= 0 else [*out_types, *slots][~p] for p in sources
     ]
-    tangent_types = [t.strong() for t, m in zip(out_types, moving, strict=True) if m]
+    tangent_types = [t.strong() for t in select(out_types, moving)]
     linear = []
-    for split, placement in zip(splits, placements, strict=True):
-        given = [g for g, m in zip(split.moving, moving, strict=True) if m]
-        full = instantiate_zeros(split.linear, given, tangent_types)
-        linear.append(_with_residuals(full, placement, types))
+    for split, taken in zip(splits, indices, strict=True):
+        nonzero = select(split.moving, moving)
+        full = instantiate_zeros(split.linear, nonzero, tangent_types)
+        linear.append(_with_residuals(full, taken, types))
     if varying:
-        # What a device has for a residual depends on the branch that it took.
+        # The residuals of a device depend on the branch that it took.
         slotted = [make_varying(p, varying) for p in slotted]
         linear = [make_varying(p, varying) for p in linear]
-    return _LinearizedCond(make_cond(slotted, line), make_cond(linear), places, moving)
+    return _LinearizedCond(make_cond(slotted, line), make_cond(linear), sources, moving)
 
 
-def allocate(wanted: Sequence[Any], places: list[Any]) -> list[int]:
-    """A place among equals for each thing wanted, none for two; new ones if need be."""
+def allocate(wanted: Sequence[Any], slots: list[Any]) -> list[int]:
+    """A slot with an equal value for each one wanted, shared by no two; new ones are
+    appended.
+    """
     free: dict[Any, list[int]] = {}
-    for i in reversed(range(len(places))):
-        free.setdefault(places[i], []).append(i)
+    for i in reversed(range(len(slots))):
+        free.setdefault(slots[i], []).append(i)
     taken = []
-    for thing in wanted:
-        if not free.get(thing):
-            free[thing] = [len(places)]
-            places.append(thing)
-        taken.append(free[thing].pop())
+    for value in wanted:
+        if not free.get(value):
+            free[value] = [len(slots)]
+            slots.append(value)
+        taken.append(free[value].pop())
     return taken
 
 
 def with_slots(
     primal: Jaxpr, count: int, taken: Sequence[int], slots: Sequence[ArrayType]
 ) -> Jaxpr:
-    """A primal program whose residuals lie in these slots, with zeros in the others."""
+    """A primal program with its residuals in these slots, and zeros in the others."""
     residuals = dict(zip(taken, primal.outputs[count:], strict=True))
     in_order = [residuals[k] for k in sorted(residuals)]
     ordered = Jaxpr(
@@ -341,18 +347,18 @@ def with_slots(
         [*primal.outputs[:count], *in_order],
         primal.name,
     )
-    given = [True] * count + [k in residuals for k in range(len(slots))]
-    return instantiate_zeros(ordered, given, [*primal.out_types[:count], *slots])
+    mask = [True] * count + [k in residuals for k in range(len(slots))]
+    return instantiate_zeros(ordered, mask, [*primal.out_types[:count], *slots])
 
 
 def _with_residuals(
-    linear: Jaxpr, placement: Sequence[int], types: Sequence[ArrayType]
+    linear: Jaxpr, indices: Sequence[int], types: Sequence[ArrayType]
 ) -> Jaxpr:
-    """A linear program that takes the residuals of all branches, and reads its own."""
+    """A linear program that takes the residuals of all branches, and reads some."""
     inputs = [Var(t) for t in types]
-    for v, place in zip(linear.inputs, placement, strict=False):
-        inputs[place] = v
-    tangents = linear.inputs[len(placement) :]
+    for v, i in zip(linear.inputs, indices, strict=False):
+        inputs[i] = v
+    tangents = linear.inputs[len(indices) :]
     return Jaxpr([*inputs, *tangents], linear.equations, linear.outputs, linear.name)
 
 
@@ -360,22 +366,19 @@ def _transposed(
     first: Jaxpr,
     rest: tuple[Jaxpr, ...],
     linear: tuple[bool, ...],
-    given: tuple[bool, ...],
+    nonzero_cts: tuple[bool, ...],
 ) -> tuple[Cond, list[bool]]:
-    pairs = [b.memo(transpose_jaxpr, linear, given) for b in (first, *rest)]
+    pairs = [b.memo(transpose_jaxpr, linear, nonzero_cts) for b in (first, *rest)]
     nonzero = [any(column) for column in zip(*[z for _, z in pairs], strict=True)]
-    types = [t.strong() for t, z in zip(first.in_types, nonzero, strict=True) if z]
-    branches = [
-        instantiate_zeros(p, [g for g, n in zip(z, nonzero, strict=True) if n], types)
-        for p, z in pairs
-    ]
+    types = [t.strong() for t in select(first.in_types, nonzero)]
+    branches = [instantiate_zeros(p, select(z, nonzero), types) for p, z in pairs]
     return make_cond(branches), nonzero
 
 
 # -- batches of indices ----------------------------------------------------------------
 
 
-def _takers(index: Any, count: int) -> list[Any]:
+def _lane_masks(index: Any, count: int) -> list[Any]:
     """For each branch, the mask of the lanes of a batch that take it."""
     if dtypes.is_bool(index.type.dtype):
         return [not_(index), index]
@@ -385,10 +388,10 @@ def _takers(index: Any, count: int) -> list[Any]:
     return [le(index, number[0]), *between, ge(index, number[last])]
 
 
-def _for_takers(
+def _in_lanes(
     branch: Jaxpr, batch: tuple[Any, ...], taken: Any, operands: Sequence[Any]
 ) -> Sequence[Any]:
-    """The results of a branch over a batch, right for the lanes that take it.
+    """The results of a branch over a batch, valid in the lanes that take it.
 
     A branch with a loop is not run at all where no lane takes it. ``batch`` is how
     the branch is batched: the key of ``batch_jaxpr``, with batch axes in front.

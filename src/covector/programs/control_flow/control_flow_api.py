@@ -1,7 +1,7 @@
-"""Loops over trees: written down, their carry brought to one type, and run.
+"""Loops over trees: traced with a carry of one type, and run.
 
-Where jit is switched off they are Python's own loops for as long as it is known that
-there is another step, so that a debugger stops in the body and a print shows values.
+Where jit is disabled they are Python's own loops for as long as it is known that there
+is another step, so that a debugger stops in the body and a print shows values.
 """
 
 from collections.abc import Callable
@@ -31,8 +31,8 @@ from covector.programs.higher_order.hash_consing import canonical
 from covector.programs.higher_order.jaxpr_passes import cast_outputs
 
 
-class Steps(NamedTuple):
-    """How many steps a scan takes, in which order, and how many are written out."""
+class ScanSpec(NamedTuple):
+    """How many steps a scan takes, in which order, and how many are unrolled."""
 
     length: int
     reverse: bool = False
@@ -41,7 +41,7 @@ class Steps(NamedTuple):
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop of the user's: who it is in messages, and what its body is called.
+    """A loop of the user's: its name in messages, and the name of its body.
 
     ``depth`` is that of the user's part of the carry.
     """
@@ -50,21 +50,21 @@ class Loop:
     name: str
     depth: int = 0
 
-    def scan(self, step: Callable[..., Any], init: Any, xs: Any, steps: Steps) -> Any:
+    def scan(self, step: Callable[..., Any], init: Any, xs: Any, spec: ScanSpec) -> Any:
         """``(carry, ys)`` of ``step(carry, x)``, which gives a carry and a y."""
-        if options.current().disable_jit and steps.length:
-            return _scan_in_python(step, init, xs, steps)
+        if options.current().disable_jit and spec.length:
+            return _scan_in_python(step, init, xs, spec)
         elements = arrays(tree.leaves(xs), self.who)
         flat = FlatFunction(step, tree.structure(((init, xs), {})), self.who)
         types = [x.type.with_shape(x.type.shape[1:]) for x in elements]
         body, carry = self._body(flat, init, types)
         op = body.jaxpr.memo(
             Scan,
-            steps.length,
+            spec.length,
             len(body.captured),
             len(carry),
-            steps.reverse,
-            steps.unroll,
+            spec.reverse,
+            spec.unroll,
         )
         return body.out_tree.unflatten(op(*body.captured, *carry, *elements))
 
@@ -88,7 +88,7 @@ class Loop:
         body, carry = self._body(flat, init, [])
         test_body = self._test(test, in_tree, body.carry_types)
         while not test_body.jaxpr.out_types[0].varying <= varying:
-            # Devices stop at different times: what they have then differs.
+            # Devices stop at different times, so their carries differ.
             varying = test_body.jaxpr.out_types[0].varying
             body, carry = self._body(flat, init, [], varying)
             test_body = self._test(test, in_tree, body.carry_types)
@@ -110,7 +110,7 @@ class Loop:
         others: list[ArrayType],
         varying: Axes = INVARIANT,
     ) -> tuple[Body, list[Any]]:
-        """The body, and the first carry in the types that it has found.
+        """The body, and the first carry cast to the types of its fixpoint.
 
         The carry varies at least over the axes ``varying``.
         """
@@ -141,26 +141,26 @@ class Loop:
 
 
 def name_of(fun: Callable[..., Any]) -> str:
-    """What a program is called after its function."""
+    """The name of a program: that of its function."""
     return getattr(fun, "__name__", type(fun).__name__)
 
 
-def _scan_in_python(step: Any, carry: Any, xs: Any, steps: Steps) -> tuple[Any, Any]:
+def _scan_in_python(step: Any, carry: Any, xs: Any, spec: ScanSpec) -> tuple[Any, Any]:
     """A scan of at least one step."""
     carry, xs = _arrays((carry, xs))
     rows = []
-    for k in range(steps.length):
-        i = steps.length - 1 - k if steps.reverse else k
+    for k in range(spec.length):
+        i = spec.length - 1 - k if spec.reverse else k
         carry, y = _arrays(step(carry, tree.map(lambda x, i=i: x[i], xs)))
         rows.append(y)
-    if steps.reverse:
+    if spec.reverse:
         rows.reverse()
     return carry, tree.map(Stack(0), *rows)
 
 
 def _while_in_python(test: Any, step: Any, carry: Any) -> tuple[bool, Any]:
-    """The steps of which it is known that they are taken, and whether there may be more
-    (as over a batch whose lanes stop at different times).
+    """Run the steps that are known to be taken; returns whether there may be more (as
+    over a batch whose lanes stop at different times), and the carry.
     """
     carry = _arrays(carry)
     while type(going := as_array(test(carry))) is ConcreteArray:
@@ -171,5 +171,5 @@ def _while_in_python(test: Any, step: Any, carry: Any) -> tuple[bool, Any]:
 
 
 def _arrays(values: Any) -> Any:
-    """As a compiled loop has them: nothing that a step could change in place."""
+    """Arrays, as in a compiled loop: nothing that a step could change in place."""
     return tree.map(as_array, values)

@@ -1,9 +1,8 @@
-"""Loop bodies as users write them: written down, with a carry whose types stay put.
+"""Trace a loop body, widening the carry's types until they are a fixpoint.
 
-A carry may start as a Python 0 and come back as f32: a loop needs one type for both. It
-is found as a fixpoint: as long as the body gives back more than its carry can hold, the
-carry takes the promotion of the two and the body is written down again. What comes back
-narrower is converted.
+A carry may start as a Python 0 and come back as f32: a loop needs one type for both. As
+long as the body returns a wider type than its carry has, the carry takes the promotion
+of the two and the body is traced again. A narrower result is cast.
 """
 
 from collections.abc import Sequence
@@ -23,8 +22,8 @@ from covector.programs.higher_order.jaxpr_passes import cast_outputs
 class Carry(NamedTuple):
     """The carry of a loop before the first step, and how messages name it.
 
-    Where the loop puts something of its own before the user's part, ``depth`` keys of
-    each path are left out.
+    Where the loop puts leaves before the user's part, ``depth`` keys of each path are
+    left out.
     """
 
     who: str
@@ -39,7 +38,7 @@ class Carry(NamedTuple):
 
 
 class Body(NamedTuple):
-    """A body written down. Its inputs are what it captured, the carry, and the rest."""
+    """A traced body. Its inputs are what it captured, the carry, and the rest."""
 
     jaxpr: Jaxpr
     captured: list[Any]
@@ -50,7 +49,7 @@ class Body(NamedTuple):
 def stage_body(
     fun: FlatFunction, carry: Carry, others: Sequence[ArrayType], name: str
 ) -> Body:
-    """Write down ``fun`` of the leaves of a carry and others.
+    """Trace ``fun`` of the leaves of a carry and of others.
 
     Its first results are the next carry.
     """
@@ -105,7 +104,7 @@ def made_at(jaxpr: Jaxpr, atom: Any) -> str:
 
 
 def check_structure(who: str, wanted: Any, value: Any) -> None:
-    """Raise where a carry does not come back with the structure that it starts with."""
+    """Raise where a carry comes back with another structure than it starts with."""
     if tree.structure(value) != wanted:
         difference = tree.describe_difference(
             wanted, value, ("the initial carry", "what comes back")

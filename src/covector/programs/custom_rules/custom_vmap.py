@@ -22,7 +22,7 @@ from covector.errors import MissingRule, TreeMismatch, TypeMismatch
 from covector.lowering.evaluate import base
 from covector.lowering.tokens import with_token
 from covector.ops.broadcasting import batched, move_axis
-from covector.programs.control_flow.control_flow_api import Loop, Steps, name_of
+from covector.programs.control_flow.control_flow_api import Loop, ScanSpec, name_of
 from covector.programs.custom_rules.captured_tracers import Closed, traced_values
 from covector.programs.custom_rules.derivative_checks import called
 from covector.programs.higher_order.call import call, named_axes
@@ -334,6 +334,6 @@ def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
             args = in_tree.unflatten(merge(values, marks, leaves))
             return (), sequential(*args)
 
-        return loop.scan(lane, (), mapped, Steps(axis_size))[1], True
+        return loop.scan(lane, (), mapped, ScanSpec(axis_size))[1], True
 
     return sequential

@@ -272,7 +272,7 @@ def _call(op: Any, operands: list[Any]) -> Iterator[tuple[Jaxpr, list[Any], str]
 
 
 def _cond(op: Cond, operands: list[Any]) -> Iterator[tuple[Jaxpr, list[Any], str]]:
-    branch = op.chosen(operands[0])
+    branch = op.branch_at(operands[0])
     yield branch, operands[1:], f" in branch {op.branches.index(branch)} of cond"
 
 
