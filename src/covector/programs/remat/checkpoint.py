@@ -1,11 +1,11 @@
 """``checkpoint``: trade memory for computation in reverse mode.
 
-What a checkpointed function computed on the way is not kept for the derivative but
-computed again from its inputs, except what a *policy* says is worth keeping. So its
-derivative is divided (``division.py``): forward, to the results and what is kept;
-backward, from the inputs and what was kept to the residuals. The second is a call that
-XLA compiles apart, since otherwise it would see that the same was computed before, and
-keep it after all.
+The intermediate values of a checkpointed function are not saved for the derivative but
+recomputed from its inputs, except those that a *policy* says are worth saving. So its
+derivative is partitioned (``partition.py``): forward, to the results and saved values;
+backward, from the inputs and saved values to the residuals. The second is a call that
+XLA compiles separately, since otherwise it would see that the same was computed before,
+and keep it after all.
 """
 
 import functools
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from covector.core.flat import who_of
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.masks import scatter
+from covector.core.masks import present, scatter, select
 from covector.core.primitive import Linear, Primitive, operation
 from covector.core.staging import restage
 from covector.core.types import ArrayType
@@ -26,11 +26,11 @@ from covector.programs.higher_order.effects import without_effects
 from covector.programs.jit.arguments import JitSpec, static_places
 from covector.programs.jit.jit import Jitted
 from covector.programs.remat.partition import (
-    Division,
+    Partition,
     Policy,
-    divide,
-    divide_operation,
-    only,
+    dce,
+    partition,
+    partition_operation,
 )
 from covector.programs.remat.policies import checkpoint_policies
 from covector.transforms.batch import batch_jaxpr
@@ -64,15 +64,13 @@ class Checkpoint(Primitive):
         return run(self.jaxpr, args)
 
     def linearize(self, active: Any, *primals: Any) -> Any:
-        parts = self.jaxpr.memo(divide_derivative, tuple(active), self.policy)
+        parts = self.jaxpr.memo(partition_derivative, tuple(active), self.policy)
         outs = call(parts.forward)(*primals)
-        read = [x for x, r in zip(primals, parts.reads, strict=True) if r]
-        kept = [outs[p] for p in parts.places]
+        known = [*select(primals, parts.reads), *[outs[k] for k in parts.saved]]
 
         def push(*tangents: Any) -> Any:
-            given = [t for t in tangents if t is not None]
-            again = call(parts.backward, self.prevent_cse)
-            return scatter(again(*read, *kept, *given), parts.nonzero)
+            recompute = call(parts.backward, self.prevent_cse)
+            return scatter(recompute(*known, *present(tangents)), parts.nonzero)
 
         return outs[: len(self.jaxpr.outputs)], push
 
@@ -101,25 +99,25 @@ class Checkpoint(Primitive):
         return ctx.call(self.jaxpr, operands)
 
 
-class DividedDerivative(NamedTuple):
+class PartitionedDerivative(NamedTuple):
     """A checkpointed program and its derivative, in two parts.
 
-    ``forward`` gives the outputs and what is kept; ``backward`` takes the inputs that
-    ``reads`` marks, the results of ``forward`` at ``places``, and the tangents of the
-    active inputs, and gives those of the moving outputs.
+    ``forward`` returns the outputs and saved values; ``backward`` takes the inputs in
+    the mask ``reads``, the results of ``forward`` at the indices ``saved``, and the
+    tangents of the active inputs, and returns those of the outputs in ``nonzero``.
     """
 
     forward: Jaxpr
     backward: Jaxpr
     reads: tuple[bool, ...]
-    places: tuple[int, ...]
+    saved: tuple[int, ...]
     nonzero: tuple[bool, ...]
 
 
-def divide_derivative(
+def partition_derivative(
     jaxpr: Jaxpr, active: tuple[bool, ...], policy: Policy
-) -> DividedDerivative:
-    """The derivative of a program, divided by a policy (memoise on the program)."""
+) -> PartitionedDerivative:
+    """The derivative of a program, partitioned by a policy (memoise on the program)."""
     split = jaxpr.memo(linearize_jaxpr, active)
     primal, count = split.primal, len(jaxpr.outputs)
     residuals = split.residuals(primal.inputs, primal.outputs)
@@ -130,32 +128,32 @@ def divide_derivative(
         jaxpr.name,
     )
     later = (*[False] * count, *[True] * len(residuals))
-    parts = whole.memo(divide, later, policy, tuple([not m for m in later]))
-    kept = [True] * (len(parts.forward.outputs) - len(later))
-    forward = parts.forward.memo(only, (*[not m for m in later], *kept))
-    again = parts.again.memo(without_effects)
-    known = len(again.inputs)
+    parts = whole.memo(partition, later, policy, tuple([not m for m in later]))
+    saved = [True] * (len(parts.forward.outputs) - len(later))
+    forward = parts.forward.memo(dce, (*[not m for m in later], *saved))
+    recompute = parts.recompute.memo(without_effects)
+    known = len(recompute.inputs)
 
-    def recompute_and_move(*values: Any) -> list[Any]:
-        return run(split.linear, [*run(again, values[:known]), *values[known:]])
+    def recompute_and_push(*values: Any) -> list[Any]:
+        return run(split.linear, [*run(recompute, values[:known]), *values[known:]])
 
     tangent_types = split.linear.in_types[len(residuals) :]
     program = restage(
-        recompute_and_move,
-        [*again.in_types, *tangent_types],
+        recompute_and_push,
+        [*recompute.in_types, *tangent_types],
         f"{jaxpr.name}_recomputed",
     )
-    places = [p if p < count else p - len(residuals) for p in parts.places]
-    return DividedDerivative(
-        forward, program, parts.reads, tuple(places), split.nonzero
+    indices = [k if k < count else k - len(residuals) for k in parts.saved]
+    return PartitionedDerivative(
+        forward, program, parts.reads, tuple(indices), split.moving
     )
 
 
-@divide_operation.register
-def _(op: Checkpoint, later: tuple[bool, ...], policy: Policy) -> Division:
+@partition_operation.register
+def _(op: Checkpoint, later: tuple[bool, ...], policy: Policy) -> Partition:
     """One that is not differentiated here is a call like any other."""
-    made = op.jaxpr.memo(divide, later, policy, (True,) * len(later))
-    return made._replace(forward=call(made.forward), again=call(made.again))
+    made = op.jaxpr.memo(partition, later, policy, (True,) * len(later))
+    return made._replace(forward=call(made.forward), recompute=call(made.recompute))
 
 
 def checkpoint(
