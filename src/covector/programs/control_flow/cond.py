@@ -90,7 +90,7 @@ class Cond(Primitive):
         columns = zip(*[b.out_types for b in self.branches], strict=True)
         return [_common(column) for column in columns]
 
-    def vary(self, types: Sequence[ArrayType], tracked: Axes) -> Varying:
+    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
         check_no_collectives("cond", "the predicate", self.branches, types[0].varying)
         return of_programs([types[0], *self.branches[0].in_types])
 
@@ -121,7 +121,7 @@ class Cond(Primitive):
 
         def push(_: None, *tangents: Any) -> Sequence[Any]:
             outs = split.linear(index, *residuals, *present(tangents))
-            return scatter(outs, split.moving)
+            return scatter(outs, split.nonzero)
 
         return outs[: len(split.nonzero)], push
 
@@ -258,7 +258,7 @@ def _linearize_known(branch: Jaxpr, active: Sequence[bool], operands: Any) -> An
 
     def push(_: None, *tangents: Any) -> Sequence[Any]:
         operands = [*linear.residuals, *present(tangents)]
-        return scatter(run(linear.jaxpr, operands), linear.moving)
+        return scatter(run(linear.jaxpr, operands), linear.nonzero)
 
     return outs, push
 
@@ -286,7 +286,7 @@ def _linearized(
     """
     splits = [b.memo(linearize_jaxpr, active) for b in (first, *rest)]
     count = len(first.outputs)
-    moving = [any(column) for column in zip(*[s.nonzero for s in splits], strict=True)]
+    nonzero = [any(column) for column in zip(*[s.nonzero for s in splits], strict=True)]
     slots: list[ArrayType] = []
     sources: list[int] = []
     primals, indices = [], []
@@ -306,17 +306,19 @@ def _linearized(
     types = [
         first.inputs[p].type if p >= 0 else [*out_types, *slots][~p] for p in sources
     ]
-    tangent_types = [t.strong() for t in select(out_types, moving)]
+    tangent_types = [t.strong() for t in select(out_types, nonzero)]
     linear = []
     for split, taken in zip(splits, indices, strict=True):
-        nonzero = select(split.moving, moving)
-        full = instantiate_zeros(split.linear, nonzero, tangent_types)
+        mask = select(split.nonzero, nonzero)
+        full = instantiate_zeros(split.linear, mask, tangent_types)
         linear.append(_with_residuals(full, taken, types))
     if varying:
         # The residuals of a device depend on the branch that it took.
         slotted = [make_varying(p, varying) for p in slotted]
         linear = [make_varying(p, varying) for p in linear]
-    return _LinearizedCond(make_cond(slotted, line), make_cond(linear), sources, moving)
+    return _LinearizedCond(
+        make_cond(slotted, line), make_cond(linear), sources, nonzero
+    )
 
 
 def allocate(wanted: Sequence[Any], slots: list[Any]) -> list[int]:

@@ -32,9 +32,9 @@ def check_no_collectives(
     """Raise where a program that not all devices run communicates between them.
 
     It is called when a branch or a loop is traced, for a good message, and once more by
-    each such operation (``vary``): the rules of users may communicate too, and are
-    traced only for derivatives. What is traced again while it is lowered, where no axis
-    is named, has been checked before.
+    each such operation (``varying_rule``): the rules of users may communicate too, and
+    are traced only for derivatives. What is traced again while it is lowered, where no
+    axis is named, has been checked before.
     """
     axes = axes.intersection(current.trace.axes)
     for program in programs:

@@ -165,13 +165,13 @@ def linearize_body(
 
     def step(mask: Mask) -> tuple[Any, Sequence[bool]]:
         split = jaxpr.memo(linearize_jaxpr, (*consts, *mask, *xs))
-        return split, split.moving[:num_carry]
+        return split, split.nonzero[:num_carry]
 
     split, carry_mask = fixpoint(carry, step)
-    nonzero = (*carry_mask, *split.moving[num_carry:])
+    nonzero = (*carry_mask, *split.nonzero[num_carry:])
     residuals = _Residuals(split, groups, len(jaxpr.outputs))
     types = [t.strong() for t in select(jaxpr.out_types, nonzero)]
-    linear = instantiate_zeros(split.linear, select(split.moving, nonzero), types)
+    linear = instantiate_zeros(split.linear, select(split.nonzero, nonzero), types)
     return LinearizedBody(
         residuals.before(),
         residuals.primal(),

@@ -435,7 +435,7 @@ def _loop(test: Any, step: Any, *carry: Any) -> list[Any]:
     captured = [*tested.captured, *stepped.captured]
     counts = len(tested.captured), len(stepped.captured)
     loop = make_while(tested.jaxpr, cast_outputs(stepped.jaxpr, types), *counts)
-    return [*loop(*captured, *map(vary_as, carry, types))]
+    return [*loop(*captured, *map(pvary_like, carry, types))]
 
 
 bind_loops(_loop, _repeat)

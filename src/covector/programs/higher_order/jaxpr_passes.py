@@ -66,7 +66,7 @@ def instantiate_zeros(
             continue
         scalar = ArrayType((), type_.dtype, type_.weak)
         zero = ConcreteArray(scalar, np.zeros((), type_.storage))
-        same = type_.with_varying(STILL)
+        same = type_.with_varying(INVARIANT)
         zeros_ = _appended(equations, BroadcastInDim(type_.shape, ()), zero, same)
         if type_.varying:
             zeros_ = _appended(equations, PVary(type_.varying), zeros_, type_)
@@ -144,7 +144,7 @@ def _jvp_separately(jaxpr: Jaxpr, primals: Any, tangents: Any) -> tuple[Any, Any
     split = jaxpr.memo(linearize_jaxpr, tuple([t is not None for t in tangents]))
     outs = run(split.primal, primals)
     given = [*split.residuals(primals, outs), *present(tangents)]
-    tangents = scatter(run(split.linear, given), split.moving)
+    tangents = scatter(run(split.linear, given), split.nonzero)
     return outs[: len(tangents)], tangents
 
 

@@ -145,7 +145,7 @@ def partition_derivative(
     )
     indices = [k if k < count else k - len(residuals) for k in parts.saved]
     return PartitionedDerivative(
-        forward, program, parts.reads, tuple(indices), split.moving
+        forward, program, parts.reads, tuple(indices), split.nonzero
     )
 
 
