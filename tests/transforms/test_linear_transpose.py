@@ -148,3 +148,9 @@ def test_cotangents_are_checked():
     back = cv.linear_transpose(lambda x: 2 * x, X)
     with pytest.raises(errors.TypeMismatch, match=r"f32\[3\], but got f32\[2\]"):
         back(X[:2])
+
+
+def test_the_transpose_of_a_function_of_a_python_number_gives_a_weak_one():
+    for x in (2.0, np.float32(2)):
+        (found,) = cv.linear_transpose(lambda x: x * 2.0, x)(3.0)
+        assert found.weak_type == (type(x) is float) and float(found) == 6.0

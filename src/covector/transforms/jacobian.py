@@ -307,7 +307,11 @@ def _dependence(p: _Problem) -> list[set[int]]:
 
 
 def _blocks(p: _Problem, pushed: Sequence[int], pulled: Sequence[int]) -> dict:
-    """Block (result, argument) by index, zeros where nothing is known to move."""
+    """Block (result, argument) by index, zeros where nothing is known to move.
+
+    A block that is pushed is weak where its result is, as a tangent; others where their
+    argument is, as a cotangent.
+    """
     blocks: dict[tuple[int, int], Any] = {}
     if pushed:
         blocks |= _push_units(p, pushed)
@@ -315,8 +319,11 @@ def _blocks(p: _Problem, pushed: Sequence[int], pulled: Sequence[int]) -> dict:
         blocks |= _pull_units(p, pulled)
     for i, o in enumerate(p.out_types):
         for j, t in enumerate(p.in_types):
-            if (i, j) not in blocks:
-                blocks[i, j] = zeros(ArrayType((*o.shape, *t.shape), o.dtype))
+            block = blocks.get((i, j))
+            if block is None:
+                block = zeros(ArrayType((*o.shape, *t.shape), o.dtype))
+            weak = o.weak if j in pushed else t.weak
+            blocks[i, j] = convert(block, block.type.dtype, weak)
     return blocks
 
 

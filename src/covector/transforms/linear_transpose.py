@@ -17,6 +17,7 @@ from covector.core.trace import Tracer, current
 from covector.core.types import ArrayType, show_types
 from covector.errors import NotDifferentiable
 from covector.lowering.evaluate import base
+from covector.ops.casting import convert
 from covector.transforms.derivatives import cotangents_of
 from covector.transforms.linear_functions import LinearFunction, Signature
 from covector.transforms.linearity import linear_outputs
@@ -71,7 +72,10 @@ class LinearTransposed(LinearFunction):
         args = [*self.residuals, *[Linear(t.strong()) for t in in_types]]
         cts_in = backward(self.jaxpr, args, cts_out)[len(self.residuals) :]
         cts = [
-            instantiate(ct, t.strong()) for ct, t in zip(cts_in, in_types, strict=True)
+            convert(instantiate(ct, t.strong()), t.dtype, weak=True)
+            if t.weak
+            else instantiate(ct, t.strong())
+            for ct, t in zip(cts_in, in_types, strict=True)
         ]
         (result, _) = in_tree.unflatten(cts)
         return tuple(result)
