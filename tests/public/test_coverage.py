@@ -10,6 +10,7 @@ import pytest
 import covector
 import covector.numpy as cnp
 from tests.public.table import load
+from tests.public.worlds import World
 
 TABLE = load()
 #: what has no values to compare, or works on files; its own tests look at it
@@ -57,6 +58,7 @@ SPACES = {
     "random": covector.random,
     "scipy": covector.scipy,
 }
+FUNCTION = World("covector").function
 UFUNC_METHODS = ("reduce", "accumulate", "outer", "reduceat", "at")
 
 
@@ -77,6 +79,9 @@ def functions(module: ModuleType, name: str) -> Iterator[str]:
 
 def assert_covered(names: Iterator[str]) -> None:
     missing = [name for name in names if name not in TABLE and name not in WITHOUT]
+    # Another name of a function, ``asin = arcsin``, is covered with it.
+    covered = {FUNCTION(name) for name in TABLE if name.startswith("numpy.")}
+    missing = [n for n in missing if FUNCTION(n) not in covered]
     assert not missing, f"without a row in tests/public/rows/: {', '.join(missing)}"
 
 

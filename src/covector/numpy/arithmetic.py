@@ -95,13 +95,7 @@ def true_divide(x1: Any, x2: Any, /) -> Array:
     return arithmetic.div(*promote_inexact("true_divide", x1, x2))
 
 
-def divide(x1: Any, x2: Any, /) -> Array:
-    """x / y: another name of ``true_divide``.
-
-    >>> float(divide(1, 4))
-    0.25
-    """
-    return arithmetic.div(*promote_inexact("divide", x1, x2))
+divide = true_divide
 
 
 def reciprocal(x: Any, /) -> Array:
@@ -151,13 +145,7 @@ def remainder(x1: Any, x2: Any, /) -> Array:
     return _remainder(*_real("remainder", x1, x2))
 
 
-def mod(x1: Any, x2: Any, /) -> Array:
-    """x − y · ⌊x / y⌋: another name of ``remainder``.
-
-    >>> int(mod(-7, 3))
-    2
-    """
-    return _remainder(*_real("mod", x1, x2))
+mod = remainder
 
 
 def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
@@ -314,15 +302,7 @@ def absolute(x: Any, /) -> Array:
     return x if x.type.dtype is bool_ else magnitude.abs_(x)
 
 
-def abs(x: Any, /) -> Array:
-    """|x|: another name of ``absolute``.
-
-    >>> import covector.numpy as cnp
-    >>> print(abs(cnp.array([1, -2])))
-    [1 2]
-    """
-    x = as_array(x, "abs")
-    return x if x.type.dtype is bool_ else magnitude.abs_(x)
+abs = absolute
 
 
 def fabs(x: Any, /) -> Array:

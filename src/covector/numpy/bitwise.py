@@ -80,22 +80,8 @@ def invert(x: Any, /) -> Array:
     return bitwise.not_(as_array(x, "invert"))
 
 
-def bitwise_invert(x: Any, /) -> Array:
-    """The bits that are not set: another name of ``invert``.
-
-    >>> int(bitwise_invert(6))
-    -7
-    """
-    return bitwise.not_(as_array(x, "bitwise_invert"))
-
-
-def bitwise_not(x: Any, /) -> Array:
-    """The bits that are not set: another name of ``invert``.
-
-    >>> int(bitwise_not(6))
-    -7
-    """
-    return bitwise.not_(as_array(x, "bitwise_not"))
+bitwise_invert = invert
+bitwise_not = invert
 
 
 # -- shifts ----------------------------------------------------------------------------
@@ -113,13 +99,7 @@ def left_shift(x: Any, y: Any, /) -> Array:
     return bitwise.shift_left(*_integers("left_shift", x, y))
 
 
-def bitwise_left_shift(x: Any, y: Any, /) -> Array:
-    """x · 2ʸ: another name of ``left_shift``.
-
-    >>> int(bitwise_left_shift(3, 2))
-    12
-    """
-    return bitwise.shift_left(*_integers("bitwise_left_shift", x, y))
+bitwise_left_shift = left_shift
 
 
 def right_shift(x1: Any, x2: Any, /) -> Array:
@@ -131,23 +111,13 @@ def right_shift(x1: Any, x2: Any, /) -> Array:
     >>> int(right_shift(-8, 1)), int(right_shift(13, 2))
     (-4, 3)
     """
-    return _right_shift("right_shift", x1, x2)
-
-
-def bitwise_right_shift(x1: Any, x2: Any, /) -> Array:
-    """⌊x / 2ʸ⌋: another name of ``right_shift``.
-
-    >>> int(bitwise_right_shift(13, 2))
-    3
-    """
-    return _right_shift("bitwise_right_shift", x1, x2)
-
-
-def _right_shift(who: str, x1: Any, x2: Any) -> Any:
-    x, y = _integers(who, x1, x2)
+    x, y = _integers("right_shift", x1, x2)
     if dtypes.is_unsigned(x.type.dtype):
         return bitwise.shift_right_logical(x, y)
     return bitwise.shift_right_arithmetic(x, y)
+
+
+bitwise_right_shift = right_shift
 
 
 def _integers(who: str, x1: Any, x2: Any) -> tuple[Any, Any]:

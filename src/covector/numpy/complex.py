@@ -46,14 +46,7 @@ def conj(x: Any, /) -> Array:
     return parts.conj(x) if dtypes.is_complex(x.type.dtype) else x
 
 
-def conjugate(x: Any, /) -> Array:
-    """The complex conjugate: another name of ``conj``.
-
-    >>> complex(conjugate(3 + 4j))
-    (3-4j)
-    """
-    x = as_array(x, "conjugate")
-    return parts.conj(x) if dtypes.is_complex(x.type.dtype) else x
+conjugate = conj
 
 
 def angle(z: Any, deg: bool = False) -> Array:

@@ -37,13 +37,7 @@ def power(x1: Any, x2: Any, /) -> Array:
     return _power("power", x1, x2)
 
 
-def pow(x1: Any, x2: Any, /) -> Array:
-    """x to the power y: another name of ``power``.
-
-    >>> float(pow(2.0, 3))
-    8.0
-    """
-    return _power("pow", x1, x2)
+pow = power
 
 
 def float_power(x: Any, y: Any, /) -> Array:

@@ -25,6 +25,9 @@ from covector.ops.selection import where
 
 __all__ = ["around", "ceil", "floor", "modf", "rint", "round", "trunc"]
 
+#: more decimals than a number of any dtype has, before or after the point
+DECIMALS = 400
+
 _to_even = rounding.Round(rounding.RoundingMethod.TO_NEAREST_EVEN)
 
 
@@ -103,31 +106,17 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
     >>> round(cnp.array([0.5, 1.5, 2.345]), 2).tolist(), int(round(1250, -2))
     ([0.5, 1.5, 2.3399...], 1200)
     """
-    return _round("round", a, decimals, out)
-
-
-def around(a: Any, decimals: int = 0, out: None = None) -> Array:
-    """``a`` rounded to so many decimals: another name of ``round``.
-
-    >>> float(around(2.5))
-    2.0
-    """
-    return _round("around", a, decimals, out)
-
-
-#: more decimals than a number of any dtype has, before or after the point
-DECIMALS = 400
-
-
-def _round(who: str, a: Any, decimals: int, out: Any) -> Any:
-    check_no_out(who, out)
+    check_no_out("round", out)
     # Beyond the decimals of all dtypes one is as good as another.
-    x, decimals = as_array(a, who), min(max(int(decimals), -DECIMALS), DECIMALS)
+    x, decimals = as_array(a, "round"), min(max(int(decimals), -DECIMALS), DECIMALS)
     if x.type.dtype is bool_:
-        raise DTypeError(f"{who} needs numbers, but got {x.type}.")
+        raise DTypeError(f"round needs numbers, but got {x.type}.")
     if dtypes.is_integer(x.type.dtype):
         return x if decimals >= 0 else _round_integers(x, 10**-decimals)
     return _round_parts(x, decimals)
+
+
+around = round
 
 
 def _round_integers(x: Any, unit: int) -> Any:

@@ -76,15 +76,7 @@ def arcsin(x: Any, /) -> Array:
     return transcendental.asin(inexact("arcsin", x))
 
 
-def asin(x: Any, /) -> Array:
-    """The angle between −π/2 and π/2 with sine x; NaN of real x outside [−1, 1].
-
-    Another name of ``arcsin``.
-
-    >>> round(float(asin(1)), 6)
-    1.570796
-    """
-    return transcendental.asin(inexact("asin", x))
+asin = arcsin
 
 
 def arccos(x: Any, /) -> Array:
@@ -96,15 +88,7 @@ def arccos(x: Any, /) -> Array:
     return transcendental.acos(inexact("arccos", x))
 
 
-def acos(x: Any, /) -> Array:
-    """The angle between 0 and π with cosine x; NaN of real x outside [−1, 1].
-
-    Another name of ``arccos``.
-
-    >>> round(float(acos(0)), 6)
-    1.570796
-    """
-    return transcendental.acos(inexact("acos", x))
+acos = arccos
 
 
 def arctan(x: Any, /) -> Array:
@@ -116,15 +100,7 @@ def arctan(x: Any, /) -> Array:
     return transcendental.atan(inexact("arctan", x))
 
 
-def atan(x: Any, /) -> Array:
-    """The angle between −π/2 and π/2 with tangent x.
-
-    Another name of ``arctan``.
-
-    >>> round(float(atan(1)), 6)
-    0.785398
-    """
-    return transcendental.atan(inexact("atan", x))
+atan = arctan
 
 
 def arctan2(x1: Any, x2: Any, /) -> Array:
@@ -138,13 +114,7 @@ def arctan2(x1: Any, x2: Any, /) -> Array:
     return transcendental.atan2(*promote_inexact("arctan2", x1, x2))
 
 
-def atan2(x1: Any, x2: Any, /) -> Array:
-    """The angle of the point (x2, x1): another name of ``arctan2``.
-
-    >>> round(float(atan2(1, -1)), 6)
-    2.356194
-    """
-    return transcendental.atan2(*promote_inexact("atan2", x1, x2))
+atan2 = arctan2
 
 
 # -- hyperbolic ------------------------------------------------------------------------
@@ -186,15 +156,7 @@ def arcsinh(x: Any, /) -> Array:
     return transcendental.asinh(inexact("arcsinh", x))
 
 
-def asinh(x: Any, /) -> Array:
-    """The number with hyperbolic sine x.
-
-    Another name of ``arcsinh``.
-
-    >>> float(asinh(0))
-    0.0
-    """
-    return transcendental.asinh(inexact("asinh", x))
+asinh = arcsinh
 
 
 def arccosh(x: Any, /) -> Array:
@@ -206,15 +168,7 @@ def arccosh(x: Any, /) -> Array:
     return transcendental.acosh(inexact("arccosh", x))
 
 
-def acosh(x: Any, /) -> Array:
-    """The number ≥ 0 with hyperbolic cosine x; NaN of real x below 1.
-
-    Another name of ``arccosh``.
-
-    >>> float(acosh(1))
-    0.0
-    """
-    return transcendental.acosh(inexact("acosh", x))
+acosh = arccosh
 
 
 def arctanh(x: Any, /) -> Array:
@@ -226,15 +180,7 @@ def arctanh(x: Any, /) -> Array:
     return transcendental.atanh(inexact("arctanh", x))
 
 
-def atanh(x: Any, /) -> Array:
-    """The number with hyperbolic tangent x; NaN of real x outside [−1, 1].
-
-    Another name of ``arctanh``.
-
-    >>> float(atanh(0))
-    0.0
-    """
-    return transcendental.atanh(inexact("atanh", x))
+atanh = arctanh
 
 
 # -- degrees ---------------------------------------------------------------------------
@@ -249,13 +195,7 @@ def deg2rad(x: Any, /) -> Array:
     return _times("deg2rad", x, math.pi / 180)
 
 
-def radians(x: Any, /) -> Array:
-    """Degrees to radians: another name of ``deg2rad``.
-
-    >>> round(float(radians(180)), 6)
-    3.141593
-    """
-    return _times("radians", x, math.pi / 180)
+radians = deg2rad
 
 
 def rad2deg(x: Any, /) -> Array:
@@ -267,13 +207,7 @@ def rad2deg(x: Any, /) -> Array:
     return _times("rad2deg", x, 180 / math.pi)
 
 
-def degrees(x: Any, /) -> Array:
-    """Radians to degrees: another name of ``rad2deg``.
-
-    >>> round(float(degrees(math.pi)), 3)
-    180.0
-    """
-    return _times("degrees", x, 180 / math.pi)
+degrees = rad2deg
 
 
 def _times(who: str, x: Any, factor: float) -> Any:

@@ -54,34 +54,30 @@ def float_power(x: Any, y: Any) -> Any:
 
 rows("numpy", "square", elementwise(ANY))
 rows("numpy", "log10", elementwise(ANY, smooth=POSITIVE))
-rows("numpy", "arcsin arccos asin acos", elementwise(ANY, smooth=(-0.9, 0.9)))
-rows("numpy", "arctan atan", elementwise(ANY))
-rows("numpy", "arcsinh asinh", elementwise(ANY), numpy=arcsinh)
-rows("numpy", "arctanh atanh", elementwise(ANY, smooth=(-0.9, 0.9)))
-rows("numpy", "arccosh acosh", elementwise(ANY, smooth=(1.2, 4.0)))
-rows("numpy", "deg2rad rad2deg degrees radians sinc i0", elementwise(REAL))
+rows("numpy", "arcsinh", elementwise(ANY), numpy=arcsinh)
+rows("numpy", "deg2rad rad2deg sinc i0", elementwise(REAL))
 rows("numpy", "floor ceil trunc rint fabs", elementwise("iuf"))
 rows("numpy", "spacing", elementwise("iuf"), derivative=False, numpy=spacing)
-rows("numpy", "abs absolute sign positive negative", elementwise("iufc"))
+rows("numpy", "absolute sign positive negative", elementwise("iufc"))
 rows("numpy", "reciprocal", elementwise("iufc", smooth=POSITIVE),
      numpy=lambda x: np.divide(1, x))
 rows("numpy", "isfinite isinf isnan isreal iscomplex real imag", elementwise(ANY))
-rows("numpy", "conj conjugate", elementwise(ANY))
+rows("numpy", "conj", elementwise(ANY))
 rows("numpy", "angle", elementwise(ANY, deg=(True, False)))
 rows("numpy", "isneginf isposinf signbit", elementwise(REAL))
 rows("numpy", "nan_to_num", elementwise(ANY, nan=(1.5,), posinf=(7.0,), neginf=(-7,)))
-rows("numpy", "round around", elementwise("iufc", decimals=(0, 1, 2)), cancels=True)
+rows("numpy", "round", elementwise("iufc", decimals=(0, 1, 2)), cancels=True)
 rows("numpy", "logical_not", elementwise(ANY))
-rows("numpy", "bitwise_not bitwise_invert invert", elementwise("biu"))
+rows("numpy", "invert", elementwise("biu"))
 rows("numpy", "bitwise_count", elementwise("iu"))
 rows("numpy", "frexp modf", elementwise("f"), derivative=False)
 
 rows("numpy", "add multiply", elementwise(ANY, ANY), cancels=True)
 rows("numpy", "subtract", elementwise("iufc", "iufc"), cancels=True)
-rows("numpy", "divide true_divide", elementwise("iufc", "iufc"))
+rows("numpy", "true_divide", elementwise("iufc", "iufc"))
 rows("numpy", "floor_divide", elementwise("iuf", "iuf"), numpy=floor_divide,
      promotes=True)
-rows("numpy", "remainder mod fmod", elementwise("iuf", "iuf"), cancels=True,
+rows("numpy", "remainder fmod", elementwise("iuf", "iuf"), cancels=True,
      promotes=True)
 rows("numpy", "divmod", elementwise("iuf", "iuf"), cancels=True, promotes=True,
      numpy=lambda x, y: (floor_divide(x, y), np.remainder(x, y)))
@@ -91,14 +87,14 @@ rows("numpy", "equal not_equal less less_equal greater greater_equal",
      elementwise(ANY, ANY), promotes=True)
 rows("numpy", "logical_and logical_or logical_xor", elementwise(ANY, ANY))
 rows("numpy", "bitwise_and bitwise_or bitwise_xor", elementwise("biu", "biu"))
-rows("numpy", "left_shift right_shift bitwise_left_shift bitwise_right_shift",
+rows("numpy", "left_shift right_shift",
      elementwise("iu", "iu", within=(0, 7)))
-rows("numpy", "arctan2 atan2 hypot copysign", elementwise(REAL, REAL))
+rows("numpy", "arctan2 hypot copysign", elementwise(REAL, REAL))
 rows("numpy", "nextafter", elementwise(REAL, REAL), derivative=False)
 rows("numpy", "logaddexp logaddexp2", elementwise(REAL, REAL))
 rows("numpy", "heaviside", elementwise(REAL, REAL))
 # An error in the logarithm is multiplied by the exponent of a large number: ln 1e308.
-rows("numpy", "power pow", elementwise("iufc", "iufc", smooth=POSITIVE), numpy=power,
+rows("numpy", "power", elementwise("iufc", "iufc", smooth=POSITIVE), numpy=power,
      rounding=2048)
 rows("numpy", "float_power", elementwise("iufc", "iufc", smooth=POSITIVE),
      numpy=float_power, rounding=2048)
