@@ -37,6 +37,7 @@ def elementwise(
             ]
         ), draw.some(**keywords)
 
+    make.kinds = kinds  # type: ignore[attr-defined]
     return make
 
 
@@ -56,6 +57,7 @@ def alike(
         values = [draw.values(dtype, shape, bounds) for _ in range(count)]
         return tuple(values), draw.some(**keywords)
 
+    make.kinds = (kinds,) * count  # type: ignore[attr-defined]
     return make
 
 

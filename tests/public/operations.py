@@ -1,6 +1,6 @@
 """Rows of functions that are an elementwise operation: derived from the operation.
 
-``lax.sinh`` and ``numpy.sinh`` apply the operation ``sinh``: its class says which
+``lax.cosh`` and ``numpy.cosh`` apply the operation ``cosh``: its class says which
 element types it takes, and its cases in ``tests/ops/cases/`` where derivatives exist
 and what NumPy makes of its operands. A function that differs in anything has a row
 of its own under ``rows/``.

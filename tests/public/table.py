@@ -19,6 +19,7 @@ import numpy as np
 from tests.public.draws import Draw, Function, Key, Maker, Scalar
 from tests.public.worlds import World
 
+COVECTOR = World("covector")
 #: rows by the name of their function
 TABLE: dict[str, "Row"] = {}
 
@@ -132,6 +133,24 @@ def rows(space: str, names: str, make: Maker, **facts: Any) -> None:
         path = f"{space}.{name}" if space else name
         assert path not in TABLE, f"{path} has a row already"
         TABLE[path] = Row(path, make, **facts)
+
+
+def elementwise_functions(space: str, count: int, kind: str) -> list[str]:
+    """The functions of so many operands, each of this kind, element by element."""
+
+    def takes_them(row: Row) -> bool:
+        kinds = getattr(row.make, "kinds", ())
+        function = COVECTOR.function(row.name)
+        return (
+            row.name.startswith(f"{space}.")
+            and row.traced is not None
+            and not isinstance(function, type)
+            and len(kinds) == count
+            and all(kind in k for k in kinds)
+        )
+
+    found = [row.name for row in load().values() if takes_them(row)]
+    return sorted([name.removeprefix(f"{space}.") for name in found])
 
 
 # -- arguments as trees of tuples, lists and dicts -------------------------------------

@@ -125,7 +125,7 @@ MESSAGES = {
     "integers that are floats": (
         lambda: random.randint(KEY, (), 0, 3, "float32"),
         DTypeKindError,
-        "randint draws integers, and f32 is no integer dtype.",
+        "randint draws integer numbers, and f32 is no integer dtype.",
     ),
     "signed bits": (
         lambda: random.bits(KEY, (), "int32"),

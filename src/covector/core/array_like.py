@@ -10,46 +10,20 @@ from typing import Any
 
 from covector.core.methods import Methods
 from covector.core.operators import Operators, link
+from covector.core.types import HasType
 from covector.errors import ImmutableArrayError
 
 __all__ = ["Array", "link"]
 
 
-class Array(Operators, Methods):
+class Array(Operators, Methods, HasType):
     """An array, concrete or traced. ``isinstance(x, covector.Array)`` is true of
     both.
     """
 
     __slots__ = ("__weakref__",)
 
-    type: Any
-
     # -- facts of the type -------------------------------------------------------------
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The lengths of the axes."""
-        return self.type.shape
-
-    @property
-    def dtype(self) -> Any:
-        """The element type."""
-        return self.type.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return self.type.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self.type.size
-
-    @property
-    def weak_type(self) -> bool:
-        """Whether the element type gives way to others."""
-        return self.type.weak
 
     @property
     def aval(self) -> Any:

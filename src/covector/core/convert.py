@@ -17,7 +17,7 @@ from covector.core.array_like import Array
 from covector.core.host_values import refuse_masks, with_dtype
 from covector.core.number_info import iinfo
 from covector.core.promotion import python_scalar_type
-from covector.core.types import ArrayType
+from covector.core.types import ArrayType, HasType
 from covector.errors import DTypeError, IntegerOverflow, TypeMismatch
 from covector.runtime import buffers
 
@@ -196,7 +196,7 @@ def type_of(x: Any) -> ArrayType:
     return as_array(x).type
 
 
-class ShapeDtypeStruct:
+class ShapeDtypeStruct(HasType):
     """A shape and dtype standing for an array, where only its type matters.
 
     >>> ShapeDtypeStruct((2, 3), "float32")
@@ -218,26 +218,6 @@ class ShapeDtypeStruct:
             raise TypeMismatch("ShapeDtypeStruct needs a dtype, but got None")
         self.type = ArrayType(tuple(shape), dtypes.as_dtype(dtype), weak_type)
         self.sharding = sharding
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.type.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.type.dtype
-
-    @property
-    def ndim(self) -> int:
-        return self.type.ndim
-
-    @property
-    def size(self) -> int:
-        return self.type.size
-
-    @property
-    def weak_type(self) -> bool:
-        return self.type.weak
 
     def update(self, **changes: Any) -> "ShapeDtypeStruct":
         """The same, with other ``shape``, ``dtype``, ``sharding`` or ``weak_type``."""

@@ -191,6 +191,39 @@ class ArrayType:
         return (ArrayType, (self.shape, self.dtype, self.weak, self.varying))
 
 
+class HasType:
+    """What has a ``type``, an array or what stands for one, has also what it says."""
+
+    __slots__ = ()
+
+    type: ArrayType
+
+    @property
+    def shape(self) -> Shape:
+        """The lengths of the axes."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The element type."""
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self.type.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.type.size
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether the element type gives way to others."""
+        return self.type.weak
+
+
 def show_types(types: Any) -> str:
     """``f32[4], i32[]``: types as they stand in messages and printed programs."""
     return ", ".join(map(str, types))

@@ -92,6 +92,9 @@ def padtype_to_pads(
 ) -> list[tuple[int, int]]:
     """``'SAME'``, ``'SAME_LOWER'`` or ``'VALID'`` as (low, high) for each axis.
 
+    ``'VALID'`` is nothing. ``'SAME'`` is so much that windows begin at every stride; an
+    odd one goes behind, with ``'SAME_LOWER'`` in front.
+
     Raises:
       ArgumentError: another string.
 

@@ -13,7 +13,7 @@ import numpy as np
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.types import ArrayType, Shape
-from covector.errors import ArgumentError, AxisError, TypeMismatch
+from covector.errors import AxisError, TypeMismatch
 from covector.numpy import promote
 from covector.numpy.axes import canonical_axes, canonical_axis, canonical_shape
 from covector.numpy.repeating import tile as repeat_whole
@@ -306,37 +306,3 @@ def _operands(who: str, operands: Any) -> list[Any]:
     if isinstance(operands, Array):
         return list(Unstack(0)(operands))
     return [as_array(x, who) for x in operands]
-
-
-# -- padding of windows ----------------------------------------------------------------
-
-
-def padtype_to_pads(
-    in_shape: Sequence[int],
-    window_shape: Sequence[int],
-    window_strides: Sequence[int],
-    padding: str,
-) -> list[tuple[int, int]]:
-    """How much goes before and after each axis for a kind of padding.
-
-    Args:
-      padding: ``"VALID"``: nothing. ``"SAME"``: so much that windows begin at every
-        stride; an odd one goes behind, with ``"SAME_LOWER"`` in front.
-
-    >>> padtype_to_pads((10, 11), (3, 4), (2, 3), "SAME")
-    [(0, 1), (1, 1)]
-    """
-    kind = padding.upper() if isinstance(padding, str) else padding
-    if kind not in ("VALID", "SAME", "SAME_LOWER"):
-        raise ArgumentError(
-            "padtype_to_pads needs 'VALID', 'SAME' or 'SAME_LOWER', but got "
-            f"{padding!r}."
-        )
-    if kind == "VALID":
-        return [(0, 0)] * len(window_shape)
-    pads = []
-    for n, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
-        total = int(max((-(-n // stride) - 1) * stride + window - n, 0))
-        half = total // 2
-        pads.append((half, total - half) if kind == "SAME" else (total - half, half))
-    return pads

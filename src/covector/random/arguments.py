@@ -73,27 +73,31 @@ def sample_shape(who: str, shape: Any, name: str = "shape") -> Shape:
 
 def float_dtype(who: str, dtype: Any) -> Any:
     """The floating-point dtype to draw in; None stands for the default one."""
-    x64 = options.current().enable_x64
-    if dtype is None:
-        return dtypes.default_float(x64)
-    dtype = dtypes.canonical(dtypes.as_dtype(dtype), x64)
-    if not dtypes.is_floating(dtype):
-        raise DTypeKindError(
-            f"{who} draws floating-point numbers, and {dtypes.short_name(dtype)} is no "
-            "floating-point dtype."
-        )
-    return dtype
+    return _dtype(
+        who, dtype, dtypes.default_float, dtypes.is_floating, "floating-point"
+    )
 
 
 def int_dtype(who: str, dtype: Any) -> Any:
     """The integer dtype to draw in; None stands for the default one."""
+    return _dtype(who, dtype, dtypes.default_int, dtypes.is_integer, "integer")
+
+
+def _dtype(
+    who: str,
+    dtype: Any,
+    default: Callable[[bool], Any],
+    accepts: Callable[[Any], bool],
+    kind: str,
+) -> Any:
     x64 = options.current().enable_x64
     if dtype is None:
-        return dtypes.default_int(x64)
+        return default(x64)
     dtype = dtypes.canonical(dtypes.as_dtype(dtype), x64)
-    if not dtypes.is_integer(dtype):
+    if not accepts(dtype):
         raise DTypeKindError(
-            f"{who} draws integers, and {dtypes.short_name(dtype)} is no integer dtype."
+            f"{who} draws {kind} numbers, and {dtypes.short_name(dtype)} is no {kind} "
+            "dtype."
         )
     return dtype
 

@@ -15,7 +15,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.flat import argument_names, argument_numbers
 from covector.core.source import function_line
-from covector.core.types import ArrayType, show_types
+from covector.core.types import ArrayType, HasType, show_types
 from covector.errors import TypeMismatch
 from covector.ops.broadcasting import zeros
 
@@ -31,7 +31,7 @@ def same_results(outs: Sequence[Any], types: Sequence[ArrayType], rule: str) -> 
         )
 
 
-class SymbolicZero:
+class SymbolicZero(HasType):
     """Stands for a zero tangent or cotangent, in rules with ``symbolic_zeros``."""
 
     def __init__(self, type: ArrayType) -> None:
@@ -40,18 +40,6 @@ class SymbolicZero:
     @property
     def aval(self) -> ArrayType:
         return self.type
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.type.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.type.dtype
-
-    @property
-    def ndim(self) -> int:
-        return self.type.ndim
 
     def __repr__(self) -> str:
         return f"SymbolicZero({self.type})"

@@ -1,0 +1,26 @@
+"""An elementwise operation is added in five files: nothing else has to name it."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+#: an operation that no other uses, and that nothing is special about
+NAME = "sinh"
+
+
+def test_an_elementwise_operation_is_named_in_four_files_and_the_changelog():
+    """Lists of names, tables of tests and golden files are collected from these."""
+    paths = [*ROOT.glob("src/**/*.py"), *ROOT.glob("tests/**/*.py")]
+    paths += ROOT.glob("tests/golden/**/*.txt")
+    named = [
+        str(path.relative_to(ROOT))
+        for path in paths
+        if re.search(rf"\b{NAME}\b", path.read_text(encoding="utf-8"), re.IGNORECASE)
+    ]
+    assert sorted(named) == [
+        "src/covector/lax/transcendental.py",
+        "src/covector/numpy/trigonometric.py",
+        "src/covector/ops/transcendental.py",
+        "tests/ops/cases/transcendental.py",
+        "tests/test_adding_operations.py",
+    ]
