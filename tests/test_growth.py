@@ -15,7 +15,8 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import lax
-from covector.core import jaxpr, primitive
+from covector.core import convert, jaxpr, primitive
+from covector.numpy import promote
 from covector.programs.higher_order import hash_consing
 from covector.programs.jit import program_cache, recompiles
 from covector.runtime import compilation_cache
@@ -137,3 +138,11 @@ def test_arrays_that_functions_close_over_are_freed(name):
     before = objects_after(step, numbers, 4)
     assert objects_after(step, numbers, 8) - before <= 4
     assert len(program_cache._kept) <= 1
+
+
+def test_of_ever_new_numbers_a_thousand_are_kept():
+    """Whoever counts objects over a loop would take more for a leak."""
+    for k in range(3000):
+        X * (k + 0.5)
+    for cache in (promote._meet, convert._scalar):
+        assert cache.cache_info().currsize <= 1024

@@ -28,7 +28,7 @@ _PYTHON_NUMBERS = (bool, int, float, complex)
 _OF_NUMPY = (np.ndarray, np.generic)
 
 
-@lru_cache(4096)
+@lru_cache(1024)
 def _scalar(
     kind: type, text: str, value: Any, dtype: Any, weak: bool
 ) -> tuple[ArrayType, Any]:

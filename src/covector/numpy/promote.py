@@ -269,7 +269,7 @@ def _joined(x: Array, number: Any, as_inexact: bool) -> tuple[Any, Any]:
     return (x if type_.dtype is dtype else convert(x, dtype, weak)), value
 
 
-@lru_cache(8192)
+@lru_cache(1024)  # numbers of a loop are ever new: what is kept of them has an end
 def _meet(
     dtype: Any,
     weak: bool,
