@@ -371,7 +371,7 @@ def test_a_loop_is_compiled_once_it_has_cost_as_much(monkeypatch):
         cv.block_until_ready(last)
     assert names == ["eager_scan"]
     cost = 100 * (tiering.CALL * 4 + 10 / tiering.PACE)
-    assert calls == int(tiering.PRICE // cost) + 1
+    assert calls == int(tiering.COMPILE_COST // cost) + 1
     for x, y in zip(tree.leaves(first), tree.leaves(last), strict=True):
         np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-6)
     lax.scan(step, 1.0, xs)

@@ -108,7 +108,7 @@ class Scan(Primitive):
     def evaluate(self, *args: Any) -> Sequence[Any]:
         plan = self.plan(tuple([a.type for a in args]))
         here = plan.executable is None and all([a.on_host() for a in args])
-        if here and self.jaxpr.memo(Budget, (), self.length).pays():
+        if here and self.jaxpr.memo(Budget, (), self.length).try_spend():
             return self._step_by_step(args)
         return evaluate_compiled(self, plan, args)
 

@@ -141,7 +141,7 @@ class While(Primitive):
             test_consts, consts, carry = self.split(args)
             _, placement = common_placement(args, self.name)
             budget = test.memo(Budget, (body,))
-            while budget.pays():
+            while budget.try_spend():
                 (running,) = run(test, [*test_consts, *carry])
                 if not running.host():
                     return placed(carry, placement, args)

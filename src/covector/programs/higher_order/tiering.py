@@ -1,9 +1,9 @@
-"""Which loops and branches are worth compiling when they are run by themselves.
+"""Tiering: whether a loop or branch that is run by itself runs on the host or is compiled.
 
 A compiled program costs some 30 ms to make and 5 µs to call; on the host an operation
-costs 2 µs, every time. How often a loop will be run again is not known. Who rents until
-the rent has come to the price, and buys then, never pays more than twice what would
-have been best: so a loop runs on the host until that has cost as much as a compilation.
+costs 2 µs, every time. How often a loop will be run again is not known. The ski-rental
+rule: run on the host until that has cost as much as compiling, then compile; the cost is
+never more than twice the optimum.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from covector.lowering.placement import placements_of_results
 from covector.ops.collectives import Collective
 
 #: µs for which a loop runs on the host, all its calls together, before it is compiled
-PRICE = 30_000.0
+COMPILE_COST = 30_000.0
 #: µs for an operation on the host, and elements that it works through in another µs
 CALL, PACE = 2.0, 500
 
@@ -32,9 +32,11 @@ class Budget:
     ) -> None:
         programs = (program, *others)
         self.cost = length * sum([p.memo(host_cost) for p in programs])
-        self.left = PRICE if all([p.memo(runs_on_host) for p in programs]) else 0.0
+        self.left = (
+            COMPILE_COST if all([p.memo(runs_on_host) for p in programs]) else 0.0
+        )
 
-    def pays(self) -> bool:
+    def try_spend(self) -> bool:
         """Whether there is enough left; if so, what it costs is taken off."""
         if self.cost > self.left:
             return False

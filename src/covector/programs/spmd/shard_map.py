@@ -122,7 +122,7 @@ class ShardMap(Primitive):
         small = small and not self.effects
         # The host of one process need not have what those of others have.
         small = small and not self.mesh.is_multi_process
-        if small and self.jaxpr.memo(Budget).pays():
+        if small and self.jaxpr.memo(Budget).try_spend():
             return run_on_host(
                 self.jaxpr, self.manual, self.in_specs, self.out_specs, args
             )
