@@ -11,7 +11,7 @@ from covector.core.flat import arrays, who_of
 from covector.programs.callbacks.callback import DebugCallback
 from covector.programs.callbacks.host_functions import (
     HostFunction,
-    Promised,
+    ResultSpec,
     split_arguments,
 )
 
@@ -72,7 +72,7 @@ def call_with_values(  # noqa: PLR0913  what to call, with what, and how
 ) -> None:
     """Call a function when the arrays among its arguments have their values."""
     leaves, arguments = split_arguments(args, kwargs, is_array or holds_values)
-    function = HostFunction(fun, arguments, Promised(), who)
+    function = HostFunction(fun, arguments, ResultSpec(), who)
     DebugCallback(function, ordered)(*arrays(leaves, who))
 
 

@@ -1,4 +1,4 @@
-"""Operations that run Python on the host, in the midst of a compiled program.
+"""Operations that run Python on the host, in the middle of a compiled program.
 
     PureCallback     for its results: may be dropped, or run more than once
     IOCallback       for what it does and its results: runs once
@@ -23,9 +23,9 @@ from covector.lowering.placement import placement_of_known, placements_of_result
 from covector.lowering.tokens import TOKEN
 from covector.ops.broadcasting import batched, move_axis
 from covector.programs.callbacks.host_functions import (
-    EachMember,
     HostFunction,
-    promise,
+    VmappedCallback,
+    result_spec,
     split_arguments,
 )
 from covector.programs.control_flow.batch_sequentially import refuse_order
@@ -62,11 +62,11 @@ class HostCall(Primitive):
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         token = (TOKEN,) if self.token else ()
-        return (*token, *self.function.promised.types)
+        return (*token, *self.function.result.types)
 
     def evaluate(self, *args: Any) -> Sequence[Any]:
         committed = placement_of_known(args, str(self.function))
-        types = self.function.promised.types
+        types = self.function.result.types
         placements = placements_of_results(committed, args, types)
         return [
             ConcreteArray(t, values, None, placement)
@@ -76,7 +76,7 @@ class HostCall(Primitive):
         ]
 
     def linearize(self, active: Any, *primals: Any) -> Any:
-        if any([t.inexact for t in self.function.promised.types]):
+        if any([t.inexact for t in self.function.result.types]):
             raise self._no_derivative()
         outs = self(*primals)
         return outs, lambda *_: [None] * len(outs)
@@ -85,7 +85,7 @@ class HostCall(Primitive):
         raise self._no_derivative()
 
     def linear_in(self, args: Any) -> bool:
-        if self.function.promised.types:
+        if self.function.result.types:
             raise self._no_derivative()
         return True
 
@@ -98,7 +98,7 @@ class HostCall(Primitive):
         )
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
-        outs = self.replace(function=EachMember(self.function, size, tuple(dims)))(
+        outs = self.replace(function=VmappedCallback(self.function, size, tuple(dims)))(
             *args
         )
         return outs, [0] * len(outs)
@@ -230,7 +230,7 @@ def pure_callback(
         )
     function, leaves = _host_function(callback, result_shape_dtypes, args, kwargs, who)
     outs = PureCallback(function, vmap_method)(*leaves)
-    return function.promised.tree.unflatten(outs)
+    return function.result.tree.unflatten(outs)
 
 
 def io_callback(
@@ -269,14 +269,14 @@ def io_callback(
     _refuse_sharding(sharding, who)
     function, leaves = _host_function(callback, result_shape_dtypes, args, kwargs, who)
     outs = IOCallback(function, ordered)(*leaves)
-    return function.promised.tree.unflatten(outs)
+    return function.result.tree.unflatten(outs)
 
 
 def _host_function(
     callback: Any, result: Any, args: tuple, kwargs: dict[str, Any], who: str
 ) -> tuple[HostFunction, list[Any]]:
     leaves, arguments = split_arguments(args, kwargs, lambda _: True)
-    function = HostFunction(callback, arguments, promise(result), who)
+    function = HostFunction(callback, arguments, result_spec(result), who)
     return function, arrays(leaves, who)
 
 

@@ -1,7 +1,7 @@
-"""Functions of the user's that run in Python while a program runs.
+"""Python functions of the user that run on the host while a program runs.
 
-A ``HostFunction`` takes concrete arrays and gives NumPy arrays of exactly the types
-that were promised: compiled code copies them without a look. They are in memory that
+A ``HostFunction`` takes concrete arrays and returns NumPy arrays of exactly the types
+that were promised: compiled code copies them without a check. They are in memory that
 the function cannot write to afterwards. Equal ones are interchangeable, so that a loop
 that prints is compiled once and not at each call.
 """
@@ -25,13 +25,13 @@ from covector.errors import TreeMismatch, TypeMismatch
 from covector.programs.control_flow.scan import stacked_type
 
 
-class Promised(NamedTuple):
+class ResultSpec(NamedTuple):
     """The tree and the types of a result. Without a tree, the result is ignored."""
 
     tree: Any = None
     types: tuple[ArrayType, ...] = ()
 
-    def over(self, size: int) -> "Promised":
+    def over(self, size: int) -> "ResultSpec":
         """As many results, stacked."""
         types = tuple([stacked_type(t, size) for t in self.types])
         return self._replace(types=types)
@@ -87,7 +87,7 @@ class HostFunction:
 
     fun: Callable[..., Any]
     arguments: Arguments
-    promised: Promised
+    result: ResultSpec
     who: str
 
     def __post_init__(self) -> None:
@@ -97,7 +97,7 @@ class HostFunction:
             object.__setattr__(self, "fun", partial(self.fun))
 
     def __hash__(self) -> int:  # static arguments need not be hashable
-        return hash((self.fun, self.promised, self.who))
+        return hash((self.fun, self.result, self.who))
 
     def __str__(self) -> str:
         return self.who
@@ -109,39 +109,39 @@ class HostFunction:
             out = self.fun(*args, **kwargs)
         finally:
             current.trace = before
-        if self.promised.tree is None:
+        if self.result.tree is None:
             return []
         leaves, out_tree = tree.flatten(out)
-        if out_tree != self.promised.tree and not self._differs_in_lists(out):
+        if out_tree != self.result.tree and not self._differs_in_lists(out):
             raise TreeMismatch(self._mismatch(out, out_tree))
         return [self._checked(x, k) for k, x in enumerate(leaves)]
 
     def over(self, size: int) -> "HostFunction":
         """The same function, which gives a batch of its results at once."""
-        return replace(self, promised=self.promised.over(size))
+        return replace(self, result=self.result.over(size))
 
     def _differs_in_lists(self, out: Any) -> bool:
         """Whether the result is as promised but for lists in the place of tuples, or
         the other way round.
         """
-        promised = self.promised.tree.unflatten(self.promised.types)
+        promised = self.result.tree.unflatten(self.result.types)
         return tree.structure(_with_tuples(out)) == tree.structure(
             _with_tuples(promised)
         )
 
     def _mismatch(self, out: Any, out_tree: Any) -> str:
         difference = tree.describe_difference(
-            self.promised.tree, out_tree, ("that", "what it returned")
+            self.result.tree, out_tree, ("that", "what it returned")
         )
         return (
-            f"{self.who} must return what its result_shape_dtypes promise, "
-            f"{show_types(self.promised.types) or 'nothing'}, but the structures "
+            f"{self.who} must return what its result_shape_dtypes result_spec, "
+            f"{show_types(self.result.types) or 'nothing'}, but the structures "
             f"differ: {difference}."
         )
 
     def _checked(self, x: Any, k: int) -> np.ndarray:
         """Result ``k`` as an array of the promised type."""
-        wanted, found = self.promised.types[k], None
+        wanted, found = self.result.types[k], None
         if _fits(x, wanted):
             return np.asarray(x, wanted.storage)
         given: Any = x if isinstance(x, ConcreteArray) else np.asanyarray(x)
@@ -150,7 +150,7 @@ class HostFunction:
             found = array.type
             if found.shape == wanted.shape and found.dtype == wanted.dtype:
                 return np.asarray(array.host(), order="C")
-        path = tree.keystr(tree.leaf_path(self.promised.tree, k))
+        path = tree.keystr(tree.leaf_path(self.result.tree, k))
         way = "Return an array of that shape, or promise another one"
         if found is not None and found.shape == wanted.shape:
             way = f"Convert it with .astype('{wanted.dtype}'), or promise {found.dtype}"
@@ -182,7 +182,7 @@ def _with_tuples(x: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class EachMember:
+class VmappedCallback:
     """``function`` on each lane of a batch, one after the other.
 
     ``dims`` says along which axis of each operand the lanes lie, if it has any.
@@ -196,39 +196,39 @@ class EachMember:
         return str(self.function)
 
     @property
-    def promised(self) -> Promised:
-        return self.function.promised.over(self.size)
+    def result(self) -> ResultSpec:
+        return self.function.result.over(self.size)
 
     def __call__(self, *arrays: ConcreteArray) -> list[np.ndarray]:
         rows = [
             self.function(
                 *[
-                    a if d is None else _member(a, d, i)
+                    a if d is None else _lane(a, d, i)
                     for a, d in zip(arrays, self.dims, strict=True)
                 ]
             )
             for i in range(self.size)
         ]
-        stacked = [np.empty(t.shape, t.storage) for t in self.promised.types]
+        stacked = [np.empty(t.shape, t.storage) for t in self.result.types]
         for i, row in enumerate(rows):
             for values, value in zip(stacked, row, strict=True):
                 values[i] = value
         return stacked
 
 
-def _member(batch: ConcreteArray, dim: int, i: int) -> ConcreteArray:
+def _lane(batch: ConcreteArray, dim: int, i: int) -> ConcreteArray:
     shape = batch.type.shape
     type_ = batch.type.with_shape(shape[:dim] + shape[dim + 1 :])
     return ConcreteArray(type_, batch.host()[(slice(None),) * dim + (i,)])
 
 
-def promise(result_shape_dtypes: Any) -> Promised:
+def result_spec(result_shape_dtypes: Any) -> ResultSpec:
     """What a tree of arrays, or of anything with shape and dtype, promises."""
     leaves, out_tree = tree.flatten(result_shape_dtypes)
-    return Promised(out_tree, tuple([_promised_type(x) for x in leaves]))
+    return ResultSpec(out_tree, tuple([_result_type(x) for x in leaves]))
 
 
-def _promised_type(x: Any) -> ArrayType:
+def _result_type(x: Any) -> ArrayType:
     type_ = type_of(x)
     if isinstance(x, Array):
         return type_.strong()

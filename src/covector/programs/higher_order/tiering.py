@@ -1,9 +1,9 @@
-"""Tiering: whether a loop or branch that is run by itself runs on the host or is compiled.
+"""Tiering: which loops and branches run on the host, and which are compiled.
 
 A compiled program costs some 30 ms to make and 5 µs to call; on the host an operation
 costs 2 µs, every time. How often a loop will be run again is not known. The ski-rental
-rule: run on the host until that has cost as much as compiling, then compile; the cost is
-never more than twice the optimum.
+rule: run on the host until that has cost as much as compiling, then compile; it never
+costs more than twice the optimum.
 """
 
 from collections.abc import Iterator, Sequence
