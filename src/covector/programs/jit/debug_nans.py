@@ -146,7 +146,7 @@ def check_results(
     if Effect.LASTS in jaxpr.effects:
         found = "it has effects, so it is not run again to find out where"
     else:
-        found = _blame_or_argument(watch, jaxpr, args, name)
+        found = _locate_or_argument(watch, jaxpr, args, name)
     what = watch.found_in(outs[k])
     raise NonFiniteError(
         f"{who} gave {what} in a result {outs[k].type}; "
@@ -154,15 +154,15 @@ def check_results(
     )
 
 
-def _blame_or_argument(
+def _locate_or_argument(
     watch: Watch, jaxpr: Jaxpr, args: Sequence[Any], name: Callable[[int], str]
 ) -> str | None:
     with unwatched():
         try:
-            return _blame(watch, jaxpr, args, "")
-        except _CameIn as error:
-            x = args[error.place]
-            return f"{watch.found_in(x)} came in with {name(error.place)}, {_shown(x)}"
+            return _locate(watch, jaxpr, args, "")
+        except _InArgument as error:
+            x = args[error.index]
+            return f"{watch.found_in(x)} came in with {name(error.index)}, {_shown(x)}"
 
 
 def unwatched() -> Any:
@@ -170,17 +170,17 @@ def unwatched() -> Any:
     return options.override(debug_nans=False, debug_infs=False)
 
 
-# -- the way back ----------------------------------------------------------------------
+# -- from a bad result back to the operation -------------------------------------------
 
 
-class _CameIn(Exception):
+class _InArgument(Exception):
     """The bad values were there before the program began."""
 
-    def __init__(self, place: int) -> None:
-        self.place = place
+    def __init__(self, index: int) -> None:
+        self.index = index
 
 
-def _blame(watch: Watch, jaxpr: Jaxpr, args: Sequence[Any], trail: str) -> str | None:
+def _locate(watch: Watch, jaxpr: Jaxpr, args: Sequence[Any], trail: str) -> str | None:
     """The first operation that makes bad values of good ones, in words."""
     env: dict[Var, Any] = dict(zip(jaxpr.inputs, args, strict=True))
     makers: dict[Var, Equation] = {}
@@ -201,7 +201,7 @@ def _blame(watch: Watch, jaxpr: Jaxpr, args: Sequence[Any], trail: str) -> str |
             return _inside(watch, equation, operands, outs, trail)
         atom = equation.inputs[i]
     if type(atom) is Var:
-        raise _CameIn(jaxpr.inputs.index(atom))
+        raise _InArgument(jaxpr.inputs.index(atom))
     return f"{watch.found_in(atom)} stands in the program as a constant{trail}"
 
 
@@ -212,17 +212,17 @@ def _inside(
     outs: Sequence[Any],
     trail: str,
 ) -> str:
-    """The operation that is to blame within one that made bad values of good ones."""
+    """The operation inside one that made bad values of good ones."""
     step = _opened(equation.op)
     again = Effect.LASTS not in equation.op.effects and watch.first(operands) is None
     if step is not None and again:
         for jaxpr, args, where in step(equation.op, operands):
             if watch.first(call(jaxpr)(*args)) is not None:
-                found = _blame(watch, jaxpr, args, where + trail)
+                found = _locate(watch, jaxpr, args, where + trail)
                 if found is not None:
                     return found
     k = watch.first(outs)
-    assert k is not None, "there is something to blame"
+    assert k is not None, "a result is bad"
     what = watch.found_in(outs[k])
     made = f" made at {equation.line}" if equation.line else ""
     shown = ", ".join(map(_shown, operands))
