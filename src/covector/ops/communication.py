@@ -96,19 +96,19 @@ def reduce_scatter(ctx: Any, x: Any, op: Any) -> Any:
     (x_type,), (out,) = ctx.in_types, ctx.out_types
     part = list(x_type.shape)
     part[op.at] //= op.size
-    part_type = x_type.with_shape(tuple(part))
+    local_type = x_type.with_shape(tuple(part))
     at = f"{op.at} : i64"
     made = _talk(
         ctx,
         "reduce_scatter",
         x,
-        part_type,
+        local_type,
         _rows(ctx, (op.axis,), op.groups),
         1,
         scatter_dimension=at,
         use_global_device_ids="unit",
     )
-    _combine(ctx, made, part_type, "stablehlo.add")
+    _combine(ctx, made, local_type, "stablehlo.add")
     return made.result if op.tiled else _reshaped(ctx, made.result, out, out.shape)
 
 

@@ -1,7 +1,8 @@
-"""Parts and wholes: what a device of a mesh has of an array, by its spec.
+"""Manual axes: those axes of a mesh over which a program is written per device.
 
-``Manual`` says where a program for parts runs: on which mesh, over which of its axes by
-hand, and whether types say what varies.
+``ManualAxes`` holds the mesh, its axes that are manual, and whether types track over
+which axes values vary. ``local_type`` and ``global_type`` go from an array to the shard
+that one device has, and back.
 """
 
 import contextlib
@@ -19,8 +20,8 @@ from covector.core.types import ArrayType
 from covector.core.varying import Axes
 
 
-class Manual(NamedTuple):
-    """On which mesh, and over which of its axes, a program is written for parts."""
+class ManualAxes(NamedTuple):
+    """The mesh, and those of its axes over which a program is written for shards."""
 
     mesh: Any
     axes: Axes
@@ -31,15 +32,15 @@ class Manual(NamedTuple):
         return tuple([a for a in self.mesh.axis_names if a in axes])
 
     def unnamed(self, spec: PartitionSpec) -> tuple[Any, ...]:
-        """The axes that a spec does not name: over them there are copies."""
+        """The axes that a spec does not name: over them the array is replicated."""
         return self.order(self.axes.difference(spec.names()))
 
     def copies(self, spec: PartitionSpec) -> int:
-        """How many devices hold the same part."""
+        """How many devices hold the same shard."""
         return math.prod([self.mesh.shape[a] for a in self.unnamed(spec)])
 
     def divisor(self, spec: PartitionSpec, dim: int) -> int:
-        """Into how many parts a spec divides an axis of an array."""
+        """Into how many shards a spec divides an axis of an array."""
         return math.prod([self.mesh.shape[a] for a in spec.axes(dim)])
 
     @contextlib.contextmanager
@@ -48,7 +49,7 @@ class Manual(NamedTuple):
         force is that with its manual axes.
         """
         outer = current.trace
-        current.trace = trace = OnDevices(outer, self)
+        current.trace = trace = ManualTrace(outer, self)
         try:
             with options.override(mesh=self._mesh_inside()):
                 yield
@@ -69,18 +70,18 @@ class Manual(NamedTuple):
     def stage(
         self, fun: Callable[..., Sequence[Any]], types: Sequence[ArrayType], name: str
     ) -> Staged:
-        """Write down a function of parts."""
+        """Trace a function of shards."""
         with self.inside():
             return stage(fun, types, name)
 
 
-class OnDevices(Trace):
-    """What surrounds a program for parts: the axes of its mesh.
+class ManualTrace(Trace):
+    """The trace around the body of a shard_map: it has the axes of the mesh.
 
-    Programs are always written down here, so no operation is ever processed.
+    The body is always traced, so no operation is ever processed here.
     """
 
-    def __init__(self, parent: Trace, manual: Manual) -> None:
+    def __init__(self, parent: Trace, manual: ManualAxes) -> None:
         sizes = {a: manual.mesh.shape[a] for a in manual.order(manual.axes)}
         self.parent = parent
         self.axes = {**parent.axes, **sizes}
@@ -91,24 +92,24 @@ class OnDevices(Trace):
         self.name = "shard_map"
 
 
-def surrounding(trace: Trace | None) -> OnDevices | None:
-    """The innermost shard_map that is being written down."""
+def surrounding(trace: Trace | None) -> ManualTrace | None:
+    """The innermost shard_map that is being traced."""
     while trace is not None:
-        if isinstance(trace, OnDevices):
+        if isinstance(trace, ManualTrace):
             return trace
         trace = trace.parent
     return None
 
 
-def part_type(type: ArrayType, spec: PartitionSpec, manual: Manual) -> ArrayType:
-    """The type of the part that one device has."""
+def local_type(type: ArrayType, spec: PartitionSpec, manual: ManualAxes) -> ArrayType:
+    """The type of the shard that one device has."""
     shape = [n // manual.divisor(spec, k) for k, n in enumerate(type.shape)]
     named = frozenset(spec.names()) if manual.checked else frozenset()
     return type.with_shape(tuple(shape)).with_varying(type.varying | named)
 
 
-def whole_type(type: ArrayType, spec: PartitionSpec, manual: Manual) -> ArrayType:
-    """The type of an array of which one device has a part of this type."""
+def global_type(type: ArrayType, spec: PartitionSpec, manual: ManualAxes) -> ArrayType:
+    """The type of an array whose shard on one device has this type."""
     shape = [n * manual.divisor(spec, k) for k, n in enumerate(type.shape)]
     return type.with_shape(tuple(shape)).with_varying(type.varying - manual.axes)
 

@@ -39,7 +39,7 @@ from covector.ops.collectives import PSum
 from covector.ops.placement import ShardingConstraint
 from covector.programs.higher_order.call import named_axes
 from covector.programs.higher_order.tiering import Budget
-from covector.programs.spmd.manual import Manual, insert_axis, whole_type
+from covector.programs.spmd.manual import ManualAxes, global_type, insert_axis
 from covector.programs.spmd.shard_map_interpret import run_on_host, runs_as_batch
 from covector.programs.spmd.shard_map_linearize import linearized_parts
 from covector.transforms.batch import DividedAxis, batch_jaxpr
@@ -58,7 +58,7 @@ class ShardMap(Primitive):
     name = "shard_map"
 
     jaxpr: Jaxpr
-    manual: Manual
+    manual: ManualAxes
     in_specs: Specs
     out_specs: Specs
 
@@ -73,14 +73,14 @@ class ShardMap(Primitive):
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         given = [t.strong() for t in types]
         pairs = zip(self.jaxpr.in_types, self.in_specs, strict=True)
-        wanted = [whole_type(t, spec, self.manual).strong() for t, spec in pairs]
+        wanted = [global_type(t, spec, self.manual).strong() for t, spec in pairs]
         if given != wanted:
             raise TypeMismatch(
                 f"shard_map of {self.jaxpr.name} needs operands of types "
                 f"{show_types(wanted)}, but got {show_types(given)}."
             )
         pairs = zip(self.jaxpr.out_types, self.out_specs, strict=True)
-        return [whole_type(t, spec, self.manual) for t, spec in pairs]
+        return [global_type(t, spec, self.manual) for t, spec in pairs]
 
     def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
         axes = self.manual.axes
@@ -257,7 +257,7 @@ class ShardMap(Primitive):
 
 
 def shard_program(
-    jaxpr: Jaxpr, manual: Manual, in_specs: Specs, out_specs: Specs
+    jaxpr: Jaxpr, manual: ManualAxes, in_specs: Specs, out_specs: Specs
 ) -> ShardMap:
     """The operation that runs a program on the parts; the same one each time."""
     return jaxpr.memo(ShardMap, manual, in_specs, out_specs)
@@ -268,7 +268,7 @@ def shard_program(
 
 def _transposed(
     jaxpr: Jaxpr,
-    manual: Manual,
+    manual: ManualAxes,
     linear: tuple[bool, ...],
     given: tuple[bool, ...],
     in_specs: Specs,
@@ -326,7 +326,7 @@ def _summed(ct: Any, axes: Sequence[Any]) -> Any:
 
 
 def _batched(
-    jaxpr: Jaxpr, manual: Manual, size: int, dims: tuple[int | None, ...], axis: Any
+    jaxpr: Jaxpr, manual: ManualAxes, size: int, dims: tuple[int | None, ...], axis: Any
 ) -> Any:
     with manual.inside():
         return jaxpr.memo(batch_jaxpr, size, dims, None, axis)

@@ -20,7 +20,7 @@ from covector.core.trace import current
 from covector.core.varying import pvary_like
 from covector.errors import ShardingError, did_you_mean
 from covector.programs.higher_order.hash_consing import canonical
-from covector.programs.spmd.manual import Manual, part_type, surrounding
+from covector.programs.spmd.manual import ManualAxes, local_type, surrounding
 from covector.programs.spmd.shard_map import shard_program
 
 #: in_specs that were not given
@@ -120,7 +120,7 @@ class ShardMapped:
                 continue
             place = f"{self.who}: in_specs of {argument_path(in_tree, i)}"
             self._check_spec(spec, leaf.type, manual, place)
-            types.append(part_type(leaf.type, spec, manual))
+            types.append(local_type(leaf.type, spec, manual))
         flat = FlatFunction(self.fun, in_tree, self.who)
         outs: list[PartitionSpec] = []
 
@@ -140,7 +140,7 @@ class ShardMapped:
 
     # -- where -------------------------------------------------------------------------
 
-    def _manual(self) -> Manual:
+    def _manual(self) -> ManualAxes:
         """On which mesh, and over which axes."""
         outer = surrounding(current.trace)
         mesh = self.mesh
@@ -161,7 +161,7 @@ class ShardMapped:
         taken = frozenset(outer.axes) if outer is not None else frozenset()
         axes = self.axes or frozenset(mesh.axis_names) - taken
         self._check_axes(axes, mesh, taken)
-        return Manual(mesh, axes, self.checked)
+        return ManualAxes(mesh, axes, self.checked)
 
     def _check_axes(self, axes: Any, mesh: Any, taken: frozenset[Any]) -> None:
         for name in axes:
@@ -212,7 +212,7 @@ class ShardMapped:
         )
         return [_as_spec(s, f"{self.who}: out_specs") for s in found]
 
-    def _check_spec(self, spec: Any, type: Any, manual: Manual, place: str) -> None:
+    def _check_spec(self, spec: Any, type: Any, manual: ManualAxes, place: str) -> None:
         """Raise where a whole array of ``type`` cannot be divided by ``spec``."""
         self._check_names(spec, manual, place)
         try:
@@ -220,7 +220,7 @@ class ShardMapped:
         except ShardingError as error:
             raise ShardingError(f"{place}, of type {type}: {error}") from None
 
-    def _check_names(self, spec: Any, manual: Manual, place: str) -> None:
+    def _check_names(self, spec: Any, manual: ManualAxes, place: str) -> None:
         """Raise where a spec names axes that are not mapped here."""
         try:
             NamedSharding(manual.mesh, spec)
@@ -235,7 +235,7 @@ class ShardMapped:
             )
 
     def _checked_result(
-        self, x: Any, spec: Any, manual: Manual, out_tree: Any, i: int
+        self, x: Any, spec: Any, manual: ManualAxes, out_tree: Any, i: int
     ) -> Any:
         """A result, made to vary over the axes that its spec names and no others."""
         path = tree.keystr(tree.leaf_path(out_tree, i))

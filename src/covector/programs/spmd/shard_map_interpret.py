@@ -18,7 +18,7 @@ from covector.core.show import nested_programs
 from covector.ops.broadcasting import batched
 from covector.ops.joining import Unstack
 from covector.ops.transposing import Reshape, Transpose
-from covector.programs.spmd.manual import Manual
+from covector.programs.spmd.manual import ManualAxes
 from covector.transforms.batch import batch_flat
 
 
@@ -31,7 +31,7 @@ def runs_as_batch(jaxpr: Jaxpr) -> bool:
 
 def run_on_host(
     jaxpr: Jaxpr,
-    manual: Manual,
+    manual: ManualAxes,
     in_specs: Sequence[PartitionSpec],
     out_specs: Sequence[PartitionSpec],
     args: Sequence[ConcreteArray],
@@ -74,7 +74,7 @@ def _in_front(x: Any, dim: int | None, size: int, wanted: bool) -> Any:
     return x if dim is None else Unstack(dim)(x)[0]
 
 
-def _divided(x: Any, spec: PartitionSpec, manual: Manual) -> Any:
+def _divided(x: Any, spec: PartitionSpec, manual: ManualAxes) -> Any:
     """The parts of an array, with an axis in front for each axis of the mesh."""
     shape, names = [], []
     for k, n in enumerate(x.type.shape):
@@ -86,7 +86,7 @@ def _divided(x: Any, spec: PartitionSpec, manual: Manual) -> Any:
     return Transpose(tuple(order))(Reshape(tuple(shape))(x))
 
 
-def _joined(x: Any, spec: PartitionSpec, manual: Manual) -> Any:
+def _joined(x: Any, spec: PartitionSpec, manual: ManualAxes) -> Any:
     """The array whose parts stand along an axis in front for each axis of the mesh."""
     front = _mentioned(manual.mesh.axis_names, spec)
     order, shape = [], []

@@ -15,7 +15,7 @@ from covector.core.types import ArrayType
 from covector.core.varying import pvary_like
 from covector.ops.collectives import PVary
 from covector.ops.transposing import Reshape
-from covector.programs.spmd.manual import Manual
+from covector.programs.spmd.manual import ManualAxes
 from covector.transforms.linearize import linearize_jaxpr
 
 
@@ -30,7 +30,7 @@ class LinearizedParts(NamedTuple):
 
 
 def linearized_parts(
-    jaxpr: Jaxpr, manual: Manual, active: tuple[bool, ...]
+    jaxpr: Jaxpr, manual: ManualAxes, active: tuple[bool, ...]
 ) -> LinearizedParts:
     """The two parts of a program for parts (memoise on the program)."""
     with manual.inside():
@@ -86,7 +86,7 @@ def _nearest(primal: Jaxpr, places: Sequence[int]) -> list[int]:
     return [i if i >= 0 else operand(primal.outputs[~i], i) for i in places]
 
 
-def _axes_of(type: ArrayType, manual: Manual) -> tuple[Any, ...]:
+def _axes_of(type: ArrayType, manual: ManualAxes) -> tuple[Any, ...]:
     return manual.order(type.varying if manual.checked else manual.axes)
 
 
