@@ -14,7 +14,7 @@ from covector.core.staging import stage
 from covector.errors import ArgumentError
 from covector.ops.broadcasting import move_axis
 from covector.programs.control_flow.scan import Scan
-from covector.programs.higher_order.hash_consing import canonical
+from covector.programs.higher_order.hash_consing import intern
 from covector.transforms.batch import name_of
 
 
@@ -42,7 +42,7 @@ def batch_sequentially(
         operands = dict(zip([*shared, *per_lane], values, strict=True))
         return op(*[operands[i] for i in range(len(args))])
 
-    jaxpr = canonical(stage(one_lane, types, op.name).jaxpr)
+    jaxpr = intern(stage(one_lane, types, op.name).jaxpr)
     loop = jaxpr.memo(Scan, size, len(shared), 0)
     outs = loop(*[args[i] for i in shared], *rows)
     return outs, [0] * len(outs)

@@ -23,7 +23,7 @@ from covector.programs.control_flow.divergent_control_flow import (
     make_varying,
 )
 from covector.programs.control_flow.trace_loop import made_at
-from covector.programs.higher_order.hash_consing import canonical
+from covector.programs.higher_order.hash_consing import intern
 from covector.programs.higher_order.jaxpr_passes import cast_outputs
 
 
@@ -66,7 +66,7 @@ def stage_branches(
     if varying:
         check_no_collectives(who, "the predicate", jaxprs, varying)
         jaxprs = [make_varying(j, varying) for j in jaxprs]
-    return Branches([canonical(j) for j in jaxprs], captured, out_tree)
+    return Branches([intern(j) for j in jaxprs], captured, out_tree)
 
 
 def in_python(fun: Callable[..., Any], operands: Any) -> Any:

@@ -27,7 +27,7 @@ from covector.programs.control_flow.divergent_control_flow import (
 from covector.programs.control_flow.scan import Scan
 from covector.programs.control_flow.trace_loop import Body, Carry, stage_body
 from covector.programs.control_flow.while_loop import CHECKPOINTS, make_while
-from covector.programs.higher_order.hash_consing import canonical
+from covector.programs.higher_order.hash_consing import intern
 from covector.programs.higher_order.jaxpr_passes import cast_outputs
 
 
@@ -95,8 +95,8 @@ class Loop:
         if varying:
             both = [test_body.jaxpr, body.jaxpr]
             check_no_collectives(self.who, "the test", both, varying)
-            body = body._replace(jaxpr=canonical(make_varying(body.jaxpr, varying)))
-            jaxpr = canonical(make_varying(test_body.jaxpr, varying))
+            body = body._replace(jaxpr=intern(make_varying(body.jaxpr, varying)))
+            jaxpr = intern(make_varying(test_body.jaxpr, varying))
             test_body = test_body._replace(jaxpr=jaxpr)
         captured = [*test_body.captured, *body.captured]
         counts = len(test_body.captured), len(body.captured)
@@ -136,7 +136,7 @@ class Loop:
                 "one answer of many use .any() or .all()."
             )
         flag = ArrayType((), dtypes.bool_, varying=outs[0].varying)
-        jaxpr = canonical(cast_outputs(staged.jaxpr, [flag]))
+        jaxpr = intern(cast_outputs(staged.jaxpr, [flag]))
         return Staged(jaxpr, staged.captured)
 
 

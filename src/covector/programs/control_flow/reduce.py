@@ -46,7 +46,7 @@ from covector.programs.control_flow.combiners import (
     reduce_in_pairs,
 )
 from covector.programs.higher_order.call import call
-from covector.programs.higher_order.hash_consing import canonical
+from covector.programs.higher_order.hash_consing import intern
 
 #: operations on two elements that have a reduction of their own, and their identities
 REDUCTIONS: dict[type[Primitive], tuple[Any, Callable[[Any], Any]]] = {
@@ -197,7 +197,7 @@ def combiner(
 
     staged = stage(flat, elements * 2, getattr(fun, "__name__", "combine"))
     _check_combiner(who, fun, staged, elements)
-    return canonical(staged.jaxpr)
+    return intern(staged.jaxpr)
 
 
 def _check_combiner(

@@ -15,7 +15,7 @@ from covector.core.promotion import promote
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import TreeMismatch, TypeMismatch, TypePromotionError
-from covector.programs.higher_order.hash_consing import canonical
+from covector.programs.higher_order.hash_consing import intern
 from covector.programs.higher_order.jaxpr_passes import cast_outputs
 
 
@@ -61,7 +61,7 @@ def stage_body(
             break
         types = wider
     rest = staged.jaxpr.out_types[len(types) :]
-    jaxpr = canonical(cast_outputs(staged.jaxpr, [*types, *rest]))
+    jaxpr = intern(cast_outputs(staged.jaxpr, [*types, *rest]))
     return Body(jaxpr, staged.captured, types, fun.out_tree)
 
 

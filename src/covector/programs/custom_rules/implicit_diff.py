@@ -27,7 +27,7 @@ from covector.ops.casting import convert
 from covector.programs.control_flow.branches import with_captured_inputs
 from covector.programs.control_flow.scan_rules import fixpoint
 from covector.programs.higher_order.call import Call, call, named_axes
-from covector.programs.higher_order.hash_consing import canonical
+from covector.programs.higher_order.hash_consing import intern
 from covector.transforms.batch import batch_jaxpr, front_dims
 
 
@@ -178,7 +178,7 @@ def write_down(fun: Any, types: Sequence[ArrayType], name: str) -> Staged:
 def with_shared_consts(programs: Sequence[Staged]) -> tuple[list[Jaxpr], list[Any]]:
     """Programs that begin with the same inputs, and the values of those."""
     captured = list({id(x): x for p in programs for x in p.captured}.values())
-    return [canonical(with_captured_inputs(p, captured)) for p in programs], captured
+    return [intern(with_captured_inputs(p, captured)) for p in programs], captured
 
 
 def batch_together(

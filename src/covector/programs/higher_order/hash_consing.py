@@ -1,10 +1,10 @@
-"""Equal programs become one object, so that what was worked out about one serves all.
+"""Hash-consing: equal jaxprs become one object and share derivatives and executables.
 
-A loop or a branch is written down anew each time it is called, which is the only way to
-see what its function closes over now. But to compile it anew would cost a thousand
-times as much. So a program is looked up by what it says: its operations, how they are
-wired, its types, literals and lines, and by what surrounds it (``Context``).
-Executables and derivatives live on the program that is found.
+A loop or a branch is traced anew each time it is called, which is the only way to see
+what its function closes over now. But to compile it anew would cost a thousand times as
+much. So its jaxpr is looked up by structure: its operations, how they are wired, its
+types, literals and lines, and by the context in force (``Context``). Executables and
+derivatives live on the jaxpr that is found.
 """
 
 from collections import OrderedDict
@@ -16,15 +16,15 @@ from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Jaxpr, Var
 from covector.core.trace import context
 
-#: programs that are remembered, the most recently used ones
+#: interned jaxprs: the most recently used ones are kept
 _CAPACITY = 1024
 
 _programs: OrderedDict[tuple, Jaxpr] = OrderedDict()
 
 
-def canonical(jaxpr: Jaxpr) -> Jaxpr:
-    """The first program seen that says the same as ``jaxpr``; perhaps that itself."""
-    key = _content(jaxpr)
+def intern(jaxpr: Jaxpr) -> Jaxpr:
+    """The first jaxpr seen that is structurally equal to ``jaxpr``; perhaps itself."""
+    key = _structure(jaxpr)
     found = _programs.setdefault(key, jaxpr)
     try:
         _programs.move_to_end(key)
@@ -36,12 +36,12 @@ def canonical(jaxpr: Jaxpr) -> Jaxpr:
 
 
 def forget_programs() -> None:
-    """Drop the programs that were remembered, and so what they were compiled to."""
+    """Drop the jaxprs that were interned, and so their executables."""
     _programs.clear()
 
 
-def _content(jaxpr: Jaxpr) -> tuple:
-    """What a program says. Variables are numbered as they are defined."""
+def _structure(jaxpr: Jaxpr) -> tuple:
+    """The structure of a jaxpr. Variables are numbered as they are defined."""
     numbers: dict[Var, int] = {v: i for i, v in enumerate(jaxpr.inputs)}
     parts: list[Any] = [context(), jaxpr.name, jaxpr.in_types]
     for e in jaxpr.equations:

@@ -19,7 +19,7 @@ from covector.core.staging import StagedTracer
 from covector.core.trace import current
 from covector.core.varying import pvary_like
 from covector.errors import ShardingError, did_you_mean
-from covector.programs.higher_order.hash_consing import canonical
+from covector.programs.higher_order.hash_consing import intern
 from covector.programs.spmd.manual import ManualAxes, local_type, surrounding
 from covector.programs.spmd.shard_map import shard_program
 
@@ -135,7 +135,7 @@ class ShardMapped:
         staged = manual.stage(on_parts, types, getattr(self.fun, "__name__", "parts"))
         specs = select(specs, divided)
         in_specs = (*[PartitionSpec()] * len(staged.captured), *specs)
-        op = shard_program(canonical(staged.jaxpr), manual, in_specs, tuple(outs))
+        op = shard_program(intern(staged.jaxpr), manual, in_specs, tuple(outs))
         return flat.out_tree.unflatten(op(*staged.captured, *operands))
 
     # -- where -------------------------------------------------------------------------
