@@ -1,15 +1,15 @@
-"""Functions over a batch, for operations that carry functions of users.
+"""Batched functions of users, for operations that carry functions rather than programs.
 
 Such functions may name the batch axis, so the operation is asked even where none of its
-operands differ over the batch. Then results have a batch axis only if the function
-itself tells the lanes apart.
+operands is batched. Then its results are batched only if the function itself computes
+something else in each lane.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from covector.core.masks import scatter
+from covector.core.masks import present, scatter
 from covector.core.staging import stage
 from covector.errors import AxisError
 from covector.ops.broadcasting import ReduceSum, batched, move_axis
@@ -23,13 +23,13 @@ class Batch:
     """The batch that the functions of one operation are run over.
 
     ``dims`` are the batch axes of the operands. Where the operation's results are
-    ``apart`` they all have a batch axis, in front; otherwise none has.
+    ``batched_out`` they all have a batch axis, in front; otherwise none has.
     """
 
     size: int
     axis: Any
     dims: tuple[int | None, ...]
-    apart: bool
+    batched_out: bool
     who: str
 
     @classmethod
@@ -43,8 +43,8 @@ class Batch:
         who: str,
     ) -> "Batch":
         dims = tuple(dims)
-        apart = any([d is not None for d in dims])
-        if not apart:
+        batched_out = any([d is not None for d in dims])
+        if not batched_out:
             found: list[int | None] = []
 
             def outs(*values: Any) -> Sequence[Any]:
@@ -52,13 +52,13 @@ class Batch:
                 return outs
 
             stage(outs, [a.type for a in args], who)
-            apart = any([d is not None for d in found])
-        return cls(size, axis, dims, apart, who)
+            batched_out = any([d is not None for d in found])
+        return cls(size, axis, dims, batched_out, who)
 
     @property
     def out_dim(self) -> int | None:
         """Where results have their batch axis."""
-        return 0 if self.apart else None
+        return 0 if self.batched_out else None
 
     def run(self, fun: FlatFunction, values: Sequence[Any], dims: Any) -> list[Any]:
         """The results of a function over the batch, with their axis where it goes."""
@@ -66,7 +66,7 @@ class Batch:
         return self.placed(outs, found)
 
     def placed(self, outs: Sequence[Any], found: Sequence[int | None]) -> list[Any]:
-        if self.apart:
+        if self.batched_out:
             return [batched(self.size, x, d) for x, d in zip(outs, found, strict=True)]
         for x, d in zip(outs, found, strict=True):
             self._same(x, d)
@@ -80,7 +80,7 @@ class Batch:
                 if found is None
                 else move_axis(x, found, wanted)
             )
-        if self.apart:
+        if self.batched_out:
             return ReduceSum((0,))(batched(self.size, x, found))
         self._same(x, found)
         return x
@@ -94,7 +94,7 @@ class Batch:
             )
 
 
-class Packed:
+class OptionalOperands:
     """A function of arrays and of entries that may be None, as one of arrays alone.
 
     ``rule(values, entries)`` gives values and entries; so does ``unpack``, once this
@@ -106,16 +106,15 @@ class Packed:
     ) -> None:
         self.rule = rule
         self.count = count
-        self.given = [x is not None for x in entries]
-        self.left: list[bool] = []
+        self.in_mask = [x is not None for x in entries]
+        self.out_mask: list[bool] = []
 
     def __call__(self, *arrays: Any) -> list[Any]:
-        entries = scatter(arrays[self.count :], self.given)
-        values, leaving = self.rule(arrays[: self.count], entries)
-        self.left = [x is not None for x in leaving]
-        return [*values, *[x for x in leaving if x is not None]]
+        entries = scatter(arrays[self.count :], self.in_mask)
+        values, out_entries = self.rule(arrays[: self.count], entries)
+        self.out_mask = [x is not None for x in out_entries]
+        return [*values, *present(out_entries)]
 
     def unpack(self, results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        n = len(results) - sum(self.left)
-        found = iter(results[n:])
-        return list(results[:n]), [next(found) if m else None for m in self.left]
+        n = len(results) - sum(self.out_mask)
+        return list(results[:n]), scatter(results[n:], self.out_mask)

@@ -1,9 +1,9 @@
-"""What functions with rules close over.
+"""Captured tracers: values of running traces that functions with rules close over.
 
-A rule is a Python function that is run when something is differentiated or batched, and
-by then the values of traces that it closes over may be gone. So the closure is searched
-for such values when the function is called; they become operands, and whenever one of
-the functions runs, its operations are shown what these operands are at that time.
+A rule is a Python function that runs when something is differentiated or batched, and
+by then the traces whose values it closes over may have ended. So the closure is
+searched for tracers when the function is called; they become operands, and whenever one
+of the functions runs, ``SubstitutionTrace`` replaces them by their current values.
 """
 
 import contextlib
@@ -85,10 +85,8 @@ def _parts(x: Any) -> list[Any]:
     return [*held, *getattr(x, "__dict__", {}).values()]
 
 
-class ClosureTrace(Trace):
-    """What ``parent`` means, where the values that a function closes over are now
-    others.
-    """
+class SubstitutionTrace(Trace):
+    """``parent``, with other values in place of captured tracers."""
 
     def __init__(self, parent: Trace, meanings: dict[int, Any]) -> None:
         self.parent = parent
@@ -118,27 +116,27 @@ class Refused(NamedTuple):
     error: Callable[[ArrayType], CovectorError]
 
 
-class Closed:
-    """A way to run functions that close over ``held``, given what these are now."""
+class CapturedTracers:
+    """Tracers that functions close over, and a way to run these on current values."""
 
     def __init__(self, found: Sequence[Any], who: str) -> None:
         refusals = [_refusal(x) for x in found]
         pairs = list(zip(found, refusals, strict=True))
-        self.held = [x for x, why in pairs if why is None]
+        self.captured = [x for x, why in pairs if why is None]
         self.refused = [(x, why) for x, why in pairs if why is not None]
         self.who = who
 
     def unused_by(self, fun: Any) -> list[bool]:
-        """Which of ``held`` are out of the reach of ``fun``, one of the functions."""
+        """Mask of ``captured``: what is out of the reach of one of the functions."""
         reached, complete = _search(fun)
         used = {id(x) for x in reached}
-        return [complete and id(x) not in used for x in self.held]
+        return [complete and id(x) not in used for x in self.captured]
 
     def run(self, fun: Callable[[], Sequence[Any]], values: Sequence[Any]) -> list[Any]:
-        """The arrays (and None) that ``fun`` returns, with ``values`` for ``held``."""
-        pairs = [*zip(self.held, values, strict=True), *self.refused]
+        """The arrays (and None) that ``fun`` returns with these captured values."""
+        pairs = [*zip(self.captured, values, strict=True), *self.refused]
         parent = current.trace
-        trace = ClosureTrace(parent, {id(x): value for x, value in pairs})
+        trace = SubstitutionTrace(parent, {id(x): value for x, value in pairs})
         current.trace = trace
         try:
             return [trace.value(x) for x in fun()]
@@ -146,15 +144,19 @@ class Closed:
             current.trace = parent
             trace.alive = False
 
-    def still(self, values: Sequence[Any], moving: Sequence[bool]) -> list[Any]:
-        """The values, with those that move refused."""
+    def refuse_differentiated(
+        self, values: Sequence[Any], moving: Sequence[bool]
+    ) -> list[Any]:
+        """The values; use of those that are differentiated is refused."""
         refused = Refused(self._moving)
         return [refused if m else x for x, m in zip(values, moving, strict=True)]
 
-    def shared(self, values: Sequence[Any], apart: Sequence[bool]) -> list[Any]:
-        """The values, with those that differ over a batch refused."""
-        refused = Refused(self._apart)
-        return [refused if a else x for x, a in zip(values, apart, strict=True)]
+    def refuse_batched(
+        self, values: Sequence[Any], batched: Sequence[bool]
+    ) -> list[Any]:
+        """The values; use of those that differ over a batch is refused."""
+        refused = Refused(self._batched)
+        return [refused if a else x for x, a in zip(values, batched, strict=True)]
 
     def _moving(self, type: ArrayType) -> CovectorError:
         return NotDifferentiable(
@@ -164,17 +166,17 @@ class Closed:
             "differentiated."
         )
 
-    def _apart(self, type: ArrayType) -> CovectorError:
+    def _batched(self, type: ArrayType) -> CovectorError:
         return AxisError(
             f"the batching rule of {self.who} closes over a value of type {type} that "
             "differs over the batch. Pass the value as an argument."
         )
 
 
-def call_closed(op: Any, operands: list[Any]) -> Any:
+def call_with_captured(op: Any, operands: list[Any]) -> Any:
     """The results of an operation whose functions may close over traced values."""
     found = traced_values(list(op.parameters.values()))
     if found:
-        over = Closed(found, op.who)
-        op, operands = op.closed(over), [*over.held, *operands]
+        over = CapturedTracers(found, op.who)
+        op, operands = op.with_captured(over), [*over.captured, *operands]
     return op(*operands)

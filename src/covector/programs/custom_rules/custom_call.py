@@ -23,14 +23,14 @@ from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying, of_programs
 from covector.lowering.tokens import with_token
 from covector.ops.broadcasting import zeros
-from covector.programs.custom_rules.batched_functions import Batch, Packed
-from covector.programs.custom_rules.captured_tracers import Closed
+from covector.programs.custom_rules.batched_functions import Batch, OptionalOperands
+from covector.programs.custom_rules.captured_tracers import CapturedTracers
 from covector.programs.custom_rules.derivative_checks import same_results
 from covector.programs.custom_rules.linear_call import (
     LinearCall,
     Pull,
+    batch_pullback,
     no_forward_rule,
-    pull_over_batch,
 )
 from covector.programs.higher_order.call import call, named_axes
 from covector.transforms.batch import batch_flat
@@ -102,9 +102,9 @@ class CustomCall(Primitive):
         args = arrays(args, self.who)
         staged = stage(self.fun, [a.type for a in args], self.who)
         # What is still captured are large constants: the rules have their own.
-        known = Closed(staged.captured, self.who)
+        known = CapturedTracers(staged.captured, self.who)
         inert = (*[False] * len(staged.captured), *self.inert)
-        op = self.closed(known).replace(fun=staged.jaxpr, inert=inert)
+        op = self.with_captured(known).replace(fun=staged.jaxpr, inert=inert)
         return trace.process(op, [*staged.captured, *args])
 
     # -- derivatives -------------------------------------------------------------------
@@ -114,8 +114,8 @@ class CustomCall(Primitive):
     ) -> Any:
         forward = tangent_trace is parent
         if any(self.inert):
-            marks = (*self.inert, *[False] * (len(tangents) - len(self.inert)))
-            tangents = [None if m else t for t, m in zip(tangents, marks, strict=True)]
+            mask = (*self.inert, *[False] * (len(tangents) - len(self.inert)))
+            tangents = [None if m else t for t, m in zip(tangents, mask, strict=True)]
             if not any([t is not None for t in tangents]):
                 current.trace = parent
                 outs = parent.process(self, primals)
@@ -177,15 +177,15 @@ class CustomCall(Primitive):
 
     # -- other forms -------------------------------------------------------------------
 
-    def closed(self, over: Closed) -> "CustomCall":
+    def with_captured(self, over: CapturedTracers) -> "CustomCall":
         """This operation on what its functions close over, and then its operands."""
-        fun, m = self.fun, len(over.held)
+        fun, m = self.fun, len(over.captured)
 
         def fun_on_all(*values: Any) -> list[Any]:
             return over.run(lambda: fun(*values[m:]), values[:m])
 
-        jvp = self.jvp and _closed_forward(self.jvp, over)
-        vjp = self.vjp and _closed_reverse(self.vjp, over)
+        jvp = self.jvp and _forward_with_captured(self.jvp, over)
+        vjp = self.vjp and _reverse_with_captured(self.vjp, over)
         inert = (*over.unused_by(fun), *self.inert)
         return CustomCall(fun_on_all, jvp, vjp, self.who, inert)
 
@@ -198,8 +198,8 @@ class CustomCall(Primitive):
         def fun(*values: Any) -> list[Any]:
             return batch.run(self.fun, values, dims)
 
-        jvp = self.jvp and _forward_over_batch(self.jvp, batch)
-        vjp = self.vjp and _reverse_over_batch(self.vjp, batch)
+        jvp = self.jvp and _batch_forward(self.jvp, batch)
+        vjp = self.vjp and _batch_reverse(self.vjp, batch)
         outs = CustomCall(fun, jvp, vjp, self.who, self.inert)(*args)
         return outs, [batch.out_dim] * len(outs)
 
@@ -215,8 +215,8 @@ def _owner(x: Any) -> Any:
     return getattr(x, "owner", None)
 
 
-def _closed_forward(jvp: ForwardRule, over: Closed) -> ForwardRule:
-    m = len(over.held)
+def _forward_with_captured(jvp: ForwardRule, over: CapturedTracers) -> ForwardRule:
+    m = len(over.captured)
 
     def on_all(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         def flat() -> list[Any]:
@@ -224,14 +224,14 @@ def _closed_forward(jvp: ForwardRule, over: Closed) -> ForwardRule:
             return [*outs, *moved]
 
         moving = [t is not None for t in tangents[:m]]
-        found = over.run(flat, over.still(primals[:m], moving))
+        found = over.run(flat, over.refuse_differentiated(primals[:m], moving))
         return found[: len(found) // 2], found[len(found) // 2 :]
 
     return on_all
 
 
-def _closed_reverse(vjp: ReverseRule, over: Closed) -> ReverseRule:
-    m = len(over.held)
+def _reverse_with_captured(vjp: ReverseRule, over: CapturedTracers) -> ReverseRule:
+    m = len(over.captured)
 
     def on_all(primals: Sequence[Any], active: Sequence[bool]) -> Forward:
         made: list[Forward] = []
@@ -240,11 +240,11 @@ def _closed_reverse(vjp: ReverseRule, over: Closed) -> ReverseRule:
             made[:] = [vjp(primals[m:], active[m:])]
             return [*made[0].outs, *made[0].residuals]
 
-        found = over.run(flat, over.still(primals[:m], active[:m]))
+        found = over.run(flat, over.refuse_differentiated(primals[:m], active[:m]))
         n, bwd = len(made[0].outs), made[0].bwd
 
         def bwd_on_all(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-            held = over.still(residuals[:m], active[:m])
+            held = over.refuse_differentiated(residuals[:m], active[:m])
             cts_in = over.run(lambda: bwd(residuals[m:], cts), held)
             return [*[None] * m, *cts_in]
 
@@ -253,9 +253,9 @@ def _closed_reverse(vjp: ReverseRule, over: Closed) -> ReverseRule:
     return on_all
 
 
-def _forward_over_batch(jvp: ForwardRule, batch: Batch) -> ForwardRule:
-    def over_batch(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        packed = Packed(jvp, len(primals), tangents)
+def _batch_forward(jvp: ForwardRule, batch: Batch) -> ForwardRule:
+    def batched_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        packed = OptionalOperands(jvp, len(primals), tangents)
         pairs = [
             (t, d) for t, d in zip(tangents, batch.dims, strict=True) if t is not None
         ]
@@ -263,11 +263,11 @@ def _forward_over_batch(jvp: ForwardRule, batch: Batch) -> ForwardRule:
         dims = [*batch.dims, *[d for _, d in pairs]]
         return packed.unpack(batch.run(packed, values, dims))
 
-    return over_batch
+    return batched_rule
 
 
-def _reverse_over_batch(vjp: ReverseRule, batch: Batch) -> ReverseRule:
-    def over_batch(primals: Sequence[Any], active: Sequence[bool]) -> Forward:
+def _batch_reverse(vjp: ReverseRule, batch: Batch) -> ReverseRule:
+    def batched_rule(primals: Sequence[Any], active: Sequence[bool]) -> Forward:
         made: list[Forward] = []
 
         def flat(*values: Any) -> list[Any]:
@@ -276,7 +276,7 @@ def _reverse_over_batch(vjp: ReverseRule, batch: Batch) -> ReverseRule:
 
         values, found = batch_flat(flat, batch.size, primals, batch.dims, batch.axis)
         n = len(made[0].outs)
-        bwd = pull_over_batch(made[0].bwd, batch, found[n:], batch.dims)
+        bwd = batch_pullback(made[0].bwd, batch, found[n:], batch.dims)
         return Forward(batch.placed(values[:n], found[:n]), values[n:], bwd)
 
-    return over_batch
+    return batched_rule

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from covector import tree
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
-from covector.core.masks import merge
+from covector.core.masks import merge, select
 from covector.errors import DTypeError, NotDifferentiable, TreeMismatch, TypeMismatch
-from covector.programs.custom_rules.captured_tracers import call_closed
+from covector.programs.custom_rules.captured_tracers import call_with_captured
 from covector.programs.custom_rules.custom_call import (
     CustomCall,
     Forward,
@@ -125,7 +125,9 @@ class CustomFunction:
         nondiff = tuple(fixed.values())
         jvp = self.jvp and _flat_jvp(self, self.jvp, nondiff, flat)
         vjp = self.fwd and _flat_vjp(self, _with(self.fwd, fixed), nondiff, flat)
-        outs = call_closed(CustomCall(flat, jvp, vjp, who), _operands(leaves, who))
+        outs = call_with_captured(
+            CustomCall(flat, jvp, vjp, who), _operands(leaves, who)
+        )
         return flat.out_tree.unflatten(outs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -257,13 +259,13 @@ def _arrays_apart(kept: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]
     what it is.
     """
     leaves, treedef = tree.flatten(kept)
-    marks = [isinstance(x, Array) for x in leaves]
-    static = [None if m else x for x, m in zip(leaves, marks, strict=True)]
+    mask = [isinstance(x, Array) for x in leaves]
+    static = [None if m else x for x, m in zip(leaves, mask, strict=True)]
 
     def refilled(held: Sequence[Any]) -> Any:
-        return treedef.unflatten(merge(held, marks, static))
+        return treedef.unflatten(merge(held, mask, static))
 
-    return [x for x, m in zip(leaves, marks, strict=True) if m], refilled
+    return select(leaves, mask), refilled
 
 
 def _cotangents(

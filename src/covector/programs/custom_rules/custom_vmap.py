@@ -12,7 +12,7 @@ from typing import Any
 from covector import tree
 from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
 from covector.core.jaxpr import Jaxpr, needed_equations, run
-from covector.core.masks import merge, scatter
+from covector.core.masks import merge, scatter, select
 from covector.core.primitive import Linear, Primitive, operation
 from covector.core.staging import restage, stage
 from covector.core.trace import current
@@ -23,7 +23,10 @@ from covector.lowering.evaluate import base
 from covector.lowering.tokens import with_token
 from covector.ops.broadcasting import batched, move_axis
 from covector.programs.control_flow.control_flow_api import Loop, ScanSpec, name_of
-from covector.programs.custom_rules.captured_tracers import Closed, traced_values
+from covector.programs.custom_rules.captured_tracers import (
+    CapturedTracers,
+    traced_values,
+)
 from covector.programs.custom_rules.derivative_checks import called
 from covector.programs.higher_order.call import call, named_axes
 from covector.transforms.batch import batch_jaxpr, front_dims
@@ -64,13 +67,13 @@ class CustomVmap(Primitive):
         return run(self.jaxpr, args)
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
-        marks = [d is not None for d in dims]
+        mask = [d is not None for d in dims]
         values = [
             x if d is None else move_axis(x, d, 0)
             for x, d in zip(args, dims, strict=True)
         ]
-        outs, apart = self.rule(size, marks, values)
-        return outs, list(front_dims(apart))
+        outs, batched_outs = self.rule(size, mask, values)
+        return outs, list(front_dims(batched_outs))
 
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         """The rule, which has the whole batch at hand; the function where all share its
@@ -144,24 +147,21 @@ def _pushed(
 def _pushed_rule(rule: BatchRule, active: Sequence[bool]) -> BatchRule:
     """The rule of the derivative: the derivative of the rule."""
 
-    def over(size: int, marks: Sequence[bool], values: Sequence[Any]) -> Any:
+    def over(size: int, mask: Sequence[bool], values: Sequence[Any]) -> Any:
         n = len(active)
-        given = iter(marks[n:])
+        tangent_mask = merge(mask[n:], active, [False] * n)
         # A primal and its tangent are of one type, so both are batched or neither is.
-        apart = [
-            (next(given) if a else False) or m
-            for m, a in zip(marks[:n], active, strict=True)
-        ]
-        wanted = [*apart, *[e for e, a in zip(apart, active, strict=True) if a]]
+        primal_mask = [m or t for m, t in zip(mask[:n], tangent_mask, strict=True)]
+        wanted = [*primal_mask, *select(primal_mask, active)]
         operands = [
             batched(size, x, None) if w and not m else x
-            for x, m, w in zip(values, marks, wanted, strict=True)
+            for x, m, w in zip(values, mask, wanted, strict=True)
         ]
         found: list[bool] = []
 
         def results(*xs: Any) -> Sequence[Any]:
-            outs, apart_outs = rule(size, apart, xs)
-            pairs = zip(outs, apart_outs, strict=True)
+            outs, batched_outs = rule(size, primal_mask, xs)
+            pairs = zip(outs, batched_outs, strict=True)
             found[:] = [a for o, a in pairs if o.type.inexact]
             return outs
 
@@ -215,26 +215,27 @@ class custom_vmap:
 
     def _apply(self, flat: FlatFunction, leaves: Sequence[Any]) -> Sequence[Any]:
         """The operation, on what the function and the rule close over, and leaves."""
-        over = Closed(traced_values([self.fun, self.vmap_rule]), flat.who)
-        m = len(over.held)
+        over = CapturedTracers(traced_values([self.fun, self.vmap_rule]), flat.who)
+        m = len(over.captured)
 
         def fun(*values: Any) -> list[Any]:
             return over.run(lambda: flat(*values[m:]), values[:m])
 
-        operands = [*over.held, *leaves]
+        operands = [*over.captured, *leaves]
         staged = stage(fun, [x.type for x in operands], flat.who)
         known = len(staged.captured)
         rule = _FlatRule(self, flat, staged.jaxpr.out_types)
 
-        def rule_on_all(size: int, marks: Sequence[bool], values: Sequence[Any]) -> Any:
-            marks, values = marks[known:], values[known:]
-            apart: list[bool] = []
+        def rule_on_all(size: int, mask: Sequence[bool], values: Sequence[Any]) -> Any:
+            mask, values = mask[known:], values[known:]
+            batched_outs: list[bool] = []
 
             def flat_rule() -> Sequence[Any]:
-                outs, apart[:] = rule(size, marks[m:], values[m:])
+                outs, batched_outs[:] = rule(size, mask[m:], values[m:])
                 return outs
 
-            return over.run(flat_rule, over.shared(values[:m], marks[:m])), apart
+            captured = over.refuse_batched(values[:m], mask[:m])
+            return over.run(flat_rule, captured), batched_outs
 
         op = CustomVmap(staged.jaxpr, rule_on_all, flat.who)
         return op(*staged.captured, *operands)
@@ -255,7 +256,7 @@ class _FlatRule:
         self.who = flat.who
 
     def __call__(
-        self, size: int, marks: Sequence[bool], values: Sequence[Any]
+        self, size: int, mask: Sequence[bool], values: Sequence[Any]
     ) -> tuple[list[Any], list[bool]]:
         rule = self.custom.vmap_rule
         if rule is None:
@@ -264,7 +265,7 @@ class _FlatRule:
                 f"@{called(self.custom.fun)}.def_vmap before it is called under vmap."
             )
         args, _ = self.in_tree.unflatten(values)
-        in_batched, _ = self.in_tree.unflatten(list(marks))
+        in_batched, _ = self.in_tree.unflatten(list(mask))
         found = rule(size, list(in_batched), *args)
         if not isinstance(found, tuple | list) or len(found) != 2:
             raise TypeMismatch(
@@ -279,30 +280,30 @@ class _FlatRule:
                 f"structure of that of the function, {self.out_tree}, but it returned "
                 f"{out_tree}."
             )
-        apart = tree.flatten_prefix(
+        batched_outs = tree.flatten_prefix(
             out_batched,
             out_tree,
             f"out_batched from the batching rule of {self.who}",
             of="the result",
         )
         outs = arrays(outs, self.who)
-        for i, (x, a) in enumerate(zip(outs, apart, strict=True)):
+        for i, (x, a) in enumerate(zip(outs, batched_outs, strict=True)):
             self._check(i, x, a, size)
-        return outs, apart
+        return outs, batched_outs
 
-    def _check(self, i: int, x: Any, apart: Any, size: int) -> None:
+    def _check(self, i: int, x: Any, is_batched: Any, size: int) -> None:
         where = f"the result{tree.keystr(tree.leaf_path(self.out_tree, i))}"
-        if not isinstance(apart, bool):
+        if not isinstance(is_batched, bool):
             raise TypeMismatch(
                 f"out_batched from the batching rule of {self.who} holds bools, but it "
-                f"has {apart!r} for {where}."
+                f"has {is_batched!r} for {where}."
             )
         one = self.types[i]
-        wanted = one.with_shape((size, *one.shape)) if apart else one
+        wanted = one.with_shape((size, *one.shape)) if is_batched else one
         if (x.type.shape, x.type.dtype) != (wanted.shape, wanted.dtype):
             said = (
                 f"is batched over {size}"
-                if apart
+                if is_batched
                 else "is the same for the whole batch"
             )
             raise TypeMismatch(
@@ -327,11 +328,11 @@ def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
     @sequential.def_vmap
     def rule(axis_size: int, in_batched: Any, *args: Any) -> tuple[Any, bool]:
         leaves, in_tree = tree.flatten(args)
-        marks = tree.leaves(tuple(in_batched))
-        mapped = [x for x, m in zip(leaves, marks, strict=True) if m]
+        mask = tree.leaves(tuple(in_batched))
+        mapped = select(leaves, mask)
 
         def lane(_: Any, values: Sequence[Any]) -> tuple[tuple, Any]:
-            args = in_tree.unflatten(merge(values, marks, leaves))
+            args = in_tree.unflatten(merge(values, mask, leaves))
             return (), sequential(*args)
 
         return loop.scan(lane, (), mapped, ScanSpec(axis_size))[1], True

@@ -169,7 +169,7 @@ class FlatSolver:
         return [*self.space.leaves(out, self.whose), *aux]
 
 
-def write_down(fun: Any, types: Sequence[ArrayType], name: str) -> Staged:
+def trace(fun: Any, types: Sequence[ArrayType], name: str) -> Staged:
     """A function of a solver as a program; loops stay loops, though jit be off."""
     with options.override(disable_jit=False):
         return stage(fun, types, name)
@@ -198,8 +198,8 @@ def batch_together(
     split = len(dims) - count
     const_dims, vector_dims = tuple(dims[:split]), dims[split:]
 
-    def step(marks: Sequence[bool]) -> Any:
-        given = front_dims(marks)
+    def step(mask: Sequence[bool]) -> Any:
+        given = front_dims(mask)
         made = []
         for program in programs:
             copies = (len(program.inputs) - split) // count if count else 0
@@ -209,12 +209,12 @@ def batch_together(
                     batch_jaxpr,
                     size,
                     (*const_dims, *given * copies),
-                    (*marks, *still),
+                    (*mask, *still),
                     axis,
                 )
             )
         columns = zip(*[out_dims[:count] for _, out_dims in made], strict=True)
         return made, [any([d is not None for d in column]) for column in columns]
 
-    made, marks = fixpoint([d is not None for d in vector_dims], step)
-    return [program for program, _ in made], marks, list(made[0][1][count:])
+    made, mask = fixpoint([d is not None for d in vector_dims], step)
+    return [program for program, _ in made], mask, list(made[0][1][count:])

@@ -17,8 +17,11 @@ from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import NotDifferentiable, TreeMismatch
 from covector.ops.broadcasting import zeros
-from covector.programs.custom_rules.batched_functions import Batch, Packed
-from covector.programs.custom_rules.captured_tracers import Closed, call_closed
+from covector.programs.custom_rules.batched_functions import Batch, OptionalOperands
+from covector.programs.custom_rules.captured_tracers import (
+    CapturedTracers,
+    call_with_captured,
+)
 from covector.programs.custom_rules.derivative_checks import checked
 from covector.programs.higher_order.call import named_axes
 from covector.transforms.batch import batch_flat
@@ -78,7 +81,9 @@ class LinearCall(Primitive):
             return None
         args = arrays(args, self.who)
         staged = stage(self.evaluate, [a.type for a in args], self.who)
-        op = self.closed(Closed(staged.captured, self.who)).replace(push=staged.jaxpr)
+        op = self.with_captured(CapturedTracers(staged.captured, self.who)).replace(
+            push=staged.jaxpr
+        )
         return trace.process(op, [*staged.captured, *args])
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
@@ -110,9 +115,9 @@ class LinearCall(Primitive):
             ]
         return outs, moved
 
-    def closed(self, over: Closed) -> "LinearCall":
+    def with_captured(self, over: CapturedTracers) -> "LinearCall":
         """This operation on what its functions close over, and then its operands."""
-        m, push, pull = len(over.held), self.push, self.pull
+        m, push, pull = len(over.captured), self.push, self.pull
         assert push is not None, "rules are closed before they leave a linear map"
         assert not isinstance(push, Jaxpr), "a jaxpr is closed"
 
@@ -138,10 +143,10 @@ class LinearCall(Primitive):
 
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         n = self.residual_count
-        apart = any([d is not None for d in dims])
-        batch = Batch(size, axis, tuple(dims), apart, self.who)
+        batched_out = any([d is not None for d in dims])
+        batch = Batch(size, axis, tuple(dims), batched_out, self.who)
         out_types = self.out_types
-        if apart:
+        if batched_out:
             out_types = tuple([t.with_shape((size, *t.shape)) for t in out_types])
 
         def push(residuals: Any, tangents: Any) -> list[Any]:
@@ -149,7 +154,7 @@ class LinearCall(Primitive):
 
         op = LinearCall(
             push if self.push is not None else None,
-            pull_over_batch(self.pull, batch, dims[:n], dims[n:]),
+            batch_pullback(self.pull, batch, dims[:n], dims[n:]),
             n,
             out_types,
             self.who,
@@ -171,13 +176,13 @@ def no_forward_rule(who: str) -> NotDifferentiable:
     )
 
 
-def pull_over_batch(
+def batch_pullback(
     pull: Pull, batch: Batch, residual_dims: Sequence[Any], in_dims: Sequence[Any]
 ) -> Pull:
     """``pull`` over a batch: what belongs to an operand that all share is summed."""
 
     def over(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-        packed = Packed(
+        packed = OptionalOperands(
             lambda res, cts: ((), pull(res, cts)), len(residuals), cotangents
         )
         given = [ct for ct in cotangents if ct is not None]
@@ -243,7 +248,7 @@ def linear_call(
         return _cotangents(cts_in, in_tree, in_types, f"the transpose of {who}")
 
     op = LinearCall(push, pull, len(residuals), out_types, who)
-    outs = call_closed(op, [*residuals, *leaves])
+    outs = call_with_captured(op, [*residuals, *leaves])
     return flat.out_tree.unflatten(outs)
 
 

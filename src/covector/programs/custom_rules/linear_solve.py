@@ -23,8 +23,8 @@ from covector.programs.custom_rules.implicit_diff import (
     Solver,
     Vector,
     batch_together,
+    trace,
     with_shared_consts,
-    write_down,
 )
 from covector.programs.higher_order.jaxpr_passes import instantiate_zeros
 from covector.transforms.batch import front_dims
@@ -76,10 +76,10 @@ class LinearSolve(Solver):
 
     def _matrix_moves(self, active: Any, consts: Any, x: Any) -> Callable[..., Any]:
         """How A x moves with the consts, None where it does not."""
-        marks = (*self.split(active)[0], *[False] * self.count)
-        if not any(marks):
+        mask = (*self.split(active)[0], *[False] * self.count)
+        if not any(mask):
             return lambda _: [None] * self.count
-        split = self.matvec.memo(linearize_jaxpr, marks)
+        split = self.matvec.memo(linearize_jaxpr, mask)
         outs = run(split.primal, [*consts, *x])
         residuals = split.residuals([*consts, *x], outs)
 
@@ -134,7 +134,7 @@ class LinearSolve(Solver):
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         """Over a batch of b alone, A is not batched."""
         given = [self.solve, self.matvec, self.transpose_solve]
-        programs, marks, further = batch_together(
+        programs, mask, further = batch_together(
             [p for p in given if p is not None], self.count, size, dims, axis
         )
         solve, matvec, *rest = programs
@@ -145,9 +145,9 @@ class LinearSolve(Solver):
         _, right_dims = self.split(dims)
         right = [
             batched(size, b, d) if m else b
-            for b, d, m in zip(right, right_dims, marks, strict=True)
+            for b, d, m in zip(right, right_dims, mask, strict=True)
         ]
-        out_dims = [*front_dims(marks), *further]
+        out_dims = [*front_dims(mask), *further]
         return op(*consts, *right), out_dims
 
 
@@ -187,10 +187,10 @@ def linear_solve(
     has_aux: bool,
 ) -> Any:
     """The x with ``matvec(x) = b``; with its aux where ``has_aux``."""
-    product = write_down(space.flat(matvec, "matvec"), space.types, "matvec")
+    product = trace(space.flat(matvec, "matvec"), space.types, "matvec")
     checked = space.checked(matvec, "matvec")
     solver = space.flat(lambda b: solve(checked, b), "solve", has_aux)
-    programs = [product, write_down(solver, space.types, "solve")]
+    programs = [product, trace(solver, space.types, "solve")]
     if transpose_solve is not None and not symmetric:
 
         def vecmat(x: Any) -> Any:
@@ -201,7 +201,7 @@ def linear_solve(
         backward = space.flat(
             lambda b: transpose_solve(vecmat, b), "transpose_solve", has_aux
         )
-        programs.append(write_down(backward, space.types, "transpose_solve"))
+        programs.append(trace(backward, space.types, "transpose_solve"))
     jaxprs, captured = with_shared_consts(programs)
     op = LinearSolve(
         jaxprs[0],

@@ -21,8 +21,8 @@ from covector.programs.custom_rules.implicit_diff import (
     Solver,
     Vector,
     batch_together,
+    trace,
     with_shared_consts,
-    write_down,
 )
 from covector.transforms.batch import front_dims
 from covector.transforms.linearize import SplitTrace, linearize_jaxpr
@@ -60,11 +60,11 @@ class Root(Solver):
         if not moved:
             return outs, [None] * len(outs)
         x = outs[: self.count]
-        marks = [t is not None for t in self.split(tangents)[0]]
-        split = self.f.memo(linearize_jaxpr, (*marks, *[False] * self.count))
+        mask = [t is not None for t in self.split(tangents)[0]]
+        split = self.f.memo(linearize_jaxpr, (*mask, *[False] * self.count))
         operands = [*consts, *x]
         residuals = split.residuals(operands, run(split.primal, operands))
-        # What touches a tangent is written down in its trace, the rest computed here.
+        # What touches a tangent is staged down in its trace, the rest computed here.
         if tangent_trace is not parent:
             current.trace = SplitTrace(parent, tangent_trace)
         pushed = iter(run(split.linear, [*residuals, *moved]))
@@ -81,17 +81,17 @@ class Root(Solver):
         return self.batch_named(None, size, args, dims)
 
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
-        programs, marks, further = batch_together(
+        programs, mask, further = batch_together(
             [self.solve, self.f, self.tangent], self.count, size, dims, axis
         )
         solve, f, tangent = programs
         consts, guess = self.split(args)
         guess = [
             batched(size, x, d) if m else x
-            for x, d, m in zip(guess, self.split(dims)[1], marks, strict=True)
+            for x, d, m in zip(guess, self.split(dims)[1], mask, strict=True)
         ]
         outs = Root(f, solve, tangent, self.who)(*consts, *guess)
-        return outs, [*front_dims(marks), *further]
+        return outs, [*front_dims(mask), *further]
 
 
 def root(
@@ -104,14 +104,14 @@ def root(
     has_aux: bool,
 ) -> Any:
     """The x with ``f(x) = 0``; with its aux where ``has_aux``."""
-    written = write_down(space.flat(f, "f"), space.types, "f")
+    staged = trace(space.flat(f, "f"), space.types, "f")
     checked = space.checked(f, "f")
     solver = space.flat(lambda x: solve(checked, x), "solve", has_aux)
-    on_f = (*[False] * len(written.captured), *[True] * len(space.types))
+    on_f = (*[False] * len(staged.captured), *[True] * len(space.types))
 
     def tangent(x: Any, y: Any) -> Any:
-        split = written.jaxpr.memo(linearize_jaxpr, on_f)
-        operands = [*written.captured, *space.leaves(x, "the root")]
+        split = staged.jaxpr.memo(linearize_jaxpr, on_f)
+        operands = [*staged.captured, *space.leaves(x, "the root")]
         residuals = split.residuals(operands, run(split.primal, operands))
 
         def g(v: Any) -> Any:
@@ -126,9 +126,9 @@ def root(
 
     flat_tangent = space.flat(tangent, "tangent_solve")
     programs = [
-        written,
-        write_down(solver, space.types, "solve"),
-        write_down(flat_tangent, space.types * 2, "tangent_solve"),
+        staged,
+        trace(solver, space.types, "solve"),
+        trace(flat_tangent, space.types * 2, "tangent_solve"),
     ]
     jaxprs, captured = with_shared_consts(programs)
     op = Root(*jaxprs, space.who)
