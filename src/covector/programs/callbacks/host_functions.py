@@ -134,7 +134,7 @@ class HostFunction:
             self.result.tree, out_tree, ("that", "what it returned")
         )
         return (
-            f"{self.who} must return what its result_shape_dtypes result_spec, "
+            f"{self.who} must return what its result_shape_dtypes promise, "
             f"{show_types(self.result.types) or 'nothing'}, but the structures "
             f"differ: {difference}."
         )
