@@ -195,7 +195,7 @@ class CompiledProgram:
             placements = placements_of_results(committed, args, self._types)
         return list(map(ConcreteArray, self._types, repeat(None), outs, placements))
 
-    def bound(
+    def bind_fast_path(
         self,
         captured: list[Any],
         out_tree: Any,
@@ -216,7 +216,7 @@ class CompiledProgram:
         unflatten = out_tree.unflatten
         no_host = repeat(None)
 
-        def quick(leaves: list[Any]) -> Any:
+        def fast_path(leaves: list[Any]) -> Any:
             args = captured + leaves if captured else leaves
             if kept is not None:
                 args = [args[i] for i in kept]
@@ -235,7 +235,7 @@ class CompiledProgram:
                     leaves[i].forget()
             return unflatten(map(ConcreteArray, types, no_host, outs, placements))
 
-        return quick
+        return fast_path
 
     def _raise_in_words(self, failure: Exception, given: Sequence[Any]) -> NoReturn:
         """What a failed launch on these buffers means."""
@@ -280,7 +280,7 @@ class ShardedProgram(CompiledProgram):
             for t, b, s in zip(self._types, outs, self.out_shardings, strict=True)
         ]
 
-    def bound(
+    def bind_fast_path(
         self,
         captured: list[Any],
         out_tree: Any,
@@ -304,7 +304,7 @@ class ShardedProgram(CompiledProgram):
             for k, x in enumerate(captured)
         ]
 
-        def quick(leaves: list[Any]) -> Any:
+        def fast_path(leaves: list[Any]) -> Any:
             args = captured + leaves if captured else leaves
             if kept is not None:
                 args = [args[i] for i in kept]
@@ -325,7 +325,7 @@ class ShardedProgram(CompiledProgram):
                 leaves[i].forget()
             return unflatten(map(ConcreteArray, types, no_host, outs, placements))
 
-        return quick
+        return fast_path
 
 
 def _warn_of_idle_memory(

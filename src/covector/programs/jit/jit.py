@@ -6,7 +6,7 @@
 The signature is the tree of the arguments, the types of the leaves, the static
 arguments by value, and the options in force. Programs live with the function object
 they were traced from; for a new one an equal function is looked for (``fingerprint``),
-which may have been traced before (``shared``).
+which may have been traced before (``program_cache``).
 """
 
 import functools
@@ -45,7 +45,11 @@ from covector.programs.jit.arguments import (
 )
 from covector.programs.jit.debug_nans import check_results, copies
 from covector.programs.jit.fingerprint import fingerprint_of
-from covector.programs.jit.jit_shardings import NOTHING, Sending, asked
+from covector.programs.jit.jit_shardings import (
+    NOTHING,
+    ReshardOutputs,
+    requested_shardings,
+)
 from covector.programs.jit.program_cache import Program
 from covector.tree.failures import recover
 from covector.tree.registry import registry
@@ -61,11 +65,11 @@ class Caches:
 
     def __init__(self) -> None:
         self.programs: dict[ProgramKey, Program] = {}
-        #: outside of all transformations, where options and the place are the whole
+        #: outside of all transformations, where options and placement are the whole
         #: context: from (tree, types, options, placements) straight to the call
-        self.quick: dict[tuple, Callable[[list[Any]], Any]] = {}
-        #: the key and the call of the one before
-        self.last: tuple[Any, Any, Any, Any] = (None, None, None, None)
+        self.fast_path: dict[tuple, Callable[[list[Any]], Any]] = {}
+        #: key and fast path of the call before
+        self.last_call: tuple[Any, Any, Any, Any] = (None, None, None, None)
 
 
 #: by function, so that jitting the same function twice compiles it once
@@ -106,7 +110,7 @@ class Jitted:
         given = (args, kwargs) if kwargs else args
         try:
             leaves, in_tree = flatten(given)
-        except Exception:  # noqa: BLE001  a node of the user, which the slow way names
+        except Exception:  # noqa: BLE001  a node of the user, which the slow path names
             recover(given)
             return self._call_first(args, kwargs)
         try:
@@ -114,25 +118,25 @@ class Jitted:
             if any(map(placement_of, leaves)):
                 placements = tuple(map(placement_of, leaves))
                 key = in_tree, types, options.current(), placements
-                quick = self._caches.quick[key]
+                fast_path = self._caches.fast_path[key]
             else:
                 # Most calls are like the one before: comparing is cheaper than hashing.
-                last_tree, last_types, last_options, quick = self._caches.last
+                last_tree, last_types, last_options, fast_path = self._caches.last_call
                 if (
                     types != last_types
                     or in_tree != last_tree
                     or options.current() is not last_options
                 ):
                     key = in_tree, types, options.current()
-                    quick = self._caches.quick[(*key, None)]
-                    self._caches.last = (*key, quick)
+                    fast_path = self._caches.fast_path[(*key, None)]
+                    self._caches.last_call = (*key, fast_path)
         except Exception:  # noqa: BLE001  objects that are asked may raise anything
-            quick = None  # not seen before, or no arrays, which the slow way explains
-        if quick is not None:
+            fast_path = None  # a new key, or no arrays, which the slow path explains
+        if fast_path is not None:
             try:
-                return quick(leaves)
+                return fast_path(leaves)
             except ArgumentsElsewhere:
-                pass  # the program has not run: the slow way moves them
+                pass  # the program has not run: the slow path moves them
         return self._call_first(args, kwargs)
 
     def _call_first(self, args: Any, kwargs: Any) -> Any:
@@ -147,9 +151,9 @@ class Jitted:
         if places:
             signature.check_donated(places, self.who)
         leaves = signature.leaves
-        asked = program.shardings
-        if asked.ins:
-            leaves = asked.placed(leaves, signature.in_tree, self.who)
+        requested = program.shardings
+        if requested.ins:
+            leaves = requested.put_inputs(leaves, signature.in_tree, self.who)
         everything = [*program.captured, *leaves]
         placement, committed = common_placement(everything, self.who, program.meshes)
         compiled = self._compiled(program, placement)
@@ -163,23 +167,23 @@ class Jitted:
                 input_name, signature.in_tree, len(program.captured)
             )
             check_results(program.jaxpr, everything, outs, self.who, name)
-        sent = asked.sent(outs) if asked.outs else outs
+        resharded = requested.put_outputs(outs) if requested.outs else outs
         if self._simple and not now.checks_values:
-            quick_tree = flatten((args, kwargs) if kwargs else args)[1]
+            fast_tree = flatten((args, kwargs) if kwargs else args)[1]
             types = tuple([x.type for x in signature.leaves])
             placements = tuple(map(placement_of, signature.leaves))
             chosen = placements if any(placements) else None
-            quick_key = quick_tree, types, now, chosen
-            if quick_key not in self._caches.quick:
+            fast_key = fast_tree, types, now, chosen
+            if fast_key not in self._caches.fast_path:
                 out_tree = program.out_tree
-                if sent is not outs:
-                    out_tree = Sending(out_tree, asked)
-                self._caches.quick[quick_key] = compiled.bound(
+                if resharded is not outs:
+                    out_tree = ReshardOutputs(out_tree, requested)
+                self._caches.fast_path[fast_key] = compiled.bind_fast_path(
                     program.captured, out_tree, places, list(map(placement_of, outs))
                 )
         for i in places:
             signature.leaves[i].forget()
-        return program.out_tree.unflatten(sent)
+        return program.out_tree.unflatten(resharded)
 
     def _call_inside(self, args: Any, kwargs: Any) -> Any:
         """A call under another transformation, or with jit switched off."""
@@ -190,14 +194,14 @@ class Jitted:
         key = signature.key()
         # Not by ``program``: functions nest as deep as Python's stack lets them.
         program = self._caches.programs.get(key) or self._find_or_trace(signature, key)
-        asked = program.shardings
-        leaves = asked.constrained(signature.leaves, asked.ins)
+        requested = program.shardings
+        leaves = requested.constrain(signature.leaves, requested.ins)
         operands = [*program.captured, *leaves]
         if self.spec.inline:
             outs: Sequence[Any] = run(program.jaxpr, operands)
         else:
             outs = call(program.jaxpr)(*operands)
-        return program.out_tree.unflatten(asked.constrained(outs, asked.outs))
+        return program.out_tree.unflatten(requested.constrain(outs, requested.outs))
 
     # -- step by step ------------------------------------------------------------------
 
@@ -208,7 +212,7 @@ class Jitted:
         signature = self.signature(args, kwargs)
         program = self.program(signature, signature.key(), called=False)
         everything = program.captured + signature.leaves
-        known = program.shardings.stand_ins(everything)
+        known = program.shardings.abstract_inputs(everything)
         return stages.Traced(
             jaxpr=program.jaxpr,
             in_tree=signature.in_tree,
@@ -262,7 +266,7 @@ class Jitted:
         key, shared_key = key._replace(statics=()), None
         if fingerprint is not None:
             shared_key = fingerprint, self.spec, key
-        program = None if shared_key is None else program_cache.find(shared_key)
+        program = None if shared_key is None else program_cache.get(shared_key)
         if program is not None:
             self._caches.programs[own_key] = program
             return program
@@ -293,7 +297,7 @@ class Jitted:
         # What a callback writes into is what it closes over, and not something equal.
         known = all([type(x) is ConcreteArray for x in staged.captured])
         if shared_key is not None and known and not jaxpr.effects:
-            program_cache.keep(shared_key, program)
+            program_cache.put(shared_key, program)
         if not any([isinstance(x, Tracer) for x in staged.captured]):
             self._caches.programs[own_key] = program
         return program
@@ -320,10 +324,10 @@ class Jitted:
     def clear_cache(self) -> None:
         """Forget all programs: the next call traces and compiles again."""
         fingerprint, _ = fingerprint_of(self.fun)
-        program_cache.forget(fingerprint, self.spec)
+        program_cache.evict(fingerprint, self.spec)
         self._caches.programs.clear()
-        self._caches.quick.clear()
-        self._caches.last = (None, None, None, None)
+        self._caches.fast_path.clear()
+        self._caches.last_call = (None, None, None, None)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -404,7 +408,7 @@ def jit(
     )
     check_disjoint(fun, (*nums, *names), (*donated, *donated_names))
     chosen = tuple(sorted((compiler_options or {}).items()))
-    shardings = asked(in_shardings, out_shardings, device, backend)
+    shardings = requested_shardings(in_shardings, out_shardings, device, backend)
     spec = JitSpec(
         nums, names, donated, donated_names, inline, keep_unused, chosen, shardings
     )

@@ -1,8 +1,8 @@
-"""What is asked of ``jit`` about where arguments and results are.
+"""Shardings of the arguments and results of a jitted function.
 
-``Shardings`` is what the user said: trees that are prefixes of the arguments and of the
-result. ``Resolved`` is the same per leaf, for one traced program: specs have become
-shardings over the mesh in force.
+``Shardings`` is what the user requested: trees that are prefixes of the arguments and
+of the result. ``Resolved`` is the same per leaf, for one traced program: specs have
+become shardings over the mesh in force.
 """
 
 import operator
@@ -52,8 +52,10 @@ class Resolved(NamedTuple):
         ]
         return tuple(dict.fromkeys(found))
 
-    def placed(self, leaves: Sequence[Any], in_tree: Any, who: str) -> Sequence[Any]:
-        """The arguments where they are to be.
+    def put_inputs(
+        self, leaves: Sequence[Any], in_tree: Any, who: str
+    ) -> Sequence[Any]:
+        """The arguments, put where in_shardings says.
 
         Raises:
           DeviceMismatch: the user put one elsewhere.
@@ -62,13 +64,13 @@ class Resolved(NamedTuple):
             pairs = zip(leaves, self.ins, strict=True)
             return [x if s is None else device_put(x, s) for x, s in pairs]
         return [
-            x if s is None else _placed(x, s, who, in_tree, i)
+            x if s is None else _put_input(x, s, who, in_tree, i)
             for i, (x, s) in enumerate(zip(leaves, self.ins, strict=True))
         ]
 
-    def stand_ins(self, inputs: Sequence[Any]) -> list[ConcreteArray]:
-        """Something in the place of each input of a program that says where it is;
-        captured inputs stand before the arguments.
+    def abstract_inputs(self, inputs: Sequence[Any]) -> list[ConcreteArray]:
+        """For each input of a program an array without values that has its placement;
+        captured inputs are before the arguments.
         """
         captured = len(inputs) - len(self.ins)
         said = [None] * captured + list(self.ins) if self.ins else [None] * len(inputs)
@@ -83,7 +85,7 @@ class Resolved(NamedTuple):
     def results(
         self, types: Sequence[ArrayType], placement: Placement
     ) -> tuple[NamedSharding | None, ...]:
-        """What the compiler is asked for: results over the mesh of the program."""
+        """Shardings requested of the compiler: results over the program's mesh."""
         if not self.outs or not isinstance(placement, MeshPlacement):
             return ()
         return tuple(
@@ -95,9 +97,9 @@ class Resolved(NamedTuple):
             ]
         )
 
-    def sent(self, outs: Sequence[Any]) -> Sequence[Any]:
-        """The results where they are to be, whatever the program could do about it;
-        ``outs`` itself where it did all.
+    def put_outputs(self, outs: Sequence[Any]) -> Sequence[Any]:
+        """The results, put where out_shardings says unless the program did so already;
+        ``outs`` itself where it did for all.
         """
         moved = [
             x if s is None or x.placement is s else device_put(x, s)
@@ -105,8 +107,8 @@ class Resolved(NamedTuple):
         ]
         return outs if all(map(operator.is_, moved, outs)) else moved
 
-    def constrained(self, values: Sequence[Any], shardings: PerLeaf) -> Sequence[Any]:
-        """The same inside of a program: a word to the compiler."""
+    def constrain(self, values: Sequence[Any], shardings: PerLeaf) -> Sequence[Any]:
+        """The same inside a program, as constraints for the compiler."""
         if not shardings:
             return values
         return [
@@ -115,22 +117,22 @@ class Resolved(NamedTuple):
         ]
 
 
-#: nothing was asked
+#: nothing was requested
 NOTHING = Resolved()
 
 
-class Sending(NamedTuple):
-    """The tree of a result, to be filled with what is sent where it is to be first."""
+class ReshardOutputs(NamedTuple):
+    """The tree of a result, whose leaves are put where out_shardings says first."""
 
     out_tree: Any
-    asked: Resolved
+    requested: Resolved
 
     def unflatten(self, outs: Iterable[Any]) -> Any:
-        return self.out_tree.unflatten(self.asked.sent(list(outs)))
+        return self.out_tree.unflatten(self.requested.put_outputs(list(outs)))
 
 
 class Shardings(NamedTuple):
-    """What the user asked for, as a value: leaves and structure of each tree."""
+    """What the user requested, as a value: leaves and structure of each tree."""
 
     ins: tuple[tuple[Any, ...], Any] | None
     outs: tuple[tuple[Any, ...], Any] | None
@@ -178,10 +180,10 @@ class OnDevice(NamedTuple):
         return Resolved(ins, outs, moves=True)
 
 
-def asked(
+def requested_shardings(
     in_shardings: Any, out_shardings: Any, device: Any = None, backend: Any = None
 ) -> Shardings | OnDevice | None:
-    """What the user said, as a value; None for nothing.
+    """The user's request as a value; None for nothing.
 
     Raises:
       ArgumentError: there are two answers to where arguments are to be.
@@ -246,7 +248,7 @@ def _checked(
     return found
 
 
-def _placed(x: Any, sharding: Sharding, who: str, in_tree: Any, i: int) -> Any:
+def _put_input(x: Any, sharding: Sharding, who: str, in_tree: Any, i: int) -> Any:
     if isinstance(x, Tracer):
         return x
     assert isinstance(x, ConcreteArray), "arguments are arrays"

@@ -1,9 +1,9 @@
 """The cache of traced programs that functions with equal fingerprints share.
 
-A jitted function keeps its own programs, as long as it lives. Here they are found again
+A jitted function has its own programs, as long as it lives. Here they are found again
 by the fingerprint that the function had when it was traced, so that
 ``jit(lambda x: x * c)`` in a loop is traced and compiled once. Captured arrays are held
-weakly: a program whose arrays are gone can serve nobody.
+weakly: a program whose arrays are gone cannot be used again.
 """
 
 import contextlib
@@ -48,48 +48,48 @@ class Program(NamedTuple):
         return [i for i, d in enumerate(self.donated) if d]
 
 
-class _Kept(NamedTuple):
+class _Entry(NamedTuple):
     program: Program  # without its captured arrays
     captured: list[weakref.ref[Any]]
     #: to what the fingerprint stands for: with one of these gone it equals no other
     objects: list[weakref.ref[Any]]
 
 
-_kept: OrderedDict[Key, _Kept] = OrderedDict()
+_entries: OrderedDict[Key, _Entry] = OrderedDict()
 
 
-def find(key: Key) -> Program | None:
-    """The program that was kept under this key, if what it captured is still there."""
-    kept = _kept.get(key)
-    if kept is None:
+def get(key: Key) -> Program | None:
+    """The program under this key, if the arrays it captured are still alive."""
+    entry = _entries.get(key)
+    if entry is None:
         return None
-    captured = [ref() for ref in kept.captured]
+    captured = [ref() for ref in entry.captured]
     if any([x is None for x in captured]):
         return None
     with contextlib.suppress(KeyError):  # another thread may have dropped it meanwhile
-        _kept.move_to_end(key)
-    return kept.program._replace(captured=captured)
+        _entries.move_to_end(key)
+    return entry.program._replace(captured=captured)
 
 
-def keep(key: Key, program: Program) -> None:
-    """Remember a program for others, as long as there can be others."""
+def put(key: Key, program: Program) -> None:
+    """Cache a program, for as long as another function can equal its function."""
 
     def drop(_: weakref.ref[Any]) -> None:
-        _kept.pop(key, None)
+        _entries.pop(key, None)
 
     captured = [weakref.ref(x, drop) for x in program.captured]
     objects = [weakref.ref(x, drop) for x in key[0].objects()]
-    _kept[key] = _Kept(program._replace(captured=[]), captured, objects)
-    while len(_kept) > _CAPACITY:
-        _kept.popitem(last=False)
+    _entries[key] = _Entry(program._replace(captured=[]), captured, objects)
+    while len(_entries) > _CAPACITY:
+        _entries.popitem(last=False)
 
 
-def forget(fingerprint: Fingerprint | None, spec: Any) -> None:
-    """Forget the programs of functions like this one, jitted in this way."""
-    for key in list(_kept):
+def evict(fingerprint: Fingerprint | None, spec: Any) -> None:
+    """Drop the programs of functions like this one, jitted in this way."""
+    for key in list(_entries):
         same = fingerprint is not None and key[0].parts[0] == fingerprint.parts[0]
         if same and key[1] == spec:
-            _kept.pop(key, None)
+            _entries.pop(key, None)
 
 
 def clear_caches() -> None:
@@ -103,4 +103,4 @@ def clear_caches() -> None:
     compilation_cache.clear()
     forget_plans()
     forget_programs()
-    _kept.clear()
+    _entries.clear()

@@ -80,8 +80,8 @@ class Traced:
         were asked for.
         """
         types = self.jaxpr.out_types
-        asked = self.shardings.outs or [None] * len(types)
-        return self.out_tree.unflatten(map(struct, types, asked))
+        requested = self.shardings.outs or [None] * len(types)
+        return self.out_tree.unflatten(map(struct, types, requested))
 
     @property
     def in_avals(self) -> Any:
@@ -264,8 +264,8 @@ class Compiled:
     @property
     def _out_shardings(self) -> list[Sharding]:
         found = list(self._compiled.out_shardings)
-        for i, asked in enumerate(self._traced.shardings.outs):
-            found[i] = found[i] if asked is None else asked
+        for i, requested in enumerate(self._traced.shardings.outs):
+            found[i] = found[i] if requested is None else requested
         return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -283,9 +283,9 @@ class Compiled:
             self._argument(x, t, i)
             for i, (x, t) in enumerate(zip(leaves, wanted, strict=True))
         ]
-        asked = traced.shardings
-        if asked.ins:
-            operands = asked.placed(operands, in_tree, traced.who)
+        requested = traced.shardings
+        if requested.ins:
+            operands = requested.put_inputs(operands, in_tree, traced.who)
         everything = [*traced.captured, *operands]
         if current.trace is not base:
             outs = call(traced.jaxpr)(*everything)
@@ -302,7 +302,7 @@ class Compiled:
             for x, donated in zip(operands, traced.donated, strict=True):
                 if donated:
                     x.forget()
-            outs = asked.sent(outs) if asked.outs else outs
+            outs = requested.put_outputs(outs) if requested.outs else outs
         return traced.out_tree.unflatten(outs)
 
     def _check_place(self, everything: Any) -> Any:
