@@ -362,12 +362,12 @@ MUTATIONS: list[Mutation] = [
         "programs/jit/jit.py",
         "tests/programs/test_jit.py tests/test_options.py",
         (
-            "the quick path does not look at the options",
+            "the fast path does not look at the options",
             "                    or options.current() is not last_options\n",
             "",
         ),
         (
-            "the quick path does not look at the types",
+            "the fast path does not look at the types",
             "                    types != last_types\n                    or in_tree",
             "                    in_tree",
         ),
@@ -432,8 +432,8 @@ MUTATIONS: list[Mutation] = [
         "tests/test_leaks.py",
         (
             "programs are kept without bound",
-            "    while len(_kept) > _CAPACITY:",
-            "    while len(_kept) > 1000 * _CAPACITY:",
+            "    while len(_entries) > _CAPACITY:",
+            "    while len(_entries) > 1000 * _CAPACITY:",
         ),
         (
             "clear_cache forgets nothing that is shared",

@@ -481,7 +481,7 @@ def test_a_failure_of_a_warm_call_is_raised_once(monkeypatch):
         runs.append(leaves)
         raise RuntimeError("the device is on fire")
 
-    monkeypatch.setattr(CompiledProgram, "bound", lambda *_: failing)
+    monkeypatch.setattr(CompiledProgram, "bind_fast_path", lambda *_: failing)
     f = cv.jit(lambda x: x + 1)
     assert f(A).tolist() == (A + 1).tolist()
     with pytest.raises(RuntimeError, match="on fire"):
@@ -527,4 +527,4 @@ def test_programs_that_functions_share_are_bounded(monkeypatch):
     monkeypatch.setattr(program_cache, "_CAPACITY", 3)
     for k in range(6):
         cv.jit(lambda x, k=k: x + k)(1.0)
-    assert len(program_cache._kept) <= 3
+    assert len(program_cache._entries) <= 3
