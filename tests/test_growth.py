@@ -137,16 +137,12 @@ def test_arrays_that_functions_close_over_are_freed(name):
     numbers = itertools.count(1.0)
     before = objects_after(step, numbers, 4)
     assert objects_after(step, numbers, 8) - before <= 4
-<<<<<<< HEAD
-    assert len(program_cache._kept) <= 1
+    assert len(program_cache._entries) <= 1
 
 
-def test_of_ever_new_numbers_a_thousand_are_kept():
+def test_of_ever_new_numbers_a_thousand_are_entries():
     """Whoever counts objects over a loop would take more for a leak."""
     for k in range(3000):
         X * (k + 0.5)
     for cache in (promote._meet, convert._scalar):
         assert cache.cache_info().currsize <= 1024
-=======
-    assert len(program_cache._entries) <= 1
->>>>>>> 78c75c0 (tests: caches and fast paths have their new names)
