@@ -140,7 +140,7 @@ def test_arrays_that_functions_close_over_are_freed(name):
     assert len(program_cache._entries) <= 1
 
 
-def test_of_ever_new_numbers_a_thousand_are_entries():
+def test_of_ever_new_numbers_a_thousand_are_kept():
     """Whoever counts objects over a loop would take more for a leak."""
     for k in range(3000):
         X * (k + 0.5)
