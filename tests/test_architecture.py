@@ -100,8 +100,10 @@ def quoted(document: Path) -> list[str]:
 
 
 def quoted_paths(document: Path) -> list[str]:
+    """The paths in backticks; of ``ops/SUBJECT.py`` the folder."""
     found = [text.partition(":")[0] for text in quoted(document)]
-    return [p for p in found if PATH.fullmatch(p) and p != "/"]
+    paths = [p for p in found if PATH.fullmatch(p) and p != "/"]
+    return [p.partition("SUBJECT")[0] for p in paths]
 
 
 def locate(path: str) -> list[Path]:
