@@ -18,7 +18,7 @@ from covector import options
 from covector.core.effects import NONE, Effects
 from covector.core.primitive import Primitive, drop_older_half
 from covector.core.show import show_jaxpr
-from covector.core.source import Line, goes_through
+from covector.core.source import Line, attributes_lines_of_equations, running
 from covector.core.trace import current
 from covector.core.types import ArrayType
 
@@ -169,15 +169,20 @@ def _effects(jaxpr: Jaxpr) -> Effects:
     return NONE.union(*[e.op.effects for e in jaxpr.equations])
 
 
-@goes_through()
+@attributes_lines_of_equations()
 def run(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
     """The outputs of a program, in the meaning of the current trace."""
     env: dict[Var, Any] = dict(zip(jaxpr.inputs, args, strict=True))
     process = current.trace.process
-    for equation in jaxpr.equations:
-        operands = [env[a] if type(a) is Var else a for a in equation.inputs]
-        outs = process(equation.op, operands)
-        env.update(zip(equation.outputs, outs, strict=True))
+    outer = running.equation
+    try:
+        for equation in jaxpr.equations:
+            running.equation = equation
+            operands = [env[a] if type(a) is Var else a for a in equation.inputs]
+            outs = process(equation.op, operands)
+            env.update(zip(equation.outputs, outs, strict=True))
+    finally:
+        running.equation = outer
     return [env[a] if type(a) is Var else a for a in jaxpr.outputs]
 
 

@@ -1,14 +1,15 @@
-"""Where in the user's program a value was made.
+"""Source lines: where in the user's program a value was made.
 
 While tracing, one frame is remembered per operation as (code, instruction offset),
 which costs a few attribute reads; it becomes a file and a line only when something is
-printed or lowered. What a transformation makes of a program keeps the lines of that
-program: a frame that goes through equations (``goes_through``) is asked which one it
-is at.
+printed or lowered. Equations that a transformation derives from a program keep the
+lines of that program: a loop over equations (``attributes_lines_of_equations``) notes
+the current one in ``running``.
 """
 
 import os
 import sys
+import threading
 from collections.abc import Callable
 from functools import partial
 from types import CodeType
@@ -23,13 +24,21 @@ _USER = os.path.join(_HERE, "demo") + os.sep
 F = TypeVar("F", bound=Callable[..., Any])
 
 _is_internal: dict[CodeType, bool] = {}
-#: of functions with a local variable ``equation``: what its line becomes
-_going_through: dict[CodeType, Callable[["Line"], "Line"]] = {}
+#: loops over equations, by their code, and what the line of an equation becomes there
+_loops: dict[CodeType, Callable[["Line"], "Line"]] = {}
 
 
 def _path(around: str | None, name: str | None) -> str:
     return f"{around}/{name}" if around and name else name or ""
 
+
+class _Running(threading.local):
+    """The equation that the innermost loop over equations is at, on each thread."""
+
+    equation: Any = None
+
+
+running = _Running()
 
 #: the names that the user has given to what is being traced, as ``a/b``; None as a name
 #: begins anew
@@ -38,7 +47,7 @@ _innermost_scope = scopes.innermost
 
 
 class Line(NamedTuple):
-    """One place in the user's program."""
+    """A source line of the user's program."""
 
     code: CodeType
     offset: int
@@ -67,7 +76,7 @@ class Line(NamedTuple):
         return f"{self.file}:{self.number} ({self.function})"
 
 
-#: a ``Line`` of its three parts, without the Python function that spells them out
+#: a ``Line`` from a tuple, without a Python call
 _line = partial(tuple.__new__, Line)
 
 
@@ -91,10 +100,10 @@ def user_line() -> Line | None:
             scope = _innermost_scope.get()
             path = "" if scope is None else scope.value
             return _line((code, frame.f_lasti, path))
-        if code in _going_through:
-            equation = frame.f_locals.get("equation")
+        if code in _loops:
+            equation = running.equation
             if equation is not None and equation.line is not None:
-                return _going_through[code](equation.line)
+                return _loops[code](equation.line)
         frame = frame.f_back
     return None
 
@@ -107,13 +116,17 @@ def user_level() -> int:
     return level
 
 
-def goes_through(becomes: Callable[[Line], Line] = lambda line: line) -> Any:
-    """Of a function that runs equations, each in its local variable ``equation``: what
-    is written down meanwhile has the line of that equation, or what becomes of it.
+def attributes_lines_of_equations(
+    becomes: Callable[[Line], Line] = lambda line: line,
+) -> Any:
+    """Decorator of a loop over equations: what is staged while one of them runs gets
+    ``becomes`` of its source line.
+
+    The loop sets ``running.equation``, and restores it in the end.
     """
 
     def marked(fun: F) -> F:
-        _going_through[fun.__code__] = becomes
+        _loops[fun.__code__] = becomes
         return fun
 
     return marked

@@ -10,7 +10,7 @@ from typing import Any
 
 from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.primitive import Linear
-from covector.core.source import Line, goes_through
+from covector.core.source import Line, attributes_lines_of_equations, running
 from covector.core.staging import restage
 from covector.core.trace import current
 from covector.core.varying import cotangent_of
@@ -19,7 +19,7 @@ from covector.ops.arithmetic import add
 from covector.ops.broadcasting import zeros
 
 
-@goes_through(Line.transposed)
+@attributes_lines_of_equations(Line.transposed)
 def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
     """Cotangents of the Linear entries of ``args``, None elsewhere and for zero."""
     env: dict[Var, Any] = dict(zip(jaxpr.inputs, args, strict=True))
@@ -32,43 +32,53 @@ def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> li
             ct = cotangent_of(cotangent, atom.type) if checked_axes else cotangent
             known = totals.get(atom)
             totals[atom] = ct if known is None else add(known, ct)
-    while linear:
-        equation, operands = linear.pop()
-        if totals.keys().isdisjoint(equation.outputs):
-            continue
-        cts_out = []
-        for v in equation.outputs:
-            cts_out.append(totals.pop(v, None))  # noqa: PERF401  quicker
-        try:
-            cts_in = equation.op.transpose(cts_out, *operands)
-        except NonFiniteError as error:
-            line = f", made at {equation.line}" if equation.line else ""
-            error.add_note(f"in the backward pass of {equation.op.name}{line}")
-            raise
-        for i, ct_in in enumerate(cts_in):
-            if ct_in is not None and type(operands[i]) is Linear:
-                atom = equation.inputs[i]
-                ct = cotangent_of(ct_in, atom.type) if checked_axes else ct_in
-                known = totals.get(atom)
-                totals[atom] = ct if known is None else add(known, ct)
+    outer = running.equation
+    try:
+        while linear:
+            equation, operands = linear.pop()
+            if totals.keys().isdisjoint(equation.outputs):
+                continue
+            running.equation = equation
+            cts_out = []
+            for v in equation.outputs:
+                cts_out.append(totals.pop(v, None))  # noqa: PERF401  quicker
+            try:
+                cts_in = equation.op.transpose(cts_out, *operands)
+            except NonFiniteError as error:
+                line = f", made at {equation.line}" if equation.line else ""
+                error.add_note(f"in the backward pass of {equation.op.name}{line}")
+                raise
+            for i, ct_in in enumerate(cts_in):
+                if ct_in is not None and type(operands[i]) is Linear:
+                    atom = equation.inputs[i]
+                    ct = cotangent_of(ct_in, atom.type) if checked_axes else ct_in
+                    known = totals.get(atom)
+                    totals[atom] = ct if known is None else add(known, ct)
+    finally:
+        running.equation = outer
     return list(map(totals.get, jaxpr.inputs))
 
 
-@goes_through()
+@attributes_lines_of_equations()
 def _forward(jaxpr: Jaxpr, env: dict[Var, Any]) -> list[tuple[Equation, list[Any]]]:
     """Run what is not linear; the equations that are, with their operands."""
     linear = []
-    for equation in jaxpr.equations:
-        operands = []
-        for a in equation.inputs:
-            operands.append(env[a] if type(a) is Var else a)  # noqa: PERF401  quicker
-        if Linear in map(type, operands):
-            linear.append((equation, operands))
-            for v in equation.outputs:
-                env[v] = Linear(v.type)
-        else:
-            outs = current.trace.process(equation.op, operands)
-            env.update(zip(equation.outputs, outs, strict=True))
+    outer = running.equation
+    try:
+        for equation in jaxpr.equations:
+            operands = []
+            for a in equation.inputs:
+                operands.append(env[a] if type(a) is Var else a)  # noqa: PERF401  quicker
+            if Linear in map(type, operands):
+                linear.append((equation, operands))
+                for v in equation.outputs:
+                    env[v] = Linear(v.type)
+            else:
+                running.equation = equation
+                outs = current.trace.process(equation.op, operands)
+                env.update(zip(equation.outputs, outs, strict=True))
+    finally:
+        running.equation = outer
     return linear
 
 
