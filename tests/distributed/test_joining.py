@@ -7,7 +7,7 @@ from covector.distributed import clusters, initialization
 from covector.distributed.clusters import Found, detect
 from covector.errors import ArgumentError, DistributedError, SettingError
 from covector.runtime import client, lockstep, membership, multi_process, plugins
-from covector.runtime.membership import Membership, Settings
+from covector.runtime.membership import Membership, ProcessSettings
 from covector.runtime.rendezvous import Address
 from covector.variables import PEER_TIMEOUT
 
@@ -117,7 +117,7 @@ def test_arguments_become_settings(unused):
         "[::1]:80", 4, 3, [0, 1], coordinator_bind_address="0.0.0.0:81"
     )
     (found,) = unused
-    assert found == Settings(
+    assert found == ProcessSettings(
         Address("::1", 80), 4, 3, 300, 100, 300, Address("0.0.0.0", 81), (0, 1)
     )
 
@@ -164,9 +164,9 @@ def test_after_the_first_use_of_a_device_it_is_too_late():
 
 
 def test_joining_twice_is_an_error(monkeypatch):
-    member = Membership(Settings(Address("here", 1), 2, 1))
-    monkeypatch.setattr(membership._here, "joined", member)
-    monkeypatch.setattr(multi_process._now, "session", object())
+    member = Membership(ProcessSettings(Address("here", 1), 2, 1))
+    monkeypatch.setattr(membership._here, "member", member)
+    monkeypatch.setattr(multi_process._state, "session", object())
     with pytest.raises(
         DistributedError, match="joined the others already, as process 1"
     ):
@@ -186,7 +186,7 @@ def test_each_process_of_a_machine_takes_the_gpu_of_its_number():
 
 
 def test_the_client_of_gpus_is_told_of_the_others():
-    settings = Settings(Address("here", 1), 4, 3, local_device_ids=(1,))
+    settings = ProcessSettings(Address("here", 1), 4, 3, local_device_ids=(1,))
     assert plugins.gpu_options(Membership(settings)) == {
         "node_id": 3,
         "num_nodes": 4,

@@ -1,4 +1,4 @@
-"""``initialize``: this process becomes one of several."""
+"""``initialize`` and ``shutdown`` of a multi-process run."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 from covector.distributed import clusters
 from covector.errors import ArgumentError, DistributedError
 from covector.runtime import client, lockstep
-from covector.runtime.membership import Settings
+from covector.runtime.membership import ProcessSettings
 from covector.runtime.rendezvous import Address
 
 
@@ -67,7 +67,7 @@ def initialize(  # noqa: PLR0913, PLR0917  names and order are the field's
     _check_numbers(size, rank)
     bind = coordinator_bind_address
     lockstep.start(
-        Settings(
+        ProcessSettings(
             _address(given["coordinator_address"], "coordinator_address"),
             size,
             rank,
@@ -88,7 +88,7 @@ def shutdown() -> None:
 
 
 def is_initialized() -> bool:
-    """Whether this process is one of several.
+    """Whether this is a multi-process run that ``initialize`` joined.
 
     >>> is_initialized()
     False

@@ -25,7 +25,7 @@ from covector.programs.placement.make_array import (
     make_array_from_single_device_arrays,
 )
 from covector.runtime import client, multi_process
-from covector.runtime.multi_process import Described
+from covector.runtime.multi_process import ProgramDigest
 
 PROCESSES = "processes"
 
@@ -136,7 +136,7 @@ def sync_global_devices(name: str) -> None:
     session = multi_process.session()
     if session is not None:
         what = f"sync_global_devices({name!r})"
-        session.everyone.agree(Described(what, what, lambda: what))
+        session.everyone.agree(ProgramDigest(what, what, lambda: what))
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:

@@ -24,7 +24,7 @@ from jaxlib import xla_client as xc
 from covector import variables
 from covector.errors import DeviceError, SettingError
 from covector.runtime import endings, memory, multi_process, plugins
-from covector.runtime.multi_process import Described
+from covector.runtime.multi_process import ProgramDigest
 
 Client = xc.Client
 Device = xc.Device
@@ -98,7 +98,7 @@ def _met(session: Any, platform: str) -> Any:
     the clients together, and waits without words.
     """
     what = f"the first use of its devices ({platform})"
-    session.everyone.agree(Described(what, what, lambda: what))
+    session.everyone.agree(ProgramDigest(what, what, lambda: what))
     return session.member
 
 

@@ -30,7 +30,7 @@ from covector.runtime.buffers import (
 )
 from covector.runtime.compilation_cache import Entry
 from covector.runtime.host_calls import HostCallFailed
-from covector.runtime.multi_process import Described
+from covector.runtime.multi_process import ProgramDigest
 
 Outputs: TypeAlias = Sequence[tuple[tuple[int, ...], Any]]
 Options: TypeAlias = Mapping[str, object]
@@ -254,10 +254,12 @@ def load_executable(serialized: bytes, where: Where, outputs: Outputs) -> Execut
         )
     except JaxlibError as error:
         raise DeviceError(f"these bytes are not an executable: {error}") from None
-    launch = multi_process.spanning(
+    launch = multi_process.in_lockstep(
         loaded.execute_sharded,
         [device.process_index for device in devices],
-        lambda: Described("a program that was loaded", loaded.fingerprint.hex(), str),
+        lambda: ProgramDigest(
+            "a program that was loaded", loaded.fingerprint.hex(), str
+        ),
     )
     return Executable(loaded, devices, outputs, launch)
 
@@ -274,15 +276,17 @@ def _launch(
 ) -> Callable[..., Any]:
     """The call of what was compiled; with other processes, where it is theirs too."""
 
-    def described() -> Described:
+    def described() -> ProgramDigest:
         with modules.opened(module) as mine:
             content = hashlib.sha256(modules.content(mine))
             name = modules.name_of(mine)
         content.update(options.SerializeAsString())
-        return Described(name, content.hexdigest(), lambda: modules.readable(module))
+        return ProgramDigest(
+            name, content.hexdigest(), lambda: modules.readable(module)
+        )
 
     ranks = [device.process_index for device in devices]
-    return multi_process.spanning(loaded.execute_sharded, ranks, described)
+    return multi_process.in_lockstep(loaded.execute_sharded, ranks, described)
 
 
 def _compile_options(

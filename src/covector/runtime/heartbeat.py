@@ -1,6 +1,4 @@
-"""What processes tell each other of themselves: in which program they are, and at
-which line.
-"""
+"""Heartbeat records: the program and source line that each process is currently at."""
 
 import json
 import os
@@ -17,7 +15,7 @@ _INSTALLED = f"{os.sep}site-packages{os.sep}"
 
 
 class Running(NamedTuple):
-    """A program that processes run together, as their n-th."""
+    """A running program of a group of processes: the ``number``-th one of the group."""
 
     members: tuple[int, ...]
     number: int
@@ -30,8 +28,8 @@ class Running(NamedTuple):
         return ",".join(map(str, self.members))
 
 
-class News(NamedTuple):
-    """What a process says of itself."""
+class Heartbeat(NamedTuple):
+    """The state of a process, as it reports it about every second."""
 
     beat: int
     #: the line of the user's program that its main thread is at
@@ -48,14 +46,15 @@ class News(NamedTuple):
         return json.dumps(self)
 
     @staticmethod
-    def of(text: str) -> "News":
+    def of(text: str) -> "Heartbeat":
         beat, line, inside, running, begun, marks = json.loads(text)
         begun = {who: _running(found) for who, found in begun.items()}
         marks = {
             who: {int(number): history for number, history in found.items()}
             for who, found in marks.items()
         }
-        return News(beat, line, inside, running and _running(running), begun, marks)
+        running = running and _running(running)
+        return Heartbeat(beat, line, inside, running, begun, marks)
 
 
 def _running(found: list) -> Running:
@@ -63,7 +62,7 @@ def _running(found: list) -> Running:
 
 
 def where(thread: int | None) -> str:
-    """The innermost line of a thread that is not the library's own, or Python's."""
+    """The innermost line of a thread outside of this library and Python's."""
     frame = sys._current_frames().get(thread or 0)
     while frame is not None:
         code = frame.f_code

@@ -1,16 +1,16 @@
-"""Programs that several processes run together: compared before they run first.
+"""Lockstep execution: processes compare their programs before these run first.
 
-Every process numbers the programs that it begins with a set of others. Before the n-th
-one that is new to it, a process writes what it is about to run (a digest) to the store;
-the first of the processes compares them and tells the others:
+Every process numbers the programs that it begins with a group of others. Before the
+n-th one that is new to it, a process writes a digest of it to the store; the first
+process of the group compares the digests and tells the others:
 
     go                       all run it
-    process 2 differs        those two write down their programs, and everyone raises,
+    process 2 differs        those two write the texts of their programs, and all raise,
                              naming the first line in which they differ
-    process 2 did not come   everyone raises
+    process 2 did not come   all raise
 
-Afterwards the program costs what it costs: two numbers and a name are noted for the
-``watchdog``, in a microsecond or so.
+Afterwards a call costs about a microsecond more: two numbers and a name are noted for
+the ``watchdog``.
 """
 
 import atexit
@@ -28,8 +28,8 @@ from jaxlib import _jax
 from covector.errors import PeerLost, ProgramMismatch
 from covector.runtime import membership
 from covector.runtime.heartbeat import Running, where
-from covector.runtime.membership import Membership, Settings
-from covector.runtime.multi_process import Described, session, set_session
+from covector.runtime.membership import Membership, ProcessSettings
+from covector.runtime.multi_process import ProgramDigest, session, set_session
 from covector.runtime.rendezvous import processes
 from covector.runtime.watchdog import NORMALLY, Watchdog
 
@@ -45,7 +45,7 @@ _FILE_AND_LINE = re.compile(r'"([^"]+)":(\d+)')
 
 
 class Group:
-    """Some of the processes, as those who run programs together."""
+    """A group of processes that run programs in lockstep."""
 
     def __init__(self, member: Membership, watchdog: Watchdog, members: Any) -> None:
         self.member, self.watchdog = member, watchdog
@@ -56,7 +56,7 @@ class Group:
         #: follows from all programs that were begun
         self.history = 0
 
-    def agree(self, program: Described) -> None:
+    def agree(self, program: ProgramDigest) -> None:
         """Wait until all are about to run the same program.
 
         Raises:
@@ -87,9 +87,9 @@ class Group:
         return "/".join([self._folder(self.compared), *map(str, what)])
 
     def _folder(self, number: int) -> str:
-        return f"cv/together/{','.join(map(str, self.members))}/{number}"
+        return f"cv/lockstep/{','.join(map(str, self.members))}/{number}"
 
-    def _compare(self, program: Described, mine: str) -> list:
+    def _compare(self, program: ProgramDigest, mine: str) -> list:
         """What the first process tells the others, once all have come."""
         digest = json.loads(mine)[0]
         end = time.monotonic() + self.member.peer_timeout
@@ -105,7 +105,7 @@ class Group:
         self.member.erase(self._folder(self.compared - 1))
         return ["go"]
 
-    def _verdict(self, program: Described, first: int) -> list:
+    def _verdict(self, program: ProgramDigest, first: int) -> list:
         end = time.monotonic() + self.member.peer_timeout + _GRACE
         found = self._wait_for(self._key("verdict"), end)
         if found is None:
@@ -125,7 +125,7 @@ class Group:
             self.watchdog.check(self.members)
         return None
 
-    def _of_missing(self, program: Described, ranks: Sequence[int]) -> str:
+    def _of_missing(self, program: ProgramDigest, ranks: Sequence[int]) -> str:
         return (
             f"{processes(ranks).capitalize()} of {self.member.size} did not come to "
             f"{program.name} within {self.member.peer_timeout:g} s "
@@ -134,7 +134,7 @@ class Group:
             f"{self.watchdog.report(self.members)}"
         )
 
-    def _explain(self, program: Described, other: int) -> None:
+    def _explain(self, program: ProgramDigest, other: int) -> None:
         """Raise, with the first line in which the programs of two processes differ."""
         first = self.members[0]
         if self.member.rank in (first, other):
@@ -192,16 +192,16 @@ def _around(line: str, at: int) -> str:
 
 
 class Session:
-    """The membership with what watches over it."""
+    """The membership of this process, with its watchdog and groups."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ProcessSettings) -> None:
         self.member = membership.join(settings)
         self.watchdog = Watchdog(self.member)
         self._groups: dict[tuple[int, ...], Group] = {}
         self.watchdog.start()
 
     def group(self, members: tuple[int, ...]) -> Group:
-        """Some of the processes; the same object each time."""
+        """The group of these processes; the same object each time."""
         found = self._groups.get(members)
         if found is None:
             made = Group(self.member, self.watchdog, members)
@@ -212,26 +212,26 @@ class Session:
     def everyone(self) -> Group:
         return self.group(tuple(range(self.member.size)))
 
-    def launch_together(
+    def in_lockstep(
         self,
         launch: Callable[..., Any],
         members: tuple[int, ...],
-        program: Described,
-    ) -> "Together":
-        """The call of a program that these processes run together."""
-        return Together(launch, self.group(members), program)
+        program: ProgramDigest,
+    ) -> "LockstepLaunch":
+        """The launch of a program that these processes run in lockstep."""
+        return LockstepLaunch(launch, self.group(members), program)
 
     def end(self, words: str) -> None:
         """Say goodbye to the others."""
         self.watchdog.farewell(words)
-        membership.part()
+        membership.leave()
 
 
 #: held while this process joins the others, or begins to leave them
 _changing = threading.RLock()
 
 
-def start(settings: Settings) -> Session:
+def start(settings: ProcessSettings) -> Session:
     """Join the other processes, and watch over it; until ``stop``, or the end."""
     with _changing:
         made = Session(settings)
@@ -253,13 +253,13 @@ def stop() -> None:
     made.end(words.split("\n")[0])
 
 
-class Together:
-    """The call of an executable whose devices are those of several processes."""
+class LockstepLaunch:
+    """The launch of an executable whose devices belong to several processes."""
 
     __slots__ = ("_agreed", "_group", "_launch", "_number", "_program")
 
     def __init__(
-        self, launch: Callable[..., Any], group: Group, program: Described
+        self, launch: Callable[..., Any], group: Group, program: ProgramDigest
     ) -> None:
         self._launch, self._group = launch, group
         self._program = program

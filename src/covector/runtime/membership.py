@@ -1,14 +1,14 @@
-"""What the processes of one program share: who they are, and a store of short texts.
+"""Membership of a process in a multi-process run, with its key-value store.
 
 ``join`` makes this process a member. Process 0 starts the service that holds the store,
-the ``coordinator``; every process, 0 too, is its client. Keys are written once, unless
-they are news:
+the ``coordinator``; every process, 0 too, is its client. Keys are written once, except
+heartbeats:
 
     cv/watch/…      who is alive and where, for ``watchdog``
-    cv/together/…   what is about to be run, for ``together``
+    cv/lockstep/…   what is about to be run, for ``lockstep``
 
 jaxlib ends a process whose connection to the service cannot be made, so nobody connects
-before all have met in the ``lobby``.
+before all have met in the ``rendezvous``.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from covector import variables
 from covector.errors import DistributedError, PeerLost
 from covector.runtime import coordinator, rendezvous
 from covector.runtime.coordinator import NEVER
-from covector.runtime.rendezvous import Address, Guest
+from covector.runtime.rendezvous import Address, Hello
 from covector.version import __version__
 
 _RPC_SECONDS = 60
@@ -34,8 +34,8 @@ _RPC_SECONDS = 60
 _SERVICE_SECONDS = 30
 
 
-class Settings(NamedTuple):
-    """Who this process is, where the others are, and how long to wait for them."""
+class ProcessSettings(NamedTuple):
+    """The rank of this process, the coordinator's address, and timeouts."""
 
     address: Address
     size: int
@@ -50,16 +50,16 @@ class Settings(NamedTuple):
 
 
 class Membership:
-    """This process as one of several."""
+    """This process as a member of a multi-process run."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ProcessSettings) -> None:
         self.settings = settings
         self.rank, self.size = settings.rank, settings.size
         #: the seconds for which it waits for another one to come to the same program
         self.peer_timeout = variables.PEER_TIMEOUT.read()
         self.heartbeat_timeout = min(settings.heartbeat_timeout, self.peer_timeout)
         #: connections that close when the process at the other end ends, by its number
-        self.lines: dict[int, socket.socket] = {}
+        self.connections: dict[int, socket.socket] = {}
         self._service: _Service | None = None
         self._store: Any = None
 
@@ -67,21 +67,21 @@ class Membership:
         """Wait until all processes are there, and connect to the store."""
         settings = self.settings
         versions = {"covector": __version__, "jaxlib": jaxlib.version.__version__}
-        me = Guest(self.rank, self.size, versions)
+        me = Hello(self.rank, self.size, versions)
         seconds = settings.initialization_timeout
         rendezvous.resolve(me, settings.address, seconds)
         if self.rank == 0:
             listen = settings.bind_address or _listening_at(settings.address)
             self._service = _Service()
             try:
-                self.lines = rendezvous.receive(me, listen, seconds)
+                self.connections = rendezvous.accept_all(me, listen, seconds)
                 self._service.begin(listen, self.size)
             except BaseException:
                 self._service.end()
                 raise
-            rendezvous.release(self.lines)
+            rendezvous.release(self.connections)
         else:
-            self.lines = rendezvous.visit(me, settings.address, seconds)
+            self.connections = rendezvous.connect(me, settings.address, seconds)
         self._connect()
 
     def _connect(self) -> None:
@@ -105,8 +105,8 @@ class Membership:
     @property
     def host(self) -> str:
         """The address of this machine at which the other processes reach it."""
-        for line in self.lines.values():
-            return line.getsockname()[0]
+        for connection in self.connections.values():
+            return connection.getsockname()[0]
         return "127.0.0.1"
 
     # -- the store ---------------------------------------------------------------------
@@ -148,12 +148,12 @@ class Membership:
             self._store.shutdown()
         if self._service is not None:
             self._service.end()
-        for line in self.lines.values():
-            line.close()
+        for connection in self.connections.values():
+            connection.close()
 
 
 class _Service:
-    """The process of the coordinator, as process 0 sees it."""
+    """The coordinator's process, started by process 0."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -211,42 +211,37 @@ class _Here:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.joined: Membership | None = None
+        self.member: Membership | None = None
 
 
 _here = _Here()
 
 
-def joined() -> Membership | None:
-    """This process as one of several; None where it works alone."""
-    return _here.joined
-
-
-def join(settings: Settings) -> Membership:
-    """Make this process one of several, once all of them are there.
+def join(settings: ProcessSettings) -> Membership:
+    """Make this process a member, once all processes are there.
 
     Raises:
       DistributedError: it is one already, or the processes do not fit together.
       PeerLost: not all of them came within the time.
     """
     with _here.lock:
-        if _here.joined is not None:
+        if _here.member is not None:
             raise DistributedError(
                 "this process has joined the others already, as process "
-                f"{_here.joined.rank} of {_here.joined.size}. Call "
+                f"{_here.member.rank} of {_here.member.size}. Call "
                 "covector.distributed.initialize once, and shutdown before again."
             )
         if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
             utils.absl_set_min_log_level(3)
         member = Membership(settings)
         member.meet()
-        _here.joined = member
+        _here.member = member
         return member
 
 
-def part() -> None:
-    """Let go of the others."""
+def leave() -> None:
+    """End the membership of this process."""
     with _here.lock:
-        member, _here.joined = _here.joined, None
+        member, _here.member = _here.member, None
     if member is not None:
         member.leave()

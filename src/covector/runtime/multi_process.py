@@ -1,49 +1,48 @@
-"""Whether this process is one of several: what others ask, who need not know more.
+"""Multi-process runs: the questions that other modules ask about them.
 
-Everything that it takes to be one of several is in ``together``, which only those
-import who ask for it.
+The machinery is in ``lockstep``, which is imported only by ``distributed.initialize``.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 
-class Described(NamedTuple):
-    """A program, for comparing it with those of others."""
+class ProgramDigest(NamedTuple):
+    """A program in a form that is compared between processes."""
 
     name: str
     digest: str
-    #: its text, a line for each operation, made where it is needed
+    #: the program's text, a line for each operation, made where it is needed
     text: Callable[[], str]
 
 
-class _Now:
+class _State:
     """The session of this process, if it has one."""
 
     def __init__(self) -> None:
         self.session: Any = None
 
 
-_now = _Now()
+_state = _State()
 
 
 def session() -> Any:
-    """The ``together.Session`` of this process; None where it works alone."""
-    return _now.session
+    """The ``lockstep.Session`` of this process; None in a single-process run."""
+    return _state.session
 
 
 def set_session(made: Any) -> None:
     """The session from now on; None where it has ended."""
-    _now.session = made
+    _state.session = made
 
 
-def spanning(
+def in_lockstep(
     launch: Callable[..., Any],
     ranks: Sequence[int],
-    described: Callable[[], Described],
+    digest: Callable[[], ProgramDigest],
 ) -> Callable[..., Any]:
-    """``launch``, as a call that these processes make together; as it is for one."""
+    """``launch``, checked to be called by these processes in the same order."""
     members = tuple(sorted(set(ranks)))
-    if len(members) == 1 or _now.session is None:
+    if len(members) == 1 or _state.session is None:
         return launch
-    return _now.session.launch_together(launch, members, described())
+    return _state.session.in_lockstep(launch, members, digest())

@@ -1,4 +1,4 @@
-"""The lobby: where the processes of one program meet before they begin.
+"""Rendezvous: the processes of one run meet and compare versions before they begin.
 
     process 0     listens at the coordinator's address until all have said hello
     the others    connect, say which process they are, and wait for "go"
@@ -30,8 +30,8 @@ _GRACE = 2.0
 _LONGEST = 65536
 
 
-class Guest(NamedTuple):
-    """Who comes to the lobby."""
+class Hello(NamedTuple):
+    """The first message of a process."""
 
     rank: int
     size: int
@@ -50,8 +50,8 @@ class Address(NamedTuple):
         return f"{host}:{self.port}"
 
 
-def receive(me: Guest, at: Address, seconds: float) -> dict[int, socket.socket]:
-    """What process 0 does: the connections to all others, once they have come.
+def accept_all(mine: Hello, at: Address, seconds: float) -> dict[int, socket.socket]:
+    """In process 0: the connections to all others, once they have come.
 
     Raises:
       DistributedError: the address cannot be listened at, or the others do not fit.
@@ -70,92 +70,92 @@ def receive(me: Guest, at: Address, seconds: float) -> dict[int, socket.socket]:
     here: dict[int, socket.socket] = {}
     with listener:
         try:
-            _wait_for_all(listener, me, here, time.monotonic() + seconds)
+            _wait_for_all(listener, mine, here, time.monotonic() + seconds)
         except (DistributedError, KeyboardInterrupt) as error:
-            for line in here.values():
-                _say(line, error=str(error), lost=isinstance(error, PeerLost))
-                line.close()
+            for connection in here.values():
+                _send(connection, error=str(error), lost=isinstance(error, PeerLost))
+                connection.close()
             raise
     return here
 
 
-def release(lines: dict[int, socket.socket]) -> None:
-    """Tell everyone to begin."""
-    for line in lines.values():
-        _say(line, go=True)
+def release(connections: dict[int, socket.socket]) -> None:
+    """Tell all processes to begin."""
+    for connection in connections.values():
+        _send(connection, go=True)
 
 
 def _wait_for_all(
-    listener: socket.socket, me: Guest, here: dict[int, socket.socket], end: float
+    listener: socket.socket, mine: Hello, here: dict[int, socket.socket], end: float
 ) -> None:
     began = time.monotonic()
-    while len(here) < me.size - 1:
+    while len(here) < mine.size - 1:
         left = end - time.monotonic()
         if left <= 0 or not select.select([listener], [], [], left)[0]:
-            missing = [rank for rank in range(1, me.size) if rank not in here]
+            missing = [rank for rank in range(1, mine.size) if rank not in here]
             raise PeerLost(
-                f"{processes(missing)} of {me.size} did not come within "
+                f"{processes(missing)} of {mine.size} did not come within "
                 f"{time.monotonic() - began:.0f} s (initialization_timeout). Were all "
                 "processes started, with this coordinator's address?"
             )
-        line, _ = listener.accept()
-        said = _hear(line, 5.0)
+        connection, _ = listener.accept()
+        said = _receive(connection, 5.0)
         if "rank" not in said:  # not one of us
-            line.close()
+            connection.close()
             continue
-        guest = Guest(said["rank"], said["size"], said["versions"])
-        wrong = _misfit(me, guest, here)
+        hello = Hello(said["rank"], said["size"], said["versions"])
+        wrong = _misfit(mine, hello, here)
         if wrong:
-            _say(line, error=wrong, lost=False)
-            line.close()
+            _send(connection, error=wrong, lost=False)
+            connection.close()
             raise DistributedError(wrong)
-        here[guest.rank] = line
+        here[hello.rank] = connection
 
 
-def _misfit(me: Guest, guest: Guest, here: dict[int, Any]) -> str | None:
-    """Why a guest cannot work with those who are here."""
-    if guest.size != me.size:
+def _misfit(mine: Hello, hello: Hello, here: dict[int, Any]) -> str | None:
+    """Why the process that sent this ``Hello`` cannot work with the others."""
+    if hello.size != mine.size:
         return (
-            f"process {guest.rank} was started with num_processes={guest.size}, but "
-            f"process 0 with {me.size}."
+            f"process {hello.rank} was started with num_processes={hello.size}, but "
+            f"process 0 with {mine.size}."
         )
-    if guest.rank in here or guest.rank == me.rank:
+    if hello.rank in here or hello.rank == mine.rank:
         return (
-            f"two processes were started with process_id={guest.rank}; each of the "
-            f"{me.size} needs an id of its own, from 0 to {me.size - 1}."
+            f"two processes were started with process_id={hello.rank}; each of the "
+            f"{mine.size} needs an id of its own, from 0 to {mine.size - 1}."
         )
-    for name, version in me.versions.items():
-        if guest.versions.get(name) != version:
+    for name, version in mine.versions.items():
+        if hello.versions.get(name) != version:
             return (
-                f"process {guest.rank} runs {name} {guest.versions.get(name)}, but "
+                f"process {hello.rank} runs {name} {hello.versions.get(name)}, but "
                 f"process 0 runs {version}: all need the same."
             )
     return None
 
 
-def visit(me: Guest, at: Address, seconds: float) -> dict[int, socket.socket]:
-    """What the other processes do: the connection to process 0, once it says "go".
+def connect(mine: Hello, at: Address, seconds: float) -> dict[int, socket.socket]:
+    """In other processes: the connection to process 0, once it says "go".
 
     Raises:
       DistributedError: the processes do not fit together.
       PeerLost: process 0, or somebody else, is not there within the time.
     """
     end = time.monotonic() + seconds
-    line = _reach(me, at, end, seconds)
-    _say(line, **me._asdict())
-    answer = _hear(line, end + _GRACE - time.monotonic())
+    connection = _reach(mine, at, end, seconds)
+    _send(connection, **mine._asdict())
+    answer = _receive(connection, end + _GRACE - time.monotonic())
     if "go" in answer:
-        return {0: line}
-    line.close()
+        return {0: connection}
+    connection.close()
     if "error" in answer:
         raise (PeerLost if answer["lost"] else DistributedError)(answer["error"])
     raise PeerLost(
-        f"process {me.rank} reached the coordinator at {at}, but was not told to begin "
-        f"within {seconds:g} s: process 0 has ended, or waits for others."
+        f"process {mine.rank} reached the coordinator at {at}, but was not told to "
+        f"begin within {seconds:g} s: process 0 has ended, or waits for others."
     )
 
 
-def _reach(me: Guest, at: Address, end: float, seconds: float) -> socket.socket:
+def _reach(mine: Hello, at: Address, end: float, seconds: float) -> socket.socket:
     while True:
         left = end - time.monotonic()
         try:
@@ -163,7 +163,7 @@ def _reach(me: Guest, at: Address, end: float, seconds: float) -> socket.socket:
         except OSError as error:
             if left <= _PAUSE:
                 raise PeerLost(
-                    f"process {me.rank} cannot reach the coordinator at {at} within "
+                    f"process {mine.rank} cannot reach the coordinator at {at} within "
                     f"{seconds:g} s (initialization_timeout): {error}. Is process 0 "
                     "running, is this its address, and may the port be reached from "
                     "here?"
@@ -171,7 +171,7 @@ def _reach(me: Guest, at: Address, end: float, seconds: float) -> socket.socket:
         time.sleep(_PAUSE)
 
 
-def resolve(me: Guest, at: Address, seconds: float) -> None:
+def resolve(mine: Hello, at: Address, seconds: float) -> None:
     """Wait until the coordinator's name is known; others are told when it is not soon.
 
     On a cluster a name may come into being after the processes have.
@@ -197,7 +197,7 @@ def resolve(me: Guest, at: Address, seconds: float) -> None:
     threading.Thread(target=ask, daemon=True).start()
     if known.wait(min(_SOON, seconds)):
         return
-    words = f"process {me.rank} cannot resolve the coordinator's name {at.host!r}"
+    words = f"process {mine.rank} cannot resolve the coordinator's name {at.host!r}"
     os.write(2, f"covector: {words} ({problem[0]}); trying on.\n".encode())
     if not known.wait(max(0.0, end - time.monotonic())):
         raise PeerLost(
@@ -207,25 +207,25 @@ def resolve(me: Guest, at: Address, seconds: float) -> None:
         )
 
 
-def _say(line: socket.socket, **what: Any) -> None:
+def _send(connection: socket.socket, **what: Any) -> None:
     with contextlib.suppress(OSError):  # who has gone need not be told
-        line.sendall(json.dumps(what).encode() + b"\n")
+        connection.sendall(json.dumps(what).encode() + b"\n")
 
 
-def _hear(line: socket.socket, seconds: float) -> dict[str, Any]:
+def _receive(connection: socket.socket, seconds: float) -> dict[str, Any]:
     """One message; an empty one for silence, an end, or what is none of ours."""
-    line.settimeout(max(seconds, _PAUSE))
+    connection.settimeout(max(seconds, _PAUSE))
     said = b""
     try:
         while not said.endswith(b"\n") and len(said) < _LONGEST:
-            more = line.recv(4096)
+            more = connection.recv(4096)
             if not more:
                 return {}
             said += more
         found = json.loads(said)
     except (OSError, ValueError):
         return {}
-    line.setblocking(False)
+    connection.setblocking(False)
     return found if isinstance(found, dict) else {}
 
 

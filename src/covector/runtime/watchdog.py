@@ -1,8 +1,8 @@
 """The watchdog: no process waits for ever for another one that does not come.
 
-A thread tells the others every second what this process does, and looks what they do.
-A process is *lost* when its connection closes though it did not say goodbye, or when
-nothing new was heard of it for ``heartbeat_timeout_seconds``. Whoever then
+A thread sends a heartbeat every second and reads those of the others. A process is
+*lost* when its connection closes though it did not say goodbye, or when no heartbeat
+came for ``heartbeat_timeout_seconds``. Whoever then
 
     begins a program with it     gets a ``PeerLost``
     is in the middle of one      cannot be called back: the runtime waits, whatever
@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from covector.errors import PeerLost, ProgramMismatch
-from covector.runtime.heartbeat import News, Running, where
+from covector.runtime.heartbeat import Heartbeat, Running, where
 from covector.runtime.membership import Membership
 from covector.runtime.rendezvous import processes
 
@@ -38,7 +38,7 @@ EXIT_CODE = 75
 
 _WATCH = "cv/watch/"
 _BEAT = 1.0
-#: beats that a contradiction has to last: news of two processes are not of one moment
+#: beats that a contradiction must last: heartbeats are not of one moment
 _BEATS_TO_BE_SURE = 3
 #: beats for which process 0, when it fails, goes on to serve the others
 _BEATS_TO_LINGER = 5
@@ -50,7 +50,7 @@ NORMALLY = "normally"
 
 
 class Watchdog(threading.Thread):
-    """The thread that watches, and what it found out."""
+    """The thread that sends and reads heartbeats, and its findings."""
 
     def __init__(self, member: Membership) -> None:
         super().__init__(name="covector watchdog", daemon=True)
@@ -61,22 +61,22 @@ class Watchdog(threading.Thread):
         self.begun: dict[str, Running] = {}
         self._marks: dict[str, dict[int, int]] = {}
         #: who ran other programs than this process did; None for nobody
-        self.astray: str | None = None
+        self.mismatch: str | None = None
         #: the program that processes came to last, of those that were compared
         self.met: dict[int, str] = {}
         #: processes that are gone, and how that was noticed
         self.lost: dict[int, str] = {}
         #: processes that said goodbye, and with which words
         self.left: dict[int, str] = {}
-        self.news: dict[int, News] = {}
-        self._hung_up: set[int] = set()
+        self.heartbeats: dict[int, Heartbeat] = {}
+        self._disconnected: set[int] = set()
         self._heard: dict[int, float] = {}
         self._beat = 0
         self._since: tuple[Any, float] = (None, 0.0)
         self._contradictions = 0
         self._abandoned = 0
         self._stopped = self._ending = False
-        self._lines = {line: rank for rank, line in member.lines.items()}
+        self._lines = {line: rank for rank, line in member.connections.items()}
         self._waker, self._woken = socket.socketpair()
         self._main = threading.main_thread().ident
         self._period = min(_BEAT, member.heartbeat_timeout / 5)
@@ -88,10 +88,10 @@ class Watchdog(threading.Thread):
         self._heard = {r: now for r in range(self.member.size) if r != self.member.rank}
         while not self._stopped:
             try:
-                self._tell()
-                self._look()
+                self._send_heartbeat()
+                self._read_heartbeats()
             except PeerLost as error:
-                self._lose(0, str(error))
+                self._mark_lost(0, str(error))
             self._judge()
             self._listen()
 
@@ -109,20 +109,20 @@ class Watchdog(threading.Thread):
         while not self._stopped and (left := end - time.monotonic()) > 0:
             for line in select.select([*self._lines, self._woken], [], [], left)[0]:
                 if line in self._lines:
-                    self._hang_up(self._lines.pop(line))
+                    self._on_disconnect(self._lines.pop(line))
 
-    def _tell(self) -> None:
+    def _send_heartbeat(self) -> None:
         self._beat += 1
         line = where(self._main)
         # Copies: the main thread goes on writing.
         marks = {who: dict(found) for who, found in dict(self._marks).items()}
         begun = dict(self.begun)
-        news = News(self._beat, line, self.inside, self.running, begun, marks)
+        heartbeat = Heartbeat(self._beat, line, self.inside, self.running, begun, marks)
         key = f"{_WATCH}alive/{self.member.rank}"
-        self.member.write(key, news.as_text(), again=True)
+        self.member.write(key, heartbeat.as_text(), again=True)
 
-    def _look(self) -> None:
-        """Take in what the others said since."""
+    def _read_heartbeats(self) -> None:
+        """Read the heartbeats and goodbyes of the others."""
         now = time.monotonic()
         for key, text in self.member.under(_WATCH).items():
             kind, _, number = key.partition("/")
@@ -132,44 +132,44 @@ class Watchdog(threading.Thread):
             if kind == "left":
                 self.left[rank] = text
             elif kind == "lost":
-                self._lose(rank, text)
+                self._mark_lost(rank, text)
             else:
-                news = News.of(text)
-                if rank not in self.news or news.beat != self.news[rank].beat:
+                heartbeat, last = Heartbeat.of(text), self.heartbeats.get(rank)
+                if last is None or heartbeat.beat != last.beat:
                     self._heard[rank] = now
-                self.news[rank] = news
-                self._compare(rank, news)
+                self.heartbeats[rank] = heartbeat
+                self._compare(rank, heartbeat)
         for rank, then in self._heard.items():
             if now - then > self.member.heartbeat_timeout and rank not in self.left:
-                self._lose(rank, f"nothing was heard of it for {now - then:.0f} s")
+                self._mark_lost(rank, f"nothing was heard of it for {now - then:.0f} s")
 
-    def _compare(self, rank: int, news: News) -> None:
+    def _compare(self, rank: int, heartbeat: Heartbeat) -> None:
         """Notice where a process has not run the programs that this one has."""
         for who, last in dict(self.begun).items():
             mine = {**self._marks.get(who, {}), last.number: last.history}
-            theirs = dict(news.marks.get(who, {}))
-            if who in news.begun:
-                theirs[news.begun[who].number] = news.begun[who].history
+            theirs = dict(heartbeat.marks.get(who, {}))
+            if who in heartbeat.begun:
+                theirs[heartbeat.begun[who].number] = heartbeat.begun[who].history
             common = sorted(mine.keys() & theirs.keys())
             wrong = next((n for n in common if mine[n] != theirs[n]), None)
             if wrong is not None:
-                self.astray = (
+                self.mismatch = (
                     f"process {rank} has not run the programs that process "
                     f"{self.member.rank} has, in the same order: among the first "
                     f"{wrong} that they ran together some differ, and their results "
                     "are wrong."
                 )
 
-    def _hang_up(self, rank: int) -> None:
+    def _on_disconnect(self, rank: int) -> None:
         """A connection was closed: the process at the other end is gone."""
-        self._hung_up.add(rank)
+        self._disconnected.add(rank)
         with contextlib.suppress(PeerLost):  # without process 0 there is no store
-            self._look()
+            self._read_heartbeats()
         if rank not in self.left and not self._stopped:
-            self._lose(rank, "it ended without a word, or was killed")
+            self._mark_lost(rank, "it ended without a word, or was killed")
         self._judge()
 
-    def _lose(self, rank: int, how: str) -> None:
+    def _mark_lost(self, rank: int, how: str) -> None:
         if rank in self.lost or rank == self.member.rank:
             return
         self.lost[rank] = how
@@ -187,8 +187,8 @@ class Watchdog(threading.Thread):
         """
         if self.lost or self.left:
             self.check(running.members)
-        if self.astray is not None:
-            raise ProgramMismatch(f"{self.astray}\n{self.report(running.members)}")
+        if self.mismatch is not None:
+            raise ProgramMismatch(f"{self.mismatch}\n{self.report(running.members)}")
         who = running.with_whom
         self.running = self.begun[who] = running
         if not running.number % _MARK_EVERY:
@@ -229,8 +229,8 @@ class Watchdog(threading.Thread):
         gone = [rank for rank in others if rank in self.lost]
         if gone:
             self._end(self._of_gone(gone))
-        if self.astray is not None and now - self._since[1] > self._period:
-            self._end(self.astray.capitalize())
+        if self.mismatch is not None and now - self._since[1] > self._period:
+            self._end(self.mismatch.capitalize())
         late = [rank for rank in others if self._is_late(rank, running)]
         wrong = [rank for rank in late if self._never_comes(rank, running)]
         self._contradictions = self._contradictions + 1 if wrong else 0
@@ -258,16 +258,16 @@ class Watchdog(threading.Thread):
 
     def _is_late(self, rank: int, running: Running) -> bool:
         """Whether a process has not begun the program that this one is in."""
-        news = self.news.get(rank)
-        last = news and news.begun.get(running.with_whom)
+        heartbeat = self.heartbeats.get(rank)
+        last = heartbeat and heartbeat.begun.get(running.with_whom)
         return last is None or (last != running and last.number <= running.number)
 
     def _never_comes(self, rank: int, running: Running) -> bool:
         """Whether it has gone home, or began another program as this one."""
         if rank in self.left:
             return True
-        news = self.news.get(rank)
-        last = news and news.begun.get(running.with_whom)
+        heartbeat = self.heartbeats.get(rank)
+        last = heartbeat and heartbeat.begun.get(running.with_whom)
         return last is not None and last.number == running.number
 
     def _end(self, why: str, so: str = "it would wait for ever") -> NoReturn:
@@ -285,36 +285,36 @@ class Watchdog(threading.Thread):
 
     def report(self, members: tuple[int, ...]) -> str:
         """Where each of these processes was when it was last heard of."""
-        mine = News(0, where(self._main), self.inside, self.running, {}, {})
+        mine = Heartbeat(0, where(self._main), self.inside, self.running, {}, {})
         lines = []
         for rank in members:
-            news = mine if rank == self.member.rank else self.news.get(rank)
-            lines.append(f"  process {rank}{self._whereabouts(rank, news)}")
+            heartbeat = mine if rank == self.member.rank else self.heartbeats.get(rank)
+            lines.append(f"  process {rank}{self._whereabouts(rank, heartbeat)}")
         return "\n".join(lines)
 
-    def _whereabouts(self, rank: int, news: News | None) -> str:
+    def _whereabouts(self, rank: int, heartbeat: Heartbeat | None) -> str:
         said = self.left.get(rank)
         if said is not None:
             return f" has ended: {said}"
         gone = " (gone)" if rank in self.lost else ""
-        if news is None:
+        if heartbeat is None:
             return f"{gone} was not heard of"
-        doing = _doing(news) or "had run nothing together with others"
+        doing = _doing(heartbeat) or "had run nothing together with others"
         if gone:
-            if news.running is None and rank in self.met:
+            if heartbeat.running is None and rank in self.met:
                 doing = f"had come to {self.met[rank]}"
-            # What it did between its last news and its end, nobody knows.
+            # What it did between its last heartbeat and its end, nobody knows.
             seconds = time.monotonic() - self._heard[rank]
             gone = f" (gone), as it said {seconds:.1f} s before"
-        return f"{gone}: {doing}; at {news.line}"
+        return f"{gone}: {doing}; at {heartbeat.line}"
 
     def elsewhere(self, ranks: Sequence[int]) -> str:
         """Which of these processes are in other programs, as a sentence or none."""
-        known = [(rank, self.news.get(rank)) for rank in ranks]
+        known = [(rank, self.heartbeats.get(rank)) for rank in ranks]
         found = [
-            f" Process {rank} is {_doing(news)}."
-            for rank, news in known
-            if news is not None and news.inside
+            f" Process {rank} is {_doing(heartbeat)}."
+            for rank, heartbeat in known
+            if heartbeat is not None and heartbeat.inside
         ]
         return "".join(found)
 
@@ -332,9 +332,9 @@ class Watchdog(threading.Thread):
         self._wait_for_others(seconds)
         self.stop()
         with contextlib.suppress(PeerLost):
-            self._look()
-        if self.astray is not None:
-            os.write(2, f"covector: {self.astray}\n".encode())
+            self._read_heartbeats()
+        if self.mismatch is not None:
+            os.write(2, f"covector: {self.mismatch}\n".encode())
 
     @property
     def _linger(self) -> float:
@@ -342,7 +342,7 @@ class Watchdog(threading.Thread):
 
     def _say_goodbye(self, words: str) -> None:
         with contextlib.suppress(PeerLost):
-            self._tell()
+            self._send_heartbeat()
             self.member.write(f"{_WATCH}left/{self.member.rank}", words, again=True)
 
     def _wait_for_others(self, seconds: float) -> None:
@@ -350,7 +350,7 @@ class Watchdog(threading.Thread):
         end = time.monotonic() + (0 if self.member.rank else seconds)
         listens = threading.current_thread() is self
         while time.monotonic() < end:
-            if len(self._hung_up.union(self.lost)) >= self.member.size - 1:
+            if len(self._disconnected.union(self.lost)) >= self.member.size - 1:
                 return
             if listens:
                 self._listen()
@@ -358,9 +358,9 @@ class Watchdog(threading.Thread):
                 time.sleep(0.005)
 
 
-def _doing(news: News) -> str:
+def _doing(heartbeat: Heartbeat) -> str:
     """In which program a process is, or was last; nothing where in none."""
-    if news.running is None:
+    if heartbeat.running is None:
         return ""
-    _, number, name, _ = news.running
-    return f"{'in' if news.inside else 'last in'} {name}, its program {number}"
+    _, number, name, _ = heartbeat.running
+    return f"{'in' if heartbeat.inside else 'last in'} {name}, its program {number}"

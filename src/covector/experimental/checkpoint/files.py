@@ -233,4 +233,4 @@ def _meet(name: str, text: str) -> None:
     session = multi_process.session()
     if session is not None:
         digest = hashlib.sha256(text.encode()).hexdigest()
-        session.everyone.agree(multi_process.Described(name, digest, lambda: text))
+        session.everyone.agree(multi_process.ProgramDigest(name, digest, lambda: text))
