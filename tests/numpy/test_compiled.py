@@ -6,9 +6,9 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import options
-from covector.numpy.fuse import FUSED_LIMIT, fused
+from covector.numpy.fuse import FUSE_LIMIT, fuse
 
-SMALL, LARGE = np.arange(4.0), np.arange(FUSED_LIMIT + 1.0)
+SMALL, LARGE = np.arange(4.0), np.arange(FUSE_LIMIT + 1.0)
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def doubled(calls):
         calls.append("host")
         return (x * times).astype(x.dtype)
 
-    @fused(host=on_host)
+    @fuse(host=on_host)
     def double(x, *, times=2):
         calls.append(type(x).__name__)
         return x * times
@@ -51,7 +51,7 @@ def test_small_arrays_are_handed_to_numpy(doubled, calls):
 
 def test_large_arrays_run_one_program_that_is_kept(doubled, calls):
     x = cnp.asarray(LARGE)
-    assert float(doubled(x)[-1]) == 2 * FUSED_LIMIT
+    assert float(doubled(x)[-1]) == 2 * FUSE_LIMIT
     assert "StagedTracer" in calls
     calls.clear()
     doubled(x)
@@ -74,7 +74,7 @@ def test_traced_arrays_go_through_the_operations(doubled, calls):
 def test_without_a_numpy_function_small_arrays_go_operation_by_operation():
     seen = []
 
-    @fused()
+    @fuse()
     def double(x):
         seen.append(type(x).__name__)
         return x * 2
@@ -84,7 +84,7 @@ def test_without_a_numpy_function_small_arrays_go_operation_by_operation():
 
 
 def test_options_are_part_of_what_is_kept():
-    @fused()
+    @fuse()
     def twice(x):
         return x.astype("float64") * 2
 
@@ -106,7 +106,7 @@ def test_several_results_have_their_types():
     "name", ["floor_divide", "remainder", "hypot", "logaddexp", "copysign", "isclose"]
 )
 def test_large_arrays_have_the_values_of_small_ones(name):
-    x = np.random.RandomState(0).randn(FUSED_LIMIT).astype(np.float32)
+    x = np.random.RandomState(0).randn(FUSE_LIMIT).astype(np.float32)
     fun = getattr(cnp, name)
     got, wanted = fun(x, np.float32(0.3)), fun(x[:50], np.float32(0.3))
     assert got.type.dtype == wanted.type.dtype

@@ -14,7 +14,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.dtypes import bool_
 from covector.errors import DTypeError
-from covector.numpy.fuse import fused
+from covector.numpy.fuse import fuse
 from covector.numpy.promote import inexact, number, promote, promote_inexact
 from covector.ops import arithmetic, bitwise, magnitude
 from covector.ops.casting import convert
@@ -200,7 +200,7 @@ def _floor_divide_on_host(x: Any, y: Any) -> Any:
 
 # XLA takes remainders of floats one by one on CPUs, and is slower than NumPy at any
 # size.
-@fused(host=_floor_divide_on_host, limit=math.inf)
+@fuse(host=_floor_divide_on_host, limit=math.inf)
 def _floor_divide_floats(x: Any, y: Any) -> Any:
     x, y = stop_gradient(x), stop_gradient(y)  # it jumps, and stands still between
     zero, one = scalar(0, x.type.dtype, True), scalar(1, x.type.dtype, True)
@@ -217,7 +217,7 @@ def _floor_divide_floats(x: Any, y: Any) -> Any:
     return where(unusual, floor(quotient), whole)
 
 
-@fused(host=np.floor_divide)
+@fuse(host=np.floor_divide)
 def _floor_divide_integers(x: Any, y: Any) -> Any:
     zero = scalar(0, x.type.dtype, True)
     quotient = arithmetic.div(x, y)
@@ -227,13 +227,13 @@ def _floor_divide_integers(x: Any, y: Any) -> Any:
     return where(eq(y, zero), zero, quotient)
 
 
-@fused(host=np.floor_divide)
+@fuse(host=np.floor_divide)
 def _divide_unsigned(x: Any, y: Any) -> Any:
     zero = scalar(0, x.type.dtype, True)
     return where(eq(y, zero), zero, arithmetic.div(x, y))
 
 
-@fused(host=np.remainder, limit=math.inf)
+@fuse(host=np.remainder, limit=math.inf)
 def _remainder_of_floats(x: Any, y: Any) -> Any:
     zero, one = scalar(0, x.type.dtype, True), scalar(1, x.type.dtype, True)
     rest, down = arithmetic.rem(x, y), lt(y, zero)
@@ -246,7 +246,7 @@ def _remainder_of_floats(x: Any, y: Any) -> Any:
     return where(eq(rest, zero), nothing, rest_or_more)
 
 
-@fused(host=np.remainder)
+@fuse(host=np.remainder)
 def _remainder_of_integers(x: Any, y: Any) -> Any:
     zero = scalar(0, x.type.dtype, True)
     rest = arithmetic.rem(x, y)
@@ -256,7 +256,7 @@ def _remainder_of_integers(x: Any, y: Any) -> Any:
     return where(eq(y, zero), zero, rest)
 
 
-@fused(host=np.fmod)
+@fuse(host=np.fmod)
 def _fmod_integers(x: Any, y: Any) -> Any:
     zero = scalar(0, x.type.dtype, True)
     return where(eq(y, zero), zero, arithmetic.rem(x, y))

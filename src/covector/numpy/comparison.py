@@ -10,7 +10,7 @@ from covector.core.dtypes import bool_
 from covector.errors import TypeMismatch
 from covector.numpy.creation import asarray
 from covector.numpy.floating import isfinite, isnan
-from covector.numpy.fuse import fused
+from covector.numpy.fuse import fuse
 from covector.numpy.promote import promote, promote_compared, promote_inexact
 from covector.ops import bitwise, comparison
 from covector.ops.magnitude import abs_
@@ -173,7 +173,7 @@ def _isclose_on_host(x: Any, y: Any, rtol: Any, atol: Any, *, equal_nan: bool) -
     return close | (np.isnan(x) & np.isnan(y)) if equal_nan else close
 
 
-@fused(host=_isclose_on_host)
+@fuse(host=_isclose_on_host)
 def _isclose(x: Any, y: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Any:
     within = abs_(x - y) <= atol + rtol * abs_(y)
     close = (x == y) | (within & isfinite(x) & isfinite(y))

@@ -21,7 +21,7 @@ from covector.numpy.matrix_products import (
 from covector.numpy.promote import promote_dtypes
 from covector.numpy.reductions import sum
 from covector.numpy.reshaping import ravel
-from covector.numpy.xp_function import portable
+from covector.numpy.xp_function import xp_function
 from covector.ops.contraction import DotGeneral
 from covector.ops.transposing import Reshape, Transpose
 
@@ -241,7 +241,7 @@ def cross(
     return moveaxis(out, -1, axisc)
 
 
-@portable
+@xp_function
 def _cross(xp: Any, x: Any, y: Any, *, axes: tuple[int, int]) -> Any:
     """The components of the cross product, along a new last axis if there are three."""
     x, y = xp.moveaxis(x, axes[0], -1), xp.moveaxis(y, axes[1], -1)

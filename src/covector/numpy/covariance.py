@@ -9,7 +9,7 @@ from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
 from covector.numpy.concatenation import concatenate
 from covector.numpy.contraction import dot
-from covector.numpy.fuse import fused
+from covector.numpy.fuse import fuse
 from covector.numpy.matrices import eye
 from covector.numpy.promote import promote_dtypes_inexact
 from covector.numpy.reduction_base import along
@@ -103,7 +103,7 @@ def _observation_weights(x: Any, fweights: Any, aweights: Any) -> tuple[Any, Any
     return mul(convert(frequency, dtype), weight), weight
 
 
-@fused()
+@fuse()
 def _covariance(x: Any, *weights: Any, missing: float, correct: bool = False) -> Any:
     """The covariances of rows; see Wikipedia, "Weighted arithmetic mean", for the
     number of degrees of freedom that reliability weights leave.
@@ -145,7 +145,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> A
     return _correlation(c)
 
 
-@fused()
+@fuse()
 def _correlation(c: Any) -> Any:
     n, dtype = c.type.shape[0], c.type.dtype
     variances = ReduceSum((1,))(mul(c, eye(n, dtype=dtype)))

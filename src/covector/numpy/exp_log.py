@@ -8,7 +8,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.numpy.fuse import fused
+from covector.numpy.fuse import fuse
 from covector.numpy.promote import inexact, promote_inexact
 from covector.ops import arithmetic, transcendental
 from covector.ops.comparison import eq
@@ -100,7 +100,7 @@ def _log10_on_host(x: Any) -> Any:
     return np.log10(wide).astype(x.dtype)
 
 
-@fused(host=_log10_on_host)
+@fuse(host=_log10_on_host)
 def _log10(x: Any) -> Any:
     out = transcendental.log(x)
     ten = scalar(math.log(10), dtypes.real_part(x.type.dtype), True)
@@ -132,7 +132,7 @@ def logaddexp2(x1: Any, x2: Any, /) -> Array:
     return logaddexp(x * math.log(2), y * math.log(2)) * (1 / math.log(2))
 
 
-@fused(host=np.logaddexp2)
+@fuse(host=np.logaddexp2)
 def _logaddexp2(x: Any, y: Any) -> Any:
     # As in the operation logaddexp; of two equal infinities the difference counts as 0.
     difference = where(eq(x, y), scalar(0, x.type.dtype, True), arithmetic.sub(x, y))
@@ -143,7 +143,7 @@ def _logaddexp2(x: Any, y: Any) -> Any:
     return arithmetic.add(max_(x, y), bits)
 
 
-@fused()
+@fuse()
 def _principal(z: Any) -> Any:
     """A complex logarithm with its imaginary part brought to between −π and π."""
     angle = imag(z)

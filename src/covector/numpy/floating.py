@@ -11,7 +11,7 @@ from covector.core.number_info import finfo
 from covector.errors import DTypeError
 from covector.numpy.axes import check_no_out
 from covector.numpy.creation import ones_like, zeros_like
-from covector.numpy.fuse import fused
+from covector.numpy.fuse import fuse
 from covector.numpy.promote import broadcast, inexact, promote_inexact
 from covector.ops import arithmetic, bitwise, rounding
 from covector.ops.casting import BitcastConvertType, convert
@@ -154,7 +154,7 @@ def _replace_on_host(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     return np.where(np.equal(x, -np.inf), neginf, x)
 
 
-@fused(host=_replace_on_host)
+@fuse(host=_replace_on_host)
 def _replace(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     x, nan, posinf, neginf = broadcast("nan_to_num", x, nan, posinf, neginf)
     infinity = scalar(np.inf, x.type.dtype, True)
@@ -185,7 +185,7 @@ def signbit(x: Any, /) -> Array:
     return _signbit(x)
 
 
-@fused(host=np.signbit)
+@fuse(host=np.signbit)
 def _signbit(x: Any) -> Any:
     bits = _bits(x)
     return lt(bits, scalar(0, bits.type.dtype, True))
@@ -210,7 +210,7 @@ def copysign(x1: Any, x2: Any, /) -> Array:
     return _copysign(x, y)
 
 
-@fused(host=np.copysign)
+@fuse(host=np.copysign)
 def _copysign(x: Any, y: Any) -> Any:
     differ = bitwise.xor(_signbit(x), _signbit(y))
     return where(differ, arithmetic.neg(x), x)
@@ -239,7 +239,7 @@ def _ldexp_on_host(x: Any, n: Any) -> Any:
     return np.ldexp(x, n).astype(x.dtype, copy=False)
 
 
-@fused(host=_ldexp_on_host)
+@fuse(host=_ldexp_on_host)
 def _ldexp(x: Any, n: Any) -> Any:
     # Three powers that fit the dtype make up any that takes it from end to end.
     dtype, limits = x.type.dtype, finfo(x.type.dtype)
@@ -275,7 +275,7 @@ def _frexp_on_host(x: Any) -> Any:
     return mantissa, np.where(np.isfinite(x), exponent, 0).astype(np.int32)
 
 
-@fused(host=_frexp_on_host)
+@fuse(host=_frexp_on_host)
 def _frexp(x: Any) -> Any:
     dtype = x.type.dtype
     one, half = scalar(1, dtype, True), scalar(0.5, dtype, True)
@@ -321,7 +321,7 @@ def spacing(x: Any, /) -> Array:
     return _spacing(_check_real("spacing", inexact("spacing", x)))
 
 
-@fused()
+@fuse()
 def _spacing(x: Any) -> Any:
     # Of a number with biased exponent e the spacing is 2 to the e − n, where n bits are
     # in the mantissa. It is made of bits, for it may be too small to compute with.

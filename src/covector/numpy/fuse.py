@@ -1,12 +1,12 @@
-"""``fused``: how functions made of several operations run on known arrays.
+"""``fuse``: run a function of several operations on known arrays as one program.
 
     small, with a NumPy function that means the same    that function, in one call
     small                                               operation by operation
     large, or not in host memory                        one compiled program, kept
 
 A program runs hypot of 32,000 numbers in 40 µs, NumPy in 85, its operations one by one
-in 210; but it takes 0.1 s to compile, for each shape. Traced values take no part in
-this: they go through the operations.
+in 210; but it takes 0.1 s to compile, for each shape. Traced values are not affected:
+their operations are staged.
 
 While NaN or infinities are looked for, such a function is one operation, a ``Call``:
 its results are looked at, not what it makes on the way and leaves out again.
@@ -31,24 +31,23 @@ from covector.programs.jit.jit import jit
 
 #: elements of all operands together from which a program is compiled: above it, each
 #: operation alone would be
-FUSED_LIMIT = Primitive.host_limit
+FUSE_LIMIT = Primitive.host_limit
 
 
-def fused(
-    host: Callable[..., Any] | None = None, limit: float = FUSED_LIMIT
+def fuse(
+    host: Callable[..., Any] | None = None, limit: float = FUSE_LIMIT
 ) -> Callable[[Callable], Any]:
     """Make a function of arrays run as one program where they are large.
 
-    The function takes arrays by place, and hashable values by name, which are part of
-    the program. ``host`` takes the same arguments as NumPy arrays and gives the same
+    The function takes arrays by position and hashable values by name, which are part
+    of the program. ``host`` takes the same arguments as NumPy arrays and gives the same
     results, in the same element types; it runs outside of all blocks of options, so
-    what depends on one is a value by name. ``limit`` is the number of elements that is
-    large.
+    what depends on an option is a value by name. Above ``limit`` elements it is large.
     """
 
     def decorate(written: Callable[..., Any]) -> Callable[..., Any]:
         fun = standard_promotion(written)
-        plans: dict[tuple, _Plan] = {}
+        calls: dict[tuple, _FusedCall] = {}
 
         @functools.wraps(fun)
         def run(*operands: Any, **static: Any) -> Any:
@@ -60,19 +59,19 @@ def fused(
                     return fun(*operands, **static)
                 types.append(x.type)
             key = (*types, *static.items(), options.current())
-            plan = plans.get(key)
-            if plan is None:
-                small = sum([t.size for t in types]) <= limit
-                plan = plans[key] = _Plan(fun, host, types, static, small)
-            return plan(operands)
+            call = calls.get(key)
+            if call is None:
+                prefers_host = sum([t.size for t in types]) <= limit
+                call = calls[key] = _FusedCall(fun, host, types, static, prefers_host)
+            return call(operands)
 
         return run
 
     return decorate
 
 
-class _Plan:
-    """What to do with operands of certain types."""
+class _FusedCall:
+    """A fused function for operands of certain types."""
 
     def __init__(
         self,
@@ -80,20 +79,20 @@ class _Plan:
         host: Callable[..., Any] | None,
         types: list[ArrayType],
         static: dict[str, Any],
-        small: bool,
+        prefers_host: bool,
     ) -> None:
         self.fun: Any = functools.update_wrapper(functools.partial(fun, **static), fun)
         self.compiled = jit(self.fun)
         if options.current().checks_values:
-            host, small = None, True
+            host, prefers_host = None, True
             self.fun = functools.partial(as_one, self.fun)
         self.host = functools.partial(host, **static) if host and static else host
-        self.small = small
+        self.prefers_host = prefers_host
         if host is not None:
             self._expect(types)
 
     def _expect(self, types: list[ArrayType]) -> None:
-        """Note the types that results of the host function have."""
+        """Record the types of the results of the host function."""
 
         def flat(*operands: Any) -> Any:
             outs = self.fun(*operands)
@@ -102,7 +101,7 @@ class _Plan:
         self.outs = stage(flat, types).jaxpr.out_types
 
     def __call__(self, operands: tuple[ConcreteArray, ...]) -> Any:
-        if not self.small or not all([x.on_host() for x in operands]):
+        if not self.prefers_host or not all([x.on_host() for x in operands]):
             return self.compiled(*operands)
         if self.host is None:
             return self.fun(*operands)

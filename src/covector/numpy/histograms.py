@@ -21,7 +21,7 @@ from covector.errors import (
 from covector.numpy.axes import placed
 from covector.numpy.concatenation import stack
 from covector.numpy.differences import diff
-from covector.numpy.fuse import fused
+from covector.numpy.fuse import fuse
 from covector.numpy.indexing import index
 from covector.numpy.promote import inexact, promote_dtypes, promote_dtypes_inexact
 from covector.numpy.ranges import linspace
@@ -214,7 +214,7 @@ def histogram(
     return _counts(values, common, each, density=bool(density)), edges
 
 
-@fused()
+@fuse()
 def _counts(values: Any, edges: Any, each: Any, *, density: bool) -> Any:
     """What the values in each bin count together."""
     place, inside = _bin_of(values, edges)

@@ -11,7 +11,7 @@ from covector.core.convert import scalar
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import DTypeError
-from covector.numpy.fuse import fused
+from covector.numpy.fuse import fuse
 from covector.numpy.promote import broadcast_to, promote
 from covector.ops.arithmetic import div, mul, rem
 from covector.ops.casting import convert
@@ -57,7 +57,7 @@ def _integers(who: str, x1: Any, x2: Any) -> Any:
     return x, y
 
 
-@fused(host=np.gcd)
+@fuse(host=np.gcd)
 def _gcd(x: Any, y: Any) -> Any:
     dtype, weak = x.type.dtype, x.type.weak and y.type.weak
     x, y = _magnitude(x), _magnitude(y)
@@ -82,7 +82,7 @@ def _euclid(type: ArrayType) -> While:
     return While(*programs, 0, 0)
 
 
-@fused(host=np.lcm)
+@fuse(host=np.lcm)
 def _lcm(x: Any, y: Any) -> Any:
     dtype, weak = x.type.dtype, x.type.weak and y.type.weak
     x, y, divisor = (_magnitude(n) for n in (x, y, _gcd(x, y)))

@@ -8,7 +8,7 @@ from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.errors import DTypeError
-from covector.numpy.fuse import fused
+from covector.numpy.fuse import fuse
 from covector.numpy.promote import promote_bounds, promote_inexact
 from covector.ops.bitwise import or_
 from covector.ops.comparison import gt, lt, ne
@@ -114,7 +114,7 @@ def heaviside(x1: Any, x2: Any, /) -> Array:
     return _heaviside(x, at_zero)
 
 
-@fused(host=np.heaviside)
+@fuse(host=np.heaviside)
 def _heaviside(x: Any, at_zero: Any) -> Any:
     zero, one = scalar(0, x.type.dtype, True), scalar(1, x.type.dtype, True)
     out = where(lt(x, zero), zero, where(gt(x, zero), one, at_zero))

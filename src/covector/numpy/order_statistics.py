@@ -22,7 +22,7 @@ from covector.numpy.indexing_take import take_along_axis
 from covector.numpy.promote import inexact, standard_promotion
 from covector.numpy.reduction_base import kept_shape, weights_for, working_dtype
 from covector.numpy.reshaping import reshape
-from covector.numpy.xp_function import portable
+from covector.numpy.xp_function import xp_function
 from covector.ops.argmax import Argmax
 from covector.ops.arithmetic import mul
 from covector.ops.bitwise import not_, or_
@@ -253,7 +253,7 @@ def _rows(x: Any, axes: tuple[int, ...]) -> Any:
     return reshape(Transpose((*kept, *sorted(axes)))(x), (*lengths, count))
 
 
-@portable
+@xp_function
 def _at_fractions(xp: Any, x: Any, q: Any, *, method: str, skip_nan: bool) -> Any:
     """The quantiles of rows, along the last axis."""
     result, dtype = x.dtype, working_dtype(x.dtype)

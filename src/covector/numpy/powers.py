@@ -9,7 +9,7 @@ from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.dtypes import bool_
 from covector.errors import DTypeError
-from covector.numpy.fuse import fused
+from covector.numpy.fuse import fuse
 from covector.numpy.promote import inexact, number, promote, promote_inexact
 from covector.ops import arithmetic, powers, roots
 from covector.ops.bitwise import or_
@@ -100,7 +100,7 @@ def hypot(x1: Any, x2: Any, /) -> Array:
     return _hypot(x, y)
 
 
-@fused(host=np.hypot)
+@fuse(host=np.hypot)
 def _hypot(x: Any, y: Any) -> Any:
     x, y = abs_(x), abs_(y)
     zero, one, inf = (scalar(n, x.type.dtype, True) for n in (0, 1, np.inf))

@@ -1,9 +1,9 @@
-"""What every reduction shares: which axes, where, from what start, and in what shape.
+"""The base of reductions: axes, masks, initial values and kept axes.
 
-A ``Fold`` says how two elements combine; ``reduce`` brings the operand to what its
+A ``Reduction`` combines two elements; ``reduce`` converts the operand to what its
 operation takes and the result to what NumPy promises:
 
-    where=      elements that do not take part become the identity (or ``initial``)
+    where=      masked elements become the identity (or ``initial``)
     initial=    combines with the result
     keepdims=   the axes stay, with length 1
 """
@@ -28,33 +28,34 @@ from covector.programs.jit.debug_nans import as_one
 
 
 @dataclass(frozen=True)
-class Fold:
-    """A way to combine elements: the reduction, what it does to two, and of none."""
+class Reduction:
+    """A reduction: its operation, the combination of two elements, and the identity."""
 
     name: str
-    reduction: Any
+    operation: Any
     combine: Any
     #: the result for no elements; None where NumPy asks for ``initial``
     identity: Any = None
 
 
 def reduce(
-    fold: Fold, x: Any, axis: Any, keepdims: bool, initial: Any, where: Any
+    reduction: Reduction, x: Any, axis: Any, keepdims: bool, initial: Any, where: Any
 ) -> Any:
-    """``x``, in the element type of the result, folded along ``axis`` (None: all)."""
-    axes = canonical_axes(fold.name, axis, x.type.ndim)
+    """``x``, in the element type of the result, reduced along ``axis`` (None: all)."""
+    who = reduction.name
+    axes = canonical_axes(who, axis, x.type.ndim)
     if initial is not None:
-        start = _start(fold.name, initial, x.type.dtype)
+        start = _start(who, initial, x.type.dtype)
     else:
         start = None
-        if fold.identity is None:
-            _check_nonempty(fold.name, x.type, axes, where)
+        if reduction.identity is None:
+            _check_nonempty(who, x.type, axes, where)
     if where is not None:
-        neutral = start if fold.identity is None else fold.identity
-        x = masked(fold.name, x, where, neutral)
-    op, reshape = _operations(fold.reduction, x.type, axes, bool(keepdims))
+        neutral = start if reduction.identity is None else reduction.identity
+        x = masked(who, x, where, neutral)
+    op, reshape = _operations(reduction.operation, x.type, axes, bool(keepdims))
     if start is not None:
-        out = as_one(lambda x: fold.combine(op(x) if axes else x, start), x)
+        out = as_one(lambda x: reduction.combine(op(x) if axes else x, start), x)
     else:
         out = op(x) if axes else x
     return reshape(out) if reshape is not None else out
@@ -62,10 +63,10 @@ def reduce(
 
 @lru_cache(4096)
 def _operations(
-    reduction: Any, type_: ArrayType, axes: tuple[int, ...], keepdims: bool
+    operation: Any, type_: ArrayType, axes: tuple[int, ...], keepdims: bool
 ) -> tuple[Any, Any]:
-    """The reduction, and what brings its result to the shape with the axes kept."""
-    op = reduction(tuple(sorted(axes)))
+    """The operation, and the reshape of its result that keeps the reduced axes."""
+    op = operation(tuple(sorted(axes)))
     return op, Reshape(kept_shape(type_.shape, axes)) if keepdims and axes else None
 
 
@@ -90,12 +91,12 @@ def along(x: Any, shape: Shape, axes: tuple[int, ...]) -> Any:
 
 
 def count_along(shape: Shape, axes: tuple[int, ...]) -> int:
-    """How many elements the axes make one of."""
+    """The number of elements along the axes together."""
     return prod([shape[a] for a in axes])
 
 
 def masked(who: str, x: Any, where: Any, value: Any) -> Any:
-    """``x`` with ``value`` in the places where the mask does not hold."""
+    """``x`` with ``value`` where the mask is false."""
     mask = mask_for(who, where, x.type)
     if not isinstance(value, int | float | complex):
         return select(mask, x, value)
@@ -134,9 +135,7 @@ def _start(who: str, initial: Any, dtype: Any) -> Any:
 def _check_nonempty(
     who: str, type_: ArrayType, axes: tuple[int, ...], where: Any
 ) -> None:
-    """Raise where there may be nothing to reduce, and NumPy defines no result for
-    that.
-    """
+    """Raise where there may be no element to reduce: NumPy defines no result then."""
     if where is not None:
         raise ArgumentError(
             f"{who} with `where` may have no element to reduce, and {who} of nothing "
@@ -179,10 +178,10 @@ def working_dtype(dtype: Any) -> Any:
 
 
 def weights_for(who: str, type_: Any, w: Any, axis: Any) -> Any:
-    """A weight for each element: those for the places along ``axis`` are repeated.
+    """A weight for each element: those of positions along ``axis`` are repeated.
 
     Raises:
-      TypeMismatch: there are neither as many as elements, nor as many as such places.
+      TypeMismatch: there is neither one per element, nor one per position.
     """
     if w.type.shape == type_.shape:
         return w

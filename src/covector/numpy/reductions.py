@@ -8,7 +8,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.numpy.axes import check_no_out
 from covector.numpy.promote import bound_in
-from covector.numpy.reduction_base import Fold, reduce, sum_dtype
+from covector.numpy.reduction_base import Reduction, reduce, sum_dtype
 from covector.numpy.types import asked_dtype
 from covector.ops.arithmetic import add, mul, sub
 from covector.ops.bitwise import and_, or_
@@ -36,12 +36,12 @@ __all__ = [
     "sum",
 ]
 
-SUM = Fold("sum", ReduceSum, add, 0)
-PRODUCT = Fold("prod", ReduceProd, mul, 1)
-MAXIMUM = Fold("max", ReduceMax, max_)
-MINIMUM = Fold("min", ReduceMin, min_)
-ALL = Fold("all", ReduceAnd, and_, True)
-ANY = Fold("any", ReduceOr, or_, False)
+SUM = Reduction("sum", ReduceSum, add, 0)
+PRODUCT = Reduction("prod", ReduceProd, mul, 1)
+MAXIMUM = Reduction("max", ReduceMax, max_)
+MINIMUM = Reduction("min", ReduceMin, min_)
+ALL = Reduction("all", ReduceAnd, and_, True)
+ANY = Reduction("any", ReduceOr, or_, False)
 
 
 def sum(

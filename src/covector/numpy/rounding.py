@@ -13,7 +13,7 @@ from covector.errors import DTypeError
 from covector.numpy.arithmetic import divmod
 from covector.numpy.axes import check_no_out
 from covector.numpy.floating import copysign
-from covector.numpy.fuse import fused
+from covector.numpy.fuse import fuse
 from covector.numpy.promote import inexact
 from covector.ops import arithmetic, rounding
 from covector.ops.bitwise import and_, or_
@@ -77,7 +77,7 @@ def _is_whole(x: Any) -> bool:
     return x.type.dtype is bool_ or dtypes.is_integer(x.type.dtype)
 
 
-@fused(host=np.trunc)
+@fuse(host=np.trunc)
 def _trunc(x: Any) -> Any:
     negative = lt(x, scalar(0, x.type.dtype, True))
     return where(negative, rounding.ceil(x), rounding.floor(x))
@@ -153,7 +153,7 @@ def _round_decimals_on_host(x: Any, *, decimals: int) -> Any:
     )
 
 
-@fused(host=_round_decimals_on_host)
+@fuse(host=_round_decimals_on_host)
 def _round_decimals(x: Any, *, decimals: int) -> Any:
     factor = scalar(10 ** max(decimals, -decimals), x.type.dtype, True)
     scale, back = arithmetic.mul, arithmetic.div
@@ -183,7 +183,7 @@ def modf(x: Any, /, out: Any = None) -> tuple[Array, Array]:
     return _modf(x)
 
 
-@fused(host=np.modf)
+@fuse(host=np.modf)
 def _modf(x: Any) -> Any:
     whole, zero = _trunc(x), scalar(0, x.type.dtype, True)
     infinite = eq(abs_(x), scalar(np.inf, x.type.dtype, True))

@@ -21,7 +21,7 @@ from covector.errors import (
     TypeMismatch,
 )
 from covector.numpy.axes import canonical_axis, check_no_out
-from covector.numpy.fuse import fused
+from covector.numpy.fuse import fuse
 from covector.numpy.indexing import index
 from covector.numpy.indexing_take import take
 from covector.numpy.promote import promote_bounds, promote_dtypes
@@ -241,7 +241,7 @@ def _dtype_of_places(n: int) -> Any:
     return dtypes.int32 if n <= iinfo(dtypes.int32).max else dtypes.int64
 
 
-@fused(host=_search_on_host)
+@fuse(host=_search_on_host)
 def _search(a: Any, v: Any, *, side: str, all_pairs: bool) -> Any:
     """How many elements of ``a`` stand before each of ``v``.
 

@@ -8,7 +8,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import ArgumentError
 from covector.numpy.concatenation import concatenate
-from covector.numpy.fuse import fused
+from covector.numpy.fuse import fuse
 from covector.numpy.indexing import index
 from covector.numpy.indexing_take import take
 from covector.numpy.nonzeros import compress
@@ -61,7 +61,7 @@ def isin(
     return _isin(x, others, all_pairs=all_pairs, invert=bool(invert))
 
 
-@fused()
+@fuse()
 def _isin(x: Any, others: Any, *, all_pairs: bool, invert: bool) -> Any:
     """Whether each element is, or is not, among the others."""
     if all_pairs or not others.type.size:

@@ -7,7 +7,7 @@ from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.errors import DTypeError
-from covector.numpy.fuse import fused
+from covector.numpy.fuse import fuse
 from covector.numpy.promote import inexact
 from covector.ops.arithmetic import add, div, mul
 from covector.ops.bessel import bessel_i0e
@@ -32,7 +32,7 @@ def sinc(x: Any, /) -> Array:
     return _sinc(inexact("sinc", x))
 
 
-@fused()
+@fuse()
 def _sinc(x: Any) -> Any:
     dtype = x.type.dtype
     y = mul(x, scalar(math.pi, dtype, x.type.weak))

@@ -13,7 +13,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.errors import ArgumentError, DTypeError
 from covector.numpy.axes import canonical_axes, check_no_out
-from covector.numpy.fuse import fused
+from covector.numpy.fuse import fuse
 from covector.numpy.promote import broadcast_to, promote_dtypes_inexact
 from covector.numpy.reduction_base import (
     count_along,
@@ -24,7 +24,7 @@ from covector.numpy.reduction_base import (
     working_dtype,
 )
 from covector.numpy.types import asked_dtype
-from covector.numpy.xp_function import portable
+from covector.numpy.xp_function import xp_function
 from covector.ops.arithmetic import div, mul
 from covector.ops.broadcasting import ReduceSum
 from covector.ops.casting import convert
@@ -66,7 +66,7 @@ def mean(
     return _mean(x, mask, axes=axes, dtype=result, keepdims=bool(keepdims))
 
 
-@fused()
+@fuse()
 def _mean(x: Any, *mask: Any, axes: tuple[int, ...], dtype: Any, keepdims: bool) -> Any:
     shape = x.type.shape
     x = convert(x, working_dtype(mean_dtype(x.type.dtype)))
@@ -186,7 +186,7 @@ def _dispersion(
     return _deviation(*given, has=has, root=who == "std", **how)
 
 
-@portable
+@xp_function
 def _deviation(
     xp: Any,
     x: Any,
@@ -268,7 +268,7 @@ def average(
     return (out, scale) if returned else out
 
 
-@fused()
+@fuse()
 def _weighted(x: Any, w: Any, *, axes: tuple[int, ...]) -> Any:
     """The average of elements with weights, and the sum of the weights."""
     total = ReduceSum(tuple(sorted(axes)))

@@ -1,4 +1,4 @@
-"""``portable``: functions written once that run on NumPy's arrays and on ours.
+"""``xp_function``: functions written once for NumPy's arrays and for ours.
 
 They get the namespace as their first argument. On small known arrays it is NumPy, and
 the whole function costs one call; everywhere else it is ours, and the function is a
@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from covector.core.array_like import link
-from covector.numpy.fuse import fused
+from covector.numpy.fuse import fuse
 
 
-def portable(fun: Callable[..., Any]) -> Callable[..., Any]:
+def xp_function(fun: Callable[..., Any]) -> Callable[..., Any]:
     """``fun(xp, *arrays, **static)`` as a function of the arrays and the static
     values.
     """
 
-    @fused(host=functools.partial(fun, np))
+    @fuse(host=functools.partial(fun, np))
     @functools.wraps(fun)
     def run(*operands: Any, **static: Any) -> Any:
         return fun(link.numpy, *operands, **static)
