@@ -164,7 +164,7 @@ class Case:
 
     def on_host(self, dtype: Any) -> bool:
         """Whether a variant runs on the host, outside of compiled programs."""
-        return self.op.on_host is not None and self.op.small(*self.types(dtype))
+        return self.op.on_host is not None and self.op.prefers_host(*self.types(dtype))
 
     def moves_only(self) -> bool:
         """Whether the operation takes even random keys, so that it computes nothing."""

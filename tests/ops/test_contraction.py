@@ -102,7 +102,7 @@ def test_a_batch_of_products_is_one_product(dims):
 def test_the_host_multiplies_what_is_small_and_only_that():
     def small(n, dtype=F32, **fields):
         op, operands = DotGeneral(MATMUL, **fields), types((n, n), (n, n), dtype=dtype)
-        return op.plan(tuple(operands)).small
+        return op.plan(tuple(operands)).prefers_host
 
     assert small(100)
     assert not small(1000)

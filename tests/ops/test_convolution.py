@@ -156,7 +156,7 @@ def test_the_host_convolves_what_is_small_and_only_that():
         return (
             conv()
             .plan((ArrayType((1, 4, n, n), F32), ArrayType((4, 4, 3, 3), F32)))
-            .small
+            .prefers_host
         )
 
     assert small(16)

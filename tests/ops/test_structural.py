@@ -60,7 +60,7 @@ def test_a_part_outlives_the_donation_of_the_whole():
 def test_few_rows_of_a_large_table_are_read_on_the_host():
     table, places = random(100_000, 4), as_array(np.int32([[7], [99_999]]))
     gather = Gather(ROWS, (1, 4))
-    assert gather.plan((table.type, places.type)).small
+    assert gather.plan((table.type, places.type)).prefers_host
     np.testing.assert_array_equal(gather(table, places), table.host()[[7, 99_999]])
 
 
@@ -75,7 +75,7 @@ def test_what_is_too_large_for_the_host_is_compiled_to_the_same(shape):
     x, places = random(*shape), as_array(np.int32([[3], [0], [3]]))
     updates = random(3, shape[1])
     add = ScatterAdd(ScatterDimensionNumbers(*ROWS))
-    assert not add.plan((x.type, places.type, updates.type)).small
+    assert not add.plan((x.type, places.type, updates.type)).prefers_host
     wanted = add.on_host(x.host(), places.host(), updates.host())
     np.testing.assert_allclose(add(x, places, updates), wanted, rtol=1e-6)
 

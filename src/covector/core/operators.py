@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 
-class _Link:
+class _LateBinding:
     """The way up to the NumPy namespace."""
 
     numpy: Any = None
@@ -29,7 +29,7 @@ class _Link:
             self.functions[name] = getattr(function, "call", function)
 
 
-link = _Link()
+link = _LateBinding()
 
 #: what the operators take on their other side. Lists are among them because the
 #: functions say what to do with a list; anything else may define the operator itself.

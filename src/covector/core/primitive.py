@@ -95,8 +95,8 @@ class Primitive(metaclass=Interned):
     mesh: Any = None
     #: elements (operands and results together) up to which NumPy beats a compiled call
     host_limit = 32768
-    #: about how many ordinary operations it is compiled to
-    weight = 1
+    #: about how many StableHLO operations it is compiled to
+    op_count = 1
 
     #: operands in which the results are linear together, one group after another; None
     #: stands for all of them, in an operation that can be transposed
@@ -118,7 +118,7 @@ class Primitive(metaclass=Interned):
     varying_rule: Any = None
     instances: dict[tuple, "Primitive"] = {}  # noqa: RUF012  each class has its own
     #: what was worked out, by the types of the operands
-    plans: dict[tuple[ArrayType, ...], "Plan"]
+    plans: dict[tuple[ArrayType, ...], "OpPlan"]
 
     def __init_subclass__(cls) -> None:
         cls.instances = {}
@@ -194,18 +194,20 @@ class Primitive(metaclass=Interned):
 
     # -- types -------------------------------------------------------------------------
 
-    def plan(self, types: tuple[ArrayType, ...]) -> "Plan":
-        """What comes out for operands of these types, and whether NumPy is quicker."""
+    def plan(self, types: tuple[ArrayType, ...]) -> "OpPlan":
+        """The result types for these operand types, and whether NumPy is quicker."""
         plan = self.plans.get(types)
         if plan is None:
             drop_older_half(self.plans, MOST_PLANS)
             outs = tuple(self.type_rule(*types))
-            small = self.on_host is not None and self.small(types, outs)
-            on_host = self.on_host if small else None
-            plan = self.plans[types] = Plan(outs, self.multiple_results, on_host)
+            by_numpy = self.on_host is not None and self.prefers_host(types, outs)
+            on_host = self.on_host if by_numpy else None
+            plan = self.plans[types] = OpPlan(outs, self.multiple_results, on_host)
         return plan
 
-    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
+    def prefers_host(
+        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> bool:
         """Whether running on the host is cheaper than a compiled call."""
         return sum([t.size for t in types]) + sum([t.size for t in outs]) <= (
             self.host_limit
@@ -278,8 +280,8 @@ class Primitive(metaclass=Interned):
         )
 
 
-class Plan:
-    """What is known of an operation on operands of given types."""
+class OpPlan:
+    """An operation on operands of given types: result types and how to evaluate it."""
 
     __slots__ = ("executable", "meshes", "multiple_results", "on_host", "outs")
 
@@ -288,7 +290,7 @@ class Plan:
     ) -> None:
         self.outs = outs
         self.multiple_results = multiple_results
-        #: by NumPy, where that is quicker than a compiled call
+        #: evaluation by NumPy, where that is quicker than a compiled call
         self.on_host = on_host
         #: compiled programs by placement
         self.executable: Any = None
@@ -296,7 +298,7 @@ class Plan:
         self.meshes: Any = ()
 
     @property
-    def small(self) -> bool:
+    def prefers_host(self) -> bool:
         """Whether NumPy is quicker than a compiled call."""
         return self.on_host is not None
 
@@ -321,7 +323,7 @@ def snake_case(name: str) -> str:
 
 
 def forget_plans() -> None:
-    """Drop what was worked out about operations, and so what they were compiled to."""
+    """Drop the plans of all operations, and with them their executables."""
     classes: list[type[Primitive]] = [Primitive]
     while classes:
         cls = classes.pop()

@@ -31,15 +31,15 @@ class Varying(NamedTuple):
     result: Axes | None
 
 
-class _Link:
+class _LateBinding:
     """``PVary``, which is defined in a layer above; set once, when it is."""
 
     cast: Callable[[Axes], Any]
 
 
-def link_cast(cast: Callable[[Axes], Any]) -> None:
+def bind_cast(cast: Callable[[Axes], Any]) -> None:
     """``cast(axes)`` is the operation that makes its operand vary over ``axes``."""
-    _Link.cast = staticmethod(cast)
+    _LateBinding.cast = staticmethod(cast)
 
 
 def unify_varying(
@@ -69,7 +69,7 @@ def _cast_in(trace: Any, x: Any, axes: Axes) -> Any:
     missing = axes - x.type.varying
     if not missing:
         return x
-    return trace.process(_Link.cast(missing), [x])[0]
+    return trace.process(_LateBinding.cast(missing), [x])[0]
 
 
 def result_types(
@@ -91,7 +91,7 @@ def result_types(
 def pvary_like(x: Any, type: ArrayType) -> Any:
     """``x``, cast to vary over all axes that a value of ``type`` varies over."""
     missing = type.varying - x.type.varying
-    return _Link.cast(missing)(x) if missing else x
+    return _LateBinding.cast(missing)(x) if missing else x
 
 
 def cotangent_of(ct: Any, type: ArrayType) -> Any:
@@ -102,7 +102,7 @@ def cotangent_of(ct: Any, type: ArrayType) -> Any:
     """
     more = ct.type.varying - type.varying
     if more:
-        (ct,) = _Link.cast(more).transpose((ct,), Linear(type))
+        (ct,) = _LateBinding.cast(more).transpose((ct,), Linear(type))
     return pvary_like(ct, type)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from covector.core.array import ConcreteArray
 from covector.core.convert import as_array
-from covector.core.primitive import Plan, Primitive
+from covector.core.primitive import OpPlan, Primitive
 from covector.core.trace import Trace, Tracer, check_scope
 from covector.lowering.compile import compile_operation
 from covector.lowering.placement import (
@@ -90,7 +90,9 @@ class EvalTrace(Trace):
 base = EvalTrace()
 
 
-def evaluate_compiled(op: Primitive, plan: Plan, args: Sequence[Any]) -> Sequence[Any]:
+def evaluate_compiled(
+    op: Primitive, plan: OpPlan, args: Sequence[Any]
+) -> Sequence[Any]:
     """``op`` as a compiled program of one operation, where its operands are."""
     if plan.executable is None:
         plan.meshes = meshes_named(op)

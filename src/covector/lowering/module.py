@@ -308,8 +308,8 @@ class ModuleLowering:
         """Ask XLA to compile what is called repeatedly once, and not to paste it."""
         kept = hlo.attribute(_SEPARATE)
         for jaxpr, _, calls in self._functions.values():
-            weight = sum([e.op.weight for e in jaxpr.equations])
-            if len(calls) > 1 and weight >= SEPARATE_FROM:
+            op_count = sum([e.op.op_count for e in jaxpr.equations])
+            if len(calls) > 1 and op_count >= SEPARATE_FROM:
                 for call in calls:
                     call.attributes["mhlo.frontend_attributes"] = kept
 

@@ -76,7 +76,7 @@ def einsum(
     subscripts, arrays = _operands("einsum", subscripts, operands)
     order = tuple(map(tuple, optimize)) if isinstance(optimize, list) else optimize
     preferred = preferred_element_type
-    how = How(
+    how = ContractionOptions(
         exactness(precision, "einsum"),
         None if preferred is None else asked_dtype(preferred),
     )
@@ -134,8 +134,8 @@ def _path(subscripts: str, types: tuple[ArrayType, ...], optimize: Any) -> Any:
 # -- programs --------------------------------------------------------------------------
 
 
-class How(NamedTuple):
-    """How exactly products are formed, and in what element type the result comes."""
+class ContractionOptions(NamedTuple):
+    """The precision of products, and the element type of the result."""
 
     precision: Any
     preferred: Any
@@ -160,7 +160,7 @@ class Term(NamedTuple):
         return Term("".join([n for n, _ in kept]), tuple([m for _, m in kept]))
 
 
-class Steps(NamedTuple):
+class OpSequence(NamedTuple):
     """Operations on one array, one after the other."""
 
     ops: tuple[Callable[[Any], Any], ...]
@@ -177,9 +177,12 @@ class Contraction(NamedTuple):
     """
 
     places: tuple[int, ...]
-    first: Steps
+    first: OpSequence
     #: for each further term: before on the left, before on the right, together, after
-    joins: tuple[tuple[Steps, Steps, Callable[[Any, Any], Any], Steps], ...]
+    joins: tuple[
+        tuple[OpSequence, OpSequence, Callable[[Any, Any], Any], OpSequence],
+        ...,
+    ]
 
     def __call__(self, x: Any, *others: Any) -> Any:
         x = self.first(x)
@@ -193,7 +196,10 @@ class Contraction(NamedTuple):
 
 @lru_cache(1024)
 def _program(
-    subscripts: str, types: tuple[ArrayType, ...], optimize: Any, how: How
+    subscripts: str,
+    types: tuple[ArrayType, ...],
+    optimize: Any,
+    how: ContractionOptions,
 ) -> tuple[Contraction, ...]:
     """The contractions that compute the result."""
     path, _ = _path(subscripts, types, optimize)
@@ -216,7 +222,7 @@ def _program(
 class Planner:
     """Turns contractions of terms into operations."""
 
-    def __init__(self, dtype: Any, how: How) -> None:
+    def __init__(self, dtype: Any, how: ContractionOptions) -> None:
         self.how = how
         self.is_bool = dtypes.is_bool(how.preferred or dtype)
         self.widen = (
@@ -238,8 +244,8 @@ class Planner:
         if not rest:
             arranged, term = self.arrange(term, output)
             ops = ops if joins else ops + arranged
-            joins[-1:] = [(*join[:3], Steps(arranged)) for join in joins[-1:]]
-        return Contraction(places, Steps(ops), tuple(joins)), term
+            joins[-1:] = [(*join[:3], OpSequence(arranged)) for join in joins[-1:]]
+        return Contraction(places, OpSequence(ops), tuple(joins)), term
 
     def simplify(self, term: Term, needed: str) -> tuple[tuple[Any, ...], Term]:
         """Diagonals instead of names that occur twice, sums over names not needed."""
@@ -270,10 +276,10 @@ class Planner:
             more_x, more_y = (), ()
             together, term = self.dot(x, y, contracted, batch, output)
         befores = (
-            Steps((*drop_x, *sum_x, *more_x)),
-            Steps((*before_y, *drop_y, *sum_y, *more_y)),
+            OpSequence((*drop_x, *sum_x, *more_x)),
+            OpSequence((*before_y, *drop_y, *sum_y, *more_y)),
         )
-        return (*befores, together, Steps(())), term
+        return (*befores, together, OpSequence(())), term
 
     def dot(
         self, x: Term, y: Term, contracted: str, batch: str, output: str

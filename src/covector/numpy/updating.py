@@ -62,8 +62,8 @@ from covector.ops.windows import GatherScatterMode
 WRAP = "wrap"
 
 
-class How(TypedDict, total=False):
-    """The keywords that the methods of ``Place`` take."""
+class UpdateOptions(TypedDict, total=False):
+    """The keyword arguments of the methods of ``Place``."""
 
     indices_are_sorted: bool
     unique_indices: bool
@@ -133,26 +133,26 @@ class Place:
     def __repr__(self) -> str:
         return f"Place({self.array!r}, {self.index!r})"
 
-    def set(self, values: Any, **how: Unpack[How]) -> Array:
+    def set(self, values: Any, **how: Unpack[UpdateOptions]) -> Array:
         """``x`` with these elements replaced."""
         return update(self.array, self.index, SET, values, **how)
 
-    def add(self, values: Any, **how: Unpack[How]) -> Array:
+    def add(self, values: Any, **how: Unpack[UpdateOptions]) -> Array:
         """``x`` with values added to these elements."""
         return update(self.array, self.index, ADD, values, **how)
 
-    def subtract(self, values: Any, **how: Unpack[How]) -> Array:
+    def subtract(self, values: Any, **how: Unpack[UpdateOptions]) -> Array:
         """``x`` with values subtracted from these elements."""
         values = _operand(values, self.array.type, ADD)
         return update(self.array, self.index, ADD, neg(values), **how)
 
-    def multiply(self, values: Any, **how: Unpack[How]) -> Array:
+    def multiply(self, values: Any, **how: Unpack[UpdateOptions]) -> Array:
         """``x`` with these elements multiplied."""
         return update(self.array, self.index, MULTIPLY, values, **how)
 
     mul = multiply
 
-    def divide(self, values: Any, **how: Unpack[How]) -> Array:
+    def divide(self, values: Any, **how: Unpack[UpdateOptions]) -> Array:
         """``x`` with these elements divided; integers become floating-point numbers."""
         x = self.array
         x = convert(x, inexact_dtype(x.type.dtype, x.type.weak))
@@ -161,7 +161,7 @@ class Place:
         quotients = div(convert(x, divisors.type.dtype), divisors)
         return convert(quotients, x.type.dtype)
 
-    def power(self, values: Any, **how: Unpack[How]) -> Array:
+    def power(self, values: Any, **how: Unpack[UpdateOptions]) -> Array:
         """``x`` with these elements raised to powers; bools become integers."""
         x = number("power", self.array)
         values = _operand(_exponent(values, x.type.dtype), x.type, MULTIPLY)
@@ -173,20 +173,22 @@ class Place:
         changed = filled(False, x.type.with_dtype(dtypes.bool_).strong())
         return where(update(changed, self.index, SET, True, **how), powers, x)
 
-    def _of_ones(self, values: Array, how: How) -> Array:
+    def _of_ones(self, values: Array, how: UpdateOptions) -> Array:
         """Ones, of the dtype of the values, with these elements multiplied by them."""
         ones = filled(1, self.array.type.with_dtype(values.type.dtype).strong())
         return update(ones, self.index, MULTIPLY, values, **how)
 
-    def min(self, values: Any, **how: Unpack[How]) -> Array:
+    def min(self, values: Any, **how: Unpack[UpdateOptions]) -> Array:
         """``x`` with these elements replaced where a value is smaller."""
         return update(self.array, self.index, MINIMUM, values, **how)
 
-    def max(self, values: Any, **how: Unpack[How]) -> Array:
+    def max(self, values: Any, **how: Unpack[UpdateOptions]) -> Array:
         """``x`` with these elements replaced where a value is larger."""
         return update(self.array, self.index, MAXIMUM, values, **how)
 
-    def apply(self, func: Callable[[Array], Array], **how: Unpack[How]) -> Array:
+    def apply(
+        self, func: Callable[[Array], Array], **how: Unpack[UpdateOptions]
+    ) -> Array:
         """``x`` with a function applied to these elements, once for each time an
         element is named.
 
@@ -196,7 +198,7 @@ class Place:
         change = Change(lambda old, _: in_dtype(func(old), x.type.dtype, "apply"))
         return update(x, self.index, change, scalar(1, x.type.dtype), **how)
 
-    def get(self, *, fill_value: Any = None, **how: Unpack[How]) -> Array:
+    def get(self, *, fill_value: Any = None, **how: Unpack[UpdateOptions]) -> Array:
         """``x[index]``, with a choice of what is read outside the array.
 
         Args:
@@ -231,18 +233,20 @@ def _access(
     **promises: Any,
 ) -> Access:
     """How places are taken, from the keywords of a method."""
-    unknown = promises.keys() - How.__annotations__.keys()
+    unknown = promises.keys() - UpdateOptions.__annotations__.keys()
     if unknown:
         raise ArgumentError(
-            f"the methods of x.at[...] take the keywords {tuple(How.__annotations__)}, "
-            f"but got {tuple(sorted(unknown))}."
+            "the methods of x.at[...] take the keywords "
+            f"{tuple(UpdateOptions.__annotations__)}, but got {tuple(sorted(unknown))}."
         )
     if mode == WRAP:  # brought inside before: nothing is outside
         return Access(CLIP, fill, **promises)
     return Access(access_mode(mode, default), fill, **promises)
 
 
-def _canonical(x: Any, idx: Any, how: How) -> tuple[Any, tuple[Any, ...], list[Any]]:
+def _canonical(
+    x: Any, idx: Any, how: UpdateOptions
+) -> tuple[Any, tuple[Any, ...], list[Any]]:
     """What ``canonical_index`` gives; for ``mode="wrap"`` with all indices inside."""
     x, parts, arrays = canonical_index(x, idx)
     if how.get("mode") != WRAP:
@@ -283,12 +287,14 @@ def fill_text(value: Any, dtype: Any) -> int | str | None:
     return int(number) if isinstance(number, bool | int) else repr(number)
 
 
-def update(x: Any, idx: Any, change: Change, values: Any, **how: Unpack[How]) -> Any:
+def update(
+    x: Any, idx: Any, change: Change, values: Any, **how: Unpack[UpdateOptions]
+) -> Any:
     """``x`` with the elements at an index changed."""
     return placed(_update(x, idx, change, values, how), how.get("out_sharding"))
 
 
-def _update(x: Any, idx: Any, change: Change, values: Any, how: How) -> Any:
+def _update(x: Any, idx: Any, change: Change, values: Any, how: UpdateOptions) -> Any:
     access = _access(FILL_OR_DROP, **how) if how else DROP
     values = _operand(values, x.type, change)
     masked = only_mask(x.type, idx)

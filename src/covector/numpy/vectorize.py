@@ -24,13 +24,13 @@ _AXES = r"\((?:\w+(?:,\w+)*)?\)"
 _SIGNATURE = re.compile(rf"{_AXES}(?:,{_AXES})*->{_AXES}(?:,{_AXES})*")
 
 
-class Signature(NamedTuple):
+class GufuncSignature(NamedTuple):
     """The names of the core axes of each operand and each result."""
 
     operands: list[tuple[str, ...]]
     results: list[tuple[str, ...]]
 
-    def without(self, absent: Collection[int], who: str) -> "Signature":
+    def without(self, absent: Collection[int], who: str) -> "GufuncSignature":
         """The signature of a call that has None for some operands."""
         for k in absent:
             if k < len(self.operands) and self.operands[k]:
@@ -78,7 +78,7 @@ def vectorize(
     @functools.wraps(pyfunc)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
         places = [i for i in range(len(args)) if i not in excluded]
-        spec = parsed or Signature([()] * len(places), [])
+        spec = parsed or GufuncSignature([()] * len(places), [])
         absent = [k for k, i in enumerate(places) if args[i] is None]
         if absent:
             spec = spec.without(absent, who)
@@ -101,7 +101,7 @@ def vectorize(
     return vectorized
 
 
-def _parse(signature: str, who: str) -> Signature:
+def _parse(signature: str, who: str) -> GufuncSignature:
     text = re.sub(r"\s+", "", signature)
     if not _SIGNATURE.fullmatch(text):
         raise ArgumentError(
@@ -115,11 +115,11 @@ def _parse(signature: str, who: str) -> Signature:
         ]
         for s in text.split("->")
     ]
-    return Signature(*sides)
+    return GufuncSignature(*sides)
 
 
 def _apply(
-    who: str, fun: Callable[..., Any], spec: Signature, args: Sequence[Any]
+    who: str, fun: Callable[..., Any], spec: GufuncSignature, args: Sequence[Any]
 ) -> Any:
     """``fun`` over all axes of ``args`` that are not core axes."""
     sizes = _core_sizes(who, spec, args)
@@ -148,7 +148,7 @@ def _apply(
     return tree.map(lambda x: as_array(x).reshape((*loop, *x.shape[mapped:])), outs)
 
 
-def _core_sizes(who: str, spec: Signature, args: Sequence[Any]) -> dict[str, int]:
+def _core_sizes(who: str, spec: GufuncSignature, args: Sequence[Any]) -> dict[str, int]:
     """The length of each named core axis."""
     if len(args) != len(spec.operands):
         raise ArgumentError(

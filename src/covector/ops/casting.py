@@ -142,10 +142,12 @@ class BitcastConvertType(Primitive):
             shape = x.shape[:-1]
         return (ArrayType(shape, self.new_dtype),)
 
-    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
+    def prefers_host(
+        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> bool:
         # In NumPy, integers narrower than a byte have one each.
         narrow = any(t.dtype in dtypes.SUB_BYTE for t in (*types, *outs))
-        return not narrow and super().small(types, outs)
+        return not narrow and super().prefers_host(types, outs)
 
     def on_host(self, x: Any) -> Any:
         x, ratio = np.asarray(x), x.dtype.itemsize / self.new_dtype.itemsize

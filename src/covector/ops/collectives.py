@@ -22,7 +22,7 @@ from covector.core import dtypes
 from covector.core.convert import scalar
 from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType
-from covector.core.varying import Axes, Varying, link_cast
+from covector.core.varying import Axes, Varying, bind_cast
 from covector.errors import AxisError, DTypeError, TypeMismatch
 from covector.ops.arithmetic import div, mul
 from covector.ops.broadcasting import (
@@ -372,7 +372,7 @@ class PVary(Primitive):
         return x
 
 
-link_cast(PVary)
+bind_cast(PVary)
 
 
 def merged(x: Any, at: int) -> Any:

@@ -135,7 +135,9 @@ class DotGeneral(Primitive):
 
     # -- values ------------------------------------------------------------------------
 
-    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
+    def prefers_host(
+        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> bool:
         lhs, rhs = types
         if algorithm_of(self.precision, lhs.dtype, rhs.dtype) is not None:
             return False

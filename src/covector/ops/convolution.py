@@ -197,7 +197,9 @@ class ConvGeneralDilated(Primitive):
 
     # -- values ------------------------------------------------------------------------
 
-    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
+    def prefers_host(
+        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> bool:
         _, rhs = types
         weights = rhs.size // max(rhs.shape[self.dimension_numbers.rhs_spec[0]], 1)
         fast = working_dtype(rhs.dtype, outs[0].dtype) in BLAS

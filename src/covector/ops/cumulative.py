@@ -63,8 +63,12 @@ class Cumulative(Primitive):
         out = self.ufunc.accumulate(x[key], self.axis, wide)
         return out.astype(x.dtype, copy=False)[key]
 
-    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
-        return types[0].dtype not in dtypes.SUB_BYTE and super().small(types, outs)
+    def prefers_host(
+        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> bool:
+        return types[0].dtype not in dtypes.SUB_BYTE and super().prefers_host(
+            types, outs
+        )
 
     def linearize(self, active: Any, x: Any) -> Linearized:
         out, push = self.by_tree(with_jvp(self.combine), x)
@@ -163,5 +167,9 @@ class Cumlogsumexp(Cumulative):
     def identity(self, dtype: Any) -> Any:
         return -np.inf
 
-    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
-        return not dtypes.is_complex(outs[0].dtype) and super().small(types, outs)
+    def prefers_host(
+        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> bool:
+        return not dtypes.is_complex(outs[0].dtype) and super().prefers_host(
+            types, outs
+        )

@@ -46,7 +46,7 @@ class DynamicSlice(Primitive):
         sizes, gone = self.slice_sizes, self.collapsed
         return (x.with_shape(collapsed_shape("dynamic_slice", x, sizes, gone)),)
 
-    def small(self, types: Any, outs: Any) -> bool:
+    def prefers_host(self, types: Any, outs: Any) -> bool:
         return True  # at any size: a view costs nothing
 
     def on_host(self, x: Any, *starts: Any) -> Any:

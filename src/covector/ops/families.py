@@ -52,10 +52,12 @@ class Elementwise(Primitive):
         """The element type of the result."""
         return dtype
 
-    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
+    def prefers_host(
+        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> bool:
         # NumPy widens integers that are narrower than a byte; XLA does not.
         narrow = any(t.dtype in dtypes.SUB_BYTE for t in (*types, *outs))
-        return not narrow and super().small(types, outs)
+        return not narrow and super().prefers_host(types, outs)
 
     def _mismatch(self, types: Sequence[ArrayType]) -> TypeMismatch:
         return TypeMismatch(

@@ -23,7 +23,7 @@ from covector.ops.extrema import clamp
 from covector.ops.selection import where
 from covector.ops.slicing import MOVING_LIMIT, insert
 from covector.ops.transposing import Reshape
-from covector.ops.window_layout import Layout
+from covector.ops.window_layout import WindowLayout
 from covector.ops.windows import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -71,13 +71,13 @@ class Gather(Primitive):
         numbers, sizes = self.dimension_numbers, self.slice_sizes
         return (x.with_shape(check_windows("gather", numbers, sizes, x, indices)),)
 
-    def small(self, types: Any, outs: Any) -> bool:
+    def prefers_host(self, types: Any, outs: Any) -> bool:
         x, indices = types
-        if not super().small([indices], outs):
+        if not super().prefers_host([indices], outs):
             return False
         # A large operand costs nothing where it need not be rearranged.
         layout = read_layout(self, x.shape, indices.shape[:-1])
-        return layout.together or super().small(types, outs)
+        return layout.together or super().prefers_host(types, outs)
 
     def on_host(self, x: Any, indices: Any) -> Any:
         layout = read_layout(self, x.shape, indices.shape[:-1])
@@ -356,8 +356,10 @@ class Combining(Scattering):
             raise DTypeError(f"{self.name} needs {self.combine.accepted}, but got {x}.")
         return super().type_rule(x, indices, updates)
 
-    def small(self, types: Any, outs: Any) -> bool:
-        return types[0].dtype not in dtypes.SUB_BYTE and super().small(types, outs)
+    def prefers_host(self, types: Any, outs: Any) -> bool:
+        return types[0].dtype not in dtypes.SUB_BYTE and super().prefers_host(
+            types, outs
+        )
 
     def change(self, array: Any, key: Any, values: Any) -> None:
         combine = self.combine.on_host
@@ -398,16 +400,18 @@ class ScatterAdd(Combining):
 
 
 @lru_cache(256)
-def read_layout(op: Gather, shape: Shape, batch: Shape) -> Layout:
+def read_layout(op: Gather, shape: Shape, batch: Shape) -> WindowLayout:
     """Where on the host a gather reads."""
-    return Layout(op.dimension_numbers, op.slice_sizes, shape, batch)
+    return WindowLayout(op.dimension_numbers, op.slice_sizes, shape, batch)
 
 
 @lru_cache(256)
-def write_layout(op: Scattering, shape: Shape, batch: Shape, updates: Shape) -> Layout:
+def write_layout(
+    op: Scattering, shape: Shape, batch: Shape, updates: Shape
+) -> WindowLayout:
     """Where on the host a scatter writes."""
     sizes = update_sizes(op.reading, shape, updates)
-    return Layout(op.reading, sizes, shape, batch)
+    return WindowLayout(op.reading, sizes, shape, batch)
 
 
 def _flag(value: bool) -> str:

@@ -28,8 +28,12 @@ class LogAddExp(WithPartials):
     accepts = staticmethod(dtypes.is_inexact)
     accepted = "floating-point or complex numbers"
 
-    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
-        return not dtypes.is_complex(outs[0].dtype) and super().small(types, outs)
+    def prefers_host(
+        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> bool:
+        return not dtypes.is_complex(outs[0].dtype) and super().prefers_host(
+            types, outs
+        )
 
     def on_host(self, x: Any, y: Any) -> Any:
         return np.logaddexp(widened(x), widened(y)).astype(x.dtype, copy=False)

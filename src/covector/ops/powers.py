@@ -33,9 +33,13 @@ class Pow(WithPartials):
 
     hlo = "stablehlo.power"
 
-    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
+    def prefers_host(
+        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> bool:
         # NumPy's complex powers of infinity are others than the compiled program's.
-        return not dtypes.is_complex(outs[0].dtype) and super().small(types, outs)
+        return not dtypes.is_complex(outs[0].dtype) and super().prefers_host(
+            types, outs
+        )
 
     def type_rule(self, x: ArrayType, y: ArrayType) -> Sequence[ArrayType]:
         if dtypes.is_integer(y.dtype) and dtypes.is_inexact(x.dtype):

@@ -79,7 +79,7 @@ class Cipher(KeyOperation):
     and ten masks in one loop over their elements more than fit the registers.
     """
 
-    weight = 128
+    op_count = 128
 
     def unrolled(self, ctx: Any, *operands: Any) -> Any:
         """The operation lowered where it stands."""
@@ -94,7 +94,7 @@ class Unrolled(Primitive):
     """``cipher`` as it stands in the function that is made for it."""
 
     cipher: Cipher
-    weight = Cipher.weight
+    op_count = Cipher.op_count
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         return self.cipher.type_rule(*types)

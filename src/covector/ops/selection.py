@@ -47,8 +47,10 @@ class SelectN(Elementwise):
             raise self._mismatch([which, *cases])
         return (out.with_shape(which.shape or out.shape),)
 
-    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
-        return len(types) <= CHOICES and super().small(types, outs)
+    def prefers_host(
+        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> bool:
+        return len(types) <= CHOICES and super().prefers_host(types, outs)
 
     def on_host(self, which: Any, *cases: Any) -> Any:
         if dtypes.is_bool(which.dtype):

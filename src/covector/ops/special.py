@@ -80,8 +80,10 @@ class ErfInv(Special):
     on_host = staticmethod(inverse_erf.erf_inv)
     host_limit = 8192
 
-    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
-        return types[0].dtype != dtypes.float64 and super().small(types, outs)
+    def prefers_host(
+        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> bool:
+        return types[0].dtype != dtypes.float64 and super().prefers_host(types, outs)
 
     def partials(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
         return [lambda: math.sqrt(math.pi) / 2 * exp(mul(out, out))]

@@ -267,9 +267,11 @@ class Atan2(WithPartials):
     accepts = staticmethod(dtypes.is_inexact)
     accepted = "floating-point or complex numbers"
 
-    def small(self, types: Any, outs: Any) -> bool:
+    def prefers_host(self, types: Any, outs: Any) -> bool:
         # NumPy's is for real numbers only.
-        return not dtypes.is_complex(types[0].dtype) and super().small(types, outs)
+        return not dtypes.is_complex(types[0].dtype) and super().prefers_host(
+            types, outs
+        )
 
     def partials(self, out: Any, y: Any, x: Any) -> Any:
         square = y * y + x * x

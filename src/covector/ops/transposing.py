@@ -53,7 +53,7 @@ class Reshape(Primitive):
 
     shape: Shape
 
-    def small(self, types: Any, outs: Any) -> bool:
+    def prefers_host(self, types: Any, outs: Any) -> bool:
         return True  # at any size: a view costs nothing
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:

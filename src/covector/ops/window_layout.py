@@ -10,7 +10,7 @@ from covector.core.types import Shape
 from covector.ops.windows import GatherDimensionNumbers, interleave_axes, window_axes
 
 
-class Layout:
+class WindowLayout:
     """How to reach the windows of an array on the host, by one flat index.
 
     The axes of the operand that windows do not span are brought together, at ``axis``,

@@ -143,7 +143,9 @@ class WindowReduction(Windowed):
         """Whether numbers of this dtype are combined in float32."""
         return False
 
-    def small(self, types: Sequence[ArrayType], outs: Sequence[ArrayType]) -> bool:
+    def prefers_host(
+        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> bool:
         (out,) = outs
         met = out.size * int(np.prod(self.window_dimensions))
         return types[0].dtype not in dtypes.SUB_BYTE and met <= self.host_limit

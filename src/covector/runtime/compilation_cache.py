@@ -81,7 +81,7 @@ def clear() -> None:
         _cache.executables.clear()
 
 
-class Entry:
+class CacheEntry:
     """The place of one program in the cache, filled or not."""
 
     def __init__(

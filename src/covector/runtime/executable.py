@@ -28,7 +28,7 @@ from covector.runtime.buffers import (
     placement,
     report,
 )
-from covector.runtime.compilation_cache import Entry
+from covector.runtime.compilation_cache import CacheEntry
 from covector.runtime.host_calls import HostCallFailed
 from covector.runtime.multi_process import ProgramDigest
 
@@ -202,7 +202,7 @@ def compile_module(
     devices = _devices(where)
     compile_options = _compile_options(devices, options)
     with modules.opened(module, donated) as mine:
-        entry = Entry(modules.content(mine), compile_options, devices)
+        entry = CacheEntry(modules.content(mine), compile_options, devices)
         loaded = entry.find()
         if loaded is None:
             loaded = _compile(mine, devices, compile_options)

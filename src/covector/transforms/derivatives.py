@@ -39,7 +39,7 @@ from covector.transforms.checks import (
     check_zero_tangent,
     matching,
 )
-from covector.transforms.linear_functions import LinearFunction, Signature
+from covector.transforms.linear_functions import FunctionTypes, LinearFunction
 from covector.transforms.linearize import (
     Linearization,
     jvp_flat,
@@ -234,7 +234,7 @@ def _with_linear_part(
     if made is Pullback and current.trace.checked_axes:
         check_sums(outs, leaves, active, who)
     out_types = tuple([o.type for o in outs])
-    of = Signature(who, in_tree, types, flat.out_tree, out_types)
+    of = FunctionTypes(who, in_tree, types, flat.out_tree, out_types)
     function = made(of, linear.jaxpr, linear.residuals, tuple(linear.nonzero))
     value = flat.out_tree.unflatten(outs)
     return (value, function, flat.aux) if has_aux else (value, function)

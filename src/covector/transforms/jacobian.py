@@ -36,8 +36,8 @@ from covector.transforms.transpose import backward
 _MOST_LEAVES = 12
 
 
-class Plan(NamedTuple):
-    """How a Jacobian is worked out.
+class JacobianPlan(NamedTuple):
+    """The plan by which a Jacobian is computed.
 
     ``forward`` and ``reverse`` are the paths of the arguments that are pushed and of
     the results that are pulled; ``passes`` is the number of unit directions in all.
@@ -225,10 +225,10 @@ def _jacobian(
         result = p.out_tree.unflatten(rows)
         return (result, p.aux) if has_aux else result
 
-    def plan(*args: Any, **kwargs: Any) -> Plan:
+    def plan(*args: Any, **kwargs: Any) -> JacobianPlan:
         p = problem(args, kwargs)
         pushed, pulled = chosen(p)
-        return Plan(
+        return JacobianPlan(
             tuple([_argument_name(p, j, argnums) for j in pushed]),
             tuple(
                 [f"result{tree.keystr(tree.leaf_path(p.out_tree, i))}" for i in pulled]

@@ -15,10 +15,8 @@ from covector.tree.nodes import register_pytree_with_keys
 from covector.tree.registry import GetAttrKey, PyTreeDef
 
 
-class Signature(NamedTuple):
-    """Of a function: who it is in messages, and the trees and types of its arguments
-    and results.
-    """
+class FunctionTypes(NamedTuple):
+    """The name of a function for messages; trees and types of arguments and results."""
 
     who: str
     in_tree: PyTreeDef
@@ -44,7 +42,7 @@ class LinearFunction:
 
     def __init__(
         self,
-        of: Signature,
+        of: FunctionTypes,
         jaxpr: Jaxpr,
         residuals: Sequence[Any],
         nonzero: tuple[bool, ...],

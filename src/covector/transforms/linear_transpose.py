@@ -19,7 +19,7 @@ from covector.errors import NotDifferentiable
 from covector.lowering.evaluate import base
 from covector.ops.casting import convert
 from covector.transforms.derivatives import cotangents_of
-from covector.transforms.linear_functions import LinearFunction, Signature
+from covector.transforms.linear_functions import FunctionTypes, LinearFunction
 from covector.transforms.linearity import linear_outputs
 from covector.transforms.transpose import backward, instantiate
 
@@ -53,7 +53,9 @@ def linear_transpose(
     staged = stage(flat, types, who)
     _check_types(who, types, staged.jaxpr.out_types)
     _check_linear(staged, who)
-    signature = Signature(who, in_tree, types, flat.out_tree, staged.jaxpr.out_types)
+    signature = FunctionTypes(
+        who, in_tree, types, flat.out_tree, staged.jaxpr.out_types
+    )
     nonzero = (True,) * len(staged.jaxpr.outputs)
     return LinearTransposed(signature, staged.jaxpr, staged.captured, nonzero)
 

@@ -82,7 +82,7 @@ def _is_quick(equation: Equation) -> bool:
     if isinstance(op, Collective):
         return True  # over the named axis of a batch, where it can be run at all
     if op.evaluate is None:
-        return op.plan(tuple([a.type for a in equation.inputs])).small
+        return op.plan(tuple([a.type for a in equation.inputs])).prefers_host
     if op.effects and not nested_programs(op):
         return True  # Python, wherever it is called from
     # Of the operations that carry programs only a choice runs them one by one.
