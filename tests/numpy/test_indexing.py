@@ -460,7 +460,7 @@ def test_results_can_be_placed():
 
 
 def test_places_print_what_they_are():
-    assert repr(V.at[1]) == f"Place({V!r}, 1)"
+    assert repr(V.at[1]) == f"IndexUpdate({V!r}, 1)"
     assert repr(V.at) == f"At({V!r})"
 
 

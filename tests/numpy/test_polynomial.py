@@ -148,7 +148,11 @@ def test_angles_are_unwrapped_as_in_numpy(period):
             ArgumentError,
             "left must be a number or",
         ),
-        (lambda: cnp.interp(X * 1j, XP, FP), DTypeError, "interp needs real places"),
+        (
+            lambda: cnp.interp(X * 1j, XP, FP),
+            DTypeError,
+            "interp needs real coordinates",
+        ),
         (lambda: cnp.unwrap(1.0), ValueError, "unwrap needs an axis to go along"),
         (lambda: cnp.unwrap(X * 1j), DTypeError, "unwrap needs real angles"),
     ],

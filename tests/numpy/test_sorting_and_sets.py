@@ -325,7 +325,7 @@ M = cnp.asarray(VALUES["m"])
             lambda: cnp.lexsort(()),
             "at least one key, and all of one shape, but got none",
         ),
-        (lambda: cnp.partition(M, 9), r"along axis 1 has no place 9"),
+        (lambda: cnp.partition(M, 9), r"along axis 1 has no index 9"),
         (lambda: cnp.searchsorted(M, 1), "an array with one axis"),
         (lambda: cnp.searchsorted(M[0], 1, "up"), "side must be 'left' or 'right'"),
         (lambda: cnp.unique(np.zeros(0), size=2), "say with fill_value what to list"),

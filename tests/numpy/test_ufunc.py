@@ -294,7 +294,7 @@ def test_arguments_can_be_left_out_and_named():
         (
             lambda: cnp.vectorize(weave, excluded={1.5}),
             ArgumentError,
-            "excluded holds places and names of arguments",
+            "excluded holds positions and names of arguments",
         ),
     ],
 )

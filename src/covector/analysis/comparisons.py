@@ -245,18 +245,18 @@ def _apart(point: Point, rule: np.ndarray, expected: Quotient) -> str:
     wrong = ~_within(point, rule, expected)
     distance = np.abs(rule - expected.value)
     distance = np.where(wrong, np.where(np.isnan(distance), np.inf, distance), -1.0)
-    place = np.unravel_index(int(np.argmax(distance)), rule.shape)
-    where = f" at {tuple(map(int, place))}" if rule.ndim else ""
+    position = np.unravel_index(int(np.argmax(distance)), rule.shape)
+    where = f" at {tuple(map(int, position))}" if rule.ndim else ""
     if wrong.sum() > 1:
-        where += f" and {wrong.sum() - 1} other places"
-    if not np.isfinite(expected.error[place]):
+        where += f" and {wrong.sum() - 1} other indices"
+    if not np.isfinite(expected.error[position]):
         return (
-            f"the rule gives {rule[place]:.4g}{where}, where differences give no "
+            f"the rule gives {rule[position]:.4g}{where}, where differences give no "
             "number: check inside the domain, or with a smaller eps"
         )
     return (
-        f"the rule gives {rule[place]:.4g}, but differences give "
-        f"{expected.value[place]:.4g}{where}"
+        f"the rule gives {rule[position]:.4g}, but differences give "
+        f"{expected.value[position]:.4g}{where}"
     )
 
 

@@ -54,16 +54,16 @@ def conv_general_dilated(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Windows of ``lhs`` weighted by ``rhs`` and summed, at every place.
+    """Windows of ``lhs`` weighted by ``rhs`` and summed, at every position.
 
     Args:
       lhs: ``[N, C, *spatial]``, or as the dimension numbers say.
       rhs: ``[O, C / groups, *window]``, of the same dtype. It is not reversed. Of bools
         the sum is whether any product is true, unless a dtype to count in is preferred.
-      window_strides: steps between places.
+      window_strides: steps between indices.
       padding: (low, high) for each spatial axis, how many zeros go around, or elements
         off; or ``'VALID'`` for none, ``'SAME'`` or ``'SAME_LOWER'`` for so many that
-        there are ⌈length / stride⌉ places, an odd one after or before.
+        there are ⌈length / stride⌉ indices, an odd one after or before.
       lhs_dilation: spacing of the elements of ``lhs``, zeros between.
       rhs_dilation: spacing of the elements of the window.
       dimension_numbers: ``('NHWC', 'HWIO', 'NHWC')`` for lhs, rhs and the result, or
@@ -76,7 +76,7 @@ def conv_general_dilated(
       out_sharding: accepted, and left to the compiler.
 
     Returns:
-      ``[N, O, *places]``, or as the dimension numbers say.
+      ``[N, O, *indices]``, or as the dimension numbers say.
 
     Raises:
       TypeMismatch: shapes or dtypes do not go together.
@@ -203,12 +203,12 @@ def conv_transpose(
     preferred_element_type: Any = None,
     use_consistent_padding: bool = False,
 ) -> Array:
-    """A convolution by fractions of a step: ``strides`` places for each element.
+    """A convolution by fractions of a step: ``strides`` positions for each element.
 
     Args:
       lhs, rhs, dimension_numbers: as in ``conv_general_dilated``, but by default with
         features last: ``('NHWC', 'HWIO', 'NHWC')``.
-      padding: ``'SAME'`` for length · stride places, ``'VALID'`` for all where window
+      padding: ``'SAME'`` for length · stride indices, ``'VALID'`` for all where window
         and operand meet, or (low, high) for each spatial axis: of the dilated operand,
         or with ``use_consistent_padding`` of the convolution that this one transposes.
       transpose_kernel: reverse the window and let its features change their roles, so
@@ -271,7 +271,7 @@ def conv_general_dilated_patches(
     does not matter.
 
     Returns:
-      ``[N, C · taps, *places]``; features count by feature, then by tap.
+      ``[N, C · taps, *indices]``; features count by feature, then by tap.
 
     >>> import numpy as np
     >>> x = np.arange(4.0).reshape(1, 1, 4)
@@ -310,10 +310,10 @@ def conv_general_dilated_local(
     dimension_numbers: Any = None,
     precision: PrecisionLike = None,
 ) -> Array:
-    """A convolution with a window of its own at every place.
+    """A convolution with a window of its own at every position.
 
     Args:
-      rhs: ``[O, C · taps, *places]``, axes placed as the dimension numbers say of rhs.
+      rhs: ``[O, C · taps, *indices]``, axes placed as the dimension numbers say of rhs.
         The second counts as the features of ``conv_general_dilated_patches`` do.
       filter_shape: the lengths of the window.
 
@@ -338,8 +338,8 @@ def conv_general_dilated_local(
     )
     numbers = (((c[1],), (b[1],)), (c[2:], b[2:]))
     made = DotGeneral(numbers, exactness(precision, who))(seen, rhs)
-    places = tuple(range(len(b) - 2))
-    roles = (len(places), len(places) + 1, *places)
+    positions = tuple(range(len(b) - 2))
+    roles = (len(positions), len(positions) + 1, *positions)
     order = [0] * len(roles)
     for role, axis in zip(roles, c, strict=True):
         order[axis] = role

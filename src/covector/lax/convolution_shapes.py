@@ -172,7 +172,7 @@ def transposed_padding(
         )
     pads = []
     for k, s in zip(spans, strides, strict=True):
-        # SAME makes s places of each element; VALID all places where both meet.
+        # SAME makes s positions of each element; VALID all positions where both meet.
         total = k + s - 2 + (max(k - s, 0) if name == "VALID" else 0)
         whole = name == "VALID" or s > k - 1
         low = k - 1 if whole else -(-total // 2)

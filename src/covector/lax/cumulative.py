@@ -16,11 +16,11 @@ __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
 
 
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """Sums of the elements up to each place along ``axis``; of integers, they wrap.
+    """Sums of the elements up to each index along ``axis``; of integers, they wrap.
 
     Args:
       axis: counted from 0.
-      reverse: sum from each place to the end instead.
+      reverse: sum from each index to the end instead.
 
     Raises:
       TypeMismatch: there is no such axis.
@@ -34,11 +34,11 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """Products of the elements up to each place along ``axis``.
+    """Products of the elements up to each index along ``axis``.
 
     Args:
       axis: counted from 0.
-      reverse: multiply from each place to the end instead.
+      reverse: multiply from each index to the end instead.
 
     Raises:
       TypeMismatch: there is no such axis.
@@ -52,11 +52,11 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """The largest element up to each place along ``axis``; NaN from the first one on.
+    """The largest element up to each index along ``axis``; NaN from the first one on.
 
     Args:
       axis: counted from 0.
-      reverse: the largest from each place to the end instead.
+      reverse: the largest from each index to the end instead.
 
     Raises:
       TypeMismatch: there is no such axis.
@@ -70,11 +70,11 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """The smallest element up to each place along ``axis``; NaN from the first one on.
+    """The smallest element up to each index along ``axis``; NaN from the first one on.
 
     Args:
       axis: counted from 0.
-      reverse: the smallest from each place to the end instead.
+      reverse: the smallest from each index to the end instead.
 
     Raises:
       TypeMismatch: there is no such axis.
@@ -88,11 +88,11 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """Logarithms of the sums of the exponentials up to each place along ``axis``.
+    """Logarithms of the sums of the exponentials up to each index along ``axis``.
 
     Args:
       axis: counted from 0.
-      reverse: sum from each place to the end instead.
+      reverse: sum from each index to the end instead.
 
     Raises:
       TypeMismatch: there is no such axis.

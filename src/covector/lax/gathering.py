@@ -1,4 +1,4 @@
-"""Gather and scatter: reading and writing windows at places given by an array.
+"""Gather and scatter: reading and writing windows at indices given by an array.
 
 ``GatherDimensionNumbers`` and ``ScatterDimensionNumbers`` say which axes are which,
 ``mode`` what becomes of windows outside the operand. Indexing with arrays, ``x[i]`` and
@@ -14,7 +14,7 @@ from covector.core.convert import as_array
 from covector.errors import TypeMismatch
 from covector.lax.slicing import like
 from covector.numpy.axes import canonical_axes, canonical_shape
-from covector.numpy.indexing import joined_places, modulo
+from covector.numpy.indexing import joined_positions, modulo
 from covector.numpy.updating import access_mode, fill_text
 from covector.numpy.writing import apply_scattered
 from covector.ops.arithmetic import neg
@@ -55,10 +55,10 @@ def gather(
     mode: str | GatherScatterMode | None = None,
     fill_value: Any = None,
 ) -> Array:
-    """The windows of ``operand`` at the places that ``start_indices`` names.
+    """The windows of ``operand`` at the indices that ``start_indices`` names.
 
     Args:
-      start_indices: ``[..., k]``: one place for each of the axes ``start_index_map``.
+      start_indices: ``[..., k]``: one index for each of the axes ``start_index_map``.
       slice_sizes: the length of a window along each axis of the operand.
       unique_indices, indices_are_sorted: promises that may make it faster.
       mode: of windows outside: ``"clip"`` (default), ``"fill"``,
@@ -109,12 +109,12 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
             f"index_take needs indices for each of the axes {axes}, but got "
             f"{len(indices)}."
         )
-    places = [modulo(i, x.type.shape[a]) for i, a in zip(indices, axes, strict=True)]
-    batch = places[0].type.shape
+    positions = [modulo(i, x.type.shape[a]) for i, a in zip(indices, axes, strict=True)]
+    batch = positions[0].type.shape
     window = range(len(batch), len(batch) + x.type.ndim - len(axes))
     numbers = GatherDimensionNumbers(tuple(window), tuple(sorted(axes)), axes)
     sizes = tuple([1 if a in axes else n for a, n in enumerate(x.type.shape)])
-    return Gather(numbers, sizes)(x, joined_places(places, batch))
+    return Gather(numbers, sizes)(x, joined_positions(positions, batch))
 
 
 def scatter(
@@ -127,7 +127,7 @@ def scatter(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """``operand`` with windows at the places that ``scatter_indices`` names replaced.
+    """``operand`` with windows at the indices that ``scatter_indices`` names replaced.
 
     Where windows overlap, one of the updates wins: the last on CPUs, any on others.
 
@@ -145,8 +145,8 @@ def scatter(
       DTypeError: the indices are not integers.
 
     >>> import covector.numpy as cnp
-    >>> places, numbers = cnp.array([[3], [1]]), ScatterDimensionNumbers((), (0,), (0,))
-    >>> scatter(cnp.zeros(4, int), places, cnp.array([5, 6]), numbers).tolist()
+    >>> where, numbers = cnp.array([[3], [1]]), ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter(cnp.zeros(4, int), where, cnp.array([5, 6]), numbers).tolist()
     [0, 6, 0, 5]
     """
     options = dimension_numbers, indices_are_sorted, unique_indices, mode
@@ -163,11 +163,11 @@ def scatter_add(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """``scatter`` that adds the updates, each as often as its place is named.
+    """``scatter`` that adds the updates, each as often as its index is named.
 
     >>> import covector.numpy as cnp
-    >>> places, numbers = cnp.array([[1], [1]]), ScatterDimensionNumbers((), (0,), (0,))
-    >>> scatter_add(cnp.ones(3, int), places, cnp.array([5, 6]), numbers).tolist()
+    >>> where, numbers = cnp.array([[1], [1]]), ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_add(cnp.ones(3, int), where, cnp.array([5, 6]), numbers).tolist()
     [1, 12, 1]
     """
     options = dimension_numbers, indices_are_sorted, unique_indices, mode
@@ -184,11 +184,11 @@ def scatter_sub(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """``scatter`` that subtracts the updates, each as often as its place is named.
+    """``scatter`` that subtracts the updates, each as often as its index is named.
 
     >>> import covector.numpy as cnp
-    >>> places, numbers = cnp.array([[1], [1]]), ScatterDimensionNumbers((), (0,), (0,))
-    >>> scatter_sub(cnp.ones(3, int), places, cnp.array([5, 6]), numbers).tolist()
+    >>> where, numbers = cnp.array([[1], [1]]), ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_sub(cnp.ones(3, int), where, cnp.array([5, 6]), numbers).tolist()
     [1, -10, 1]
     """
     options = dimension_numbers, indices_are_sorted, unique_indices, mode
@@ -207,15 +207,15 @@ def scatter_mul(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """``scatter`` that multiplies by the updates, each as often as its place is named.
+    """``scatter`` that multiplies by the updates, each as often as its index is named.
 
     Raises:
       NotDifferentiable: of a derivative with respect to the updates where
         ``unique_indices`` is not promised.
 
     >>> import covector.numpy as cnp
-    >>> places, numbers = cnp.array([[1], [1]]), ScatterDimensionNumbers((), (0,), (0,))
-    >>> scatter_mul(cnp.ones(3, int), places, cnp.array([5, 6]), numbers).tolist()
+    >>> where, numbers = cnp.array([[1], [1]]), ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_mul(cnp.ones(3, int), where, cnp.array([5, 6]), numbers).tolist()
     [1, 30, 1]
     """
     options = dimension_numbers, indices_are_sorted, unique_indices, mode
@@ -235,8 +235,8 @@ def scatter_min(
     """``scatter`` that keeps the smaller of what is there and the updates.
 
     >>> import covector.numpy as cnp
-    >>> places, numbers = cnp.array([[1], [1]]), ScatterDimensionNumbers((), (0,), (0,))
-    >>> scatter_min(cnp.zeros(3, int), places, cnp.array([5, -6]), numbers).tolist()
+    >>> where, numbers = cnp.array([[1], [1]]), ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_min(cnp.zeros(3, int), where, cnp.array([5, -6]), numbers).tolist()
     [0, -6, 0]
     """
     options = dimension_numbers, indices_are_sorted, unique_indices, mode
@@ -256,8 +256,8 @@ def scatter_max(
     """``scatter`` that keeps the larger of what is there and the updates.
 
     >>> import covector.numpy as cnp
-    >>> places, numbers = cnp.array([[1], [1]]), ScatterDimensionNumbers((), (0,), (0,))
-    >>> scatter_max(cnp.zeros(3, int), places, cnp.array([5, -6]), numbers).tolist()
+    >>> where, numbers = cnp.array([[1], [1]]), ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_max(cnp.zeros(3, int), where, cnp.array([5, -6]), numbers).tolist()
     [0, 5, 0]
     """
     options = dimension_numbers, indices_are_sorted, unique_indices, mode
@@ -277,7 +277,7 @@ def scatter_apply(
 ) -> Array:
     """``operand`` with a function of scalars applied to the elements of windows.
 
-    It is applied to an element as often as its place is named. ``unique_indices`` says
+    It is applied to an element as often as its index is named. ``unique_indices`` says
     that this is once, which is quicker.
 
     Args:
@@ -285,9 +285,9 @@ def scatter_apply(
       update_shape: the shape of what a gather of these windows gives.
 
     >>> import covector.numpy as cnp
-    >>> places, numbers = cnp.array([[1], [1]]), ScatterDimensionNumbers((), (0,), (0,))
+    >>> where, numbers = cnp.array([[1], [1]]), ScatterDimensionNumbers((), (0,), (0,))
     >>> x = cnp.array([3, 4])
-    >>> scatter_apply(x, places, lambda x: 10 * x, numbers, update_shape=(2,)).tolist()
+    >>> scatter_apply(x, where, lambda x: 10 * x, numbers, update_shape=(2,)).tolist()
     [3, 400]
     """
     who = "scatter_apply"

@@ -1,7 +1,7 @@
 """Gathers, scatters and exchanges over several named axes, as over one.
 
 The members of axes ``{a: n, b: m}`` are counted with the last axis running fastest:
-member i of a and j of b has place ``i * m + j``. So a gather starts with the last axis,
+member i of a and j of b has index ``i * m + j``. So a gather starts with the last axis,
 whose members stand next to each other, and a scatter with the first. Groups are of the
 members of one axis.
 """

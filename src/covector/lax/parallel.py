@@ -1,7 +1,7 @@
 """Communication over named axes: sums, gathers and exchanges between their members.
 
 A tuple of names stands for one axis with all their members, the first name outermost:
-place ``i * size(b) + j`` of ``("a", "b")`` is place i of ``"a"`` and j of ``"b"``.
+index ``i * size(b) + j`` of ``("a", "b")`` is index i of ``"a"`` and j of ``"b"``.
 """
 
 from collections.abc import Callable, Sequence
@@ -80,17 +80,19 @@ def axis_size(axis_name: AxisName) -> int:
 
 
 def axis_index(axis_name: AxisName) -> Any:
-    """The place of this member on a named axis, an i32 scalar.
+    """The index of this member on a named axis, an i32 scalar.
 
     >>> import covector as cv
-    >>> place = cv.vmap(lambda x: x + axis_index("i"), axis_name="i")
-    >>> place(cv.numpy.zeros(3)).tolist()
+    >>> index = cv.vmap(lambda x: x + axis_index("i"), axis_name="i")
+    >>> index(cv.numpy.zeros(3)).tolist()
     [0.0, 1.0, 2.0]
     """
     index: Any = None
     for name in _named(axis_name, "axis_index"):
-        place = AxisIndex(name)()
-        index = place if index is None else index * current.trace.axes[name] + place
+        position = AxisIndex(name)()
+        index = (
+            position if index is None else index * current.trace.axes[name] + position
+        )
     return index
 
 
@@ -329,7 +331,7 @@ def pswapaxes(
     x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any = None
 ) -> Any:
     """A named axis, or each of its groups, and an array axis of the same size change
-    places.
+    indices.
 
     >>> import covector as cv
     >>> x = cv.numpy.arange(4).reshape(2, 2)

@@ -16,10 +16,10 @@ __all__ = [
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
-    """``x``, an array or a tree of them, divided as ``shardings`` says.
+    """``x``, an array or a tree of them, sharded as ``shardings`` says.
 
-    In a compiled program this tells the compiler how a value in between is to be
-    divided; outside it moves the array. The derivative is divided in the same way.
+    In a compiled program this tells the compiler how an intermediate value is to be
+    sharded; outside it moves the array. The derivative is sharded in the same way.
 
     Args:
       shardings: a ``NamedSharding``, a ``PartitionSpec`` for the mesh in force, or a
@@ -37,17 +37,17 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """
     who = "with_sharding_constraint"
     leaves, treedef = tree.flatten(x)
-    places = tree.flatten_prefix(shardings, x, f"{who} shardings", of="x")
+    targets = tree.flatten_prefix(shardings, x, f"{who} shardings", of="x")
     return treedef.unflatten(
-        [_constrained(leaf, p, who) for leaf, p in zip(leaves, places, strict=True)]
+        [_constrained(leaf, p, who) for leaf, p in zip(leaves, targets, strict=True)]
     )
 
 
-def _constrained(leaf: Any, place: Any, who: str) -> Any:
+def _constrained(leaf: Any, target: Any, who: str) -> Any:
     array = leaf if isinstance(leaf, Array) else as_array(leaf, who)
-    if place is None:
+    if target is None:
         return array
-    sharding = as_sharding(place, who)
+    sharding = as_sharding(target, who)
     if isinstance(sharding, NamedSharding):
         return ShardingConstraint(sharding)(array)
     return device_put(array, sharding)

@@ -171,13 +171,13 @@ def _inside(sizes: Array, outer: Ints, lhs: Array, axis: int) -> Array:
             f"sizes of shape {shape[-1:]} or {shape}, but got {sizes.type}."
         )
     ends = cnp.cumsum(sizes, -1)
-    places, first, end = broadcast(
+    positions, first, end = broadcast(
         "ragged_dot_general",
         cnp.arange(lhs.type.shape[axis], dtype=ends.type.dtype),
         (ends - sizes)[..., None],
         ends[..., None],
     )
-    return (places >= first) & (places < end)
+    return (positions >= first) & (positions < end)
 
 
 def _from_group(inside: Array, offset: Any, count: int) -> Array:
@@ -194,18 +194,18 @@ def _from_group(inside: Array, offset: Any, count: int) -> Array:
 
 
 def _apart(
-    lhs: Array, rhs: Array, sides: tuple[Side, Side], inside: Array, places: Ints
+    lhs: Array, rhs: Array, sides: tuple[Side, Side], inside: Array, positions: Ints
 ) -> list[Array]:
     """Both operands once for each group, in front, with zeros outside of it.
 
-    The mask is ``[outer, g, length]``; ``places`` of lhs are its axes but g.
+    The mask is ``[outer, g, length]``; ``indices`` of lhs are its axes but g.
     """
     left, right = sides
     pairs = dict(
         zip(left.batch + left.contracted, right.batch + right.contracted, strict=True)
     )
     masked = []
-    for x, axes in ((lhs, places), (rhs, [pairs[k] for k in places])):
+    for x, axes in ((lhs, positions), (rhs, [pairs[k] for k in positions])):
         targets = [*[k + 1 for k in axes[:-1]], 0, axes[-1] + 1]
         mask = _broadcast(inside, targets, (inside.type.shape[-2], *x.type.shape))
         masked.append(cnp.where(mask, x, cnp.zeros((), x.type.dtype)))
@@ -219,11 +219,11 @@ def _own_group(
     left, right = sides
     count = len(left.batch)
     before = [k for k in left.free if k < axis]
-    place = count + len(left.free) + right.free.index(group)
-    targets = [*range(count + len(before)), place, count + left.free.index(axis)]
+    position = count + len(left.free) + right.free.index(group)
+    targets = [*range(count + len(before)), position, count + left.free.index(axis)]
     mask = _broadcast(inside, targets, product.type.shape)
     own = cnp.where(mask, product, cnp.zeros((), product.type.dtype))
-    return cnp.sum(own, axis=place, dtype=product.type.dtype)
+    return cnp.sum(own, axis=position, dtype=product.type.dtype)
 
 
 def _broadcast(x: Array, targets: Ints, shape: tuple[int, ...]) -> Array:

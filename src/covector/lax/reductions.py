@@ -193,7 +193,7 @@ def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
-    """The place of the largest element along ``axis``, the first if several are.
+    """The index of the largest element along ``axis``, the first if several are.
 
     NaN counts as larger than any number.
 
@@ -210,7 +210,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
 
 
 def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
-    """The place of the smallest element along ``axis``, the first if several are.
+    """The index of the smallest element along ``axis``, the first if several are.
 
     NaN counts as smaller than any number.
 

@@ -165,10 +165,10 @@ def broadcast_in_dim(
     """The operand broadcast to ``shape``; axis k becomes ``broadcast_dimensions[k]``.
 
     Axes of length 1 are repeated, axes that are not named are new. Where the numbers do
-    not ascend, axes change places.
+    not ascend, axes change indices.
 
     Raises:
-      TypeMismatch: an axis has neither length 1 nor that of its place.
+      TypeMismatch: an axis has neither length 1 nor that of its position.
 
     >>> import covector.numpy as cnp
     >>> broadcast_in_dim(cnp.arange(2), (2, 3), (0,)).tolist()
@@ -292,7 +292,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
 
 
 def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
-    """The parts for each place along an axis, without that axis.
+    """The parts for each position along an axis, without that axis.
 
     >>> import covector.numpy as cnp
     >>> [row.tolist() for row in unstack(cnp.arange(4).reshape(2, 2))]

@@ -1,8 +1,8 @@
-"""Cutting out, replacing and padding: at places known beforehand or at traced ones.
+"""Cutting out, replacing and padding: at indices known beforehand or at traced ones.
 
-Functions that end in ``_in_dim`` do it along one axis. Traced places count from the end
-where they are negative (unless ``allow_negative_indices`` is False), and a window that
-would reach over the edge is moved inside.
+Functions that end in ``_in_dim`` do it along one axis. Traced indices count from the
+end where they are negative (unless ``allow_negative_indices`` is False), and a window
+that would reach over the edge is moved inside.
 """
 
 import operator
@@ -120,7 +120,7 @@ def dynamic_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """A window of known size at a place that may be traced.
+    """A window of known size at an index that may be traced.
 
     Args:
       start_indices: one integer for each axis, as a sequence or an array.
@@ -151,7 +151,7 @@ def dynamic_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """``slice_size`` elements along one axis, from a place that may be traced.
+    """``slice_size`` elements along one axis, from an index that may be traced.
 
     >>> import covector.numpy as cnp
     >>> dynamic_slice_in_dim(cnp.arange(6), 2, 3).tolist()
@@ -174,7 +174,7 @@ def dynamic_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """One element of an axis, at a place that may be traced.
+    """One element of an axis, at an index that may be traced.
 
     >>> import covector.numpy as cnp
     >>> x = cnp.arange(6).reshape(2, 3)
@@ -197,7 +197,7 @@ def dynamic_update_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """The operand with a window, at a place that may be traced, replaced by ``update``.
+    """The operand with a window replaced by ``update``, at an index that may be traced.
 
     Args:
       update: of the dtype and number of axes of the operand, and not larger.
@@ -329,33 +329,33 @@ def _starts(who: str, type_: ArrayType, starts: Any, negative: Any) -> list[Any]
             f"{who} of {type_} needs one start for each of its {type_.ndim} axes, but "
             f"got {len(starts)}."
         )
-    places = [
-        _place(who, start, n, wrap)
+    positions = [
+        _axis_index(who, start, n, wrap)
         for start, n, wrap in zip(starts, type_.shape, allowed, strict=True)
     ]
-    return one_dtype(places)
+    return one_dtype(positions)
 
 
 def _start(
     who: str, type_: ArrayType, axis: int, start: Any, negative: bool
 ) -> list[Any]:
     """Starts for all axes, of which all but one are 0."""
-    place = _place(who, start, type_.shape[axis], negative)
-    starts = [scalar(0, place.type.dtype)] * type_.ndim
-    starts[axis] = place
+    position = _axis_index(who, start, type_.shape[axis], negative)
+    starts = [scalar(0, position.type.dtype)] * type_.ndim
+    starts[axis] = position
     return starts
 
 
-def _place(who: str, start: Any, n: int, wrap: bool) -> Any:
+def _axis_index(who: str, start: Any, n: int, wrap: bool) -> Any:
     """One start as a scalar, counted from the front."""
     if type(start) is int:
         # Far outside is as good as just outside, and fits the dtype.
         k = min(max(start, -n - 1), n)
         return scalar(k + n if wrap and k < 0 else k, dtypes.int32)
-    place = as_array(start, who)
-    if place.type.ndim or not dtypes.is_integer(place.type.dtype):
+    position = as_array(start, who)
+    if position.type.ndim or not dtypes.is_integer(position.type.dtype):
         raise DTypeError(
-            f"{who} starts at integer scalars, but got {place.type}. Convert it with "
-            ".astype(int), or give one start for each axis."
+            f"{who} starts at integer scalars, but got {position.type}. Convert it "
+            "with .astype(int), or give one start for each axis."
         )
-    return counted(place, n, wrap)
+    return counted(position, n, wrap)

@@ -69,7 +69,7 @@ def sort_key_val(
 
 
 def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Array, Array]:
-    """The k largest elements along ``axis``, largest first, and their places (int32).
+    """The k largest elements along ``axis``, largest first, and their indices (int32).
 
     Of equal elements the first comes first; NaN comes before all numbers.
 

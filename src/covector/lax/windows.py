@@ -113,7 +113,10 @@ def reduce_window_shape_tuple(
     )
     axes = zip(operand_shape, sizes, strides, pads, base, gaps, strict=True)
     return tuple(
-        [Window(s, low, high, b, g).places(n, k) for n, k, s, (low, high), b, g in axes]
+        [
+            Window(s, low, high, b, g).num_positions(n, k)
+            for n, k, s, (low, high), b, g in axes
+        ]
     )
 
 

@@ -69,7 +69,7 @@ def canonical_shape(who: str, shape: Any, name: str = "shape") -> tuple[int, ...
     return tuple([n if type(n) is int else _integer(who, n, name) for n in shape])
 
 
-def placed(x: Any, sharding: Any) -> Any:
+def with_out_sharding(x: Any, sharding: Any) -> Any:
     """``x`` where the caller wants the result: on a device, or as a sharding says."""
     return x if sharding is None else x.to_device(sharding)
 

@@ -203,7 +203,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Array:
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Array:
-    """``a`` with elements moved by ``shift`` places along ``axis``, around the end.
+    """``a`` with elements moved by ``shift`` positions along ``axis``, around the end.
 
     Args:
       shift: an integer, which may be traced, or one for each axis.
@@ -227,8 +227,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
             "roll needs as many shifts as axes, or one of either, but got "
             f"{len(shifts)} shifts and axes {axis}."
         )
-    for places, k in zip(shifts, axes, strict=True):
-        x = _roll(x, places, canonical_axis("roll", k, x.type.ndim))
+    for positions, k in zip(shifts, axes, strict=True):
+        x = _roll(x, positions, canonical_axis("roll", k, x.type.ndim))
     return x
 
 

@@ -169,7 +169,9 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     bits = _lengthen(bits, -n % 8)
     bits = Reshape((*rest, (n + 7) // 8, 8))(bits)
     packed = ReduceSum((len(rest) + 1,))(
-        bitwise.shift_left(*broadcast("packbits", bits, _places(bitorder, "packbits")))
+        bitwise.shift_left(
+            *broadcast("packbits", bits, _positions(bitorder, "packbits"))
+        )
     )
     return move_axis(packed, len(rest), axis)
 
@@ -199,7 +201,7 @@ def unpackbits(
     *rest, n = x.type.shape
     x = Reshape((*rest, n, 1))(x)
     moved = bitwise.shift_right_logical(
-        *broadcast("unpackbits", x, _places(bitorder, "unpackbits"))
+        *broadcast("unpackbits", x, _positions(bitorder, "unpackbits"))
     )
     bits = bitwise.and_(moved, scalar(1, dtypes.uint8, True))
     bits = Reshape((*rest, 8 * n))(bits)
@@ -226,8 +228,8 @@ def _lengthen(x: Any, by: int) -> Any:
     return Pad(config)(x, scalar(0, x.type.dtype, True))
 
 
-def _places(bitorder: str, who: str) -> Any:
-    """For each of eight bits in order, by how many places it is shifted."""
+def _positions(bitorder: str, who: str) -> Any:
+    """For each of eight bits in order, by how many positions it is shifted."""
     if bitorder not in ("big", "little"):
         raise ArgumentError(
             f"{who}: bitorder must be 'big' or 'little', but got {bitorder!r}."

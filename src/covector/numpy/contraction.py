@@ -10,7 +10,12 @@ from typing import Any
 
 from covector.core.array_like import Array
 from covector.errors import ArgumentError, TypeMismatch
-from covector.numpy.axes import canonical_axes, canonical_axis, check_no_out, placed
+from covector.numpy.axes import (
+    canonical_axes,
+    canonical_axis,
+    check_no_out,
+    with_out_sharding,
+)
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.matrices import diagonal
 from covector.numpy.matrix_products import (
@@ -72,9 +77,11 @@ def dot(
     x, y = promote_dtypes("dot", a, b)
     options = product_options("dot", precision, preferred_element_type)
     if not (x.type.ndim and y.type.ndim):
-        return placed(_contract("dot", x, y, ((), ()), options), out_sharding)
+        return with_out_sharding(
+            _contract("dot", x, y, ((), ()), options), out_sharding
+        )
     last = (x.type.ndim - 1,), (max(y.type.ndim - 2, 0),)
-    return placed(_contract("dot", x, y, last, options), out_sharding)
+    return with_out_sharding(_contract("dot", x, y, last, options), out_sharding)
 
 
 def inner(
@@ -155,7 +162,9 @@ def tensordot(
         )
         ours = tuple(range(x.type.ndim - count, x.type.ndim))
         theirs = tuple(range(count))
-    return placed(_contract("tensordot", x, y, (ours, theirs), options), out_sharding)
+    return with_out_sharding(
+        _contract("tensordot", x, y, (ours, theirs), options), out_sharding
+    )
 
 
 def kron(a: Any, b: Any) -> Array:

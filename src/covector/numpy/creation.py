@@ -182,9 +182,9 @@ def _check_order(who: str, order: str | None) -> None:
 
 def _placed(x: Any, device: Any, out_sharding: Any) -> Any:
     """``x`` where the caller wants it."""
-    for place in (device, out_sharding):
-        if place is not None:
-            x = x.to_device(place)
+    for target in (device, out_sharding):
+        if target is not None:
+            x = x.to_device(target)
     return x
 
 
@@ -331,16 +331,16 @@ def _placed_like(x: Any, like: Any, device: Any, out_sharding: Any) -> Any:
     """
     if device is None and out_sharding is None:
         if type(like) is ConcreteArray:
-            place = like.placement
+            target = like.placement
         else:
-            place = like.sharding if isinstance(like, ShapeDtypeStruct) else None
-        if place is None:
+            target = like.sharding if isinstance(like, ShapeDtypeStruct) else None
+        if target is None:
             return x
-        place = as_sharding(place, "the sharding of a ShapeDtypeStruct")
-        if place.flat_devices and (place.single or x.shape == like.shape):
-            return x.to_device(place)
-        if place.flat_devices and isinstance(place, NamedSharding):
-            return x.to_device(NamedSharding(place.mesh, REPLICATED))
+        target = as_sharding(target, "the sharding of a ShapeDtypeStruct")
+        if target.flat_devices and (target.single or x.shape == like.shape):
+            return x.to_device(target)
+        if target.flat_devices and isinstance(target, NamedSharding):
+            return x.to_device(NamedSharding(target.mesh, REPLICATED))
         return x
     return _placed(x, device, out_sharding)
 

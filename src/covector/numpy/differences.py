@@ -49,7 +49,7 @@ def diff(
 
     Args:
       prepend, append: what is put before and after ``a`` first: arrays, or scalars that
-        stand for one place.
+        stand for one index.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.diff(cnp.array([1, 4, 9, 16])), cnp.diff(cnp.array([1, 4, 9]), n=2))
@@ -118,12 +118,12 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
         values, widths = promote_dtypes_inexact("trapezoid", y, dx)
         k = canonical_axis("trapezoid", axis, values.type.ndim)
     else:
-        values, places = promote_dtypes_inexact("trapezoid", y, x)
+        values, positions = promote_dtypes_inexact("trapezoid", y, x)
         k = canonical_axis("trapezoid", axis, values.type.ndim)
-        if places.type.ndim == 1:
-            widths = _along_axis(diff(places), values.type.ndim, k)
+        if positions.type.ndim == 1:
+            widths = _along_axis(diff(positions), values.type.ndim, k)
         else:
-            widths = diff(places, axis=axis)
+            widths = diff(positions, axis=axis)
     sums = add(_part(values, k, 1), _part(values, k, 0, -1))
     areas = multiply(*broadcast("trapezoid", sums, widths))
     return multiply(ReduceSum((k,))(areas), 0.5)
@@ -196,7 +196,7 @@ def _steps(x: Any, spacing: Any, axis: int) -> Any:
     if spacing.type.shape != (x.type.shape[axis],):
         raise TypeMismatch(
             f"gradient of {x.type} along axis {axis} needs a distance, or the "
-            f"coordinate of each of {x.type.shape[axis]} places, but got "
+            f"coordinate of each of {x.type.shape[axis]} indices, but got "
             f"{spacing.type}."
         )
     return _along_axis(diff(spacing), x.type.ndim, axis)

@@ -19,7 +19,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import ArgumentError
-from covector.numpy.axes import check_no_out, placed
+from covector.numpy.axes import check_no_out, with_out_sharding
 from covector.numpy.promote import promote_dtypes
 from covector.numpy.types import asked_dtype
 from covector.ops.arithmetic import mul
@@ -82,9 +82,9 @@ def einsum(
     )
     terms = list(promote_dtypes("einsum", *arrays))
     for step in _program(subscripts, tuple([x.type for x in terms]), order, how):
-        terms.append(step(*[terms.pop(k) for k in step.places][::-1]))
+        terms.append(step(*[terms.pop(k) for k in step.positions][::-1]))
     result = terms[0] if preferred is None else convert(terms[0], how.preferred)
-    return placed(result, out_sharding)
+    return with_out_sharding(result, out_sharding)
 
 
 def einsum_path(
@@ -110,12 +110,12 @@ def _operands(
     result = operands[-1:] if len(operands) % 2 == 0 else ()
     given = (subscripts, *operands[: len(operands) - len(result)])
     arrays = [as_array(x, who) for x in given[::2]]
-    placed = [
+    interleaved = [
         item
         for x, axes in zip(arrays, given[1::2], strict=True)
         for item in (x.type.shape, axes)
     ]
-    letters, _ = _opt_einsum().parser.convert_interleaved_input([*placed, *result])
+    letters, _ = _opt_einsum().parser.convert_interleaved_input([*interleaved, *result])
     return letters, arrays
 
 
@@ -172,11 +172,11 @@ class OpSequence(NamedTuple):
 
 
 class Contraction(NamedTuple):
-    """What to do with the terms at some places: prepare the first, then join each
+    """What to do with the terms at some indices: prepare the first, then join each
     next.
     """
 
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     first: OpSequence
     #: for each further term: before on the left, before on the right, together, after
     joins: tuple[
@@ -211,9 +211,9 @@ def _program(
     planner = Planner(types[0].dtype, how)
     program = []
     for contraction in path:
-        places = tuple(sorted(contraction, reverse=True))
-        taken = [terms.pop(k) for k in places][::-1]
-        step, term = planner.contract(places, taken, terms, output)
+        positions = tuple(sorted(contraction, reverse=True))
+        taken = [terms.pop(k) for k in positions][::-1]
+        step, term = planner.contract(positions, taken, terms, output)
         program.append(step)
         terms.append(term)
     return tuple(program)
@@ -230,7 +230,11 @@ class Planner:
         )
 
     def contract(
-        self, places: tuple[int, ...], taken: list[Term], rest: list[Term], output: str
+        self,
+        positions: tuple[int, ...],
+        taken: list[Term],
+        rest: list[Term],
+        output: str,
     ) -> tuple[Contraction, Term]:
         """The contraction of some terms, where others are left over for later."""
         later = [t.names for t in rest]
@@ -245,7 +249,7 @@ class Planner:
             arranged, term = self.arrange(term, output)
             ops = ops if joins else ops + arranged
             joins[-1:] = [(*join[:3], OpSequence(arranged)) for join in joins[-1:]]
-        return Contraction(places, OpSequence(ops), tuple(joins)), term
+        return Contraction(positions, OpSequence(ops), tuple(joins)), term
 
     def simplify(self, term: Term, needed: str) -> tuple[tuple[Any, ...], Term]:
         """Diagonals instead of names that occur twice, sums over names not needed."""
@@ -328,7 +332,7 @@ class Planner:
 
 
 def _diagonal(term: Term, name: str) -> tuple[tuple[Any, ...], Term]:
-    """The elements at equal places along the first two axes with this name."""
+    """The elements at equal indices along the first two axes with this name."""
     i = term.names.index(name)
     j = term.names.index(name, i + 1)
     rest = [k for k in range(len(term.names)) if k not in (i, j)]
@@ -366,5 +370,5 @@ def _broadcast(term: Term, target: Term) -> tuple[Any, ...]:
         ops = (Transpose(tuple(order)),)
     if len(order) == len(target.names):
         return ops
-    places = target.axes("".join([term.names[k] for k in order]))
-    return (*ops, BroadcastInDim(target.shape, places))
+    positions = target.axes("".join([term.names[k] for k in order]))
+    return (*ops, BroadcastInDim(target.shape, positions))

@@ -18,7 +18,7 @@ from covector.errors import (
     DTypeError,
     TypeMismatch,
 )
-from covector.numpy.axes import placed
+from covector.numpy.axes import with_out_sharding
 from covector.numpy.concatenation import stack
 from covector.numpy.differences import diff
 from covector.numpy.fuse import fuse
@@ -93,7 +93,7 @@ def bincount(
                 f"{each.type}."
             )
     counts = at(zeros(ArrayType((length,), each.type.dtype)))[numbers].add(each)
-    return placed(counts, out_sharding)
+    return with_out_sharding(counts, out_sharding)
 
 
 def _bincount_length(numbers: Any, minlength: int) -> int:
@@ -217,10 +217,10 @@ def histogram(
 @fuse()
 def _counts(values: Any, edges: Any, each: Any, *, density: bool) -> Any:
     """What the values in each bin count together."""
-    place, inside = _bin_of(values, edges)
+    position, inside = _bin_of(values, edges)
     each = where(inside, each, scalar(0, each.type.dtype))
     count = edges.type.size - 1
-    counts = at(zeros(ArrayType((count,), each.type.dtype)))[place].add(each)
+    counts = at(zeros(ArrayType((count,), each.type.dtype)))[position].add(each)
     if not density:
         return counts
     widths = convert(diff(edges), counts.type.dtype)
@@ -230,11 +230,11 @@ def _counts(values: Any, edges: Any, each: Any, *, density: bool) -> Any:
 def _bin_of(values: Any, edges: Any) -> tuple[Any, Any]:
     """The bin of each value, and whether it lies in one at all."""
     first, last = index(edges, 0), index(edges, -1)
-    place = searchsorted(edges, values, "right")
-    one = scalar(1, place.type.dtype)
-    top = scalar(edges.type.size - 2, place.type.dtype)
-    place = where(eq(values, last), top, sub(place, one))
-    return place, and_(ge(values, first), le(values, last))
+    position = searchsorted(edges, values, "right")
+    one = scalar(1, position.type.dtype)
+    top = scalar(edges.type.size - 2, position.type.dtype)
+    position = where(eq(values, last), top, sub(position, one))
+    return position, and_(ge(values, first), le(values, last))
 
 
 def histogramdd(
@@ -270,11 +270,11 @@ def histogramdd(
     for k, (given, bounds) in enumerate(zip(bins_of, ranges, strict=True)):
         column = index(points, (slice(None), k))
         edge = histogram_bin_edges(column, given, bounds)
-        place, ok = _bin_of(
+        position, ok = _bin_of(
             *promote_dtypes("histogramdd", column, inexact("histogramdd", edge))
         )
         edges.append(edge)
-        cells.append(place)
+        cells.append(position)
         inside = ok if inside is None else and_(inside, ok)
     each = _weight_of_points(weights, inside, n)
     shape = tuple([e.type.size - 1 for e in edges])

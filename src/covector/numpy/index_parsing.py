@@ -11,7 +11,7 @@ its kind:
       └ dropped: one element, and no axis in the result
 
 Where the axes of the batch stand in the result is NumPy's rule: integers and arrays
-that stand side by side leave it in their place; when a slice or None is between, it is
+that stand side by side leave it in their index; when a slice or None is between, it is
 in front.
 """
 
@@ -100,7 +100,7 @@ def canonical_index(x: Any, index: Any) -> tuple[Any, tuple[Any, ...], list[Any]
     return x, tuple([p.type if isinstance(p, Array) else p for p in parts]), arrays
 
 
-def _entry(entry: Any, place: int, type_: ArrayType, beside: bool = False) -> Any:
+def _entry(entry: Any, position: int, type_: ArrayType, beside: bool = False) -> Any:
     """One entry of an index as an integer, a Span, None, Ellipsis or an array.
 
     A sequence is an array where it is an entry ``beside`` others, in a tuple.
@@ -109,7 +109,7 @@ def _entry(entry: Any, place: int, type_: ArrayType, beside: bool = False) -> An
         return entry
     if type(entry) is slice:
         bounds = (entry.start, entry.stop, entry.step)
-        return Span(*[_bound(b, entry, place, type_) for b in bounds])
+        return Span(*[_bound(b, entry, position, type_) for b in bounds])
     if type(entry) is ConcreteArray and not entry.type.ndim and entry.on_host():
         entry = np.asarray(entry.host())
     if isinstance(entry, Array):
@@ -120,37 +120,37 @@ def _entry(entry: Any, place: int, type_: ArrayType, beside: bool = False) -> An
             return int(values)
         array = from_numpy(values) if values.dtype.kind in "biu" else values
     else:
-        return _foreign_entry(entry, place, type_, beside)
+        return _foreign_entry(entry, position, type_, beside)
     if not (dtypes.is_integer(array.dtype) or dtypes.is_bool(array.dtype)):
-        raise InvalidIndex(_not_an_index(entry, place, type_))
+        raise InvalidIndex(_not_an_index(entry, position, type_))
     return array
 
 
-def _foreign_entry(entry: Any, place: int, type_: ArrayType, beside: bool) -> Any:
+def _foreign_entry(entry: Any, position: int, type_: ArrayType, beside: bool) -> Any:
     """``_entry`` of what is an array of another library, an integer of another class,
     or a sequence.
     """
     if hasattr(entry, "__array__") or hasattr(entry, "__dlpack__"):
-        return _entry(as_array(entry), place, type_)
+        return _entry(as_array(entry), position, type_)
     if hasattr(entry, "__index__"):
         return operator.index(entry)
     if beside and isinstance(entry, list | tuple):
-        return _entry(_listed(entry, place, type_), place, type_)
-    raise InvalidIndex(_not_an_index(entry, place, type_))
+        return _entry(_listed(entry, position, type_), position, type_)
+    raise InvalidIndex(_not_an_index(entry, position, type_))
 
 
-def _listed(entry: Any, place: int, type_: ArrayType) -> Any:
+def _listed(entry: Any, position: int, type_: ArrayType) -> Any:
     """A sequence of integers or bools, as an array."""
     try:
         array = link.numpy.asarray(entry)
     except (DTypeError, TypeMismatch):
-        raise InvalidIndex(_not_an_index(entry, place, type_)) from None
+        raise InvalidIndex(_not_an_index(entry, position, type_)) from None
     return array if array.type.size else convert(array, dtypes.int32)
 
 
-def _not_an_index(entry: Any, place: int, type_: ArrayType) -> str:
+def _not_an_index(entry: Any, position: int, type_: ArrayType) -> str:
     wanted = "integers, slices, None, `...`, and arrays of integers or bools"
-    message = f"{type_} cannot be indexed with {entry!r} at position {place}: "
+    message = f"{type_} cannot be indexed with {entry!r} at position {position}: "
     if isinstance(entry, list):
         return (
             f"{message}a list is no index by itself, for converting long ones is slow, "
@@ -163,7 +163,7 @@ def _not_an_index(entry: Any, place: int, type_: ArrayType) -> str:
     return f"{message}an index is made of {wanted}, not of {type(entry).__name__}."
 
 
-def _bound(bound: Any, entry: slice, place: int, type_: ArrayType) -> int | None:
+def _bound(bound: Any, entry: slice, position: int, type_: ArrayType) -> int | None:
     """One bound of a slice, which must be known."""
     if bound is None or type(bound) is int:
         return bound
@@ -171,16 +171,16 @@ def _bound(bound: Any, entry: slice, place: int, type_: ArrayType) -> int | None
         return operator.index(bound)
     except TracerIntegerConversionError:
         raise InvalidIndex(
-            f"the slice at position {place} of an index of {type_} has a traced bound "
-            f"({bound.type}), so its length, which is a shape, is not known. For a "
-            "slice of known length, use covector.lax.dynamic_slice_in_dim(x, start, "
+            f"the slice at position {position} of an index of {type_} has a traced "
+            f"bound ({bound.type}), so its length, which is a shape, is not known. For "
+            "a slice of known length, use covector.lax.dynamic_slice_in_dim(x, start, "
             "length); for one that varies, covector.numpy.where with a comparison of "
             "arange."
         ) from None
     except TypeError:
         raise InvalidIndex(
-            f"the slice at position {place} of an index of {type_} needs integers or "
-            f"None, but got {entry!r}."
+            f"the slice at position {position} of an index of {type_} needs integers "
+            f"or None, but got {entry!r}."
         ) from None
 
 
@@ -188,10 +188,10 @@ def _bound(bound: Any, entry: slice, place: int, type_: ArrayType) -> int | None
 
 
 def _replace_masks(x: Any, parts: list[Any]) -> tuple[Any, list[Any]]:
-    """Masks replaced by the integer arrays of the places where they are true."""
+    """Masks replaced by the integer arrays of the indices where they are true."""
     axis, shape, replaced = 0, list(x.type.shape), []
     used = sum([_axes_used(p) for p in parts])
-    for place, part in enumerate(parts):
+    for position, part in enumerate(parts):
         if not (isinstance(part, Array) and dtypes.is_bool(part.dtype)):
             replaced.append(part)
             axis += x.type.ndim - used if part is Ellipsis else _axes_used(part)
@@ -209,8 +209,9 @@ def _replace_masks(x: Any, parts: list[Any]) -> tuple[Any, list[Any]]:
             [m not in (0, n) for m, n in zip(mask.shape, covered, strict=True)]
         ):
             raise InvalidIndex(
-                f"the mask at position {place} of an index of {x.type} has the shape "
-                f"{mask.shape}, but the axes it stands for have the shape {covered}."
+                f"the mask at position {position} of an index of {x.type} has the "
+                f"shape {mask.shape}, but the axes it stands for have the shape "
+                f"{covered}."
             )
         replaced += [from_numpy(i.astype(np.int32)) for i in np.nonzero(mask)]
         axis += mask.ndim
@@ -312,10 +313,10 @@ def _region(span: Span, axis: int, type_: ArrayType) -> tuple[int, int, int]:
     """First element, number of elements and step of a slice; step 1 for at most one."""
     if span.step == 0:
         raise InvalidIndex(f"the slice along axis {axis} of {type_} has the step 0.")
-    places = range(*slice(*span).indices(type_.shape[axis]))
-    if len(places) < 2:
-        return (places.start if places else 0), len(places), 1
-    return places.start, len(places), places.step
+    positions = range(*slice(*span).indices(type_.shape[axis]))
+    if len(positions) < 2:
+        return (positions.start if positions else 0), len(positions), 1
+    return positions.start, len(positions), positions.step
 
 
 def _batch(type_: ArrayType, arrays: list[ArrayType]) -> Shape:

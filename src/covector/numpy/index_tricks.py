@@ -1,6 +1,4 @@
-"""Indices by other means: flat places and tuples of places, meshes, and objects that
-are indexed to say what to build.
-"""
+"""Index construction: flat and multi-axis indices, open meshes, and index objects."""
 
 from collections.abc import Sequence
 from math import prod
@@ -38,9 +36,9 @@ __all__ = ["c_", "index_exp", "ix_", "r_", "ravel_multi_index", "s_", "unravel_i
 
 
 def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
-    """The place along each axis of an array of ``shape`` for places in it raveled.
+    """The index along each axis of an array of ``shape`` for indices in it raveled.
 
-    Negative places count from the end, and those outside give the nearest one inside.
+    Negative indices count from the end, and those outside give the nearest one inside.
 
     >>> import covector.numpy as cnp
     >>> [int(i) for i in cnp.unravel_index(5, (2, 3))]
@@ -54,15 +52,15 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
     if not lengths:
         return ()
     rest = clamp(*_bounds(counted(flat, total), total))
-    places = []
+    positions = []
     for n in lengths[:0:-1]:
-        places.append(remainder(rest, max(n, 1)))
+        positions.append(remainder(rest, max(n, 1)))
         rest = rest // max(n, 1)
-    return (rest, *places[::-1])
+    return (rest, *positions[::-1])
 
 
 def _bounds(x: Any, n: int) -> tuple[Any, Any, Any]:
-    """The first and last place of an axis around ``x``."""
+    """The first and last index of an axis around ``x``."""
     return scalar(0, x.type.dtype), x, scalar(max(n - 1, 0), x.type.dtype)
 
 
@@ -74,10 +72,10 @@ def ravel_multi_index(
     *,
     dtype: Any = None,
 ) -> Array:
-    """The places in an array of lengths ``dims`` raveled, for places along each axis.
+    """The indices in an array of lengths ``dims`` raveled, for indices along each axis.
 
     Args:
-      mode: ``"raise"``: all places must be inside, and known; ``"clip"``: those outside
+      mode: ``"raise"``: all indices must be inside, and known; ``"clip"``: others
         become the nearest; ``"wrap"``: they repeat.
       order: ``"C"``: the last axis runs fastest; ``"F"``: the first.
       dtype: of the result; by default the default integer.
@@ -92,53 +90,53 @@ def ravel_multi_index(
             "ravel_multi_index needs as many indices as dims, and an order 'C' or "
             f"'F', but got {len(multi_index)} for {lengths}, and {order!r}."
         )
-    places = [as_array(i, "ravel_multi_index") for i in multi_index]
-    if not all(dtypes.is_integer(i.type.dtype) for i in places):
+    positions = [as_array(i, "ravel_multi_index") for i in multi_index]
+    if not all(dtypes.is_integer(i.type.dtype) for i in positions):
         raise DTypeError(
             "ravel_multi_index needs integers, but got "
-            f"{', '.join(str(i.type) for i in places)}."
+            f"{', '.join(str(i.type) for i in positions)}."
         )
-    places = [_inside(i, n, mode) for i, n in zip(places, lengths, strict=True)]
+    positions = [_inside(i, n, mode) for i, n in zip(positions, lengths, strict=True)]
     if order == "F":
-        places, lengths = places[::-1], lengths[::-1]
+        positions, lengths = positions[::-1], lengths[::-1]
     result = index_dtype() if dtype is None else asked_dtype(dtype)
     flat = scalar(0, result)
-    for i, n in zip(places, lengths, strict=True):
+    for i, n in zip(positions, lengths, strict=True):
         row = mul(flat, scalar(n, result))
         flat = add(*broadcast("ravel_multi_index", row, convert(i, result)))
     return flat
 
 
-def _inside(place: Any, n: int, mode: str) -> Any:
-    """Places along an axis of length ``n``, brought inside or checked to be."""
+def _inside(position: Any, n: int, mode: str) -> Any:
+    """Indices along an axis of length ``n``, brought inside or checked to be."""
     if mode == "clip":
-        return clamp(*_bounds(wide(place), n))
+        return clamp(*_bounds(wide(position), n))
     if mode == "wrap":
-        return modulo(place, n)
+        return modulo(position, n)
     if mode != "raise":
         raise ArgumentError(
             "ravel_multi_index: mode must be 'raise', 'clip' or 'wrap', but got "
             f"{mode!r}."
         )
-    if isinstance(place, Tracer):
+    if isinstance(position, Tracer):
         raise ConcretizationTypeError(
-            "ravel_multi_index with mode='raise' must know the places, but got a "
-            f"traced value ({place.type}). {place.origin()} Use mode='clip' or "
+            "ravel_multi_index with mode='raise' must know the indices, but got a "
+            f"traced value ({position.type}). {position.origin()} Use mode='clip' or "
             "mode='wrap'."
         )
-    known = np.asarray(place)
+    known = np.asarray(position)
     if known.size and not 0 <= known.min() <= known.max() < n:
         raise ArgumentError(
-            f"ravel_multi_index: places from {known.min()} to {known.max()} are not "
+            f"ravel_multi_index: indices from {known.min()} to {known.max()} are not "
             f"all inside an axis of length {n}."
         )
-    return place
+    return position
 
 
 def ix_(*args: Any) -> tuple[Array, ...]:
     """Index arrays, each along an axis of its own, that select all their combinations.
 
-    A mask stands for the places where it is true, and must be known.
+    A mask stands for the indices where it is true, and must be known.
 
     >>> import covector.numpy as cnp
     >>> x = cnp.arange(6).reshape((2, 3))
@@ -147,19 +145,19 @@ def ix_(*args: Any) -> tuple[Array, ...]:
     """
     out = []
     for k, given in enumerate(args):
-        places = as_array(given, "ix_")
-        if places.type.ndim != 1:
+        positions = as_array(given, "ix_")
+        if positions.type.ndim != 1:
             raise TypeMismatch(
-                f"ix_ needs arrays with one axis, but got {places.type} at position "
+                f"ix_ needs arrays with one axis, but got {positions.type} at position "
                 f"{k}."
             )
-        if dtypes.is_bool(places.type.dtype):
-            (places,) = nonzero(places)
-        elif not places.type.size:
-            places = convert(places, index_dtype())
+        if dtypes.is_bool(positions.type.dtype):
+            (positions,) = nonzero(positions)
+        elif not positions.type.size:
+            positions = convert(positions, index_dtype())
         shape = [1] * len(args)
         shape[k] = -1
-        out.append(reshape(places, tuple(shape)))
+        out.append(reshape(positions, tuple(shape)))
     return tuple(out)
 
 

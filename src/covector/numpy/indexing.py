@@ -1,10 +1,10 @@
 """``x[index]``: reading by every kind of index that NumPy allows.
 
-    integers, slices, None, ...   one slice, whose places are known
+    integers, slices, None, ...   one slice, whose indices are known
     scalar integer arrays         one dynamic slice
     integer arrays, masks         one gather
 
-Places outside the array: negative integers count from the end, and what then is still
+Indices outside the array: negative integers count from the end, and what then is still
 outside reads the nearest element, or with ``mode="fill"`` a value that says so. What an
 index selects is worked out in ``index_parsing``.
 """
@@ -44,14 +44,14 @@ from covector.ops.windows import GatherDimensionNumbers, GatherScatterMode, wide
 CLIP = GatherScatterMode.CLIP
 FILL_OR_DROP = GatherScatterMode.FILL_OR_DROP
 
-#: elements from which places that are read eagerly are operands and not parameters: a
+#: elements from which indices that are read eagerly are operands and not parameters: a
 #: loop over many would make as many operations
 LARGE = 4096
 
 
 @dataclass(frozen=True)
 class Access:
-    """How places are taken: what is outside, what the caller promises of the others."""
+    """How indices are interpreted: those outside, and promises about the others."""
 
     mode: GatherScatterMode = CLIP
     fill: int | str | None = None
@@ -92,8 +92,8 @@ def static_reads(type_: ArrayType, parts: tuple[Any, ...]) -> tuple[Any, ...]:
 def region_reads(selection: Selection, whole: Shape, shape: Shape) -> tuple[Any, ...]:
     """The operations that cut out the region of a selection, in this shape."""
     low, limit, steps, backwards = [], [], [], []
-    places = zip(selection.starts, selection.lengths, selection.steps, strict=True)
-    for axis, (start, length, step) in enumerate(places):
+    positions = zip(selection.starts, selection.lengths, selection.steps, strict=True)
+    for axis, (start, length, step) in enumerate(positions):
         last = start + (length - 1) * step
         low.append(min(start, last) if length else start)
         limit.append(max(start, last) + 1 if length else start)
@@ -112,36 +112,36 @@ def region_reads(selection: Selection, whole: Shape, shape: Shape) -> tuple[Any,
     return tuple(ops)
 
 
-# -- places that are values ------------------------------------------------------------
+# -- indices that are values -----------------------------------------------------------
 
 
 def read(
     x: Any, selection: Selection, arrays: list[Any], access: Access = NEAREST
 ) -> Any:
     """What a selection with integer arrays takes of ``x``."""
-    places = [
+    positions = [
         counted(i, x.type.shape[axis], access.wrap_negative_indices)
         for i, axis in zip(arrays, selection.taken, strict=True)
     ]
     if selection.outside and access.mode is FILL_OR_DROP:
-        return nothing(x, selection.shape, access, places)
+        return nothing(x, selection.shape, access, positions)
     if all([x.type.shape[k] for k in selection.taken]):
         if selection.batch == () and selection.is_block:
-            return _read_block(x, selection, places, access)
-        return _read_gathered(x, selection, places, access)
+            return _read_block(x, selection, positions, access)
+        return _read_gathered(x, selection, positions, access)
     if prod(selection.shape) and access.mode is not FILL_OR_DROP:
         raise InvalidIndex(
             f"{x.type} has an axis of length 0 among those indexed by arrays, so there "
             "is no element to read. With x.at[...].get(mode='fill') a fill value is "
             "read."
         )
-    return nothing(x, selection.shape, access, places)
+    return nothing(x, selection.shape, access, positions)
 
 
-def nothing(x: Any, shape: Shape, access: Access, places: list[Any]) -> Any:
+def nothing(x: Any, shape: Shape, access: Access, positions: list[Any]) -> Any:
     """What is read outside the array: the fill value everywhere."""
     out = filled(_fill(access, x.type), x.type.with_shape(shape))
-    known = [v for v in (x, *places) if type(v) is ConcreteArray]
+    known = [v for v in (x, *positions) if type(v) is ConcreteArray]
     where = placement_of_known(known, "indexing")
     return out if where is None else out.to_device(where)
 
@@ -189,22 +189,24 @@ def modulo(i: Any, n: int) -> Any:
     return remainder(wide(i), n)
 
 
-def one_dtype(places: list[Any]) -> list[Any]:
+def one_dtype(positions: list[Any]) -> list[Any]:
     """Index arrays in one element type."""
-    wide = any([i.type.dtype.itemsize == 8 for i in places])
-    return [convert(i, dtypes.int64 if wide else dtypes.int32) for i in places]
+    wide = any([i.type.dtype.itemsize == 8 for i in positions])
+    return [convert(i, dtypes.int64 if wide else dtypes.int32) for i in positions]
 
 
-def _read_block(x: Any, selection: Selection, places: list[Any], access: Access) -> Any:
-    """One element, or one block, whose place is given by scalars."""
-    places = one_dtype(places)
+def _read_block(
+    x: Any, selection: Selection, positions: list[Any], access: Access
+) -> Any:
+    """One element, or one block, whose index is given by scalars."""
+    positions = one_dtype(positions)
     ops = _dynamic_reads(selection)
-    out = ops[0](x, *starts_with(selection, places))
+    out = ops[0](x, *starts_with(selection, positions))
     for op in ops[1:]:
         out = op(out)
     if access.mode is not FILL_OR_DROP:
         return out
-    inside = all_inside(x.type.shape, selection, places)
+    inside = all_inside(x.type.shape, selection, positions)
     return where(inside, out, scalar(_fill(access, x.type), out.type.dtype))
 
 
@@ -219,38 +221,38 @@ def _dynamic_reads(selection: Selection) -> tuple[Any, ...]:
     return ops if window == selection.shape else (*ops, Reshape(selection.shape))
 
 
-def starts_with(selection: Selection, places: list[Any]) -> list[Any]:
-    """Where the region begins along each axis: at the places, or where it is known."""
-    dtype = places[0].type.dtype if places else dtypes.int32
+def starts_with(selection: Selection, positions: list[Any]) -> list[Any]:
+    """Where the region begins along each axis: at the indices, or where it is known."""
+    dtype = positions[0].type.dtype if positions else dtypes.int32
     starts = [scalar(s, dtype) for s in selection.starts]
-    for axis, place in zip(selection.taken, places, strict=True):
-        starts[axis] = place
+    for axis, position in zip(selection.taken, positions, strict=True):
+        starts[axis] = position
     return starts
 
 
-def all_inside(shape: Shape, selection: Selection, places: list[Any]) -> Any:
+def all_inside(shape: Shape, selection: Selection, positions: list[Any]) -> Any:
     """Whether all the scalars lie inside their axes."""
     tests = []
-    for axis, i in zip(selection.taken, places, strict=True):
+    for axis, i in zip(selection.taken, positions, strict=True):
         dtype = i.type.dtype
         tests += [ge(i, scalar(0, dtype)), lt(i, scalar(shape[axis], dtype))]
     return reduce(and_, tests)
 
 
 def _read_gathered(
-    x: Any, selection: Selection, places: list[Any], access: Access
+    x: Any, selection: Selection, positions: list[Any], access: Access
 ) -> Any:
-    """Windows at places given by arrays."""
+    """Windows at indices given by arrays."""
     ops, gather, reshape = _gathering(selection, x.type.shape, access)
     for op in ops:
         x = op(x)
-    out = gather(x, joined_places(places, selection.batch))
+    out = gather(x, joined_positions(positions, selection.batch))
     return out if reshape is None else reshape(out)
 
 
-def joined_places(places: list[Any], batch: Shape) -> Any:
+def joined_positions(positions: list[Any], batch: Shape) -> Any:
     """Index arrays as one, with an entry for each of them along the last axis."""
-    repeated = [broadcast_to(i, batch) for i in one_dtype(places)]
+    repeated = [broadcast_to(i, batch) for i in one_dtype(positions)]
     if len(repeated) == 1:
         return Reshape((*batch, 1))(repeated[0])
     return Stack(len(batch))(*repeated)

@@ -1,12 +1,12 @@
-"""Elements taken from, and put into, an array along one axis or by flat place.
+"""Elements taken from, and put into, an array along one axis or by flat index.
 
-Places outside the array read a fill value (NaN, the least integer, …) and change
+Indices outside the array read a fill value (NaN, the least integer, …) and change
 nothing, unless ``mode`` says otherwise:
 
-    "fill" "drop"   that, and the default; negative places count from the end
-    "clip"          the nearest place inside; to ``take`` and ``put`` negative ones are
+    "fill" "drop"   that, and the default; negative indices count from the end
+    "clip"          the nearest index inside; to ``take`` and ``put`` negative ones are
                     before the first
-    "wrap"          places repeat with the length of the axis
+    "wrap"          indices repeat with the length of the axis
 """
 
 from dataclasses import replace
@@ -90,8 +90,8 @@ def take(
     if axis is None:
         x, axis = ravel(x), 0
     k = canonical_axis("take", axis, x.type.ndim)
-    places = _integers("take", indices)
-    if not x.type.shape[k] and places.type.size and mode != "fill":
+    positions = _integers("take", indices)
+    if not x.type.shape[k] and positions.type.size and mode != "fill":
         raise InvalidIndex(
             f"take from {x.type} along axis {k}, of length 0: there is no element. "
             "With mode='fill' a fill value is read."
@@ -102,40 +102,40 @@ def take(
         indices_are_sorted,
         unique_indices,
     )
-    places, access = _by_mode("take", places, x.type.shape[k], mode, access)
-    if access.mode is CLIP:  # NumPy's: a negative place is one before the first
+    positions, access = _by_mode("take", positions, x.type.shape[k], mode, access)
+    if access.mode is CLIP:  # NumPy's: a negative index is one before the first
         access = replace(access, wrap_negative_indices=False)
-    selection = select(x.type, ((WHOLE,) * k + (places.type,)))
-    return read(x, selection, [places], access)
+    selection = select(x.type, ((WHOLE,) * k + (positions.type,)))
+    return read(x, selection, [positions], access)
 
 
 def _integers(who: str, indices: Any) -> Any:
-    places = as_array(indices, who)
-    if dtypes.is_bool(places.type.dtype):
-        return convert(places, dtypes.int32)
-    if not dtypes.is_integer(places.type.dtype):
+    positions = as_array(indices, who)
+    if dtypes.is_bool(positions.type.dtype):
+        return convert(positions, dtypes.int32)
+    if not dtypes.is_integer(positions.type.dtype):
         raise DTypeError(
-            f"{who} needs integers for indices, but got {places.type}. To truncate "
+            f"{who} needs integers for indices, but got {positions.type}. To truncate "
             "them, use .astype(int)."
         )
-    return places
+    return positions
 
 
 def _by_mode(
-    who: str, places: Any, n: int, mode: Any, access: Access
+    who: str, positions: Any, n: int, mode: Any, access: Access
 ) -> tuple[Any, Access]:
-    """The places to read with an axis of length ``n``, and how."""
+    """The indices to read with an axis of length ``n``, and how."""
     if mode == "raise":
         raise ArgumentError(
             f"{who} cannot raise for indices that may be traced. Modes are 'fill', "
             "'clip', 'wrap' and 'promise_in_bounds'."
         )
     if mode == "wrap":
-        return modulo(places, max(n, 1)), replace(access, mode=CLIP)
-    return places, replace(access, mode=access_mode(mode, FILL_OR_DROP))
+        return modulo(positions, max(n, 1)), replace(access, mode=CLIP)
+    return positions, replace(access, mode=access_mode(mode, FILL_OR_DROP))
 
 
-# -- one place for each ----------------------------------------------------------------
+# -- one index for each ----------------------------------------------------------------
 
 
 def take_along_axis(
@@ -147,7 +147,7 @@ def take_along_axis(
     *,
     wrap_negative_indices: bool | None = None,
 ) -> Array:
-    """The elements ``arr[…, indices[…, j, …], …]``: along ``axis``, for each place
+    """The elements ``arr[…, indices[…, j, …], …]``: along ``axis``, for each index
     beside it other ones.
 
     Args:
@@ -165,79 +165,82 @@ def take_along_axis(
     x = as_array(arr, "take_along_axis")
     if axis is None:
         x, axis = ravel(x), 0
-    places = _integers("take_along_axis", indices)
+    positions = _integers("take_along_axis", indices)
     k = canonical_axis("take_along_axis", axis, x.type.ndim)
-    _check_along("take_along_axis", x.type, places.type, k)
+    _check_along("take_along_axis", x.type, positions.type, k)
     access = Access(FILL_OR_DROP, fill_text(fill_value, x.type.dtype))
-    places, access = _by_mode("take_along_axis", places, x.type.shape[k], mode, access)
+    positions, access = _by_mode(
+        "take_along_axis", positions, x.type.shape[k], mode, access
+    )
     if not x.type.shape[k]:
-        return _nothing_along(x, places, k, access)
+        return _nothing_along(x, positions, k, access)
     wrap = access.wrap_negative_indices and wrap_negative_indices is not False
-    places = counted(places, x.type.shape[k], wrap)
-    before, before_places, gather = _along(x.type, places.type, k, access)
-    return gather(before(x), before_places(places))
+    positions = counted(positions, x.type.shape[k], wrap)
+    before, before_positions, gather = _along(x.type, positions.type, k, access)
+    return gather(before(x), before_positions(positions))
 
 
-def _nothing_along(x: Any, places: Any, axis: int, access: Access) -> Any:
+def _nothing_along(x: Any, positions: Any, axis: int, access: Access) -> Any:
     """What ``take_along_axis`` takes of an axis that has no element."""
-    if places.type.size and access.mode is not FILL_OR_DROP:
+    if positions.type.size and access.mode is not FILL_OR_DROP:
         raise InvalidIndex(
             f"take_along_axis of {x.type} along axis {axis}, of length 0: there is no "
             "element. With mode='fill' a fill value is read."
         )
-    own, theirs = x.type.shape, places.type.shape
+    own, theirs = x.type.shape, positions.type.shape
     rest = np.broadcast_shapes(_beside(own, theirs, axis), theirs)
-    return nothing(x, rest, access, [places])
+    return nothing(x, rest, access, [positions])
 
 
-def _check_along(who: str, x: ArrayType, places: ArrayType, axis: int) -> None:
-    fits = x.ndim == places.ndim and all(
+def _check_along(who: str, x: ArrayType, positions: ArrayType, axis: int) -> None:
+    fits = x.ndim == positions.ndim and all(
         [
             m == n or 1 in (m, n)
-            for k, (m, n) in enumerate(zip(x.shape, places.shape, strict=True))
+            for k, (m, n) in enumerate(zip(x.shape, positions.shape, strict=True))
             if k != axis
         ]
     )
     if not fits:
         raise TypeMismatch(
             f"{who} needs indices with as many axes as the array and, along all but "
-            f"axis {axis}, lengths that broadcast with its, but got {x} and {places}."
+            f"axis {axis}, lengths that broadcast with its, but got {x} and "
+            f"{positions}."
         )
 
 
 @lru_cache(4096)
-def _along(x: ArrayType, places: ArrayType, axis: int, access: Access) -> Any:
+def _along(x: ArrayType, positions: ArrayType, axis: int, access: Access) -> Any:
     """The reshapes of both operands, and the gather.
 
     Along the axes beside ``axis``, array and indices run in step; one of length 1
     against a longer one is dropped from the array, or makes a window of that axis of
     the array.
     """
-    kept_x, kept_places, sizes, windows = [], [], [], []
-    batch_x, batch_places = [], []
-    for k, (m, n) in enumerate(zip(x.shape, places.shape, strict=True)):
+    kept_x, kept_positions, sizes, windows = [], [], [], []
+    batch_x, batch_positions = [], []
+    for k, (m, n) in enumerate(zip(x.shape, positions.shape, strict=True)):
         if k == axis:
             at_axis = len(kept_x)
             kept_x.append(m)
-            kept_places.append(n)
+            kept_positions.append(n)
             sizes.append(1)
         elif m == n:
             batch_x.append(len(kept_x))
-            batch_places.append(len(kept_places))
+            batch_positions.append(len(kept_positions))
             kept_x.append(m)
-            kept_places.append(n)
+            kept_positions.append(n)
             sizes.append(min(1, m))
         elif n == 1:
             windows.append(k)
             kept_x.append(m)
             sizes.append(m)
         else:
-            kept_places.append(n)
+            kept_positions.append(n)
     numbers = GatherDimensionNumbers(
-        tuple(windows), (at_axis,), (at_axis,), tuple(batch_x), tuple(batch_places)
+        tuple(windows), (at_axis,), (at_axis,), tuple(batch_x), tuple(batch_positions)
     )
     gather = Gather(numbers, tuple(sizes), mode=access.mode, fill_value=access.fill)
-    return Reshape(tuple(kept_x)), Reshape((*kept_places, 1)), gather
+    return Reshape(tuple(kept_x)), Reshape((*kept_positions, 1)), gather
 
 
 def put_along_axis(
@@ -264,18 +267,18 @@ def put_along_axis(
     if axis is None:
         changed = put_along_axis(ravel(x), indices, values, 0, False, mode=mode)
         return reshape(changed, x.type.shape)
-    places = _integers("put_along_axis", indices)
+    positions = _integers("put_along_axis", indices)
     k = canonical_axis("put_along_axis", axis, x.type.ndim)
-    _check_along("put_along_axis", x.type, places.type, k)
-    shape = _beside(x.type.shape, places.type.shape, k)
+    _check_along("put_along_axis", x.type, positions.type, k)
+    shape = _beside(x.type.shape, positions.type.shape, k)
     grid = [Iota(dtypes.int32, shape, a)() for a in range(len(shape))]
-    grid[k] = broadcast_to(places, shape)
+    grid[k] = broadcast_to(positions, shape)
     return at(x)[tuple(grid)].set(values, mode=mode)
 
 
-def _beside(whole: Shape, places: Shape, axis: int) -> Shape:
-    """The shape of the places, with the lengths of the array along all other axes."""
-    return (*whole[:axis], places[axis], *whole[axis + 1 :])
+def _beside(whole: Shape, positions: Shape, axis: int) -> Shape:
+    """The shape of the indices, with the lengths of the array along all other axes."""
+    return (*whole[:axis], positions[axis], *whole[axis + 1 :])
 
 
 def _check_copy(who: str, inplace: bool) -> None:
@@ -289,11 +292,11 @@ def _check_copy(who: str, inplace: bool) -> None:
 def put(
     a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True
 ) -> Array:
-    """``a`` with the elements at flat places ``ind`` replaced, in order, by those of
+    """``a`` with the elements at flat indices ``ind`` replaced, in order, by those of
     ``v``.
 
     Args:
-      v: repeated if it has fewer elements than there are places, and cut off.
+      v: repeated if it has fewer elements than there are indices, and cut off.
       mode: ``"clip"``, the default, or ``"wrap"``.
 
     Raises:
@@ -305,23 +308,23 @@ def put(
     """
     _check_copy("put", inplace)
     x = as_array(a, "put")
-    places = ravel(_integers("put", ind))
+    positions = ravel(_integers("put", ind))
     values = ravel(as_array(v, "put"))
-    if not (places.type.size and values.type.size):
+    if not (positions.type.size and values.type.size):
         return x
-    places = _inside(places, x.type.size, "clip" if mode is None else mode, "put")
-    values = resize(values, places.type.shape)
-    return reshape(at(ravel(x))[places].set(values), x.type.shape)
+    positions = _inside(positions, x.type.size, "clip" if mode is None else mode, "put")
+    values = resize(values, positions.type.shape)
+    return reshape(at(ravel(x))[positions].set(values), x.type.shape)
 
 
-def _inside(places: Any, n: int, mode: str, who: str) -> Any:
-    """Places brought inside an axis of length ``n``."""
+def _inside(positions: Any, n: int, mode: str, who: str) -> Any:
+    """Indices brought inside an axis of length ``n``."""
     if mode == "wrap":
-        return modulo(places, max(n, 1))
+        return modulo(positions, max(n, 1))
     if mode == "clip":
-        places = wide(places)
-        low, high = [scalar(k, places.type.dtype) for k in (0, max(n - 1, 0))]
-        return clamp(low, places, high)
+        positions = wide(positions)
+        low, high = [scalar(k, positions.type.dtype) for k in (0, max(n - 1, 0))]
+        return clamp(low, positions, high)
     raise ArgumentError(f"{who}: mode must be 'clip' or 'wrap', but got {mode!r}.")
 
 

@@ -42,7 +42,7 @@ def delete(
 
     Args:
       obj: an integer, a slice, integers, or a mask. A single integer may be traced.
-      assume_unique_indices: whether no place occurs twice in ``obj``; then integers may
+      assume_unique_indices: whether no index occurs twice in ``obj``; then integers may
         be traced, for the length of the result is known.
 
     >>> import covector.numpy as cnp
@@ -66,7 +66,7 @@ def delete(
                 f"but got {gone.shape}."
             )
         if gone.dtype != np.bool_:
-            gone = _places("delete", gone, x.type, k)
+            gone = _positions("delete", gone, x.type, k)
     keep = np.ones(n, bool)
     keep[gone] = False
     return _kept(x, keep, k)
@@ -77,8 +77,8 @@ def _kept(x: Any, keep: np.ndarray, axis: int) -> Any:
     return index(x, (*(slice(None),) * axis, keep))
 
 
-def _places(who: str, given: np.ndarray, type_: Any, axis: int) -> np.ndarray:
-    """Known places inside an axis, or an error."""
+def _positions(who: str, given: np.ndarray, type_: Any, axis: int) -> np.ndarray:
+    """Known indices inside an axis, or an error."""
     n = type_.shape[axis]
     if given.dtype.kind not in "iu" and given.size:
         raise InvalidIndex(
@@ -86,7 +86,7 @@ def _places(who: str, given: np.ndarray, type_: Any, axis: int) -> np.ndarray:
         )
     if given.size and not -n <= given.min() <= given.max() < n:
         raise AxisError(
-            f"{who}: {type_} has no place "
+            f"{who}: {type_} has no index "
             f"{given.max() if given.max() >= n else given.min()} along axis {axis}, "
             f"whose length is {n}."
         )
@@ -94,17 +94,17 @@ def _places(who: str, given: np.ndarray, type_: Any, axis: int) -> np.ndarray:
 
 
 def _delete_traced(x: Any, obj: Any, axis: int, unique: bool) -> Any:
-    """Parts at traced places, of which there are as many as ``obj`` has elements.
+    """Parts at traced indices, of which there are as many as ``obj`` has elements.
 
-    A part moves on by one for each place deleted up to it: place k of the result is k
-    plus the number of deleted places p, ascending, with p − (how many before it) ≤ k.
+    A part moves on by one for each index deleted up to it: index k of the result is k
+    plus the number of deleted indices p, ascending, with p − (how many before it) ≤ k.
     """
     n, count = x.type.shape[axis], obj.type.size
     if dtypes.is_bool(obj.type.dtype) or not (unique or obj.type.ndim == 0):
         raise ConcretizationTypeError(
-            f"delete of traced places ({obj.type}): how many different ones there are, "
+            f"delete of traced indices ({obj.type}): how many differ, "
             f"and so the length of the result, is not known. {obj.origin()} If no "
-            "place occurs twice, say so with assume_unique_indices=True."
+            "index occurs twice, say so with assume_unique_indices=True."
         )
     gone = sort(counted(ravel(obj), n))
     left = Iota(gone.type.dtype, (max(n - count, 0),), 0)()
@@ -114,7 +114,7 @@ def _delete_traced(x: Any, obj: Any, axis: int, unique: bool) -> Any:
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
-    """``arr`` with values put before the places ``obj`` along ``axis``; None: raveled.
+    """``arr`` with values put before the indices ``obj`` along ``axis``; None: raveled.
 
     Args:
       obj: an integer, integers, or a slice; may be traced.
@@ -130,42 +130,47 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
         x, axis = ravel(x), 0
     k = canonical_axis("insert", axis, x.type.ndim)
     n, ndim = x.type.shape[k], x.type.ndim
-    places = _insertion_places(obj, n)
-    if not places.type.size:
+    positions = _insertion_positions(obj, n)
+    if not positions.type.size:
         return x
     new = in_dtype(values, x.type.dtype, "insert")
     new = reshape(new, (1,) * (ndim - new.type.ndim) + new.type.shape)
-    if places.type.ndim == 0:
+    if positions.type.ndim == 0:
         new = moveaxis(new, 0, k)
-    single = places.type.size == 1
-    count = new.type.shape[k] if single else places.type.size
+    single = positions.type.size == 1
+    count = new.type.shape[k] if single else positions.type.size
     new = broadcast_to(new, (*x.type.shape[:k], count, *x.type.shape[k + 1 :]))
-    if single and not isinstance(places, Tracer):
-        place = (*(slice(None),) * k, slice(int(ravel(places)[0])))
-        rest = (*place[:-1], slice(place[-1].stop, None))
-        return concatenate([index(x, place), new, index(x, rest)], k)
-    places = ravel(places)
+    if single and not isinstance(positions, Tracer):
+        position = (*(slice(None),) * k, slice(int(ravel(positions)[0])))
+        rest = (*position[:-1], slice(position[-1].stop, None))
+        return concatenate([index(x, position), new, index(x, rest)], k)
+    positions = ravel(positions)
     if not single:
-        order = argsort(places)
-        places, new = take(places, order, mode="clip"), take(new, order, k, mode="clip")
-    final = add(broadcast_to(places, (count,)), Iota(places.type.dtype, (count,), 0)())
+        order = argsort(positions)
+        positions, new = (
+            take(positions, order, mode="clip"),
+            take(new, order, k, mode="clip"),
+        )
+    final = add(
+        broadcast_to(positions, (count,)), Iota(positions.type.dtype, (count,), 0)()
+    )
     return _merged(x, new, final, k)
 
 
-def _insertion_places(obj: Any, n: int) -> Any:
-    """Places from 0 to ``n``, before which something is put in."""
+def _insertion_positions(obj: Any, n: int) -> Any:
+    """Indices from 0 to ``n``, before which something is put in."""
     if isinstance(obj, slice):
         obj = np.arange(n, dtype=np.int32)[obj]
     given = obj if isinstance(obj, Array) else as_array(plain(obj))
     if not dtypes.is_integer(given.type.dtype):
         raise InvalidIndex(f"insert needs integers or a slice, but got {given.type}.")
-    places = counted(given, n)
-    low, high = [scalar(b, places.type.dtype) for b in (0, n)]
-    return clamp(low, places, high)
+    positions = counted(given, n)
+    low, high = [scalar(b, positions.type.dtype) for b in (0, n)]
+    return clamp(low, positions, high)
 
 
 def _merged(x: Any, new: Any, final: Any, axis: int) -> Any:
-    """``x`` with new parts, which come to stand at ascending final places."""
+    """``x`` with new parts, which come to stand at ascending final indices."""
     n, count, dtype = x.type.shape[axis], new.type.shape[axis], final.type.dtype
     out = Iota(dtype, (n + count,), 0)()
     put_in = convert(searchsorted(final, out, "right"), dtype)

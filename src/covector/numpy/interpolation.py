@@ -57,7 +57,9 @@ def interp(
     x, xp = promote_dtypes_inexact("interp", x, xp)
     (fp,) = promote_dtypes_inexact("interp", fp)
     if dtypes.is_complex(x.type.dtype):
-        raise DTypeError(f"interp needs real places, but got {x.type} and {xp.type}.")
+        raise DTypeError(
+            f"interp needs real coordinates, but got {x.type} and {xp.type}."
+        )
     if period is not None:
         x, xp, fp = _unrolled(x, xp, fp, period)
         left = right = None
@@ -65,7 +67,7 @@ def interp(
 
 
 def _unrolled(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
-    """Places within one period, in order, with a point of its neighbours on both
+    """Indices within one period, in order, with a point of its neighbours on both
     sides.
     """
     period = abs(as_array(period, "interp"))
@@ -81,7 +83,7 @@ def _on_lines(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
     i = clip(searchsorted(xp, x, side="right"), 1, max(n - 1, 1))
     before, after = i - 1, clip(i, max=n - 1)
     width = xp[after] - xp[before]
-    # Two points in one place make a jump: the second counts, and nothing is divided by
+    # Two points in one index make a jump: the second counts, and nothing is divided by
     # 0.
     jump = width == 0
     share = (x - xp[before]) / where(jump, 1, width)

@@ -29,13 +29,13 @@ def only_mask(type_: ArrayType, idx: Any) -> tuple[Any, int] | None:
     if len(masks) != 1 or len(whole) + 1 != len(entries):
         return None
     (mask,) = masks
-    place = next(k for k, e in enumerate(entries) if e is mask)
-    before = list(entries[:place])
+    position = next(k for k, e in enumerate(entries) if e is mask)
+    before = list(entries[:position])
     if Ellipsis in before:
-        place = type_.ndim - mask.ndim - (len(entries) - place - 1)
-    if type_.shape[place : place + mask.ndim] != tuple(mask.shape):
+        position = type_.ndim - mask.ndim - (len(entries) - position - 1)
+    if type_.shape[position : position + mask.ndim] != tuple(mask.shape):
         return None
-    return mask, place
+    return mask, position
 
 
 def _is_mask(entry: Any) -> bool:

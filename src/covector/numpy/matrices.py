@@ -242,11 +242,11 @@ def fill_diagonal(
     *_, columns = shape
     step = int(sum(np.cumprod((1, *shape[:0:-1]))))
     end = x.type.size if wrap or x.type.ndim > 2 else columns * columns
-    places = range(0, min(end, x.type.size), step)
+    positions = range(0, min(end, x.type.size), step)
     values = as_array(val, "fill_diagonal").ravel()
-    if values.size not in (1, len(places)):
-        values = values[np.arange(len(places)) % values.size]
-    flat = x.ravel().at[: places.stop : step].set(values)
+    if values.size not in (1, len(positions)):
+        values = values[np.arange(len(positions)) % values.size]
+    flat = x.ravel().at[: positions.stop : step].set(values)
     return flat.reshape(shape)
 
 

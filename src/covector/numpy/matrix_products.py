@@ -11,7 +11,7 @@ from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.types import ArrayType
 from covector.errors import TypeMismatch
-from covector.numpy.axes import canonical_axis, placed
+from covector.numpy.axes import canonical_axis, with_out_sharding
 from covector.numpy.promote import promote_dtypes
 from covector.numpy.reshaping import expand_dims
 from covector.numpy.types import asked_dtype
@@ -71,7 +71,7 @@ def matmul(
     """
     x, y = promote_dtypes("matmul", a, b)
     options = product_options("matmul", precision, preferred_element_type)
-    return placed(_product("matmul", x, y, options), out_sharding)
+    return with_out_sharding(_product("matmul", x, y, options), out_sharding)
 
 
 def _product(who: str, x: Any, y: Any, options: ProductOptions) -> Any:

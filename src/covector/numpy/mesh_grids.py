@@ -46,15 +46,15 @@ def meshgrid(
     for x in vectors:
         if x.type.ndim > 1:
             raise AxisError(f"meshgrid needs vectors, but got {x.type}.")
-    places = list(range(len(vectors)))
-    if indexing == "xy" and len(places) > 1:
-        places[:2] = 1, 0
+    positions = list(range(len(vectors)))
+    if indexing == "xy" and len(positions) > 1:
+        positions[:2] = 1, 0
     lengths = [1] * len(vectors)
-    for x, place in zip(vectors, places, strict=True):
-        lengths[place] = x.type.size
+    for x, position in zip(vectors, positions, strict=True):
+        lengths[position] = x.type.size
     out = []
-    for x, place in zip(vectors, places, strict=True):
-        along = tuple([n if k == place else 1 for k, n in enumerate(lengths)])
+    for x, position in zip(vectors, positions, strict=True):
+        along = tuple([n if k == position else 1 for k, n in enumerate(lengths)])
         repeated = Reshape(along)(x)
         out.append(repeated if sparse else broadcast_to(repeated, tuple(lengths)))
     return out

@@ -1,4 +1,4 @@
-"""Which elements are not zero, or meet a condition: their places, and they themselves.
+"""Nonzero elements, and those that meet a condition: their indices and their values.
 
 How many they are is a shape, so it must be known: the array is concrete, or ``size``
 says how many to list, and what is missing is filled up.
@@ -46,10 +46,10 @@ __all__ = ["argwhere", "compress", "extract", "flatnonzero", "nonzero", "place"]
 def nonzero(
     a: Any, *, size: int | None = None, fill_value: Any = None
 ) -> tuple[Array, ...]:
-    """The places of elements that are not zero, one array for each axis.
+    """The indices of elements that are not zero, one array for each axis.
 
     Args:
-      size: how many places to list; the first so many. Without it, ``a`` must be known.
+      size: the number of indices to list; without it, ``a`` must be known.
       fill_value: what to list when there are fewer: an integer, or one for each axis.
 
     Raises:
@@ -73,20 +73,20 @@ def _nonzero(who: str, a: Any, size: int | None, fill_value: Any) -> tuple[Any, 
     fills = _fills(who, fill_value, x.type.ndim)
     if isinstance(mask, Tracer):
         return _nonzero_traced(who, mask, size, fills)
-    places = [i.astype(index_dtype()) for i in np.nonzero(np.asarray(mask))]
+    positions = [i.astype(index_dtype()) for i in np.nonzero(np.asarray(mask))]
     if size is not None:
-        missing = max(0, size - len(places[0]))
+        missing = max(0, size - len(positions[0]))
         held = [np.asarray(in_dtype(fill, index_dtype(), who)) for fill in fills]
-        places = [
+        positions = [
             np.concatenate([i[:size], np.full(missing, fill)])
-            for i, fill in zip(places, held, strict=True)
+            for i, fill in zip(positions, held, strict=True)
         ]
     where = placement_of_known([x], who)
-    return tuple([from_numpy(i, where) for i in places])
+    return tuple([from_numpy(i, where) for i in positions])
 
 
 def _fills(who: str, fill_value: Any, ndim: int) -> list[Any]:
-    """What to list for places that are not there, for each axis."""
+    """What to list for indices that are not there, for each axis."""
     if isinstance(fill_value, tuple):
         if len(fill_value) != ndim:
             raise ArgumentError(
@@ -107,27 +107,26 @@ def _nonzero_traced(who: str, mask: Any, size: int | None, fills: list[Any]) -> 
         raise ConcretizationTypeError(
             f"{who} of a traced array ({mask.type}): how many elements are not zero, "
             f"which is a shape, is not known. {mask.origin()} Say with size= how many "
-            "places to list (what is missing is filled up), or use where(condition, x, "
-            "y)."
+            "indices to list (the rest is filled up), or use where(condition, x, y)."
         )
     shape, dtype = mask.type.shape, index_dtype()
     flat, count = _first_true(ravel(mask), size)
     there = lt(Iota(dtype, (size,), 0)(), count)
-    places = []
+    positions = []
     for axis in range(len(shape) - 1, -1, -1):
         n = max(shape[axis], 1)
-        places.append(flat % n if axis else flat)
+        positions.append(flat % n if axis else flat)
         flat = flat // n if axis else flat
     return tuple(
         [
             where(there, i, in_dtype(fill, dtype, who))
-            for i, fill in zip(places[::-1], fills, strict=True)
+            for i, fill in zip(positions[::-1], fills, strict=True)
         ]
     )
 
 
 def _first_true(mask: Any, size: int) -> tuple[Any, Any]:
-    """The places of the first ``size`` true elements, and how many are true."""
+    """The indices of the first ``size`` true elements, and how many are true."""
     dtype = index_dtype()
     if not mask.type.size or not size:
         return zeros(ArrayType((size,), dtype)), scalar(0, dtype)
@@ -136,13 +135,13 @@ def _first_true(mask: Any, size: int) -> tuple[Any, Any]:
     target = where(mask, sub(ranks, scalar(1, dtype)), scalar(size, dtype))
     numbers = ScatterDimensionNumbers((), (0,), (0,))
     scatter = Scatter(numbers, mode=GatherScatterMode.FILL_OR_DROP)
-    places = Iota(dtype, mask.type.shape, 0)()
+    positions = Iota(dtype, mask.type.shape, 0)()
     empty = zeros(ArrayType((size,), dtype))
-    return scatter(empty, Reshape((mask.type.size, 1))(target), places), count
+    return scatter(empty, Reshape((mask.type.size, 1))(target), positions), count
 
 
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The places in ``a`` raveled of elements that are not zero.
+    """The indices in ``a`` raveled of elements that are not zero.
 
     Arguments are those of ``nonzero``.
 
@@ -155,7 +154,7 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
 
 
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The places of elements that are not zero, one row for each.
+    """The indices of elements that are not zero, one row for each.
 
     Arguments are those of ``nonzero``.
 
@@ -183,7 +182,7 @@ def compress(
     holds.
 
     Args:
-      condition: one bool for each place, or fewer.
+      condition: one bool for each position, or fewer.
       size: how many parts to take; without it, the condition must be known.
       fill_value: what stands where there are fewer.
 
@@ -209,8 +208,8 @@ def compress(
                 f"({n},) or shorter, but got {mask.type}."
             )
         mask = index(mask, slice(n))
-    (places,) = _nonzero("compress", mask, size, n)
-    return take(x, places, k, mode="fill", fill_value=fill_value)
+    (positions,) = _nonzero("compress", mask, size, n)
+    return take(x, positions, k, mode="fill", fill_value=fill_value)
 
 
 def extract(

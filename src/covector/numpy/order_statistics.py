@@ -1,8 +1,8 @@
 """Quantiles: what lies at a given fraction of the way through the sorted elements.
 
 Between two elements the methods differ. Those of ``CONTINUOUS`` interpolate at the
-place n·q + α + q·(1 − α − β) − 1, counted from 0 (Hyndman and Fan, Sample Quantiles in
-Statistical Packages, 1996); the others of ``METHODS`` choose at the place of
+index n·q + α + q·(1 − α − β) − 1, counted from 0 (Hyndman and Fan, Sample Quantiles in
+Statistical Packages, 1996); the others of ``METHODS`` choose at the index of
 ``linear``.
 """
 
@@ -14,7 +14,7 @@ from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
-from covector.numpy.axes import canonical_axes, check_no_out, placed
+from covector.numpy.axes import canonical_axes, check_no_out, with_out_sharding
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.cumulative import cumsum
 from covector.numpy.indexing import index
@@ -78,7 +78,7 @@ def quantile(
         ``"median_unbiased"``, ``"normal_unbiased"`` and ``"interpolated_inverted_cdf"``
         estimate the quantile of the distribution that the elements were drawn from.
       keepdims: whether the axes stay, with length 1.
-      weights: of the shape of ``a``, or one for each place along ``axis``; only for
+      weights: of the shape of ``a``, or one for each position along ``axis``; only for
         ``"inverted_cdf"``.
 
     Returns:
@@ -117,7 +117,7 @@ def percentile(
     check_no_out("percentile", out)
     how = (method, bool(keepdims), False)
     found = _quantile("percentile", a, q, axis, how, weights, percent=True)
-    return placed(found, out_sharding)
+    return with_out_sharding(found, out_sharding)
 
 
 def nanquantile(
@@ -263,7 +263,7 @@ def _at_fractions(xp: Any, x: Any, q: Any, *, method: str, skip_nan: bool) -> An
         return xp.full((*x.shape[:-1], q.size), np.nan, result)
     gaps = xp.sum(xp.isnan(x).astype(dtype), axis=-1, keepdims=True)
     count = n - gaps if skip_nan else xp.full_like(gaps, n)
-    low, high, weight = _places(xp, count, q, method)
+    low, high, weight = _positions(xp, count, q, method)
     ordered = xp.sort(x, axis=-1, stable=True)  # −0 and 0 keep their order
     below, above = [
         xp.take_along_axis(ordered, k.astype(np.int32), -1) for k in (low, high)
@@ -278,30 +278,34 @@ def _at_fractions(xp: Any, x: Any, q: Any, *, method: str, skip_nan: bool) -> An
     return xp.where(unknown | xp.isnan(q), np.nan, out).astype(result)
 
 
-def _places(xp: Any, count: Any, q: Any, method: str) -> tuple[Any, Any, Any]:
-    """The two places between which a quantile lies, and how far on the way to the
+def _positions(xp: Any, count: Any, q: Any, method: str) -> tuple[Any, Any, Any]:
+    """The two indices between which a quantile lies, and how far on the way to the
     second.
     """
     last = xp.maximum(count - 1, 0)
     alpha, beta = CONTINUOUS.get(method, (1.0, 1.0))
     if method == "inverted_cdf":
-        place = xp.ceil(count * q) - 1
+        position = xp.ceil(count * q) - 1
     elif alpha == beta == 1:
-        place = (count - 1) * q
+        position = (count - 1) * q
     else:
-        place = count * q + (alpha + q * (1 - alpha - beta)) - 1
-    place = xp.clip(xp.where(xp.isnan(place), 0, place), 0, last)
-    low, high = xp.floor(place), xp.ceil(place)
+        position = count * q + (alpha + q * (1 - alpha - beta)) - 1
+    position = xp.clip(xp.where(xp.isnan(position), 0, position), 0, last)
+    low, high = xp.floor(position), xp.ceil(position)
     match method:
         case "lower":
             high = low
         case "higher" | "inverted_cdf":
             low = high
         case "nearest":
-            low = high = xp.where(place - low > 0.5, high, low)
+            low = high = xp.where(position - low > 0.5, high, low)
         case "midpoint":
             return low, high, xp.where(low == high, 0, 0.5).astype(q.dtype)
-    return low, high, place - low if method in CONTINUOUS else xp.zeros_like(place)
+    return (
+        low,
+        high,
+        position - low if method in CONTINUOUS else xp.zeros_like(position),
+    )
 
 
 # -- weights ---------------------------------------------------------------------------

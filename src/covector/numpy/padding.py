@@ -185,8 +185,8 @@ def _pad_axis(x: Any, axis: int, width: Width, mode: Any, option: Any) -> Any:
     elif option == "odd" and n > 1:
         return _reflect_oddly(x, axis, width, mode)
     else:
-        places = np.pad(np.arange(n), width, mode=mode)
-        before, after = places[: width[0]], places[width[0] + n :]
+        positions = np.pad(np.arange(n), width, mode=mode)
+        before, after = positions[: width[0]], positions[width[0] + n :]
         parts = [_elements(x, axis, before), _elements(x, axis, after)]
     return concatenate([parts[0], x, parts[1]], axis)
 
@@ -197,16 +197,16 @@ def _part(x: Any, axis: int, start: int, stop: int) -> Any:
     return Slice(tuple(low), tuple(limit))(x)
 
 
-def _elements(x: Any, axis: int, places: np.ndarray) -> Any:
-    """The elements at known places along an axis, run by run: no gather is needed."""
+def _elements(x: Any, axis: int, positions: np.ndarray) -> Any:
+    """The elements at known indices along an axis, run by run: no gather is needed."""
     parts = [_part(x, axis, 0, 0)]
     start = 0
-    while start < len(places):
-        rest = np.diff(places[start:])
+    while start < len(positions):
+        rest = np.diff(positions[start:])
         step = int(rest[0]) if len(rest) and abs(rest[0]) <= 1 else 1
         broken = np.flatnonzero(rest != step)
         count = int(broken[0]) + 1 if len(broken) else len(rest) + 1
-        first, last = int(places[start]), int(places[start + count - 1])
+        first, last = int(positions[start]), int(positions[start + count - 1])
         part = _part(x, axis, min(first, last), max(first, last) + 1)
         if step == 0:
             part = broadcast_to(part, _with_length(x.type, axis, count))

@@ -155,8 +155,8 @@ def without_leading_zeros(who: str, p: Any, tolerance: float = 0.0) -> Any:
             f"{p!r}: the length of the result depends on them. Leave that out under "
             "jit."
         )
-    places = np.flatnonzero(np.abs(np.asarray(p)) > tolerance)
-    return p[int(places[0]) if places.size else p.size :]
+    positions = np.flatnonzero(np.abs(np.asarray(p)) > tolerance)
+    return p[int(positions[0]) if positions.size else p.size :]
 
 
 def polyder(p: Any, m: int = 1) -> Array:

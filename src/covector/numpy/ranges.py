@@ -262,7 +262,7 @@ def _widened(*operands: Any) -> list[Any]:
 
 
 def _counted(values: Any, first: Any, last: Any) -> list[Any]:
-    """A number for each place in front, and the bounds, in one shape."""
+    """A number for each index in front, and the bounds, in one shape."""
     ndim = max(first.type.ndim, last.type.ndim)
     along = values.reshape((len(values), *[1] * ndim)).astype(first.type.dtype)
     shape = (len(values), *(first.type.shape or last.type.shape))

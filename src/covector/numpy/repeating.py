@@ -12,7 +12,7 @@ from covector.core.convert import as_array
 from covector.core.host_values import plain
 from covector.core.trace import Tracer
 from covector.errors import ArgumentError, ConcretizationTypeError, TypeMismatch
-from covector.numpy.axes import canonical_axis, canonical_shape, placed
+from covector.numpy.axes import canonical_axis, canonical_shape, with_out_sharding
 from covector.numpy.cumulative import cumsum
 from covector.numpy.indexing_take import take
 from covector.numpy.promote import broadcast_to
@@ -42,9 +42,9 @@ def tile(A: Any, reps: Any) -> Array:
     if set(counts) <= {1}:
         return reshape(x, lengths)
     pairs = tuple([n for pair in zip(counts, lengths, strict=True) for n in pair])
-    places = tuple([2 * k + 1 for k in range(ndim - x.type.ndim, ndim)])
+    positions = tuple([2 * k + 1 for k in range(ndim - x.type.ndim, ndim)])
     shape = tuple([m * n for m, n in zip(counts, lengths, strict=True)])
-    return reshape(BroadcastInDim(pairs, places)(x), shape)
+    return reshape(BroadcastInDim(pairs, positions)(x), shape)
 
 
 def repeat(
@@ -58,11 +58,11 @@ def repeat(
     """``a`` with each element repeated in place.
 
     Args:
-      repeats: how often each; an integer, or one for each place along ``axis``.
+      repeats: how often each; an integer, or one for each position along ``axis``.
       axis: None repeats the elements of ``a`` raveled.
       total_repeat_length: the length of the result along ``axis``, which is needed
         where ``repeats`` is traced. What is more is cut off; if the repeats are fewer,
-        the last place is repeated.
+        the last index is repeated.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.repeat(cnp.array([7, 8, 9]), cnp.array([2, 0, 1])))
@@ -74,7 +74,7 @@ def repeat(
     elif not x.type.ndim:
         x = reshape(x, (1,))
     k = canonical_axis("repeat", axis, x.type.ndim)
-    return placed(_repeat(x, repeats, k, total_repeat_length), out_sharding)
+    return with_out_sharding(_repeat(x, repeats, k, total_repeat_length), out_sharding)
 
 
 def _repeat(x: Any, repeats: Any, k: int, total_repeat_length: Any) -> Any:
@@ -87,13 +87,13 @@ def _repeat(x: Any, repeats: Any, k: int, total_repeat_length: Any) -> Any:
         return _repeat_evenly(x, operator.index(counts.ravel()[0]), k)
     if counts.shape not in ((), (1,), (n,)) or counts.min(initial=0) < 0:
         raise _wrong_counts(x.type, k, counts.shape)
-    places = np.repeat(np.arange(n, dtype=np.int32), counts)
+    positions = np.repeat(np.arange(n, dtype=np.int32), counts)
     if total_repeat_length is not None:
-        missing = max(0, total_repeat_length - places.size)
-        places = np.pad(
-            places[:total_repeat_length], (0, missing), constant_values=n - 1
+        missing = max(0, total_repeat_length - positions.size)
+        positions = np.pad(
+            positions[:total_repeat_length], (0, missing), constant_values=n - 1
         )
-    return take(x, places, k, mode="clip")
+    return take(x, positions, k, mode="clip")
 
 
 def _repeat_evenly(x: Any, count: int, axis: int) -> Any:
@@ -103,13 +103,13 @@ def _repeat_evenly(x: Any, count: int, axis: int) -> Any:
         )
     shape = x.type.shape
     before, n, after = shape[:axis], shape[axis], shape[axis + 1 :]
-    places = tuple([k + (k > axis) for k in range(x.type.ndim)])
-    repeated = BroadcastInDim((*before, n, count, *after), places)(x)
+    positions = tuple([k + (k > axis) for k in range(x.type.ndim)])
+    repeated = BroadcastInDim((*before, n, count, *after), positions)(x)
     return reshape(repeated, (*before, n * count, *after))
 
 
 def _repeat_traced(x: Any, repeats: Any, axis: int, total: Any) -> Any:
-    """Place k of the result is where the running sum of the repeats first exceeds k."""
+    """Index k of the result is where the running sum of the repeats first exceeds k."""
     n = x.type.shape[axis]
     if total is None:
         raise ConcretizationTypeError(
@@ -121,8 +121,8 @@ def _repeat_traced(x: Any, repeats: Any, axis: int, total: Any) -> Any:
         raise _wrong_counts(x.type, axis, repeats.type.shape)
     counts = broadcast_to(repeats, (n,))
     index = Iota(dtypes.default_int(options.current().enable_x64), (total,), 0)()
-    places = searchsorted(cumsum(counts), index, side="right")
-    return take(x, places, axis, mode="clip")
+    positions = searchsorted(cumsum(counts), index, side="right")
+    return take(x, positions, axis, mode="clip")
 
 
 def _wrong_counts(type_: Any, axis: int, shape: tuple[int, ...]) -> TypeMismatch:

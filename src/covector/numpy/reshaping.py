@@ -13,7 +13,7 @@ from covector.core.convert import as_array
 from covector.core.types import Shape
 from covector.errors import ArgumentError, AxisError, TypeMismatch
 from covector.numpy import promote
-from covector.numpy.axes import canonical_axes, canonical_shape, placed
+from covector.numpy.axes import canonical_axes, canonical_shape, with_out_sharding
 from covector.ops.broadcasting import BroadcastInDim, zeros
 from covector.ops.slicing import Slice
 from covector.ops.transposing import Reshape, Transpose
@@ -60,9 +60,13 @@ def reshape(
     x = as_array(a, "reshape")
     wanted = _fill_unknown(x.type, canonical_shape("reshape", shape))
     if order == "C":
-        return placed(x if wanted == x.type.shape else Reshape(wanted)(x), out_sharding)
+        return with_out_sharding(
+            x if wanted == x.type.shape else Reshape(wanted)(x), out_sharding
+        )
     if order == "F":
-        return placed(_reversed(Reshape(wanted[::-1])(_reversed(x))), out_sharding)
+        return with_out_sharding(
+            _reversed(Reshape(wanted[::-1])(_reversed(x))), out_sharding
+        )
     raise ArgumentError(f"reshape: order must be 'C' or 'F', but got {order!r}.")
 
 
@@ -179,7 +183,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
             f"broadcast_to cannot broadcast {x.type} to the shape {wanted}: seen from "
             "the right, each of its lengths must be 1 or the one wanted."
         )
-    return placed(promote.broadcast_to(x, wanted), out_sharding)
+    return with_out_sharding(promote.broadcast_to(x, wanted), out_sharding)
 
 
 def broadcast_arrays(*args: Any) -> list[Array]:

@@ -1,4 +1,4 @@
-"""Where elements are: the extrema, those that are not zero, the place in a sorted
+"""Where elements are: the extrema, those that are not zero, the index in a sorted
 array.
 
 How many elements are not zero is a shape, so it must be known: the array is concrete,
@@ -58,7 +58,7 @@ __all__ = [
 
 
 def index_dtype() -> Any:
-    """The element type of places: the default integer."""
+    """The element type of indices: the default integer."""
     return dtypes.default_int(options.current().enable_x64)
 
 
@@ -68,10 +68,10 @@ def index_dtype() -> Any:
 def argmax(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """The place of the largest element along ``axis``, or of the first NaN.
+    """The index of the largest element along ``axis``, or of the first NaN.
 
     Args:
-      axis: None gives the place in ``a`` raveled.
+      axis: None gives the index in ``a`` raveled.
       keepdims: whether the axis stays, with length 1.
 
     Raises:
@@ -81,13 +81,13 @@ def argmax(
     >>> print(cnp.argmax(cnp.array([[1, 5], [7, 2]]), axis=1))
     [1 0]
     """
-    return _place_of("argmax", Argmax, a, axis, out, keepdims)
+    return _position_of("argmax", Argmax, a, axis, out, keepdims)
 
 
 def argmin(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """The place of the smallest element along ``axis``, or of the first NaN.
+    """The index of the smallest element along ``axis``, or of the first NaN.
 
     Arguments are those of ``argmax``.
 
@@ -95,10 +95,10 @@ def argmin(
     >>> print(cnp.argmin(cnp.array([[1, 5], [7, 2]]), axis=1))
     [0 1]
     """
-    return _place_of("argmin", Argmin, a, axis, out, keepdims)
+    return _position_of("argmin", Argmin, a, axis, out, keepdims)
 
 
-def _place_of(
+def _position_of(
     who: str, op: Any, a: Any, axis: int | None, out: Any, keepdims: bool | None
 ) -> Any:
     check_no_out(who, out)
@@ -113,14 +113,14 @@ def _place_of(
         raise ArgumentError(
             f"{who} of {x.type} along an axis of length 0: there is no element."
         )
-    place = op(k, index_dtype())(x)
-    return Reshape(kept)(place) if keepdims else place
+    position = op(k, index_dtype())(x)
+    return Reshape(kept)(position) if keepdims else position
 
 
 def nanargmax(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """The place of the largest element that is not NaN along ``axis``; −1 if all are.
+    """The index of the largest element that is not NaN along ``axis``; −1 if all are.
 
     Arguments are those of ``argmax``.
 
@@ -129,13 +129,13 @@ def nanargmax(
     2
     """
     x = as_array(a, "nanargmax")
-    return _nan_place("nanargmax", Argmax, x, axis, out, keepdims)
+    return _nan_position("nanargmax", Argmax, x, axis, out, keepdims)
 
 
 def nanargmin(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """The place of the smallest element that is not NaN along ``axis``; −1 if all are.
+    """The index of the smallest element that is not NaN along ``axis``; −1 if all are.
 
     Arguments are those of ``argmax``.
 
@@ -144,28 +144,30 @@ def nanargmin(
     0
     """
     x = as_array(a, "nanargmin")
-    return _nan_place("nanargmin", Argmin, x, axis, out, keepdims)
+    return _nan_position("nanargmin", Argmin, x, axis, out, keepdims)
 
 
-def _nan_place(
+def _nan_position(
     who: str, op: Any, x: Any, axis: int | None, out: Any, keepdims: bool | None
 ) -> Any:
     if not dtypes.is_inexact(x.type.dtype):
-        return _place_of(who, op, x, axis, out, keepdims)
+        return _position_of(who, op, x, axis, out, keepdims)
 
-    def place_of(x: Any) -> Any:
+    def position_of(x: Any) -> Any:
         missing = ne(x, x)
         last = lowest(x.type.dtype) if op is Argmax else highest(x.type.dtype)
         known = where(missing, scalar(last, x.type.dtype), x)
-        place = _place_of(who, op, known, axis, out, keepdims)
+        position = _position_of(who, op, known, axis, out, keepdims)
         axes = tuple(range(x.type.ndim)) if axis is None else (axis % x.type.ndim,)
-        none = Reshape(place.type.shape)(ReduceAnd(axes)(missing)) if axes else missing
-        return where(none, scalar(-1, place.type.dtype), place)
+        none = (
+            Reshape(position.type.shape)(ReduceAnd(axes)(missing)) if axes else missing
+        )
+        return where(none, scalar(-1, position.type.dtype), position)
 
-    return as_one(place_of, x)
+    return as_one(position_of, x)
 
 
-# -- places in sorted arrays -----------------------------------------------------------
+# -- indices in sorted arrays ----------------------------------------------------------
 
 #: elements up to which each is compared, in place of a search
 FEW = 32
@@ -180,7 +182,7 @@ def searchsorted(
     Args:
       a: one axis, ascending, NaN last.
       side: ``"left"``: before equal elements; ``"right"``: after them.
-      sorter: places that sort ``a``, if it is not sorted.
+      sorter: indices that sort ``a``, if it is not sorted.
       method: ``"compare_all"`` compares each pair, ``"sort"`` sorts both together; the
         others search. The result is the same.
 
@@ -222,8 +224,8 @@ def _search_on_host(a: Any, v: Any, *, side: Any, all_pairs: bool) -> Any:
     if dtypes.is_complex(a.dtype):
         a, v = _ranks_on_host(a, v)
     # NumPy knows where NaN belongs among its dtypes only.
-    places = np.searchsorted(widened(a), widened(v), side)
-    return np.asarray(places).astype(_dtype_of_places(len(a)))
+    positions = np.searchsorted(widened(a), widened(v), side)
+    return np.asarray(positions).astype(_dtype_of_positions(len(a)))
 
 
 def _ranks_on_host(a: Any, v: Any) -> list[Any]:
@@ -236,7 +238,7 @@ def _ranks_on_host(a: Any, v: Any) -> list[Any]:
     return [ranks[: a.size], ranks[a.size :].reshape(v.shape)]
 
 
-def _dtype_of_places(n: int) -> Any:
+def _dtype_of_positions(n: int) -> Any:
     """The dtype that counts up to ``n``: int32, unless the array is longer."""
     return dtypes.int32 if n <= iinfo(dtypes.int32).max else dtypes.int64
 
@@ -248,7 +250,7 @@ def _search(a: Any, v: Any, *, side: str, all_pairs: bool) -> Any:
     The search goes from large steps to small: each is made if the element it leads to
     stands before.
     """
-    n, dtype = a.type.size, _dtype_of_places(a.type.size)
+    n, dtype = a.type.size, _dtype_of_positions(a.type.size)
     if all_pairs:
         shape = (*v.type.shape, n)
         pairs = BroadcastInDim(shape, (len(shape) - 1,))(a)
@@ -266,7 +268,7 @@ def _search(a: Any, v: Any, *, side: str, all_pairs: bool) -> Any:
 
 
 def _search_by_sorting(a: Any, v: Any, side: str) -> Any:
-    """The places among both, sorted together, less those among the elements of
+    """The indices among both, sorted together, less those among the elements of
     ``v``.
     """
     queries = ravel(v)
@@ -275,20 +277,20 @@ def _search_by_sorting(a: Any, v: Any, side: str) -> Any:
     among_both = _ranks(Concatenate(0)(*both))
     start = 0 if side == "left" else a.type.size
     among_both = index(among_both, slice(start, start + count))
-    places = sub(among_both, _ranks(queries))
-    return reshape(convert(places, _dtype_of_places(a.type.size)), v.type.shape)
+    positions = sub(among_both, _ranks(queries))
+    return reshape(convert(positions, _dtype_of_positions(a.type.size)), v.type.shape)
 
 
 def _ranks(x: Any) -> Any:
-    """The place that each element has in the sorted array."""
+    """The index that each element has in the sorted array."""
     return argsort(argsort(x))
 
 
-def _element(a: Any, places: Any) -> Any:
-    """The elements of ``a`` at places; the last one beyond the end."""
+def _element(a: Any, positions: Any) -> Any:
+    """The elements of ``a`` at indices; the last one beyond the end."""
     numbers = GatherDimensionNumbers((), (0,), (0,))
     gather = Gather(numbers, (1,), mode=GatherScatterMode.CLIP)
-    return gather(a, Reshape((*places.type.shape, 1))(places))
+    return gather(a, Reshape((*positions.type.shape, 1))(positions))
 
 
 def _before(a: Any, v: Any, side: str) -> Any:

@@ -1,4 +1,4 @@
-"""Arrays in ascending or descending order, and the places that put them in it.
+"""Arrays in ascending or descending order, and the indices that put them in it.
 
 −0 and 0 are equal, NaN is larger than all numbers, and complex numbers are ordered by
 their real parts, then by their imaginary parts. Equal elements keep their order.
@@ -68,10 +68,10 @@ def argsort(
     descending: bool = False,
     dtype: Any = None,
 ) -> Array:
-    """The places that sort ``a`` along ``axis``; None: ``a`` raveled.
+    """The indices that sort ``a`` along ``axis``; None: ``a`` raveled.
 
     Args:
-      dtype: of the places; by default the default integer.
+      dtype: of the indices; by default the default integer.
       stable, descending, kind, order: as for ``sort``.
 
     >>> import covector.numpy as cnp
@@ -80,10 +80,10 @@ def argsort(
     """
     x, k = _operand("argsort", a, axis, kind, order)
     to = asked_dtype(int if dtype is None else dtype)
-    places = Iota(to, x.type.shape, k)()
+    positions = Iota(to, x.type.shape, k)()
     # Equal elements keep their order in the opposite direction too.
     x = Rev((k,))(x) if descending else x
-    _, out = Sort(k, bool(stable))(x, places)
+    _, out = Sort(k, bool(stable))(x, positions)
     if not descending:
         return out
     last = filled(x.type.shape[k] - 1, out.type.with_shape(()))
@@ -106,7 +106,7 @@ def _operand(
 
 
 def lexsort(keys: Any, axis: int = -1) -> Array:
-    """The places that sort by several keys: by the last, and where it ties the one
+    """The indices that sort by several keys: by the last, and where it ties the one
     before.
 
     Args:
@@ -128,8 +128,8 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     if not shape:
         return filled(0, arrays[0].type.with_dtype(dtype))
     k = canonical_axis("lexsort", axis, len(shape))
-    places = Iota(dtype, shape, k)()
-    return Sort(k, True, len(arrays))(*arrays[::-1], places)[-1]
+    positions = Iota(dtype, shape, k)()
+    return Sort(k, True, len(arrays))(*arrays[::-1], positions)[-1]
 
 
 def partition(a: Any, kth: int, axis: int = -1) -> Array:
@@ -144,7 +144,7 @@ def partition(a: Any, kth: int, axis: int = -1) -> Array:
 
 
 def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
-    """The places that bring the element that belongs at ``kth`` there, smaller ones
+    """The indices that bring the element that belongs at ``kth`` there, smaller ones
     before.
 
     >>> import covector.numpy as cnp
@@ -160,7 +160,7 @@ def _partitioned(who: str, a: Any, kth: int, axis: int) -> tuple[Any, int]:
     k = canonical_axis(who, axis, x.type.ndim)
     if not -x.type.shape[k] <= kth < x.type.shape[k]:
         raise AxisError(
-            f"{who} of {x.type} along axis {k} has no place {kth}: its length is "
+            f"{who} of {x.type} along axis {k} has no index {kth}: its length is "
             f"{x.type.shape[k]}."
         )
     return x, k

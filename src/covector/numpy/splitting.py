@@ -20,11 +20,11 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Consecutive parts of ``ary`` along ``axis``.
 
     Args:
-      indices_or_sections: how many parts of equal length, or the increasing places
+      indices_or_sections: how many parts of equal length, or the increasing indices
         where each part but the first begins.
 
     Raises:
-      ArgumentError: the length cannot be divided equally, or the places are out of
+      ArgumentError: the length cannot be divided equally, or the indices are out of
         order.
 
     >>> import covector.numpy as cnp
@@ -83,14 +83,14 @@ def _split(
     k = canonical_axis(who, axis, x.type.ndim)
     n = x.type.shape[k]
     if isinstance(indices_or_sections, Sequence) or np.ndim(indices_or_sections) == 1:
-        places = [operator.index(i) for i in indices_or_sections]
-        ends = [min(max(i + n if i < 0 else i, 0), n) for i in places]
+        positions = [operator.index(i) for i in indices_or_sections]
+        ends = [min(max(i + n if i < 0 else i, 0), n) for i in positions]
     else:
         ends = _even_ends(who, n, operator.index(indices_or_sections), equal)
     sizes = tuple([b - a for a, b in pairwise([0, *ends, n])])
     if min(sizes) < 0:
         raise ArgumentError(
-            f"{who} needs increasing places to cut at, but got {indices_or_sections} "
+            f"{who} needs increasing indices to cut at, but got {indices_or_sections} "
             f"for an axis of length {n}."
         )
     return list(Split(sizes, k)(x))
@@ -112,7 +112,7 @@ def _even_ends(who: str, n: int, count: int, equal: bool) -> list[int]:
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The parts of ``x`` for each place along ``axis``, without that axis.
+    """The parts of ``x`` for each position along ``axis``, without that axis.
 
     >>> import covector.numpy as cnp
     >>> [part.tolist() for part in cnp.unstack(cnp.array([[1, 2], [3, 4]]), axis=1)]

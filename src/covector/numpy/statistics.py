@@ -246,7 +246,7 @@ def average(
     """The average of the elements along ``axis``, each with a weight: Σ w·x / Σ w.
 
     Args:
-      weights: of the shape of ``a``, or one for each place along ``axis``; by default
+      weights: of the shape of ``a``, or one for each index along ``axis``; by default
         1.
       returned: whether the sum of the weights is returned as well.
 

@@ -101,18 +101,18 @@ def at_in_order(f: Callable[..., Any], a: Any, indices: Any, b: Any) -> Any:
     """``a`` with f applied at each index, one after the other; b is its second
     operand.
     """
-    places = arange(a.size).reshape(a.shape)[indices]
-    operands = [places.ravel()]
+    positions = arange(a.size).reshape(a.shape)[indices]
+    operands = [positions.ravel()]
     if b is not None:
-        operands.append(broadcast_to(b, places.shape).ravel())
+        operands.append(broadcast_to(b, positions.shape).ravel())
 
-    def change(flat: Any, place: Any, *second: Any) -> list[Any]:
-        return [flat.at[place].set(f(flat[place], *second))]
+    def change(flat: Any, position: Any, *second: Any) -> list[Any]:
+        return [flat.at[position].set(f(flat[position], *second))]
 
     flat = a.ravel()
     elements = [x.type.with_shape(()) for x in operands]
     program = stage(change, [flat.type, *elements], getattr(f, "__name__", ""))
-    scan = Scan(program.jaxpr, places.size, len(program.captured), 1)
+    scan = Scan(program.jaxpr, positions.size, len(program.captured), 1)
     return scan(*program.captured, flat, *operands)[0].reshape(a.shape)
 
 

@@ -82,13 +82,13 @@ def unique(
     ``axis``.
 
     Args:
-      return_index: also the place of the first of each.
+      return_index: also the index of the first of each.
       return_inverse: also which of them each element of ``ar`` is, in the shape of
         ``ar`` (for parts, along the axis).
       return_counts: also how often each occurs.
       equal_nan: whether all NaN count as one element.
       size: how many to list; the first so many. Without it, ``ar`` must be known.
-      fill_value: what to list if there are fewer: by default the first. Its place is
+      fill_value: what to list if there are fewer: by default the first. Its index is
         that of the first, and it does not count.
       sorted: not used: they always are.
 
@@ -191,11 +191,13 @@ def _unique_known(parts: Any, equal_nan: bool) -> list[Any]:
     known = np.asarray(parts)
     # NumPy knows the order of its own dtypes only; wider floats have the same.
     wide = known if dtypes.is_of_numpy(known.dtype) else known.astype(np.float32)
-    values, *places = np.unique(wide, True, True, True, axis=axis, equal_nan=equal_nan)
+    values, *positions = np.unique(
+        wide, True, True, True, axis=axis, equal_nan=equal_nan
+    )
     here = placement_of_known([parts], "unique")
     return [
         from_numpy(values.astype(known.dtype), here),
-        *[from_numpy(p.ravel().astype(index_dtype()), here) for p in places],
+        *[from_numpy(p.ravel().astype(index_dtype()), here) for p in positions],
     ]
 
 
@@ -208,14 +210,14 @@ def _unique_listed(
     new = differs_from_last(ordered, equal_nan)
     which = cumsum(convert(new, dtype)) - 1
     # One more than are listed: where the next begins, the last one listed ends.
-    (places,) = nonzero(new, size=size + 1, fill_value=n)
-    places, ends = index(places, slice(size)), index(places, slice(1, None))
-    count = ends - places
-    first = take(order, places, mode="fill", fill_value=0)
+    (positions,) = nonzero(new, size=size + 1, fill_value=n)
+    positions, ends = index(positions, slice(size)), index(positions, slice(1, None))
+    count = ends - positions
+    first = take(order, positions, mode="fill", fill_value=0)
     inverse = at(zeros(order.type))[order].set(which)
-    there = ne(places, scalar(n, dtype))
+    there = ne(positions, scalar(n, dtype))
     if n:
-        values = take(ordered, places, 0, mode="clip")
+        values = take(ordered, positions, 0, mode="clip")
     else:
         values = zeros(parts.type.with_shape((size, *parts.type.shape[1:])))
     fill = index(ordered, slice(1)) if fill_value is None else as_array(fill_value)
@@ -230,13 +232,13 @@ def _unique_listed(
 
 
 def sorted_parts(parts: Any) -> tuple[Any, Any]:
-    """The parts in lexicographic order, and the places they came from."""
+    """The parts in lexicographic order, and the indices they came from."""
     n = parts.type.shape[0]
-    places = Iota(index_dtype(), (n,), 0)()
+    positions = Iota(index_dtype(), (n,), 0)()
     if parts.type.ndim == 1:
-        return Sort(0)(parts, places)
+        return Sort(0)(parts, positions)
     columns = Unstack(1)(reshape(parts, (n, -1)))
-    *_, order = Sort(0, True, len(columns))(*columns, places)
+    *_, order = Sort(0, True, len(columns))(*columns, positions)
     return take(parts, order, 0, mode="clip"), order
 
 

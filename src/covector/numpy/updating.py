@@ -26,7 +26,7 @@ from covector.core.promotion import operand_type, promote
 from covector.core.source import user_level
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError
-from covector.numpy.axes import placed
+from covector.numpy.axes import with_out_sharding
 from covector.numpy.index_parsing import Span, canonical_index, one_per_axis, select
 from covector.numpy.indexing import (
     CLIP,
@@ -63,7 +63,7 @@ WRAP = "wrap"
 
 
 class UpdateOptions(TypedDict, total=False):
-    """The keyword arguments of the methods of ``Place``."""
+    """The keyword arguments of the methods of ``IndexUpdate``."""
 
     indices_are_sorted: bool
     unique_indices: bool
@@ -80,15 +80,15 @@ class At:
     def __init__(self, array: Array) -> None:
         self.array = array
 
-    def __getitem__(self, idx: Any) -> "Place":
-        return Place(self.array, idx)
+    def __getitem__(self, idx: Any) -> "IndexUpdate":
+        return IndexUpdate(self.array, idx)
 
     def __repr__(self) -> str:
         return f"At({self.array!r})"
 
 
 def at(x: Any) -> At:
-    """What ``x.at`` is for an array; see ``Place`` for what can be done with it.
+    """What ``x.at`` is for an array; see ``IndexUpdate`` for what can be done with it.
 
     >>> import covector.numpy as cnp
     >>> print(at(cnp.zeros(3))[1].set(5.0))
@@ -97,7 +97,7 @@ def at(x: Any) -> At:
     return At(as_array(x, "at"))
 
 
-class Place:
+class IndexUpdate:
     """Elements of an array, named by an index: ``x.at[index]``.
 
     Each method returns a new array and leaves ``x`` as it is. Values broadcast to the
@@ -131,7 +131,7 @@ class Place:
         self.index = idx
 
     def __repr__(self) -> str:
-        return f"Place({self.array!r}, {self.index!r})"
+        return f"IndexUpdate({self.array!r}, {self.index!r})"
 
     def set(self, values: Any, **how: Unpack[UpdateOptions]) -> Array:
         """``x`` with these elements replaced."""
@@ -221,7 +221,7 @@ class Place:
             found = index(
                 x, tuple([slice(*p) if type(p) is Span else p for p in parts])
             )
-        return placed(found, how.get("out_sharding"))
+        return with_out_sharding(found, how.get("out_sharding"))
 
 
 def _access(
@@ -232,7 +232,7 @@ def _access(
     out_sharding: Any = None,
     **promises: Any,
 ) -> Access:
-    """How places are taken, from the keywords of a method."""
+    """How indices are interpreted, from the keywords of a method."""
     unknown = promises.keys() - UpdateOptions.__annotations__.keys()
     if unknown:
         raise ArgumentError(
@@ -291,7 +291,9 @@ def update(
     x: Any, idx: Any, change: Change, values: Any, **how: Unpack[UpdateOptions]
 ) -> Any:
     """``x`` with the elements at an index changed."""
-    return placed(_update(x, idx, change, values, how), how.get("out_sharding"))
+    return with_out_sharding(
+        _update(x, idx, change, values, how), how.get("out_sharding")
+    )
 
 
 def _update(x: Any, idx: Any, change: Change, values: Any, how: UpdateOptions) -> Any:

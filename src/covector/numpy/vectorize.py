@@ -52,7 +52,7 @@ def vectorize(
 
     Args:
       pyfunc: a function of scalars; with a signature, of arrays with its core axes.
-      excluded: places or names of arguments that are passed on as they are. So is None
+      excluded: indices or names of arguments that are passed on as they are. So is None
         in the place of an operand without core axes.
       signature: core axes, as in ``"(n,m),(m)->(n)"``. A name stands for one length.
 
@@ -70,29 +70,29 @@ def vectorize(
     who = f"vectorize({name})"
     if any(not isinstance(e, int | str) for e in excluded):
         raise ArgumentError(
-            f"{who}: excluded holds places and names of arguments, but got "
+            f"{who}: excluded holds positions and names of arguments, but got "
             f"{excluded!r}."
         )
     parsed = None if signature is None else _parse(signature, who)
 
     @functools.wraps(pyfunc)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
-        places = [i for i in range(len(args)) if i not in excluded]
-        spec = parsed or GufuncSignature([()] * len(places), [])
-        absent = [k for k, i in enumerate(places) if args[i] is None]
+        positions = [i for i in range(len(args)) if i not in excluded]
+        spec = parsed or GufuncSignature([()] * len(positions), [])
+        absent = [k for k, i in enumerate(positions) if args[i] is None]
         if absent:
             spec = spec.without(absent, who)
-            places = [i for i in places if args[i] is not None]
+            positions = [i for i in positions if args[i] is not None]
         names = [k for k in kwargs if k not in excluded]
 
         def of_operands(*operands: Any) -> Any:
             everything, named = list(args), dict(kwargs)
-            for place, x in zip(places, operands[: len(places)], strict=True):
-                everything[place] = x
-            named |= zip(names, operands[len(places) :], strict=True)
+            for position, x in zip(positions, operands[: len(positions)], strict=True):
+                everything[position] = x
+            named |= zip(names, operands[len(positions) :], strict=True)
             return pyfunc(*everything, **named)
 
-        given = [as_array(args[i], who) for i in places]
+        given = [as_array(args[i], who) for i in positions]
         given += [as_array(kwargs[k], who) for k in names]
         if parsed is None:
             spec.operands.extend([()] * len(names))

@@ -1,7 +1,7 @@
-"""What changes elements of an array at an index, by the kind of places it names.
+"""What changes elements of an array at an index, by the kind of indices it names.
 
 A ``Change`` says how an element and its value make the new element. Blocks are cut out,
-changed and put back; regions with gaps are filled up by padding and chosen; places
+changed and put back; regions with gaps are filled up by padding and chosen; indices
 given by arrays are scattered to.
 """
 
@@ -30,7 +30,7 @@ from covector.numpy.indexing import (
     Access,
     all_inside,
     counted,
-    joined_places,
+    joined_positions,
     one_dtype,
     starts_with,
     static_reads,
@@ -58,7 +58,7 @@ class Change:
 
     #: None: the value replaces the element
     combine: Callable[[Any, Any], Any] | None
-    #: the operation that does so at scattered places; None: read, combine, replace
+    #: the operation that does so at scattered indices; None: read, combine, replace
     scatter: Any = None
 
     def __call__(self, old: Any, value: Any) -> Any:
@@ -92,13 +92,13 @@ def write(
     if empty or (selection.outside and access.mode is not CLIP):
         return x
     if selection.is_block:
-        places = [
+        positions = [
             counted(i, x.type.shape[axis], access.wrap_negative_indices)
             for i, axis in zip(arrays, selection.taken, strict=True)
         ]
         if selection.batch == ():
-            return _write_block(x, selection, places, change, values, access)
-        return _write_scattered(x, selection, places, change, values, access)
+            return _write_block(x, selection, positions, change, values, access)
+        return _write_scattered(x, selection, positions, change, values, access)
     if not arrays:
         return _write_gaps(x, parts, change, values)
     outer, inner = _split_gaps(x.type, parts)
@@ -136,27 +136,27 @@ def _read_static(x: Any, parts: Any) -> Any:
 def _write_block(
     x: Any,
     selection: Selection,
-    places: list[Any],
+    positions: list[Any],
     change: Change,
     values: Any,
     access: Access,
 ) -> Any:
-    """A block without gaps, at a place that is known or given by scalars."""
+    """A block without gaps, at an index that is known or given by scalars."""
     window = tuple([selection.lengths[k] for k in selection.window])
     if values.type.shape != window:
         values = Reshape(window)(values)
     gone = tuple(sorted((*selection.dropped, *selection.taken)))
     if not gone and window == x.type.shape:
         return change(x, values)
-    places = one_dtype(places)
-    starts = starts_with(selection, places)
-    guarded = bool(places) and access.mode is FILL_OR_DROP
+    positions = one_dtype(positions)
+    starts = starts_with(selection, positions)
+    guarded = bool(positions) and access.mode is FILL_OR_DROP
     if change.combine is not None or guarded:
         sizes = tuple([1 if k in gone else n for k, n in enumerate(selection.lengths)])
         old = DynamicSlice(sizes, gone)(x, *starts)
         values = change(old, values)
         if guarded:
-            values = where(all_inside(x.type.shape, selection, places), values, old)
+            values = where(all_inside(x.type.shape, selection, positions), values, old)
     return DynamicUpdateSlice(gone)(x, values, *starts)
 
 
@@ -164,7 +164,7 @@ def _write_block(
 
 
 def _write_gaps(x: Any, parts: Any, change: Change, values: Any) -> Any:
-    """A region with steps other than one, at places that are known."""
+    """A region with steps other than one, at indices that are known."""
     selection = select(x.type, parts)
     if change.combine is not None:
         values = change(_read_static(x, parts), values)
@@ -187,12 +187,12 @@ def _filler(values: Any) -> Any:
 
 @lru_cache(4096)
 def _filling(selection: Selection, shape: Shape) -> tuple[Any, Any, Any]:
-    """What brings the values for a region to their places in an array of this shape."""
+    """The padding that brings values for a region to their indices in this shape."""
     config, backwards = [], []
-    places = zip(
+    positions = zip(
         shape, selection.starts, selection.lengths, selection.steps, strict=True
     )
-    for axis, (n, start, length, step) in enumerate(places):
+    for axis, (n, start, length, step) in enumerate(positions):
         last = start + (length - 1) * step
         low, high = min(start, last), max(start, last)
         config.append((low, n - 1 - high, abs(step) - 1))
@@ -219,26 +219,26 @@ def _split_gaps(type_: Any, parts: Any) -> tuple[tuple[Any, ...], tuple[Any, ...
     return tuple(outer), tuple(inner)
 
 
-# -- scattered places ------------------------------------------------------------------
+# -- scattered indices -----------------------------------------------------------------
 
 
 def _write_scattered(
     x: Any,
     selection: Selection,
-    places: list[Any],
+    positions: list[Any],
     change: Change,
     values: Any,
     access: Access,
 ) -> Any:
-    """Windows at places given by arrays."""
+    """Windows at indices given by arrays."""
     scatter, known, gathered = _scattering(
         change.scatter or Scatter, selection, x.type.shape, access
     )
     if values.type.shape != gathered:
         values = Reshape(gathered)(values)
-    dtype = places[0].type.dtype
-    places = [*places, *[scalar(start, dtype) for start in known]]
-    indices = joined_places(places, selection.batch)
+    dtype = positions[0].type.dtype
+    positions = [*positions, *[scalar(start, dtype) for start in known]]
+    indices = joined_positions(positions, selection.batch)
     if change.scatter is None:
         return apply_scattered(
             scatter, x, indices, gathered, lambda old: change(old, values)
@@ -262,7 +262,7 @@ def _write_scattered(
 def _scattering(
     kind: Any, selection: Selection, shape: Shape, access: Access
 ) -> tuple[Any, tuple[int, ...], Shape]:
-    """The scatter, the known starts that stand behind the places, and the shape of the
+    """The scatter, the known starts that stand behind the indices, and the shape of the
     values that it takes.
     """
     window = tuple([selection.lengths[k] for k in selection.window])

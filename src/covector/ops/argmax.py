@@ -23,7 +23,7 @@ from covector.ops.broadcasting import reduced_type
 from covector.ops.casting import convert
 from covector.ops.comparison import eq, lt
 from covector.ops.gathering import Gather, GatherDimensionNumbers, GatherScatterMode
-from covector.ops.ordering import is_packable, order_key, packed, place_of
+from covector.ops.ordering import is_packable, order_key, packed, position_of
 from covector.ops.reductions import ReduceMax, ReduceMin
 from covector.ops.selection import where
 from covector.ops.transposing import Reshape
@@ -34,7 +34,7 @@ _LARGE, _ROW = 2**15, 32
 
 @operation
 class _Place(Primitive):
-    """The place of an extremum along ``axis``, which disappears, in ``index_dtype``."""
+    """The index of an extremum along ``axis``, which disappears, in ``index_dtype``."""
 
     axis: int
     index_dtype: Any
@@ -47,7 +47,7 @@ class _Place(Primitive):
             raise DTypeError(f"{self.name} needs real numbers or bools, but got {x}.")
         if not dtypes.is_integer(self.index_dtype):
             raise DTypeError(
-                f"{self.name} gives a place, and needs an integer index_dtype, but got "
+                f"{self.name} gives an index and needs an integer index_dtype, but got "
                 f"{dtypes.short_name(self.index_dtype)}."
             )
         out = reduced_type(self.name, x, (self.axis,))
@@ -109,9 +109,9 @@ class _Place(Primitive):
         sizes = tuple([length if k == axis + 1 else 1 for k in range(len(shape) + 1)])
         read = Gather(numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
         found = read(blocks, Reshape((*block.type.shape, 1))(block))
-        place = type(self)(axis, dtypes.int32)(found)
+        position = type(self)(axis, dtypes.int32)(found)
         first = mul(block, scalar(length, dtypes.int32))
-        return convert(add(first, place), self.index_dtype)
+        return convert(add(first, position), self.index_dtype)
 
     def _key(self, x: Any) -> Any:
         """Integers of which the least is wanted."""
@@ -119,14 +119,14 @@ class _Place(Primitive):
         return not_(key) if self.largest else key
 
     def _least_packed(self, x: Any) -> Any:
-        """The place in the least integer of a key and a place: eight times as fast."""
+        """The index in the least integer of a key and an index: eight times as fast."""
         both = packed(self._key(x), self.axis)
-        return [place_of(ReduceMin((self.axis,))(both), self.index_dtype)]
+        return [position_of(ReduceMin((self.axis,))(both), self.index_dtype)]
 
     def _least_pair(self, ctx: Any, key: Any) -> Any:
-        """The place beside the least key, of equal ones the first."""
+        """The index beside the least key, of equal ones the first."""
         (source,), (out,) = ctx.in_types, ctx.out_types
-        place = ctx.op(
+        position = ctx.op(
             "stablehlo.iota",
             [],
             [source.with_dtype(out.dtype)],
@@ -137,7 +137,7 @@ class _Place(Primitive):
         starts = [ctx.constant(iinfo(t.dtype).max, t) for t in (k, p)]
         op = ctx.op(
             "stablehlo.reduce",
-            [key, place, *starts],
+            [key, position, *starts],
             [out.with_dtype(k.dtype), out],
             regions=1,
             dimensions=(self.axis,),
@@ -157,16 +157,16 @@ def block_length(n: int) -> int | None:
 
 
 def _earlier(k1: Any, p1: Any, k2: Any, p2: Any) -> Sequence[Any]:
-    """The pair of a key and a place that comes before the other."""
+    """The pair of a key and an index that comes before the other."""
     first = or_(lt(k1, k2), and_(eq(k1, k2), lt(p1, p2)))
     return [where(first, k1, k2), where(first, p1, p2)]
 
 
 class Argmax(_Place):
-    """The place of the first largest element along ``axis``, or of the first NaN."""
+    """The index of the first largest element along ``axis``, or of the first NaN."""
 
 
 class Argmin(_Place):
-    """The place of the first smallest element along ``axis``, or of the first NaN."""
+    """The index of the first smallest element along ``axis``, or of the first NaN."""
 
     largest = False

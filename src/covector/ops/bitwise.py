@@ -54,7 +54,7 @@ and_, or_, xor, not_ = And(), Or(), Xor(), Not()
 
 
 class _OfIntegers(Elementwise):
-    """Bits at their places in an integer."""
+    """Bits at their positions in an integer."""
 
     accepts = staticmethod(dtypes.is_integer)
     accepted = "integers"
@@ -93,8 +93,8 @@ class ShiftRightArithmetic(_OfIntegers):
     def on_host(self, x: Any, y: Any) -> Any:
         signed = f"i{x.dtype.itemsize}"
         last = np.asarray(8 * x.dtype.itemsize - 1, _unsigned(y).dtype)
-        places = np.minimum(_unsigned(y), last).view(signed)
-        return np.right_shift(np.asarray(x).view(signed), places).view(x.dtype)
+        positions = np.minimum(_unsigned(y), last).view(signed)
+        return np.right_shift(np.asarray(x).view(signed), positions).view(x.dtype)
 
 
 class PopulationCount(_OfIntegers):

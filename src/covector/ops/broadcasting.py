@@ -39,7 +39,7 @@ class BroadcastInDim(Primitive):
         if not fits or list(self.axes) != sorted(set(self.axes)):
             raise TypeMismatch(
                 f"broadcast_in_dim cannot broadcast {x} to the shape {self.shape} with "
-                f"its axes at {self.axes}: each axis needs its own increasing place, "
+                f"its axes at {self.axes}: each axis needs an increasing position, "
                 "and there its length or 1."
             )
         return (x.with_shape(self.shape),)
@@ -213,15 +213,15 @@ def align_elementwise(
 
     Scalars that are not batched stay scalars; everything else comes to one shape.
     """
-    places = {d for d in dims if d is not None}
+    positions = {d for d in dims if d is not None}
     ranks = [x.type.ndim - (d is not None) for x, d in zip(args, dims, strict=True)]
     rank = max(ranks)
     simple = all(
         (r == rank) if d is not None else r == 0
         for r, d in zip(ranks, dims, strict=True)
     )
-    if simple and len(places) == 1:
-        return list(args), places.pop()
+    if simple and len(positions) == 1:
+        return list(args), positions.pop()
     aligned = []
     for x, d, r in zip(args, dims, ranks, strict=True):
         if d is None and r == 0:

@@ -207,9 +207,11 @@ class ReducePrecision(Elementwise):
         if dropped <= 0:
             return x
         one = np.asarray(1, f"u{x.dtype.itemsize}")
-        bits, places = x.view(one.dtype), dropped * one
-        odd = (bits >> places) & one
-        rounded = (bits + (one << (places - one)) - one + odd) >> places << places
+        bits, positions = x.view(one.dtype), dropped * one
+        odd = (bits >> positions) & one
+        rounded = (
+            (bits + (one << (positions - one)) - one + odd) >> positions << positions
+        )
         return np.where(np.isfinite(x), rounded.view(x.dtype), x)
 
     def differential(self, out: Any, x: Any) -> Any:

@@ -35,8 +35,8 @@ from covector.ops.casting import ConvertElementType
 from covector.ops.communication import (
     all_gather,
     all_reduce,
+    axis_index,
     extreme,
-    place,
     reduce_scatter,
 )
 from covector.ops.comparison import eq
@@ -224,7 +224,7 @@ class PMin(_PExtreme):
 
 @operation
 class AxisIndex(Collective):
-    """The place of each member on the named axis, an i32 scalar."""
+    """The index of each member on the named axis, an i32 scalar."""
 
     axis: Axis
 
@@ -235,7 +235,7 @@ class AxisIndex(Collective):
         return (Iota(dtypes.int32, (size,), 0)(),), (0,)
 
     def communicate(self, ctx: Any) -> Any:
-        return place(ctx, self.axis)
+        return axis_index(ctx, self.axis)
 
 
 @operation

@@ -1,7 +1,7 @@
 """How collectives over the axes of a mesh are compiled: communication between devices.
 
-A device is known by its place in the mesh, counted with the last axis running fastest.
-The devices that differ in their place along one axis only form a group, and talk to
+A device is known by its index in the mesh, counted with the last axis running fastest.
+The devices that differ in their position along one axis only form a group, and talk to
 each other.
 """
 
@@ -154,12 +154,12 @@ def permute(ctx: Any, x: Any, axes: Axes, pairs: tuple[tuple[int, int], ...]) ->
     )
 
 
-def place(ctx: Any, axis: Any) -> Any:
-    """The place of this device along an axis, an i32."""
+def axis_index(ctx: Any, axis: Any) -> Any:
+    """The index of this device along an axis, an i32."""
     mesh, types = ctx.module.mesh, ctx.out_types
     others = [a for a in mesh.axis_names if a not in ctx.module.by_hand]
     if not others:
-        return _place(ctx, axis)
+        return _axis_index(ctx, axis)
     # A device has a number only where all axes are mapped by hand.
     made = ctx.op(
         "sdy.manual_computation",
@@ -170,11 +170,11 @@ def place(ctx: Any, axis: Any) -> Any:
         out_shardings=shardings_text([PartitionSpec()], [0]),
         manual_axes=manual_axes_text(others),
     )
-    ctx.region(made, 0, [], lambda inner: [_place(inner, axis)], "sdy.return")
+    ctx.region(made, 0, [], lambda inner: [_axis_index(inner, axis)], "sdy.return")
     return made.result
 
 
-def _place(ctx: Any, axis: Any) -> Any:
+def _axis_index(ctx: Any, axis: Any) -> Any:
     sizes = ctx.module.mesh.axis_sizes
     k = ctx.module.mesh.axis_names.index(axis)
     uint32 = ArrayType((), dtypes.uint32)
@@ -203,12 +203,12 @@ def _rows(ctx: Any, axes: Axes, groups: Groups) -> np.ndarray:
 
 
 def _groups(mesh: Any, axes: Axes) -> np.ndarray:
-    """The places of the devices that talk to each other, a row for each group."""
-    places = np.arange(mesh.size).reshape(mesh.axis_sizes)
+    """The indices of the devices that talk to each other, a row for each group."""
+    positions = np.arange(mesh.size).reshape(mesh.axis_sizes)
     along = [mesh.axis_names.index(a) for a in axes]
     members = int(np.prod([mesh.axis_sizes[k] for k in along]))
     order = range(-len(along), 0)
-    return np.moveaxis(places, along, order).reshape(-1, members)
+    return np.moveaxis(positions, along, order).reshape(-1, members)
 
 
 def _talk(  # noqa: PLR0913, PLR0917  one for each part of the operation

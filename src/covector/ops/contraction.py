@@ -227,8 +227,8 @@ class DotGeneral(Primitive):
         numbers = ((ct_side.contracted, side.free), (ct_side.batch, side.batch))
         made = DotGeneral(numbers, self.precision)(ct, other)
         if list(first) != sorted(first):
-            places = sorted(range(len(first)), key=first.__getitem__)
-            made = Transpose(tuple(places))(made)
+            positions = sorted(range(len(first)), key=first.__getitem__)
+            made = Transpose(tuple(positions))(made)
         return convert(made, type.dtype)
 
     # -- batches -----------------------------------------------------------------------
@@ -299,9 +299,9 @@ class DotGeneral(Primitive):
         rows = axes[: x.type.ndim - count]
         columns = axes[: len(left.batch)] + axes[len(rows) :]
         total = None
-        for place in np.ndindex(*terms):
+        for position in np.ndindex(*terms):
             pair = [
-                BroadcastInDim(out.shape, kept)(_entry(z, place))
+                BroadcastInDim(out.shape, kept)(_entry(z, position))
                 for z, kept in ((x, rows), (y, columns))
             ]
             term = mul(*pair)
@@ -328,11 +328,11 @@ def _rest(rank: int, axes: Axes) -> Axes:
     return tuple([a for a in range(rank) if a not in axes])
 
 
-def _entry(x: Any, place: tuple[int, ...]) -> Any:
-    """What stands at a place of the leading axes."""
-    rest = x.type.shape[len(place) :]
-    limits = (*[k + 1 for k in place], *rest)
-    return Reshape(rest)(Slice((*place, *[0] * len(rest)), limits)(x))
+def _entry(x: Any, position: tuple[int, ...]) -> Any:
+    """What stands at an index of the leading axes."""
+    rest = x.type.shape[len(position) :]
+    limits = (*[k + 1 for k in position], *rest)
+    return Reshape(rest)(Slice((*position, *[0] * len(rest)), limits)(x))
 
 
 def _past(axes: Axes, dim: int | None) -> Axes:

@@ -18,29 +18,31 @@ from covector.ops.transposing import Reshape, Transpose
 
 
 def patches(x: Any, windows: Sequence[Window], taps: Shape) -> Any:
-    """``[n, c, lengths…]`` as ``[n, c · taps, places…]``."""
+    """``[n, c, lengths…]`` as ``[n, c · taps, indices…]``."""
     outer, lengths = x.type.shape[:2], x.type.shape[2:]
     margins = [(w.low, w.high, w.lhs_dilation - 1) for w in windows]
-    places = [w.places(n, k) for w, n, k in zip(windows, lengths, taps, strict=True)]
+    positions = [
+        w.num_positions(n, k) for w, n, k in zip(windows, lengths, taps, strict=True)
+    ]
     x = Pad(((0, 0, 0), (0, 0, 0), *margins))(x, scalar(0, x.type.dtype))
     for axis, (w, k) in enumerate(zip(windows, taps, strict=True)):
-        # The taps of each axis come last, in order, so the next axis keeps its place.
-        x = _stacked(x, 2 + axis, w, k, places[axis])
+        # The taps of each axis come last, in order: the next axis keeps its position.
+        x = _stacked(x, 2 + axis, w, k, positions[axis])
     rank = len(windows)
     order = (0, 1, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank))
-    shape = (outer[0], outer[1] * math.prod(taps), *places)
+    shape = (outer[0], outer[1] * math.prod(taps), *positions)
     return Reshape(shape)(Transpose(order)(x))
 
 
-def _stacked(x: Any, axis: int, window: Window, taps: int, places: int) -> Any:
-    """One axis as places, and a last axis as the taps at each."""
+def _stacked(x: Any, axis: int, window: Window, taps: int, positions: int) -> Any:
+    """One axis as indices, and a last axis as the taps at each."""
     shape = list(x.type.shape)
-    if not taps or not places:
-        shape[axis] = places
+    if not taps or not positions:
+        shape[axis] = positions
         return Reshape((*shape, taps))(_taken(x, axis, 0, 1, 0))
     parts = []
     for k in range(taps):
-        part = _taken(x, axis, k * window.rhs_dilation, window.stride, places)
+        part = _taken(x, axis, k * window.rhs_dilation, window.stride, positions)
         parts.append(Reshape((*part.type.shape, 1))(part))
     return Concatenate(len(shape))(*parts) if taps > 1 else parts[0]
 

@@ -129,7 +129,7 @@ class ConvGeneralDilated(Primitive):
         shape[c[0]] = lhs.shape[a[0]] // self.batch_group_count
         shape[c[1]] = rhs.shape[b[0]]
         for window, i, j, k in zip(self.windows, a[2:], b[2:], c[2:], strict=True):
-            shape[k] = window.places(lhs.shape[i], rhs.shape[j])
+            shape[k] = window.num_positions(lhs.shape[i], rhs.shape[j])
         weak = lhs.weak and rhs.weak and self.preferred_element_type is None
         dtype = self.preferred_element_type or lhs.dtype
         return (ArrayType(tuple(shape), dtype, weak),)
@@ -216,19 +216,19 @@ class ConvGeneralDilated(Primitive):
         x = lhs.astype(working, copy=False).transpose(a)
         windows = sliding_view(x, self.windows, weights.shape[2:])
         batch, features, *rest = windows.shape
-        places, taps = rest[: len(rest) // 2], rest[len(rest) // 2 :]
+        positions, taps = rest[: len(rest) // 2], rest[len(rest) // 2 :]
         g, h = self.feature_group_count, self.batch_group_count
-        # Group first, then batch and places, then features and taps.
+        # Group first, then batch and indices, then features and taps.
         split = windows.reshape(h, batch // h, g, features // g, *rest)
-        k = 4 + len(places)
+        k = 4 + len(positions)
         rows = split.transpose(0, 2, 1, *range(4, k), 3, *range(k, k + len(taps)))
         terms, outs = math.prod(weights.shape[1:]), weights.shape[0] // (g * h)
-        rows = rows.reshape(g * h, (batch // h) * math.prod(places), terms)
+        rows = rows.reshape(g * h, (batch // h) * math.prod(positions), terms)
         columns = weights.reshape(g * h, outs, terms).swapaxes(1, 2)
         product = np.matmul(rows, columns)
-        product = product.reshape(g * h, batch // h, *places, outs)
+        product = product.reshape(g * h, batch // h, *positions, outs)
         product = np.moveaxis(np.moveaxis(product, 0, -2), (-2, -1), (1, 2))
-        product = product.reshape(batch // h, weights.shape[0], *places)
+        product = product.reshape(batch // h, weights.shape[0], *positions)
         product = product.transpose(np.argsort(c))
         if product.dtype == out:
             return product

@@ -6,7 +6,7 @@ over single elements. Measured on two cores, in ms, as XLA has it and as here:
     3×3, 1 feature to 1, image 256×256          product per term          4.6 → 0.07
     3×3, 3 features to 3, 8×64×64               product per term          1.9 → 0.09
     3×3, 64 groups of 1 feature, 8×28×28        product per term         15.4 → 0.2
-    … its adjoint by the weights                sum per place             3.1 → 0.7
+    … its adjoint by the weights                sum per index             3.1 → 0.7
     3×3, 4 groups of 16 features, 8×28×28       convolution per group     2.2 → 1.3
     … its adjoint by the weights                groups of features        276 → 1.6
 
@@ -30,9 +30,9 @@ from covector.ops.precision import ON_HOST, working_dtype
 from covector.ops.slicing import Pad, Slice
 from covector.ops.transposing import Reshape, Transpose
 
-#: terms of a sum, or places, up to which there is one operation for each
+#: terms of a sum, or indices, up to which there is one operation for each
 MOST_TERMS = 64
-#: products for each place and group up to which it is better to form them one by one
+#: products for each position and group up to which it is better to form them one by one
 MOST_PRODUCTS = 1024
 #: groups up to which there is one convolution for each, and from how many products
 MOST_CONVOLUTIONS = 32
@@ -47,11 +47,11 @@ def remedy(conv: Any, lhs: ArrayType, rhs: ArrayType) -> Way | None:
     _, b, c = conv.dimension_numbers
     (out,) = conv.type_rule(lhs, rhs)
     taps = math.prod([rhs.shape[k] for k in b[2:]])
-    places = math.prod([out.shape[k] for k in c[2:]])
+    positions = math.prod([out.shape[k] for k in c[2:]])
     terms, per_group = taps * rhs.shape[b[1]], rhs.shape[b[0]] // conv.groups
     if conv.batch_group_count > 1:
-        if per_group == 1 and out.shape[c[0]] == 1 and places <= MOST_TERMS:
-            return lambda x, w: _by_places(conv, out, x, w)
+        if per_group == 1 and out.shape[c[0]] == 1 and positions <= MOST_TERMS:
+            return lambda x, w: _by_positions(conv, out, x, w)
         return lambda x, w: _as_groups_of_features(conv, x, w)
     many = terms > MOST_TERMS or terms * per_group > MOST_PRODUCTS
     if not many and (taps > 1 or conv.groups > 1):
@@ -116,8 +116,8 @@ def _by_terms(conv: Any, out: ArrayType, lhs: Any, rhs: Any) -> Sequence[Any]:
     return [convert(Reshape(out.shape)(total), out.dtype)]
 
 
-def _by_places(conv: Any, out: ArrayType, lhs: Any, rhs: Any) -> Sequence[Any]:
-    """``out[o, p] = Σ_i Σ_k lhs[o, i, p + k] · rhs[o, i, k]``, a sum for each place.
+def _by_positions(conv: Any, out: ArrayType, lhs: Any, rhs: Any) -> Sequence[Any]:
+    """``out[o, p] = Σ_i Σ_k lhs[o, i, p + k] · rhs[o, i, k]``, a sum for each position.
 
     There is one batch entry, and one feature of the result, for each group.
     """
@@ -128,17 +128,17 @@ def _by_places(conv: Any, out: ArrayType, lhs: Any, rhs: Any) -> Sequence[Any]:
     for source, target in zip(b, a, strict=True):
         order[target] = source
     weights = Transpose(tuple(order))(convert(rhs, working))
-    places, taps = [
+    positions, taps = [
         [t.shape[k] for k in axes[2:]] for t, axes in ((out, c), (rhs.type, b))
     ]
     sums = []
-    for place in itertools.product(*map(range, places)):
-        starts = tuple(map(operator.mul, place, conv.window_strides))
+    for position in itertools.product(*map(range, positions)):
+        starts = tuple(map(operator.mul, position, conv.window_strides))
         seen = _cut(x, a[2:], starts, conv.rhs_dilation, tuple(taps))
         total = ReduceSum(tuple(sorted(a[1:])))(mul(seen, weights))
         sums.append(Reshape((1, *total.type.shape, 1))(total))
     made = Concatenate(2)(*sums) if len(sums) > 1 else sums[0]
-    made = Reshape((*made.type.shape[:2], *places))(made)
+    made = Reshape((*made.type.shape[:2], *positions))(made)
     back = sorted(range(len(c)), key=c.__getitem__)
     return [convert(Transpose(tuple(back))(made), out.dtype)]
 
@@ -160,7 +160,7 @@ def _padded(conv: Any, lhs: Any) -> Any:
 def _cut(
     x: Any, axes: Axes, starts: Sequence[int], steps: Sequence[int], lengths: Axes
 ) -> Any:
-    """Elements of ``x`` from a place on, so many along each axis, by steps."""
+    """Elements of ``x`` from an index on, so many along each axis, by steps."""
     start, limit, stride = [0] * x.type.ndim, list(x.type.shape), [1] * x.type.ndim
     for axis, first, step, n in zip(axes, starts, steps, lengths, strict=True):
         start[axis], stride[axis] = first, step

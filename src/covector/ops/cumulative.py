@@ -127,7 +127,7 @@ class Cumprod(Cumulative):
 
 
 class Cummax(Cumulative):
-    """The largest element up to each place; NaN from the first NaN on.
+    """The largest element up to each index; NaN from the first NaN on.
 
     Complex numbers are ordered by their real parts, then by their imaginary parts.
     Where two parts of the tree tie, each has the partial derivative ½.
@@ -142,7 +142,7 @@ class Cummax(Cumulative):
 
 
 class Cummin(Cumulative):
-    """The smallest element up to each place; NaN from the first NaN on.
+    """The smallest element up to each index; NaN from the first NaN on.
 
     Complex numbers are ordered by their real parts, then by their imaginary parts.
     Where two parts of the tree tie, each has the partial derivative ½.
@@ -157,7 +157,7 @@ class Cummin(Cumulative):
 
 
 class Cumlogsumexp(Cumulative):
-    """The logarithm of the sum of the exponentials up to each place."""
+    """The logarithm of the sum of the exponentials up to each index."""
 
     combine = logaddexp
     ufunc = np.logaddexp

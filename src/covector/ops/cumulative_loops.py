@@ -98,14 +98,14 @@ def _along(op: Any, ctx: Any, x: Any, type_: ArrayType) -> Any:
     start = ctx.constant(op.identity(type_.dtype), slab)
 
     def body(inner: Any, i: Any, total: Any, out: Any) -> Sequence[Any]:
-        place = i
+        position = i
         if op.reverse:
             last = inner.constant(n - 1, _INDEX)
-            place = inner.op("stablehlo.subtract", [last, i], [_INDEX])
+            position = inner.op("stablehlo.subtract", [last, i], [_INDEX])
         zero = inner.constant(0, _INDEX)
-        new = _read(inner, out, (zero, place, zero), slab)
+        new = _read(inner, out, (zero, position, zero), slab)
         (total,) = inner.inline(step, [total, new])
-        return [total, _write(inner, out, total, (zero, place, zero), type_)]
+        return [total, _write(inner, out, total, (zero, position, zero), type_)]
 
     return _loop(ctx, n, [start, x], [slab, type_], body)[1]
 
@@ -158,11 +158,13 @@ def _loop(
     return op.results[1:]
 
 
-def _read(ctx: Any, x: Any, place: Sequence[Any], type_: ArrayType) -> Any:
+def _read(ctx: Any, x: Any, position: Sequence[Any], type_: ArrayType) -> Any:
     return ctx.op(
-        "stablehlo.dynamic_slice", [x, *place], [type_], slice_sizes=type_.shape
+        "stablehlo.dynamic_slice", [x, *position], [type_], slice_sizes=type_.shape
     )
 
 
-def _write(ctx: Any, x: Any, part: Any, place: Sequence[Any], type_: ArrayType) -> Any:
-    return ctx.op("stablehlo.dynamic_update_slice", [x, part, *place], [type_])
+def _write(
+    ctx: Any, x: Any, part: Any, position: Sequence[Any], type_: ArrayType
+) -> Any:
+    return ctx.op("stablehlo.dynamic_update_slice", [x, part, *position], [type_])

@@ -1,7 +1,7 @@
-"""Cutting out and replacing one window at a place that is a value.
+"""Cutting out and replacing one window at an index that is a value.
 
 ``DynamicSlice`` ⇄ ``DynamicUpdateSlice``. A window that would reach over the edge is
-moved inside. Over a batch of places they are a gather and a scatter.
+moved inside. Over a batch of indices they are a gather and a scatter.
 """
 
 from collections.abc import Sequence
@@ -29,9 +29,9 @@ from covector.ops.windows import (
 
 @operation
 class DynamicSlice(Primitive):
-    """``slice_sizes`` elements along each axis, from the places that scalars name.
+    """``slice_sizes`` elements along each axis, from the indices that scalars name.
 
-    The starts, one integer for each axis, are brought to between 0 and the last place
+    The starts, one integer for each axis, are brought to between 0 and the last index
     where the window fits. ``collapsed`` names axes that disappear, of which one element
     is taken: ``x[i]`` is one operation.
     """
@@ -65,8 +65,8 @@ class DynamicSlice(Primitive):
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         (x, *starts), (dim, *start_dims) = args, dims
         shape = _without(x.type.shape, dim)
-        places = _places(size, shape, self.slice_sizes, starts, start_dims)
-        if places is None:
+        positions = _positions(size, shape, self.slice_sizes, starts, start_dims)
+        if positions is None:
             x, dim = (batched(size, x, None), 0) if dim is None else (x, dim)
             over_batch = DynamicSlice(
                 insert(self.slice_sizes, dim, size), shifted(self.collapsed, dim)
@@ -74,7 +74,7 @@ class DynamicSlice(Primitive):
             starts = _with_batch_axis(starts, start_dims, dim)
             gone = sum([a < dim for a in over_batch.collapsed])
             return (over_batch(x, *starts),), (dim - gone,)
-        axes, indices = places
+        axes, indices = positions
         window = tuple(range(len(shape) - len(self.collapsed)))
         numbers = GatherDimensionNumbers(window, self.collapsed, axes)
         gather = Gather(numbers, self.slice_sizes, True, True, CLIP)
@@ -96,7 +96,7 @@ class DynamicSlice(Primitive):
 
 @operation
 class DynamicUpdateSlice(Primitive):
-    """The operand with one window, at the place that scalars name, replaced.
+    """The operand with one window, at the index that scalars name, replaced.
 
     The window has the shape of the update, with axes of length one at ``inserted``. The
     starts are brought to where it fits.
@@ -154,13 +154,13 @@ class DynamicUpdateSlice(Primitive):
         (x, update, *starts), (dim, update_dim, *start_dims) = args, dims
         shape = _without(x.type.shape, dim)
         window = _without(update.type.shape, update_dim)
-        places = _places(size, shape, self.sizes(window), starts, start_dims)
-        if places is None:
+        positions = _positions(size, shape, self.sizes(window), starts, start_dims)
+        if positions is None:
             x, update = batched(size, x, dim), batched(size, update, update_dim)
             starts = _with_batch_axis(starts, start_dims, 0)
             over_batch = DynamicUpdateSlice(shifted(self.inserted, 0))
             return (over_batch(x, update, *starts),), (0,)
-        axes, indices = places
+        axes, indices = positions
         window_dims = tuple(range(len(window)))
         numbers = ScatterDimensionNumbers(window_dims, self.inserted, axes)
         scatter = Scatter(numbers, True, True, CLIP)
@@ -193,7 +193,7 @@ def _clamped(ctx: Any, start: Any, type: ArrayType, most: int) -> Any:
 def check_starts(
     who: str, x: ArrayType, sizes: Shape, starts: Sequence[ArrayType]
 ) -> None:
-    """Raise unless there is a window of these sizes, and a place named for it."""
+    """Raise unless there is a window of these sizes, and an index named for it."""
     if len(sizes) != x.ndim or any(
         [not 0 <= s <= n for s, n in zip(sizes, x.shape, strict=True)]
     ):
@@ -220,8 +220,8 @@ def window_key(
     """What NumPy is indexed with for a window moved inside; no axes at ``single``."""
     key: list[Any] = []
     for axis, (n, size, start) in enumerate(zip(shape, sizes, starts, strict=True)):
-        place = min(max(int(start), 0), n - size)
-        key.append(place if axis in single else slice(place, place + size))
+        position = min(max(int(start), 0), n - size)
+        key.append(position if axis in single else slice(position, position + size))
     return tuple(key)
 
 
@@ -230,12 +230,12 @@ def _without(shape: Shape, axis: int | None) -> Shape:
     return shape if axis is None else shape[:axis] + shape[axis + 1 :]
 
 
-def _places(
+def _positions(
     size: int, shape: Shape, sizes: Shape, starts: Sequence[Any], dims: Dims
 ) -> tuple[tuple[int, ...], Any] | None:
     """The axes along which the window can move, and where it is for each of the batch.
 
-    None where it is at one place for all.
+    None where it is at one index for all.
     """
     axes = tuple([a for a, n in enumerate(shape) if sizes[a] < n])
     if all([dims[a] is None for a in axes]):
@@ -243,8 +243,10 @@ def _places(
     return axes, Stack(1)(*[batched(size, starts[a], dims[a]) for a in axes])
 
 
-def _with_batch_axis(starts: Sequence[Any], dims: Dims, place: int) -> tuple[Any, ...]:
+def _with_batch_axis(
+    starts: Sequence[Any], dims: Dims, position: int
+) -> tuple[Any, ...]:
     """The starts, the same for all, and 0 for the batch axis and any without choice."""
     zero = scalar(0, starts[0].type.dtype if starts else dtypes.int32)
     kept = [s if d is None else zero for s, d in zip(starts, dims, strict=True)]
-    return insert(kept, place, zero)
+    return insert(kept, position, zero)

@@ -85,7 +85,7 @@ class AllToAll(Collective):
 @operation
 class PPermute(Collective):
     """Each member of axes gets the operand of the one that ``pairs`` (from, to) sends
-    to it; zeros where none does. Places count with the last axis running fastest.
+    to it; zeros where none does. Indices count with the last axis running fastest.
     """
 
     axes: tuple[Axis, ...]
@@ -107,7 +107,7 @@ class PPermute(Collective):
             over = self.axes[0] if len(self.axes) == 1 else self.axes
             raise TypeMismatch(
                 f"ppermute over {over!r} of size {size} needs (source, "
-                f"target) pairs in which each place from 0 to {size - 1} stands "
+                f"target) pairs in which each index from 0 to {size - 1} stands "
                 f"at most once on either side, but got {self.pairs}."
             )
         return (x,)
@@ -147,8 +147,8 @@ class PPermute(Collective):
         for pair in self.pairs:
             ends = [list(map(int, np.unravel_index(n, self.sizes))) for n in pair]
             along = ends[0].pop(k), ends[1].pop(k)
-            places = [int(np.ravel_multi_index(end, rest)) for end in ends]
-            found.setdefault(along, []).append((places[0], places[1]))
+            positions = [int(np.ravel_multi_index(end, rest)) for end in ends]
+            found.setdefault(along, []).append((positions[0], positions[1]))
         return {
             along: PPermute(others, rest, tuple(pairs))
             for along, pairs in found.items()

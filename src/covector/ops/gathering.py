@@ -1,7 +1,7 @@
-"""Reading windows at places that are values, and adding to them.
+"""Reading windows at indices that are values, and adding to them.
 
 ``Gather`` ⇄ ``ScatterAdd``. What other ways there are to write windows is in
-``scattering``; the words for windows and places are explained in ``windows``.
+``scattering``; the words for windows and indices are explained in ``windows``.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ FILL_OR_DROP = GatherScatterMode.FILL_OR_DROP
 
 @operation
 class Gather(Primitive):
-    """The windows of the operand at the places that the indices name.
+    """The windows of the operand at the indices that the indices name.
 
     Where ``mode`` is FILL_OR_DROP, windows that are not inside the operand are full of
     ``fill_value``: by default NaN, the least signed integer, the largest unsigned one,
@@ -129,13 +129,13 @@ class Gather(Primitive):
             )
             return (gather(x, indices),), (0,)
         own = shifted(d.operand_batching_dims, dim)
-        place = sum([a < dim for a in own])
+        position = sum([a < dim for a in own])
         numbers = GatherDimensionNumbers(
             offset_dims,
             shifted(d.collapsed_slice_dims, dim),
             shifted(d.start_index_map, dim),
-            insert(own, place, dim),
-            insert(theirs, place, 0),
+            insert(own, position, dim),
+            insert(theirs, position, 0),
         )
         sizes = insert(self.slice_sizes, dim, min(size, 1))
         gather = self.replace(dimension_numbers=numbers, slice_sizes=sizes)
@@ -144,11 +144,11 @@ class Gather(Primitive):
     def _batch_operand(self, size: int, x: Any, indices: Any, dim: int) -> Any:
         """Where only the operand is batched: windows span its batch axis."""
         d = self.dimension_numbers
-        place = sum([a < dim for a in window_axes(d, x.type.ndim - 1)])
+        position = sum([a < dim for a in window_axes(d, x.type.ndim - 1)])
         ndim = indices.type.ndim - 1 + len(d.offset_dims)
-        at = (*d.offset_dims, ndim)[place]
+        at = (*d.offset_dims, ndim)[position]
         numbers = GatherDimensionNumbers(
-            insert(shifted(d.offset_dims, at), place, at),
+            insert(shifted(d.offset_dims, at), position, at),
             shifted(d.collapsed_slice_dims, dim),
             shifted(d.start_index_map, dim),
             shifted(d.operand_batching_dims, dim),
@@ -197,7 +197,7 @@ class Gather(Primitive):
 
 @operation
 class Scattering(Primitive):
-    """Windows of the operand at places that the indices name, changed by ``updates``.
+    """Windows of the operand at indices that the indices name, changed by ``updates``.
 
     The updates have the shape of what a gather of those windows gives. Windows that are
     not inside the operand change nothing, or are moved inside where ``mode`` is CLIP.
@@ -335,11 +335,11 @@ class Scattering(Primitive):
         """Updates of a scalar as those of an array of one element: XLA's own way for
         no axes fails where it is fused with others.
         """
-        places = zeros(indices.type.with_shape((*indices.type.shape[:-1], 1)))
+        positions = zeros(indices.type.with_shape((*indices.type.shape[:-1], 1)))
         numbers = ScatterDimensionNumbers((), (0,), (0,))
         one = self.replace(dimension_numbers=numbers)
         x = BroadcastInDim((1,), ())(x)
-        return [Reshape(())(one(x, places, updates))]
+        return [Reshape(())(one(x, positions, updates))]
 
 
 class Combining(Scattering):
@@ -373,7 +373,7 @@ class Combining(Scattering):
 
 
 class ScatterAdd(Combining):
-    """Updates added to windows of the operand, each as often as its place is named."""
+    """Updates added to windows of the operand, each as often as its index is named."""
 
     name = "scatter-add"
     linear_operands = ((0, 2),)

@@ -206,7 +206,7 @@ class Stack(_Joining):
 
 @operation
 class Unstack(_Parting):
-    """The parts of the operand for each place along ``axis``, which disappears."""
+    """The parts of the operand for each position along ``axis``, which disappears."""
 
     axis: int
 

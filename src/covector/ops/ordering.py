@@ -4,7 +4,7 @@ Integers are compared several times faster than floats, and can be put in the or
 users expect of floats: −0 equals 0, and every NaN equals every other and comes last.
 
     order_key    integers, as wide as the numbers, in their order
-    packed       such a key and the place of its element along an axis in one int64, for
+    packed       such a key and the index of its element along an axis in one int64, for
                  numbers of up to 32 bits. No two are equal: any sort of them is stable,
                  and their minimum tells which of several equal elements comes first
 """
@@ -32,7 +32,7 @@ _BITS_OF = {
 
 
 def is_packable(dtype: Any) -> bool:
-    """Whether a real number or bool of this dtype fits beside its place."""
+    """Whether a real number or bool of this dtype fits beside its position."""
     return bit_width(dtype) <= 32
 
 
@@ -60,22 +60,22 @@ def _float_key(x: Any, key: np.dtype, nan_first: bool) -> Any:
     top = scalar(np.iinfo(short).max, key)
     infinity = scalar(int(np.array(np.inf).astype(dtype).view(short)), key)
     nan = scalar(np.iinfo(key).min if nan_first else np.iinfo(key).max, key)
-    zero, sign_place = scalar(0, key), scalar(bit_width(key) - 1, key)
+    zero, sign_position = scalar(0, key), scalar(bit_width(key) - 1, key)
     magnitude = and_(bits, top)
-    reversal = and_(shift_right_arithmetic(bits, sign_place), top)
+    reversal = and_(shift_right_arithmetic(bits, sign_position), top)
     ordered = where(eq(magnitude, zero), zero, xor(bits, reversal))
     return where(gt(magnitude, infinity), nan, ordered)
 
 
 def packed(key: Any, axis: int) -> Any:
-    """An int32 key, in the high bits, and the place along ``axis``, in the low ones."""
+    """An int32 key, in the high bits, and the index along ``axis``, in the low ones."""
     wide = dtypes.int64
     high = shift_left(convert(key, wide), scalar(32, wide))
     return or_(high, Iota(wide, key.type.shape, axis)())
 
 
-def place_of(both: Any, dtype: Any) -> Any:
-    """The places in packed integers, as integers of ``dtype``."""
+def position_of(both: Any, dtype: Any) -> Any:
+    """The indices in packed integers, as integers of ``dtype``."""
     return convert(and_(both, scalar(2**32 - 1, dtypes.int64)), dtype)
 
 
@@ -86,7 +86,7 @@ def canonical(x: Any) -> Any:
     """
     key = order_key(x)
     dtype = key.type.dtype
-    top, sign_place = scalar(np.iinfo(dtype).max, dtype), bit_width(dtype) - 1
-    sign = shift_right_arithmetic(key, scalar(sign_place, dtype))
+    top, sign_position = scalar(np.iinfo(dtype).max, dtype), bit_width(dtype) - 1
+    sign = shift_right_arithmetic(key, scalar(sign_position, dtype))
     bits = xor(key, and_(sign, top))
     return BitcastConvertType(x.type.dtype)(bits)

@@ -277,7 +277,7 @@ def _lower_blocks(ctx: Any, keys: Any, count: int) -> tuple[LoweredWords, Words]
 
 
 def _lower_keys(ctx: Any, keys: Any, count: int) -> tuple[LoweredWords, Words]:
-    """Words in ``count`` places for each key, and the keys in all of them."""
+    """Words in ``count`` indices for each key, and the keys in all of them."""
     shape = ctx.in_types[0].shape
     each, words = LoweredWords(ctx, shape), LoweredWords(ctx, (*shape, count))
     axes = tuple(range(len(shape)))
@@ -304,7 +304,7 @@ class RandomWords(Cipher):
 
     def on_host(self, keys: Any) -> Any:
         low = np.arange(self.half, dtype=np.uint64)
-        # The place past an odd number of words is filled with 0.
+        # The index past an odd number of words is filled with 0.
         high = (low + np.uint64(self.half)) % np.uint64(max(self.count, 1))
         halves = split_words(encrypt(keys[..., None], low | (high << _32)))
         return np.concatenate(halves, -1)[..., : self.count]
@@ -313,8 +313,10 @@ class RandomWords(Cipher):
         (out,) = ctx.out_types
         words, key = _lower_keys(ctx, keys, self.half)
         low = words.op("iota", iota_dimension=words.last)
-        places = words.constant(max(self.count, 1))
-        high = words.op("remainder", words.add(low, words.constant(self.half)), places)
+        positions = words.constant(max(self.count, 1))
+        high = words.op(
+            "remainder", words.add(low, words.constant(self.half)), positions
+        )
         halves = threefry2x32(words, key, (low, high))
         both = out.with_shape((*out.shape[:-1], 2 * self.half))
         joined = ctx.op("stablehlo.concatenate", halves, [both], dimension=words.last)
@@ -367,8 +369,10 @@ def _cut(words: Any, width: int, count: int) -> Any:
     pieces = 32 // width
     cut = (*shape, length, pieces)
     repeated = BroadcastInDim(cut, tuple(range(len(cut) - 1)))(words)
-    places = mul(Iota(dtypes.uint32, cut, len(cut) - 1)(), scalar(width, dtypes.uint32))
-    parts = convert(shift_right_logical(repeated, places), _UNSIGNED[width])
+    positions = mul(
+        Iota(dtypes.uint32, cut, len(cut) - 1)(), scalar(width, dtypes.uint32)
+    )
+    parts = convert(shift_right_logical(repeated, positions), _UNSIGNED[width])
     flat = (*shape, length * pieces)
     first = Slice((0,) * len(flat), (*shape, count))
     return first(Reshape(flat)(parts))

@@ -1,6 +1,6 @@
 """Reductions: all elements along some axes become one, and the axes disappear.
 
-``ReduceSum`` is in ``broadcasting``, beside its adjoint. The places of extrema are in
+``ReduceSum`` is in ``broadcasting``, beside its adjoint. The indices of extrema are in
 ``argmax``. The reduction of no elements is the identity of the combining operation: −∞
 for a maximum, 1 for a product, all ones for ``and``.
 """

@@ -76,7 +76,7 @@ class Nextafter(Elementwise):
     def differential(self, out: Any, x: Any, y: Any) -> Any:
         raise NotDifferentiable(
             f"nextafter of {x.type} has no derivative: its step, of one unit in the "
-            "last place, jumps with x. Use stop_gradient on its operands."
+            "last index, jumps with x. Use stop_gradient on its operands."
         )
 
 

@@ -1,7 +1,7 @@
-"""Cutting out parts at places known beforehand, and putting them back.
+"""Cutting out parts at indices known beforehand, and putting them back.
 
 ``Slice`` ⇄ ``Pad``: a slice leaves elements out, its adjoint puts zeros in their
-places; and ``Rev``, its own adjoint. Places that are values: ``dynamic_slicing``.
+indices; and ``Rev``, its own adjoint. Indices that are values: ``dynamic_slicing``.
 """
 
 from collections.abc import Sequence
@@ -100,10 +100,10 @@ class Slice(Primitive):
     def transpose(self, cotangents: Any, x: Any) -> Any:
         ct = restore(cotangents[0], self.lengths)
         config = []
-        places = zip(
+        positions = zip(
             x.type.shape, self.start_indices, self.lengths, self.steps, strict=True
         )
-        for n, start, length, step in places:
+        for n, start, length, step in positions:
             end = start + (length - 1) * step + 1 if length else start
             config.append((start, n - end, step - 1))
         return [Pad(tuple(config))(ct, scalar(0, ct.type.dtype))]
@@ -165,10 +165,10 @@ class Pad(Primitive):
         return (x.with_shape(lengths),)
 
     def on_host(self, x: Any, value: Any) -> Any:
-        shape, places, kept = _padding(self.padding_config, x.shape)
+        shape, positions, kept = _padding(self.padding_config, x.shape)
         out = np.empty(shape, x.dtype)
         out[...] = value
-        out[places] = x[kept]
+        out[positions] = x[kept]
         return out
 
     def linearize(self, active: Any, x: Any, value: Any) -> Any:
@@ -200,10 +200,10 @@ class Pad(Primitive):
 
     def sum_around(self, ct: Any, shape: Shape) -> Any:
         """The sum of ``ct`` where there is no element of an operand of this shape."""
-        around = where(self.places(shape), scalar(0, ct.type.dtype), ct)
+        around = where(self.positions(shape), scalar(0, ct.type.dtype), ct)
         return ReduceSum(tuple(range(ct.type.ndim)))(around)
 
-    def places(self, shape: Shape) -> Any:
+    def positions(self, shape: Shape) -> Any:
         """Where the elements of an operand of this shape go."""
         elements = filled(True, ArrayType(shape, dtypes.bool_))
         return self(elements, scalar(False, dtypes.bool_))
@@ -218,7 +218,7 @@ class Pad(Primitive):
         repeated = BroadcastInDim(padded.type.shape, (0,))
         inside = BroadcastInDim(padded.type.shape, tuple(range(1, x.type.ndim)))
         return (
-            where(inside(self.places(x.type.shape[1:])), padded, repeated(value)),
+            where(inside(self.positions(x.type.shape[1:])), padded, repeated(value)),
         ), (0,)
 
     def lower(self, ctx: Any, x: Any, value: Any) -> Any:
@@ -312,9 +312,9 @@ def are_axes(axes: Sequence[int], ndim: int) -> bool:
     return len(set(axes)) == len(axes) and all([0 <= a < ndim for a in axes])
 
 
-def insert(values: Sequence[Any], place: int, value: Any) -> tuple[Any, ...]:
-    """The values with one more, at ``place``."""
-    return (*values[:place], value, *values[place:])
+def insert(values: Sequence[Any], position: int, value: Any) -> tuple[Any, ...]:
+    """The values with one more, at ``index``."""
+    return (*values[:position], value, *values[position:])
 
 
 def collapsed_shape(
@@ -358,14 +358,14 @@ def padded_lengths(config: PaddingConfig, shape: Shape) -> Shape:
 
 @lru_cache(4096)
 def _padding(config: PaddingConfig, shape: Shape) -> tuple[Shape, Any, Any]:
-    """The padded shape, the places that elements go to, and which elements do."""
+    """The padded shape, the indices that elements go to, and which elements do."""
     lengths = padded_lengths(config, shape)
-    places, kept = [], []
+    positions, kept = [], []
     for n, out, (low, _, interior) in zip(shape, lengths, config, strict=True):
         step = interior + 1
         first = -(min(low, 0) // step)
         last = max(first, min(n, (out - low + interior) // step))
         start = low + first * step
-        places.append(slice(start, start + (last - first) * step, step))
+        positions.append(slice(start, start + (last - first) * step, step))
         kept.append(slice(first, last))
-    return lengths, tuple(places), tuple(kept)
+    return lengths, tuple(positions), tuple(kept)

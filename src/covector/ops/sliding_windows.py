@@ -1,6 +1,6 @@
 """Windows that slide along axes, as convolutions and window reductions have them.
 
-A window has places p = 0, 1, … along an axis and taps k = 0, 1, …; at place p, tap k
+A window has positions p = 0, 1, … along an axis and taps k = 0, 1, …; at p, tap k
 meets position p·stride + k·rhs_dilation − low of the operand, between whose elements
 there are lhs_dilation − 1 gaps. ``low`` and ``high`` positions are added around it, or
 cut off where they are negative.
@@ -23,8 +23,8 @@ class Window(NamedTuple):
     lhs_dilation: int
     rhs_dilation: int
 
-    def places(self, length: int, window: int) -> int:
-        """How many places a window of this length has along an axis."""
+    def num_positions(self, length: int, window: int) -> int:
+        """The number of positions of a window of this length along an axis."""
         room = dilated(length, self.lhs_dilation) + self.low + self.high
         span = dilated(window, self.rhs_dilation)
         return (room - span) // self.stride + 1 if 0 <= room >= span else 0
@@ -34,17 +34,18 @@ class Window(NamedTuple):
 
         out[p] weighs the dilated operand at p·s + k·r − low. So element i, which is at
         i·d there, receives ct[p]·w[k] where p·s = i·d + low − k·r. With k = K−1−j this
-        is place i·d + j·r − low' of the cotangent dilated by s, low' = (K−1)·r − low.
+        is position i·d + j·r − low' of the cotangent dilated by s;
+        low' = (K−1)·r − low.
         """
         span = dilated(window, self.rhs_dilation)
         low = span - 1 - self.low
-        made = dilated(self.places(length, window), self.stride)
+        made = dilated(self.num_positions(length, window), self.stride)
         high = dilated(length, self.lhs_dilation) + span - 1 - made - low
         return Window(self.lhs_dilation, low, high, self.stride, self.rhs_dilation)
 
     def of_rhs(self, length: int, window: int) -> "Window":
         """The adjoint: the cotangent, dilated by the stride, slides over ``lhs``."""
-        made = dilated(self.places(length, window), self.stride)
+        made = dilated(self.num_positions(length, window), self.stride)
         room = dilated(window, self.rhs_dilation) - 1 + made
         high = room - dilated(length, self.lhs_dilation) - self.low
         return Window(self.rhs_dilation, self.low, high, self.lhs_dilation, self.stride)
@@ -56,18 +57,20 @@ def dilated(length: int, dilation: int) -> int:
 
 
 def sliding_view(x: Any, windows: Sequence[Window], taps: Shape) -> Any:
-    """The last axes of ``x`` replaced by those of places and then those of taps.
+    """The last axes of ``x`` replaced by those of positions and then those of taps.
 
     A view of ``x``, or of a copy where gaps or margins have to be filled with zeros.
     """
     rank = len(windows)
     outer, lengths = x.shape[: x.ndim - rank], x.shape[x.ndim - rank :]
     x = _with_margins(x, windows, outer, lengths)
-    places = [w.places(n, k) for w, n, k in zip(windows, lengths, taps, strict=True)]
+    positions = [
+        w.num_positions(n, k) for w, n, k in zip(windows, lengths, taps, strict=True)
+    ]
     kept, steps = x.strides[: len(outer)], x.strides[len(outer) :]
     return np.lib.stride_tricks.as_strided(
         x,
-        (*outer, *places, *taps),
+        (*outer, *positions, *taps),
         (
             *kept,
             *[w.stride * s for w, s in zip(windows, steps, strict=True)],

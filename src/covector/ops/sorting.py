@@ -24,7 +24,7 @@ from covector.ops.comparison import eq, lt
 from covector.ops.complex import imag, real
 from covector.ops.creation import Iota
 from covector.ops.gathering import Gather, GatherDimensionNumbers, GatherScatterMode
-from covector.ops.ordering import canonical, is_packable, order_key, packed, place_of
+from covector.ops.ordering import canonical, is_packable, order_key, packed, position_of
 from covector.ops.transposing import Reshape
 from covector.ops.tree_reduce import cut
 
@@ -79,8 +79,8 @@ class Sort(Primitive):
 
     def linearize(self, active: Any, *xs: Any) -> Linearized:
         axis, shape = self.dimension, xs[0].type.shape
-        places = Iota(dtypes.int32, shape, axis)()
-        *outs, order = self(*xs, places)
+        positions = Iota(dtypes.int32, shape, axis)()
+        *outs, order = self(*xs, positions)
 
         def push(*tangents: Any) -> Sequence[Any]:
             return [dx if dx is None else along(dx, order, axis) for dx in tangents]
@@ -100,11 +100,11 @@ class Sort(Primitive):
         return ctx.through(self._by_packed_keys, *xs)
 
     def _by_packed_keys(self, *xs: Any) -> Sequence[Any]:
-        """The places sorted with the keys; then what is there. Six times as fast."""
+        """The indices sorted with the keys; then what is there. Six times as fast."""
         axis, shape = self.dimension, xs[0].type.shape
         both = packed(order_key(xs[0]), axis)
         (both,) = Sort(axis, shape[axis] >= _LONG)(both)
-        order = place_of(both, dtypes.int32)
+        order = position_of(both, dtypes.int32)
         return [along(x, order, axis) for x in xs]
 
     def _by_comparison(self, ctx: Any, xs: Sequence[Any]) -> Any:
@@ -151,8 +151,8 @@ def _comes_before(*pairs: Any) -> Sequence[Any]:
     return [less]
 
 
-def along(x: Any, places: Any, axis: int) -> Any:
-    """The elements of ``x`` at places along an axis, which each row has its own of."""
+def along(x: Any, positions: Any, axis: int) -> Any:
+    """The elements of ``x`` at indices along an axis, which each row has its own of."""
     rows = x.type.shape
     if not rows[axis]:
         return x
@@ -160,7 +160,7 @@ def along(x: Any, places: Any, axis: int) -> Any:
     numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
     sizes = tuple([min(n, 1) for n in rows])
     take = Gather(numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
-    return take(x, Reshape((*places.type.shape, 1))(places))
+    return take(x, Reshape((*positions.type.shape, 1))(positions))
 
 
 def _ranks(x: Any) -> Any:
@@ -169,9 +169,9 @@ def _ranks(x: Any) -> Any:
 
 @operation
 class TopK(Primitive):
-    """The k largest elements along ``axis``, in descending order; and their places.
+    """The k largest elements along ``axis``, in descending order; and their positions.
 
-    Of equal elements the first comes first, and NaN comes before all numbers. Places
+    Of equal elements the first comes first, and NaN comes before all numbers. Indices
     are int32.
     """
 
@@ -202,12 +202,12 @@ class TopK(Primitive):
         (key,) = _parts_on_host(np.flip(x, axis))
         ascending = np.argsort(key, axis, "stable")
         largest = np.flip(ascending, axis)[(slice(None),) * axis + (slice(self.k),)]
-        places = (count - 1 - largest).astype(np.int32)
-        return np.take_along_axis(x, places, axis), places
+        positions = (count - 1 - largest).astype(np.int32)
+        return np.take_along_axis(x, positions, axis), positions
 
     def linearize(self, active: Any, x: Any) -> Linearized:
-        values, places = self(x)
-        return (values, places), lambda dx: (along(dx, places, self.axis), None)
+        values, positions = self(x)
+        return (values, positions), lambda dx: (along(dx, positions, self.axis), None)
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         (x,), (dim,) = args, dims
@@ -226,10 +226,10 @@ class TopK(Primitive):
         # XLA:CPU has a kernel for float32, in which narrower numbers have their order.
         dtype = dtypes.float32 if on_cpu and is_packable(source.dtype) else source.dtype
         (ranks,) = ctx.through(lambda x: [_ranks(convert(x, dtype))], x)
-        values, places = ctx.out_types
-        ranked = [values.with_dtype(dtype), places]
+        values, positions = ctx.out_types
+        ranked = [values.with_dtype(dtype), positions]
         found = ctx.op("chlo.top_k", [ranks], ranked, k=f"{self.k} : i64").results[1]
-        read = stage(lambda x, at: [along(x, at, last)], [source, places]).jaxpr
+        read = stage(lambda x, at: [along(x, at, last)], [source, positions]).jaxpr
         return [*ctx.inline(read, [x, found]), found]
 
     def _along_last(self, x: Any) -> Sequence[Any]:
@@ -238,8 +238,8 @@ class TopK(Primitive):
         return [move_axis(out, last, self.axis) for out in found]
 
     def _by_packed_keys(self, x: Any) -> Sequence[Any]:
-        """All sorted with their places, of which the first are wanted."""
+        """All sorted with their positions, of which the first are wanted."""
         both = packed(not_(order_key(x)), self.axis)
         (both,) = Sort(self.axis, x.type.shape[self.axis] >= _LONG)(both)
-        places = place_of(cut(both, self.axis, 0, self.k), dtypes.int32)
-        return [along(x, places, self.axis), places]
+        positions = position_of(cut(both, self.axis, 0, self.k), dtypes.int32)
+        return [along(x, positions, self.axis), positions]

@@ -115,14 +115,14 @@ def _log2(x: Any) -> Any:
     """Of x = m · 2ᵏ with √½ ≤ m < √2: k + log(m) / log 2. For powers of 2, m is 1."""
     dtype = x.type.dtype
     x = convert(x, dtypes.float32 if dtype.itemsize < 4 else dtype)
-    width, places = (32, 23) if x.type.dtype == dtypes.float32 else (64, 52)
+    width, positions = (32, 23) if x.type.dtype == dtypes.float32 else (64, 52)
     integers = dtypes.int32 if width == 32 else dtypes.int64
     bits = BitcastConvertType(integers)(x)
     start = scalar(
         int(np.asarray(math.sqrt(0.5), x.type.dtype).view(integers)), integers
     )
-    k = shift_right_arithmetic(sub(bits, start), scalar(places, integers))
-    mantissa = sub(bits, shift_left(k, scalar(places, integers)))
+    k = shift_right_arithmetic(sub(bits, start), scalar(positions, integers))
+    mantissa = sub(bits, shift_left(k, scalar(positions, integers)))
     m = BitcastConvertType(x.type.dtype)(mantissa)
     value = convert(k, x.type.dtype) + log(m) * (1 / math.log(2))
     infinity = scalar(math.inf, x.type.dtype)

@@ -77,11 +77,11 @@ class Reshape(Primitive):
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         (x,), (dim,) = args, dims
         count = prod(x.type.shape[:dim])
-        for place in range(len(self.shape) + 1):
-            if prod(self.shape[:place]) == count:
+        for position in range(len(self.shape) + 1):
+            if prod(self.shape[:position]) == count:
                 # No element crosses the batch axis, so it can stay where it is.
-                shape = (*self.shape[:place], size, *self.shape[place:])
-                return (Reshape(shape)(x),), (place,)
+                shape = (*self.shape[:position], size, *self.shape[position:])
+                return (Reshape(shape)(x),), (position,)
         x = Transpose((dim, *[k for k in range(x.type.ndim) if k != dim]))(x)
         return (Reshape((size, *self.shape))(x),), (0,)
 

@@ -36,8 +36,8 @@ class WindowLayout:
         steps = {a: prod([shape[b] for b in counted if b > a]) for a in counted}
         self._count(d, sizes, shape, steps)
         own = zip(d.operand_batching_dims, d.start_indices_batching_dims, strict=True)
-        places = [*own, *[(a, len(batch) + k) for k, a in enumerate(inner)]]
-        self.offsets = self._offsets({place: steps[a] for a, place in places})
+        positions = [*own, *[(a, len(batch) + k) for k, a in enumerate(inner)]]
+        self.offsets = self._offsets({position: steps[a] for a, position in positions})
         rest = [f"batch axis {k}" for k in range(len(batch))]
         found = [*before, *rest, *inner, *after]
         #: of the axes of all windows together, from (before, flat, after)
@@ -60,16 +60,16 @@ class WindowLayout:
         self.plain = self.steps.tolist() == [1]
 
     def _offsets(self, steps: dict[int, int]) -> Any:
-        """What places within a window, and in the batch, add to the flat index."""
+        """What indices within a window, and in the batch, add to the flat index."""
         offsets = None
-        for place, step in steps.items():
+        for position, step in steps.items():
             lengths = [1] * len(self.flat)
-            lengths[place] = self.flat[place]
-            along = (np.arange(self.flat[place]) * step).reshape(lengths)
+            lengths[position] = self.flat[position]
+            along = (np.arange(self.flat[position]) * step).reshape(lengths)
             offsets = along if offsets is None else offsets + along
         return offsets
 
-    def places(self, indices: Any, clip: bool) -> tuple[Any, Any]:
+    def positions(self, indices: Any, clip: bool) -> tuple[Any, Any]:
         """Flat indices, and which windows lie inside; None stands for all of them.
 
         Those that do not are moved inside.
@@ -91,7 +91,7 @@ class WindowLayout:
 
     def read(self, x: Any, indices: Any, fill: Any) -> Any:
         """The windows of ``x``; ``fill``, if given, where they are not inside."""
-        flat, inside = self.places(indices, fill is None)
+        flat, inside = self.positions(indices, fill is None)
         out = self.order.apply(x).reshape(self.merged).take(flat, self.axis)
         if inside is not None:
             behind = out.ndim - self.axis - inside.ndim
@@ -103,8 +103,8 @@ class WindowLayout:
     ) -> Any:
         """A copy of ``x`` to which ``change(array, key, values)`` has been done."""
         out = np.array(self.order.apply(x), order="C").reshape(self.merged)
-        flat, inside = self.places(indices, clip)
-        # The places one after the other, so that the last of several updates wins.
+        flat, inside = self.positions(indices, clip)
+        # The indices one after the other, so that the last of several updates wins.
         flat = self._one_by_one(flat)
         values = self.arrangement.undo(updates)
         values = values.reshape((*self.before, flat.size, *self.after))

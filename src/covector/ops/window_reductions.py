@@ -65,8 +65,8 @@ class Windowed(Primitive):
             ]
         )
 
-    def places(self, x: ArrayType) -> Shape:
-        """How many places the window has along each axis."""
+    def num_positions(self, x: ArrayType) -> Shape:
+        """The number of positions of the window along each axis."""
         fields = list(self.parameters.values())[:5]
         if any([len(f) != x.ndim for f in fields]):
             raise TypeMismatch(
@@ -81,7 +81,7 @@ class Windowed(Primitive):
                 f"1, but got {', '.join(map(str, fields))}."
             )
         axes = zip(self.windows, x.shape, self.window_dimensions, strict=True)
-        return tuple([w.places(n, k) for w, n, k in axes])
+        return tuple([w.num_positions(n, k) for w, n, k in axes])
 
     def padded(self, x: Any, value: Any) -> Any:
         """``x`` with gaps and margins, which hold a value; no window needs more."""
@@ -110,7 +110,7 @@ class Windowed(Primitive):
         )
 
     def view_on_host(self, x: Any, value: Any) -> Any:
-        """A view of all windows: the axes of places, then those of the windows."""
+        """A view of all windows: the axes of positions, then those of the windows."""
         if any(map(any, self.margins)):
             x = Pad(self.margins).on_host(x, np.asarray(value).astype(x.dtype))
         view = sliding_view(in_numpy_dtype(x), self.inside, self.window_dimensions)
@@ -130,7 +130,7 @@ class WindowReduction(Windowed):
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         if not self.accepts(x.dtype):
             raise DTypeError(f"{self.name} needs numbers, but got {x}.")
-        return (x.with_shape(self.places(x)),)
+        return (x.with_shape(self.num_positions(x)),)
 
     def on_host(self, x: Any) -> Any:
         view = self.view_on_host(x, self.identity(x.dtype))
@@ -223,11 +223,9 @@ def _repeat_along(x: Any, axis: int, window: Window, taps: int, value: Any) -> A
 
     The windows that meet an element are side by side, as many as a window is long.
     """
-    places = window.places(x.type.shape[axis], taps)
+    count = window.num_positions(x.type.shape[axis], taps)
     period = max(window.lhs_dilation, taps)
-    return lay_out(
-        x, axis, Copies(taps, period, window.low - (taps - 1), places), value
-    )
+    return lay_out(x, axis, Copies(taps, period, window.low - (taps - 1), count), value)
 
 
 class Copies(NamedTuple):
@@ -275,7 +273,7 @@ def slide(
     """What the elements in each window combine to, for arrays that combine together.
 
     Elements are combined in the order that they have in the window. There must be
-    places for the windows, and no gaps or margins to be made.
+    positions for the windows, and no gaps or margins to be made.
     """
     for axis in reversed(range(len(taps))):
         w, k = windows[axis], taps[axis]
@@ -288,14 +286,14 @@ def _slide_along(
     combine: Pairwise, xs: Values, axis: int, window: Window, taps: int
 ) -> Values:
     n = xs[0].type.shape[axis]
-    places = window.places(n, taps)
-    end = (places - 1) * window.stride + 1
+    count = window.num_positions(n, taps)
+    end = (count - 1) * window.stride + 1
 
     def tap(k: int) -> Values:
         start = k * window.rhs_dilation
         return [cut(x, axis, start, start + end, window.stride) for x in xs]
 
-    # One by one, taps cost their number at each place; doubled, its log everywhere.
+    # One by one, taps cost their number at each position; doubled, its log everywhere.
     if taps <= window.stride * taps.bit_length():
         out = tap(0)
         for k in range(1, taps):

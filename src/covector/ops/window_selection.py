@@ -118,30 +118,30 @@ class _Selecting(Windowed):
         count = math.prod(self.window_dimensions)
         return view.reshape((*view.shape[: view.ndim // 2], count))
 
-    def chosen(self, x: Any, places: Any) -> tuple[Any, Any]:
-        """Of the places of a padded operand those of the elements chosen; and all."""
+    def chosen(self, x: Any, indices: Any) -> tuple[Any, Any]:
+        """The flat indices of the elements chosen in a padded operand; and all."""
         compare = ge if self.select == "ge" else le
 
         def first(a: Values, b: Values) -> Values:
             keep = or_(compare(a[0], b[0]), ne(a[0], a[0]))
             return [where(keep, p, q) for p, q in zip(a, b, strict=True)]
 
-        _, found = slide(first, [x, places], self.inside, self.window_dimensions)
-        return found, places
+        _, found = slide(first, [x, indices], self.inside, self.window_dimensions)
+        return found, indices
 
     def numbered(self, x: Any) -> tuple[Any, Any]:
-        """The padded operand and the places of its elements, counted row by row.
+        """The padded operand and the flat indices of its elements, counted row by row.
 
-        The place of what is not an element is the number of elements.
+        The index of what is not an element is the number of elements.
         """
         count = x.type.size
-        places = Reshape(x.type.shape)(Iota(dtypes.int32, (count,), 0)())
-        return self.padded(x, self.least(x.type.dtype)), self.padded(places, count)
+        indices = Reshape(x.type.shape)(Iota(dtypes.int32, (count,), 0)())
+        return self.padded(x, self.least(x.type.dtype)), self.padded(indices, count)
 
     def taps(self, shape: Shape) -> Iterator[Slice]:
         """For each position in the window, what of a padded operand it meets."""
         axes = zip(self.inside, shape, self.window_dimensions, strict=True)
-        spans = [dilated(w.places(n, k), w.stride) for w, n, k in axes]
+        spans = [dilated(w.num_positions(n, k), w.stride) for w, n, k in axes]
         for position in np.ndindex(*self.window_dimensions):
             pairs = zip(position, self.window_dilation, strict=True)
             start = tuple([k * d for k, d in pairs])
@@ -157,7 +157,7 @@ class SelectAndGatherAdd(_Selecting):
 
     def type_rule(self, tangents: ArrayType, operand: ArrayType) -> Sequence[ArrayType]:
         self.check(tangents, operand, operand)
-        return (tangents.with_shape(self.places(operand)),)
+        return (tangents.with_shape(self.num_positions(operand)),)
 
     def on_host(self, tangents: Any, x: Any) -> Any:
         rows = self.rows_on_host(self.view_on_host(tangents, 0))
@@ -176,7 +176,7 @@ class SelectAndGatherAdd(_Selecting):
         return ctx.through(lambda t, x: [self._gathered(t, x)], tangents, x)
 
     def _gathered(self, tangents: Any, x: Any) -> Any:
-        chosen, places = self.chosen(*self.numbered(x))
+        chosen, indices = self.chosen(*self.numbered(x))
         if math.prod(self.window_dimensions) > _TAPS:
             read = Gather(GatherDimensionNumbers((), (0,), (0,)), (1,), fill_value=0)
             flat = Reshape((x.type.size,))(tangents)
@@ -184,7 +184,7 @@ class SelectAndGatherAdd(_Selecting):
         tangents = self.padded(tangents, 0)
         out = zeros(tangents.type.with_shape(chosen.type.shape))
         for tap in self.taps(tangents.type.shape):
-            out = where(eq(chosen, tap(places)), tap(tangents), out)
+            out = where(eq(chosen, tap(indices)), tap(tangents), out)
         return out
 
 
@@ -192,12 +192,12 @@ class SelectAndScatterAdd(_Selecting):
     """Zeros like the operand, with what each window has added where it chose."""
 
     def type_rule(self, source: ArrayType, operand: ArrayType) -> Sequence[ArrayType]:
-        self.check(source, operand, operand.with_shape(self.places(operand)))
+        self.check(source, operand, operand.with_shape(self.num_positions(operand)))
         return (source.with_shape(operand.shape),)
 
     def on_host(self, source: Any, x: Any) -> Any:
-        places = np.arange(x.size).reshape(x.shape)
-        rows = self.rows_on_host(self.view_on_host(places, x.size))
+        indices = np.arange(x.size).reshape(x.shape)
+        rows = self.rows_on_host(self.view_on_host(indices, x.size))
         chosen = np.take_along_axis(rows, self.choice_on_host(x), -1)
         # One more than there are elements: what is not one.
         out = np.zeros(x.size + 1, np.promote_types(x.dtype, np.float32))
@@ -217,7 +217,7 @@ class SelectAndScatterAdd(_Selecting):
         return ctx.through(lambda s, x: [self._scattered(s, x)], source, x)
 
     def _scattered(self, source: Any, x: Any) -> Any:
-        chosen, places = self.chosen(*self.numbered(x))
+        chosen, indices = self.chosen(*self.numbered(x))
         reach = zip(self._spans(), self.window_strides, chosen.type.shape, strict=True)
         classes = [min(-(-span // stride), count) for span, stride, count in reach]
         if math.prod(classes) > _OVERLAPS:
@@ -229,10 +229,10 @@ class SelectAndScatterAdd(_Selecting):
         zero, total = scalar(0, source.type.dtype), None
         for first in np.ndindex(*classes):
             laid = [
-                self._laid_out(v, places.type.shape, first, classes, fill)
+                self._laid_out(v, indices.type.shape, first, classes, fill)
                 for v, fill in ((chosen, -1), (source, 0))
             ]
-            masked = where(eq(laid[0], places), laid[1], zero)
+            masked = where(eq(laid[0], indices), laid[1], zero)
             total = masked if total is None else add(total, masked)
         return Pad(self.margins).cut_out(total)
 

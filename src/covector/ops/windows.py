@@ -1,16 +1,16 @@
-"""Windows of an array at places named by an array of indices: what gather reads and
+"""Windows of an array at indices named by an array of indices: what gather reads and
 scatter writes.
 
     indices[b, :]   names the corner of window b, along the axes ``start_index_map``
     slice_sizes     how far a window reaches along each axis of the operand
-    batch           the axes of the indices but the last, one window for each place
+    batch           the axes of the indices but the last, one window for each index
 
     gather          windows of the operand  ──►  axes ``offset_dims`` of the result,
                                                  between the axes of the batch
     scatter         the same, backwards
 
 Axes of the operand that are *collapsed* have windows of length one and do not appear
-in the result. Along an axis that is *batching*, window b is at the place of b along the
+in the result. Along an axis that is *batching*, window b is at the index of b along the
 axis of the indices that belongs to it.
 """
 
@@ -75,8 +75,8 @@ class ScatterDimensionNumbers(NamedTuple):
 class GatherScatterMode(Enum):
     """What becomes of windows that do not lie inside the operand.
 
-    ``CLIP`` moves them to the nearest place inside. ``FILL_OR_DROP`` reads a fill value
-    in their place, and writes nothing. ``PROMISE_IN_BOUNDS``: there are none; otherwise
+    ``CLIP`` moves them to the nearest index inside. ``FILL_OR_DROP`` reads a fill value
+    instead, and writes nothing. ``PROMISE_IN_BOUNDS``: there are none; otherwise
     the values are those of ``CLIP`` for reading and of dropping for writing, and
     derivatives may be wrong.
 
@@ -128,16 +128,16 @@ def interleave_axes(
     return tuple([next(inside if k in d.offset_dims else rest) for k in range(count)])
 
 
-def shifted(axes: Axes, place: int) -> Axes:
-    """The axes as they count when there is a new one at ``place``."""
-    return tuple([a + (a >= place) for a in axes])
+def shifted(axes: Axes, position: int) -> Axes:
+    """The axes as they count when there is a new one at ``index``."""
+    return tuple([a + (a >= position) for a in axes])
 
 
 def update_sizes(d: GatherDimensionNumbers, shape: Shape, updates: Shape) -> Shape:
     """The slice sizes of the windows that updates of this shape fill."""
     sizes = [min(1, n) for n in shape]
-    for axis, place in zip(window_axes(d, len(shape)), d.offset_dims, strict=False):
-        sizes[axis] = updates[place] if place < len(updates) else 0
+    for axis, position in zip(window_axes(d, len(shape)), d.offset_dims, strict=False):
+        sizes[axis] = updates[position] if position < len(updates) else 0
     return tuple(sizes)
 
 
@@ -194,7 +194,7 @@ def _wrong_windows(
     return ""
 
 
-# -- values and places in programs -----------------------------------------------------
+# -- values and indices in programs ----------------------------------------------------
 
 
 def default_fill(dtype: np.dtype) -> Any:

@@ -134,7 +134,7 @@ def parameters(
 def sampler(draw: Callable[..., Any]) -> Callable[..., Any]:
     """Make large draws run as one compiled program.
 
-    ``draw`` takes arrays by place, and by name ``shape`` and what else is hashable.
+    ``draw`` takes arrays by index, and by name ``shape`` and what else is hashable.
     """
     compiled: dict[tuple[str, ...], Any] = {}
     draw = standard_promotion(draw)

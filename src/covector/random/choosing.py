@@ -1,11 +1,11 @@
 """Choosing among given things: permutations, samples, categories.
 
-A permutation is what sorting random 32-bit keys makes of the places; twice if there are
-many, for ties keep their order, and so must stay rare. A choice with replacement takes
-random places, or the places where uniform numbers fall in the running sums of p; one
-without takes the first of a permutation. The largest of log p plus Gumbel numbers is
-each element with its probability p: so categories are drawn, and, with those that come
-next, elements without replacement.
+A permutation sorts the indices by random 32-bit keys; twice if there are many, for ties
+keep their order, and so must stay rare. A choice with replacement takes random indices,
+or the indices where uniform numbers fall in the running sums of p; one without takes
+the first of a permutation. The largest of log p plus Gumbel numbers is each element
+with its probability p: so categories are drawn, and, with those that come next,
+elements without replacement.
 """
 
 from math import ceil, log, prod
@@ -73,7 +73,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
 
 @sampler
 def draw_order(key: Any, *, shape: Shape, axis: int) -> Any:
-    """Along ``axis``, the places 0 … n − 1 in a random order."""
+    """Along ``axis``, the indices 0 … n − 1 in a random order."""
     kind = dtypes.default_int(options.current().enable_x64)
     order: Any = None
     # With n³ below 2³², the chance that any two of n keys are equal is below 1/n.
@@ -134,18 +134,18 @@ def choice(
             "some of them again; that is what replace=True allows."
         )
     if not wanted:
-        places = cnp.zeros(shape, dtypes.int32)
+        positions = cnp.zeros(shape, dtypes.int32)
     elif p is None:
-        places = _equally_likely(key, count, shape, replace)
+        positions = _equally_likely(key, count, shape, replace)
     else:
         check_mode("choice", mode or "low")
         p = _probabilities(p, count)
-        places = _by_probability(key, p, shape, replace, mode == "high")
-    return cnp.take(a, places, axis) if a.type.ndim else places
+        positions = _by_probability(key, p, shape, replace, mode == "high")
+    return cnp.take(a, positions, axis) if a.type.ndim else positions
 
 
 def _equally_likely(key: Any, count: int, shape: Shape, replace: bool) -> Any:
-    """Places below ``count``."""
+    """Indices below ``count``."""
     if not replace:
         order = draw_order(key, shape=(count,), axis=0)
         return order[: prod(shape)].reshape(shape)
@@ -168,9 +168,9 @@ def _probabilities(p: Any, count: int) -> Any:
 
 
 def _by_probability(key: Any, p: Any, shape: Shape, replace: bool, fine: bool) -> Any:
-    """Places with the probabilities ``p``."""
+    """Indices with the probabilities ``p``."""
     if replace:
-        return draw_places(key, p, shape=shape)
+        return draw_positions(key, p, shape=shape)
     order = draw_categories_in_order(
         key, cnp.log(p), shape=p.type.shape, axis=0, fine=fine
     )
@@ -178,8 +178,8 @@ def _by_probability(key: Any, p: Any, shape: Shape, replace: bool, fine: bool) -
 
 
 @sampler
-def draw_places(key: Any, p: Any, *, shape: Shape) -> Any:
-    """Places drawn with probabilities ``p``, which need not add up to 1."""
+def draw_positions(key: Any, p: Any, *, shape: Shape) -> Any:
+    """Indices drawn with probabilities ``p``, which need not add up to 1."""
     sums = cnp.cumsum(p)
     left = 1 - draw_unit(key, shape=shape, dtype=p.type.dtype)
     return cnp.searchsorted(sums, sums[-1] * left)

@@ -263,10 +263,10 @@ _RESTS = (
 def _stirling_rest(k: Any) -> Any:
     """What Stirling's formula leaves of log k!."""
     table = cnp.asarray(_RESTS, k.type.dtype)
-    place = cnp.clip(k, 0, len(_RESTS) - 1).astype(dtypes.int32)
+    position = cnp.clip(k, 0, len(_RESTS) - 1).astype(dtypes.int32)
     square = (k + 1) * (k + 1)
     series = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (k + 1)
-    return cnp.where(k < len(_RESTS), cnp.take(table, place), series)
+    return cnp.where(k < len(_RESTS), cnp.take(table, position), series)
 
 
 # -- multinomial -----------------------------------------------------------------------

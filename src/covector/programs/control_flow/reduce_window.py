@@ -74,7 +74,7 @@ class ReduceWindow(Windowed):
         return f"ReduceWindow({self.jaxpr.name}, {self.window_dimensions})"
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
-        shape = self.places(types[0])
+        shape = self.num_positions(types[0])
         return [ArrayType(shape, t.dtype) for t in types[: len(types) // 2]]
 
     def linearize(self, active: Any, *primals: Any) -> Any:
@@ -197,7 +197,7 @@ def _where_present(jaxpr: Jaxpr, a: Sequence[Any], b: Sequence[Any]) -> Sequence
 def _taps(op: ReduceWindow, padded: Sequence[Any]) -> Sequence[Any]:
     """The elements that all windows meet at once, along a new first axis."""
     axes = zip(op.inside, padded[0].type.shape, op.window_dimensions, strict=True)
-    spans = [(w.places(n, k) - 1) * w.stride + 1 for w, n, k in axes]
+    spans = [(w.num_positions(n, k) - 1) * w.stride + 1 for w, n, k in axes]
     cuts = []
     for position in np.ndindex(*op.window_dimensions):
         low = [k * w.rhs_dilation for k, w in zip(position, op.inside, strict=True)]
