@@ -1,4 +1,4 @@
-"""What holds inside a block: of a thread, or of a task of ``asyncio``.
+"""Blocks: values that are in force within a ``with``, per thread or asyncio task.
 
 A ``Blocks`` is a context variable, so that tasks that wait for each other inside of
 their blocks do not meet, and what a thread or task begins with is what started it. The

@@ -1,4 +1,4 @@
-"""What covector found on this machine, as plain data, and printed.
+"""A description of this installation and machine, as plain data and as text.
 
 Each section of ``describe`` is a small table of words. A part that does not work is
 described by its problem: this is what one reads when nothing else runs.

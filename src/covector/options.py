@@ -1,4 +1,4 @@
-"""All that can change a program, as one frozen value; and the few settings that cannot.
+"""``Options``: everything that can change a program, as one frozen value; and settings.
 
 ``Options`` has a process-wide value, which ``COVECTOR_…`` variables of the environment
 may set; a ``with`` block overrides it for the thread or the task that runs it. Every

@@ -1,4 +1,4 @@
-"""Meshes of devices, and how arrays are divided over them.
+"""Meshes of devices and shardings of arrays over them.
 
 >>> import covector as cv
 >>> from covector.sharding import NamedSharding, PartitionSpec as P

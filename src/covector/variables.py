@@ -1,4 +1,4 @@
-"""The environment variables of covector, in one table.
+"""The table of environment variables.
 
 Each has a form that its value must have; any other value is refused, in words, when
 covector is imported, and so is told a name that is near one of these and is none. The

@@ -79,8 +79,8 @@ MUTATIONS: list[Mutation] = [
         "tests/core/test_varying.py",
         (
             "a cotangent is not summed over devices",
-            "    if more:\n        (ct,) = _Link.cast(more)",
-            "    if not more:\n        (ct,) = _Link.cast(more)",
+            "    if more:\n        (ct,) = _LateBinding.cast(more)",
+            "    if not more:\n        (ct,) = _LateBinding.cast(more)",
         ),
     ),
     # -- transformations ---------------------------------------------------------------
@@ -499,8 +499,8 @@ MUTATIONS: list[Mutation] = [
         "tests/numpy/test_sorting_and_sets.py tests/numpy/test_reductions.py",
         (
             "nanargmax of nothing but NaN is 0",
-            "    return where(none, scalar(-1, place.type.dtype), place)",
-            "    return place",
+            "    return where(none, scalar(-1, position.type.dtype), position)",
+            "    return position",
         ),
     ),
     *_in(

@@ -348,7 +348,7 @@ def test_words_of_searching(run, words):
 @pytest.mark.parametrize(
     ("f", "words"),
     [
-        (cnp.nonzero, "Say with size= how many places"),
+        (cnp.nonzero, "Say with size= how many indices"),
         (cnp.unique, "Say with size= how many to list"),
         (lambda x: cnp.choose(x, [1, 2]), "Use mode='clip' or mode='wrap'"),
         (lambda x: cnp.ravel_multi_index((x,), (9,)), "Use mode='clip' or mode='wrap'"),

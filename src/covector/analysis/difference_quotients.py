@@ -1,4 +1,4 @@
-"""Derivatives by differences of values, which need no rule: the judge of rules.
+"""Difference quotients: derivatives without rules, against which rules are judged.
 
 The quotient is the central one of fourth order,
 

@@ -1,4 +1,4 @@
-"""``check_rule``: whether the derivatives of a function are those of the function.
+"""``check_rule``: checks the derivative rules of a function by difference quotients.
 
     forward    jvp, against difference quotients; linear in the tangent
     reverse    ⟨ȳ, J ẋ⟩ = ⟨Jᵀ ȳ, ẋ⟩, where J ẋ is a quotient; linear in the cotangent

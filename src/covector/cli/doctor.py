@@ -1,4 +1,4 @@
-"""``covector doctor``: what covector found on this machine, and what does not work."""
+"""``covector doctor``: reports the installation and devices, and what does not work."""
 
 from argparse import ArgumentParser, Namespace
 

@@ -1,4 +1,4 @@
-"""The nouns of the system, under the names by which the ecosystem knows them."""
+"""The core classes, under the names by which the ecosystem knows them."""
 
 from covector.core.jaxpr import Equation as JaxprEqn
 from covector.core.jaxpr import Jaxpr, Var

@@ -1,4 +1,4 @@
-"""``ConcreteArray``: an array that has its values, on the host, on a device, or both.
+"""``ConcreteArray``: an array with known values, on the host, on a device, or both.
 
     ┌ host    a NumPy array that nobody writes to        made on demand from the other,
     └ buffer  a PJRT buffer on a device, maybe pending   and then kept

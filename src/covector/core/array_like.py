@@ -1,4 +1,4 @@
-"""``Array``: what concrete arrays and tracers have in common.
+"""``Array``: the common base of concrete arrays and tracers.
 
 Its operators and methods are functions of the NumPy namespace (``operators``,
 ``methods``); here are the facts that the type alone tells, and what Python asks of a

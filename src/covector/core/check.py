@@ -1,4 +1,4 @@
-"""The check that a program is one: run after every pass while testing.
+"""The checker of jaxprs: run after every pass while testing.
 
 A program is well formed when
 

@@ -1,4 +1,4 @@
-"""Python and NumPy values become arrays here, and nowhere else.
+"""Conversion of Python and NumPy values to arrays; nothing else makes them.
 
 Python scalars are weak: they give way to the element type of what they meet. 64-bit
 values narrow to 32 bits unless ``enable_x64`` is on.

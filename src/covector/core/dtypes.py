@@ -1,4 +1,4 @@
-"""Element types: which there are, how each is spelled, and how they relate.
+"""Element types: their names, classes and relations.
 
 An element type is an ``np.dtype`` (NumPy's own, or one that ml_dtypes adds for the
 narrow kinds) or a ``KeyType``, the type of a random key. All are singletons, and

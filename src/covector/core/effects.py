@@ -1,4 +1,4 @@
-"""What an operation does besides giving results.
+"""Effects: what an operation does besides returning results.
 
     CALLS     runs Python on the host: not while a program is being written down
     LASTS     … for the sake of what that does: it is kept, and runs each time, once

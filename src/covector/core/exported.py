@@ -1,4 +1,4 @@
-"""What an array with known values gives away: to Python, NumPy and other libraries.
+"""Export of known values: to Python, NumPy, DLPack and other libraries.
 
 Everybody may read what leaves; nobody can write to it. Random keys do not leave as
 numbers.

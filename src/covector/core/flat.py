@@ -1,4 +1,4 @@
-"""Between trees and flat lists: the one place where a user's function meets the engine.
+"""Flat functions: user functions on pytrees, called with lists of leaves.
 
 Public functions flatten what they are given, hand the engine a ``FlatFunction``, and
 unflatten what comes back. Inside the engine everything is flat.

@@ -1,4 +1,4 @@
-"""NumPy arrays where they enter and where they leave.
+"""NumPy arrays at the boundary: brought to one form, and handed out read-only.
 
 Arrays of NumPy come in many forms that say the same: with a dtype object that equals
 NumPy's and is another (``pickle`` and ``newbyteorder`` make such), in another order of

@@ -1,4 +1,4 @@
-"""``Jaxpr``: a program written down as operations in order.
+"""``Jaxpr``: a traced program, as a list of equations.
 
     { loss  a:f32[3] b:f32[3] .
         c:f32[3] = sin a

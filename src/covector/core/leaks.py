@@ -1,4 +1,4 @@
-"""Traced values that outlive their trace: ``check_tracer_leaks``.
+"""Detection of leaked tracers: the option ``check_tracer_leaks``.
 
 A tracer belongs to one run of a transformation. When that has ended and the option is
 on, the objects that still hold one of its tracers are asked for, upwards, until

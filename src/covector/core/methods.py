@@ -1,7 +1,7 @@
-"""The methods of arrays: each is the function of that name in the NumPy namespace.
+"""The methods of arrays: each calls the function of that name in ``covector.numpy``.
 
 They are written out so that they can be found, completed and documented one by one.
-What each does is said where the function is.
+Each is documented where the function is.
 """
 
 # ruff: noqa: PLR0913, PLR0917  the signatures are those of NumPy

@@ -1,4 +1,4 @@
-"""What numbers a dtype can hold: limits, widths, and which casts lose nothing."""
+"""The numbers that a dtype can represent: limits, widths, and lossless casts."""
 
 from functools import lru_cache
 from typing import Any

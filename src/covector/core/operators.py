@@ -1,4 +1,4 @@
-"""The operators of arrays: each is a function of the NumPy namespace.
+"""The operators of arrays: each calls a function of ``covector.numpy``.
 
 That namespace lies several layers above. The link upwards is ``link.numpy``, set when
 the package is imported, and it is the object that ``__array_namespace__`` answers with.

@@ -1,4 +1,4 @@
-"""Promotion: the dtype in which operands of several dtypes meet.
+"""Type promotion: the result dtype of operands of several dtypes.
 
 The dtypes form a graph whose arrows lead to what holds more, and operands meet at their
 least upper bound. Python numbers, and arrays that are *weak* (computed from nothing

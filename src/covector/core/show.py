@@ -1,4 +1,4 @@
-"""Programs as text, to be read by people.
+"""Pretty-printing of programs.
 
     { loss  a:f32[3] b:f32[3] .
         c:f32[3] = sin a

@@ -1,4 +1,4 @@
-"""Staging: run a function on tracers and write down what it does.
+"""Staging: run a function on tracers and record its operations as a jaxpr.
 
 What is known stays known: an operation without effects whose operands are all concrete
 and small is evaluated at once, so shape arithmetic on Python numbers can still be used

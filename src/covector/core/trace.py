@@ -1,4 +1,4 @@
-"""Traces give operations a meaning; exactly one of them is watching at any moment.
+"""Traces: interpreters of operations, exactly one of which is current on a thread.
 
     current.trace.process(op, args)      every operation, always, goes through this line
 

@@ -1,4 +1,4 @@
-"""``ArrayType``: what is known of an array before it has a value.
+"""``ArrayType``: the abstract value of an array: shape, dtype, weakness, varying axes.
 
 A type is a shape, an element type, whether the element type is *weak* (came from a
 Python scalar and gives way to others), and over which axes of a mesh the value

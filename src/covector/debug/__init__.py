@@ -1,4 +1,4 @@
-"""Looking into programs while they run, without changing what they compute."""
+"""Debugging of running programs: print, callback, breakpoint, progress, shardings."""
 
 from covector.debug.callback import callback
 from covector.debug.debugger import breakpoint

@@ -1,4 +1,4 @@
-"""``debug.breakpoint``: a prompt in the midst of a running program.
+"""``debug.breakpoint``: an interactive prompt inside a running program.
 
 When a function is traced, the frames of the user's program are noted, with their local
 variables. Those that are being traced become operands, so that the prompt sees the

@@ -1,4 +1,4 @@
-"""``debug.print``: the values of a running program, in a format string.
+"""``debug.print``: prints values of a running program with a format string.
 
 The format is tried when the function is traced, on zeros in the place of the values: a
 mistake in it is told before anything runs.

@@ -1,4 +1,4 @@
-"""``progress``: a bar for a loop that runs inside of a compiled program.
+"""``progress``: a progress bar for a loop inside a compiled program.
 
 A step tells how far it is only now and then: a hundredth of the steps, and at most one
 in twenty. The count of steps is an integer of its own in the carry. So it has no

@@ -1,4 +1,4 @@
-"""Pictures of how arrays are divided, in text, and in colour where the terminal has it.
+"""Visualization of shardings, as text, and in colour where the terminal has it.
 
 ┌───────┬───────┐
 │  0,4  │  1,5  │    each box is a part, with the numbers of the devices that

@@ -1,4 +1,4 @@
-"""Many processes: one program, run by each of them, over the devices of all.
+"""Multi-process runs: one program, run by many processes over the devices of all.
 
     covector launch -n 4 train.py    on this machine, to try it
     srun python train.py             on a cluster, whose scheduler says who is who

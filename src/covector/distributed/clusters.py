@@ -1,4 +1,4 @@
-"""What the environment says of the processes: who this one is, and where process 0 is.
+"""Cluster detection: process ids and the coordinator's address from schedulers.
 
     COVECTOR    set by ``covector launch``, or by hand
     SLURM       set by srun

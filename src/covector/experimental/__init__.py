@@ -1,4 +1,4 @@
-"""What may still change its form: ``io_callback``."""
+"""Functions whose interface may still change: ``io_callback``."""
 
 from covector.programs.callbacks.callback import io_callback
 

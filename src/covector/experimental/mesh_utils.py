@@ -1,4 +1,4 @@
-"""Grids of devices for meshes."""
+"""Device grids for meshes."""
 
 from covector.core.sharding.make_mesh import create_device_mesh
 

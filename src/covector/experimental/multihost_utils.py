@@ -1,4 +1,4 @@
-"""Values from process to process, outside of programs.
+"""Communication of host values between processes, outside of programs.
 
 Every process has to call the same function here, in the same order. Values are NumPy
 arrays, numbers, or arrays that are whole in this process, unless it says otherwise;

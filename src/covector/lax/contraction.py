@@ -1,4 +1,4 @@
-"""Products of arrays: ``dot_general``, of which the others are special cases."""
+"""Products of arrays: ``dot_general`` and its special cases."""
 
 from collections.abc import Sequence
 from typing import Any

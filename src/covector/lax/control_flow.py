@@ -1,4 +1,4 @@
-"""Branches and loops over values that are not known yet: ``cond``, ``scan`` and kin.
+"""Control flow on traced values: ``cond``, ``switch``, ``while_loop``, ``scan``.
 
 Python's own ``if`` and ``for`` work too, on values that are known; they are written out
 in the program. What is here stays one branch, or one loop, in it.

@@ -1,4 +1,4 @@
-"""Convolutions as callers know them; the general one is ``conv_general_dilated``."""
+"""Convolutions: ``conv_general_dilated`` and its special cases."""
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias

@@ -1,4 +1,4 @@
-"""Arrays from nothing but a shape: counting, or one value everywhere."""
+"""Array creation: iota, full, and the like."""
 
 import operator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What changes no value, only how derivatives, or the compiler, see it."""
+"""Identities that change derivatives or compilation, such as ``stop_gradient``."""
 
 from typing import TypeVar
 

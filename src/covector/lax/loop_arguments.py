@@ -1,4 +1,4 @@
-"""What loops and branches are asked for, checked: functions, lengths, bounds."""
+"""Validation of the arguments of loops and branches: functions, lengths, bounds."""
 
 import operator
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What the elementwise functions of ``lax`` take: arrays and numbers that go together.
+"""Operands of elementwise functions of ``lax``: checked and matched in type and shape.
 
 Unlike in ``covector.numpy``, element types are never promoted. Three things bend: a
 Python number takes the element type of the arrays it meets, a scalar broadcasts to any

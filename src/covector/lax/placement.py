@@ -1,4 +1,4 @@
-"""Where values of a program are to be, said inside of it."""
+"""Sharding constraints inside a program."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Products of which each part has its own factor: groups of rows, blocks with scales.
+"""Ragged and block-scaled matrix products.
 
 Groups are consecutive: with sizes 2, 0 and 3, rows 0 and 1 are group 0, rows 2 to 4 are
 group 2, and rows from 5 on are in no group and give zeros.

@@ -1,4 +1,4 @@
-"""Reductions over axes, and where the extrema along an axis are."""
+"""Reductions over axes, and the index of an extremum along an axis."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

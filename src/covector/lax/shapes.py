@@ -1,4 +1,4 @@
-"""The same elements in another shape, broadcast, joined and taken apart.
+"""Reshaping, broadcasting, concatenation and splitting.
 
 The functions of the NumPy namespace promote and broadcast; these do only what they are
 told, and refuse the rest.

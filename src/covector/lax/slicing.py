@@ -1,4 +1,4 @@
-"""Cutting out, replacing and padding: at indices known beforehand or at traced ones.
+"""Slicing, updating and padding, at static or traced indices.
 
 Functions that end in ``_in_dim`` do it along one axis. Traced indices count from the
 end where they are negative (unless ``allow_negative_indices`` is False), and a window

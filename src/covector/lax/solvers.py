@@ -1,4 +1,4 @@
-"""Solutions of equations, with derivatives that know nothing of how they were found."""
+"""Linear solves and roots, with derivatives by the implicit function theorem."""
 
 from collections.abc import Callable
 from typing import Any

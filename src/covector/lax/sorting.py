@@ -1,4 +1,4 @@
-"""Sorting, alone or several arrays together, and the largest elements."""
+"""Sorting of one array or several together, and ``top_k``."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Reductions over windows that slide along the axes, as pooling needs them."""
+"""Reductions over sliding windows, as in pooling."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The base trace: operations run.
+"""The base trace: evaluates operations on concrete arrays.
 
     small, values at hand      NumPy, in well under a microsecond      ``op.on_host``
     everything else            one compiled operation, kept            ``op.lower``

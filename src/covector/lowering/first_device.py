@@ -1,4 +1,4 @@
-"""Calls of Python by one device among those that share the work of a part.
+"""Host callbacks with effects inside ``shard_map``, made by one device only.
 
 Inside of a ``shard_map`` over some of the axes of a mesh, the compiler divides the work
 over the other axes. A call with effects cannot be divided: the first device along these

@@ -1,4 +1,4 @@
-"""The one window on ``jaxlib.mlir``: types, attributes, operations, modules.
+"""Construction of StableHLO with ``jaxlib.mlir``: types, attributes, operations.
 
 Everything belongs to one MLIR context, which is not thread-safe: building a module
 happens under ``building()``, which holds the lock, and what leaves it for the compiler

@@ -1,4 +1,4 @@
-"""From a Jaxpr to a StableHLO module.
+"""Lowering of a jaxpr to a StableHLO module.
 
 Each equation asks its operation to ``lower``; the ``Lowering`` it is handed knows the
 types of the equation and where to put operations. A program that is called becomes a

@@ -1,4 +1,4 @@
-"""Shardings in StableHLO: meshes and specs as Shardy spells them.
+"""Shardings in StableHLO: meshes and specs in Shardy's dialect.
 
     sdy.mesh @mesh = <["x"=2, "y"=4]>
     func.func public @main(%a: … {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})

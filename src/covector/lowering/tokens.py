@@ -1,4 +1,4 @@
-"""Order as data: a token that each effect takes and gives.
+"""Ordered effects: a token that each effect takes and gives.
 
     print x                     t1 = print t0 x
     y = scan[body] x      →     t2 y = scan[body with a token in its carry] t1 x

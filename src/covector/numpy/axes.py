@@ -1,4 +1,4 @@
-"""Axes as users name them: by number, from either end, one, several, or all.
+"""Normalization of axis arguments: one, several or all, counted from either end.
 
 ``canonical_axis`` and ``canonical_axes`` turn them into numbers from 0 to ndim − 1, or
 say what is wrong with them; ``canonical_shape`` does the same for lengths. Also here:

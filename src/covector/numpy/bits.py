@@ -1,4 +1,4 @@
-"""Elements as their bits: read as another type, or with their bytes in reverse."""
+"""Bit casts: elements viewed as another dtype, or with their bytes swapped."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Complex numbers and their parts; real numbers count as complex ones."""
+"""Complex numbers: real and imaginary parts, conjugates, angles."""
 
 import math
 from typing import Any

@@ -1,5 +1,4 @@
-"""Arrays put side by side: concatenated along an axis, stacked along a new one, in
-blocks.
+"""Concatenation and stacking of arrays, and assembly from blocks.
 
 All functions promote to one element type. Where one array is given in place of a list
 of arrays, it counts as the list of its parts along the first axis, and none are taken

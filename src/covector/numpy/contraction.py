@@ -1,4 +1,4 @@
-"""Products that sum: of vectors, matrices, and tensors of any rank.
+"""Inner, outer and tensor products: ``dot``, ``vdot``, ``tensordot`` and the like.
 
 Each function is one contraction, ``DotGeneral``, between at most a reshape and a
 transpose. Which axes are batch, free and contracted is worked out once for each pair of

@@ -1,4 +1,4 @@
-"""Convolutions of one axis: products of a signal with a window that slides over it."""
+"""One-dimensional convolution and correlation."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Covariances and correlations of variables that were observed together."""
+"""Covariance and correlation matrices."""
 
 from typing import Any
 

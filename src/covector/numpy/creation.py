@@ -1,5 +1,4 @@
-"""Arrays from values: from Python numbers and sequences, from NumPy, filled with one
-value.
+"""Array creation: from Python numbers, sequences and NumPy arrays, or by filling.
 
 array, asarray      of anything that holds numbers; ``sequences`` reads nested lists
 zeros, ones, full   and their ``_like``

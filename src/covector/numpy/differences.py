@@ -1,6 +1,4 @@
-"""Differences of neighbours, and what approximates derivatives and integrals by
-them.
-"""
+"""Finite differences: ``diff``, ``gradient``, and integrals by the trapezoidal rule."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Counting: how many elements have a value, or lie in a bin."""
+"""Histograms and counts: ``bincount``, ``histogram``, ``digitize``."""
 
 import operator
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What ``x[index]`` selects, worked out from types alone.
+"""Index parsing: the selection that ``x[index]`` means, from types alone.
 
 An index is read in two steps. ``canonical_index`` brings it to one form: integers,
 spans (slices that can be hashed), None, Ellipsis, and integer arrays, into which masks

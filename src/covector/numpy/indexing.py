@@ -1,4 +1,4 @@
-"""``x[index]``: reading by every kind of index that NumPy allows.
+"""``x[index]``: reading by all kinds of NumPy indices.
 
     integers, slices, None, ...   one slice, whose indices are known
     scalar integer arrays         one dynamic slice

@@ -1,4 +1,4 @@
-"""Elements taken from, and put into, an array along one axis or by flat index.
+"""Take and put: elements at indices along one axis, or at flat indices.
 
 Indices outside the array read a fill value (NaN, the least integer, …) and change
 nothing, unless ``mode`` says otherwise:

@@ -1,4 +1,4 @@
-"""Arrays with parts put in, taken out, or trimmed away."""
+"""Insertion, deletion and trimming of parts of arrays."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Divisors and multiples of integers."""
+"""Greatest common divisors and least common multiples."""
 
 from functools import lru_cache
 from typing import Any

@@ -1,4 +1,4 @@
-"""Between known points: linear interpolation; and angles without their jumps."""
+"""Linear interpolation, and unwrapping of angles."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Changes of the elements that a mask selects, without asking how many they are.
+"""Updates of elements that a boolean mask selects, without counting them.
 
     x.at[mask].set(v)   is   where(mask, v, x)
 

@@ -1,4 +1,4 @@
-"""Matrices by their diagonals and triangles.
+"""Matrices by their diagonals and triangles: ``diag``, ``eye``, ``tril`` and the like.
 
 k = 1   ·  0  ·  ·       Diagonals are counted from the main one: k = j − i for the
 k = 0   0  ·  ·  ·       element in row i and column j. ``_mask`` compares that with a

@@ -1,4 +1,4 @@
-"""Products of matrices and vectors, and of stacks of them, which broadcast together.
+"""Products of matrices and vectors, batched over leading axes.
 
 Each is one contraction, ``DotGeneral``, between at most a reshape and a transpose.
 Which axes are batch, free and contracted is worked out once for each pair of types.

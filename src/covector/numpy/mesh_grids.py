@@ -1,4 +1,4 @@
-"""Grids: the coordinates of every point, as one array for each axis."""
+"""Coordinate grids: ``meshgrid``, ``indices``, ``mgrid`` and the like."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The larger and the smaller of two, keeping within bounds, and steps."""
+"""``clip``, ``fmax``, ``fmin`` and ``heaviside``."""
 
 from typing import Any
 

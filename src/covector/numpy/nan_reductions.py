@@ -1,4 +1,4 @@
-"""Reductions that leave NaN out.
+"""Reductions that ignore NaN.
 
 NaN becomes what does not count (0 in a sum, −∞ in a maximum), so derivatives are finite
 too. Where no element is left, sums are 0, products 1, and everything else is NaN.

@@ -1,4 +1,4 @@
-"""Quantiles: what lies at a given fraction of the way through the sorted elements.
+"""Quantiles, percentiles and medians.
 
 Between two elements the methods differ. Those of ``CONTINUOUS`` interpolate at the
 index n·q + α + q·(1 − α − β) − 1, counted from 0 (Hyndman and Fan, Sample Quantiles in

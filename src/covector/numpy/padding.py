@@ -1,4 +1,4 @@
-"""``pad``: arrays made longer at both ends of each axis."""
+"""``pad``: arrays extended at both ends of each axis."""
 
 import operator
 from collections.abc import Callable

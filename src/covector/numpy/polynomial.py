@@ -1,4 +1,4 @@
-"""Polynomials as vectors of coefficients, the highest power first.
+"""Polynomials as coefficient vectors, highest power first.
 
 Zeros, polynomials of given zeros, and fits to points are in ``polynomial_zeros``.
 """

@@ -1,4 +1,4 @@
-"""Arrays as text; NumPy's print options apply."""
+"""Arrays as text, with NumPy's print options."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

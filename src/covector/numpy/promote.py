@@ -1,4 +1,4 @@
-"""Promotion and broadcasting: how operands of different types meet.
+"""Promotion and broadcasting of operands of different types.
 
 The rule of the NumPy layer is: promote, broadcast, then one operation. Scalars need no
 broadcasting, for elementwise operations take them as they are; Python numbers take the

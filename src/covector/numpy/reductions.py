@@ -1,4 +1,4 @@
-"""Reductions to a sum, a product, an extremum, or whether any or all hold."""
+"""Reductions: sum, product, extrema, any and all."""
 
 from typing import Any
 

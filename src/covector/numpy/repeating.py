@@ -1,4 +1,4 @@
-"""Arrays repeated, as a whole and element by element."""
+"""Repetition of arrays: ``tile`` and ``repeat``."""
 
 import operator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rounding to whole numbers, or to decimals, and what is left over."""
+"""Rounding to integers or to decimals, and fractional parts."""
 
 from typing import Any
 

@@ -1,5 +1,4 @@
-"""Where elements are: the extrema, those that are not zero, the index in a sorted
-array.
+"""Searches: argmax and argmin, and positions in sorted arrays.
 
 How many elements are not zero is a shape, so it must be known: the array is concrete,
 or ``size`` says how many to list.

@@ -1,4 +1,4 @@
-"""Choosing between arrays, element by element, by conditions."""
+"""Elementwise selection by conditions: ``where``, ``select``, ``piecewise``."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Nested Python sequences as arrays.
+"""Conversion of nested Python sequences to arrays.
 
     only Python numbers         NumPy reads them
     NumPy scalars and arrays    NumPy reads them, the dtype is promoted as ours are

@@ -1,4 +1,4 @@
-"""Two arrays as sets of their elements: what is in both, in either, in one alone."""
+"""Set operations: intersection, union, difference, membership."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Arrays in ascending or descending order, and the indices that put them in it.
+"""Sorting: ``sort``, ``argsort``, ``lexsort`` and ``partition``.
 
 −0 and 0 are equal, NaN is larger than all numbers, and complex numbers are ordered by
 their real parts, then by their imaginary parts. Equal elements keep their order.

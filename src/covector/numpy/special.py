@@ -1,4 +1,4 @@
-"""Functions beyond the elementary ones that NumPy has: sinc and I₀."""
+"""Special functions that NumPy has: ``sinc`` and ``i0``."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Arrays taken apart along an axis."""
+"""Splitting of arrays along an axis."""
 
 import operator
 from collections.abc import Sequence

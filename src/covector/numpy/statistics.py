@@ -1,4 +1,4 @@
-"""Means and variances.
+"""Means, variances and weighted averages.
 
 Integers and bools are averaged as floating-point numbers, and what is narrower than
 float32 in float32; the result is rounded once.

@@ -1,4 +1,4 @@
-"""Questions about element types and shapes, ``astype``, and constants."""
+"""Type queries, ``astype``, and constants."""
 
 import math
 import warnings

@@ -1,5 +1,4 @@
-"""``ufunc``: a function of scalars, applied to every element, that can also fold an
-array.
+"""``ufunc``: elementwise functions with methods like ``reduce`` and ``accumulate``.
 
     add(x, y)              every pair of elements
     add.reduce(x)          x[0] + x[1] + …               along an axis

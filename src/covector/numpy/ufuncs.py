@@ -1,6 +1,4 @@
-"""The functions of the namespace that are ufuncs: callable, and able to fold an
-array.
-"""
+"""The ufuncs of the NumPy namespace."""
 
 import math
 from collections.abc import Callable, Sequence

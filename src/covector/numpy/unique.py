@@ -1,4 +1,4 @@
-"""The different elements of an array.
+"""Unique elements of arrays, with their indices, inverse and counts.
 
 How many different elements there are is a shape. So either the array is known, and
 NumPy finds them; or ``size`` says how many to list, and what is missing is filled up.

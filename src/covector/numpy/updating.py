@@ -1,4 +1,4 @@
-"""``x.at[index].set(v)``: a copy of ``x`` with the elements at an index changed.
+"""``x.at[index].set(v)``: functional updates of elements at an index.
 
     integers, slices forwards     a block is replaced
     slices with gaps, backwards   padding, and a choice

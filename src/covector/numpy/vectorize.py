@@ -1,4 +1,4 @@
-"""``vectorize``: a function of scalars, or of small arrays, applied over leading axes.
+"""``vectorize``: functions of scalars or small arrays, broadcast over leading axes.
 
 The signature ``(n,m),(m)->(n)`` gives the *core* axes of each operand, which the
 function sees. The axes before them are broadcast, and each is one ``vmap``.

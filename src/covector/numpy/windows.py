@@ -1,4 +1,4 @@
-"""Window functions of signal processing: M weights that fall off to both sides."""
+"""Window functions of signal processing: ``hanning``, ``kaiser`` and the like."""
 
 import operator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What changes elements of an array at an index, by the kind of indices it names.
+"""Writing to an index: static slices, dynamic slices or scatters.
 
 A ``Change`` says how an element and its value make the new element. Blocks are cut out,
 changed and put back; regions with gaps are filled up by padding and chosen; indices

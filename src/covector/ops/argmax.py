@@ -1,4 +1,4 @@
-"""Where along an axis the largest or the smallest element is.
+"""The index of the largest or the smallest element along an axis.
 
 ``Argmax`` and ``Argmin`` take the first of equal elements, and NaN before all others.
 """

@@ -1,4 +1,4 @@
-"""Axes that hold several things, one inside the other: groups, batches, the rest.
+"""Composite axes: an axis split into groups, batch and the rest, and merged again.
 
 An axis of length g·m may stand for g groups of m entries each. These functions move
 groups, and the axis of a batch, from one axis into another.

@@ -1,4 +1,4 @@
-"""A wall that the compiler does not look over."""
+"""``OptimizationBarrier``: nothing is moved or merged across it by the compiler."""
 
 from collections.abc import Sequence
 from typing import Any

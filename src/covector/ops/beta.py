@@ -1,4 +1,4 @@
-"""The incomplete beta function, which is the distribution function of the beta law.
+"""The regularized incomplete beta function.
 
 With C = xᵃ yᵇ / B(a, b) and y = 1 − x, the part of the distribution below x is
 

@@ -1,4 +1,4 @@
-"""Operations on the bits of integers; of bools, logic."""
+"""Bitwise operations on integers, and logic on bools."""
 
 from typing import Any
 

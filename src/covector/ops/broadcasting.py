@@ -1,4 +1,4 @@
-"""Spreading an array over new axes, and its adjoint, summing axes away.
+"""Broadcasting to new axes, and its adjoint, summing axes away.
 
 ``BroadcastInDim`` ⇄ ``ReduceSum``. Also here: what every rule needs to bring operands
 to one shape (``unbroadcast``, ``broadcast_like``) or one batch axis (``move_axis``,

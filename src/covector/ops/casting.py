@@ -1,4 +1,4 @@
-"""Changing the element type by value or by bits, and rounding as another type would.
+"""Conversion of element types, bit casts, and reduced precision.
 
 ConvertElementType    the value, as near as the other type has it
 BitcastConvertType    the bits

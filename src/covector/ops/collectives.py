@@ -1,4 +1,4 @@
-"""Collectives: operations between the members of a named axis.
+"""Collectives: communication between the members of a named axis.
 
 A named axis is a batch axis of ``vmap`` that has a name, or an axis of the mesh of a
 ``shard_map``. Where the axis is batched, an operation that names it is told so

@@ -1,4 +1,4 @@
-"""How collectives over the axes of a mesh are compiled: communication between devices.
+"""Lowering of collectives over mesh axes to communication between devices.
 
 A device is known by its index in the mesh, counted with the last axis running fastest.
 The devices that differ in their position along one axis only form a group, and talk to

@@ -1,7 +1,7 @@
-"""Comparisons, and whether a number is finite. The results are truth values.
+"""Comparisons and ``is_finite``; the results are bools.
 
 Complex numbers are ordered by their real parts and then by their imaginary parts, as in
-NumPy. Nothing here has a derivative: what jumps is taken to stand still.
+NumPy. Nothing here has a derivative.
 """
 
 from collections.abc import Sequence

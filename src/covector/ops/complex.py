@@ -1,4 +1,4 @@
-"""Complex numbers and their parts.
+"""Complex numbers: construction, real and imaginary parts, conjugates.
 
 Derivatives treat a complex number as a pair of real ones. The transpose of a linear map
 L is taken for the pairing Re(u · v), without conjugation: Re(ū · L(z)) = Re(Lᵀ(ū) · z).

@@ -1,4 +1,4 @@
-"""Products summed over shared axes, from inner products to tensor networks.
+"""``DotGeneral``: products summed over contracted axes.
 
     out[b, i, j] = Σ_k lhs[b, i, k] · rhs[b, j, k]
 

@@ -1,4 +1,4 @@
-"""The windows of an operand, side by side as features: what a convolution sees.
+"""Convolution patches: the windows of an operand as features (im2col).
 
 Elements are only moved: along each axis, one slice per tap, and the slices stacked. So
 there are as many operations as the window is long, wide and high, not their product,

@@ -1,4 +1,4 @@
-"""Convolutions that other operations compute better on a CPU.
+"""Convolutions that are faster on a CPU as other operations.
 
 XLA:CPU is quick where many features meet, and slow elsewhere; groups it runs as loops
 over single elements. Measured on two cores, in ms, as XLA has it and as here:

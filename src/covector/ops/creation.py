@@ -1,4 +1,4 @@
-"""Arrays made from nothing: ``Iota``. Constant arrays are broadcast scalars."""
+"""``Iota``; constant arrays are broadcast scalars."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What densities of the gamma and beta laws are made of, accurately near their modes.
+"""Building blocks of gamma and beta densities, accurate near their modes.
 
 (C. Loader, Fast and accurate computation of binomial probabilities, 2000.)
 """

@@ -1,4 +1,4 @@
-"""Cutting out and replacing one window at an index that is a value.
+"""``DynamicSlice`` and ``DynamicUpdateSlice``: one window at traced start indices.
 
 ``DynamicSlice`` ⇄ ``DynamicUpdateSlice``. A window that would reach over the edge is
 moved inside. Over a batch of indices they are a gather and a scatter.

@@ -1,4 +1,4 @@
-"""Exchanges: what members of a named axis send to each other, without combining it.
+"""Exchanges between members of a named axis: all-to-all and permutation.
 
 AllToAll    every member sends a part to every other
 PPermute    a member sends all it has to one other, or to none

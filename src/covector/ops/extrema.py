@@ -1,4 +1,4 @@
-"""The larger and the smaller of two, and keeping within bounds."""
+"""Elementwise maximum and minimum, and ``Clamp``."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -69,8 +69,8 @@ class Min(Extremum):
 class Clamp(Elementwise):
     """min(max(x, low), high): x within bounds. NaN if one is; ``high`` if they cross.
 
-    Strictly within the bounds x moves the result; below, where low < high, ``low``;
-    above, and where the bounds cross, ``high``. On a bound nothing does.
+    The derivative is that of x strictly within the bounds, of ``low`` below them if
+    low < high, and of ``high`` above them or where they cross. On a bound it is zero.
     """
 
     hlo = "stablehlo.clamp"

@@ -1,4 +1,4 @@
-"""Families of operations: what many have in common is said once, here.
+"""Families of elementwise operations, with the rules that their members share.
 
     Elementwise     each element of the result depends on that element of each operand;
                     operands have one shape, or are scalars, broadcast to it

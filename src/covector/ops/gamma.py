@@ -1,4 +1,4 @@
-"""Incomplete gamma functions: the gamma distribution, its tails and how they move.
+"""Incomplete gamma functions, with derivatives in both arguments.
 
 With A = xᵃ e⁻ˣ / Γ(a), the parts of the distribution below and above x are
 

@@ -1,7 +1,7 @@
-"""Reading windows at indices that are values, and adding to them.
+"""``Gather``: reading windows at traced indices; ``ScatterAdd``, its adjoint.
 
-``Gather`` ⇄ ``ScatterAdd``. What other ways there are to write windows is in
-``scattering``; the words for windows and indices are explained in ``windows``.
+``Gather`` ⇄ ``ScatterAdd``. Other scatters are in ``scattering``; the terms for
+windows and indices are explained in ``windows``.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Operations that change no value, only what is made of it."""
+"""Identity operations that change derivatives or compilation, not values."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Arrays put side by side, and taken apart again.
+"""Concatenation, stacking, splitting and unstacking.
 
 ``Concatenate`` ⇄ ``Split`` along an axis that is there; ``Stack`` ⇄ ``Unstack`` along a
 new one. Taking apart is one operation, and so is its adjoint, however many the parts.

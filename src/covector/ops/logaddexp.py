@@ -1,4 +1,4 @@
-"""``LogAddExp``: addition of numbers that are given by their logarithms."""
+"""``LogAddExp``: log(eˣ + eʸ) without overflow."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

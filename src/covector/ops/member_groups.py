@@ -1,4 +1,4 @@
-"""Groups of members of a named axis, each of which communicates by itself.
+"""Axis index groups: subsets of a named axis that communicate separately.
 
     groups ((0, 2), (1, 3))      member 0 with 2, and 1 with 3
 

@@ -1,4 +1,4 @@
-"""Integers in the order of other numbers, for what sorts and searches.
+"""Sort keys: integers in the order of floats, bools or other integers.
 
 Integers are compared several times faster than floats, and can be put in the order that
 users expect of floats: −0 equals 0, and every NaN equals every other and comes last.

@@ -1,4 +1,4 @@
-"""Where values of a program are to be: a word to the compiler, not a change of value.
+"""Sharding constraints: hints to the compiler that change no value.
 
 ShardingConstraint    this value is divided like that
 """

@@ -1,4 +1,4 @@
-"""Powers. Roots are in ``roots``, powers of e and of 2 in ``transcendental``."""
+"""``Pow``, ``IntegerPow`` and ``Square``; roots and exponentials are elsewhere."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""How exactly products are summed: dtypes of sums, precisions, algorithms by name.
+"""Precision of products: accumulation dtypes, precisions, named algorithms.
 
     working_dtype(f16, f32) is f32      products of f16 are summed for a result in f32
     Precision.HIGH                      a hint to accelerators, for each operand

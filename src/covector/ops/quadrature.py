@@ -1,4 +1,4 @@
-"""Integrals from 0 to ∞ of functions that fall off exponentially.
+"""Numerical integration over [0, ∞) of exponentially decaying functions.
 
 The double exponential rule for such functions: with s = exp(t − e⁻ᵗ), ∫ f(s) ds becomes
 an integral over all t of a function that falls off doubly exponentially on both sides,

@@ -22,7 +22,7 @@ class RoundingMethod(enum.IntEnum):
 
 
 class Rounding(Elementwise):
-    """A function that stands still between its jumps."""
+    """A piecewise constant function: its derivative is zero between the jumps."""
 
     accepts = staticmethod(dtypes.is_floating)
     accepted = "floating-point numbers"

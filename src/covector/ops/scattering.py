@@ -1,6 +1,4 @@
-"""Other ways to write windows at indices that are values: to replace what is there, to
-multiply it, and to keep the larger or the smaller. Adding to it is in ``gathering``.
-"""
+"""Scatters that replace or multiply, or take extrema; adding is in ``gathering``."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""Cutting out parts at indices known beforehand, and putting them back.
+"""``Slice``, ``Pad`` and ``Rev``: static slicing and its adjoint, padding.
 
 ``Slice`` ⇄ ``Pad``: a slice leaves elements out, its adjoint puts zeros in their
-indices; and ``Rev``, its own adjoint. Indices that are values: ``dynamic_slicing``.
+place; and ``Rev``, its own adjoint. Indices that are values: ``dynamic_slicing``.
 """
 
 from collections.abc import Sequence

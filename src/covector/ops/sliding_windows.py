@@ -1,4 +1,4 @@
-"""Windows that slide along axes, as convolutions and window reductions have them.
+"""Sliding windows of convolutions and window reductions.
 
 A window has positions p = 0, 1, … along an axis and taps k = 0, 1, …; at p, tap k
 meets position p·stride + k·rhs_dilation − low of the operand, between whose elements

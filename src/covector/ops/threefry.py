@@ -1,4 +1,4 @@
-"""Threefry-2x32, the cipher behind random numbers: a pair of words under a key of two.
+"""Threefry-2x32, the block cipher behind random bits.
 
 Random numbers are the encryption of 0, 1, 2, …: each is found without the ones before
 it, on any device, in any order. The cipher is 20 rounds of add, rotate and xor on

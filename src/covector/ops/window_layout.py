@@ -1,4 +1,4 @@
-"""How gather and scatter reach windows on the host: by one flat index for each."""
+"""Gather and scatter on the host, by one flat index per window."""
 
 from collections.abc import Callable, Sequence
 from math import prod

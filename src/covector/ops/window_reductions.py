@@ -1,8 +1,8 @@
-"""Reductions over windows that slide along the axes: what pooling is made of.
+"""Reductions over sliding windows, as in pooling.
 
-Which positions a window meets is told in ``sliding``. Positions around the operand, and
-in the gaps of a dilated one, hold the identity of the combining operation. The sum is
-linear, and its adjoint is a sum over windows again; how extrema move is in
+Which positions a window meets is explained in ``sliding_windows``. Positions around the
+operand, and in the gaps of a dilated one, hold the identity of the combining operation.
+The sum is linear, and its adjoint is a sum over windows again; how extrema move is in
 ``window_selection``.
 
 XLA:CPU visits each window by itself. Here windows are built up along one axis after the

@@ -1,7 +1,7 @@
-"""The extrema of windows that slide along the axes, and how they move.
+"""Extrema of sliding windows, with their derivatives: max pooling and its adjoint.
 
-An extremum moves with the element that is it: in each window the first of those that
-tie, or the first NaN.
+The tangent of an extremum is that of its element: in each window the first of those
+that tie, or the first NaN.
 
     ReduceWindowMax, ReduceWindowMin    the extrema
     SelectAndGatherAdd                  for each window, a tangent at the element chosen

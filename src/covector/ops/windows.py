@@ -1,5 +1,4 @@
-"""Windows of an array at indices named by an array of indices: what gather reads and
-scatter writes.
+"""Dimension numbers, modes and checks that gather and scatter share.
 
     indices[b, :]   names the corner of window b, along the axes ``start_index_map``
     slice_sizes     how far a window reaches along each axis of the operand

@@ -1,4 +1,4 @@
-"""What the functions that draw have in common: their arguments, and how they run.
+"""Arguments of random functions, checked, and the execution of samplers.
 
 single_key, sample_shape, float_dtype, parameters      arguments, checked
 sampler                                                small draws run at once on the

@@ -1,4 +1,4 @@
-"""Random bits, and the numbers that are made of them directly.
+"""Random bits, and numbers made directly from them: ``uniform``, ``randint``.
 
 bits        all integers of a width, equally likely
 uniform     multiples of 2⁻²³ (of f32) from 0 up to 1, brought between bounds

@@ -1,4 +1,4 @@
-"""Choosing among given things: permutations, samples, categories.
+"""Random permutations, samples and categories.
 
 A permutation sorts the indices by random 32-bit keys; twice if there are many, for ties
 keep their order, and so must stay rare. A choice with replacement takes random indices,

@@ -1,4 +1,4 @@
-"""The gamma distribution, drawn by rejection, and what is made of gamma numbers.
+"""The gamma distribution, by rejection, and distributions derived from it.
 
     gamma, loggamma   density x^(a−1) e⁻ˣ / Γ(a), and the logarithm, for small a
     chisquare         2 · gamma(df / 2)

@@ -1,4 +1,4 @@
-"""The normal distribution, and what is a function of normal numbers.
+"""The normal distribution, and distributions derived from it.
 
 normal                  √2 erf⁻¹(u), u uniform between −1 and 1
 truncated_normal        the same, u between the values at the bounds

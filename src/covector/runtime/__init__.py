@@ -1,4 +1,4 @@
-"""What covector asks of jaxlib: clients, buffers and executables.
+"""The interface to jaxlib: clients, buffers and executables.
 
 This package speaks NumPy arrays, PJRT devices and buffers, StableHLO modules and
 executables; no covector concept enters it. With ``lowering/hlo.py`` and ``tree`` it is

@@ -1,4 +1,4 @@
-"""Buffers: values on a device, and their way to and from NumPy.
+"""Buffers: device memory, and transfers to and from NumPy.
 
 A buffer is a jaxlib ``ArrayImpl``. It is immutable, but it can be *deleted* (by hand,
 or because it was donated to a program, which reuses its memory) and it can be

@@ -1,4 +1,4 @@
-"""Executables by content, so that no program is compiled twice.
+"""The compilation cache: executables by the content of their modules.
 
 A key is a digest of all that can change the machine code: the StableHLO module without
 its source locations, the compile options, the devices, jaxlib's version, ``XLA_FLAGS``

@@ -1,4 +1,4 @@
-"""What a DLPack capsule holds, read from its memory.
+"""The fields of a DLPack capsule, read from its memory.
 
 A buffer that jaxlib makes of a capsule does not tell its shape and dtype, so they are
 read from the capsule beforehand, whose layout the DLPack specification fixes.

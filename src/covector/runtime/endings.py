@@ -1,4 +1,4 @@
-"""Threads and the ends of processes: what XLA's threads do not survive.
+"""Shutdown of threads and processes: what XLA's threads do not survive.
 
 When the interpreter ends, a daemon thread that comes back from C++ is ended by Python
 in the middle of C++, which aborts the process. So daemon threads that compute are ended

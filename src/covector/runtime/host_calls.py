@@ -1,4 +1,4 @@
-"""Python functions that compiled programs call: their failures, and waiting for them.
+"""Host callbacks of compiled programs: their exceptions, and waiting for them.
 
 jaxlib keeps of an exception in such a function only its text. So the exception itself
 is put aside under a number, the text names the number, and who meets the text, now or

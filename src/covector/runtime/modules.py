@@ -1,4 +1,4 @@
-"""StableHLO modules on their way to XLA, each in an MLIR context that one thread uses.
+"""StableHLO modules on the way to XLA, each in an MLIR context of one thread.
 
 A context is not thread-safe, and XLA reads and changes that of the module it is given
 (it loads dialects, it makes types and attributes) without holding Python's lock. So a

@@ -1,4 +1,4 @@
-"""What derivatives ask of their arguments, results, tangents and cotangents.
+"""Validation of arguments, results, tangents and cotangents of derivatives.
 
 Each check raises in the words of the function that the user called.
 """

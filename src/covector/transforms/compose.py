@@ -1,4 +1,4 @@
-"""``compose``: transformations in the order in which one says them."""
+"""``compose``: transformations applied in the order in which they are listed."""
 
 from collections.abc import Callable
 from typing import Any

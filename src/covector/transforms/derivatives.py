@@ -1,4 +1,4 @@
-"""``jvp``, ``linearize``, ``vjp``, ``grad``: derivatives as users call them.
+"""``jvp``, ``linearize``, ``vjp`` and ``grad``: the public derivative functions.
 
 Each is thin: check, flatten, call the flat engine, unflatten.
 """

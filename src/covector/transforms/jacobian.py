@@ -1,4 +1,4 @@
-"""Whole Jacobians: forward, reverse, or each block the way that costs least.
+"""``jacobian``: forward, reverse, or mixed by blocks, whichever costs least.
 
 A column of a Jacobian is one push of a unit tangent (forward), a row one pull of a unit
 cotangent (reverse); all of them at once are one batch. ``jacobian`` looks at the linear

@@ -1,4 +1,4 @@
-"""``linear_transpose``: the adjoint of a function that is linear as it stands."""
+"""``linear_transpose``: the transpose of a linear function."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Linearity: whether a program is linear in some of its inputs, as it is written.
+"""Linearity analysis: whether a program is linear in some of its inputs.
 
 An operation says for itself in which operands it is linear (``Primitive.linear_in``);
 one that carries programs asks here.

@@ -1,4 +1,4 @@
-"""Forward and reverse derivatives begin alike: values, and how they move.
+"""Forward mode and linearization: values with their tangents.
 
 ``LinearTrace`` runs a function on pairs of a primal and a tangent. The primal means
 something to ``parent``, the tangent to ``tangents``:

@@ -1,4 +1,4 @@
-"""Which axis of each argument is mapped, as ``in_axes`` says it, and of which size."""
+"""``in_axes`` and ``out_axes``: the mapped axis of each argument, and its size."""
 
 import inspect
 from collections import Counter

@@ -1,4 +1,4 @@
-"""``vmap``: a function of one thing becomes a function of a batch of things."""
+"""``vmap``: a function applied to every element of a batch."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence

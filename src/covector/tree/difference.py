@@ -1,4 +1,4 @@
-"""Where two structures part, in words.
+"""Messages about the first difference between two tree structures.
 
 Two pytrees are compared from the root down until the first path at which they differ.
 Either may be a tree or a treedef. Nothing here is on a fast path: C++ has already found

@@ -1,4 +1,4 @@
-"""What went wrong while a tree was flattened, in words and with its path.
+"""Messages about failures to flatten a tree, with the path.
 
 C++ reports no path, so the tree is walked once more, node by node, up to the place
 where it fails.

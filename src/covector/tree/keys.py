@@ -1,4 +1,4 @@
-"""Key paths: how a place in a pytree is named.
+"""Key paths: names of positions in a pytree.
 
 A path is a tuple of keys from the root to a leaf, one per node on the way:
 ``SequenceKey.idx``, ``DictKey.key``, ``GetAttrKey.name``, or ``FlattenedIndexKey.key``

@@ -1,4 +1,4 @@
-"""Making a class a node: how its instances are taken apart and put together.
+"""Registration of classes as pytree nodes.
 
 A node has children, which transformations see, and static data, which is part of the
 structure: two trees with different static data have different structures, and a

@@ -1,4 +1,4 @@
-"""The functions that also tell, or take, the path of each leaf."""
+"""Tree functions with key paths of leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``Mesh``: devices in a grid whose axes have names.
+"""``Mesh``: devices in a grid with named axes.
 
     make_mesh((2, 4), ("x", "y"))       0 1 2 3     x ↓   y →
                                         4 5 6 7

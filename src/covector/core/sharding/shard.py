@@ -1,4 +1,4 @@
-"""``Shard``: a part of an array, with where it is."""
+"""``Shard``: one shard of an array, with its device and index."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

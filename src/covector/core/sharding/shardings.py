@@ -1,4 +1,4 @@
-"""``Sharding``: which device holds which elements of an array.
+"""``Sharding``: the map from devices to the elements of an array that they hold.
 
     NamedSharding(mesh, P('x', None))      rows over the devices along x
     SingleDeviceSharding(device)           all on one device

@@ -1,4 +1,4 @@
-"""``PartitionSpec``: over which axes of a mesh each axis of an array is divided.
+"""``PartitionSpec``: the mesh axes over which each axis of an array is partitioned.
 
 P('x', None, ('y', 'z'))    axis 0 over x, axis 1 not at all, axis 2 over y and z
 P('x')                      what is not mentioned is not divided

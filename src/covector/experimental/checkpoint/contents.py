@@ -1,4 +1,4 @@
-"""What is in a checkpoint, as JSON: the structure of the tree, and an entry per leaf.
+"""The contents of a checkpoint as JSON: the tree's structure, and an entry per leaf.
 
     {"dict": [["w", 0], ["name", 1]]}          the structure; leaves are numbers
     {"path": "['w']", "kind": "array",         the entry of leaf 0

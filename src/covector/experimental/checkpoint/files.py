@@ -1,4 +1,4 @@
-"""The directory of a checkpoint: how it comes about.
+"""The files of a checkpoint directory, and the order in which they are written.
 
     begin   data-4/ is made, empty; the manifest still names data-3/, if there is one
     write   every process writes its parts there, and says where they are

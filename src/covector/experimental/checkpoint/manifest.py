@@ -1,4 +1,4 @@
-"""The manifest of a checkpoint: how it is written, and read without believing it.
+"""The manifest of a checkpoint: written last, and validated when it is read.
 
     {"format": "covector checkpoint", "version": 2, "digest": "5f70…",
     "number": 3,

@@ -1,4 +1,4 @@
-"""Reading parts of arrays: what a block of an array overlaps, and no more."""
+"""Partial reads: the saved shards that a block of an array overlaps, and no others."""
 
 import math
 import os

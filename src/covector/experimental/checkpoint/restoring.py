@@ -1,4 +1,4 @@
-"""``restore``: each device gets its part, whatever the parts were when it was saved."""
+"""``restore``: arrays with any sharding, whatever their sharding was when saved."""
 
 import os
 from collections.abc import Callable

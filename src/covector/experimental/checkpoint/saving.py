@@ -1,4 +1,4 @@
-"""``save``: a tree of arrays goes to files, each part written by one process."""
+"""``save``: a tree of arrays goes to files, each shard written by one process."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Equations with matrices that are known by what they do to a vector."""
+"""Solvers for linear systems given by matrix-vector products."""
 
 from covector.scipy.sparse import linalg
 

@@ -1,4 +1,4 @@
-"""The loops of the iterative solvers: no derivative ever looks into them.
+"""The loops of Krylov solvers, which are never differentiated.
 
 Vectors are trees of arrays; ``bound`` is the norm of the residual r = b − A x at which
 it is small enough. Comments name the quantities as the literature does.

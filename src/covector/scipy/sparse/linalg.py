@@ -1,4 +1,4 @@
-"""Iterative solution of A x = b, for an A that is known by what it does to a vector.
+"""Iterative solvers of A x = b, for an A given by its matrix-vector product.
 
     cg         A Hermitian and positive definite
     bicgstab   any A; four products a step, and memory for a few vectors
