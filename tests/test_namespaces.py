@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import importlib.util
 import py_compile
 import sys
 from collections import Counter
@@ -64,6 +65,14 @@ def test_without_its_source_a_module_is_imported_for_its_names(tmp_path, monkeyp
     monkeypatch.syspath_prepend(tmp_path)
     assert namespaces.declared("sourceless") == ["one"]
     monkeypatch.delitem(sys.modules, "sourceless")
+
+
+def test_a_loader_that_gives_no_source_imports_the_module(monkeypatch):
+    spec = importlib.util.find_spec("covector.numpy.windows")
+    spec.loader = object()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
+    found = namespaces.declared("covector.numpy.windows")
+    assert found == covector.numpy.windows.__all__
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():

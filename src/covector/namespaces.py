@@ -36,8 +36,9 @@ def declared(module: str) -> list[str]:
     """The ``__all__`` of a module, which is not imported if its source is at hand."""
     spec = importlib.util.find_spec(module)
     assert spec is not None, f"there is no module {module}"
-    loader: Any = spec.loader
-    found = _ALL.search(loader.get_source(module) or "")
+    # Some loaders have none, and some modules are compiled only.
+    source = getattr(spec.loader, "get_source", lambda module: None)(module)
+    found = _ALL.search(source or "")
     return ast.literal_eval(found[1]) if found else _imported(module).__all__
 
 

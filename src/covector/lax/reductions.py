@@ -62,30 +62,40 @@ def reduce(
     >>> print(reduce(x, 0.0, lambda a, b: cnp.sqrt(a * a + b * b), (1,)))
     [2.236068 5.      ]
     """
+    structure, arrays, initial, program = combination(
+        "reduce", operands, init_values, computation
+    )
+    outs = as_one(
+        lambda *xs: reduce_flat(program, xs, initial, tuple(dimensions)), *arrays
+    )
+    return tree.unflatten(structure, outs)
+
+
+def combination(
+    who: str, operands: Any, init_values: Any, computation: Callable[[Any, Any], Any]
+) -> tuple[Any, list[Any], list[Any], Any]:
+    """The tree of the operands, they and the initial values flat, and the program that
+    combines two scalars of each.
+    """
     leaves, structure = tree.flatten(operands)
-    arrays = [as_array(x, "reduce") for x in leaves]
+    arrays = [as_array(x, who) for x in leaves]
     starts, found = tree.flatten(init_values)
     difference = tree.describe_difference(
         found, structure, ("the initial value", "the operand")
     )
     if difference or not arrays:
         raise TypeMismatch(
-            "reduce needs some operands, and an initial value for each of them, but "
+            f"{who} needs some operands, and an initial value for each of them, but "
             f"{difference or 'got none'}."
         )
     types = [x.type for x in arrays]
     if any([t.shape != types[0].shape for t in types]):
         raise TypeMismatch(
-            f"reduce needs operands of one shape, but got {show_types(types)}."
+            f"{who} needs operands of one shape, but got {show_types(types)}."
         )
-    initial = [
-        initial_value("reduce", i, x) for i, x in zip(starts, arrays, strict=True)
-    ]
-    program = combiner("reduce", computation, structure, [t.dtype for t in types])
-    outs = as_one(
-        lambda *xs: reduce_flat(program, xs, initial, tuple(dimensions)), *arrays
-    )
-    return tree.unflatten(structure, outs)
+    initial = [initial_value(who, i, x) for i, x in zip(starts, arrays, strict=True)]
+    program = combiner(who, computation, structure, [t.dtype for t in types])
+    return structure, arrays, initial, program
 
 
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:

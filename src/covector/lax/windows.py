@@ -4,12 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector import tree
-from covector.core.convert import as_array
-from covector.core.types import show_types
-from covector.errors import TypeMismatch
 from covector.lax.convolution_shapes import padtype_to_pads
+from covector.lax.reductions import combination
 from covector.ops.sliding_windows import Window, dilated
-from covector.programs.control_flow.reduce import combiner, initial_value
 from covector.programs.control_flow.reduce_window import reduce_windows_flat
 from covector.programs.jit.debug_nans import as_one
 
@@ -53,31 +50,11 @@ def reduce_window(
     >>> print(reduce_window(x, 1.0, cnp.multiply, (2,), (2,)))
     [4. 6.]
     """
-    leaves, structure = tree.flatten(operand)
-    arrays = [as_array(x, "reduce_window") for x in leaves]
-    starts, found = tree.flatten(init_value)
-    difference = tree.describe_difference(
-        found, structure, ("the initial value", "the operand")
-    )
-    if difference or not arrays:
-        raise TypeMismatch(
-            "reduce_window needs some operands, and an initial value for each of them, "
-            f"but {difference or 'got none'}."
-        )
-    types = [x.type for x in arrays]
-    if any([t.shape != types[0].shape for t in types]):
-        raise TypeMismatch(
-            f"reduce_window needs operands of one shape, but got {show_types(types)}."
-        )
-    initial = [
-        initial_value("reduce_window", i, x)
-        for i, x in zip(starts, arrays, strict=True)
-    ]
-    program = combiner(
-        "reduce_window", computation, structure, [t.dtype for t in types]
+    structure, arrays, initial, program = combination(
+        "reduce_window", operand, init_value, computation
     )
     fields = _fields(
-        types[0].shape,
+        arrays[0].type.shape,
         window_dimensions,
         window_strides,
         padding,

@@ -30,9 +30,8 @@ __all__ = [
 ]
 
 
-def _without_nan(who: str, a: Any, neutral: Any) -> Any:
-    """``a`` with a neutral number in place of NaN."""
-    x = as_array(a, who)
+def _without_nan(x: Any, neutral: Any) -> Any:
+    """``x`` with a neutral number in place of NaN."""
     if not dtypes.is_inexact(x.type.dtype):
         return x
     return select(ne(x, x), scalar(neutral, x.type.dtype), x)
@@ -54,7 +53,7 @@ def nansum(
     3.0
     """
     check_no_out("nansum", out)
-    x = _without_nan("nansum", a, 0)
+    x = _without_nan(as_array(a, "nansum"), 0)
     return sum(x, axis, dtype, None, keepdims, initial, where)
 
 
@@ -74,7 +73,7 @@ def nanprod(
     6.0
     """
     check_no_out("nanprod", out)
-    x = _without_nan("nanprod", a, 1)
+    x = _without_nan(as_array(a, "nanprod"), 1)
     return prod(x, axis, dtype, None, keepdims, initial, where)
 
 
@@ -120,9 +119,7 @@ def _extremum(
     reduce: Any, x: Any, last: Any, axis: Any, keepdims: bool, initial: Any, where: Any
 ) -> Any:
     def known(x: Any) -> Any:
-        found = reduce(
-            _without_nan("nanmax", x, last), axis, None, keepdims, initial, where
-        )
+        found = reduce(_without_nan(x, last), axis, None, keepdims, initial, where)
         if initial is not None or not dtypes.is_inexact(x.type.dtype):
             return found
         none = all(ne(x, x), axis, None, keepdims, where=where)

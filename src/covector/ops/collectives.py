@@ -42,6 +42,7 @@ from covector.ops.communication import (
 from covector.ops.comparison import eq
 from covector.ops.creation import Iota
 from covector.ops.dynamic_slicing import DynamicSlice
+from covector.ops.identities import Identity
 from covector.ops.member_groups import Groups, along_groups
 from covector.ops.reductions import ReduceMax, ReduceMin
 from covector.ops.transposing import Reshape
@@ -336,7 +337,7 @@ class PSumScatter(Collective):
 
 
 @operation
-class PVary(Primitive):
+class PVary(Identity):
     """The operand itself, from here on a value of each member of the mesh axes.
 
     Its adjoint is the sum over them. It is inserted where values that vary meet others
@@ -351,9 +352,6 @@ class PVary(Primitive):
         (x,) = types
         return Varying([x.varying], x.varying | (self.axes & checked_axes))
 
-    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
-        return (x,)
-
     def on_host(self, x: Any) -> Any:
         return x
 
@@ -364,12 +362,6 @@ class PVary(Primitive):
         (ct,) = cotangents
         axes = self.axes - x.type.varying
         return [PSum(tuple(sorted(axes, key=str)))(ct) if axes else ct]
-
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
-        return (self(*args),), dims
-
-    def lower(self, ctx: Any, x: Any) -> Any:
-        return x
 
 
 bind_cast(PVary)

@@ -1,6 +1,7 @@
 """Arguments of random functions, checked, and the execution of samplers.
 
-single_key, sample_shape, float_dtype, parameters      arguments, checked
+single_key, sample_shape, float_dtype, parameters      arguments, one by one
+checked                                                and all of them
 sampler                                                small draws run at once on the
                                                        host, large ones compiled
 """
@@ -129,6 +130,17 @@ def parameters(
         goal = "one shape" if wanted is None else f"the shape {wanted}"
         raise TypeMismatch(f"{who}: the parameters {shown} do not broadcast to {goal}.")
     return found, [broadcast_to(a, found) if a.type.ndim else a for a in arrays]
+
+
+def checked(
+    who: str, key: Any, shape: Any, dtype: Any, *values: Any
+) -> tuple[Array, Shape, Any, Sequence[Array]]:
+    """The key, shape, dtype and ``parameters`` of a draw of floating-point numbers."""
+    key, dtype = single_key(who, key), float_dtype(who, dtype)
+    if not values:  # the shape has no default
+        return key, sample_shape(who, shape), dtype, ()
+    shape, arrays = parameters(who, shape, dtype, *values)
+    return key, shape, dtype, arrays
 
 
 def sampler(draw: Callable[..., Any]) -> Callable[..., Any]:

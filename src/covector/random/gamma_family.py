@@ -30,6 +30,7 @@ from covector.ops.selection import where
 from covector.ops.special import digamma
 from covector.programs.custom_rules.custom_jvp import custom_jvp
 from covector.random.arguments import (
+    checked,
     float_dtype,
     parameters,
     repeat,
@@ -70,8 +71,7 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
     >>> random.gamma(random.key(0), 2.0, (3,)).shape
     (3,)
     """
-    key, dtype = single_key("gamma", key), float_dtype("gamma", dtype)
-    shape, (a,) = parameters("gamma", shape, dtype, a)
+    key, shape, dtype, (a,) = checked("gamma", key, shape, dtype, a)
     return draw_gamma(key, a, shape=shape)
 
 
@@ -82,8 +82,7 @@ def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
     >>> bool(random.loggamma(random.key(0), 1e-6) < -100)
     True
     """
-    key, dtype = single_key("loggamma", key), float_dtype("loggamma", dtype)
-    shape, (a,) = parameters("loggamma", shape, dtype, a)
+    key, shape, dtype, (a,) = checked("loggamma", key, shape, dtype, a)
     return draw_loggamma(key, a, shape=shape)
 
 
@@ -183,8 +182,7 @@ def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
     >>> random.chisquare(random.key(0), 3.0, (3,)).shape
     (3,)
     """
-    key, dtype = single_key("chisquare", key), float_dtype("chisquare", dtype)
-    shape, (df,) = parameters("chisquare", shape, dtype, df)
+    key, shape, dtype, (df,) = checked("chisquare", key, shape, dtype, df)
     return draw_chisquare(key, df, shape=shape)
 
 
@@ -201,8 +199,7 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
     >>> random.t(random.key(0), 3.0, (3,)).shape
     (3,)
     """
-    key, dtype = single_key("t", key), float_dtype("t", dtype)
-    shape, (df,) = parameters("t", shape, dtype, df)
+    key, shape, dtype, (df,) = checked("t", key, shape, dtype, df)
     return draw_t(key, df, shape=shape)
 
 
@@ -222,8 +219,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) ->
     >>> random.f(random.key(0), 3.0, 5.0, (3,)).shape
     (3,)
     """
-    key, dtype = single_key("f", key), float_dtype("f", dtype)
-    shape, (dfnum, dfden) = parameters("f", shape, dtype, dfnum, dfden)
+    key, shape, dtype, (dfnum, dfden) = checked("f", key, shape, dtype, dfnum, dfden)
     return draw_f(key, dfnum, dfden, shape=shape)
 
 
@@ -244,8 +240,7 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Arra
     >>> random.beta(random.key(0), 2.0, 3.0, (3,)).shape
     (3,)
     """
-    key, dtype = single_key("beta", key), float_dtype("beta", dtype)
-    shape, (a, b) = parameters("beta", shape, dtype, a, b)
+    key, shape, dtype, (a, b) = checked("beta", key, shape, dtype, a, b)
     return draw_beta(key, a, b, shape=shape)
 
 

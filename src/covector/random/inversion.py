@@ -28,10 +28,10 @@ from covector.core.types import Shape
 from covector.ops.joining import Unstack
 from covector.ops.multiply_add import multiply_add
 from covector.random.arguments import (
+    checked,
     float_dtype,
     int_dtype,
     parameters,
-    sample_shape,
     sampler,
     single_key,
 )
@@ -58,8 +58,7 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     >>> random.exponential(random.key(0), (3,)).shape
     (3,)
     """
-    key, dtype = single_key("exponential", key), float_dtype("exponential", dtype)
-    shape = sample_shape("exponential", shape)
+    key, shape, dtype, _ = checked("exponential", key, shape, dtype)
     return draw_exponential(key, shape=shape, dtype=dtype)
 
 
@@ -81,8 +80,7 @@ def gumbel(
     >>> random.gumbel(random.key(0), (3,)).shape
     (3,)
     """
-    key, dtype = single_key("gumbel", key), float_dtype("gumbel", dtype)
-    shape = sample_shape("gumbel", shape)
+    key, shape, dtype, _ = checked("gumbel", key, shape, dtype)
     check_mode("gumbel", mode or "low")
     return draw_gumbel(key, shape=shape, dtype=dtype, fine=mode == "high")
 
@@ -106,8 +104,7 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     >>> random.laplace(random.key(0), (3,)).shape
     (3,)
     """
-    key, dtype = single_key("laplace", key), float_dtype("laplace", dtype)
-    shape = sample_shape("laplace", shape)
+    key, shape, dtype, _ = checked("laplace", key, shape, dtype)
     return draw_laplace(key, shape=shape, dtype=dtype)
 
 
@@ -126,8 +123,7 @@ def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     >>> random.logistic(random.key(0), (3,)).shape
     (3,)
     """
-    key, dtype = single_key("logistic", key), float_dtype("logistic", dtype)
-    shape = sample_shape("logistic", shape)
+    key, shape, dtype, _ = checked("logistic", key, shape, dtype)
     return draw_logistic(key, shape=shape, dtype=dtype)
 
 
@@ -145,8 +141,7 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     >>> random.cauchy(random.key(0), (3,)).shape
     (3,)
     """
-    key, dtype = single_key("cauchy", key), float_dtype("cauchy", dtype)
-    shape = sample_shape("cauchy", shape)
+    key, shape, dtype, _ = checked("cauchy", key, shape, dtype)
     return draw_cauchy(key, shape=shape, dtype=dtype)
 
 
@@ -171,8 +166,7 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Arra
     >>> random.rayleigh(random.key(0), 2.0, (3,)).shape
     (3,)
     """
-    key, dtype = single_key("rayleigh", key), float_dtype("rayleigh", dtype)
-    shape, (scale,) = parameters("rayleigh", shape, dtype, scale)
+    key, shape, dtype, (scale,) = checked("rayleigh", key, shape, dtype, scale)
     return draw_rayleigh(key, scale, shape=shape, dtype=dtype)
 
 
@@ -192,8 +186,9 @@ def weibull_min(
     >>> random.weibull_min(random.key(0), 2.0, 1.5, (3,)).shape
     (3,)
     """
-    key, dtype = single_key("weibull_min", key), float_dtype("weibull_min", dtype)
-    shape, given = parameters("weibull_min", shape, dtype, scale, concentration)
+    key, shape, dtype, given = checked(
+        "weibull_min", key, shape, dtype, scale, concentration
+    )
     return draw_weibull(key, *given, shape=shape, dtype=dtype)
 
 
@@ -213,8 +208,7 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
     >>> random.pareto(random.key(0), 3.0, (3,)).shape
     (3,)
     """
-    key, dtype = single_key("pareto", key), float_dtype("pareto", dtype)
-    shape, (b,) = parameters("pareto", shape, dtype, b)
+    key, shape, dtype, (b,) = checked("pareto", key, shape, dtype, b)
     return draw_pareto(key, b, shape=shape, dtype=dtype)
 
 
@@ -235,8 +229,9 @@ def triangular(
     >>> random.triangular(random.key(0), 0.0, 1.0, 3.0, (3,)).shape
     (3,)
     """
-    key, dtype = single_key("triangular", key), float_dtype("triangular", dtype)
-    shape, given = parameters("triangular", shape, dtype, left, mode, right)
+    key, shape, dtype, given = checked(
+        "triangular", key, shape, dtype, left, mode, right
+    )
     return draw_triangular(key, *given, shape=shape, dtype=dtype)
 
 

@@ -26,8 +26,8 @@ from covector.ops.identities import stop_gradient
 from covector.ops.rounding import nextafter
 from covector.ops.special import erf, erf_inv
 from covector.random.arguments import (
+    checked,
     float_dtype,
-    parameters,
     sample_shape,
     sampler,
     single_key,
@@ -98,8 +98,7 @@ def truncated_normal(
     True
     """
     who = "truncated_normal"
-    key, dtype = single_key(who, key), float_dtype(who, dtype)
-    shape, (lower, upper) = parameters(who, shape, dtype, lower, upper)
+    key, shape, dtype, (lower, upper) = checked(who, key, shape, dtype, lower, upper)
     return draw_truncated_normal(key, lower, upper, shape=shape, dtype=dtype)
 
 
@@ -128,8 +127,7 @@ def lognormal(
     >>> random.lognormal(random.key(0), 0.5, (3,)).shape
     (3,)
     """
-    key, dtype = single_key("lognormal", key), float_dtype("lognormal", dtype)
-    shape, (sigma,) = parameters("lognormal", shape, dtype, sigma)
+    key, shape, dtype, (sigma,) = checked("lognormal", key, shape, dtype, sigma)
     return draw_lognormal(key, sigma, shape=shape, dtype=dtype)
 
 
@@ -149,8 +147,7 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     >>> random.maxwell(random.key(0), (3,)).shape
     (3,)
     """
-    key, dtype = single_key("maxwell", key), float_dtype("maxwell", dtype)
-    shape = sample_shape("maxwell", shape)
+    key, shape, dtype, _ = checked("maxwell", key, shape, dtype)
     return draw_maxwell(key, shape=shape, dtype=dtype)
 
 
@@ -171,8 +168,7 @@ def double_sided_maxwell(
     (3,)
     """
     who = "double_sided_maxwell"
-    key, dtype = single_key(who, key), float_dtype(who, dtype)
-    shape, (loc, scale) = parameters(who, shape, dtype, loc, scale)
+    key, shape, dtype, (loc, scale) = checked(who, key, shape, dtype, loc, scale)
     return draw_double_sided_maxwell(key, loc, scale, shape=shape, dtype=dtype)
 
 
@@ -197,8 +193,7 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Array:
     >>> random.wald(random.key(0), 2.0, (3,)).shape
     (3,)
     """
-    key, dtype = single_key("wald", key), float_dtype("wald", dtype)
-    shape, (mean,) = parameters("wald", shape, dtype, mean)
+    key, shape, dtype, (mean,) = checked("wald", key, shape, dtype, mean)
     return draw_wald(key, mean, shape=shape, dtype=dtype)
 
 

@@ -142,12 +142,10 @@ def _platform(names: Sequence[str] | None) -> str | None:
     return _PLATFORMS[names[0]]
 
 
-class Lowered:
-    """A function as StableHLO."""
+class _OfTraced:
+    """What a later stage tells of the function as it tells of it when it is traced."""
 
-    def __init__(self, traced: Traced, lowered: lowering.LoweredProgram) -> None:
-        self._traced = traced
-        self._lowered = lowered
+    _traced: Traced
 
     @property
     def in_tree(self) -> Any:
@@ -158,10 +156,6 @@ class Lowered:
         return self._traced.out_tree
 
     @property
-    def out_info(self) -> Any:
-        return self._traced.out_info
-
-    @property
     def in_avals(self) -> Any:
         """The tree of types of ``(args, kwargs)``."""
         return self._traced.in_avals
@@ -169,6 +163,18 @@ class Lowered:
     @property
     def args_info(self) -> Any:
         return self._traced.args_info
+
+
+class Lowered(_OfTraced):
+    """A function as StableHLO."""
+
+    def __init__(self, traced: Traced, lowered: lowering.LoweredProgram) -> None:
+        self._traced = traced
+        self._lowered = lowered
+
+    @property
+    def out_info(self) -> Any:
+        return self._traced.out_info
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
@@ -200,7 +206,7 @@ class Lowered:
         return Compiled(self._traced, self._lowered.compile(chosen))
 
 
-class Compiled:
+class Compiled(_OfTraced):
     """A compiled function, for arguments of the types that it was traced for."""
 
     def __init__(self, traced: Traced, compiled: lowering.CompiledProgram) -> None:
@@ -208,27 +214,10 @@ class Compiled:
         self._compiled = compiled
 
     @property
-    def in_tree(self) -> Any:
-        return self._traced.in_tree
-
-    @property
-    def out_tree(self) -> Any:
-        return self._traced.out_tree
-
-    @property
     def out_info(self) -> Any:
         """The tree of ``ShapeDtypeStruct``s of the result, with their shardings."""
         types = self._traced.jaxpr.out_types
         return self.out_tree.unflatten(map(struct, types, self._out_shardings))
-
-    @property
-    def in_avals(self) -> Any:
-        """The tree of types of ``(args, kwargs)``."""
-        return self._traced.in_avals
-
-    @property
-    def args_info(self) -> Any:
-        return self._traced.args_info
 
     def as_text(self) -> str:
         """The optimised HLO."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from covector import tree
-from covector.core.primitive import Primitive, operation
-from covector.core.types import ArrayType
+from covector.core.primitive import operation
+from covector.ops.identities import Identity
 from covector.programs.remat.partition import Policy
 
 
 @operation
-class Name(Primitive):
+class Name(Identity):
     """The operand itself, under a name that checkpoint policies can refer to."""
 
     label: str
@@ -22,9 +22,6 @@ class Name(Primitive):
     @property
     def parameters(self) -> dict[str, Any]:
         return {"name": self.label}
-
-    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
-        return (x,)
 
     def on_host(self, x: Any) -> Any:
         return x
@@ -34,12 +31,6 @@ class Name(Primitive):
 
     def transpose(self, cotangents: Any, x: Any) -> Any:
         return [cotangents[0]]
-
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
-        return (self(*args),), dims
-
-    def lower(self, ctx: Any, x: Any) -> Any:
-        return x
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
