@@ -210,6 +210,7 @@ def test_floats_of_64_bits_are_those_of_jax_up_to_rounding(name, args):
     [
         ("binomial", (np.array([9.5, 60.0]), np.float32(0.6))),
         ("multinomial", (np.float32(50), P)),
+        ("geometric", (np.float32(0.3), (9,))),
     ],
 )
 def test_counts_are_drawn_in_the_precision_of_their_probabilities(name, args):

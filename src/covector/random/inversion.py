@@ -25,6 +25,7 @@ from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.number_info import finfo
 from covector.core.types import Shape
+from covector.numpy.promote import inexact
 from covector.ops.joining import Unstack
 from covector.ops.multiply_add import multiply_add
 from covector.random.arguments import (
@@ -262,7 +263,8 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
     [1, 1, 1]
     """
     key, dtype = single_key("geometric", key), int_dtype("geometric", dtype)
-    real = float_dtype("geometric", None)
+    p = inexact("geometric", p)
+    real = p.type.dtype
     shape, (p,) = parameters("geometric", shape, real, p)
     return draw_geometric(key, p, shape=shape, dtype=real).astype(dtype)
 
