@@ -104,7 +104,7 @@ def test_the_remainder_moves_as_x_does_even_where_nothing_is_left(x):
 @pytest.mark.parametrize(
     ("name", "x", "wanted"),
     [
-        ("sign", -0.0, 0.0),
+        ("sign", -0.0, -0.0),
         ("trunc", -0.5, -0.0),
         ("ceil", -0.5, -0.0),
         ("round", -0.4, -0.0),
@@ -334,6 +334,22 @@ def test_a_power_of_two_dtypes_compiles_where_one_is_a_scalar(power, x):
     if x.dtype == np.float32:
         slope = cv.grad(lambda x: power(x).sum())
         np.testing.assert_allclose(cv.jit(slope)(x), slope(x))
+
+
+def test_the_sign_of_minus_zero_is_minus_zero_whatever_works_it_out():
+    for dtype in "float16", "bfloat16", "float32":
+        x = cnp.asarray([-0.0, 0.0, -3.0], dtype)
+        for found in cnp.sign(x), cv.jit(cnp.sign)(x), cv.lax.sign(x):
+            assert np.signbit(np.asarray(found, np.float32)).tolist() == [1, 0, 1]
+
+
+def test_an_array_and_bounds_of_three_dtypes_are_brought_to_one_at_once():
+    x, low = np.array([2**32 - 1], np.uint32), np.array([0], np.int32)
+    high = np.array([5e9], np.float32)
+    for clip in cnp.clip, cv.jit(cnp.clip):
+        found = clip(x, low, high)
+        assert found.dtype == np.float32
+        assert found.tolist() == [2**32]
 
 
 def test_the_slope_of_a_scaled_bessel_function_at_a_subnormal_number_is_one_half():

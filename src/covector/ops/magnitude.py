@@ -40,14 +40,17 @@ class Abs(Elementwise):
 
 
 class Sign(Elementwise):
-    """−1, 0 or 1; of a complex number z / |z|, and 0 of 0. NaN stays NaN.
+    """−1, 0 or 1; of a complex number z / |z|, and 0 of 0. NaN and −0 stay as they are.
 
     The derivative of a real sign is 0. Of a complex one, which turns as z does, it is
     i · Im(z̄ dz) · z / |z|³, and 0 at 0.
     """
 
     hlo = "stablehlo.sign"
-    on_host = staticmethod(np.sign)
+
+    def on_host(self, x: Any) -> Any:
+        out = np.sign(x)
+        return np.copysign(out, x) if x.dtype.kind == "f" else out
 
     def differential(self, out: Any, x: Any) -> Any:
         if not dtypes.is_complex(x.type.dtype):
