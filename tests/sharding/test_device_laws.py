@@ -40,6 +40,9 @@ CONSTANT = {
         x[:0], np.zeros((0, 8), np.int32), 0
     ),
     "polyval without coefficients": lambda x: cnp.polyval(x[:0, 0], x),
+    "array_equal of another shape": lambda x: cnp.array_equal(x, x[0]),
+    "array_equiv of another shape": lambda x: cnp.array_equiv(x, x[:3, :3]),
+    "edges within given bounds": lambda x: cnp.histogram_bin_edges(x, 3, (0, 1)),
     "zeros_like of another shape": lambda x: cnp.zeros_like(x, shape=(3,)),
 }
 

@@ -8,12 +8,14 @@ the words for arguments that NumPy has and immutable arrays cannot honour.
 import operator
 from typing import Any
 
+from covector.core.array import ConcreteArray
 from covector.errors import (
     ArgumentError,
     AxisError,
     ConcretizationTypeError,
     ImmutableArrayError,
 )
+from covector.lowering.placement import placement_of_known
 
 
 def canonical_axis(who: str, axis: Any, ndim: int, name: str = "axis") -> int:
@@ -72,6 +74,13 @@ def canonical_shape(who: str, shape: Any, name: str = "shape") -> tuple[int, ...
 def with_out_sharding(x: Any, sharding: Any) -> Any:
     """``x`` where the caller wants the result: on a device, or as a sharding says."""
     return x if sharding is None else x.to_device(sharding)
+
+
+def beside(who: str, x: Any, *operands: Any) -> Any:
+    """``x``, known whatever the operands' values are, where the user put those."""
+    known = [v for v in operands if type(v) is ConcreteArray]
+    where = placement_of_known(known, who)
+    return x if where is None else x.to_device(where)
 
 
 def check_no_out(who: str, out: Any) -> None:

@@ -8,6 +8,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.dtypes import bool_
 from covector.errors import TypeMismatch
+from covector.numpy.axes import beside
 from covector.numpy.creation import asarray
 from covector.numpy.floating import isfinite, isnan
 from covector.numpy.fuse import fuse
@@ -204,7 +205,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     """
     x, y = asarray(a1), asarray(a2)
     if x.type.shape != y.type.shape:
-        return scalar(False, bool_)
+        return beside("array_equal", scalar(False, bool_), x, y)
     same = equal(x, y)
     return _all(same | (isnan(x) & isnan(y)) if equal_nan else same)
 
@@ -219,7 +220,7 @@ def array_equiv(a1: Any, a2: Any) -> Array:
     try:
         return _all(equal(x, y))
     except TypeMismatch:
-        return scalar(False, bool_)
+        return beside("array_equiv", scalar(False, bool_), x, y)
 
 
 def _all(x: Any) -> Any:

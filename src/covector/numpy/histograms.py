@@ -18,7 +18,7 @@ from covector.errors import (
     DTypeError,
     TypeMismatch,
 )
-from covector.numpy.axes import with_out_sharding
+from covector.numpy.axes import beside, with_out_sharding
 from covector.numpy.concatenation import stack
 from covector.numpy.differences import diff
 from covector.numpy.fuse import fuse
@@ -173,7 +173,8 @@ def histogram_bin_edges(
     half = scalar(0.5, low.type.dtype)
     same = eq(low, high)
     low, high = where(same, sub(low, half), low), where(same, add(high, half), high)
-    return linspace(low, high, operator.index(bins) + 1, dtype=low.type.dtype)
+    edges = linspace(low, high, operator.index(bins) + 1, dtype=low.type.dtype)
+    return beside("histogram_bin_edges", edges, values)
 
 
 def histogram(

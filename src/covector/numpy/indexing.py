@@ -23,8 +23,8 @@ from covector.core.convert import scalar
 from covector.core.trace import current
 from covector.core.types import ArrayType, Shape
 from covector.errors import InvalidIndex
-from covector.lowering.placement import placement_of_known
 from covector.numpy.arithmetic import remainder
+from covector.numpy.axes import beside
 from covector.numpy.index_parsing import Selection, canonical_index, select
 from covector.numpy.promote import broadcast_to
 from covector.ops.arithmetic import add
@@ -141,9 +141,7 @@ def read(
 def nothing(x: Any, shape: Shape, access: Access, positions: list[Any]) -> Any:
     """What is read outside the array: the fill value everywhere."""
     out = filled(_fill(access, x.type), x.type.with_shape(shape))
-    known = [v for v in (x, *positions) if type(v) is ConcreteArray]
-    where = placement_of_known(known, "indexing")
-    return out if where is None else out.to_device(where)
+    return beside("indexing", out, x, *positions)
 
 
 def _fill(access: Access, type_: ArrayType) -> Any:
