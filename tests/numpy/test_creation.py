@@ -193,6 +193,16 @@ def test_an_array_is_what_it_is_for_asarray_and_a_copy_for_array():
     assert y.tolist() == [1, 1, 1]
 
 
+def test_the_step_between_numbers_that_have_none_is_one_nan():
+    bounds = np.zeros(3, np.float32), np.ones(3, np.float32)
+    for make in cnp.linspace, cv.jit(cnp.linspace, static_argnums=(2, 3, 4)):
+        for num in 0, 1:
+            step = make(*bounds, num, True, True)[1]
+            assert step.shape == ()
+            assert np.isnan(step)
+        assert make(*bounds, 2, True, True)[1].shape == (3,)
+
+
 def test_values_that_do_not_fit_32_bits_fit_64():
     with cv.options.override(enable_x64=True):
         assert cnp.array(2**40).dtype == np.int64
@@ -200,6 +210,7 @@ def test_values_that_do_not_fit_32_bits_fit_64():
         assert cnp.arange(3).dtype == np.int64
         assert cnp.linspace(0, 1, 3).dtype == np.float64
         assert cnp.linspace(np.float32(0), 1, 3).dtype == np.float32
+        assert cnp.kaiser(3, np.float32(2)).dtype == np.float64
     assert int(cnp.array(2**31, "uint32")) == 2**31
     assert cnp.arange(2**31, 2**31 + 2, dtype="uint32").tolist() == [2**31, 2**31 + 1]
 

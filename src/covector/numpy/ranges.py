@@ -236,7 +236,7 @@ def _evenly_on_host(x: Any, y: Any, num: int, endpoint: bool) -> tuple[Any, Any]
     steps = num - 1 if endpoint else num
     if steps < 1:
         shape = (num, *first.shape)
-        return np.broadcast_to(first, shape), np.full(first.shape, math.nan)
+        return np.broadcast_to(first, shape), np.asarray(math.nan)
     if _is_double(x):
         values, step = np.linspace(first, last, num, endpoint, retstep=True)
         return values, np.asarray(step)
@@ -289,10 +289,9 @@ def _step(x: Any, y: Any, num: int, endpoint: bool) -> Any:
     """The distance between neighbours of these; NaN where there are none."""
     first, last = _widened(x, y)
     steps = num - 1 if endpoint else num
-    return div(
-        sub(last, first),
-        scalar(float(steps) if steps > 0 else math.nan, first.type.dtype),
-    )
+    if steps < 1:
+        return scalar(math.nan, first.type.dtype)
+    return div(sub(last, first), scalar(float(steps), first.type.dtype))
 
 
 def _by_one_factor(x: Any, y: Any, num: int, endpoint: bool) -> Any:

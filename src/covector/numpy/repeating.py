@@ -11,7 +11,12 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.host_values import plain
 from covector.core.trace import Tracer
-from covector.errors import ArgumentError, ConcretizationTypeError, TypeMismatch
+from covector.errors import (
+    ArgumentError,
+    ConcretizationTypeError,
+    DTypeError,
+    TypeMismatch,
+)
 from covector.numpy.axes import canonical_axis, canonical_shape, with_out_sharding
 from covector.numpy.cumulative import cumsum
 from covector.numpy.indexing_take import take
@@ -83,6 +88,12 @@ def _repeat(x: Any, repeats: Any, k: int, total_repeat_length: Any) -> Any:
     if isinstance(repeats, Tracer):
         return _repeat_traced(x, repeats, k, total_repeat_length)
     counts = plain(repeats)
+    if not counts.size:
+        counts = counts.astype(np.int32)  # of an empty list nothing says what it holds
+    if counts.dtype.kind not in "biu":
+        raise DTypeError(
+            f"repeat needs integers for `repeats`, but got {as_array(counts).type}."
+        )
     if counts.size == 1 and total_repeat_length is None:
         return _repeat_evenly(x, operator.index(counts.ravel()[0]), k)
     if counts.shape not in ((), (1,), (n,)) or counts.min(initial=0) < 0:

@@ -13,6 +13,7 @@ from covector.core.convert import as_array
 from covector.errors import ArgumentError
 from covector.numpy.promote import inexact
 from covector.numpy.special import i0
+from covector.ops.casting import convert
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 
@@ -62,10 +63,11 @@ def kaiser(M: int, beta: Any) -> Array:
     >>> print(kaiser(3, 0.0))
     [1. 1. 1.]
     """
-    beta = inexact("kaiser", as_array(beta, "kaiser"))
+    dtype = dtypes.default_float(options.current().enable_x64)
+    beta = convert(inexact("kaiser", as_array(beta, "kaiser")), dtype)
     count = _count("kaiser", M)
     x = np.linspace(-1, 1, count) if count > 1 else np.zeros(count)
-    width = from_host(np.sqrt(1 - x * x).astype(beta.type.dtype))
+    width = from_host(np.sqrt(1 - x * x).astype(dtype))
     return i0(beta * width) / i0(beta)
 
 

@@ -30,7 +30,6 @@ from covector.ops.joining import Unstack
 from covector.ops.multiply_add import multiply_add
 from covector.random.arguments import (
     checked,
-    float_dtype,
     int_dtype,
     parameters,
     sampler,
