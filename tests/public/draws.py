@@ -64,6 +64,20 @@ Within = tuple[float, float] | None
 Maker = Callable[["Draw"], Any]
 
 
+def cast(x: Any, dtype: Any) -> np.ndarray:
+    """As ``astype`` casts here and in JAX: to the nearest integer that there is, NaN to
+    0. What C makes of a float that does not fit is not defined.
+    """
+    x, dtype = np.asarray(x), np.dtype(dtype)
+    if x.dtype.kind not in "fV" or dtype.kind not in "iu":
+        return x.astype(dtype)
+    info, whole = np.iinfo(dtype), np.trunc(np.nan_to_num(x.astype(np.float64)))
+    low, high = whole <= info.min, whole >= info.max
+    inside = np.where(low | high, 0, whole).astype(dtype)
+    bounds = [np.full_like(inside, bound) for bound in (info.min, info.max)]
+    return np.select([low, high], bounds, inside)
+
+
 class Draw:
     """A source of random arguments.
 

@@ -4,6 +4,8 @@ The seed changes every day; ``TEST_SEED=…`` repeats one, and the summary of th
 prints it. ``make fuzz`` tries many more.
 """
 
+import zlib
+
 import pytest
 
 from tests.public.checks import CHECKS, differences
@@ -21,16 +23,28 @@ NUMBERS = {
     "watched": 2,
     "derivatives": 1,
 }
+#: of so many functions one is checked so, another one with each seed: what compiles
+#: most is the dearest
+ONE_OF = {"beside_jax": 3, "compiled": 2, "placed": 2}
+
+
+def is_drawn(check: str, name: str, seed: int) -> bool:
+    """Whether the samples of this seed undergo a check."""
+    return zlib.crc32(f"{seed} {check} {name}".encode()) % ONE_OF.get(check, 1) == 0
 
 
 def test_every_check_is_run():
     assert NUMBERS.keys() == CHECKS.keys()
+    for check in ONE_OF:
+        days = {n for n in TABLE for seed in range(40) if is_drawn(check, n, seed)}
+        assert days == TABLE.keys()
 
 
 @pytest.mark.parametrize("name", TABLE)
 def test_samples_obey_every_check(name):
     told = []
-    for number in range(max(NUMBERS.values())):
-        names = [check for check, count in NUMBERS.items() if number < count]
+    drawn = {c: n for c, n in NUMBERS.items() if is_drawn(c, name, SEED)}
+    for number in range(max(drawn.values())):
+        names = [check for check, count in drawn.items() if number < count]
         told += differences(TABLE[name], SEED, number, names)
     assert not told, "\n" + "\n".join(told)

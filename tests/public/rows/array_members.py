@@ -4,16 +4,22 @@ from typing import Any
 
 import numpy as np
 
-from tests.public.draws import Draw, Function, Maker
+from tests.public.draws import Draw, Function, Maker, cast
 from tests.public.makers import elementwise, of_array, reduction
-from tests.public.rows.numpy_elementwise import floor_divide, power
+from tests.public.rows.numpy_creation import DTYPES
+from tests.public.rows.numpy_elementwise import (
+    EITHER_ZERO,
+    clipped,
+    floor_divide,
+    power,
+)
 from tests.public.rows.numpy_reductions import masked, running
 from tests.public.rows.numpy_selection import indices, partitioned, searched, taken
 from tests.public.rows.numpy_shapes import (
-    axis,
     new_shape,
     ones,
     perhaps_order,
+    repeated,
     two_axes,
 )
 from tests.public.table import rows
@@ -32,7 +38,7 @@ rows("Array", "prod", masked(ANY, True, within=(-3, 4)))
 rows("Array", "mean", masked(ANY, False, single=True), cancels=True)
 rows("Array", "var std", masked(ANY, False, single=True, ddof=(0, 1), within=(-9, 10), least=1),
      cancels=True)
-rows("Array", "max min", masked(REAL, True))
+rows("Array", "max min", masked(REAL, True), **EITHER_ZERO)
 rows("Array", "all any", masked(ANY, False), numpy=None)
 rows("Array", "ptp", reduction("iuf", empty=False), numpy=np.ptp, cancels=True)
 rows("Array", "argmax argmin", reduction(REAL, several=False, empty=False))
@@ -42,12 +48,13 @@ rows("Array", "reshape", of_array(ANY, new_shape))
 rows("Array", "squeeze", ones)
 rows("Array", "transpose", of_array(ANY, perhaps_order))
 rows("Array", "swapaxes", of_array(ANY, two_axes, ndim=(1, 3)))
-rows("Array", "repeat", of_array(ANY, lambda d, x: (d.integer(0, 4), *axis(d, x)), ndim=(1, 3)))
+rows("Array", "repeat", repeated)
 rows("Array", "diagonal", of_array(ANY, lambda d, x: (d.integer(-2, 3),), ndim=(2, 3)))
 rows("Array", "trace", of_array(ANY, lambda d, x: (d.integer(-2, 3),), ndim=(2, 3)), **SUMS)
 rows("Array", "round", of_array("iufc", decimals=(0, 1)), cancels=True)
-rows("Array", "clip", of_array("iuf", lambda d, x: (d.values(x.dtype, ()), d.values(x.dtype, ()))))
-rows("Array", "astype", of_array("biuf", lambda d, x: ("float64" if d.smooth else d.pick("float32", "float16"),)))
+rows("Array", "clip", clipped, promotes=True, **EITHER_ZERO)
+rows("Array", "astype", of_array("biuf", lambda d, x: ("float64" if d.smooth else d.pick(*DTYPES),)),
+     numpy=cast)
 rows("Array", "sort", of_array(ANY, lambda d, x: (d.axis(x.ndim),), ndim=(1, 3)), numpy=np.sort)
 rows("Array", "argpartition", partitioned)
 rows("Array", "argsort", of_array(ANY, lambda d, x: (d.axis(x.ndim),), ndim=(1, 3)),
@@ -109,7 +116,8 @@ rows("operator", "sub", operator("iufc", "iufc"), cancels=True)
 rows("operator", "truediv", operator("iufc", "iufc"))
 rows("operator", "floordiv", operator("iuf", "iuf"), numpy=floor_divide, promotes=True)
 rows("operator", "mod", operator("iuf", "iuf"), cancels=True, promotes=True)
-rows("operator", "pow", operator("iufc", "f", smooth=(0.1, 3.0)), numpy=power)
+rows("operator", "pow", operator("iufc", "iufc", smooth=(0.1, 3.0)), numpy=power,
+     rounding=2048)
 rows("operator", "eq ne", operator(ANY, ANY), promotes=True)
 rows("operator", "lt le gt ge", operator(REAL, REAL), promotes=True)
 rows("operator", "and_ or_ xor", operator("biu", "biu"))
@@ -155,6 +163,6 @@ rows("at", "set", distinct(updated(ANY)))
 rows("at", "add subtract", updated("iufc", within=(-5, 6)), cancels=True)
 rows("at", "multiply mul", distinct(updated("iufc", within=(-3, 4))), cancels=True)
 rows("at", "divide", distinct(updated("fc", within=(1, 4))), rounding=64)
-rows("at", "min max", updated("iuf"), derivative=False)
+rows("at", "min max", updated("iuf"), derivative=False, **EITHER_ZERO)
 rows("at", "power", distinct(updated("f", within=(0.5, 3))), rounding=64)
 rows("at", "apply", lambda d: (*distinct(updated("if"))(d)[0][:2], Function(lambda xp: xp.square, "square")))

@@ -9,6 +9,7 @@ import numpy as np
 
 from tests.public.draws import Draw
 from tests.public.makers import alike
+from tests.public.rows.numpy_elementwise import EITHER_ZERO
 from tests.public.table import rows
 
 REAL, FLOAT, INEXACT = "iuf", "f", "fc"
@@ -36,7 +37,7 @@ rows("lax", "bitwise_not", alike("biu"))
 rows("lax", "add mul sub", alike("iufc", 2), cancels=True)
 rows("lax", "div", alike(INEXACT, 2, smooth=POSITIVE))
 rows("lax", "rem", alike(FLOAT, 2), cancels=True)
-rows("lax", "max min", alike("biuf", 2))
+rows("lax", "max min", alike("biufc", 2), **EITHER_ZERO)
 rows("lax", "eq ne", alike("biufc", 2))
 rows("lax", "lt le gt ge", alike("biuf", 2))
 rows("lax", "bitwise_and bitwise_or bitwise_xor", alike("biu", 2))
@@ -85,8 +86,8 @@ def powered(draw: Draw) -> Any:
 
 
 def converted(draw: Draw) -> Any:
-    names = ("int8", "uint16", "int32", "float16", "bfloat16", "float32", "bool")
-    return draw.array("biuf"), draw.pick(*names)
+    names = ("int8", "uint16", "int32", "float16", "bfloat16", "float32", "bool", "complex64")
+    return draw.array("biufc"), draw.pick(*names)
 
 
 def reduced(draw: Draw) -> Any:
@@ -99,7 +100,7 @@ def reinterpreted(draw: Draw) -> Any:
     )
 
 
-rows("lax", "clamp", clamped)
+rows("lax", "clamp", clamped, **EITHER_ZERO)
 rows("lax", "select", chosen)
 rows("lax", "select_n", chosen_among)
 rows("lax", "integer_pow", powered)

@@ -7,6 +7,7 @@ import numpy as np
 from tests.public.draws import Draw, Function, Maker, Within
 from tests.public.makers import of_array
 from tests.public.rows.lax_shapes import subset
+from tests.public.rows.numpy_elementwise import EITHER_ZERO
 from tests.public.table import rows
 
 REAL, ANY = "iuf", "biufc"
@@ -31,7 +32,7 @@ def folded(kinds: str, within: Within = None) -> Maker:
 
 def combined(draw: Draw) -> tuple[Any, Any, Any]:
     """An array, an initial value, and the function to reduce with."""
-    x = draw.array("if", draw.shape((1, 3), empty=False), (-3, 4))
+    x = draw.array("if", draw.shape((1, 3)), (-3, 4))
     name = draw.pick(*FUNCTIONS)
     function = Function(lambda numpy: getattr(numpy, name), name)
     return x, np.asarray(FUNCTIONS[name]).astype(x.dtype), function
@@ -49,7 +50,8 @@ def in_windows(draw: Draw) -> Any:
     )
     pads = tuple([(draw.integer(0, 2), draw.integer(0, 2)) for _ in x.shape])
     padding = draw.pick("SAME", "VALID", pads)
-    named = draw.some(window_dilation=(dilation,))
+    base = tuple([draw.integer(1, 3) for _ in x.shape])
+    named = draw.some(window_dilation=(dilation,), base_dilation=(base,))
     return (x, start, function, window, strides, padding), named
 
 
@@ -60,6 +62,16 @@ def chosen_index(draw: Draw, x: np.ndarray) -> tuple[int, Any]:
 def sorted_along(draw: Draw) -> Any:
     x = draw.array(ANY, draw.shape((1, 3)))
     return (x,), draw.some(dimension=(0, -1), is_stable=(True, False))
+
+
+def operands_sorted(draw: Draw) -> Any:
+    """One array, or several by the first of them, or by two."""
+    if draw.chance(0.5):
+        return sorted_along(draw)
+    shape = draw.shape((1, 3))
+    count = draw.integer(2, 4)
+    arrays = tuple([draw.array(ANY, shape, (0, 3)) for _ in range(count)])
+    return (arrays,), draw.some(dimension=(0, -1), num_keys=(1, 2)) | {"is_stable": True}
 
 
 def several_sorted(draw: Draw) -> Any:
@@ -75,16 +87,16 @@ def largest(draw: Draw) -> Any:
 
 rows("lax", "reduce_sum", reduced("iufc"), cancels=True)
 rows("lax", "reduce_prod", reduced("iufc", (-3, 4)))
-rows("lax", "reduce_max reduce_min", reduced("biuf"))
+rows("lax", "reduce_max reduce_min", reduced("biuf"), **EITHER_ZERO)
 rows("lax", "reduce_and reduce_or reduce_xor", reduced("biu"))
-rows("lax", "reduce", reduced_by_function, cancels=True)
-rows("lax", "reduce_window", in_windows, cancels=True)
+rows("lax", "reduce", reduced_by_function, cancels=True, **EITHER_ZERO)
+rows("lax", "reduce_window", in_windows, cancels=True, **EITHER_ZERO)
 rows("lax", "argmax argmin", of_array(REAL, chosen_index, ndim=(1, 3), empty=False))
 # A total that begins with -0.0 is -0.0, as in NumPy; in JAX 0.0.
 rows("lax", "cumsum", folded("iufc"), cancels=True, zeros=False)
 rows("lax", "cumprod", folded("iufc", (-3, 4)))
-rows("lax", "cummax cummin", folded(REAL))
+rows("lax", "cummax cummin", folded(REAL), **EITHER_ZERO)
 rows("lax", "cumlogsumexp", folded("f", (-5, 5)), rounding=128, cancels=True)
-rows("lax", "sort", sorted_along)
+rows("lax", "sort", operands_sorted)
 rows("lax", "sort_key_val", several_sorted)
 rows("lax", "top_k", largest)

@@ -32,7 +32,8 @@ def normalized(draw: Draw) -> Any:
 
 
 rows("nn", "softmax log_softmax", normalized, rounding=128, cancels=True)
-rows("nn", "standardize", lambda draw: ((draw.array("f", (3, 4), (-3, 3)),), {}),
+rows("nn", "standardize",
+     lambda draw: ((draw.array("f", (3, 4), (-3, 3)),), draw.some(axis=(0, -1, (0, 1)), epsilon=(0.1,))),
      rounding=512, cancels=True)  # fmt: skip
 rows("nn", "logsumexp logmeanexp", reduction("f", within=(-5, 5), empty=False),
      rounding=128, cancels=True)  # fmt: skip

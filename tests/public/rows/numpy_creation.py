@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from tests.public.draws import Draw, Function, Maker
+import numpy as np
+
+from tests.public.draws import Draw, Function, Maker, cast
 from tests.public.makers import elementwise, of_array
 from tests.public.table import rows
 
@@ -18,6 +20,15 @@ def of_shape(*values: Any) -> Maker:
         return (shape, *[draw.scalar("if") for _ in values]), draw.some(dtype=DTYPES)
 
     return make
+
+
+def filled(shape: Any, value: Any, dtype: Any = None) -> Any:
+    """``full`` with the cast of ``astype``."""
+    return np.full(shape, value) if dtype is None else np.full(shape, cast(value, dtype))
+
+
+def filled_like(x: np.ndarray, value: Any, dtype: Any = None, shape: Any = None) -> Any:
+    return filled(x.shape if shape is None else shape, value, dtype or x.dtype)
 
 
 def whole(low: int, high: int, *more: tuple[int, int], **keywords: Any) -> Maker:
@@ -53,18 +64,20 @@ def between(kinds: str, within: tuple[float, float], **keywords: Any) -> Maker:
 
 rows("numpy", "zeros ones", of_shape())
 rows("numpy", "empty", of_shape(), numpy=None)
-rows("numpy", "full", of_shape("value"))
+rows("numpy", "full", of_shape("value"), numpy=filled)
 rows("numpy", "zeros_like ones_like", like)
 rows("numpy", "empty_like", like, numpy=None)
 rows("numpy", "full_like",
-     lambda d: ((d.array("ifc"), d.scalar("i")), d.some(dtype=DTYPES)))
+     lambda d: ((d.array("iufc"), d.scalar("uf")), d.some(dtype=DTYPES, shape=((2, 3), 4))),
+     numpy=filled_like)
 rows("numpy", "eye", whole(0, 5, (0, 5), (-4, 5), dtype=DTYPES))
 rows("numpy", "tri", whole(0, 5, (0, 5), (-4, 5), dtype=DTYPES))
 rows("numpy", "identity", whole(0, 5, dtype=DTYPES))
 rows("numpy", "arange", steps)
-rows("numpy", "linspace", between("iuf", (0, 9), axis=(0, -1)), cancels=True)
+rows("numpy", "linspace", between("iufc", (0, 9), axis=(0, -1), retstep=(True, False)),
+     cancels=True)
 rows("numpy", "logspace", between("f", (-2, 2), base=(2.0, 10.0)), rounding=128)
-rows("numpy", "geomspace", between("f", (0.5, 9)), rounding=128)
+rows("numpy", "geomspace", between("f", (0.5, 9), axis=(0, -1)), rounding=128)
 rows("numpy", "tril triu", of_array(ANY, lambda d, x: (d.integer(-4, 5),), ndim=(2, 3)))
 rows("numpy", "diag diagflat",
      of_array(ANY, lambda d, x: (d.integer(-3, 4),), ndim=(1, 2)))
@@ -75,7 +88,7 @@ rows("numpy", "trace",
      of_array(ANY, lambda d, x: (d.integer(-3, 4), *d.pick((0, 1), (1, 0), (-1, 0))),
               ndim=(2, 3)), cancels=True)
 rows("numpy", "vander",
-     of_array("iufc", ndim=(1, 1), within=(-2, 3), N=(0, 2, 5), increasing=(True,)))
+     of_array("iufc", ndim=(1, 1), within=(-2, 3), N=(0, 1, 2, 5), increasing=(True, False)))
 rows("numpy", "meshgrid",
      lambda d: (tuple([d.array(ANY, d.shape((0, 1))) for _ in range(d.integer(1, 4))]),
                 d.some(indexing=("xy", "ij"), sparse=(True,))))
@@ -95,13 +108,17 @@ rows(
     "numpy", "bartlett blackman hamming hanning", whole(0, 9), rounding=64, cancels=True
 )
 rows(
-    "numpy", "kaiser", lambda d: (d.integer(0, 9), d.values("float64" if d.smooth else "float32", (), (0.5, 9.0)))
+    "numpy", "kaiser", lambda d: (d.integer(0, 9), d.array("f", (), (0.5, 9.0)))
 )
 
-rows("numpy", "array asarray", of_array(ANY, dtype=DTYPES[:1], copy=(True,)))
+rows("numpy", "array", of_array("biuf", dtype=DTYPES, copy=(True,), ndmin=(0, 2, 4)),
+     numpy=lambda x, dtype=None, **named: np.array(cast(x, dtype or x.dtype), **named))
+rows("numpy", "asarray", of_array("biuf", dtype=DTYPES, copy=(True,)),
+     numpy=lambda x, dtype=None, copy=None: cast(x, dtype or x.dtype))
 rows("numpy", "copy", elementwise(ANY))
 rows("numpy", "astype",
-     of_array("biuf", lambda d, x: ("float64" if d.smooth else d.pick("float32", "float16", "bool"),)))
+     of_array("biuf", lambda d, x: ("float64" if d.smooth else d.pick(*DTYPES, "int8", "bfloat16"),)),
+     numpy=cast)
 rows("numpy", "fromfunction",
      lambda d: ((Function(lambda xp: lambda i, j: i + 2 * j, "i + 2j"), (2, 3)),
                 d.some(dtype=("int32", "float32"))))

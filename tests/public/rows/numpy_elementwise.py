@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tests.public.draws import Draw
+from tests.public.draws import Draw, Scalar
 from tests.public.makers import elementwise
 from tests.public.table import rows
 
 REAL, ANY = "biuf", "biufc"
+#: of extrema: which of 0.0 and -0.0 is the larger, nobody says
+EITHER_ZERO: dict[str, Any] = {"zeros": False}
 POSITIVE = (0.1, 3.0)
 
 
@@ -34,17 +36,33 @@ def power(x: Any, y: Any) -> Any:
     return np.power(x, y)
 
 
+def rounded(x: Any, decimals: int = 0) -> Any:
+    """Of integers with as many digits as it takes, and then the bits that they have."""
+    x = np.asarray(x)
+    if x.dtype.kind not in "iu" or decimals >= 0:
+        return np.round(x, decimals)
+    unit = 10**-decimals
+    tens, rest = np.divmod(x.astype(object), unit)
+    tens = tens + ((2 * rest > unit) | ((2 * rest == unit) & (tens % 2 == 1)))
+    return np.asarray(tens * unit % (1 << 64), dtype=np.uint64).astype(x.dtype)
+
+
+def sign(x: Any) -> Any:
+    """The sign of −0 is −0, as ``lax.sign`` promises."""
+    out = np.sign(x)
+    return np.copysign(out, x) if np.asarray(x).dtype.kind == "f" else out
+
+
 def arcsinh(x: Any) -> Any:
     """Complex −0 counts as 0: NumPy has two values along the branch cut, XLA one."""
     return np.arcsinh(x + 0 if np.iscomplexobj(x) else x)
 
 
 def clipped(draw: Draw) -> Any:
-    """Bounds of one dtype: operands of three are promoted two by two."""
+    """An array between bounds that may be numbers, or be missing."""
     (x, low, high), _ = elementwise("iuf", "iuf", "iuf")(draw)
-    if isinstance(low, np.ndarray) and isinstance(high, np.ndarray):
-        high = draw.values(low.dtype, high.shape)
-    return x, low, high
+    x = draw.array("iuf") if isinstance(x, Scalar) else x
+    return x, *draw.pick((low, high), (low, high), (low, None), (None, high))
 
 
 def float_power(x: Any, y: Any) -> Any:
@@ -58,7 +76,8 @@ rows("numpy", "arcsinh", elementwise(ANY), numpy=arcsinh)
 rows("numpy", "deg2rad rad2deg sinc i0", elementwise(REAL))
 rows("numpy", "floor ceil trunc rint fabs", elementwise("iuf"))
 rows("numpy", "spacing", elementwise("iuf"), derivative=False, numpy=spacing)
-rows("numpy", "absolute sign positive negative", elementwise("iufc"))
+rows("numpy", "absolute positive negative", elementwise("iufc"))
+rows("numpy", "sign", elementwise("iufc"), numpy=sign)
 rows("numpy", "reciprocal", elementwise("iufc", smooth=POSITIVE),
      numpy=lambda x: np.divide(1, x))
 rows("numpy", "isfinite isinf isnan isreal iscomplex real imag", elementwise(ANY))
@@ -66,7 +85,8 @@ rows("numpy", "conj", elementwise(ANY))
 rows("numpy", "angle", elementwise(ANY, deg=(True, False)))
 rows("numpy", "isneginf isposinf signbit", elementwise(REAL))
 rows("numpy", "nan_to_num", elementwise(ANY, nan=(1.5,), posinf=(7.0,), neginf=(-7,)))
-rows("numpy", "round", elementwise("iufc", decimals=(0, 1, 2)), cancels=True)
+rows("numpy", "round", elementwise("iufc", decimals=(-1, 0, 1, 2)), cancels=True,
+     numpy=rounded)
 rows("numpy", "logical_not", elementwise(ANY))
 rows("numpy", "invert", elementwise("biu"))
 rows("numpy", "bitwise_count", elementwise("iu"))
@@ -81,8 +101,8 @@ rows("numpy", "remainder fmod", elementwise("iuf", "iuf"), cancels=True,
      promotes=True)
 rows("numpy", "divmod", elementwise("iuf", "iuf"), cancels=True, promotes=True,
      numpy=lambda x, y: (floor_divide(x, y), np.remainder(x, y)))
-rows("numpy", "maximum minimum", elementwise(ANY, ANY), promotes=True)
-rows("numpy", "fmax fmin", elementwise(REAL, REAL), promotes=True)
+rows("numpy", "maximum minimum", elementwise(ANY, ANY), promotes=True, **EITHER_ZERO)
+rows("numpy", "fmax fmin", elementwise(REAL, REAL), promotes=True, **EITHER_ZERO)
 rows("numpy", "equal not_equal less less_equal greater greater_equal",
      elementwise(ANY, ANY), promotes=True)
 rows("numpy", "logical_and logical_or logical_xor", elementwise(ANY, ANY))
@@ -100,6 +120,6 @@ rows("numpy", "float_power", elementwise("iufc", "iufc", smooth=POSITIVE),
      numpy=float_power, rounding=2048)
 rows("numpy", "gcd lcm", elementwise("iu", "iu"), promotes=True)
 rows("numpy", "ldexp", elementwise("f", "i", within=(-4, 5)))
-rows("numpy", "isclose", elementwise(ANY, ANY, rtol=(0.1,), equal_nan=(True,)))
+rows("numpy", "isclose", elementwise(ANY, ANY, rtol=(0.1,), atol=(0.0, 0.5), equal_nan=(True, False)))
 rows("numpy", "where", elementwise("b", ANY, ANY))
-rows("numpy", "clip", clipped, promotes=True)
+rows("numpy", "clip", clipped, promotes=True, **EITHER_ZERO)

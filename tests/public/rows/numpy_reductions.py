@@ -7,6 +7,7 @@ import numpy as np
 
 from tests.public.draws import Draw, Maker
 from tests.public.makers import reduction
+from tests.public.rows.numpy_elementwise import EITHER_ZERO
 from tests.public.table import rows
 
 REAL, ANY = "biuf", "biufc"
@@ -19,7 +20,8 @@ def weighted(draw: Draw) -> Any:
     axis = draw.pick(None, 0)
     shape = draw.pick(x.shape, x.shape[:1]) if axis == 0 else x.shape
     weights = draw.array("f", shape, (0.5, 2.0))
-    return (x,), {"axis": axis, "weights": weights}
+    named = {"axis": axis, "weights": weights} if draw.chance(0.7) else {"axis": axis}
+    return (x,), named | draw.some(returned=(True, False), keepdims=(True, False))
 
 
 def quantile(scale: float) -> Maker:
@@ -27,7 +29,7 @@ def quantile(scale: float) -> Maker:
 
     def make(draw: Draw) -> Any:
         draw.infinite = False  # where infinity is beside a number, NumPy has NaN
-        x = draw.array("iuf", draw.shape((1, 2), empty=False))
+        x = draw.array("iuf", draw.shape((1, 3), empty=False))
         q = draw.array("f", draw.shape((0, 1)), (0.0, scale))
         methods = ("linear", "lower", "higher", "nearest", "midpoint")
         named = {"axis": draw.axes(x.ndim)} if draw.chance(0.6) else {}
@@ -72,7 +74,7 @@ rows("numpy", "prod nanprod", PRODUCT)
 rows("numpy", "mean nanmean", masked(ANY, False, single=True, dtype=("float32",)), cancels=True)
 DEVIATION = masked(ANY, False, single=True, ddof=(0, 1), within=(-9, 10), least=1)
 rows("numpy", "var std nanvar nanstd", DEVIATION, cancels=True)
-rows("numpy", "max min amax amin nanmax nanmin", masked(REAL, True))
+rows("numpy", "max min amax amin nanmax nanmin", masked(REAL, True), **EITHER_ZERO)
 rows("numpy", "ptp", reduction("iuf", empty=False), cancels=True)
 rows("numpy", "all any", masked(ANY, False))
 rows("numpy", "count_nonzero", reduction(ANY))

@@ -23,6 +23,8 @@ def taken(draw: Draw) -> Any:
     axis = draw.pick(None, draw.axis(x.ndim))
     length = x.size if axis is None else x.shape[axis]
     index = indices(draw, length)
+    if draw.chance(0.3):  # outside, too
+        return (x, draw.array("i", index.shape, (-9, 10))), {"axis": axis, "mode": draw.pick("wrap", "clip")}
     return (x, index), {"axis": axis} | draw.some(mode=("wrap", "clip"))
 
 
@@ -81,7 +83,7 @@ rows("numpy", "choose",
                 {"mode": d.pick("clip", "wrap")}))
 rows("numpy", "piecewise",
      lambda d: (x := d.array("f", d.shape((0, 2))), [x < 0, x > 1],
-                [-1, Function(lambda xp: lambda v: v * 2, "double"), 0]))
+                [-1, Function(lambda xp: lambda v: v / 2, "half"), 0]))
 rows("numpy", "compress",
      lambda d: (d.array("b", (3,)), d.array(ANY, (2, 3)), 1), traced=False)
 rows("numpy", "extract",
@@ -101,7 +103,9 @@ rows("numpy", "sort", SORTED, zeros=False)  # zeros of either sign are equal
 rows("numpy", "argsort", STABLE, numpy=lambda x, axis, stable=True: np.argsort(
     x, axis, stable=True))
 rows("numpy", "sort_complex", of_array(ANY, ndim=(1, 2)))
-rows("numpy", "lexsort", lambda d: ([d.array(REAL, (4,)) for _ in range(2)],))
+rows("numpy", "lexsort",
+     lambda d: (([d.array(REAL, (2, 4), d.pick(None, (0, 3))) for _ in range(d.integer(1, 4))],),
+                d.some(axis=(0, 1, -1))))
 
 
 def partitioned(draw: Draw) -> Any:
@@ -117,12 +121,18 @@ def searched(draw: Draw) -> Any:
     within = draw.pick(None, (0, 5))
     a = np.sort(draw.array("iuf", draw.shape((1, 1)), within))
     v = draw.values(a.dtype, draw.shape((0, 2)), within)
-    return (a, v), draw.some(side=("left", "right"))
+    named = draw.some(side=("left", "right"))
+    if draw.chance(0.3):
+        order = draw.rng.permutation(a.size)
+        shuffled = np.empty_like(a)
+        shuffled[order] = a
+        return (shuffled, v), named | {"sorter": order.astype(np.int32)}
+    return (a, v), named
 
 
 def digitized(draw: Draw) -> Any:
     bins = np.sort(draw.array("iuf", (draw.integer(1, 5),)))
-    x = draw.values(bins.dtype, draw.shape((0, 2)))
+    x = draw.values(bins.dtype, draw.shape((0, 3)))
     return (x, bins[:: draw.pick(1, -1)]), draw.some(right=(True, False))
 
 
@@ -149,7 +159,8 @@ UNIQUE = ("return_index", "return_inverse", "return_counts", "equal_nan")
 SETS = {"traced": False, "derivative": False, "zeros": False}
 rows("numpy", "unique", with_repeats(*UNIQUE), **SETS)
 rows("numpy", "unique_all unique_counts unique_inverse", with_repeats(), **SETS)
-rows("numpy", "unique_values", with_repeats(), numpy=np.unique, **SETS)  # NumPy's are not in order
+rows("numpy", "unique_values", with_repeats(), **SETS,
+     numpy=lambda x: np.unique(x, equal_nan=False))  # NumPy's are not in order
 rows("numpy", "isin", with_repeats("invert", count=2))
 rows("numpy", "union1d", with_repeats(count=2), **SETS)
 rows("numpy", "intersect1d setxor1d setdiff1d", with_repeats(count=2, ndim=1), **SETS)
@@ -157,10 +168,23 @@ rows("numpy", "intersect1d setxor1d setdiff1d", with_repeats(count=2, ndim=1), *
 rows("numpy", "packbits",
      of_array("bu", lambda d, x: (d.pick(None, d.axis(x.ndim)),), ndim=(1, 2), within=(0, 2),
               bitorder=("big", "little")))
-# Of no bytes NumPy's bits up to ``count`` are whatever its memory held.
+
+
+def unpacked(x: np.ndarray, axis: Any = None, count: Any = None, **named: Any) -> Any:
+    """With zeros after the bits: of no bytes NumPy's are whatever its memory held."""
+    x, axis = (x.ravel(), 0) if axis is None else (x, axis)
+    more = 0 if count is None else max(0, count)
+    padded = np.pad(x, [(0, more * (k == axis % x.ndim)) for k in range(x.ndim)])
+    bits = 8 * x.shape[axis]
+    length = bits if count is None else count if count >= 0 else max(0, bits + count)
+    return np.take(np.unpackbits(padded, axis, **named), np.arange(length), axis)
+
+
 rows("numpy", "unpackbits",
-     lambda d: ((d.values("uint8", d.shape((1, 2), empty=False)),),
-                d.some(bitorder=("big", "little"), count=(5, -2, 11))))
+     lambda d: ((x := d.array("u", d.shape((1, 3)), (0, 255)).astype(np.uint8),),
+                {"axis": d.pick(None, d.axis(x.ndim))}
+                | d.some(bitorder=("big", "little"), count=(0, 5, -2, 11, 40))),
+     numpy=unpacked)
 
 
 def nearly(draw: Draw) -> Any:
@@ -169,6 +193,10 @@ def nearly(draw: Draw) -> Any:
     return x, draw.pick(x, draw.values(x.dtype, x.shape), x[None], x + x.dtype.type(1))
 
 
-rows("numpy", "allclose array_equal array_equiv",
-     nearly)
+def with_nan(draw: Draw) -> Any:
+    return nearly(draw), draw.some(equal_nan=(True, False))
+
+
+rows("numpy", "allclose array_equal", with_nan)
+rows("numpy", "array_equiv", nearly)
 rows("numpy", "shape ndim size iscomplexobj isrealobj", of_array(ANY), traced=True)

@@ -66,6 +66,15 @@ def ones(draw: Draw) -> Any:
     return draw.array(ANY, tuple(shape)), draw.pick(None, some)
 
 
+def repeated(draw: Draw) -> Any:
+    """All as often as each other, or each by itself; along an axis or raveled."""
+    x = draw.array(ANY, draw.shape((0, 3)))
+    along = draw.pick(None, draw.axis(x.ndim)) if x.ndim else None
+    count = x.size if along is None else x.shape[along]
+    each = [draw.integer(0, 4) for _ in range(count)]
+    return (x, draw.pick(draw.integer(0, 4), each)), {"axis": along}
+
+
 def blocks(draw: Draw, dtype: Any) -> Any:
     """Of one dtype: others meet row by row here, and all at once in NumPy."""
     return ([[draw.values(dtype, (m, n)) for n in (1, 3)] for m in (2, 1)],)
@@ -90,14 +99,14 @@ rows("numpy", "rot90", of_array(ANY, lambda d, x: (d.integer(-5, 6), order(d, x)
                                 ndim=(2, 3)))
 rows("numpy", "roll",
      of_array(ANY, lambda d, x: d.pick((d.integer(-9, 9),), (d.integer(-9, 9), *axis(d, x)),
-                                       ((2, -1), two_axes(d, x))), ndim=(1, 3)))
+                                       ((2, -1), two_axes(d, x)), (d.integer(-9, 9), two_axes(d, x))),
+              ndim=(1, 3)))
 rows(
     "numpy",
     "tile",
     of_array(ANY, lambda d, x: (d.pick(2, 0, (2,), (1, 3), (2, 1, 2)),)),
 )
-rows("numpy", "repeat",
-     of_array(ANY, lambda d, x: (d.integer(0, 4), *axis(d, x)), ndim=(1, 3)))
+rows("numpy", "repeat", repeated)
 rows("numpy", "resize", of_array(ANY, lambda d, x: (d.shape(),), empty=False))
 rows("numpy", "broadcast_to", of_array(ANY, wider))
 rows(
@@ -144,22 +153,45 @@ rows("numpy", "dsplit", along(2))
 rows("numpy", "unstack", of_array(ANY, ndim=(1, 3), axis=(0, -1)))
 
 
+STATISTICS = ("maximum", "minimum", "mean", "median")
+
+
 def padding(draw: Draw) -> Any:
     x = draw.array("iuf", draw.shape((1, 2), empty=False), (-9, 10))
     pair = (draw.integer(0, 3), draw.integer(0, 3))
     width = draw.pick(draw.integer(0, 3), pair, tuple([pair[::-1]] * x.ndim))
     mode = draw.pick("constant", "edge", "reflect", "symmetric", "wrap", "linear_ramp",
-                     "maximum", "minimum", "mean", "median")
-    extra = draw.some(constant_values=(1, 2)) if mode == "constant" else {}
+                     *STATISTICS)
+    keywords: dict[str, dict[str, Any]] = {
+        "constant": {"constant_values": (1, (1, 2))}, "linear_ramp": {"end_values": (3, (1, 2))},
+        "reflect": {"reflect_type": ("even", "odd")}, "symmetric": {"reflect_type": ("even", "odd")},
+    }
+    extra = draw.some(**keywords.get(mode, {"stat_length": (1, 2, (1, 3))} if mode in STATISTICS else {}))
     return (x, width), {"mode": mode} | extra
 
 
 rows("numpy", "pad", padding, cancels=True)
-rows("numpy", "insert",
-     of_array(ANY, lambda d, x: (d.integer(-len(x), len(x) + 1), d.values(x.dtype, ()), 0),
-              ndim=(1, 2)))
-rows("numpy", "delete",
-     of_array(ANY, lambda d, x: (d.pick(d.axis(len(x)), [0, -1], slice(None, None, 2)), 0),
-              ndim=(1, 2), empty=False))
+
+
+def inserted(draw: Draw) -> Any:
+    """One value or several, before one place, several, or those of a slice."""
+    x = draw.array(ANY, draw.shape((1, 3)))
+    along = draw.pick(None, draw.axis(x.ndim))
+    n = x.size if along is None else x.shape[along]
+    one = draw.integer(-n, n + 1)
+    where = draw.pick(one, one, [one], [draw.integer(-n, n + 1) for _ in range(3)], slice(0, n, 2))
+    return x, where, draw.values(x.dtype, ()), along
+
+
+def deleted(draw: Draw) -> Any:
+    x = draw.array(ANY, draw.shape((1, 3), empty=False))
+    along = draw.pick(None, draw.axis(x.ndim))
+    n = x.size if along is None else x.shape[along]
+    part = slice(draw.pick(None, draw.axis(n)), draw.pick(None, draw.axis(n)), draw.pick(None, 2, -1))
+    return x, draw.pick(draw.axis(n), [0, -1], [draw.axis(n)] * 2, part), along
+
+
+rows("numpy", "insert", inserted)
+rows("numpy", "delete", deleted)
 rows("numpy", "trim_zeros", of_array("iuf", ndim=(1, 1), within=(-1, 2), trim=("f", "b")),
      traced=False, derivative=False)

@@ -18,7 +18,7 @@ def drawn(*within: tuple[float, float], dtypes: tuple[str, ...] = FLOATS) -> Mak
     def make(draw: Draw) -> Any:
         shape = draw.shape((0, 2))
         parameters = [
-            draw.values("float32", draw.pick((), shape), bounds) for bounds in within
+            draw.array("f", draw.pick((), shape), bounds) for bounds in within
         ]
         return (key(draw), *parameters), {"shape": shape} | draw.some(dtype=dtypes)
 
@@ -32,9 +32,7 @@ rows("random", "normal uniform exponential laplace logistic gumbel cauchy maxwel
      drawn(), **PLAIN)  # fmt: skip
 rows("random", "rademacher", drawn(dtypes=("int32", "float32")), **PLAIN)
 rows("random", "bits", drawn(dtypes=("uint8", "uint16", "uint32")), **PLAIN)
-rows(
-    "random", "truncated_normal", drawn((-2, 0), (0.1, 2), dtypes=("float32",)), **PLAIN
-)
+rows("random", "truncated_normal", drawn((-2, 0), (0.1, 2)), **PLAIN, cancels=True)
 rows("random", "pareto rayleigh chisquare t generalized_normal",
      drawn(POSITIVE, dtypes=("float32",)), **SLOW)  # fmt: skip
 rows("random", "gamma loggamma", drawn(POSITIVE, dtypes=("float32",)), **SLOW)
