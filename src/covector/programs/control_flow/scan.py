@@ -120,7 +120,9 @@ class Scan(Primitive):
         rows = []
         for i in reversed(steps) if self.reverse else steps:
             x = [
-                ConcreteArray(t, x.host()[i], None, x.placement and x.placement.whole)
+                ConcreteArray(
+                    t, x.host()[i], None, x.placement and x.placement.replicated
+                )
                 for t, x in zip(x_types, xs, strict=True)
             ]
             outs = run(self.jaxpr, [*consts, *carry, *x])
