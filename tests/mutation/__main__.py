@@ -62,8 +62,8 @@ def failing(sources: Path, *tests: str) -> list[str]:
     return names[:1] or ["no test by name"] * bool(done.returncode)
 
 
-def caught(sources: Path, mutation: Mutation) -> bool:
-    """Whether a test fails while the fault is there, and passes without it."""
+def noticed(sources: Path, mutation: Mutation) -> str | None:
+    """The first test that fails while the fault is there, and passes without it."""
     file = sources / "covector" / mutation.file
     text = file.read_text(encoding="utf-8")
     file.write_text(planted(text, mutation), encoding="utf-8")
@@ -73,8 +73,8 @@ def caught(sources: Path, mutation: Mutation) -> bool:
         file.write_text(text, encoding="utf-8")
     if found and "::" in found[0] and failing(sources, *found):
         print(f"{found[0]} fails without the fault, too")
-        return False
-    return bool(found)
+        return None
+    return found[0] if found else None
 
 
 def main(words: list[str]) -> int:
@@ -85,12 +85,12 @@ def main(words: list[str]) -> int:
         shutil.copytree(ROOT / "src", sources)
         for mutation in chosen:
             start = time.monotonic()
-            found = caught(sources, mutation)
-            survivors += not found
-            word = "caught  " if found else "SURVIVED"
+            test = noticed(sources, mutation)
+            survivors += test is None
+            word = "SURVIVED" if test is None else "caught  "
             seconds = time.monotonic() - start
             where = f"{mutation.file}: {mutation.fault}"
-            print(f"{word} {seconds:4.0f} s  {where}", flush=True)
+            print(f"{word} {seconds:4.0f} s  {where}  {test or ''}", flush=True)
     share = 1 - survivors / max(len(chosen), 1)
     print(f"{len(chosen) - survivors} of {len(chosen)} caught ({share:.0%})")
     return int(share < WANTED)

@@ -17,7 +17,8 @@ given = parser.parse_args()
 os.environ.setdefault("COVECTOR_NUM_CPU_DEVICES", "8")
 if not given.optimize:
     os.environ["XLA_FLAGS"] = (
-        "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+        "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false "
+        "--xla_cpu_parallel_codegen_split_count=1"
     )
 
 import covector as cv  # noqa: E402  the environment is read when it is imported
