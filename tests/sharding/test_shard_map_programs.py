@@ -107,6 +107,23 @@ def by_switch_that_devices_decide(w, x):
     return lax.switch(k, [wave, lambda w, x: x + cnp.sin(x * w)], w, x)
 
 
+def by_programs_in_a_branch_that_devices_decide(w, x):
+    """Loops, a branch and calls whose operands are the same on all devices."""
+
+    def step(c):
+        return c[0] + 1, c[1] * w.sum()
+
+    def branch(w, x):
+        x = lax.fori_loop(0, 2, lambda _, x: x * w, x)
+        x += lax.scan(lambda c, k: (c * k, c), 1.0, w)[1]
+        x += lax.while_loop(lambda c: c[0] < 2, step, (0, w))[1]
+        x += lax.cond(w.sum() > 0, cnp.sin, lambda w: w, w)
+        x += cv.jit(cv.checkpoint(cnp.tanh))(w)
+        return by_linear_call(w, x)
+
+    return lax.cond(x.sum() > 0, branch, lambda w, x: 1 * branch(w, x), w, x)
+
+
 def by_while_that_devices_leave(w, x):
     """The last steps do nothing, and how many there are differs between devices."""
     most = 3 + (x.sum() > 0)
@@ -170,6 +187,9 @@ INSIDE = {
         lambda c: c[0] < 3, lambda c: (c[0] + 1, wave(w, c[1])), (0, x)
     )[1],
     "while_loop that devices leave": by_while_that_devices_leave,
+    "programs in a branch that devices decide": (
+        by_programs_in_a_branch_that_devices_decide
+    ),
     "scan over parts": lambda w, x: lax.scan(lambda c, r: (c, wave(c, r)), w, x)[1],
     "scan": lambda w, x: lax.scan(lambda c, k: (wave(w, c) * k, c), x, W)[0],
     "unrolled scan": lambda w, x: lax.scan(

@@ -54,6 +54,8 @@ class LinearCall(Primitive):
         return f"LinearCall({self.who})"
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        if isinstance(self.push, Jaxpr):
+            return self.push.out_types
         return self.out_types
 
     def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
