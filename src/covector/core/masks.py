@@ -4,8 +4,10 @@ A program for a derivative or a batch takes only the operands that are different
 or batched, in a row. These functions go from all values to that row, and back.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+
+Mask = tuple[bool, ...]
 
 
 def select(items: Iterable[Any], mask: Iterable[bool]) -> list[Any]:
@@ -37,3 +39,20 @@ def merge(values: Iterable[Any], mask: Sequence[bool], others: Iterable[Any]) ->
     """
     given = iter(values)
     return [next(given) if m else x for m, x in zip(mask, others, strict=True)]
+
+
+def fixpoint(
+    carry: Sequence[bool], step: Callable[[Mask], tuple[Any, Sequence[bool]]]
+) -> tuple[Any, Mask]:
+    """The least mask of the carry, at or above the given one, that a step preserves.
+
+    ``step`` takes a mask, and returns what it makes for it and the mask of the carry
+    after a step.
+    """
+    mask = tuple(carry)
+    while True:
+        made, after = step(mask)
+        grown = tuple([a or b for a, b in zip(mask, after, strict=True)])
+        if grown == mask:
+            return made, mask
+        mask = grown

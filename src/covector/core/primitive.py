@@ -91,6 +91,19 @@ class Primitive(metaclass=Interned):
     #: whether it carries functions that are traced only when they are asked for (rules
     #: of users), which may communicate over any axis that is named then
     carries_functions = False
+    #: the programs that it carries, and how they are tied to operands and results
+    #: (``programs/higher_order/regions.py``)
+    regions: Sequence[Any] = ()
+    #: ``rebuild(programs, operands, results)``: the operation around other programs,
+    #: for the masked operands and results; only where it can be taken apart
+    rebuild: Any = None
+    #: ``partition(types, later, policy)``: what a checkpoint keeps of it, and
+    #: ``executions(operands)``: its programs as they are run on known operands; of
+    #: operations that run programs on their operands (``ProgramPrimitive``)
+    partition: Any = None
+    executions: Any = None
+    #: whether, run by itself, it runs the operations of its programs one by one
+    interpreted = False
     #: the mesh whose devices it has to run on
     mesh: Any = None
     #: elements (operands and results together) up to which NumPy beats a compiled call

@@ -12,7 +12,7 @@ An absent tangent, which is zero, is ``None``.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from covector.core.jaxpr import Jaxpr, Var, run
 from covector.core.leaks import check_leaks
@@ -213,26 +213,30 @@ def linearize_flat(
     return outs, Linearization(staged.jaxpr, staged.captured, nonzero)
 
 
-class LinearizedJaxpr(NamedTuple):
-    """A program, split: ``primal`` gives the outputs and then the residuals that are
-    not among its inputs; ``linear`` takes all residuals and the active tangents.
+Program = TypeVar("Program")
+
+
+class Linearized(NamedTuple, Generic[Program]):
+    """A program in two parts: ``primal`` gives the outputs and then the residuals that
+    are not among its inputs; ``linear`` takes all residuals and the active tangents.
 
     ``residual_places[k]`` says where residual k is found: an input of ``primal`` (i ≥
-    0), or output ``~i`` of it.
+    0), or output ``~i`` of it. ``nonzero`` masks the outputs that have a tangent.
     """
 
-    primal: Jaxpr
-    linear: Jaxpr
+    primal: Program
+    linear: Program
     residual_places: tuple[int, ...]
     nonzero: tuple[bool, ...]
 
     def residuals(self, args: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
+        """The residuals, among arguments and results of the primal program."""
         return [args[i] if i >= 0 else outs[~i] for i in self.residual_places]
 
 
 def linearize_jaxpr(
     jaxpr: Jaxpr, active: tuple[bool, ...], suffix: str = ""
-) -> LinearizedJaxpr:
+) -> Linearized[Jaxpr]:
     """The program as a primal program and a linear one (memoise on the program).
 
     ``suffix`` is for the names of programs that are compiled by themselves.
@@ -262,6 +266,6 @@ def linearize_jaxpr(
         current.trace = parent
         staging.alive = False
     assert not primal.captured, "a jaxpr is closed"
-    return LinearizedJaxpr(
+    return Linearized(
         primal.jaxpr, linearization.jaxpr, tuple(places), tuple(linearization.nonzero)
     )

@@ -6,20 +6,20 @@ residuals), missing results are zeros, so that all branches keep the same types.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from covector import options
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.convert import scalar
-from covector.core.jaxpr import Jaxpr, Var, run
-from covector.core.masks import drop, merge, present, scatter, select
-from covector.core.primitive import Linear, Primitive, operation
+from covector.core.jaxpr import Jaxpr, run
+from covector.core.masks import Mask, drop, merge, present, scatter
+from covector.core.primitive import Linear, operation
 from covector.core.source import Line
-from covector.core.types import INVARIANT, ArrayType, show_types
-from covector.core.varying import Axes, Varying, of_programs
+from covector.core.types import ArrayType, show_types
+from covector.core.varying import Axes, Varying
 from covector.errors import BatchedCondWarning, TypeMismatch
 from covector.lowering.tokens import with_token
 from covector.ops.bitwise import not_
@@ -27,31 +27,41 @@ from covector.ops.broadcasting import batched
 from covector.ops.comparison import eq, ge, le
 from covector.ops.reductions import ReduceOr
 from covector.programs.control_flow.batch_sequentially import batch_sequentially
-from covector.programs.control_flow.divergent_control_flow import (
-    check_no_collectives,
-    make_varying,
+from covector.programs.control_flow.cond_rules import (
+    Branches,
+    common_type,
+    linearize_branches,
+    partition_branches,
+    transpose_branches,
 )
+from covector.programs.control_flow.divergent_control_flow import check_no_collectives
 from covector.programs.control_flow.safe_operands import (
     SafeOperands,
-    communicates,
-    has_loop,
     with_safe_operands,
 )
-from covector.programs.higher_order.call import call, named_axes
+from covector.programs.higher_order.call import call
+from covector.programs.higher_order.dead_code import dce
 from covector.programs.higher_order.jaxpr_passes import (
     forwarded_inputs,
     instantiate_zeros,
     select_per_lane,
 )
+from covector.programs.higher_order.partition import Partition, Policy
+from covector.programs.higher_order.program_primitive import Execution, ProgramPrimitive
+from covector.programs.higher_order.regions import (
+    Kind,
+    Region,
+    call_region,
+    communicates,
+    has_loop,
+)
 from covector.programs.higher_order.tiering import runs_on_host
 from covector.transforms.batch import batch_jaxpr
-from covector.transforms.linearity import is_linear
-from covector.transforms.linearize import linearize_flat, linearize_jaxpr
-from covector.transforms.transpose import transpose_jaxpr
+from covector.transforms.linearize import linearize_flat
 
 
 @operation
-class Cond(Primitive):
+class Cond(ProgramPrimitive):
     """Run the branch with the number ``index`` on the other operands.
 
     The index is a bool, between two branches, or an int32; one that is out of range
@@ -60,12 +70,12 @@ class Cond(Primitive):
     lanes run one after the other.
     """
 
-    interned = False
-    multiple_results = True
     name = "cond"  # type: ignore[assignment]
 
-    branches: tuple[Jaxpr, ...]
+    branches: Branches
 
+    deciding_operands = (0,)
+    interpreted = True
     #: where the user asked for the choice, for warnings; None for what follows from it
     line = None
 
@@ -88,11 +98,18 @@ class Cond(Primitive):
                     f"the branch {branch.name}, but got {show_types(types)}."
                 )
         columns = zip(*[b.out_types for b in self.branches], strict=True)
-        return [_common(column) for column in columns]
+        return [common_type(column) for column in columns]
+
+    @cached_property
+    def regions(self) -> Sequence[Region]:
+        return [call_region(branch, 1, Kind.BRANCH) for branch in self.branches]
+
+    def replace(self, **changes: Any) -> "Cond":
+        return make_cond(changes.get("branches", self.branches), self.line)
 
     def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
         check_no_collectives("cond", "the predicate", self.branches, types[0].varying)
-        return of_programs([types[0], *self.branches[0].in_types])
+        return super().varying_rule(types, checked_axes)
 
     def branch_at(self, index: ConcreteArray) -> Jaxpr:
         """The branch for a known index; the nearest one if it is out of range."""
@@ -114,14 +131,14 @@ class Cond(Primitive):
             return _linearize_known(self.branch_at(index), active[1:], operands)
         first, *rest = self.branches
         split = first.memo(
-            _linearized, tuple(rest), tuple(active[1:]), self.line, index.type.varying
+            linearize_branches, tuple(rest), tuple(active[1:]), index.type.varying
         )
-        outs = split.primal(index, *operands)
-        residuals = [operands[i] if i >= 0 else outs[~i] for i in split.residual_places]
+        outs = make_cond(split.primal, self.line)(index, *operands)
+        residuals = split.residuals(operands, outs)
 
         def push(_: None, *tangents: Any) -> Sequence[Any]:
-            outs = split.linear(index, *residuals, *present(tangents))
-            return scatter(outs, split.nonzero)
+            linear = make_cond(split.linear)
+            return scatter(linear(index, *residuals, *present(tangents)), split.nonzero)
 
         return outs[: len(split.nonzero)], push
 
@@ -131,19 +148,33 @@ class Cond(Primitive):
         linear = tuple([type(a) is Linear for a in args])
         nonzero_cts = tuple([ct is not None for ct in cotangents])
         first, *rest = self.branches
-        transposed, nonzero = first.memo(_transposed, tuple(rest), linear, nonzero_cts)
+        branches, nonzero = first.memo(
+            transpose_branches, tuple(rest), linear, nonzero_cts
+        )
         known = drop(args, linear)
-        cts_in = transposed(index, *known, *present(cotangents))
+        cts_in = make_cond(branches)(index, *known, *present(cotangents))
         return [None, *scatter(cts_in, nonzero)]
 
-    def linear_in(self, args: Any) -> bool:
-        linear = tuple([type(a) is Linear for a in args])
-        return not linear[0] and all(
-            [is_linear(branch, linear[1:]) for branch in self.branches]
+    def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
+        return make_cond(programs, self.line)
+
+    def partition(
+        self, types: Sequence[ArrayType], later: Mask, policy: Policy
+    ) -> Partition:
+        first, *rest = self.branches
+        made = first.memo(partition_branches, tuple(rest), later, policy)
+        places = [i + 1 if i >= 0 else i for i in made.residual_places]
+        return Partition(
+            make_cond(made.forward, self.line),
+            make_cond(made.recompute),
+            (0, *places),
+            made.gives,
         )
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
-        return self.batch_named(None, size, args, dims)
+    def executions(self, operands: Sequence[Any]) -> Iterator[Execution]:
+        branch = self.branch_at(operands[0])
+        number = self.branches.index(branch)
+        yield branch, [*operands[1:]], f" in branch {number} of cond"
 
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         index, *operands = args
@@ -192,18 +223,11 @@ class Cond(Primitive):
     def _batch_computed(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         """Results that all branches forward are operands, whichever branch runs."""
         mask = tuple([i is None for i in self.forwarded])
-        computed = make_cond(
-            [b.memo(_select_outputs, mask) for b in self.branches], self.line
-        )
+        computed = make_cond([b.memo(dce, mask) for b in self.branches], self.line)
         outs, out_dims = computed.batch_named(axis, size, args, dims)
         operands = [None if i is None else args[1 + i] for i in self.forwarded]
         operand_dims = [None if i is None else dims[1 + i] for i in self.forwarded]
         return merge(outs, mask, operands), merge(out_dims, mask, operand_dims)
-
-    @property
-    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
-        names = [n for branch in self.branches for n in branch.memo(named_axes)]
-        return tuple(dict.fromkeys(names))
 
     def with_token(self) -> tuple["Cond", int]:
         """Where no branch has the effect the token passes through."""
@@ -229,25 +253,8 @@ def _make_cond(first: Jaxpr, rest: tuple[Jaxpr, ...], line: Line | None) -> Cond
     return made
 
 
-def _select_outputs(branch: Jaxpr, mask: tuple[bool, ...]) -> Jaxpr:
-    """The branch with only its results in the mask."""
-    outputs = select(branch.outputs, mask)
-    return Jaxpr(branch.inputs, branch.equations, outputs, branch.name)
-
-
 def _is_known(index: Any) -> bool:
     return type(index) is ConcreteArray
-
-
-def _common(types: Sequence[ArrayType]) -> ArrayType:
-    varying = INVARIANT.union(*[t.varying for t in types])
-    types = [t.with_varying(varying) for t in types]
-    first = types[0]
-    if any([t.strong() is not first.strong() for t in types]):
-        raise TypeMismatch(
-            f"the branches of cond must give one type, but give {show_types(types)}."
-        )
-    return first if all([t.weak for t in types]) else first.strong()
 
 
 def _linearize_known(branch: Jaxpr, active: Sequence[bool], operands: Any) -> Any:
@@ -261,120 +268,6 @@ def _linearize_known(branch: Jaxpr, active: Sequence[bool], operands: Any) -> An
         return scatter(run(linear.jaxpr, operands), linear.nonzero)
 
     return outs, push
-
-
-class _LinearizedCond(NamedTuple):
-    """As ``LinearizedJaxpr``, with a choice of programs for each program."""
-
-    primal: Cond
-    linear: Cond
-    residual_places: list[int]
-    nonzero: list[bool]
-
-
-def _linearized(
-    first: Jaxpr,
-    rest: tuple[Jaxpr, ...],
-    active: tuple[bool, ...],
-    line: Line | None,
-    varying: Axes,
-) -> _LinearizedCond:
-    """The derivative of a choice is the same choice among the derivatives.
-
-    All branches return their residuals in the same slots: residuals of one type share a
-    slot, and a branch without a residual for it returns zeros.
-    """
-    splits = [b.memo(linearize_jaxpr, active) for b in (first, *rest)]
-    count = len(first.outputs)
-    nonzero = [any(column) for column in zip(*[s.nonzero for s in splits], strict=True)]
-    slots: list[ArrayType] = []
-    sources: list[int] = []
-    primals, indices = [], []
-    for split in splits:
-        extra = split.primal.out_types[count:]
-        taken = allocate(extra, slots)
-        primals.append((split.primal, taken))
-        wanted = [
-            p if p >= -count else ~(count + taken[~p - count])
-            for p in split.residual_places
-        ]
-        indices.append(allocate(wanted, sources))
-    slotted = [with_slots(p, count, taken, slots) for p, taken in primals]
-    out_types = [
-        *map(_common, zip(*[s.primal.out_types[:count] for s in splits], strict=True))
-    ]
-    types = [
-        first.inputs[p].type if p >= 0 else [*out_types, *slots][~p] for p in sources
-    ]
-    tangent_types = [t.strong() for t in select(out_types, nonzero)]
-    linear = []
-    for split, taken in zip(splits, indices, strict=True):
-        mask = select(split.nonzero, nonzero)
-        full = instantiate_zeros(split.linear, mask, tangent_types)
-        linear.append(_with_residuals(full, taken, types))
-    if varying:
-        # The residuals of a device depend on the branch that it took.
-        slotted = [make_varying(p, varying) for p in slotted]
-        linear = [make_varying(p, varying) for p in linear]
-    return _LinearizedCond(
-        make_cond(slotted, line), make_cond(linear), sources, nonzero
-    )
-
-
-def allocate(wanted: Sequence[Any], slots: list[Any]) -> list[int]:
-    """A slot with an equal value for each one wanted, shared by no two; new ones are
-    appended.
-    """
-    free: dict[Any, list[int]] = {}
-    for i in reversed(range(len(slots))):
-        free.setdefault(slots[i], []).append(i)
-    taken = []
-    for value in wanted:
-        if not free.get(value):
-            free[value] = [len(slots)]
-            slots.append(value)
-        taken.append(free[value].pop())
-    return taken
-
-
-def with_slots(
-    primal: Jaxpr, count: int, taken: Sequence[int], slots: Sequence[ArrayType]
-) -> Jaxpr:
-    """A primal program with its residuals in these slots, and zeros in the others."""
-    residuals = dict(zip(taken, primal.outputs[count:], strict=True))
-    in_order = [residuals[k] for k in sorted(residuals)]
-    ordered = Jaxpr(
-        primal.inputs,
-        primal.equations,
-        [*primal.outputs[:count], *in_order],
-        primal.name,
-    )
-    mask = [True] * count + [k in residuals for k in range(len(slots))]
-    return instantiate_zeros(ordered, mask, [*primal.out_types[:count], *slots])
-
-
-def _with_residuals(
-    linear: Jaxpr, indices: Sequence[int], types: Sequence[ArrayType]
-) -> Jaxpr:
-    """A linear program that takes the residuals of all branches, and reads some."""
-    inputs = [Var(t) for t in types]
-    for v, i in zip(linear.inputs, indices, strict=False):
-        inputs[i] = v
-    tangents = linear.inputs[len(indices) :]
-    return Jaxpr([*inputs, *tangents], linear.equations, linear.outputs, linear.name)
-
-
-def _transposed(
-    first: Jaxpr,
-    rest: tuple[Jaxpr, ...],
-    linear: tuple[bool, ...],
-    nonzero_cts: tuple[bool, ...],
-) -> tuple[Cond, list[bool]]:
-    pairs = [b.memo(transpose_jaxpr, linear, nonzero_cts) for b in (first, *rest)]
-    nonzero = [any(column) for column in zip(*[z for _, z in pairs], strict=True)]
-    types = [t.strong() for t in select(first.in_types, nonzero)]
-    branches = [instantiate_zeros(p, select(z, nonzero), types) for p, z in pairs]
-    return make_cond(branches), nonzero
 
 
 # -- batches of indices ----------------------------------------------------------------

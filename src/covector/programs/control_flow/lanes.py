@@ -12,13 +12,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from covector.core.convert import scalar
-from covector.core.masks import drop, select
+from covector.core.masks import Mask, drop, select
 from covector.ops.broadcasting import BroadcastInDim, zeros
 from covector.ops.extrema import max_
 from covector.ops.reductions import ReduceMax
 from covector.ops.selection import where
-
-Mask = tuple[bool, ...]
 
 
 class Lanes(NamedTuple):

@@ -10,6 +10,7 @@ and batches of initial values, it is written as a program of whole arrays.
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ from covector.programs.control_flow.combiners import (
 )
 from covector.programs.higher_order.call import call
 from covector.programs.higher_order.hash_consing import intern
+from covector.programs.higher_order.regions import Region, rule_region
 
 #: operations on two elements that have a reduction of their own, and their identities
 REDUCTIONS: dict[type[Primitive], tuple[Any, Callable[[Any], Any]]] = {
@@ -92,6 +94,11 @@ class Reduce(Primitive):
 
     jaxpr: Jaxpr
     dimensions: tuple[int, ...]
+
+    @cached_property
+    def regions(self) -> Sequence[Region]:
+        """The program combines two elements: its inputs are no operands."""
+        return (rule_region(self.jaxpr),)
 
     def __repr__(self) -> str:
         return f"Reduce({self.jaxpr.name}, {self.dimensions})"

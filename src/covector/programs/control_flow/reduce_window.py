@@ -7,6 +7,7 @@ and batches of initial values, windows are built up from slices (``slide``).
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ from covector.programs.control_flow.reduce import (
     unbatched_type,
 )
 from covector.programs.higher_order.call import call
+from covector.programs.higher_order.regions import Region, rule_region
 
 _REDUCTIONS: dict[type[Primitive], Any] = {
     Add: ReduceWindowSum,
@@ -69,6 +71,11 @@ class ReduceWindow(Windowed):
     multiple_results = True
 
     jaxpr: Jaxpr
+
+    @cached_property
+    def regions(self) -> Sequence[Region]:
+        """The program combines two elements: its inputs are no operands."""
+        return (rule_region(self.jaxpr),)
 
     def __repr__(self) -> str:
         return f"ReduceWindow({self.jaxpr.name}, {self.window_dimensions})"

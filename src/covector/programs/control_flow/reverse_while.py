@@ -17,14 +17,15 @@ ReverseWhile are ReverseWhiles.
 """
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.masks import drop, scatter, select
-from covector.core.primitive import Linear, Primitive, operation
+from covector.core.masks import Mask, drop, fixpoint, scatter, select
+from covector.core.primitive import Linear, operation
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType
-from covector.core.varying import Axes, Varying, of_programs
+from covector.core.varying import Axes, Varying
 from covector.errors import NotDifferentiable
 from covector.lowering.evaluate import evaluate_compiled
 from covector.ops.broadcasting import batched, zeros
@@ -36,19 +37,21 @@ from covector.programs.control_flow.lanes import (
     select_running,
     zero_stopped,
 )
-from covector.programs.control_flow.safe_operands import (
-    communicates,
-    with_safe_operands,
-)
+from covector.programs.control_flow.safe_operands import with_safe_operands
 from covector.programs.control_flow.scan_rules import (
-    fixpoint,
     jvp_body,
     tangents_of,
     transpose_body,
 )
 from covector.programs.control_flow.treeverse import visit_backwards
 from covector.programs.control_flow.while_rules import adjoint, reverse_programs
-from covector.programs.higher_order.call import named_axes
+from covector.programs.higher_order.program_primitive import ProgramPrimitive
+from covector.programs.higher_order.regions import (
+    Region,
+    communicates,
+    loop_region,
+    named_axes,
+)
 from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.linearize import together
 from covector.transforms.transpose import instantiate
@@ -125,7 +128,7 @@ def transpose_while(
 
 
 @operation
-class ReverseWhile(Primitive):
+class ReverseWhile(ProgramPrimitive):
     """Run ``backward`` on consts, ct carry and primal carry for each step from the last
     to the first.
 
@@ -133,15 +136,14 @@ class ReverseWhile(Primitive):
     after the count, which is per lane itself.
     """
 
-    interned = False
-    multiple_results = True
-
     forward: Jaxpr
     backward: Jaxpr
     num_consts: int
     num_primals: int
     checkpoints: int
     lanes: Lanes = UNBATCHED
+
+    own_operands = (0,)
 
     def __repr__(self) -> str:
         return f"ReverseWhile({self.backward.name})"
@@ -164,9 +166,17 @@ class ReverseWhile(Primitive):
         # Over the axes of the steps themselves devices took as many: that was checked.
         divergent = types[0].varying.difference(self.forward.memo(named_axes))
         check_no_collectives("while_loop", "its test", [self.backward], divergent)
-        start, count = self.num_consts, len(self.backward.outputs)
-        ct_types = self.backward.in_types[start : start + count]
-        return of_programs([types[0], *self.forward.in_types, *ct_types])
+        return super().varying_rule(types, checked_axes)
+
+    @cached_property
+    def regions(self) -> Sequence[Region]:
+        count = len(self.forward.inputs) + len(self.backward.outputs)
+        consts, primals, cts = self.split(range(1, 1 + count))
+        nothing = [None] * len(primals)
+        return [
+            loop_region(self.forward, [*consts, *primals], primals, nothing),
+            loop_region(self.backward, [*consts, *cts, *primals], cts, range(len(cts))),
+        ]
 
     # -- values ------------------------------------------------------------------------
 
@@ -275,10 +285,16 @@ class ReverseWhile(Primitive):
         cts_in = [scatter(*pair) for pair in zip(found, masks, strict=True)]
         return [None, *[ct for group in cts_in for ct in group]]
 
-    # -- batches -----------------------------------------------------------------------
+    # -- parts -------------------------------------------------------------------------
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
-        return self.batch_named(None, size, args, dims)
+    def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
+        forward, backward = programs
+        consts, primals, _ = self.split(operands[1:])
+        lanes = self.lanes.select(operands[1:])
+        counts = sum(consts), sum(primals)
+        return forward.memo(ReverseWhile, backward, *counts, self.checkpoints, lanes)
+
+    # -- batches -----------------------------------------------------------------------
 
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         """The ct carry is batched if it starts so, or is made so by another operand."""
@@ -319,11 +335,6 @@ class ReverseWhile(Primitive):
             lanes,
         )
         return over(count, *values), list(front_dims(cts))
-
-    @property
-    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
-        names = [*self.forward.memo(named_axes), *self.backward.memo(named_axes)]
-        return tuple(dict.fromkeys(names))
 
 
 def _mixes(axis: Any) -> NotDifferentiable:

@@ -16,11 +16,9 @@ from typing import Any
 
 from covector.core import dtypes
 from covector.core.convert import scalar
-from covector.core.jaxpr import Jaxpr
 from covector.core.masks import merge, select
 from covector.core.number_info import iinfo
 from covector.core.primitive import Primitive, operation
-from covector.core.show import nested_programs
 from covector.core.types import ArrayType
 from covector.ops.argmax import Argmax
 from covector.ops.broadcasting import BroadcastInDim, batched, broadcast_like, zeros
@@ -29,7 +27,7 @@ from covector.ops.identities import stop_gradient
 from covector.ops.reductions import ReduceOr
 from covector.ops.selection import select_n
 from covector.ops.transposing import Reshape
-from covector.transforms.batch import batch_flat, name_of
+from covector.transforms.batch import batch_flat
 
 #: of the batch axes, outermost first, the ones that an operand has
 Axes = tuple[bool, ...]
@@ -137,25 +135,3 @@ def _expand(mask: Any, x: Any) -> Any:
     if not mask.type.ndim:
         return broadcast_like(mask, x)
     return BroadcastInDim(x.type.shape, tuple(range(mask.type.ndim)))(mask)
-
-
-def has_loop(jaxpr: Jaxpr) -> bool:
-    """Whether a loop is found in a program, at any depth (memoise on the program)."""
-    return any(
-        [
-            e.op.name in ("while", "scan")
-            or any([p.memo(has_loop) for p in nested_programs(e.op)])
-            for e in jaxpr.equations
-        ]
-    )
-
-
-def communicates(jaxpr: Jaxpr, axis: Any) -> bool:
-    """Whether lanes along a named axis communicate (memoise on the program)."""
-    for e in jaxpr.equations:
-        nested = nested_programs(e.op)
-        if any([p.memo(communicates, axis) for p in nested]):
-            return True
-        if not nested and name_of(axis) in e.op.axis_names:
-            return True
-    return False

@@ -11,18 +11,18 @@ tangent (or a batch axis) if it starts with one, or gets one from another; which
 is found by iterating to the fixpoint.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.masks import present, scatter, select
-from covector.core.primitive import Linear, Primitive, operation
+from covector.core.masks import Mask, fixpoint, present, scatter, select
+from covector.core.primitive import Linear, operation
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
-from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.placement import common_placement
@@ -30,31 +30,30 @@ from covector.lowering.tokens import with_token
 from covector.ops.broadcasting import batched, move_axis, zeros
 from covector.programs.control_flow.scan_lowering import lower_scan
 from covector.programs.control_flow.scan_rules import (
-    dependent_carry,
-    fixpoint,
     jvp_body,
     linearize_body,
+    partition_body,
     tangents_of,
     transpose_body,
 )
 from covector.programs.control_flow.weight_gradients import sum_products
-from covector.programs.higher_order.call import named_axes
+from covector.programs.higher_order.call import call
+from covector.programs.higher_order.partition import Partition, Policy
+from covector.programs.higher_order.program_primitive import Execution, ProgramPrimitive
+from covector.programs.higher_order.regions import Region, loop_region
 from covector.programs.higher_order.tiering import Budget, placed
 from covector.transforms.batch import batch_jaxpr, front_dims
-from covector.transforms.linearity import is_linear
 from covector.transforms.linearize import together
 from covector.transforms.transpose import instantiate
 
 
 @operation
-class Scan(Primitive):
+class Scan(ProgramPrimitive):
     """Run ``jaxpr`` for ``length`` steps; from the last element when ``reverse``.
 
     ``unroll`` steps are written out in each turn of the compiled loop.
     """
 
-    interned = False
-    multiple_results = True
     name = "scan"  # type: ignore[assignment]
 
     jaxpr: Jaxpr
@@ -100,8 +99,13 @@ class Scan(Primitive):
         ys = [stacked_type(t, self.length) for t in outs[self.num_carry :]]
         return [*outs[: self.num_carry], *ys]
 
-    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
-        return of_programs(self.jaxpr.in_types)
+    @cached_property
+    def regions(self) -> Sequence[Region]:
+        carry = range(self.num_consts, self.num_consts + self.num_carry)
+        operands, results = self.jaxpr.inputs, self.jaxpr.outputs
+        return [
+            loop_region(self.jaxpr, range(len(operands)), carry, range(len(results)))
+        ]
 
     # -- values ------------------------------------------------------------------------
 
@@ -233,15 +237,33 @@ class Scan(Primitive):
         # A carry that starts known, at zero, has no cotangent to give back.
         return [ct if m else None for ct, m in zip(cts_in, linear, strict=True)]
 
-    def linear_in(self, args: Any) -> bool:
-        consts, carry, xs = self.split([type(a) is Linear for a in args])
-        carry = dependent_carry(self.jaxpr, consts, carry, xs)
-        return is_linear(self.jaxpr, (*consts, *carry, *xs))
+    # -- parts -------------------------------------------------------------------------
+
+    def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
+        consts, carry, _ = self.split(operands)
+        return self.like(programs[0], sum(consts), sum(carry))
+
+    def partition(
+        self, types: Sequence[ArrayType], later: Mask, policy: Policy
+    ) -> Partition:
+        """What is kept of each step are further ys, and then further xs."""
+        made, consts, carry = self.jaxpr.memo(
+            partition_body, self.num_consts, self.num_carry, later, policy
+        )
+        return made._replace(
+            forward=self.like(made.forward, self.num_consts, self.num_carry),
+            recompute=self.like(made.recompute, consts, carry),
+        )
+
+    def executions(self, operands: Sequence[Any]) -> Iterator[Execution]:
+        consts, carry, xs = self.split(operands)
+        steps = range(self.length)
+        for i in reversed(steps) if self.reverse else steps:
+            args = [*consts, *carry, *[x[i] for x in xs]]
+            yield self.jaxpr, args, f" in scan step {i}"
+            carry = call(self.jaxpr)(*args)[: self.num_carry]
 
     # -- batches -----------------------------------------------------------------------
-
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
-        return self.batch_named(None, size, args, dims)
 
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         """A carry is batched if it starts so, or is made so by another."""
@@ -268,10 +290,6 @@ class Scan(Primitive):
         outs = self.like(program, len(consts), len(carry))(*consts, *carry, *xs)
         y_dims = [None if d is None else 1 for d in out_dims[self.num_carry :]]
         return outs, [*out_dims[: self.num_carry], *y_dims]
-
-    @property
-    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
-        return self.jaxpr.memo(named_axes)
 
 
 def stacked_type(type: ArrayType, length: int) -> ArrayType:

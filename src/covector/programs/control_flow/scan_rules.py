@@ -9,12 +9,12 @@
 ``Scan`` knows nothing of how these are made. It asks here, and arranges its operands.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
 from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations
-from covector.core.masks import select
+from covector.core.masks import Mask, fixpoint, select
 from covector.ops.arithmetic import add
 from covector.programs.control_flow.weight_gradients import (
     Factored,
@@ -26,10 +26,14 @@ from covector.programs.higher_order.jaxpr_passes import (
     instantiate_zeros,
     jvp_jaxpr,
 )
-from covector.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
+from covector.programs.higher_order.partition import (
+    Partition,
+    Policy,
+    partition,
+    read_places,
+)
+from covector.transforms.linearize import Linearized, linearize_jaxpr
 from covector.transforms.transpose import instantiate, transpose_jaxpr
-
-Mask = tuple[bool, ...]
 
 
 class Groups:
@@ -52,23 +56,6 @@ def tangents_of(
     """Tangents of the values in the mask; zeros where one is nonzero only later."""
     columns = zip(xs, tangents, mask, strict=True)
     return [instantiate(d, x.type.strong()) for x, d, m in columns if m]
-
-
-def fixpoint(
-    carry: Sequence[bool], step: Callable[[Mask], tuple[Any, Sequence[bool]]]
-) -> tuple[Any, Mask]:
-    """The least mask of the carry, at or above the given one, that a step preserves.
-
-    ``step`` takes a mask, and returns what it makes for it and the mask of the carry
-    after a step.
-    """
-    mask = tuple(carry)
-    while True:
-        made, after = step(mask)
-        grown = tuple([a or b for a, b in zip(mask, after, strict=True)])
-        if grown == mask:
-            return made, mask
-        mask = grown
 
 
 def dependent_carry(
@@ -191,7 +178,7 @@ class _Residuals:
     and so are stacked already.
     """
 
-    def __init__(self, split: LinearizedJaxpr, groups: Groups, count: int) -> None:
+    def __init__(self, split: Linearized[Jaxpr], groups: Groups, count: int) -> None:
         body = split.primal
         self.body, self.groups, self.count = body, groups, count
         #: with their indices: the results of ``before``, and further ys of each step
@@ -247,6 +234,46 @@ class _Residuals:
         per_step = [linear.inputs[r] for r in self.per_step]
         inputs = [*loop_invariant, *consts, *carry, *per_step, *xs]
         return Jaxpr(inputs, linear.equations, linear.outputs, linear.name)
+
+
+# -- checkpoints -----------------------------------------------------------------------
+
+
+def partition_body(
+    jaxpr: Jaxpr, num_consts: int, num_carry: int, later: Mask, policy: Policy
+) -> tuple[Partition, int, int]:
+    """The body in two parts, and how many consts and how much of the carry the second
+    has (memoise on the body).
+
+    The steps run again with as much of the carry as they need.
+    """
+    groups = Groups(num_consts, num_carry)
+    ys = later[num_carry:]
+    keepable = (*[False] * num_carry, *[True] * len(ys))
+    count = len(jaxpr.inputs)
+
+    def step(carry_mask: Mask) -> tuple[Any, Sequence[bool]]:
+        made = jaxpr.memo(partition, (*carry_mask, *ys), policy, keepable)
+        return made, groups.split(made.reads(count))[1]
+
+    made, carry_mask = fixpoint(later[:num_carry], step)
+    consts, read, xs = groups.split(made.reads(count))
+    inputs = iter(made.recompute.inputs)
+    const_inputs = [next(inputs) for r in consts if r]
+    pairs = zip(groups.split(jaxpr.in_types)[1], read, strict=True)
+    carry_inputs = select([next(inputs) if r else Var(t) for t, r in pairs], carry_mask)
+    body = made.recompute
+    recompute = Jaxpr(
+        [*const_inputs, *carry_inputs, *inputs], body.equations, body.outputs, body.name
+    )
+    reads = read_places([*consts, *carry_mask, *xs])
+    parts = Partition(
+        made.forward,
+        recompute,
+        (*reads, *[~k for k in made.saved]),
+        (*carry_mask, *made.gives[num_carry:]),
+    )
+    return parts, sum(consts), sum(carry_mask)
 
 
 # -- backward --------------------------------------------------------------------------

@@ -12,18 +12,19 @@ counted, and the loop is run again and then backwards (``reverse_while``):
     cotangents  the transpose of that           ReverseWhile
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from covector.core import dtypes
 from covector.core.effects import Effect
 from covector.core.jaxpr import Jaxpr, Var, run
-from covector.core.masks import merge, present, scatter, select
+from covector.core.masks import Mask, fixpoint, merge, present, scatter, select
 from covector.core.primitive import Linear, Primitive, operation
 from covector.core.staging import stage
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
-from covector.core.varying import Axes, Varying, of_programs, pvary_like
+from covector.core.varying import Axes, Varying, pvary_like
 from covector.errors import TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.placement import common_placement
@@ -38,13 +39,7 @@ from covector.programs.control_flow.loop_invariant_carry import (
     rearrange,
 )
 from covector.programs.control_flow.reverse_while import bind_loops, transpose_while
-from covector.programs.control_flow.safe_operands import communicates
-from covector.programs.control_flow.scan_rules import (
-    dependent_carry,
-    fixpoint,
-    jvp_body,
-    tangents_of,
-)
+from covector.programs.control_flow.scan_rules import jvp_body, tangents_of
 from covector.programs.control_flow.while_rules import (
     counting_body,
     counting_test,
@@ -54,12 +49,18 @@ from covector.programs.control_flow.while_rules import (
     until_all_stop,
     with_tangents,
 )
-from covector.programs.higher_order.call import call, named_axes
+from covector.programs.higher_order.call import call
 from covector.programs.higher_order.effects import without_effects
-from covector.programs.higher_order.jaxpr_passes import cast_outputs, forward_slice
+from covector.programs.higher_order.jaxpr_passes import cast_outputs
+from covector.programs.higher_order.program_primitive import Execution, ProgramPrimitive
+from covector.programs.higher_order.regions import (
+    Kind,
+    Region,
+    communicates,
+    loop_region,
+)
 from covector.programs.higher_order.tiering import Budget, placed
 from covector.transforms.batch import batch_jaxpr, front_dims
-from covector.transforms.linearity import is_linear
 from covector.transforms.linearize import together
 
 #: states that are kept in reverse mode, unless the caller says otherwise
@@ -67,7 +68,7 @@ CHECKPOINTS = 64
 
 
 @operation
-class While(Primitive):
+class While(ProgramPrimitive):
     """Run ``body_jaxpr`` on the carry while ``cond_jaxpr`` of it is True.
 
     Over ``lanes`` the test gives a bool for each; their mask is of the consts of the
@@ -76,8 +77,6 @@ class While(Primitive):
     carries are kept.
     """
 
-    interned = False
-    multiple_results = True
     name = "while"  # type: ignore[assignment]
 
     cond_jaxpr: Jaxpr
@@ -123,11 +122,21 @@ class While(Primitive):
             )
         return body.out_types
 
+    @cached_property
+    def regions(self) -> Sequence[Region]:
+        count = self.cond_nconsts + len(self.body_jaxpr.inputs)
+        test_consts, consts, carry = self.split(range(count))
+        test = Region(
+            Kind.LOOP, self.cond_jaxpr, (*test_consts, *carry), (None,), (None,)
+        )
+        results = range(len(carry))
+        return [test, loop_region(self.body_jaxpr, [*consts, *carry], carry, results)]
+
     def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
-        test, body = self.cond_jaxpr, self.body_jaxpr
-        varying = test.out_types[0].varying
-        check_no_collectives("while_loop", "the test", [test, body], varying)
-        return of_programs([*test.in_types[: self.cond_nconsts], *body.in_types])
+        programs = [self.cond_jaxpr, self.body_jaxpr]
+        varying = self.cond_jaxpr.out_types[0].varying
+        check_no_collectives("while_loop", "the test", programs, varying)
+        return super().varying_rule(types, checked_axes)
 
     # -- values ------------------------------------------------------------------------
 
@@ -283,20 +292,26 @@ class While(Primitive):
         split = 1 + len(consts)
         return [*[None] * len(test_consts), *cts_in[1:split], *cts_in[split + 1 :]]
 
-    def linear_in(self, args: Any) -> bool:
-        """The number of steps must not depend on what is linear."""
-        linear = [type(a) is Linear for a in args]
-        test_consts, consts, carry = self.split(linear)
-        carry = dependent_carry(self.body_jaxpr, consts, carry, [])
-        found = forward_slice(self.cond_jaxpr, (*test_consts, *carry))
-        if found.isdisjoint([o for o in self.cond_jaxpr.outputs if type(o) is Var]):
-            return is_linear(self.body_jaxpr, (*consts, *carry))
-        return False
+    # -- parts -------------------------------------------------------------------------
+
+    def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
+        test, body = programs
+        test_consts, consts, carry = self.split(operands)
+        counts = sum(test_consts), sum(consts)
+        lanes = self.lanes.select([*consts, *carry])
+        return make_while(test, body, *counts, self.checkpoints, lanes, self.counted)
+
+    def executions(self, operands: Sequence[Any]) -> Iterator[Execution]:
+        if self.lanes.shape:
+            return
+        test_consts, consts, carry = self.split(operands)
+        i = 0
+        while bool(call(self.cond_jaxpr)(*test_consts, *carry)[0]):
+            yield self.body_jaxpr, [*consts, *carry], f" in step {i} of while_loop"
+            carry = call(self.body_jaxpr)(*consts, *carry)
+            i += 1
 
     # -- batches -----------------------------------------------------------------------
-
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
-        return self.batch_named(None, size, args, dims)
 
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         """A carry is batched if it starts so or is made so by another.
@@ -343,11 +358,6 @@ class While(Primitive):
             # Running lanes see the carry of those that have stopped.
             return loop._as_one(*test_consts, *values), list(front_dims(carry_mask))
         return loop(*test_consts, *values), list(front_dims(carry_mask))
-
-    @property
-    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
-        names = [*self.cond_jaxpr.memo(named_axes), *self.body_jaxpr.memo(named_axes)]
-        return tuple(dict.fromkeys(names))
 
 
 def make_while(

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from covector.core import dtypes
 from covector.core.convert import scalar
 from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations, run
-from covector.core.masks import drop, merge, scatter, select
+from covector.core.masks import Mask, drop, fixpoint, merge, scatter, select
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable
@@ -25,11 +25,8 @@ from covector.ops.broadcasting import zeros
 from covector.ops.comparison import lt
 from covector.ops.reductions import ReduceOr
 from covector.programs.control_flow.lanes import Lanes, select_running
-from covector.programs.control_flow.scan_rules import fixpoint
 from covector.programs.higher_order.jaxpr_passes import forward_slice
 from covector.transforms.transpose import instantiate, transpose_jaxpr
-
-Mask = tuple[bool, ...]
 
 
 def with_tangents(test: Jaxpr, mask: Sequence[bool]) -> Jaxpr:

@@ -11,17 +11,16 @@ for later, leaves a ``LinearCall``: run forwards it is ``jvp``, transposed it is
 """
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from covector.core.flat import arrays
 from covector.core.jaxpr import Jaxpr
-from covector.core.masks import scatter
-from covector.core.primitive import Linear, Primitive, operation
+from covector.core.masks import Mask, scatter
+from covector.core.primitive import operation
 from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
-from covector.core.varying import Axes, Varying, of_programs
-from covector.lowering.tokens import with_token
 from covector.ops.broadcasting import zeros
 from covector.programs.custom_rules.batched_functions import Batch, OptionalOperands
 from covector.programs.custom_rules.captured_tracers import CapturedTracers
@@ -32,11 +31,22 @@ from covector.programs.custom_rules.linear_call import (
     batch_pullback,
     no_forward_rule,
 )
-from covector.programs.higher_order.call import call, named_axes
+from covector.programs.custom_rules.result_masks import (
+    append_to_jvp,
+    append_to_vjp,
+    further_results,
+    select_jvp,
+    select_vjp,
+)
+from covector.programs.higher_order.call import Inlined
+from covector.programs.higher_order.partition import (
+    Partition,
+    Policy,
+    with_all_inputs,
+)
+from covector.programs.higher_order.regions import Region, call_region
 from covector.transforms.batch import batch_flat
-from covector.transforms.linearity import is_linear
 from covector.transforms.linearize import SplitTrace
-from covector.transforms.transpose import backward
 
 #: (primals, tangents) → (values, tangents); absent tangents are None
 ForwardRule = Callable[[Sequence[Any], Sequence[Any]], tuple[Sequence[Any], Any]]
@@ -56,13 +66,12 @@ ReverseRule = Callable[[Sequence[Any], Sequence[bool]], Forward]
 
 
 @operation
-class CustomCall(Primitive):
+class CustomCall(Inlined):
     """Run ``fun``; differentiate by ``jvp`` and ``vjp``, of which one may be None."""
 
-    interned = False
-    multiple_results = True
     name = "custom_derivatives_call"
     carries_functions = True
+    rules_read_operands = True
 
     fun: Callable[..., Sequence[Any]] | Jaxpr
     jvp: ForwardRule | None
@@ -80,17 +89,10 @@ class CustomCall(Primitive):
         assert isinstance(self.fun, Jaxpr), "written down before it is typed"
         return self.fun
 
-    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
-        return self.program.out_types
-
-    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
-        if isinstance(self.fun, Jaxpr):
-            return of_programs(self.fun.in_types)
-        return of_programs(types)
-
-    @property
-    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
-        return self.fun.memo(named_axes) if isinstance(self.fun, Jaxpr) else ()
+    @cached_property
+    def regions(self) -> Sequence[Region]:
+        """None before the function is traced: then nothing is known of it."""
+        return (call_region(self.fun),) if isinstance(self.fun, Jaxpr) else ()
 
     def evaluate(self, *args: Any) -> Sequence[Any]:
         return self.fun(*args)
@@ -168,13 +170,6 @@ class CustomCall(Primitive):
         if isinstance(self.fun, Jaxpr):
             same_results(outs, self.fun.out_types, rule)
 
-    def transpose(self, cotangents: Any, *args: Any) -> Any:
-        return backward(self.program, args, cotangents)
-
-    def linear_in(self, args: Any) -> bool:
-        linear = tuple([type(a) is Linear for a in args])
-        return is_linear(self.program, linear)
-
     # -- other forms -------------------------------------------------------------------
 
     def with_captured(self, over: CapturedTracers) -> "CustomCall":
@@ -189,9 +184,6 @@ class CustomCall(Primitive):
         inert = (*over.unused_by(fun), *self.inert)
         return CustomCall(fun_on_all, jvp, vjp, self.who, inert)
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
-        return self.batch_named(None, size, args, dims)
-
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         batch = Batch.of(self.fun, size, axis, args, dims, self.who)
 
@@ -203,11 +195,33 @@ class CustomCall(Primitive):
         outs = CustomCall(fun, jvp, vjp, self.who, self.inert)(*args)
         return outs, [batch.out_dim] * len(outs)
 
-    def with_token(self) -> tuple[Primitive, int]:
-        return call(self.program.memo(with_token)), 0
+    # -- parts -------------------------------------------------------------------------
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
-        return ctx.inline(self.fun, operands)
+    def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
+        return self._select(programs[0], results)
+
+    def _select(self, fun: Jaxpr, mask: Mask) -> "CustomCall":
+        """With the masked results, by a program that may take more operands."""
+        count = len(self.program.inputs)
+        jvp = select_jvp(self.jvp, count, mask)
+        vjp = select_vjp(self.vjp, count, mask)
+        return CustomCall(fun, jvp, vjp, self.who, self.inert)
+
+    def partition(
+        self, types: Sequence[ArrayType], later: Mask, policy: Policy
+    ) -> Partition | None:
+        """The rules stay what they are: kept values are a matter of the function."""
+        keepable = (True,) * len(later)
+        made = self.program.memo(with_all_inputs, later, policy, keepable)
+        if not made.saved:
+            return super().partition(types, later, policy)
+        further = further_results(later, made.forward)
+        jvp = append_to_jvp(self.jvp, further)
+        vjp = append_to_vjp(self.vjp, further)
+        return made._replace(
+            forward=CustomCall(made.forward, jvp, vjp, self.who, self.inert),
+            recompute=self._select(made.recompute, made.gives),
+        )
 
 
 def _owner(x: Any) -> Any:

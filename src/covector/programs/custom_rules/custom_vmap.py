@@ -12,15 +12,13 @@ from typing import Any
 from covector import tree
 from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
 from covector.core.jaxpr import Jaxpr, needed_equations, run
-from covector.core.masks import merge, scatter, select
-from covector.core.primitive import Linear, Primitive, operation
+from covector.core.masks import Mask, merge, scatter, select
+from covector.core.primitive import operation
 from covector.core.staging import restage, stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
-from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import MissingRule, TreeMismatch, TypeMismatch
 from covector.lowering.evaluate import base
-from covector.lowering.tokens import with_token
 from covector.ops.broadcasting import batched, move_axis
 from covector.programs.control_flow.control_flow_api import Loop, ScanSpec, name_of
 from covector.programs.custom_rules.captured_tracers import (
@@ -28,12 +26,20 @@ from covector.programs.custom_rules.captured_tracers import (
     traced_values,
 )
 from covector.programs.custom_rules.derivative_checks import called
-from covector.programs.higher_order.call import call, named_axes
+from covector.programs.custom_rules.result_masks import (
+    append_to_batch_rule,
+    further_results,
+    select_batch_rule,
+)
+from covector.programs.higher_order.call import Inlined, call
+from covector.programs.higher_order.partition import (
+    Partition,
+    Policy,
+    with_all_inputs,
+)
 from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.derivatives import instantiate_tangent
-from covector.transforms.linearity import is_linear
 from covector.transforms.linearize import linearize_flat
-from covector.transforms.transpose import backward
 
 #: (size, which operands are batched, in front; operands) → (results, which are batched)
 BatchRule = Callable[
@@ -42,12 +48,11 @@ BatchRule = Callable[
 
 
 @operation
-class CustomVmap(Primitive):
+class CustomVmap(Inlined):
     """Run ``jaxpr``; over a batch, ``rule``."""
 
-    interned = False
-    multiple_results = True
     name = "custom_vmap_call"
+    rules_read_operands = True
 
     jaxpr: Jaxpr
     rule: BatchRule
@@ -55,16 +60,6 @@ class CustomVmap(Primitive):
 
     def __repr__(self) -> str:
         return f"CustomVmap({self.who})"
-
-    @property
-    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
-        return self.jaxpr.memo(named_axes)
-
-    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
-        return self.jaxpr.out_types
-
-    def evaluate(self, *args: Any) -> Sequence[Any]:
-        return run(self.jaxpr, args)
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
         mask = [d is not None for d in dims]
@@ -96,21 +91,27 @@ class CustomVmap(Primitive):
         moved = iter(op(*primals, *[t for t in tangents if t is not None]))
         return outs, [next(moved) if o.type.inexact else None for o in outs]
 
-    def transpose(self, cotangents: Any, *args: Any) -> Any:
-        return backward(self.jaxpr, args, cotangents)
+    def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
+        return self._select(programs[0], results)
 
-    def linear_in(self, args: Any) -> bool:
-        linear = tuple([type(a) is Linear for a in args])
-        return is_linear(self.jaxpr, linear)
+    def _select(self, jaxpr: Jaxpr, mask: Mask) -> "CustomVmap":
+        """With the masked results, by a program that may take more operands."""
+        rule = select_batch_rule(self.rule, len(self.jaxpr.inputs), mask)
+        return CustomVmap(jaxpr, rule, self.who)
 
-    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
-        return of_programs(self.jaxpr.in_types)
-
-    def with_token(self) -> tuple[Primitive, int]:
-        return call(self.jaxpr.memo(with_token)), 0
-
-    def lower(self, ctx: Any, *operands: Any) -> Any:
-        return ctx.inline(self.jaxpr, operands)
+    def partition(
+        self, types: Sequence[ArrayType], later: Mask, policy: Policy
+    ) -> Partition | None:
+        """The rule stays what it is: kept values are a matter of the function."""
+        keepable = (True,) * len(later)
+        made = self.jaxpr.memo(with_all_inputs, later, policy, keepable)
+        if not made.saved:
+            return super().partition(types, later, policy)
+        rule = append_to_batch_rule(self.rule, further_results(later, made.forward))
+        return made._replace(
+            forward=CustomVmap(made.forward, rule, self.who),
+            recompute=self._select(made.recompute, made.gives),
+        )
 
 
 def pushed_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...]) -> Jaxpr:

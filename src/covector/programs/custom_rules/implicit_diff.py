@@ -11,31 +11,35 @@ its operands.
 """
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from covector import options, tree
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, split_aux
-from covector.core.jaxpr import Jaxpr, run
-from covector.core.primitive import Primitive
+from covector.core.jaxpr import Jaxpr, Var
+from covector.core.masks import Mask, fixpoint
+from covector.core.show import nested_programs
 from covector.core.staging import Staged, stage
 from covector.core.types import ArrayType, show_types
-from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import NotDifferentiable, TreeMismatch, TypeMismatch
-from covector.lowering.tokens import with_token
 from covector.ops.casting import convert
 from covector.programs.control_flow.branches import with_captured_inputs
-from covector.programs.control_flow.scan_rules import fixpoint
-from covector.programs.higher_order.call import Call, call, named_axes
+from covector.programs.higher_order.call import Inlined
 from covector.programs.higher_order.hash_consing import intern
+from covector.programs.higher_order.partition import (
+    Partition,
+    Policy,
+    with_all_inputs,
+)
+from covector.programs.higher_order.regions import Region, call_region, rule_region
 from covector.transforms.batch import batch_jaxpr, front_dims
 
 
-class Solver(Primitive):
+class Solver(Inlined):
     """Run ``solve``; operands are the consts of all programs, and a vector."""
 
-    interned = False
-    multiple_results = True
+    rules_read_operands = True
 
     solve: Jaxpr
     who: str
@@ -68,22 +72,61 @@ class Solver(Primitive):
             )
         return self.solve.out_types
 
-    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
-        return of_programs(self.solve.in_types)
-
-    def evaluate(self, *args: Any) -> Sequence[Any]:
-        return run(self.solve, args)
-
-    def with_token(self) -> tuple[Call, int]:
-        return call(self.solve.memo(with_token)), 0
-
-    def lower(self, ctx: Any, *operands: Any) -> Any:
-        return ctx.inline(self.solve, operands)
-
     @property
-    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
-        programs = [p for p in self.parameters.values() if isinstance(p, Jaxpr)]
-        return tuple(dict.fromkeys([n for p in programs for n in p.memo(named_axes)]))
+    def program(self) -> Jaxpr:
+        return self.solve
+
+    @cached_property
+    def regions(self) -> Sequence[Region]:
+        """``solve``; the other programs are for derivatives."""
+        rules = [p for p in nested_programs(self) if p is not self.solve]
+        return [call_region(self.solve), *map(rule_region, rules)]
+
+    # -- parts -------------------------------------------------------------------------
+
+    def inseparable(self, results: set[int]) -> set[int]:
+        """The leaves of a solution come together."""
+        return results | set(range(self.count)) if results else results
+
+    def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
+        return self.replace(solve=programs[0])
+
+    def partition(
+        self, types: Sequence[ArrayType], later: Mask, policy: Policy
+    ) -> Partition | None:
+        """What is kept of ``solve`` are further results, and then further consts, which
+        the other programs do not read.
+        """
+        leaves = (True,) * self.count
+        further = later[self.count :]
+        keepable = (*[False] * self.count, *[True] * len(further))
+        made = self.solve.memo(with_all_inputs, (*leaves, *further), policy, keepable)
+        if not made.saved:
+            return super().partition(types, later, policy)
+        kept = tuple([made.forward.out_types[k] for k in made.saved])
+        inputs, consts = made.recompute.inputs, len(self.solve.inputs) - self.count
+        vectors = inputs[consts : consts + self.count]
+        ordered = [*inputs[:consts], *inputs[consts + self.count :], *vectors]
+        body = made.recompute
+        solve = Jaxpr(ordered, body.equations, body.outputs, body.name)
+        others = self.with_programs(lambda p: p.memo(_with_consts, consts, kept))
+        places = made.residual_places
+        return Partition(
+            self.replace(solve=made.forward),
+            others.replace(solve=solve),
+            (
+                *places[:consts],
+                *places[consts + self.count :],
+                *places[consts : consts + self.count],
+            ),
+            made.gives,
+        )
+
+
+def _with_consts(jaxpr: Jaxpr, at: int, types: tuple[ArrayType, ...]) -> Jaxpr:
+    """A program with further inputs, which it does not read (memoise on it)."""
+    inputs = [*jaxpr.inputs[:at], *map(Var, types), *jaxpr.inputs[at:]]
+    return Jaxpr(inputs, jaxpr.equations, jaxpr.outputs, jaxpr.name)
 
 
 class Vector(NamedTuple):

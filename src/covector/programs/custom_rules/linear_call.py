@@ -5,16 +5,16 @@ user's ``bwd``, and what ``linear_call`` makes of two functions.
 """
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from covector import tree
 from covector.core.flat import FlatFunction, arrays, describe, who_of
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.primitive import Linear, Primitive, operation
+from covector.core.primitive import Linear, operation
 from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
-from covector.core.varying import Axes, Varying, of_programs
 from covector.errors import NotDifferentiable, TreeMismatch
 from covector.ops.broadcasting import zeros
 from covector.programs.custom_rules.batched_functions import Batch, OptionalOperands
@@ -23,7 +23,8 @@ from covector.programs.custom_rules.captured_tracers import (
     call_with_captured,
 )
 from covector.programs.custom_rules.derivative_checks import checked
-from covector.programs.higher_order.call import named_axes
+from covector.programs.higher_order.program_primitive import ProgramPrimitive
+from covector.programs.higher_order.regions import Region, call_region
 from covector.transforms.batch import batch_flat
 from covector.transforms.linearize import jvp_flat
 
@@ -34,14 +35,12 @@ Pull = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 
 
 @operation
-class LinearCall(Primitive):
+class LinearCall(ProgramPrimitive):
     """The linear map ``push`` with the adjoint ``pull``; operands: residuals, tangents.
 
     Where there is no ``push``, the map can be transposed but not run.
     """
 
-    interned = False
-    multiple_results = True
     carries_functions = True
 
     push: Push | Jaxpr | None
@@ -58,14 +57,9 @@ class LinearCall(Primitive):
             return self.push.out_types
         return self.out_types
 
-    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
-        if isinstance(self.push, Jaxpr):
-            return of_programs(self.push.in_types)
-        return of_programs(types)
-
-    @property
-    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
-        return self.push.memo(named_axes) if isinstance(self.push, Jaxpr) else ()
+    @cached_property
+    def regions(self) -> Sequence[Region]:
+        return (call_region(self.push),) if isinstance(self.push, Jaxpr) else ()
 
     def evaluate(self, *args: Any) -> Sequence[Any]:
         if self.push is None:
@@ -139,9 +133,6 @@ class LinearCall(Primitive):
 
     def linear_in(self, args: Any) -> bool:
         return Linear not in map(type, args[: self.residual_count])
-
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
-        return self.batch_named(None, size, args, dims)
 
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         n = self.residual_count

@@ -13,7 +13,7 @@ for complex numbers: nothing is conjugated.
 from collections.abc import Callable
 from typing import Any
 
-from covector.core.jaxpr import Jaxpr, needed_equations, run
+from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import scatter
 from covector.core.primitive import Linear, operation
 from covector.errors import NotDifferentiable
@@ -26,6 +26,7 @@ from covector.programs.custom_rules.implicit_diff import (
     trace,
     with_shared_consts,
 )
+from covector.programs.higher_order.dead_code import dce
 from covector.programs.higher_order.jaxpr_passes import instantiate_zeros
 from covector.transforms.batch import front_dims
 from covector.transforms.linearize import linearize_jaxpr
@@ -90,7 +91,12 @@ class LinearSolve(Solver):
 
     def _alone(self) -> "LinearSolve":
         """This solve without its further results."""
-        return self.replace(solve=self.solve.memo(_first_outputs, self.count))
+        return self.replace(solve=self._first(self.solve))
+
+    def _first(self, solve: Jaxpr) -> Jaxpr:
+        """A program that solves, without its further results."""
+        mask = tuple([i < self.count for i in range(len(solve.outputs))])
+        return solve.memo(dce, mask)
 
     def transpose(self, cotangents: Any, *args: Any) -> Any:
         consts, right = self.split(args)
@@ -121,15 +127,12 @@ class LinearSolve(Solver):
             )
         return LinearSolve(
             self.matvec.memo(transposed_matvec),
-            self.transpose_solve.memo(_first_outputs, self.count),
-            self.solve.memo(_first_outputs, self.count),
+            self._first(self.transpose_solve),
+            self._first(self.solve),
             who=self.who,
         )
 
     # -- batches -----------------------------------------------------------------------
-
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
-        return self.batch_named(None, size, args, dims)
 
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         """Over a batch of b alone, A is not batched."""
@@ -159,15 +162,6 @@ def transposed_matvec(matvec: Jaxpr) -> Jaxpr:
     program, nonzero = matvec.memo(transpose_jaxpr, linear, (True,) * count)
     types = [t.strong() for t in matvec.in_types[consts:]]
     return instantiate_zeros(program, nonzero[consts:], types)
-
-
-def _first_outputs(jaxpr: Jaxpr, count: int) -> Jaxpr:
-    """The program for its first outputs alone (memoise on the program)."""
-    if len(jaxpr.outputs) == count:
-        return jaxpr
-    outputs = jaxpr.outputs[:count]
-    equations = needed_equations(jaxpr.equations, outputs)
-    return Jaxpr(jaxpr.inputs, equations, outputs, jaxpr.name)
 
 
 def _minus(b: Any, ax: Any) -> Any:

@@ -77,9 +77,6 @@ class Root(Solver):
         dx = run(self.tangent, [*consts, *x, *y])
         return outs, [*dx, *[None] * (len(outs) - self.count)]
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
-        return self.batch_named(None, size, args, dims)
-
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         programs, mask, further = batch_together(
             [self.solve, self.f, self.tangent], self.count, size, dims, axis

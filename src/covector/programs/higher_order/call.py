@@ -7,30 +7,28 @@ layer called twelve times is transformed once, and stays twelve calls.
 from collections.abc import Sequence
 from typing import Any
 
-from covector.core.jaxpr import Jaxpr
-from covector.core.masks import drop, present, scatter
-from covector.core.primitive import Linear, Primitive, operation
+from covector.core.jaxpr import Jaxpr, run
+from covector.core.masks import Mask, drop, present, scatter
+from covector.core.primitive import Linear, operation
 from covector.core.types import ArrayType, show_types
-from covector.core.varying import Axes, Varying, of_programs
 from covector.lowering.compile import compile_program
 from covector.lowering.placement import common_placement, meshes_of
 from covector.lowering.tokens import with_token
+from covector.programs.higher_order.partition import Partition, Policy, of_call
+from covector.programs.higher_order.program_primitive import ProgramPrimitive
 from covector.transforms.batch import batch_jaxpr
-from covector.transforms.linearity import is_linear
 from covector.transforms.linearize import linearize_jaxpr
-from covector.transforms.transpose import transpose_jaxpr
+from covector.transforms.transpose import backward, transpose_jaxpr
 
 
 @operation
-class Call(Primitive):
+class Call(ProgramPrimitive):
     """Run ``jaxpr`` on the operands.
 
     A ``separate`` call is compiled by itself, out of sight of the surrounding program,
     so that what it computes again stays computed again (``checkpoint``).
     """
 
-    interned = False
-    multiple_results = True
     name = "jit"
 
     jaxpr: Jaxpr
@@ -69,27 +67,20 @@ class Call(Primitive):
         cts_in = self._like(program)(*known, *present(cotangents))
         return scatter(cts_in, nonzero)
 
-    def linear_in(self, args: Any) -> bool:
-        linear = tuple([type(a) is Linear for a in args])
-        return is_linear(self.jaxpr, linear)
-
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
-        program, out_dims = self.jaxpr.memo(batch_jaxpr, size, tuple(dims))
-        return self._like(program)(*args), out_dims
-
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         program, out_dims = self.jaxpr.memo(batch_jaxpr, size, tuple(dims), None, axis)
         return self._like(program)(*args), out_dims
 
-    @property
-    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
-        return self.jaxpr.memo(named_axes)
-
-    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
-        return of_programs(self.jaxpr.in_types)
-
     def _like(self, jaxpr: Jaxpr) -> "Call":
         return call(jaxpr, self.separate)
+
+    def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
+        return self._like(programs[0])
+
+    def partition(
+        self, types: Sequence[ArrayType], later: Mask, policy: Policy
+    ) -> Partition:
+        return of_call(self.jaxpr, later, policy, self._like)
 
     def with_token(self) -> tuple["Call", int]:
         return self._like(self.jaxpr.memo(with_token)), 0
@@ -103,6 +94,29 @@ def call(jaxpr: Jaxpr, separate: bool = False) -> Call:
     return jaxpr.memo(Call, separate)
 
 
-def named_axes(jaxpr: Jaxpr) -> tuple[Any, ...]:
-    """The named axes over which the operations of a program communicate."""
-    return tuple(dict.fromkeys([n for e in jaxpr.equations for n in e.op.axis_names]))
+class Inlined(ProgramPrimitive):
+    """An operation that runs a program as if that stood in its place, and has rules of
+    its own for derivatives or batches.
+    """
+
+    interpreted = True
+
+    @property
+    def program(self) -> Jaxpr:
+        """What it runs on its operands."""
+        return self.jaxpr
+
+    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        return self.program.out_types
+
+    def evaluate(self, *args: Any) -> Sequence[Any]:
+        return run(self.program, args)
+
+    def transpose(self, cotangents: Sequence[Any], *args: Any) -> Sequence[Any]:
+        return backward(self.program, args, cotangents)
+
+    def with_token(self) -> tuple[Call, int]:
+        return call(self.program.memo(with_token)), 0
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        return ctx.inline(self.program, operands)

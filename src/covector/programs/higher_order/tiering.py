@@ -11,9 +11,9 @@ from typing import Any
 
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Equation, Jaxpr
-from covector.core.show import nested_programs
 from covector.lowering.placement import placements_of_results
 from covector.ops.collectives import Collective
+from covector.programs.higher_order.regions import Kind
 
 #: µs for which a loop runs on the host, all its calls together, before it is compiled
 COMPILE_COST = 30_000.0
@@ -68,8 +68,12 @@ def host_cost(jaxpr: Jaxpr) -> float:
 
 def _cost(equation: Equation) -> float:
     sizes = [a.type.size for a in (*equation.inputs, *equation.outputs)]
-    inner = [b.memo(host_cost) for b in _branches(equation)]
-    return CALL + sum(sizes) / PACE + max(inner, default=0.0)
+    inner = {Kind.CALL: 0.0, Kind.BRANCH: 0.0}
+    for kind, jaxpr in _interpreted(equation):
+        cost = jaxpr.memo(host_cost)
+        one_of = kind is Kind.BRANCH
+        inner[kind] = max(inner[kind], cost) if one_of else inner[kind] + cost
+    return CALL + sum(sizes) / PACE + sum(inner.values())
 
 
 def runs_on_host(jaxpr: Jaxpr) -> bool:
@@ -83,12 +87,15 @@ def _is_quick(equation: Equation) -> bool:
         return True  # over the named axis of a batch, where it can be run at all
     if op.evaluate is None:
         return op.plan(tuple([a.type for a in equation.inputs])).prefers_host
-    if op.effects and not nested_programs(op):
+    if op.effects and not op.regions:
         return True  # Python, wherever it is called from
-    # Of the operations that carry programs only a choice runs them one by one.
-    branches = [*_branches(equation)]
-    return bool(branches) and all([b.memo(runs_on_host) for b in branches])
+    inner = [*_interpreted(equation)]
+    return bool(inner) and all([jaxpr.memo(runs_on_host) for _, jaxpr in inner])
 
 
-def _branches(equation: Equation) -> Iterator[Jaxpr]:
-    yield from getattr(equation.op, "branches", ())
+def _interpreted(equation: Equation) -> Iterator[tuple[Kind, Jaxpr]]:
+    """The programs of which an operation, run by itself, runs the operations."""
+    if equation.op.interpreted:
+        for region in equation.op.regions:
+            if region.kind is not Kind.RULE:
+                yield region.kind, region.jaxpr

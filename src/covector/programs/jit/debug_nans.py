@@ -8,7 +8,7 @@ the way are opened. While none is on, nothing of this is in any path.
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,9 +24,6 @@ from covector.core.staging import StagingTrace, stage
 from covector.core.trace import current
 from covector.errors import NonFiniteError
 from covector.lowering.evaluate import EvalTrace, base
-from covector.programs.control_flow.cond import Cond
-from covector.programs.control_flow.scan import Scan
-from covector.programs.control_flow.while_loop import While
 from covector.programs.higher_order.call import call
 from covector.transforms.linearize import LinearTrace
 
@@ -76,7 +73,7 @@ def _checked_process(op: Any, args: Sequence[Any]) -> Sequence[Any]:
     if not any(watch):
         return EvalTrace.process(base, op, args)
     # What a formula makes on the way, to leave it out, is no concern of the user's.
-    whole = _opened(op) is not None or hasattr(op, "formula")
+    whole = op.executions is not None or hasattr(op, "formula")
     with unwatched() if whole else contextlib.nullcontext():
         outs = EvalTrace.process(base, op, args)
     if watch.first(outs) is not None:
@@ -213,10 +210,10 @@ def _inside(
     trail: str,
 ) -> str:
     """The operation inside one that made bad values of good ones."""
-    step = _opened(equation.op)
-    again = Effect.LASTS not in equation.op.effects and watch.first(operands) is None
-    if step is not None and again:
-        for jaxpr, args, where in step(equation.op, operands):
+    op = equation.op
+    again = Effect.LASTS not in op.effects and watch.first(operands) is None
+    if op.executions is not None and again:
+        for jaxpr, args, where in op.executions(operands):
             if watch.first(call(jaxpr)(*args)) is not None:
                 found = _locate(watch, jaxpr, args, where + trail)
                 if found is not None:
@@ -226,7 +223,7 @@ def _inside(
     what = watch.found_in(outs[k])
     made = f" made at {equation.line}" if equation.line else ""
     shown = ", ".join(map(_shown, operands))
-    return f"first {what}: {equation.op.name} of {shown}{made}{trail}"
+    return f"first {what}: {op.name} of {shown}{made}{trail}"
 
 
 def _shown(x: Any) -> str:
@@ -243,57 +240,5 @@ def _shown(x: Any) -> str:
         return f"{x.type}, all nan"
     return f"{x.type} from {known.min():.6g} to {known.max():.6g}"
 
-
-#: an operation that carries programs, opened: each program that it runs, in order, its
-#: operands, and where that is, in words
-Opened = Callable[[Any, list[Any]], Iterator[tuple[Jaxpr, list[Any], str]]]
-
-
-def _opened(op: Any) -> Opened | None:
-    for kind, opened in _OPENED.items():
-        if type(op) is kind:
-            return opened
-    return _call if _program(op) is not None else None
-
-
-def _program(op: Any) -> Jaxpr | None:
-    """The program that an operation runs on its operands as they are, if it does."""
-    for name in ("jaxpr", "fun"):
-        found = getattr(op, name, None)
-        if isinstance(found, Jaxpr) and op.evaluate is not None:
-            return found
-    return None
-
-
-def _call(op: Any, operands: list[Any]) -> Iterator[tuple[Jaxpr, list[Any], str]]:
-    jaxpr = _program(op)
-    if jaxpr is not None and len(jaxpr.inputs) == len(operands):
-        yield jaxpr, operands, ""
-
-
-def _cond(op: Cond, operands: list[Any]) -> Iterator[tuple[Jaxpr, list[Any], str]]:
-    branch = op.branch_at(operands[0])
-    yield branch, operands[1:], f" in branch {op.branches.index(branch)} of cond"
-
-
-def _scan(op: Scan, operands: list[Any]) -> Iterator[tuple[Jaxpr, list[Any], str]]:
-    consts, carry, xs = op.split(operands)
-    steps = range(op.length)
-    for i in reversed(steps) if op.reverse else steps:
-        args = [*consts, *carry, *[x[i] for x in xs]]
-        yield op.jaxpr, args, f" in scan step {i}"
-        carry = call(op.jaxpr)(*args)[: op.num_carry]
-
-
-def _while(op: While, operands: list[Any]) -> Iterator[tuple[Jaxpr, list[Any], str]]:
-    test_consts, consts, carry = op.split(operands)
-    i = 0
-    while bool(call(op.cond_jaxpr)(*test_consts, *carry)[0]):
-        yield op.body_jaxpr, [*consts, *carry], f" in step {i} of while_loop"
-        carry = call(op.body_jaxpr)(*consts, *carry)
-        i += 1
-
-
-_OPENED: dict[type, Any] = {Cond: _cond, Scan: _scan, While: _while}
 
 options.Switch(("debug_nans", "debug_infs"), _install)

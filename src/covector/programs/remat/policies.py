@@ -10,7 +10,7 @@ from typing import Any
 from covector import tree
 from covector.core.primitive import operation
 from covector.ops.identities import Identity
-from covector.programs.remat.partition import Policy
+from covector.programs.higher_order.partition import Policy
 
 
 @operation

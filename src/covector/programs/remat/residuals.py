@@ -15,8 +15,7 @@ from covector.core.jaxpr import Jaxpr, Var
 from covector.core.source import Line
 from covector.core.staging import stage
 from covector.core.types import ArrayType
-from covector.programs.control_flow.scan import Scan
-from covector.programs.higher_order.call import Call
+from covector.programs.higher_order.regions import maker, outputs_behind
 from covector.programs.remat.policies import Name
 from covector.transforms.linearize import linearize_jaxpr
 
@@ -82,21 +81,21 @@ def _source(jaxpr: Jaxpr, atom: Any) -> str | None:
     """Where a value of a program was made; None for an input."""
     if type(atom) is not Var:
         return "from a constant"
-    for e in jaxpr.equations:
-        if atom not in e.outputs:
-            continue
-        if isinstance(e.op, Name):
-            return f"named {e.op.label!r}{_at(e.line)}"
-        if isinstance(e.op, Call | Scan):
-            inner = e.op.jaxpr
-            inside = inner.outputs[e.outputs.index(atom)]
-            found = _source(inner, inside)
-            if found is None:
-                return _source(jaxpr, e.inputs[inner.inputs.index(inside)])
-            steps = ", of each step" if isinstance(e.op, Scan) else ""
-            return found if found.endswith(steps) else found + steps
-        return f"from {e.op.name}{_at(e.line)}"
-    return None
+    found = maker(jaxpr, atom)
+    if found is None:
+        return None
+    e, result = found
+    if isinstance(e.op, Name):
+        return f"named {e.op.label!r}{_at(e.line)}"
+    for region, output in outputs_behind(e.op, result):
+        inner = region.jaxpr.outputs[output]
+        source = _source(region.jaxpr, inner)
+        if source is None:
+            operand = region.operands[region.jaxpr.inputs.index(inner)]
+            return None if operand is None else _source(jaxpr, e.inputs[operand])
+        steps = ", of each step" if region.stacks(output) else ""
+        return source if source.endswith(steps) else source + steps
+    return f"from {e.op.name}{_at(e.line)}"
 
 
 def _at(line: Line | None) -> str:

@@ -15,20 +15,20 @@ cotangent of a result is divided among the devices that hold copies of it, and t
 an operand summed over those.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from covector.core.array import ConcreteArray
 from covector.core.effects import Effect
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.masks import drop, present, scatter, select
-from covector.core.primitive import Linear, Primitive, operation
+from covector.core.masks import Mask, drop, present, scatter, select
+from covector.core.primitive import Linear, operation
 from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.show import nested_programs
 from covector.core.types import ArrayType, show_types
-from covector.core.varying import Axes, Varying
+from covector.core.varying import Axes
 from covector.errors import ArgumentError, TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.sharding import manual_axes_text, shardings_text
@@ -37,24 +37,25 @@ from covector.ops.arithmetic import div
 from covector.ops.broadcasting import filled
 from covector.ops.collectives import PSum
 from covector.ops.placement import ShardingConstraint
-from covector.programs.higher_order.call import named_axes
+from covector.programs.higher_order.partition import Partition, Policy
+from covector.programs.higher_order.program_primitive import Execution, ProgramPrimitive
+from covector.programs.higher_order.regions import named_axes
 from covector.programs.higher_order.tiering import Budget
 from covector.programs.spmd.manual import ManualAxes, global_type, insert_axis
 from covector.programs.spmd.shard_map_interpret import run_on_host, runs_as_batch
-from covector.programs.spmd.shard_map_linearize import linearized_parts
+from covector.programs.spmd.shard_map_linearize import (
+    Specs,
+    linearize_manual,
+    partition_manual,
+)
 from covector.transforms.batch import DividedAxis, batch_jaxpr
-from covector.transforms.linearity import is_linear
 from covector.transforms.transpose import transpose_jaxpr
-
-Specs = tuple[PartitionSpec, ...]
 
 
 @operation
-class ShardMap(Primitive):
+class ShardMap(ProgramPrimitive):
     """Run ``jaxpr`` on each device of ``manual.mesh``, on its parts of the operands."""
 
-    interned = False
-    multiple_results = True
     name = "shard_map"
 
     jaxpr: Jaxpr
@@ -82,14 +83,9 @@ class ShardMap(Primitive):
         pairs = zip(self.jaxpr.out_types, self.out_specs, strict=True)
         return [global_type(t, spec, self.manual) for t, spec in pairs]
 
-    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
-        axes = self.manual.axes
-        return Varying([t.varying - axes for t in self.jaxpr.in_types], None)
-
     @property
-    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
-        names = self.jaxpr.memo(named_axes)
-        return tuple([n for n in names if n not in self.manual.axes])
+    def bound_axes(self) -> Axes:  # type: ignore[override]
+        return self.manual.axes
 
     @property
     def with_token(self) -> Any:  # type: ignore[override]
@@ -167,25 +163,22 @@ class ShardMap(Primitive):
     # -- derivatives -------------------------------------------------------------------
 
     def linearize(self, active: Any, *primals: Any) -> Any:
-        forward, linear, places, moving, specs = self.jaxpr.memo(
-            linearized_parts, self.manual, tuple(active)
-        )
-        count = len(self.out_specs)
-        run_forward = self._like(forward, self.in_specs, (*self.out_specs, *specs))
-        outs = run_forward(*primals)
-        residuals = [primals[i] if i >= 0 else outs[~i] for i in places]
+        split, specs = self.jaxpr.memo(linearize_manual, self.manual, tuple(active))
         left = (*self.out_specs, *specs)
-        residual_specs = [self.in_specs[i] if i >= 0 else left[~i] for i in places]
+        outs = self._like(split.primal, self.in_specs, left)(*primals)
+        residuals = split.residuals(primals, outs)
+        residual_specs = split.residuals(self.in_specs, left)
         tangent_specs = select(self.in_specs, active)
-        moved_specs = select(self.out_specs, moving)
+        moved_specs = select(self.out_specs, split.nonzero)
 
         def push(*tangents: Any) -> Any:
             run_linear = self._like(
-                linear, (*residual_specs, *tangent_specs), tuple(moved_specs)
+                split.linear, (*residual_specs, *tangent_specs), tuple(moved_specs)
             )
-            return scatter(run_linear(*residuals, *present(tangents)), moving)
+            moved = run_linear(*residuals, *present(tangents))
+            return scatter(moved, split.nonzero)
 
-        return outs[:count], push
+        return outs[: len(self.out_specs)], push
 
     def transpose(self, cotangents: Any, *args: Any) -> Any:
         linear = tuple([type(a) is Linear for a in args])
@@ -200,14 +193,32 @@ class ShardMap(Primitive):
         back = self._like(program, (*known_specs, *ct_specs), tuple(leaving_specs))
         return scatter(back(*known, *present(cotangents)), nonzero)
 
-    def linear_in(self, args: Any) -> bool:
-        linear = tuple([type(a) is Linear for a in args])
-        return is_linear(self.jaxpr, linear)
+    # -- parts -------------------------------------------------------------------------
+
+    def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
+        in_specs, out_specs = (
+            select(self.in_specs, operands),
+            select(self.out_specs, results),
+        )
+        return self._like(programs[0], tuple(in_specs), tuple(out_specs))
+
+    def partition(
+        self, types: Sequence[ArrayType], later: Mask, policy: Policy
+    ) -> Partition:
+        made, specs = self.jaxpr.memo(partition_manual, self.manual, later, policy)
+        left = (*self.out_specs, *specs)
+        read = [self.in_specs[i] if i >= 0 else left[~i] for i in made.residual_places]
+        given = select(self.out_specs, made.gives)
+        return made._replace(
+            forward=self._like(made.forward, self.in_specs, left),
+            recompute=self._like(made.recompute, tuple(read), tuple(given)),
+        )
+
+    def executions(self, operands: Sequence[Any]) -> Iterator[Execution]:
+        """A program of one device, of many, is not run by itself."""
+        return iter(())
 
     # -- batches -----------------------------------------------------------------------
-
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
-        return self.batch_named(None, size, args, dims)
 
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
         if isinstance(axis, DividedAxis) and self._is_free(axis.over):

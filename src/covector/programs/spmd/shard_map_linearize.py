@@ -7,34 +7,51 @@ is an operand, or an operand that was cast, does not have to leave at all.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from covector.core.jaxpr import Jaxpr, Var, run
+from covector.core.masks import Mask
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.types import ArrayType
 from covector.core.varying import pvary_like
 from covector.ops.collectives import PVary
 from covector.ops.transposing import Reshape
+from covector.programs.higher_order.partition import Partition, Policy, partition
 from covector.programs.spmd.manual import ManualAxes
-from covector.transforms.linearize import linearize_jaxpr
+from covector.transforms.linearize import Linearized, linearize_jaxpr
+
+Specs = tuple[PartitionSpec, ...]
 
 
-class LinearizedParts(NamedTuple):
-    """As ``LinearizedJaxpr``; ``specs`` are those of the outputs that were added."""
-
-    forward: Jaxpr
-    linear: Jaxpr
-    places: list[int]
-    nonzero: tuple[bool, ...]
-    specs: tuple[PartitionSpec, ...]
-
-
-def linearized_parts(
-    jaxpr: Jaxpr, manual: ManualAxes, active: tuple[bool, ...]
-) -> LinearizedParts:
-    """The two parts of a program for parts (memoise on the program)."""
+def linearize_manual(
+    jaxpr: Jaxpr, manual: ManualAxes, active: Mask
+) -> tuple[Linearized[Jaxpr], Specs]:
+    """The two parts of a program, and the specs of the outputs that were added (memoise
+    on the program).
+    """
     with manual.inside():
         split = jaxpr.memo(linearize_jaxpr, active, "_jvp")
+    return _with_frames(jaxpr, manual, split)
+
+
+def partition_manual(
+    jaxpr: Jaxpr, manual: ManualAxes, later: Mask, policy: Policy
+) -> tuple[Partition, Specs]:
+    """What a checkpoint runs now, and computes again, on each device, and the specs of
+    the outputs that were added (memoise on the program).
+    """
+    with manual.inside():
+        made = jaxpr.memo(partition, later, policy, (True,) * len(later))
+    split = Linearized(made.forward, made.recompute, made.residual_places, later)
+    framed, specs = _with_frames(jaxpr, manual, split)
+    parts = Partition(framed.primal, framed.linear, framed.residual_places, made.gives)
+    return parts, specs
+
+
+def _with_frames(
+    jaxpr: Jaxpr, manual: ManualAxes, split: Linearized[Jaxpr]
+) -> tuple[Linearized[Jaxpr], Specs]:
+    """Two programs for devices, whose residuals pass between them as whole arrays."""
     primal, count, wanted = split.primal, len(jaxpr.outputs), split.linear.in_types
     places = split.residual_places
     if manual.checked:
@@ -42,9 +59,9 @@ def linearized_parts(
     # Where types do not say what varies, a result may be another on each device, and
     # the whole array does not say what this device had: it leaves a second time.
     first = count if manual.checked else 0
-    leaving = sorted({~i for i in places if i < 0 and ~i >= first})
-    over = [_axes_of(primal.out_types[k], manual) for k in leaving]
-    final = [~(count + leaving.index(~i)) if ~i in leaving else i for i in places]
+    cts_in = sorted({~i for i in places if i < 0 and ~i >= first})
+    over = [_axes_of(primal.out_types[k], manual) for k in cts_in]
+    final = [~(count + cts_in.index(~i)) if ~i in cts_in else i for i in places]
     framed = [i < 0 and ~i >= count and bool(over[~i - count]) for i in final]
     types = [
         primal.in_types[i] if i >= 0 else t for i, t in zip(final, wanted, strict=False)
@@ -53,7 +70,7 @@ def linearized_parts(
 
     def forward(*args: Any) -> list[Any]:
         outs = run(primal, args)
-        pairs = zip(leaving, over, strict=True)
+        pairs = zip(cts_in, over, strict=True)
         extra = [_in_frame(outs[k]) if axes else outs[k] for k, axes in pairs]
         return [*outs[:count], *extra]
 
@@ -68,7 +85,7 @@ def linearized_parts(
     types = [*types, *wanted[len(framed) :]]
     moved = manual.stage(linear, types, split.linear.name)
     specs = tuple([PartitionSpec(axes) if axes else PartitionSpec() for axes in over])
-    return LinearizedParts(made.jaxpr, moved.jaxpr, final, split.nonzero, specs)
+    return Linearized(made.jaxpr, moved.jaxpr, tuple(final), split.nonzero), specs
 
 
 def _nearest(primal: Jaxpr, places: Sequence[int]) -> list[int]:

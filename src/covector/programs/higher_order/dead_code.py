@@ -1,0 +1,111 @@
+"""Dead-code elimination: programs without what nobody reads, at any depth.
+
+In a program the equations go of which no result is read, and which have no lasting
+effect. An operation that carries programs, of which some results are read, is rebuilt
+around programs that give only those; for a loop that is what the read part of the carry
+depends on after any number of steps.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from covector.core.jaxpr import Equation, Jaxpr, Var, used_inputs
+from covector.core.masks import Mask, present, select
+from covector.programs.higher_order.regions import Kind, Region
+
+
+def dce(jaxpr: Jaxpr, wanted: Mask) -> Jaxpr:
+    """The program that gives the masked outputs, of the same inputs (memoise on the
+    program).
+    """
+    if all(wanted):
+        return jaxpr
+    outputs = select(jaxpr.outputs, wanted)
+    read = {v for v in outputs if type(v) is Var}
+    equations = []
+    for e in reversed(jaxpr.equations):
+        used = tuple([v in read for v in e.outputs])
+        if e.op.pure and not any(used):
+            continue
+        kept = e if all(used) else _with_results(e, used)
+        equations.append(kept)
+        read.update([a for a in kept.inputs if type(a) is Var])
+    return Jaxpr(jaxpr.inputs, equations[::-1], outputs, jaxpr.name)
+
+
+def _with_results(e: Equation, used: Mask) -> Equation:
+    made = trimmed(e.op, used, len(e.inputs))
+    if made is None:
+        return e
+    inputs, outputs = select(e.inputs, made.operands), select(e.outputs, made.results)
+    return Equation(made.op, inputs, outputs, e.line)
+
+
+class Trimmed(NamedTuple):
+    """An operation on the masked operands, that gives the masked results."""
+
+    op: Any
+    operands: Mask
+    results: Mask
+
+
+def trimmed(op: Any, used: Mask, num_operands: int) -> Trimmed | None:
+    """The operation for the ``used`` results, and for others that these depend on; None
+    where it cannot be taken apart.
+    """
+    if op.rebuild is None:
+        return None
+    found = _Reading(op, used)
+    while found.grows():
+        pass
+    operands = tuple([i in found.operands for i in range(num_operands)])
+    results = tuple([i in found.results for i in range(len(used))])
+    return Trimmed(op.rebuild(found.programs(), operands, results), operands, results)
+
+
+class _Reading:
+    """Which operands and results of an operation are read, if some results are."""
+
+    def __init__(self, op: Any, used: Mask) -> None:
+        self.op = op
+        self.regions = [r for r in op.regions if r.kind is not Kind.RULE]
+        self.operands = set(op.deciding_operands)
+        self.results = {i for i, u in enumerate(used) if u}
+
+    def grows(self) -> bool:
+        """Follow what is read through the regions once; whether that is more now."""
+        before = len(self.operands), len(self.results)
+        for region, program in zip(self.regions, self._trimmed(), strict=True):
+            needed = self._needed(region)
+            self.operands.update(present(select(region.operands, used_inputs(program))))
+            # What comes back from a loop of no steps is what went in.
+            self.operands.update(present(select(region.feeds, needed)))
+            self.results.update(present(select(region.results, needed)))
+        self.results = self.op.inseparable(self.results)
+        return before != (len(self.operands), len(self.results))
+
+    def programs(self) -> list[Jaxpr]:
+        """The programs that give what is read, of what is read."""
+        return [
+            _with_inputs(program, [i is None or i in self.operands for i in r.operands])
+            for r, program in zip(self.regions, self._trimmed(), strict=True)
+        ]
+
+    def _trimmed(self) -> list[Jaxpr]:
+        return [r.jaxpr.memo(dce, self._needed(r)) for r in self.regions]
+
+    def _needed(self, region: Region) -> Mask:
+        """Which outputs are read: as results, at the next step, or to decide on it."""
+        return tuple(
+            [
+                (result is None and operand is None)
+                or result in self.results
+                or operand in self.operands
+                for result, operand in zip(region.results, region.feeds, strict=True)
+            ]
+        )
+
+
+def _with_inputs(program: Jaxpr, mask: Sequence[bool]) -> Jaxpr:
+    inputs = select(program.inputs, mask)
+    return Jaxpr(inputs, program.equations, program.outputs, program.name)

@@ -1,0 +1,106 @@
+"""``ProgramPrimitive``: an operation that carries programs, and says how they are tied.
+
+From its ``regions`` follow the rules that say nothing but "as the programs do": over
+which mesh axes operands vary, over which named axes it communicates, whether it is
+linear, what of it nobody reads, what a checkpoint keeps of it, where a NaN in it comes
+from. A class gives the rules that are its own: types, derivatives, batches, lowering.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from covector.core.jaxpr import Jaxpr
+from covector.core.masks import Mask
+from covector.core.primitive import Linear, Primitive
+from covector.core.types import ArrayType
+from covector.core.varying import Axes, Varying
+from covector.programs.higher_order.partition import Partition, Policy, by_results
+from covector.programs.higher_order.regions import (
+    Kind,
+    Region,
+    call_region,
+    dependent_outputs,
+    named_axes,
+    operands_after_steps,
+)
+from covector.transforms.linearity import is_linear
+
+#: a program that is run, what it takes, and where that is, in words
+Execution = tuple[Jaxpr, list[Any], str]
+
+
+class ProgramPrimitive(Primitive):
+    """An operation that carries programs, by default one, ``jaxpr``, which it runs once
+    on its operands.
+    """
+
+    interned = False
+    multiple_results = True
+    jaxpr: Jaxpr
+
+    #: operands that it reads itself (the index of a choice), or that rules of users do
+    deciding_operands: Sequence[int] = ()
+    #: named axes that exist only inside of its programs
+    bound_axes: Axes = frozenset()
+
+    @cached_property
+    def regions(self) -> Sequence[Region]:
+        """The programs, and how they are tied to operands and results."""
+        return (call_region(self.jaxpr),)
+
+    @property
+    def axis_names(self) -> tuple[Any, ...]:  # type: ignore[override]
+        names = [n for region in self.regions for n in region.jaxpr.memo(named_axes)]
+        return tuple(dict.fromkeys([n for n in names if n not in self.bound_axes]))
+
+    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Axes) -> Varying:
+        """Operands vary as the programs take them."""
+        wanted = [t.varying for t in types]
+        for region in self.regions:
+            for i, type_ in zip(region.operands, region.jaxpr.in_types, strict=True):
+                if i is not None:
+                    wanted[i] = type_.varying - self.bound_axes
+        return Varying(wanted, None)
+
+    def batch(self, size: int, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+        return self.batch_named(None, size, args, dims)
+
+    def linear_in(self, args: Sequence[Any]) -> bool:
+        """The programs are linear at every step, and what decides does not depend."""
+        linear = [type(a) is Linear for a in args]
+        if any([linear[i] for i in self.deciding_operands]):
+            return False
+        mask = operands_after_steps(self.regions, linear)
+        return all([_is_linear(region, mask) for region in self.regions])
+
+    def inseparable(self, results: set[int]) -> set[int]:
+        """The results that come with these, whether they are read or not."""
+        return results
+
+    def partition(
+        self, types: Sequence[ArrayType], later: Mask, policy: Policy
+    ) -> Partition | None:
+        """What a checkpoint runs now and keeps, and what it computes again, for the
+        results that are wanted ``later``; None to judge the operation as a whole.
+        """
+        return by_results(self, types, later, policy)
+
+    def executions(self, operands: Sequence[Any]) -> Iterator[Execution]:
+        """Each program as it is run on known operands, in order."""
+        for region in self.regions:
+            if region.kind is Kind.CALL:
+                yield region.jaxpr, region.taken(operands), ""
+
+
+def _is_linear(region: Region, mask: Mask) -> bool:
+    if region.kind is Kind.RULE:
+        return True
+    linear = {i for i, m in enumerate(mask) if m}
+    deciding = [
+        r is None and f is None
+        for r, f in zip(region.results, region.feeds, strict=True)
+    ]
+    if all(deciding):
+        return not any(dependent_outputs(region, linear))
+    return is_linear(region.jaxpr, tuple([i in linear for i in region.operands]))
