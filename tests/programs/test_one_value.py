@@ -6,6 +6,7 @@ tried with parameters for which the two ways could differ: initial values that a
 identity, functions that are not commutative, margins and gaps, ties, reversed axes.
 """
 
+import functools
 import itertools
 
 import numpy as np
@@ -140,3 +141,30 @@ def test_a_value_is_the_same_beside_a_derivative_and_over_a_batch(name):
         for a, b in zip(tree.leaves(plain), tree.leaves(got), strict=True):
             assert a.type.dtype == b.type.dtype
             np.testing.assert_allclose(b, a, 1e-5, 1e-6, err_msg=how)
+
+
+def test_what_is_commutative_for_small_numbers_alone_keeps_the_order_of_elements():
+    """The first that is out of range, or else the largest: associative."""
+
+    def first_out_of_range(a, b):
+        return cnp.where(a > 100, a, cnp.where(b > 100, b, cnp.maximum(a, b)))
+
+    x = np.arange(64, dtype=np.float32).reshape(8, 8)
+    x[2, 3], x[2, 5], x[6, 1] = 300, 200, 400
+    for axes in ((0,), (1,), (0, 1)):
+
+        def reduced(x, axes=axes):
+            return lax.reduce(x, np.float32(-1), first_out_of_range, axes)
+
+        rows = np.moveaxis(x, axes, range(len(axes))).reshape(
+            -1, *np.delete(x.shape, axes)
+        )
+        wanted = functools.reduce(first_out_of_range, rows)
+        np.testing.assert_array_equal(reduced(x), wanted)
+        np.testing.assert_array_equal(cv.jit(reduced)(x), wanted)
+        assert "stablehlo.reduce" not in cv.jit(reduced).lower(x).as_text()
+    windows = lax.reduce_window(
+        x.ravel(), np.float32(-1), first_out_of_range, (5,), (1,), "VALID"
+    )
+    for k, found in enumerate(windows):
+        assert found == functools.reduce(first_out_of_range, x.ravel()[k : k + 5])

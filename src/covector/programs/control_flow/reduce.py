@@ -1,11 +1,12 @@
 """``Reduce``: all elements along some axes combined by a program on two scalars.
 
 The program combines (x₁, …, xₖ) with (y₁, …, yₖ), one element of each operand, and must
-be associative; elements are combined in any grouping. Where it is one of the operations
-that has a reduction of its own, ``reduce_flat`` uses that.
+be associative. Where it is one of the operations that has a reduction of its own,
+``reduce_flat`` uses that.
 
-XLA reduces with the program as it is, if that is commutative. Else, and for derivatives
-and batches of initial values, it is written as a program of whole arrays.
+Any other is written as a program of whole arrays, which combines neighbours in pairs.
+XLA would take the elements in an order of its choice, which only commutative programs
+allow, and what is commutative cannot be known from samples (decision 15).
 """
 
 import math
@@ -42,7 +43,7 @@ from covector.ops.reductions import (
 from covector.ops.transposing import Reshape, Transpose
 from covector.programs.control_flow.combiners import (
     combined,
-    laws,
+    looks_associative,
     reduce_in_order,
     reduce_in_pairs,
 )
@@ -123,22 +124,9 @@ class Reduce(Primitive):
         return over_batch(*operands, *args[k:]), [0] * k
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
-        if not all(self.jaxpr.memo(laws)):
-            types = tuple(ctx.in_types)
-            program = self.jaxpr.memo(whole_program, self.dimensions, types)
-            return ctx.inline(program, operands)
-        elements = [ArrayType((), t.dtype) for t in ctx.out_types]
-        pairs = zip(operands, ctx.in_types, strict=True)
-        operands = tuple([ctx.gathered(x, t) for x, t in pairs])
-        op = ctx.op(
-            "stablehlo.reduce",
-            operands,
-            ctx.out_types,
-            regions=1,
-            dimensions=self.dimensions,
-        )
-        ctx.region(op, 0, elements * 2, lambda inner, *xy: inner.inline(self.jaxpr, xy))
-        return op.results
+        types = tuple(ctx.in_types)
+        program = self.jaxpr.memo(whole_program, self.dimensions, types)
+        return ctx.inline(program, operands)
 
     def _as_whole_arrays(self, args: Sequence[Any]) -> Any:
         types = tuple([getattr(a, "type", a) for a in args])
@@ -165,7 +153,7 @@ def whole_program(
         starts = [BroadcastInDim(kept, ())(i) for i in args[k:]]
         if not rows[0].type.shape[0]:
             return starts
-        if jaxpr.memo(laws).associative:
+        if jaxpr.memo(looks_associative):
             return combined(jaxpr, starts, reduce_in_pairs(jaxpr, rows))
         return reduce_in_order(jaxpr, rows, starts)
 

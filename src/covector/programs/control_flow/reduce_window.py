@@ -2,8 +2,8 @@
 
 The program combines two scalars, as that of ``Reduce`` does, from the initial values.
 Positions around the operands and in their gaps hold nothing: no window combines them.
-XLA reduces with the program as it is, if that is commutative. Else, and for derivatives
-and batches of initial values, windows are built up from slices (``slide``).
+Windows are built up from slices (``slide``): XLA would combine elements in an order of
+its choice (decision 15).
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from covector.ops.window_selection import ReduceWindowMax, ReduceWindowMin
 from covector.programs.control_flow.combiners import (
     choose,
     combined,
-    laws,
+    looks_associative,
     reduce_in_order,
 )
 from covector.programs.control_flow.reduce import (
@@ -109,24 +109,7 @@ class ReduceWindow(Windowed):
             # XLA forgets the initial value of what it takes for no reduction at all.
             k = len(ctx.out_types)
             return ctx.inline(self.jaxpr, (*operands[k:], *operands[:k]))
-        if not all(self.jaxpr.memo(laws)):
-            return ctx.inline(self._by_slices(tuple(ctx.in_types)), operands)
-        elements = [ArrayType((), t.dtype) for t in ctx.out_types]
-        pairs = ", ".join(f"[{low}, {high}]" for low, high in self.padding)
-        padding = f"dense<[{pairs}]>"
-        op = ctx.op(
-            "stablehlo.reduce_window",
-            operands,
-            ctx.out_types,
-            regions=1,
-            window_dimensions=self.window_dimensions,
-            window_strides=self.window_strides,
-            base_dilations=self.base_dilation,
-            window_dilations=self.window_dilation,
-            padding=f"{padding} : tensor<{rank}x2xi64>",
-        )
-        ctx.region(op, 0, elements * 2, lambda inner, *xy: inner.inline(self.jaxpr, xy))
-        return op.results
+        return ctx.inline(self._by_slices(tuple(ctx.in_types)), operands)
 
     def _by_slices(self, types: tuple[ArrayType, ...]) -> Jaxpr:
         fields = list(self.parameters.values())[:5]
@@ -155,7 +138,7 @@ def sliding_program(jaxpr: Jaxpr, *fields_and_types: Any) -> Jaxpr:
         if not out_types[0].size or not types[0].size:
             return starts
         padded = _with_holes(op, args[:k])
-        if not jaxpr.memo(laws).associative:
+        if not jaxpr.memo(looks_associative):
             present, taps = _split(_taps(op, padded), k)
             return reduce_in_order(jaxpr, taps, starts, present)
         whole = slide(
