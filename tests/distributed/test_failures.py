@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from covector.errors import PeerLost
+from covector.runtime import rendezvous
 from covector.runtime.watchdog import EXIT_CODE
 from tests.distributed.starting import (
     PATIENCE,
@@ -174,6 +176,25 @@ def test_a_coordinator_that_cannot_be_resolved_is_told_within_seconds(rank):
         "'no-such-host.invalid' ("
     )
     assert words.endswith("); trying on.\n")
+
+
+def test_a_name_that_is_not_known_is_told_without_waiting_for_the_time_to_be_over(
+    monkeypatch,
+):
+    """Most of the five seconds is for starting Python, on a machine that is busy."""
+    told = []
+    monkeypatch.setattr(os, "write", lambda _, text: told.append(time.monotonic()))
+    monkeypatch.setattr(rendezvous.socket, "getaddrinfo", unknown)
+    start = time.monotonic()
+    with pytest.raises(PeerLost, match="cannot resolve the coordinator's name 'gone'"):
+        rendezvous.resolve(
+            rendezvous.Hello(1, 2, {}), rendezvous.Address("gone", 1), seconds=4
+        )
+    assert told[0] - start < 2.5
+
+
+def unknown(*_, **__):
+    raise OSError("Name or service not known")
 
 
 def test_a_coordinator_that_was_never_resolved_is_an_error():

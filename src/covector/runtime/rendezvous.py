@@ -23,7 +23,7 @@ from covector.errors import DistributedError, PeerLost
 #: between attempts to reach the coordinator
 _PAUSE = 0.05
 #: seconds after which a name that is not known is told
-_SOON = 2.0
+_SOON = 1.0
 #: how much longer the others wait than process 0, who can say who is missing
 _GRACE = 2.0
 #: a hello, or an answer to it, is not longer
