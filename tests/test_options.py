@@ -328,3 +328,20 @@ def test_a_block_of_an_unknown_option_is_refused_in_words():
         options.override(enable_x46=True),
     ):
         pass
+
+
+def test_options_around_a_yield_hold_for_the_caller_until_the_generator_ends():
+    """Context managers that are generators would not work otherwise."""
+
+    def under_x64():
+        with cv.enable_x64(True):
+            yield cv.config.enable_x64
+
+    waiting = under_x64()
+    assert next(waiting) and cv.config.enable_x64
+    waiting.close()
+    assert not cv.config.enable_x64
+    for inside in under_x64():
+        assert inside
+        break  # the generator is not held any longer, and so is closed
+    assert not cv.config.enable_x64
