@@ -116,6 +116,13 @@ def _grouped(groups: Any, axis_name: AxisName, who: str, *, equal: bool = False)
     return checked_groups(groups, names[0], axis_size(axis_name), who, equal=equal)
 
 
+def _sized_and_grouped(
+    axis_name: AxisName, groups: Any, who: str
+) -> tuple[dict[Any, int], Any]:
+    """The named axes with their sizes, and groups of members, all of one size."""
+    return _sized(axis_name, who), _grouped(groups, axis_name, who, equal=True)
+
+
 def _size_of_groups(groups: Any, axis_name: AxisName, who: str) -> Any:
     """The number of members of each group; an int where they are all alike."""
     if groups is None:
@@ -217,11 +224,7 @@ def all_gather(
     >>> everything(cv.numpy.arange(2)).tolist()
     [[0, 1], [0, 1]]
     """
-    who = "all_gather"
-    axes, groups = (
-        _sized(axis_name, who),
-        _grouped(axis_index_groups, axis_name, who, equal=True),
-    )
+    axes, groups = _sized_and_grouped(axis_name, axis_index_groups, "all_gather")
 
     def leaf(v: Any) -> Any:
         return gather(v, axes, axis % (v.ndim + (not tiled)), tiled, groups)
@@ -250,11 +253,7 @@ def psum_scatter(
     >>> parts(cv.numpy.ones((2, 2))).tolist()
     [2.0, 2.0]
     """
-    who = "psum_scatter"
-    axes, groups = (
-        _sized(axis_name, who),
-        _grouped(axis_index_groups, axis_name, who, equal=True),
-    )
+    axes, groups = _sized_and_grouped(axis_name, axis_index_groups, "psum_scatter")
 
     def leaf(v: Any) -> Any:
         v = _countable(v)
@@ -283,11 +282,7 @@ def all_to_all(
     >>> cv.vmap(lambda x: all_to_all(x, "i", 0, 0), axis_name="i")(x).tolist()
     [[0, 2], [1, 3]]
     """
-    who = "all_to_all"
-    axes, groups = (
-        _sized(axis_name, who),
-        _grouped(axis_index_groups, axis_name, who, equal=True),
-    )
+    axes, groups = _sized_and_grouped(axis_name, axis_index_groups, "all_to_all")
 
     def leaf(v: Any) -> Any:
         split, concat = split_axis % v.ndim, concat_axis % v.ndim

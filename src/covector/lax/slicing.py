@@ -232,11 +232,8 @@ def dynamic_update_slice_in_dim(
     [0, 8, 9, 3, 4]
     """
     who = "dynamic_update_slice_in_dim"
-    x = as_array(operand, who)
-    update = like(x, update, who)
-    axis = canonical_axis(who, axis, x.type.ndim)
-    starts = _start(who, x.type, axis, start_index, allow_negative_indices)
-    return DynamicUpdateSlice()(x, update, *starts)
+    start = start_index, allow_negative_indices
+    return _updated_along(who, operand, update, axis, start, whole=True)
 
 
 def dynamic_update_index_in_dim(
@@ -257,12 +254,25 @@ def dynamic_update_index_in_dim(
     [[0, 8], [0, 9]]
     """
     who = "dynamic_update_index_in_dim"
+    start = index, allow_negative_indices
+    return _updated_along(who, operand, update, axis, start, whole=False)
+
+
+def _updated_along(
+    who: str,
+    operand: Any,
+    update: Any,
+    axis: int,
+    start: tuple[Any, bool],
+    *,
+    whole: bool,
+) -> Array:
+    """An update along one axis, which, unless it is ``whole``, may lack that axis."""
     x = as_array(operand, who)
     update = like(x, update, who)
     axis = canonical_axis(who, axis, x.type.ndim)
-    starts = _start(who, x.type, axis, index, allow_negative_indices)
-    inserted = (axis,) if update.type.ndim < x.type.ndim else ()
-    return DynamicUpdateSlice(inserted)(x, update, *starts)
+    inserted = (axis,) if not whole and update.type.ndim < x.type.ndim else ()
+    return DynamicUpdateSlice(inserted)(x, update, *_start(who, x.type, axis, *start))
 
 
 def pad(

@@ -15,12 +15,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.primitive import Linear, Primitive, operation
+from covector.core.primitive import Linear, operation
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
 from covector.ops.arithmetic import add, mul
 from covector.ops.broadcasting import BroadcastInDim
 from covector.ops.casting import ConvertElementType, convert
+from covector.ops.families import Bilinear
 from covector.ops.precision import (
     BLAS,
     ON_HOST,
@@ -64,7 +65,7 @@ class Side(NamedTuple):
 
 
 @operation
-class DotGeneral(Primitive):
+class DotGeneral(Bilinear):
     """Products of ``lhs`` and ``rhs`` summed over the contracting axes.
 
     The axes of the result are the batch axes, the free axes of ``lhs``, then those of
@@ -183,11 +184,6 @@ class DotGeneral(Primitive):
         return self.dimension_numbers == (((rank - 1,), (0,)), ((), ()))
 
     # -- derivatives -------------------------------------------------------------------
-
-    def differential(self, out: Any, lhs: Any, rhs: Any) -> Any:
-        if not dtypes.is_inexact(out.type.dtype):
-            return [None, None]
-        return [lambda dl: self(dl, rhs), lambda dr: self(lhs, dr)]
 
     def transpose(self, cotangents: Any, lhs: Any, rhs: Any) -> Any:
         (ct,) = cotangents

@@ -20,13 +20,14 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.primitive import Linear, Primitive, operation
+from covector.core.primitive import Linear, operation
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.ops.axis_groups import folded, regrouped, unfolded
 from covector.ops.broadcasting import zeros
 from covector.ops.casting import ConvertElementType, convert
 from covector.ops.convolution_on_cpu import remedy
+from covector.ops.families import Bilinear
 from covector.ops.precision import (
     BLAS,
     ON_HOST,
@@ -62,7 +63,7 @@ class ConvDimensionNumbers(NamedTuple):
 
 
 @operation
-class ConvGeneralDilated(Primitive):
+class ConvGeneralDilated(Bilinear):
     """Windows of ``lhs`` weighted by ``rhs``; the formula stands above.
 
     Floats narrower than 32 bits are summed in float32 and rounded once; integers wrap
@@ -235,11 +236,6 @@ class ConvGeneralDilated(Primitive):
         return ConvertElementType(out).on_host(product)
 
     # -- derivatives -------------------------------------------------------------------
-
-    def differential(self, out: Any, lhs: Any, rhs: Any) -> Any:
-        if not dtypes.is_inexact(out.type.dtype):
-            return [None, None]
-        return [lambda dl: self(dl, rhs), lambda dr: self(lhs, dr)]
 
     def transpose(self, cotangents: Any, lhs: Any, rhs: Any) -> Any:
         (ct,) = cotangents

@@ -1,9 +1,11 @@
-"""Families of elementwise operations, with the rules that their members share.
+"""Families of operations, with the rules that their members share.
 
     Elementwise     each element of the result depends on that element of each operand;
                     operands have one shape, or are scalars, broadcast to it
+    Bilinear        a product: linear in each of two operands
 
-A member names its StableHLO operation and its NumPy function, and its differential.
+An elementwise operation names its StableHLO operation and its NumPy function, and gives
+its differential.
 """
 
 from collections.abc import Callable, Sequence
@@ -71,6 +73,15 @@ class Elementwise(Primitive):
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
         return ctx.op(self.hlo, broadcast_operands(ctx, operands))
+
+
+class Bilinear(Primitive):
+    """A product: linear in each of two operands."""
+
+    def differential(self, out: Any, lhs: Any, rhs: Any) -> Any:
+        if not dtypes.is_inexact(out.type.dtype):
+            return [None, None]
+        return [lambda dl: self(dl, rhs), lambda dr: self(lhs, dr)]
 
 
 def widened(x: Any) -> Any:

@@ -10,7 +10,7 @@ from covector.core.sharding.mesh import (
     HOW_TO_GET_DEVICES,
     Mesh,
     axis_sizes_of,
-    axis_tuple,
+    sizes_and_names,
 )
 from covector.errors import ShardingError
 from covector.runtime import client
@@ -65,12 +65,7 @@ def make_mesh(
     >>> make_mesh((1,), ("data",)).size
     1
     """
-    shape, names = axis_sizes_of("make_mesh", axis_shapes), axis_tuple(axis_names)
-    if len(shape) != len(names):
-        raise ShardingError(
-            f"make_mesh needs one name for each size, but got the sizes {shape} and "
-            f"the names {names}."
-        )
+    shape, names = sizes_and_names("make_mesh", axis_shapes, axis_names)
     if any(n < 1 for n in shape):
         raise ShardingError(
             f"make_mesh needs positive sizes, but got {shape} for the axes {names}."

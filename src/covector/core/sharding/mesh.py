@@ -157,12 +157,7 @@ class AbstractMesh(Axes):
         axis_names: Sequence[Any],
         axis_types: Any = None,
     ) -> "AbstractMesh":
-        sizes, names = axis_sizes_of("AbstractMesh", axis_sizes), axis_tuple(axis_names)
-        if len(sizes) != len(names):
-            raise ShardingError(
-                f"AbstractMesh needs one name for each size, but got the sizes {sizes} "
-                f"and the names {names}."
-            )
+        sizes, names = sizes_and_names("AbstractMesh", axis_sizes, axis_names)
         _check_names("AbstractMesh", names)
         key = (cls, sizes, names, _axis_types(axis_types, names))
         found = _interned.get(key)
@@ -181,6 +176,19 @@ class AbstractMesh(Axes):
 
     def __repr__(self) -> str:
         return self._shown()
+
+
+def sizes_and_names(
+    who: str, axis_sizes: Any, axis_names: Any
+) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """Sizes and names of axes as tuples of one length."""
+    sizes, names = axis_sizes_of(who, axis_sizes), axis_tuple(axis_names)
+    if len(sizes) != len(names):
+        raise ShardingError(
+            f"{who} needs one name for each size, but got the sizes {sizes} and the "
+            f"names {names}."
+        )
+    return sizes, names
 
 
 def axis_sizes_of(who: str, sizes: Any) -> tuple[int, ...]:
