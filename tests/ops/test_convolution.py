@@ -93,7 +93,7 @@ def test_a_product_for_each_term(case, dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64, ml_dtypes.bfloat16])
 def test_a_sum_for_each_place(case, dtype):
     rtol = 1e-2 if dtype is ml_dtypes.bfloat16 else 1e-5
-    agrees(with_type(convolution_on_cpu._by_places), *case, dtype=dtype, rtol=rtol)
+    agrees(with_type(convolution_on_cpu._by_positions), *case, dtype=dtype, rtol=rtol)
 
 
 @pytest.mark.parametrize("case", [*BATCHES, *SINGLE])
@@ -111,7 +111,7 @@ def test_groups_of_batch_entries_as_groups_of_features(case):
         (conv(feature_group_count=4), (8, 64, 28, 28), (64, 16, 3, 3), "_one_by_one"),
         (conv(feature_group_count=4), (1, 64, 4, 4), (64, 16, 3, 3), None),
         (conv(feature_group_count=128), (8, 1024, 8, 8), (1024, 8, 3, 3), None),
-        (conv(batch_group_count=64), (64, 8, 30, 30), (64, 8, 28, 28), "_by_places"),
+        (conv(batch_group_count=64), (64, 8, 30, 30), (64, 8, 28, 28), "_by_positions"),
         (
             conv(batch_group_count=4),
             (64, 8, 30, 30),
