@@ -239,7 +239,7 @@ MUTATIONS: list[Mutation] = [
         ),
     ),
     *_in(
-        "ops/contraction.py",
+        "ops/families.py",
         f"{DERIVATIVES} -k contraction.dot_general",
         (
             "the derivative with respect to the right operand is lost",
@@ -309,8 +309,8 @@ MUTATIONS: list[Mutation] = [
         ),
         (
             "a reversed scan runs forwards",
-            "for i in reversed(steps) if self.reverse else steps:",
-            "for i in steps:",
+            "        rows = []\n        for i in reversed(steps) if self.reverse else steps:",
+            "        rows = []\n        for i in steps:",
         ),
         (
             "the way back runs in the order of the way there",
@@ -346,7 +346,7 @@ MUTATIONS: list[Mutation] = [
         ),
     ),
     *_in(
-        "programs/remat/partition.py",
+        "programs/higher_order/partition.py",
         "tests/programs/test_checkpoint.py::test_what_is_kept_follows_the_policy",
         (
             "a policy is not asked",
