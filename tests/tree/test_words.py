@@ -355,14 +355,14 @@ def test_errors_in_trees_leave_python_its_depth_of_recursion(inside):
     tree_util.register_pytree_node(Refusing, refuse, lambda *_: Refusing())
     bad = [[[0, {1: 0, "a": 0} if inside == "keys" else Refusing()]]]
     is_leaf = (lambda x: refuse(x) if x == 0 else False) if inside == "leaf" else None
-    depth = failures._recursion_depth()
+    left = failures._levels_left()
     for function in (tree.flatten, tree.flatten_with_path):
         for _ in range(3):
             with pytest.raises(ValueError):
                 function(bad, is_leaf)
     with pytest.raises(ValueError):
         jit(lambda given: 0)(bad)
-    assert failures._recursion_depth() == depth
+    assert failures._levels_left() == left
 
 
 def test_a_thread_still_works_after_many_errors_in_trees():

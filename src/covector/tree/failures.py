@@ -13,7 +13,6 @@ from __future__ import annotations
 import ctypes
 import enum
 import functools
-import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -75,25 +74,34 @@ def _leave_levels(count: int) -> None:
 @functools.cache
 def _levels_stay() -> bool:
     """Whether this jaxlib and this Python keep a level where flattening failed."""
-    before = _recursion_depth()
+    before = _levels_left()
     try:
         registry.flatten([{0: None, "": None}])
     except ValueError:
-        after = _recursion_depth()
-        if after > before:
+        if _levels_left() < before:
             ctypes.pythonapi.Py_LeaveRecursiveCall()
             return True
     return False
 
 
-def _recursion_depth() -> int:
-    """How deep Python believes to be, which it tells where it refuses a limit."""
+def _levels_left() -> int:
+    """How many levels of recursion C code may enter still; some thousands where Python
+    does not count them but looks at the stack, as from 3.14 on.
+    """
+    # Found before none is left, for looking them up may take one.
+    enter = ctypes.pythonapi.Py_EnterRecursiveCall
+    leave = ctypes.pythonapi.Py_LeaveRecursiveCall
+    enough, entered = max(20_000, 2 * sys.getrecursionlimit()), 0
     try:
-        sys.setrecursionlimit(1)
-    except RecursionError as error:
-        found = re.search(r"depth (\d+)", str(error))
-        return int(found[1]) if found else 0
-    raise AssertionError("a limit of 1 is refused where anything runs")
+        while entered < enough:
+            enter(b" while levels are counted")
+            entered += 1
+    except RecursionError:
+        pass
+    finally:
+        for _ in range(entered):
+            leave()
+    return entered
 
 
 def _too_deep(reason: Reason, path: KeyPath, node: Any) -> RecursionError:
