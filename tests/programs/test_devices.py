@@ -398,3 +398,11 @@ def test_a_function_is_not_jitted_for_two_places(asked):
         cv.jit(lambda x: x, **asked)
     with pytest.raises(errors.DeviceError, match=r"jit\(device=\) .* got 'd'"):
         cv.jit(lambda x: x, device="d")
+
+
+def test_a_gradient_meets_its_value_where_that_is():
+    """Where nothing of the value is needed for it, it may be anywhere, as in JAX."""
+    b = cv.device_put(cnp.ones(3), cv.devices()[1])
+    for loss in (lambda b: b.sum(), lambda b: (b**2).sum()):
+        for grad in (cv.grad(loss), cv.jit(cv.grad(loss))):
+            assert (b - grad(b)).devices() == b.devices()
