@@ -31,7 +31,7 @@ from covector.core.host_values import plain
 from covector.core.number_info import iinfo
 from covector.core.source import user_level
 from covector.core.types import ArrayType, Shape, show_types
-from covector.errors import IntegerOverflow, TypeMismatch
+from covector.errors import IntegerOverflow, NonFiniteError, TypeMismatch
 from covector.ops.broadcasting import BroadcastInDim, zeros
 from covector.ops.casting import convert
 from covector.ops.transposing import Reshape
@@ -255,7 +255,12 @@ def _common(
 def _cast(a: Any, dtype: Any, weak: bool, who: str) -> Any:
     if type(a) in _PYTHON:
         return scalar(a, dtype, weak)
-    return convert(a, dtype, weak)
+    try:
+        return convert(a, dtype, weak)
+    except NonFiniteError:
+        # An integer beyond the largest float16: what is made of it is looked at.
+        with options.override(debug_nans=False, debug_infs=False):
+            return convert(a, dtype, weak)
 
 
 def _joined(x: Array, number: Any, as_inexact: bool) -> tuple[Any, Any]:

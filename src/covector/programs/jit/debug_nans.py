@@ -1,10 +1,10 @@
 """Where a NaN or an infinity comes from: ``debug_nans`` and ``debug_infs``.
 
 While one of them is on, in any thread, the base trace looks at the results of every
-operation, and a jitted function at its own. A program whose result is bad is run once
-more, operation by operation. From the bad result one goes back, operand by operand, to
-the first operation that made bad values out of good ones; calls, loops and branches on
-the way are opened. While none is on, nothing of this is in any path.
+operation that computes, and a jitted function at its own. A program whose result is bad
+is run once more, operation by operation. From the bad result one goes back, operand by
+operand, to the first operation that made bad values out of good ones; calls, loops and
+branches on the way are opened. While none is on, nothing of this is in any path.
 """
 
 import contextlib
@@ -24,9 +24,14 @@ from covector.core.staging import StagingTrace, stage
 from covector.core.trace import current
 from covector.errors import NonFiniteError
 from covector.lowering.evaluate import EvalTrace, base
+from covector.ops.broadcasting import BroadcastInDim
+from covector.ops.transposing import Reshape, Transpose
 from covector.programs.higher_order.call import call
 from covector.transforms.linearize import LinearTrace
 
+#: operations that bring operands together, for promotion and over batches: what is
+#: made of the operands is looked at
+_MOVING = (BroadcastInDim, Reshape, Transpose)
 #: numbers of an operand up to which a message shows them all
 _SHOWN = 8
 
@@ -70,7 +75,7 @@ def _install(on: bool) -> None:
 def _checked_process(op: Any, args: Sequence[Any]) -> Sequence[Any]:
     """What the base trace does with an operation, and a look at the results."""
     watch = _watch()
-    if not any(watch):
+    if not any(watch) or type(op) in _MOVING:
         return EvalTrace.process(base, op, args)
     # What a formula makes on the way, to leave it out, is no concern of the user's.
     whole = op.executions is not None or hasattr(op, "formula")
