@@ -3,6 +3,7 @@
 Those that are all that their operation is come from there: ``operations``.
 """
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -29,11 +30,16 @@ def floor_divide(x: Any, y: Any) -> Any:
 
 
 def power(x: Any, y: Any) -> Any:
-    """No reference for complex powers of infinities, which NumPy finds otherwise."""
+    """Of complex numbers that are not finite JAX is asked, but for powers of 0: NumPy
+    finds others, and nobody says which are right.
+    """
     complex_ = np.iscomplexobj(x) or np.iscomplexobj(y)
-    if complex_ and not np.all(np.isfinite(x) & np.isfinite(y)):
-        raise ValueError("NumPy is not asked")
-    return np.power(x, y)
+    if not complex_ or np.all(np.isfinite(x) & np.isfinite(y)):
+        return np.power(x, y)
+    jax = importlib.import_module("jax")
+    with jax.enable_x64(True):
+        out = np.asarray(jax.numpy.power(x, y))
+    return np.where((x == 0) & (np.real(y) > 0), 0, out)
 
 
 def rounded(x: Any, decimals: int = 0) -> Any:
@@ -66,8 +72,7 @@ def clipped(draw: Draw) -> Any:
 
 
 def float_power(x: Any, y: Any) -> Any:
-    power(x, y)
-    return np.float_power(x, y)
+    return power(*[np.asarray(v).astype(np.result_type(v, np.float64)) for v in (x, y)])
 
 
 rows("numpy", "square", elementwise(ANY))

@@ -150,8 +150,8 @@ rows("numpy", "ediff1d", of_array("ifc", ndim=(1, 2), within=(-4, 5), to_end=(3,
      cancels=True)
 rows("numpy", "trapezoid",
      lambda d: ((d.array("if", (3, 4), (-4, 5)),), d.pick(
-         d.some(dx=(0.5,)) | {"axis": d.axis(2)}, {"x": d.array("f", (4,), (-4, 5))},
-         {"x": d.array("f", (3,), (-4, 5)), "axis": 0})),
+         d.some(dx=(0.5,)) | {"axis": d.axis(2)}, {"x": d.values(d.pick("float32", "float64"), (4,), (-4, 5))},
+         {"x": d.values(d.pick("float32", "float64"), (3,), (-4, 5)), "axis": 0})),
      cancels=True, promotes=True)
 rows("numpy", "interp", interpolation, cancels=True, shuffled=False)
 rows("numpy", "unwrap", of_array("f", ndim=(1, 2), within=(-9, 9), axis=(0, -1)), cancels=True,
