@@ -6,12 +6,21 @@ container.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from covector.core.methods import Methods
 from covector.core.operators import Operators, link
 from covector.core.types import HasType
 from covector.errors import ImmutableArrayError
+
+if TYPE_CHECKING:
+    from covector.core.annotations import ArrayLike, Index
+    from covector.core.sharding.shard import Shard
+    from covector.core.sharding.shardings import Sharding
+    from covector.runtime.client import Device
 
 __all__ = ["Array", "link"]
 
@@ -45,25 +54,51 @@ class Array(Operators, Methods, HasType):
     def __len__(self) -> int:
         return len(self.type)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: "Index") -> "Array":
         return link.numpy.indexing.index(self, index)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: "Index", value: "ArrayLike") -> None:
         raise ImmutableArrayError(
             f"an array ({self.type}) cannot be changed: x[i] = v is not possible. Make "
             "a changed copy with x = x.at[i].set(v), or with x.at[i].add(v)."
         )
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> "Iterator[Array]":
         if not self.type.ndim:
             raise TypeError(f"a scalar array ({self.type}) cannot be iterated over")
         return iter(link.numpy.unstack(self))
 
-    def __reversed__(self) -> Iterator[Any]:
+    def __reversed__(self) -> "Iterator[Array]":
         return reversed(list(self))
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: "ArrayLike") -> bool:
         return bool((self == value).any())
 
-    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         return link.numpy
+
+    # -- what arrays with values give, and tracers explain that they cannot ------------
+
+    if TYPE_CHECKING:
+        # Said for readers of types; ``Exported``, ``ConcreteArray`` and ``Tracer`` are
+        # where they are.
+        def __bool__(self) -> bool: ...
+        def __int__(self) -> int: ...
+        def __float__(self) -> float: ...
+        def __complex__(self) -> complex: ...
+        def __index__(self) -> int: ...
+        def __array__(
+            self, dtype: Any = None, copy: bool | None = None
+        ) -> np.ndarray[Any, Any]: ...
+        def item(self, *index: int) -> Any: ...
+        def tolist(self) -> Any: ...
+        def block_until_ready(self) -> "Array": ...
+        def devices(self) -> "set[Device]": ...
+        def delete(self) -> None: ...
+        def is_deleted(self) -> bool: ...
+        @property
+        def sharding(self) -> "Sharding": ...
+        @property
+        def committed(self) -> bool: ...
+        @property
+        def addressable_shards(self) -> "list[Shard]": ...

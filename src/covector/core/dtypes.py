@@ -324,7 +324,7 @@ def _scalar_class(x: Any) -> type:
 
 # -- widths and defaults ---------------------------------------------------------------
 
-_IN_32_BITS = {
+_IN_32_BITS: dict[DType, DType] = {
     int64: int32,
     uint64: uint32,
     float64: float32,
@@ -332,7 +332,7 @@ _IN_32_BITS = {
 }
 
 
-def canonical(dtype: Any, x64: bool) -> Any:
+def canonical(dtype: DType, x64: bool) -> DType:
     """The dtype as arrays have it: 64-bit kinds become 32-bit ones unless ``x64``."""
     return dtype if x64 else _IN_32_BITS.get(dtype, dtype)
 

@@ -6,9 +6,14 @@ the package is imported, and it is the object that ``__array_namespace__`` answe
 binary operators are, since they are what is called most often.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from covector.core.annotations import ArrayLike
+    from covector.core.array_like import Array
 
 
 class _LateBinding:
@@ -45,7 +50,7 @@ def _is_operand(x: Any) -> bool:
     )
 
 
-def _binary(name: str) -> Any:
+def _binary(name: str) -> "Callable[[Any, ArrayLike], Array]":
     functions = link.functions
     functions[name] = None  # until it is connected
 
@@ -58,7 +63,7 @@ def _binary(name: str) -> Any:
     return operator
 
 
-def _reflected(name: str) -> Any:
+def _reflected(name: str) -> "Callable[[Any, ArrayLike], Array]":
     def operator(self: Any, other: Any) -> Any:
         if _is_operand(other):
             return link.functions[name](other, self)
@@ -93,21 +98,26 @@ class Operators:
     __rshift__, __rrshift__ = _binary("right_shift"), _reflected("right_shift")
     __lt__, __le__ = _binary("less"), _binary("less_equal")
     __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
-    __eq__, __ne__ = _binary("equal"), _binary("not_equal")
+    if TYPE_CHECKING:
+        # What every object answers is a bool, and an array answers with an array.
+        def __eq__(self, other: "ArrayLike", /) -> "Array": ...  # type: ignore[override]
+        def __ne__(self, other: "ArrayLike", /) -> "Array": ...  # type: ignore[override]
+    else:
+        __eq__, __ne__ = _binary("equal"), _binary("not_equal")
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> "Array":
         return link.numpy.negative(self)
 
-    def __pos__(self) -> Any:
+    def __pos__(self) -> "Array":
         return link.numpy.positive(self)
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> "Array":
         return link.numpy.abs(self)
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> "Array":
         return link.numpy.invert(self)
 
-    def __round__(self, ndigits: int | None = None) -> Any:
+    def __round__(self, ndigits: int | None = None) -> "Array":
         rounded = link.numpy.round(self, ndigits or 0)
         if ndigits is not None:
             return rounded

@@ -20,14 +20,16 @@ executables).
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, dataclass_transform
+from typing import Any, TypeVar, dataclass_transform
 
+from covector.core.annotations import Value, Values
 from covector.core.effects import NONE, Effect, Effects, effects_among, is_program
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
 from covector.errors import MissingRule
 
 Linearized = tuple[Sequence[Any], Callable[..., Sequence[Any]]]
+_Operation = TypeVar("_Operation", bound="Primitive")
 
 
 #: parameters of one class that are remembered; equal operations made before and after
@@ -50,7 +52,11 @@ class Interned(type):
     interned: bool
     instances: dict[tuple, Any]
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(
+        cls: type[_Operation],  # pyright: ignore[reportGeneralTypeIssues]
+        *args: Any,
+        **kwargs: Any,
+    ) -> _Operation:
         if not cls.interned:
             return super().__call__(*args, **kwargs)
         if not kwargs:
@@ -64,7 +70,7 @@ class Interned(type):
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
-def operation(cls: Any) -> Any:
+def operation(cls: type[_Operation]) -> type[_Operation]:
     """The decorator of operations with parameters: annotated names become fields.
 
     It is what a frozen dataclass is, without the compilation of methods for each class,
@@ -135,9 +141,6 @@ class Primitive(metaclass=Interned):
 
     def __init_subclass__(cls) -> None:
         cls.instances = {}
-        if cls.multiple_results:
-            # Settled for the class, and not asked again in every call.
-            cls.__call__ = cls._all_results
         if "name" not in cls.__dict__:
             cls.name = snake_case(cls.__name__)
 
@@ -199,11 +202,8 @@ class Primitive(metaclass=Interned):
                 changes[name] = change(value)
         return self.replace(**changes)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any) -> Value:
         return current.trace.process(self, args)[0]
-
-    def _all_results(self, *args: Any) -> Any:
-        return current.trace.process(self, args)
 
     # -- types -------------------------------------------------------------------------
 
@@ -333,6 +333,15 @@ def snake_case(name: str) -> str:
     return "".join(
         "_" + c.lower() if c.isupper() and i else c.lower() for i, c in enumerate(name)
     )
+
+
+class ManyResults(Primitive):
+    """An operation with any number of results: calling it gives all of them."""
+
+    multiple_results = True
+
+    def __call__(self, *args: Any) -> Values:
+        return current.trace.process(self, args)
 
 
 def forget_plans() -> None:

@@ -3,8 +3,7 @@
 Operands have one element type: nothing is promoted. See ``covector.numpy`` for that.
 """
 
-from typing import Any
-
+from covector.core.annotations import ArrayLike, DTypeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.lax.casting import convert_element_type
@@ -27,7 +26,7 @@ __all__ = [
 ]
 
 
-def neg(x: Any) -> Array:
+def neg(x: ArrayLike) -> Array:
     """−x; unsigned integers wrap around.
 
     >>> neg(1.5).tolist()
@@ -36,7 +35,7 @@ def neg(x: Any) -> Array:
     return arithmetic.neg(as_array(x, "neg"))
 
 
-def add(x: Any, y: Any) -> Array:
+def add(x: ArrayLike, y: ArrayLike) -> Array:
     """The sum x + y.
 
     Raises:
@@ -48,7 +47,7 @@ def add(x: Any, y: Any) -> Array:
     return arithmetic.add(*operands("add", x, y))
 
 
-def sub(x: Any, y: Any) -> Array:
+def sub(x: ArrayLike, y: ArrayLike) -> Array:
     """The difference x − y.
 
     >>> sub(2.0, 3.0).tolist()
@@ -57,7 +56,7 @@ def sub(x: Any, y: Any) -> Array:
     return arithmetic.sub(*operands("sub", x, y))
 
 
-def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
     """The product x · y, worked out in ``out_dtype`` if one is given.
 
     >>> mul(2.0, 3.0).tolist()
@@ -69,7 +68,7 @@ def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
     return arithmetic.mul(x, y)
 
 
-def div(x: Any, y: Any) -> Array:
+def div(x: ArrayLike, y: ArrayLike) -> Array:
     """The quotient x / y; of integers, without the fraction.
 
     Integers: −7 / 2 = −3, x / 0 = −1 (all bits), and the smallest over −1 is itself.
@@ -80,7 +79,7 @@ def div(x: Any, y: Any) -> Array:
     return arithmetic.div(*operands("div", x, y))
 
 
-def rem(x: Any, y: Any) -> Array:
+def rem(x: ArrayLike, y: ArrayLike) -> Array:
     """The remainder x − y · trunc(x / y), which has the sign of x.
 
     Integers: x rem 0 = x.
@@ -91,7 +90,7 @@ def rem(x: Any, y: Any) -> Array:
     return arithmetic.rem(*operands("rem", x, y))
 
 
-def reciprocal(x: Any) -> Array:
+def reciprocal(x: ArrayLike) -> Array:
     """1 / x of floating-point or complex x.
 
     >>> reciprocal(4.0).tolist()
@@ -100,7 +99,7 @@ def reciprocal(x: Any) -> Array:
     return powers.IntegerPow(-1)(as_array(x, "reciprocal"))
 
 
-def abs(x: Any) -> Array:
+def abs(x: ArrayLike) -> Array:
     """|x|; of complex numbers √(x² + y²), a real one. The derivative at 0 is 0.
 
     >>> abs(-1.5).tolist(), abs(3 + 4j).tolist()
@@ -109,7 +108,7 @@ def abs(x: Any) -> Array:
     return magnitude.abs_(as_array(x, "abs"))
 
 
-def sign(x: Any) -> Array:
+def sign(x: ArrayLike) -> Array:
     """−1, 0 or 1; of a complex number z / |z|.
 
     >>> sign(-1.5).tolist()
@@ -118,7 +117,7 @@ def sign(x: Any) -> Array:
     return magnitude.sign(as_array(x, "sign"))
 
 
-def max(x: Any, y: Any) -> Array:
+def max(x: ArrayLike, y: ArrayLike) -> Array:
     """The larger of x and y; NaN if one is.
 
     Complex numbers are compared by real, then by imaginary parts. Where both are equal,
@@ -130,7 +129,7 @@ def max(x: Any, y: Any) -> Array:
     return extrema.max_(*operands("max", x, y))
 
 
-def min(x: Any, y: Any) -> Array:
+def min(x: ArrayLike, y: ArrayLike) -> Array:
     """The smaller of x and y; NaN if one is. As ``max`` otherwise.
 
     >>> min(2.0, 3.0).tolist()
@@ -139,7 +138,7 @@ def min(x: Any, y: Any) -> Array:
     return extrema.min_(*operands("min", x, y))
 
 
-def clamp(min: Any, x: Any, max: Any) -> Array:
+def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """Keep x within bounds, which have its shape or are scalars.
 
     Where the bounds cross, the upper one. On a bound, the derivative is 0.

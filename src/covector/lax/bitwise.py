@@ -1,7 +1,6 @@
 """Bits of integers and logic of bools, element by element."""
 
-from typing import Any
-
+from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.lax.operands import operands
@@ -20,7 +19,7 @@ __all__ = [
 ]
 
 
-def bitwise_and(x: Any, y: Any) -> Array:
+def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """Bits that are set in both of two integers; of bools, whether both hold.
 
     >>> bitwise_and(12, 10).tolist()
@@ -29,7 +28,7 @@ def bitwise_and(x: Any, y: Any) -> Array:
     return bitwise.and_(*operands("bitwise_and", x, y))
 
 
-def bitwise_or(x: Any, y: Any) -> Array:
+def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     """Bits that are set in one of two integers or in both; of bools, whether one holds.
 
     >>> bitwise_or(12, 10).tolist()
@@ -38,7 +37,7 @@ def bitwise_or(x: Any, y: Any) -> Array:
     return bitwise.or_(*operands("bitwise_or", x, y))
 
 
-def bitwise_xor(x: Any, y: Any) -> Array:
+def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     """Bits that are set in just one of two integers; of bools, whether they differ.
 
     >>> bitwise_xor(12, 10).tolist()
@@ -47,7 +46,7 @@ def bitwise_xor(x: Any, y: Any) -> Array:
     return bitwise.xor(*operands("bitwise_xor", x, y))
 
 
-def bitwise_not(x: Any) -> Array:
+def bitwise_not(x: ArrayLike) -> Array:
     """Bits that are not set; of bools, the opposite.
 
     >>> bitwise_not(12).tolist()
@@ -56,7 +55,7 @@ def bitwise_not(x: Any) -> Array:
     return bitwise.not_(as_array(x, "bitwise_not"))
 
 
-def shift_left(x: Any, y: Any) -> Array:
+def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     """The integer x · 2ʸ; 0 if y is negative or not below the width of x.
 
     >>> shift_left(3, 2).tolist()
@@ -65,7 +64,7 @@ def shift_left(x: Any, y: Any) -> Array:
     return bitwise.shift_left(*operands("shift_left", x, y))
 
 
-def shift_right_arithmetic(x: Any, y: Any) -> Array:
+def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
     """⌊x / 2ʸ⌋ of integers: copies of the sign bit come in.
 
     >>> shift_right_arithmetic(-12, 2).tolist()
@@ -74,7 +73,7 @@ def shift_right_arithmetic(x: Any, y: Any) -> Array:
     return bitwise.shift_right_arithmetic(*operands("shift_right_arithmetic", x, y))
 
 
-def shift_right_logical(x: Any, y: Any) -> Array:
+def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
     """The bits of x moved right by y: zeros come in.
 
     >>> shift_right_logical(-1, 28).tolist()
@@ -83,7 +82,7 @@ def shift_right_logical(x: Any, y: Any) -> Array:
     return bitwise.shift_right_logical(*operands("shift_right_logical", x, y))
 
 
-def population_count(x: Any) -> Array:
+def population_count(x: ArrayLike) -> Array:
     """How many bits of an integer are set.
 
     >>> population_count(7).tolist()
@@ -92,7 +91,7 @@ def population_count(x: Any) -> Array:
     return bitwise.population_count(as_array(x, "population_count"))
 
 
-def clz(x: Any) -> Array:
+def clz(x: ArrayLike) -> Array:
     """How many zeros are in front of the highest bit set in an integer.
 
     >>> clz(1).tolist()

@@ -1,10 +1,10 @@
 """Changing the element type, or the precision, of an array."""
 
 import operator
-from typing import Any
 
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DType, DTypeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar, to_be_cast
 from covector.core.number_info import bit_width, iinfo
@@ -13,7 +13,7 @@ from covector.ops import casting
 __all__ = ["bitcast_convert_type", "convert_element_type", "reduce_precision"]
 
 
-def convert_element_type(operand: Any, new_dtype: Any) -> Array:
+def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The values in another element type; 64-bit types need ``enable_x64``.
 
     Floats become integers by truncation, and saturate; NaN gives 0. Integers wrap
@@ -28,7 +28,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     return casting.convert(to_be_cast(operand, "convert_element_type"), dtype)
 
 
-def _number(x: int, dtype: Any) -> Array:
+def _number(x: int, dtype: DType) -> Array:
     """An integer of any size, which wraps around."""
     if not dtypes.is_integer(dtype):
         return scalar(x, dtype)
@@ -37,7 +37,7 @@ def _number(x: int, dtype: Any) -> Array:
     return scalar(x if x <= iinfo(dtype).max else x - (1 << bits), dtype)
 
 
-def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The bits of integers or floats as another of these types.
 
     To a narrower type, each element becomes several along a new last axis, lowest bits
@@ -54,7 +54,9 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
     return casting.BitcastConvertType(_dtype(new_dtype))(x)
 
 
-def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Array:
+def reduce_precision(
+    operand: ArrayLike, exponent_bits: int, mantissa_bits: int
+) -> Array:
     """X rounded to a float with so many exponent and mantissa bits; its type stays.
 
     Ties go to even; what is too large becomes infinite, what would be subnormal 0.
@@ -68,5 +70,5 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Ar
     return casting.ReducePrecision(*bits)(x)
 
 
-def _dtype(wanted: Any) -> Any:
+def _dtype(wanted: DTypeLike) -> DType:
     return dtypes.canonical(dtypes.as_dtype(wanted), options.current().enable_x64)

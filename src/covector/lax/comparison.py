@@ -4,8 +4,7 @@ NaN is unequal to everything and in order with nothing. Complex numbers are orde
 real, then by imaginary parts.
 """
 
-from typing import Any
-
+from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.lax.operands import operands
@@ -14,7 +13,7 @@ from covector.ops import comparison
 __all__ = ["eq", "ge", "gt", "is_finite", "le", "lt", "ne"]
 
 
-def eq(x: Any, y: Any) -> Array:
+def eq(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x = y. Random keys can be compared as well.
 
     >>> eq(2, 2).tolist()
@@ -23,7 +22,7 @@ def eq(x: Any, y: Any) -> Array:
     return comparison.eq(*operands("eq", x, y))
 
 
-def ne(x: Any, y: Any) -> Array:
+def ne(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x ≠ y. Random keys can be compared as well.
 
     >>> ne(2, 2).tolist()
@@ -32,7 +31,7 @@ def ne(x: Any, y: Any) -> Array:
     return comparison.ne(*operands("ne", x, y))
 
 
-def lt(x: Any, y: Any) -> Array:
+def lt(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x < y.
 
     >>> lt(1, 2).tolist()
@@ -41,7 +40,7 @@ def lt(x: Any, y: Any) -> Array:
     return comparison.lt(*operands("lt", x, y))
 
 
-def le(x: Any, y: Any) -> Array:
+def le(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x ≤ y.
 
     >>> le(2, 2).tolist()
@@ -50,7 +49,7 @@ def le(x: Any, y: Any) -> Array:
     return comparison.le(*operands("le", x, y))
 
 
-def gt(x: Any, y: Any) -> Array:
+def gt(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x > y.
 
     >>> gt(1, 2).tolist()
@@ -59,7 +58,7 @@ def gt(x: Any, y: Any) -> Array:
     return comparison.gt(*operands("gt", x, y))
 
 
-def ge(x: Any, y: Any) -> Array:
+def ge(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x ≥ y.
 
     >>> ge(2, 2).tolist()
@@ -68,7 +67,7 @@ def ge(x: Any, y: Any) -> Array:
     return comparison.ge(*operands("ge", x, y))
 
 
-def is_finite(x: Any) -> Array:
+def is_finite(x: ArrayLike) -> Array:
     """Whether x, a float, is neither infinite nor NaN.
 
     >>> is_finite(float("inf")).tolist()

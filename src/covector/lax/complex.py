@@ -1,8 +1,7 @@
 """Complex numbers and their parts, element by element."""
 
-from typing import Any
-
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.lax.operands import operands
@@ -11,7 +10,7 @@ from covector.ops import complex as parts
 __all__ = ["complex", "conj", "imag", "real"]
 
 
-def complex(x: Any, y: Any) -> Array:
+def complex(x: ArrayLike, y: ArrayLike) -> Array:
     """The number x + iy of real and imaginary parts in float32 or float64.
 
     >>> complex(1.0, 2.0).tolist()
@@ -20,7 +19,7 @@ def complex(x: Any, y: Any) -> Array:
     return parts.complex_(*operands("complex", x, y))
 
 
-def real(x: Any) -> Array:
+def real(x: ArrayLike) -> Array:
     """The real part of a complex array.
 
     >>> real(1.0 + 2.0j).tolist()
@@ -29,7 +28,7 @@ def real(x: Any) -> Array:
     return parts.real(as_array(x, "real"))
 
 
-def imag(x: Any) -> Array:
+def imag(x: ArrayLike) -> Array:
     """The imaginary part of a complex array.
 
     >>> imag(1.0 + 2.0j).tolist()
@@ -38,7 +37,7 @@ def imag(x: Any) -> Array:
     return parts.imag(as_array(x, "imag"))
 
 
-def conj(x: Any) -> Array:
+def conj(x: ArrayLike) -> Array:
     """The conjugate; of a real array, in float32 or float64, as a complex one.
 
     >>> conj(1.0 + 2.0j).tolist()

@@ -5,8 +5,10 @@ from typing import Any
 
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DType, DTypeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import ArgumentError, TypeMismatch, TypePromotionError
 from covector.numpy.promote import promote_dtypes
 from covector.ops.casting import convert
@@ -34,13 +36,13 @@ _NAMED = "dot_general"
 
 
 def dot_general(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     dimension_numbers: Any,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Products of ``lhs`` and ``rhs``, summed over contracting axes.
 
@@ -72,13 +74,15 @@ def dot_general(
     return op(lhs, rhs)
 
 
-def _element_type(dtype: Any) -> Any:
+def _element_type(dtype: DTypeLike | None) -> DType | None:
     if dtype is None:
         return None
     return dtypes.canonical(dtypes.as_dtype(dtype), options.current().enable_x64)
 
 
-def _operands(lhs: Any, rhs: Any, preferred: Any) -> Sequence[Any]:
+def _operands(
+    lhs: ArrayLike, rhs: ArrayLike, preferred: DType | None
+) -> Sequence[Array]:
     """The operands in one dtype; where they have none in common, in the result's."""
     try:
         return promote_dtypes(_NAMED, lhs, rhs)
@@ -102,13 +106,13 @@ def _axes(dimension_numbers: Any) -> DotDimensionNumbers:
 
 
 def dot(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     *,
     dimension_numbers: Any = None,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
-    out_sharding: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """The product of vectors and matrices, or with ``dimension_numbers`` of any arrays.
 
@@ -133,7 +137,9 @@ def dot(
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
 
 
-def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Array:
+def batch_matmul(
+    lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None
+) -> Array:
     """Products of matrices along leading axes: ``[…, m, k] · […, k, n] → […, m, n]``.
 
     Raises:

@@ -9,7 +9,9 @@ from typing import Any
 
 from covector import options, tree
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, PyTree, Value
 from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.flat import arrays, describe
 from covector.core.source import function_line, user_line
@@ -37,12 +39,12 @@ __all__ = ["cond", "fori_loop", "scan", "switch", "while_loop"]
 
 
 def cond(
-    pred: Any,
+    pred: ArrayLike,
     true_fun: Callable[..., Any],
     false_fun: Callable[..., Any],
-    *operands: Any,
-    operand: Any = UNSPECIFIED,
-) -> Any:
+    *operands: PyTree,
+    operand: PyTree = UNSPECIFIED,
+) -> PyTree:
     """``true_fun(*operands)`` if ``pred`` holds, ``false_fun(*operands)`` otherwise.
 
     Only the branch taken is run, except under ``vmap`` with a batch of predicates,
@@ -85,11 +87,11 @@ def cond(
 
 
 def switch(
-    index: Any,
+    index: ArrayLike,
     branches: Sequence[Callable[..., Any]],
-    *operands: Any,
-    operand: Any = UNSPECIFIED,
-) -> Any:
+    *operands: PyTree,
+    operand: PyTree = UNSPECIFIED,
+) -> PyTree:
     """``branches[index](*operands)``; an index out of range means the nearest branch.
 
     As ``cond`` otherwise.
@@ -145,7 +147,7 @@ def _operands(operands: tuple, operand: Any, who: str) -> tuple:
     return (operand,)
 
 
-def _as_int32(index: Any, count: int) -> Any:
+def _as_int32(index: Value, count: int) -> Array:
     """The index as an i32. One that does not fit lands on the nearest of ``count``."""
     dtype = index.type.dtype
     if dtype.itemsize >= 4 and dtype != dtypes.int32:
@@ -158,8 +160,8 @@ def _as_int32(index: Any, count: int) -> Any:
 
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
-    init: Any,
-    xs: Any = None,
+    init: PyTree,
+    xs: PyTree = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
@@ -200,7 +202,7 @@ def scan(
     steps = leading_length(xs, length, who)
     carry_tree = tree.structure(init)
 
-    def step(carry: Any, x: Any) -> tuple[Any, Any]:
+    def step(carry: PyTree, x: PyTree) -> tuple[Any, Any]:
         out = f(carry, x)
         if not isinstance(out, tuple | list) or len(out) != 2:
             raise TypeMismatch(
@@ -218,10 +220,10 @@ def scan(
 def while_loop(
     cond_fun: Callable[[Any], Any],
     body_fun: Callable[[Any], Any],
-    init_val: Any,
+    init_val: PyTree,
     *,
     checkpoints: int | None = None,
-) -> Any:
+) -> PyTree:
     """The first of ``init_val``, ``body_fun(init_val)``, … for which the test fails.
 
     In reverse mode the loop is run again, and taken back step by step from as many kept
@@ -257,7 +259,7 @@ def while_loop(
     check_functions(who, {"cond_fun": cond_fun, "body_fun": body_fun})
     carry_tree = tree.structure(init_val)
 
-    def step(carry: Any) -> Any:
+    def step(carry: PyTree) -> Any:
         out = body_fun(carry)
         check_structure(who, carry_tree, out)
         return out
@@ -267,14 +269,14 @@ def while_loop(
 
 
 def fori_loop(
-    lower: Any,
-    upper: Any,
+    lower: ArrayLike,
+    upper: ArrayLike,
     body_fun: Callable[[Any, Any], Any],
-    init_val: Any,
+    init_val: PyTree,
     *,
     unroll: int | bool | None = None,
     checkpoints: int | None = None,
-) -> Any:
+) -> PyTree:
     """``val = body_fun(i, val)`` for each i from ``lower`` below ``upper``.
 
     With static bounds (known while tracing) this is a ``scan``, which keeps what
@@ -304,7 +306,7 @@ def fori_loop(
     value_tree = tree.structure(init_val)
     loop = Loop(who, name_of(body_fun), depth=1)
 
-    def step(carry: Any, _: Any = None) -> Any:
+    def step(carry: PyTree, _: PyTree = None) -> Any:
         i, value = carry
         out = body_fun(i, value)
         check_structure(who, value_tree, out)

@@ -5,8 +5,10 @@ from typing import Any, TypeAlias
 
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DType, DTypeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import ArgumentError
 from covector.lax.convolution_shapes import (
     ConvDimensionNumbers,
@@ -41,8 +43,8 @@ Ints: TypeAlias = Sequence[int]
 
 
 def conv_general_dilated(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     window_strides: Ints,
     padding: Padding,
     lhs_dilation: Ints | None = None,
@@ -51,8 +53,8 @@ def conv_general_dilated(
     feature_group_count: int = 1,
     batch_group_count: int = 1,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
-    out_sharding: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Windows of ``lhs`` weighted by ``rhs`` and summed, at every position.
 
@@ -115,7 +117,7 @@ def _ints(values: Ints) -> tuple[int, ...]:
     return tuple([int(n) for n in values])
 
 
-def _dilation(values: Ints | None, x: Any) -> tuple[int, ...]:
+def _dilation(values: Ints | None, x: Value) -> tuple[int, ...]:
     return (1,) * (x.ndim - 2) if values is None else _ints(values)
 
 
@@ -131,7 +133,7 @@ def _exactness(precision: PrecisionLike, who: str) -> Any:
     )
 
 
-def _element_type(dtype: Any, x: Any) -> Any:
+def _element_type(dtype: DTypeLike | None, x: Value) -> DType | None:
     if dtype is None:
         return None
     dtype = dtypes.canonical(dtypes.as_dtype(dtype), options.current().enable_x64)
@@ -139,12 +141,12 @@ def _element_type(dtype: Any, x: Any) -> Any:
 
 
 def conv(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     window_strides: Ints,
     padding: Padding,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """``conv_general_dilated`` of ``[N, C, …]`` and ``[O, C, …]``, without dilation.
 
@@ -163,14 +165,14 @@ def conv(
 
 
 def conv_with_general_padding(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     window_strides: Ints,
     padding: Padding,
     lhs_dilation: Ints | None,
     rhs_dilation: Ints | None,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """``conv_general_dilated`` of ``[N, C, …]`` and ``[O, C, …]``, with dilation.
 
@@ -192,15 +194,15 @@ def conv_with_general_padding(
 
 
 def conv_transpose(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     strides: Ints,
     padding: Padding,
     rhs_dilation: Ints | None = None,
     dimension_numbers: Any = None,
     transpose_kernel: bool = False,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
 ) -> Array:
     """A convolution by fractions of a step: ``strides`` positions for each element.
@@ -255,7 +257,7 @@ def _features_last(ndim: int) -> ConvDimensionNumbers:
 
 
 def conv_general_dilated_patches(
-    lhs: Any,
+    lhs: ArrayLike,
     filter_shape: Ints,
     window_strides: Ints,
     padding: Padding,
@@ -263,7 +265,7 @@ def conv_general_dilated_patches(
     rhs_dilation: Ints | None = None,
     dimension_numbers: Any = None,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The windows that a convolution of this shape would see, as features.
 
@@ -300,8 +302,8 @@ def conv_general_dilated_patches(
 
 
 def conv_general_dilated_local(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     window_strides: Ints,
     padding: Padding,
     filter_shape: Ints,

@@ -150,7 +150,7 @@ def _pairs(who: str, padding: Any) -> Padding:
 
 def transposed_padding(
     who: str,
-    padding: Any,
+    padding: str | Sequence[tuple[int, int]],
     window: Ints,
     strides: Ints,
     dilation: Ints,
@@ -201,7 +201,7 @@ def conv_general_shape_tuple(
     lhs_shape: Ints,
     rhs_shape: Ints,
     window_strides: Ints,
-    padding: Any,
+    padding: str | Sequence[tuple[int, int]],
     dimension_numbers: Any,
 ) -> tuple[int, ...]:
     """The shape of a convolution without dilation.
@@ -237,7 +237,7 @@ def conv_transpose_shape_tuple(
     lhs_shape: Ints,
     rhs_shape: Ints,
     window_strides: Ints,
-    padding: Any,
+    padding: str | Sequence[tuple[int, int]],
     dimension_numbers: Any,
 ) -> tuple[int, ...]:
     """The shape of ``conv_transpose``.

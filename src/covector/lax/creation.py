@@ -3,8 +3,10 @@
 import operator
 from typing import Any
 
+from covector.core.annotations import ArrayLike, DTypeLike, ShapeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import TypeMismatch
 from covector.numpy import creation
 from covector.numpy.axes import canonical_axis, canonical_shape
@@ -14,7 +16,7 @@ from covector.ops.creation import Iota
 __all__ = ["broadcasted_iota", "empty", "full", "full_like", "iota"]
 
 
-def iota(dtype: Any, size: int) -> Array:
+def iota(dtype: DTypeLike, size: int) -> Array:
     """0, 1, … up to ``size`` − 1.
 
     Raises:
@@ -28,7 +30,11 @@ def iota(dtype: Any, size: int) -> Array:
 
 
 def broadcasted_iota(
-    dtype: Any, shape: Any, dimension: int, *, out_sharding: Any = None
+    dtype: DTypeLike,
+    shape: ShapeLike,
+    dimension: int,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """0, 1, 2, … along one axis of ``shape``, the same along all others.
 
@@ -45,7 +51,11 @@ def broadcasted_iota(
 
 
 def full(
-    shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
+    shape: ShapeLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    sharding: ShardingLike | None = None,
 ) -> Array:
     """An array of one value.
 
@@ -64,7 +74,11 @@ def full(
 
 
 def full_like(
-    x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None
+    x: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    sharding: ShardingLike | None = None,
 ) -> Array:
     """An array of one value, in the shape and dtype of ``x``, and where that is, unless
     others are given.
@@ -76,7 +90,9 @@ def full_like(
     return creation.full_like(x, fill_value, dtype, shape, out_sharding=sharding)
 
 
-def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Array:
+def empty(
+    shape: ShapeLike, dtype: DTypeLike, *, out_sharding: ShardingLike | None = None
+) -> Array:
     """An array whose values do not matter; they are zeros.
 
     >>> empty((2,), "int8").tolist()

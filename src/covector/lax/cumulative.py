@@ -1,7 +1,6 @@
 """Cumulative results along an axis: entry k combines the elements 0 to k."""
 
-from typing import Any
-
+from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.ops.cumulative import (
@@ -15,7 +14,7 @@ from covector.ops.cumulative import (
 __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
 
 
-def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Sums of the elements up to each index along ``axis``; of integers, they wrap.
 
     Args:
@@ -33,7 +32,7 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     return Cumsum(axis, bool(reverse))(as_array(operand, "cumsum"))
 
 
-def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Products of the elements up to each index along ``axis``.
 
     Args:
@@ -51,7 +50,7 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     return Cumprod(axis, bool(reverse))(as_array(operand, "cumprod"))
 
 
-def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The largest element up to each index along ``axis``; NaN from the first one on.
 
     Args:
@@ -69,7 +68,7 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     return Cummax(axis, bool(reverse))(as_array(operand, "cummax"))
 
 
-def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The smallest element up to each index along ``axis``; NaN from the first one on.
 
     Args:
@@ -87,7 +86,7 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     return Cummin(axis, bool(reverse))(as_array(operand, "cummin"))
 
 
-def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Logarithms of the sums of the exponentials up to each index along ``axis``.
 
     Args:

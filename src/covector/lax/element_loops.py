@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from covector import tree
+from covector.core.annotations import PyTree, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.flat import arrays
@@ -15,11 +16,14 @@ from covector.ops.slicing import Rev, Slice
 from covector.ops.transposing import Reshape
 from covector.programs.control_flow.control_flow_api import Loop, ScanSpec, name_of
 from covector.transforms.vmap import vmap
+from covector.tree.registry import PyTreeDef
 
 __all__ = ["associative_scan", "map"]
 
 
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+def map(
+    f: Callable[[Any], Any], xs: PyTree, *, batch_size: int | None = None
+) -> PyTree:
     """``f`` of each element along the leading axis, one after another, stacked.
 
     The same as ``vmap(f)(xs)``, in less memory and more time.
@@ -52,8 +56,8 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     return tree.map(Concatenate(0), outs, rest)
 
 
-def _each(loop: Loop, f: Callable[[Any], Any], xs: Any, length: int) -> Any:
-    def step(_: Any, x: Any) -> tuple[Any, Any]:
+def _each(loop: Loop, f: Callable[[Any], Any], xs: Value, length: int) -> Array:
+    def step(_: Any, x: Value) -> tuple[Any, Any]:
         out = f(x)
         for path, leaf in tree.leaves_with_path(out):
             as_array(leaf, f"{loop.who}: the result{tree.keystr(path)}")
@@ -81,8 +85,8 @@ def _merged(x: Array) -> Array:
 
 
 def associative_scan(
-    fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
-) -> Any:
+    fn: Callable[[Any, Any], Any], elems: PyTree, reverse: bool = False, axis: int = 0
+) -> PyTree:
     """All partial combinations x₀, x₀∘x₁, x₀∘x₁∘x₂, … in 2·log₂ n rounds.
 
     Args:
@@ -135,7 +139,9 @@ def _axis(who: str, x: Array, axis: int) -> int:
 class _Combination:
     """An associative operation on leaves of trees, each along an axis of its own."""
 
-    def __init__(self, who: str, fn: Any, elems_tree: Any, axes: list[int]) -> None:
+    def __init__(
+        self, who: str, fn: Any, elems_tree: PyTreeDef, axes: list[int]
+    ) -> None:
         self.who = who
         self.fn = fn
         self.tree = elems_tree

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import TypeMismatch
@@ -45,15 +46,15 @@ __all__ = [
 
 
 def gather(
-    operand: Any,
-    start_indices: Any,
+    operand: ArrayLike,
+    start_indices: ArrayLike,
     dimension_numbers: GatherDimensionNumbers,
     slice_sizes: Sequence[int],
     *,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
     mode: str | GatherScatterMode | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:
     """The windows of ``operand`` at the indices that ``start_indices`` names.
 
@@ -91,7 +92,7 @@ def gather(
     return take(x, as_array(start_indices, "gather"))
 
 
-def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
+def index_take(src: ArrayLike, idxs: Sequence[Value], axes: Sequence[int]) -> Array:
     """Elements at ``idxs[k]`` along ``axes[k]``, which become the axes of the indices.
 
     The indices have one shape. They are taken modulo the length of their axis.
@@ -118,9 +119,9 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
 
 
 def scatter(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
     dimension_numbers: ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
@@ -154,9 +155,9 @@ def scatter(
 
 
 def scatter_add(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
     dimension_numbers: ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
@@ -175,9 +176,9 @@ def scatter_add(
 
 
 def scatter_sub(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
     dimension_numbers: ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
@@ -198,9 +199,9 @@ def scatter_sub(
 
 
 def scatter_mul(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
     dimension_numbers: ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
@@ -223,9 +224,9 @@ def scatter_mul(
 
 
 def scatter_min(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
     dimension_numbers: ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
@@ -244,9 +245,9 @@ def scatter_min(
 
 
 def scatter_max(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
     dimension_numbers: ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
@@ -265,8 +266,8 @@ def scatter_max(
 
 
 def scatter_apply(
-    operand: Any,
-    scatter_indices: Any,
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
     func: Callable[[Any], Any],
     dimension_numbers: ScatterDimensionNumbers,
     *,
@@ -296,7 +297,7 @@ def scatter_apply(
     write = _writing(Scatter, dimension_numbers, *options)
     shape = canonical_shape(who, update_shape)
 
-    def apply(values: Any) -> Any:
+    def apply(values: Value) -> Array:
         return Reshape(shape)(vmap(func)(Reshape((prod(shape),))(values)))
 
     return apply_scattered(write, x, indices, shape, apply)
@@ -315,7 +316,11 @@ def _writing(
 
 
 def _scatter(
-    kind: type[Scattering], operand: Any, indices: Any, updates: Any, *options: Any
+    kind: type[Scattering],
+    operand: ArrayLike,
+    indices: ArrayLike,
+    updates: ArrayLike,
+    *options: Any,
 ) -> Array:
     x = as_array(operand, kind.__name__)
     write = _writing(kind, *options)

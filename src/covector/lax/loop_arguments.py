@@ -92,7 +92,7 @@ def kept_carries(checkpoints: int | None, who: str) -> int:
     return operator.index(checkpoints)
 
 
-def bounds(who: str, lower: Any, upper: Any) -> Sequence[Any]:
+def bounds(who: str, lower: Any, upper: Any) -> Sequence[Array]:
     """The bounds of a loop as scalars of one type: integers, unless they are floats
     that are not known.
     """

@@ -8,6 +8,8 @@ shape, and axes of length 1 are repeated where the numbers of axes agree.
 from typing import Any
 
 from covector.core import dtypes
+from covector.core.annotations import DType
+from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.numpy.promote import broadcast
 
@@ -20,7 +22,7 @@ _HOLDS = {
 }
 
 
-def operands(who: str, *args: Any) -> list[Any]:
+def operands(who: str, *args: Any) -> list[Array]:
     """Arrays that go together, as far as that takes no promotion."""
     found = [a if type(a) in _HOLDS else as_array(a, who) for a in args]
     dtype = next((a.type.dtype for a in found if type(a) not in _HOLDS), None)
@@ -31,7 +33,7 @@ def operands(who: str, *args: Any) -> list[Any]:
     return arrays
 
 
-def _number(x: Any, dtype: Any, who: str) -> Any:
+def _number(x: Any, dtype: DType | None, who: str) -> Array:
     if dtype is None or dtypes.is_key(dtype) or not _HOLDS[type(x)](dtype):
         return as_array(x, who)
     return scalar(x, dtype, type(x) is not bool)

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
+from covector.core.annotations import Value
+from covector.core.array_like import Array
 from covector.errors import TypeMismatch
 from covector.ops.broadcasting import move_axis
 from covector.ops.collectives import AllGather, PSumScatter
@@ -20,7 +22,7 @@ from covector.ops.transposing import Reshape
 Axes = Mapping[Any, int]
 
 
-def gather(x: Any, axes: Axes, at: int, tiled: bool, groups: Groups = None) -> Any:
+def gather(x: Value, axes: Axes, at: int, tiled: bool, groups: Groups = None) -> Array:
     """The values of all members: stacked along a new axis, or, when ``tiled``, end to
     end along an old one.
     """
@@ -30,7 +32,7 @@ def gather(x: Any, axes: Axes, at: int, tiled: bool, groups: Groups = None) -> A
     return x
 
 
-def scatter(x: Any, axes: Axes, at: int, tiled: bool, groups: Groups = None) -> Any:
+def scatter(x: Value, axes: Axes, at: int, tiled: bool, groups: Groups = None) -> Array:
     """The sum over members, of which each keeps its part of an axis."""
     _check_length("psum_scatter", "scatters", x, axes, at, tiled)
     *outer, last = axes
@@ -41,8 +43,8 @@ def scatter(x: Any, axes: Axes, at: int, tiled: bool, groups: Groups = None) -> 
 
 
 def exchange(
-    x: Any, axes: Axes, split: int, concat: int, tiled: bool, groups: Groups = None
-) -> Any:
+    x: Value, axes: Axes, split: int, concat: int, tiled: bool, groups: Groups = None
+) -> Array:
     """Axis ``split`` goes round the members, who put what they get along ``concat``."""
     if len(axes) == 1:
         ((name, size),) = axes.items()
@@ -69,7 +71,7 @@ def _members(size: int, groups: Groups) -> int:
 
 
 def _check_length(
-    who: str, does: str, x: Any, axes: Axes, at: int, tiled: bool
+    who: str, does: str, x: Value, axes: Axes, at: int, tiled: bool
 ) -> None:
     """Raise where an axis cannot be divided among the members of several axes."""
     count, length = prod(axes.values()), x.type.shape[at]

@@ -9,6 +9,8 @@ from typing import Any
 
 from covector import options, tree
 from covector.core import dtypes
+from covector.core.annotations import PyTree, Value
+from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.trace import current
 from covector.errors import AxisError, TypeMismatch, did_you_mean
@@ -79,7 +81,7 @@ def axis_size(axis_name: AxisName) -> int:
     return size
 
 
-def axis_index(axis_name: AxisName) -> Any:
+def axis_index(axis_name: AxisName) -> Array:
     """The index of this member on a named axis, an i32 scalar.
 
     >>> import covector as cv
@@ -97,13 +99,23 @@ def axis_index(axis_name: AxisName) -> Any:
 
 
 def _over(
-    make: Callable[..., Any], x: Any, axis_name: AxisName, groups: Any, who: str
-) -> Any:
+    make: Callable[..., Any],
+    x: Value,
+    axis_name: AxisName,
+    groups: Sequence[Sequence[int]] | None,
+    who: str,
+) -> Array:
     op = make(_named(axis_name, who), _grouped(groups, axis_name, who))
     return _each(x, op) if op.axes else x
 
 
-def _grouped(groups: Any, axis_name: AxisName, who: str, *, equal: bool = False) -> Any:
+def _grouped(
+    groups: Sequence[Sequence[int]] | None,
+    axis_name: AxisName,
+    who: str,
+    *,
+    equal: bool = False,
+) -> Any:
     """The groups of members of an axis; None where all communicate."""
     if groups is None:
         return None
@@ -123,7 +135,9 @@ def _sized_and_grouped(
     return _sized(axis_name, who), _grouped(groups, axis_name, who, equal=True)
 
 
-def _size_of_groups(groups: Any, axis_name: AxisName, who: str) -> Any:
+def _size_of_groups(
+    groups: Sequence[Sequence[int]] | None, axis_name: AxisName, who: str
+) -> Any:
     """The number of members of each group; an int where they are all alike."""
     if groups is None:
         return axis_size(axis_name)
@@ -133,7 +147,7 @@ def _size_of_groups(groups: Any, axis_name: AxisName, who: str) -> Any:
     return _over(PSum, scalar(1, dtypes.int32), axis_name, groups, who)
 
 
-def _countable(x: Any) -> Any:
+def _countable(x: Value) -> Array:
     """``x`` as numbers to be summed: bools count."""
     array = as_array(x)
     if array.dtype != dtypes.bool_:
@@ -141,7 +155,12 @@ def _countable(x: Any) -> Any:
     return convert(array, dtypes.default_int(options.current().enable_x64))
 
 
-def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+def psum(
+    x: PyTree,
+    axis_name: AxisName,
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> PyTree:
     """The sum over named axes of ``x``, an array or a tree of them; bools count.
 
     A Python number is known to be the same everywhere: it is multiplied by the size of
@@ -161,7 +180,12 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     return _over(PSum, counted, axis_name, axis_index_groups, "psum")
 
 
-def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+def pmean(
+    x: PyTree,
+    axis_name: AxisName,
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> PyTree:
     """The mean over named axes of ``x``, an array or a tree of them.
 
     Args:
@@ -177,7 +201,12 @@ def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     return tree.map(lambda t: t / size, total)
 
 
-def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+def pmax(
+    x: PyTree,
+    axis_name: AxisName,
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> PyTree:
     """The maximum over named axes of ``x``, an array or a tree of them.
 
     Args:
@@ -190,7 +219,12 @@ def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     return _over(PMax, x, axis_name, axis_index_groups, "pmax")
 
 
-def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+def pmin(
+    x: PyTree,
+    axis_name: AxisName,
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> PyTree:
     """The minimum over named axes of ``x``, an array or a tree of them.
 
     Args:
@@ -204,13 +238,13 @@ def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
 
 
 def all_gather(
-    x: Any,
+    x: PyTree,
     axis_name: AxisName,
     *,
-    axis_index_groups: Any = None,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
     axis: int = 0,
     tiled: bool = False,
-) -> Any:
+) -> PyTree:
     """The values of all members of a named axis.
 
     Args:
@@ -226,20 +260,20 @@ def all_gather(
     """
     axes, groups = _sized_and_grouped(axis_name, axis_index_groups, "all_gather")
 
-    def leaf(v: Any) -> Any:
+    def leaf(v: PyTree) -> Array:
         return gather(v, axes, axis % (v.ndim + (not tiled)), tiled, groups)
 
     return _each(x, leaf)
 
 
 def psum_scatter(
-    x: Any,
+    x: PyTree,
     axis_name: AxisName,
     *,
     scatter_dimension: int = 0,
-    axis_index_groups: Any = None,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
-) -> Any:
+) -> PyTree:
     """The sum over a named axis, of which each member keeps its part.
 
     Args:
@@ -255,7 +289,7 @@ def psum_scatter(
     """
     axes, groups = _sized_and_grouped(axis_name, axis_index_groups, "psum_scatter")
 
-    def leaf(v: Any) -> Any:
+    def leaf(v: PyTree) -> Array:
         v = _countable(v)
         return scatter(v, axes, scatter_dimension % v.ndim, tiled, groups)
 
@@ -263,14 +297,14 @@ def psum_scatter(
 
 
 def all_to_all(
-    x: Any,
+    x: PyTree,
     axis_name: AxisName,
     split_axis: int,
     concat_axis: int,
     *,
-    axis_index_groups: Any = None,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
-) -> Any:
+) -> PyTree:
     """Array axis ``split_axis`` is divided among the members of a named axis, and what
     a member gets from the others is put along ``concat_axis``.
 
@@ -284,14 +318,14 @@ def all_to_all(
     """
     axes, groups = _sized_and_grouped(axis_name, axis_index_groups, "all_to_all")
 
-    def leaf(v: Any) -> Any:
+    def leaf(v: PyTree) -> Array:
         split, concat = split_axis % v.ndim, concat_axis % v.ndim
         return exchange(v, axes, split, concat, tiled, groups)
 
     return _each(x, leaf)
 
 
-def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
+def ppermute(x: PyTree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> PyTree:
     """Values sent round a named axis by (source, target) pairs; zeros where none
     arrives.
 
@@ -305,7 +339,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
     return _each(x, PPermute(tuple(axes), tuple(axes.values()), pairs))
 
 
-def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
+def pshuffle(x: PyTree, axis_name: AxisName, perm: Sequence[int]) -> PyTree:
     """Member k of a named axis gets the value of member ``perm[k]``.
 
     >>> import covector as cv
@@ -323,8 +357,12 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
 
 
 def pswapaxes(
-    x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any = None
-) -> Any:
+    x: PyTree,
+    axis_name: AxisName,
+    axis: int,
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> PyTree:
     """A named axis, or each of its groups, and an array axis of the same size change
     indices.
 
@@ -336,7 +374,7 @@ def pswapaxes(
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
-def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
+def pbroadcast(x: PyTree, axis_name: AxisName, source: int) -> PyTree:
     """The value of member ``source`` of a named axis, on all of them.
 
     >>> import covector as cv
@@ -353,7 +391,7 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
         )
     here = eq(axis_index(axis_name), scalar(source, dtypes.int32))
 
-    def leaf(v: Any) -> Any:
+    def leaf(v: PyTree) -> Array:
         nothing = filled(0, v.type)
         mask = BroadcastInDim(v.type.shape, ())(here)
         return PSum(tuple(axes))(select_n(mask, nothing, v))
@@ -361,7 +399,7 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
     return _each(x, leaf)
 
 
-def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
+def pcast(x: PyTree, axis_name: AxisName, *, to: str) -> PyTree:
     """``x``, from here on a value of each device along mesh axes of its own.
 
     Casts are inserted wherever values that vary meet others that do not. To write one
@@ -388,11 +426,11 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
     return pvary(x, axis_name)
 
 
-def pvary(x: Any, axis_name: AxisName) -> Any:
+def pvary(x: PyTree, axis_name: AxisName) -> PyTree:
     """``pcast(x, axis_name, to="varying")``."""
     axes = current.trace.checked_axes.intersection(_named(axis_name, "pvary"))
     return _each(x, PVary(axes)) if axes else x
 
 
-def _each(x: Any, fun: Callable[[Any], Any]) -> Any:
+def _each(x: Value, fun: Callable[[Any], Any]) -> Array:
     return tree.map(lambda v: fun(as_array(v)), x)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from covector import tree
+from covector.core.annotations import PyTree, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.sharding.as_sharding import as_sharding
@@ -15,7 +16,7 @@ __all__ = [
 ]
 
 
-def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+def with_sharding_constraint(x: PyTree, shardings: Any) -> PyTree:
     """``x``, an array or a tree of them, sharded as ``shardings`` says.
 
     In a compiled program this tells the compiler how an intermediate value is to be
@@ -43,7 +44,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     )
 
 
-def _constrained(leaf: Any, target: Any, who: str) -> Any:
+def _constrained(leaf: Value, target: Any, who: str) -> Array:
     array = leaf if isinstance(leaf, Array) else as_array(leaf, who)
     if target is None:
         return array

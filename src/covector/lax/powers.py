@@ -1,8 +1,8 @@
 """Powers and roots, element by element."""
 
 import operator
-from typing import Any
 
+from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.lax.operands import operands
@@ -12,7 +12,7 @@ from covector.ops.accuracy import Accuracy
 __all__ = ["cbrt", "integer_pow", "pow", "rsqrt", "sqrt", "square"]
 
 
-def pow(x: Any, y: Any) -> Array:
+def pow(x: ArrayLike, y: ArrayLike) -> Array:
     """xʸ; the exponent has the element type of x, or any integer type.
 
     Of real x < 0 it is NaN unless y is whole; x⁰ = 1. Of integers with y < 0 it is 0,
@@ -24,7 +24,7 @@ def pow(x: Any, y: Any) -> Array:
     return powers.power(*operands("pow", x, y))
 
 
-def integer_pow(x: Any, y: int) -> Array:
+def integer_pow(x: ArrayLike, y: int) -> Array:
     """xʸ for a Python integer y, by repeated multiplication.
 
     Raises:
@@ -36,7 +36,7 @@ def integer_pow(x: Any, y: int) -> Array:
     return powers.IntegerPow(operator.index(y))(as_array(x, "integer_pow"))
 
 
-def square(x: Any) -> Array:
+def square(x: ArrayLike) -> Array:
     """x².
 
     >>> square(-3.0).tolist()
@@ -45,7 +45,7 @@ def square(x: Any) -> Array:
     return powers.square(as_array(x, "square"))
 
 
-def sqrt(x: Any, *, accuracy: Accuracy = None) -> Array:
+def sqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """√x; NaN of negative numbers. The derivative at 0 is infinite.
 
     >>> sqrt(9.0).tolist()
@@ -54,7 +54,7 @@ def sqrt(x: Any, *, accuracy: Accuracy = None) -> Array:
     return roots.Sqrt(accuracy)(as_array(x, "sqrt"))
 
 
-def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Array:
+def rsqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """1 / √x; infinite of 0, NaN of negative numbers.
 
     >>> rsqrt(4.0).tolist()
@@ -63,7 +63,7 @@ def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Array:
     return roots.Rsqrt(accuracy)(as_array(x, "rsqrt"))
 
 
-def cbrt(x: Any, *, accuracy: Accuracy = None) -> Array:
+def cbrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """The real cube root of x, which has its sign.
 
     >>> cbrt(-8.0).tolist()

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import covector.numpy as cnp
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DTypeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.lax.contraction import dot_general
 from covector.numpy.promote import broadcast, promote_dtypes
@@ -44,13 +46,13 @@ class RaggedDotDimensionNumbers(NamedTuple):
 
 
 def ragged_dot(
-    lhs: Any,
-    rhs: Any,
-    group_sizes: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
-    group_offset: Any = None,
-    out_sharding: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: ArrayLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Rows of ``lhs`` in groups, each group times a matrix of its own.
 
@@ -83,14 +85,14 @@ def ragged_dot(
 
 
 def ragged_dot_general(
-    lhs: Any,
-    rhs: Any,
-    group_sizes: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
     ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
     precision: PrecisionLike = None,
-    preferred_element_type: Any = None,
-    group_offset: Any = None,
-    out_sharding: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: ArrayLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """``dot_general`` where an axis of ``lhs`` falls into groups.
 
@@ -234,13 +236,13 @@ def _broadcast(x: Array, targets: Ints, shape: tuple[int, ...]) -> Array:
 
 
 def scaled_dot(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     *,
-    lhs_scale: Any = None,
-    rhs_scale: Any = None,
+    lhs_scale: ArrayLike | None = None,
+    rhs_scale: ArrayLike | None = None,
     dimension_numbers: Any = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """``dot_general`` of operands of which each block has a scale.
 
@@ -275,7 +277,7 @@ def scaled_dot(
     return dot_general(lhs, rhs, numbers, preferred_element_type=dtype)
 
 
-def _scaled(x: Array, scale: Any, contracted: Ints) -> Array:
+def _scaled(x: Array, scale: ArrayLike | None, contracted: Ints) -> Array:
     if scale is None:
         return x
     scale = convert(as_array(scale, "scaled_dot"), x.type.dtype)

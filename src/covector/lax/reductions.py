@@ -5,8 +5,10 @@ from typing import Any
 
 from covector import tree
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DTypeLike, PyTree
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import show_types
 from covector.errors import TypeMismatch
 from covector.ops.argmax import Argmax, Argmin
@@ -37,12 +39,12 @@ __all__ = [
 
 
 def reduce(
-    operands: Any,
-    init_values: Any,
+    operands: PyTree,
+    init_values: PyTree,
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
-    out_sharding: Any = None,
-) -> Any:
+    out_sharding: ShardingLike | None = None,
+) -> PyTree:
     """The elements along ``dimensions`` combined into one by a Python function.
 
     Args:
@@ -98,7 +100,9 @@ def combination(
     return structure, arrays, initial, program
 
 
-def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def reduce_sum(
+    operand: ArrayLike, axes: Sequence[int], *, out_sharding: ShardingLike | None = None
+) -> Array:
     """The sum of the elements along ``axes``, in their dtype: integers wrap around.
 
     Raises:
@@ -112,7 +116,7 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     return ReduceSum(tuple(axes))(as_array(operand, "reduce_sum"))
 
 
-def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The product of the elements along ``axes``, in their dtype.
 
     Raises:
@@ -126,7 +130,7 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
     return ReduceProd(tuple(axes))(as_array(operand, "reduce_prod"))
 
 
-def reduce_max(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The largest element along ``axes``: NaN if any is, −∞ of no elements.
 
     Complex numbers are ordered by their real, then by their imaginary parts. Elements
@@ -143,7 +147,7 @@ def reduce_max(operand: Any, axes: Sequence[int]) -> Array:
     return ReduceMax(tuple(axes))(as_array(operand, "reduce_max"))
 
 
-def reduce_min(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The smallest element along ``axes``: NaN if any is, ∞ of no elements.
 
     Complex numbers are ordered by their real, then by their imaginary parts. Elements
@@ -160,7 +164,7 @@ def reduce_min(operand: Any, axes: Sequence[int]) -> Array:
     return ReduceMin(tuple(axes))(as_array(operand, "reduce_min"))
 
 
-def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bits set in all elements along ``axes``; of bools, whether all are True.
 
     Raises:
@@ -174,7 +178,7 @@ def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
     return ReduceAnd(tuple(axes))(as_array(operand, "reduce_and"))
 
 
-def reduce_or(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bits set in any element along ``axes``; of bools, whether any is True.
 
     Raises:
@@ -188,7 +192,7 @@ def reduce_or(operand: Any, axes: Sequence[int]) -> Array:
     return ReduceOr(tuple(axes))(as_array(operand, "reduce_or"))
 
 
-def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bits set in an odd number of elements along ``axes``.
 
     Raises:
@@ -202,7 +206,7 @@ def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
     return ReduceXor(tuple(axes))(as_array(operand, "reduce_xor"))
 
 
-def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the largest element along ``axis``, the first if several are.
 
     NaN counts as larger than any number.
@@ -219,7 +223,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
     return Argmax(axis, dtypes.as_dtype(index_dtype))(as_array(operand, "argmax"))
 
 
-def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the smallest element along ``axis``, the first if several are.
 
     NaN counts as smaller than any number.

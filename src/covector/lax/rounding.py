@@ -1,7 +1,6 @@
 """Rounding to whole numbers, which stay floats, and stepping to the next float."""
 
-from typing import Any
-
+from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.lax.operands import operands
@@ -11,7 +10,7 @@ from covector.ops.rounding import RoundingMethod
 __all__ = ["RoundingMethod", "ceil", "floor", "nextafter", "round"]
 
 
-def floor(x: Any) -> Array:
+def floor(x: ArrayLike) -> Array:
     """The largest whole number that is not above x. The derivative is 0.
 
     >>> floor(-1.5).tolist()
@@ -20,7 +19,7 @@ def floor(x: Any) -> Array:
     return rounding.floor(as_array(x, "floor"))
 
 
-def ceil(x: Any) -> Array:
+def ceil(x: ArrayLike) -> Array:
     """The smallest whole number that is not below x. The derivative is 0.
 
     >>> ceil(-1.5).tolist()
@@ -30,7 +29,7 @@ def ceil(x: Any) -> Array:
 
 
 def round(
-    x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO
+    x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO
 ) -> Array:
     """The whole number nearest to x; the method decides halfway between two.
 
@@ -40,7 +39,7 @@ def round(
     return rounding.Round(RoundingMethod(rounding_method))(as_array(x, "round"))
 
 
-def nextafter(x1: Any, x2: Any) -> Array:
+def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The float next to x1 in the direction of x2; x2 where they are equal.
 
     Raises:

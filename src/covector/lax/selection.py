@@ -1,7 +1,6 @@
 """Choosing between arrays, element by element."""
 
-from typing import Any
-
+from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.dtypes import bool_, int32
@@ -12,7 +11,7 @@ from covector.ops.casting import convert
 __all__ = ["select", "select_n"]
 
 
-def select(pred: Any, on_true: Any, on_false: Any) -> Array:
+def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """``on_true`` where ``pred`` holds, ``on_false`` elsewhere; both are computed.
 
     Args:
@@ -26,7 +25,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Array:
     return select_n(pred, on_false, on_true)
 
 
-def select_n(which: Any, *cases: Any) -> Array:
+def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """``cases[which]``, element by element; all cases are computed.
 
     Args:

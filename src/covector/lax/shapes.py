@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from covector.core.annotations import ArrayLike, ShapeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import ArrayType, Shape
 from covector.errors import AxisError, TypeMismatch
 from covector.numpy import promote
@@ -44,11 +46,11 @@ __all__ = [
 
 
 def reshape(
-    operand: Any,
+    operand: ArrayLike,
     new_sizes: Any,
     dimensions: Sequence[int] | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """The elements in row-major order, in another shape.
 
@@ -71,7 +73,7 @@ def reshape(
     return x if out_sharding is None else x.to_device(out_sharding)
 
 
-def transpose(operand: Any, permutation: Sequence[int]) -> Array:
+def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     """Axis k of the result is axis ``permutation[k]`` of the operand.
 
     Raises:
@@ -86,7 +88,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     return x if order == tuple(range(x.type.ndim)) else Transpose(order)(x)
 
 
-def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
+def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """The array without these axes, which have length 1.
 
     Raises:
@@ -105,7 +107,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
     return reshape(x, [n for a, n in enumerate(x.type.shape) if a not in gone])
 
 
-def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
+def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """The array with new axes of length 1, which are axes ``dimensions`` of the result.
 
     >>> import covector.numpy as cnp
@@ -120,7 +122,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
 
 
 def collapse(
-    operand: Any, start_dimension: int, stop_dimension: int | None = None
+    operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None
 ) -> Array:
     """The axes from ``start_dimension`` to before ``stop_dimension`` merged into one.
 
@@ -142,7 +144,12 @@ def collapse(
 # -- broadcast to new axes ------------------------------------------------------------
 
 
-def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def broadcast(
+    operand: ArrayLike,
+    sizes: Sequence[int],
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """The operand repeated over new axes of these lengths, in front.
 
     >>> import covector.numpy as cnp
@@ -156,11 +163,11 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
 
 
 def broadcast_in_dim(
-    operand: Any,
-    shape: Any,
+    operand: ArrayLike,
+    shape: ShapeLike,
     broadcast_dimensions: Sequence[int],
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """The operand broadcast to ``shape``; axis k becomes ``broadcast_dimensions[k]``.
 
@@ -185,7 +192,7 @@ def broadcast_in_dim(
     return x if out_sharding is None else x.to_device(out_sharding)
 
 
-def broadcast_shapes(*shapes: Any) -> Shape:
+def broadcast_shapes(*shapes: ArrayLike) -> Shape:
     """The shape to which all of these broadcast, by NumPy's rule.
 
     Raises:
@@ -200,7 +207,7 @@ def broadcast_shapes(*shapes: Any) -> Shape:
     return promote.broadcast_shapes("broadcast_shapes", types)
 
 
-def broadcast_to_rank(x: Any, rank: int) -> Array:
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """The array with axes of length 1 in front, until it has ``rank`` of them.
 
     >>> import covector.numpy as cnp
@@ -211,7 +218,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
     return reshape(x, (1,) * (rank - x.type.ndim) + x.type.shape)
 
 
-def broadcast_like(arr: Any, like_arr: Any) -> Array:
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     """The array broadcast to the shape of another one, by NumPy's rule.
 
     >>> import covector.numpy as cnp
@@ -229,7 +236,7 @@ def broadcast_like(arr: Any, like_arr: Any) -> Array:
     return promote.broadcast_to(x, like.type.shape)
 
 
-def tile(operand: Any, reps: Sequence[int]) -> Array:
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """The operand repeated as a whole, ``reps[k]`` times along axis k.
 
     >>> import covector.numpy as cnp
@@ -248,7 +255,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
 # -- joined and taken apart ------------------------------------------------------------
 
 
-def concatenate(operands: Any, dimension: int) -> Array:
+def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
     """The operands, of one dtype, one after the other along an axis.
 
     Raises:
@@ -264,7 +271,7 @@ def concatenate(operands: Any, dimension: int) -> Array:
     return Concatenate(axis)(*parts)
 
 
-def stack(operands: Any, axis: int = 0) -> Array:
+def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
     """The operands, of one shape and dtype, along a new axis.
 
     >>> import covector.numpy as cnp
@@ -276,7 +283,7 @@ def stack(operands: Any, axis: int = 0) -> Array:
     return Stack(canonical_axis("stack", axis, ndim + 1))(*parts)
 
 
-def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Consecutive parts along an axis, ``sizes[k]`` elements in part k.
 
     Raises:
@@ -291,7 +298,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     return list(Split(canonical_shape("split", sizes, "sizes"), axis)(x))
 
 
-def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """The parts for each position along an axis, without that axis.
 
     >>> import covector.numpy as cnp
@@ -302,7 +309,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
     return tuple(Unstack(canonical_axis("unstack", axis, x.type.ndim))(x))
 
 
-def _operands(who: str, operands: Any) -> list[Any]:
+def _operands(who: str, operands: Sequence[ArrayLike]) -> list[Array]:
     if isinstance(operands, Array):
         return list(Unstack(0)(operands))
     return [as_array(x, who) for x in operands]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.types import ArrayType
@@ -36,7 +37,7 @@ __all__ = [
 
 
 def slice(
-    operand: Any,
+    operand: ArrayLike,
     start_indices: Sequence[int],
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
@@ -58,7 +59,7 @@ def slice(
 
 
 def slice_in_dim(
-    operand: Any,
+    operand: ArrayLike,
     start_index: int | None,
     limit_index: int | None,
     stride: int = 1,
@@ -89,7 +90,7 @@ def _from_front(bound: int | None, n: int, default: int) -> int:
 
 
 def index_in_dim(
-    operand: Any, index: int, axis: int = 0, keepdims: bool = True
+    operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True
 ) -> Array:
     """Element ``index`` of one axis, which stays with length 1 if ``keepdims``.
 
@@ -114,8 +115,8 @@ def index_in_dim(
 
 
 def dynamic_slice(
-    operand: Any,
-    start_indices: Any,
+    operand: ArrayLike,
+    start_indices: ArrayLike | Sequence[ArrayLike],
     slice_sizes: Sequence[int],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
@@ -144,8 +145,8 @@ def dynamic_slice(
 
 
 def dynamic_slice_in_dim(
-    operand: Any,
-    start_index: Any,
+    operand: ArrayLike,
+    start_index: ArrayLike,
     slice_size: int,
     axis: int = 0,
     *,
@@ -167,8 +168,8 @@ def dynamic_slice_in_dim(
 
 
 def dynamic_index_in_dim(
-    operand: Any,
-    index: Any,
+    operand: ArrayLike,
+    index: ArrayLike,
     axis: int = 0,
     keepdims: bool = True,
     *,
@@ -191,9 +192,9 @@ def dynamic_index_in_dim(
 
 
 def dynamic_update_slice(
-    operand: Any,
-    update: Any,
-    start_indices: Any,
+    operand: ArrayLike,
+    update: ArrayLike,
+    start_indices: ArrayLike | Sequence[ArrayLike],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
@@ -218,9 +219,9 @@ def dynamic_update_slice(
 
 
 def dynamic_update_slice_in_dim(
-    operand: Any,
-    update: Any,
-    start_index: Any,
+    operand: ArrayLike,
+    update: ArrayLike,
+    start_index: ArrayLike,
     axis: int,
     *,
     allow_negative_indices: bool = True,
@@ -237,9 +238,9 @@ def dynamic_update_slice_in_dim(
 
 
 def dynamic_update_index_in_dim(
-    operand: Any,
-    update: Any,
-    index: Any,
+    operand: ArrayLike,
+    update: ArrayLike,
+    index: ArrayLike,
     axis: int,
     *,
     allow_negative_indices: bool = True,
@@ -276,7 +277,9 @@ def _updated_along(
 
 
 def pad(
-    operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]
+    operand: ArrayLike,
+    padding_value: ArrayLike,
+    padding_config: Sequence[tuple[int, int, int]],
 ) -> Array:
     """The operand with copies of a scalar around its elements and between them.
 
@@ -293,7 +296,7 @@ def pad(
     [0, 0, 1, 0, 2, 0]
     """
     x = as_array(operand, "pad")
-    config = tuple([canonical_shape("pad", c, "padding") for c in padding_config])
+    config: Any = tuple([canonical_shape("pad", c, "padding") for c in padding_config])
     if any([len(c) != 3 for c in config]):
         raise TypeMismatch(
             f"pad needs three integers (low, high, interior) for each axis, but got "
@@ -302,7 +305,7 @@ def pad(
     return Pad(config)(x, like(x, padding_value, "pad"))
 
 
-def rev(operand: Any, dimensions: Sequence[int]) -> Array:
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """The elements in opposite order along some axes.
 
     >>> import covector.numpy as cnp
@@ -316,14 +319,16 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Array:
 # -- operands --------------------------------------------------------------------------
 
 
-def like(x: Any, value: Any, who: str) -> Array:
+def like(x: Value, value: ArrayLike, who: str) -> Array:
     """``value`` as an array; a Python number takes the dtype of ``x``."""
     if type(value) in (bool, int, float, complex):
         return scalar(value, x.type.dtype)
     return as_array(value, who)
 
 
-def _starts(who: str, type_: ArrayType, starts: Any, negative: Any) -> list[Any]:
+def _starts(
+    who: str, type_: ArrayType, starts: Any, negative: bool | Sequence[bool]
+) -> list[Array]:
     """Starts for all axes, as scalars of one dtype, counted from the front."""
     if hasattr(starts, "ndim"):
         array = as_array(starts, who)
@@ -347,11 +352,11 @@ def _starts(who: str, type_: ArrayType, starts: Any, negative: Any) -> list[Any]
 
 
 def _start(
-    who: str, type_: ArrayType, axis: int, start: Any, negative: bool
-) -> list[Any]:
+    who: str, type_: ArrayType, axis: int, start: ArrayLike, negative: bool
+) -> list[Array]:
     """Starts for all axes, of which all but one are 0."""
     position = _axis_index(who, start, type_.shape[axis], negative)
-    starts = [scalar(0, position.type.dtype)] * type_.ndim
+    starts: list[Array] = [scalar(0, position.type.dtype)] * type_.ndim
     starts[axis] = position
     return starts
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from covector.core.annotations import PyTree
 from covector.core.source import function_line
 from covector.errors import TypeMismatch
 from covector.programs.custom_rules.implicit_diff import Vector
@@ -14,12 +15,12 @@ __all__ = ["custom_linear_solve", "custom_root"]
 
 def custom_linear_solve(
     matvec: Callable[[Any], Any],
-    b: Any,
+    b: PyTree,
     solve: Callable[[Callable[[Any], Any], Any], Any],
     transpose_solve: Callable[[Callable[[Any], Any], Any], Any] | None = None,
     symmetric: bool = False,
     has_aux: bool = False,
-) -> Any:
+) -> PyTree:
     """The x with ``matvec(x) = b``, found by ``solve``, which is not differentiated.
 
     The derivatives are those of the equation: they solve again, with the same matrix
@@ -67,11 +68,11 @@ def custom_linear_solve(
 
 def custom_root(
     f: Callable[[Any], Any],
-    initial_guess: Any,
+    initial_guess: PyTree,
     solve: Callable[[Callable[[Any], Any], Any], Any],
     tangent_solve: Callable[[Callable[[Any], Any], Any], Any],
     has_aux: bool = False,
-) -> Any:
+) -> PyTree:
     """The x with ``f(x) = 0``, found by ``solve``, which is not differentiated.
 
     The derivatives with respect to what ``f`` closes over are those of the equation, by

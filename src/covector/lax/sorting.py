@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from covector.core.annotations import ArrayLike, PyTree
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import TypeMismatch
@@ -13,7 +14,7 @@ __all__ = ["sort", "sort_key_val", "top_k"]
 
 def sort(
     operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
-) -> Any:
+) -> PyTree:
     """The elements along ``dimension`` in ascending order.
 
     −0 and 0 are equal, NaN is larger than all numbers, and complex numbers are ordered
@@ -48,7 +49,7 @@ def sort(
 
 
 def sort_key_val(
-    keys: Any, values: Any, dimension: int = -1, is_stable: bool = True
+    keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
 ) -> tuple[Array, Array]:
     """Keys in ascending order along ``dimension``; values in the order of their keys.
 
@@ -68,7 +69,7 @@ def sort_key_val(
     return sort((keys, values), dimension, is_stable)
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Array, Array]:
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     """The k largest elements along ``axis``, largest first, and their indices (int32).
 
     Of equal elements the first comes first; NaN comes before all numbers.

@@ -1,7 +1,6 @@
 """Special functions, element by element, of floating-point numbers of one type."""
 
-from typing import Any
-
+from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.lax.operands import operands
@@ -25,7 +24,7 @@ __all__ = [
 ]
 
 
-def erf(x: Any) -> Array:
+def erf(x: ArrayLike) -> Array:
     """The error function, 2/√π · ∫₀ˣ exp(−t²) dt.
 
     >>> erf(0.0).tolist()
@@ -34,7 +33,7 @@ def erf(x: Any) -> Array:
     return special.erf(as_array(x, "erf"))
 
 
-def erfc(x: Any) -> Array:
+def erfc(x: ArrayLike) -> Array:
     """The complement 1 − erf(x), accurate where that is small.
 
     >>> erfc(0.0).tolist()
@@ -43,7 +42,7 @@ def erfc(x: Any) -> Array:
     return special.erfc(as_array(x, "erfc"))
 
 
-def erf_inv(x: Any) -> Array:
+def erf_inv(x: ArrayLike) -> Array:
     """The number with error function x: ±∞ of ±1, NaN of |x| > 1.
 
     >>> erf_inv(0.0).tolist()
@@ -52,7 +51,7 @@ def erf_inv(x: Any) -> Array:
     return special.erf_inv(as_array(x, "erf_inv"))
 
 
-def lgamma(x: Any) -> Array:
+def lgamma(x: ArrayLike) -> Array:
     """The logarithm log|Γ(x)|; infinite at whole x ≤ 0.
 
     >>> lgamma(2.0).tolist()
@@ -61,7 +60,7 @@ def lgamma(x: Any) -> Array:
     return special.lgamma(as_array(x, "lgamma"))
 
 
-def digamma(x: Any) -> Array:
+def digamma(x: ArrayLike) -> Array:
     """The derivative ψ(x) of log Γ(x); NaN at whole x ≤ 0.
 
     >>> round(float(digamma(1.0)), 4)
@@ -70,7 +69,7 @@ def digamma(x: Any) -> Array:
     return special.digamma(as_array(x, "digamma"))
 
 
-def bessel_i0e(x: Any) -> Array:
+def bessel_i0e(x: ArrayLike) -> Array:
     """The modified Bessel function I₀(x), times e^−|x|.
 
     >>> round(float(bessel_i0e(0.0)), 4)
@@ -79,7 +78,7 @@ def bessel_i0e(x: Any) -> Array:
     return bessel.bessel_i0e(as_array(x, "bessel_i0e"))
 
 
-def bessel_i1e(x: Any) -> Array:
+def bessel_i1e(x: ArrayLike) -> Array:
     """The modified Bessel function I₁(x), times e^−|x|.
 
     >>> bessel_i1e(0.0).tolist()
@@ -88,7 +87,7 @@ def bessel_i1e(x: Any) -> Array:
     return bessel.bessel_i1e(as_array(x, "bessel_i1e"))
 
 
-def polygamma(m: Any, x: Any) -> Array:
+def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of order m of ``digamma`` at x, for whole m ≥ 0.
 
     Raises:
@@ -100,7 +99,7 @@ def polygamma(m: Any, x: Any) -> Array:
     return special.polygamma(*operands("polygamma", m, x))
 
 
-def zeta(x: Any, q: Any) -> Array:
+def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     """Hurwitz's zeta function Σ 1/(k + q)ˣ over k ≥ 0, for x > 1.
 
     Raises:
@@ -112,7 +111,7 @@ def zeta(x: Any, q: Any) -> Array:
     return special.zeta(*operands("zeta", x, q))
 
 
-def igamma(a: Any, x: Any) -> Array:
+def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """P(a, x), the regularised lower incomplete gamma function, for a ≥ 0, x ≥ 0.
 
     >>> round(float(igamma(1.0, 1.0)), 4)
@@ -121,7 +120,7 @@ def igamma(a: Any, x: Any) -> Array:
     return gamma.igamma(*operands("igamma", a, x))
 
 
-def igammac(a: Any, x: Any) -> Array:
+def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """Q(a, x) = 1 − P(a, x), the regularised upper incomplete gamma function.
 
     >>> round(float(igammac(1.0, 1.0)), 4)
@@ -130,7 +129,7 @@ def igammac(a: Any, x: Any) -> Array:
     return gamma.igammac(*operands("igammac", a, x))
 
 
-def igamma_grad_a(a: Any, x: Any) -> Array:
+def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """∂P(a, x)/∂a, for a > 0, x ≥ 0.
 
     Raises:
@@ -142,7 +141,7 @@ def igamma_grad_a(a: Any, x: Any) -> Array:
     return gamma.igamma_grad_a(*operands("igamma_grad_a", a, x))
 
 
-def random_gamma_grad(a: Any, x: Any) -> Array:
+def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
     """How a sample x of the gamma distribution moves with a: ∂x/∂a at constant P(a, x).
 
     Raises:
@@ -154,7 +153,7 @@ def random_gamma_grad(a: Any, x: Any) -> Array:
     return gamma.random_gamma_grad(*operands("random_gamma_grad", a, x))
 
 
-def betainc(a: Any, b: Any, x: Any) -> Array:
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularised incomplete beta function, for a ≥ 0, b ≥ 0 and 0 ≤ x ≤ 1.
 
     Raises:

@@ -4,8 +4,7 @@ Of floating-point and complex numbers; integers are not converted. ``accuracy`` 
 an error bound where hardware offers a choice.
 """
 
-from typing import Any
-
+from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.lax.operands import operands
@@ -35,7 +34,7 @@ __all__ = [
 ]
 
 
-def exp(x: Any, *, accuracy: Accuracy = None) -> Array:
+def exp(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """eˣ.
 
     >>> exp(0.0).tolist()
@@ -44,7 +43,7 @@ def exp(x: Any, *, accuracy: Accuracy = None) -> Array:
     return transcendental.Exp(accuracy)(as_array(x, "exp"))
 
 
-def exp2(x: Any, *, accuracy: Accuracy = None) -> Array:
+def exp2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """2ˣ, exact for whole x.
 
     >>> exp2(3.0).tolist()
@@ -53,7 +52,7 @@ def exp2(x: Any, *, accuracy: Accuracy = None) -> Array:
     return transcendental.Exp2(accuracy)(as_array(x, "exp2"))
 
 
-def expm1(x: Any, *, accuracy: Accuracy = None) -> Array:
+def expm1(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """eˣ − 1, accurate for small x.
 
     >>> expm1(0.0).tolist()
@@ -62,7 +61,7 @@ def expm1(x: Any, *, accuracy: Accuracy = None) -> Array:
     return transcendental.Expm1(accuracy)(as_array(x, "expm1"))
 
 
-def log(x: Any, *, accuracy: Accuracy = None) -> Array:
+def log(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """The natural logarithm: −∞ of 0, NaN of negative numbers.
 
     >>> log(1.0).tolist()
@@ -71,7 +70,7 @@ def log(x: Any, *, accuracy: Accuracy = None) -> Array:
     return transcendental.Log(accuracy)(as_array(x, "log"))
 
 
-def log1p(x: Any, *, accuracy: Accuracy = None) -> Array:
+def log1p(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """log(1 + x), accurate for small x.
 
     >>> log1p(0.0).tolist()
@@ -80,7 +79,7 @@ def log1p(x: Any, *, accuracy: Accuracy = None) -> Array:
     return transcendental.Log1p(accuracy)(as_array(x, "log1p"))
 
 
-def logistic(x: Any, *, accuracy: Accuracy = None) -> Array:
+def logistic(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """1 / (1 + e⁻ˣ).
 
     >>> logistic(0.0).tolist()
@@ -89,7 +88,7 @@ def logistic(x: Any, *, accuracy: Accuracy = None) -> Array:
     return transcendental.Logistic(accuracy)(as_array(x, "logistic"))
 
 
-def sin(x: Any, *, accuracy: Accuracy = None) -> Array:
+def sin(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """The sine of an angle in radians.
 
     >>> sin(0.0).tolist()
@@ -98,7 +97,7 @@ def sin(x: Any, *, accuracy: Accuracy = None) -> Array:
     return transcendental.Sin(accuracy)(as_array(x, "sin"))
 
 
-def cos(x: Any, *, accuracy: Accuracy = None) -> Array:
+def cos(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """The cosine of an angle in radians.
 
     >>> cos(0.0).tolist()
@@ -107,7 +106,7 @@ def cos(x: Any, *, accuracy: Accuracy = None) -> Array:
     return transcendental.Cos(accuracy)(as_array(x, "cos"))
 
 
-def tan(x: Any, *, accuracy: Accuracy = None) -> Array:
+def tan(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """The tangent of an angle in radians.
 
     >>> tan(0.0).tolist()
@@ -116,7 +115,7 @@ def tan(x: Any, *, accuracy: Accuracy = None) -> Array:
     return transcendental.Tan(accuracy)(as_array(x, "tan"))
 
 
-def asin(x: Any) -> Array:
+def asin(x: ArrayLike) -> Array:
     """The angle with sine x, from −π/2 to π/2; NaN of real |x| > 1.
 
     >>> asin(0.0).tolist()
@@ -125,7 +124,7 @@ def asin(x: Any) -> Array:
     return transcendental.asin(as_array(x, "asin"))
 
 
-def acos(x: Any) -> Array:
+def acos(x: ArrayLike) -> Array:
     """The angle with cosine x, from 0 to π; NaN of real |x| > 1.
 
     >>> acos(1.0).tolist()
@@ -134,7 +133,7 @@ def acos(x: Any) -> Array:
     return transcendental.acos(as_array(x, "acos"))
 
 
-def atan(x: Any) -> Array:
+def atan(x: ArrayLike) -> Array:
     """The angle with tangent x, from −π/2 to π/2.
 
     >>> atan(0.0).tolist()
@@ -143,7 +142,7 @@ def atan(x: Any) -> Array:
     return transcendental.atan(as_array(x, "atan"))
 
 
-def atan2(x: Any, y: Any) -> Array:
+def atan2(x: ArrayLike, y: ArrayLike) -> Array:
     """The angle of the point (y, x), from −π to π: its second coordinate comes first.
 
     >>> atan2(0.0, 1.0).tolist()
@@ -152,7 +151,7 @@ def atan2(x: Any, y: Any) -> Array:
     return transcendental.atan2(*operands("atan2", x, y))
 
 
-def sinh(x: Any) -> Array:
+def sinh(x: ArrayLike) -> Array:
     """(eˣ − e⁻ˣ) / 2.
 
     >>> sinh(0.0).tolist()
@@ -161,7 +160,7 @@ def sinh(x: Any) -> Array:
     return transcendental.sinh(as_array(x, "sinh"))
 
 
-def cosh(x: Any) -> Array:
+def cosh(x: ArrayLike) -> Array:
     """(eˣ + e⁻ˣ) / 2.
 
     >>> cosh(0.0).tolist()
@@ -170,7 +169,7 @@ def cosh(x: Any) -> Array:
     return transcendental.cosh(as_array(x, "cosh"))
 
 
-def tanh(x: Any, *, accuracy: Accuracy = None) -> Array:
+def tanh(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """sinh(x) / cosh(x).
 
     >>> tanh(0.0).tolist()
@@ -179,7 +178,7 @@ def tanh(x: Any, *, accuracy: Accuracy = None) -> Array:
     return transcendental.Tanh(accuracy)(as_array(x, "tanh"))
 
 
-def asinh(x: Any) -> Array:
+def asinh(x: ArrayLike) -> Array:
     """The number with hyperbolic sine x.
 
     >>> asinh(0.0).tolist()
@@ -188,7 +187,7 @@ def asinh(x: Any) -> Array:
     return transcendental.asinh(as_array(x, "asinh"))
 
 
-def acosh(x: Any) -> Array:
+def acosh(x: ArrayLike) -> Array:
     """The number, not negative, with hyperbolic cosine x; NaN of real x < 1.
 
     >>> acosh(1.0).tolist()
@@ -197,7 +196,7 @@ def acosh(x: Any) -> Array:
     return transcendental.acosh(as_array(x, "acosh"))
 
 
-def atanh(x: Any) -> Array:
+def atanh(x: ArrayLike) -> Array:
     """The number with hyperbolic tangent x; NaN of real |x| > 1.
 
     >>> atanh(0.0).tolist()

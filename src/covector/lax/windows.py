@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector import tree
+from covector.core.annotations import ArrayLike, PyTree
 from covector.lax.convolution_shapes import padtype_to_pads
 from covector.lax.reductions import combination
 from covector.ops.sliding_windows import Window, dilated
@@ -16,15 +17,15 @@ Padding = str | Sequence[tuple[int, int]]
 
 
 def reduce_window(
-    operand: Any,
-    init_value: Any,
+    operand: PyTree,
+    init_value: ArrayLike,
     computation: Callable[[Any, Any], Any],
     window_dimensions: Sequence[int],
     window_strides: Sequence[int] | None = None,
     padding: Padding = "VALID",
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
-) -> Any:
+) -> PyTree:
     """The elements in each window that slides over an array, combined into one.
 
     Args:

@@ -5,12 +5,12 @@ that would overflow on the side they do not use are computed from an argument th
 safe there, so that gradients are finite too.
 """
 
-from typing import Any
-
 import numpy as np
 
 import covector.numpy as cnp
 from covector import lax
+from covector.core.annotations import ArrayLike
+from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.numpy.promote import inexact
 
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 
-def identity(x: Any) -> Any:
+def identity(x: ArrayLike) -> Array:
     """``x`` itself.
 
     >>> float(identity(2.0))
@@ -52,7 +52,7 @@ def identity(x: Any) -> Any:
     return as_array(x, "identity")
 
 
-def relu(x: Any) -> Any:
+def relu(x: ArrayLike) -> Array:
     """max(x, 0), with slope 0 at 0.
 
     >>> relu(cnp.array([-1.0, 2.0])).tolist()
@@ -62,7 +62,7 @@ def relu(x: Any) -> Any:
     return cnp.where(x <= 0, cnp.zeros_like(x), x)
 
 
-def relu6(x: Any) -> Any:
+def relu6(x: ArrayLike) -> Array:
     """min(max(x, 0), 6), with slope 0 at 0 and at 6.
 
     >>> relu6(cnp.array([-1.0, 2.0, 8.0])).tolist()
@@ -72,7 +72,7 @@ def relu6(x: Any) -> Any:
     return cnp.where(x >= 6, cnp.full_like(x, 6), relu(x))
 
 
-def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
+def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
     """X where it is not negative, and negative_slope · x where it is.
 
     >>> leaky_relu(cnp.array([-1.0, 2.0]), 0.5).tolist()
@@ -82,7 +82,7 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
     return cnp.where(x >= 0, x, negative_slope * x)
 
 
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: ArrayLike) -> Array:
     """1 / (1 + e⁻ˣ).
 
     >>> float(sigmoid(0.0))
@@ -91,7 +91,7 @@ def sigmoid(x: Any) -> Any:
     return lax.logistic(inexact("sigmoid", x))
 
 
-def tanh(x: Any, /) -> Any:
+def tanh(x: ArrayLike, /) -> Array:
     """Hyperbolic tangent.
 
     >>> float(tanh(0.0))
@@ -100,7 +100,7 @@ def tanh(x: Any, /) -> Any:
     return cnp.tanh(x)
 
 
-def softplus(x: Any) -> Any:
+def softplus(x: ArrayLike) -> Array:
     """log(1 + eˣ), a smooth relu.
 
     >>> round(float(softplus(0.0)), 4)
@@ -109,7 +109,7 @@ def softplus(x: Any) -> Any:
     return cnp.logaddexp(x, 0.0)
 
 
-def log_sigmoid(x: Any) -> Any:
+def log_sigmoid(x: ArrayLike) -> Array:
     """log(sigmoid(x)) = −log(1 + e⁻ˣ).
 
     >>> round(float(log_sigmoid(0.0)), 4)
@@ -118,7 +118,7 @@ def log_sigmoid(x: Any) -> Any:
     return -softplus(-inexact("log_sigmoid", x))
 
 
-def silu(x: Any) -> Any:
+def silu(x: ArrayLike) -> Array:
     """X · sigmoid(x) (Hendrycks & Gimpel 2016; Ramachandran et al. 2017, as swish).
 
     >>> float(silu(0.0))
@@ -131,7 +131,7 @@ def silu(x: Any) -> Any:
 swish = silu
 
 
-def gelu(x: Any, approximate: bool = True) -> Any:
+def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """X · Φ(x), with Φ the normal distribution function (Hendrycks & Gimpel 2016).
 
     Args:
@@ -149,7 +149,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
     return 0.5 * x * lax.erfc(-x * np.sqrt(0.5).item())
 
 
-def elu(x: Any, alpha: Any = 1.0) -> Any:
+def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """X where it is positive, alpha · (eˣ − 1) elsewhere (Clevert et al. 2015).
 
     >>> elu(cnp.array([2.0, 0.0])).tolist()
@@ -160,7 +160,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
     return cnp.where(x > 0, x, alpha * cnp.expm1(safe))
 
 
-def celu(x: Any, alpha: Any = 1.0) -> Any:
+def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """max(x, 0) + min(0, alpha · (exp(x / alpha) − 1)) (Barron 2017).
 
     >>> celu(cnp.array([2.0, 0.0])).tolist()
@@ -171,7 +171,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
     return cnp.where(x > 0, x, alpha * cnp.expm1(safe / alpha))
 
 
-def selu(x: Any) -> Any:
+def selu(x: ArrayLike) -> Array:
     """The scaled elu that keeps mean 0 and variance 1 (Klambauer et al. 2017).
 
     >>> round(float(selu(1.0)), 4)
@@ -180,7 +180,7 @@ def selu(x: Any) -> Any:
     return 1.0507009873554804934193349852946 * elu(x, 1.6732632423543772848170429916717)
 
 
-def soft_sign(x: Any) -> Any:
+def soft_sign(x: ArrayLike) -> Array:
     """X / (1 + |x|).
 
     >>> float(soft_sign(1.0))
@@ -190,7 +190,7 @@ def soft_sign(x: Any) -> Any:
     return x / (cnp.abs(x) + 1)
 
 
-def hard_tanh(x: Any) -> Any:
+def hard_tanh(x: ArrayLike) -> Array:
     """x, kept between −1 and 1; slope 0 at both ends.
 
     >>> hard_tanh(cnp.array([-3.0, 0.5, 3.0])).tolist()
@@ -201,7 +201,7 @@ def hard_tanh(x: Any) -> Any:
     return cnp.where(beyond, lax.stop_gradient(cnp.clip(x, -1, 1)), x)
 
 
-def hard_sigmoid(x: Any) -> Any:
+def hard_sigmoid(x: ArrayLike) -> Array:
     """relu6(x + 3) / 6, a sigmoid of three straight pieces.
 
     >>> float(hard_sigmoid(0.0))
@@ -210,7 +210,7 @@ def hard_sigmoid(x: Any) -> Any:
     return relu6(inexact("hard_sigmoid", x) + 3) / 6
 
 
-def hard_silu(x: Any) -> Any:
+def hard_silu(x: ArrayLike) -> Array:
     """X · hard_sigmoid(x) (Howard et al. 2019, as hard-swish).
 
     >>> float(hard_silu(3.0))
@@ -223,7 +223,7 @@ def hard_silu(x: Any) -> Any:
 hard_swish = hard_silu
 
 
-def mish(x: Any) -> Any:
+def mish(x: ArrayLike) -> Array:
     """X · tanh(softplus(x)) (Misra 2019).
 
     >>> float(mish(0.0))
@@ -233,7 +233,7 @@ def mish(x: Any) -> Any:
     return x * cnp.tanh(softplus(x))
 
 
-def squareplus(x: Any, b: Any = 4) -> Any:
+def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """(x + √(x² + b)) / 2, a smooth relu without exponentials (Barron 2021).
 
     >>> float(squareplus(0.0))
@@ -243,7 +243,7 @@ def squareplus(x: Any, b: Any = 4) -> Any:
     return (x + cnp.sqrt(x * x + b)) / 2
 
 
-def sparse_plus(x: Any) -> Any:
+def sparse_plus(x: ArrayLike) -> Array:
     """0 up to −1, x from 1 on, and (x + 1)² / 4 between.
 
     >>> sparse_plus(cnp.array([-2.0, 0.0, 2.0])).tolist()
@@ -256,7 +256,7 @@ def sparse_plus(x: Any) -> Any:
     return cnp.where(x <= -1, cnp.zeros_like(x), above)
 
 
-def sparse_sigmoid(x: Any) -> Any:
+def sparse_sigmoid(x: ArrayLike) -> Array:
     """0 up to −1, 1 from 1 on, and (x + 1) / 2 between: the slope of sparse_plus.
 
     >>> float(sparse_sigmoid(0.0))
@@ -265,7 +265,7 @@ def sparse_sigmoid(x: Any) -> Any:
     return 0.5 * cnp.clip(inexact("sparse_sigmoid", x) + 1.0, 0.0, 2.0)
 
 
-def log1mexp(x: Any) -> Any:
+def log1mexp(x: ArrayLike) -> Array:
     """log(1 − e⁻ˣ) for x > 0, accurate at both ends (Mächler 2012).
 
     >>> round(float(log1mexp(1.0)), 4)
@@ -278,7 +278,7 @@ def log1mexp(x: Any) -> Any:
     return cnp.where(near, cnp.log(-cnp.expm1(-small)), cnp.log1p(-cnp.exp(-large)))
 
 
-def glu(x: Any, axis: int = -1) -> Any:
+def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The first half along an axis, times the sigmoid of the second (Dauphin et al.
     2017).
 

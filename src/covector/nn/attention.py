@@ -6,6 +6,8 @@ import numpy as np
 
 import covector.numpy as cnp
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Value
+from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import TypeMismatch
 from covector.nn.normalization import softmax
@@ -19,16 +21,16 @@ __all__ = [
 
 @standard_promotion
 def dot_product_attention(
-    query: Any,
-    key: Any,
-    value: Any,
-    bias: Any = None,
-    mask: Any = None,
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
     *,
     scale: float | None = None,
     is_causal: bool = False,
-    query_seq_lengths: Any = None,
-    key_value_seq_lengths: Any = None,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
     local_window_size: int | tuple[int, int] | None = None,
     implementation: str | None = None,
     return_residual: bool = False,
@@ -98,7 +100,7 @@ def dot_product_attention(
     return result, residual[0] if single else residual
 
 
-def _check(query: Any, key: Any, value: Any) -> None:
+def _check(query: Value, key: Value, value: Value) -> None:
     good = (
         query.ndim == key.ndim == value.ndim == 4
         and key.shape[:3] == value.shape[:3]
@@ -118,11 +120,11 @@ def _check(query: Any, key: Any, value: Any) -> None:
 
 def _allowed(
     sizes: tuple[int, int, int],
-    mask: Any,
+    mask: ArrayLike | None,
     is_causal: bool,
     lengths: tuple[Any, Any],
     window: int | tuple[int, int] | None,
-) -> Any:
+) -> Array | None:
     """Which positions attend to which, ``[batch, heads, t, s]`` or what broadcasts to
     it.
     """

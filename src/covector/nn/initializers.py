@@ -14,6 +14,16 @@ import numpy as np
 import covector.numpy as cnp
 from covector import options, random
 from covector.core import dtypes
+from covector.core.annotations import (
+    ArrayLike,
+    DType,
+    DTypeLike,
+    Shape,
+    ShapeLike,
+    Value,
+)
+from covector.core.array_like import Array
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import TypeMismatch
 from covector.numpy.promote import standard_promotion
 
@@ -55,14 +65,14 @@ class Initializer(Protocol):
 
     def __call__(
         self,
-        key: Any,
+        key: Value,
         shape: Sequence[int],
-        dtype: Any = None,
-        out_sharding: Any = None,
+        dtype: DType | None = None,
+        out_sharding: ShardingLike | None = None,
     ) -> Any: ...
 
 
-def _dtype(*choices: Any) -> Any:
+def _dtype(*choices: Any) -> DType:
     x64 = options.current().enable_x64
     for choice in choices:
         if choice is not None:
@@ -70,7 +80,12 @@ def _dtype(*choices: Any) -> Any:
     return dtypes.default_float(x64)
 
 
-def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+def zeros(
+    key: ArrayLike,
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Zeros, whatever the key.
 
     >>> zeros(None, (2,)).tolist()
@@ -79,7 +94,12 @@ def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> 
     return cnp.zeros(shape, _dtype(dtype))
 
 
-def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+def ones(
+    key: ArrayLike,
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Ones, whatever the key.
 
     >>> ones(None, (2,)).tolist()
@@ -88,20 +108,25 @@ def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> A
     return cnp.ones(shape, _dtype(dtype))
 
 
-def constant(value: Any, dtype: Any = None) -> Initializer:
+def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     """One value everywhere.
 
     >>> constant(3.0)(None, (2,)).tolist()
     [3.0, 3.0]
     """
 
-    def init(key: Any, shape: Any, dtype_: Any = None, out_sharding: Any = None) -> Any:
+    def init(
+        key: ArrayLike,
+        shape: ShapeLike,
+        dtype_: DTypeLike | None = None,
+        out_sharding: ShardingLike | None = None,
+    ) -> Array:
         return cnp.full(shape, value, _dtype(dtype_, dtype))
 
     return _renamed(init)
 
 
-def uniform(scale: Any = 0.01, dtype: Any = None) -> Initializer:
+def uniform(scale: ArrayLike = 0.01, dtype: DTypeLike | None = None) -> Initializer:
     """Uniform between 0 and ``scale``.
 
     >>> from covector import random
@@ -109,14 +134,19 @@ def uniform(scale: Any = 0.01, dtype: Any = None) -> Initializer:
     (2, 3)
     """
 
-    def init(key: Any, shape: Any, dtype_: Any = None, out_sharding: Any = None) -> Any:
+    def init(
+        key: ArrayLike,
+        shape: ShapeLike,
+        dtype_: DTypeLike | None = None,
+        out_sharding: ShardingLike | None = None,
+    ) -> Array:
         kind = _dtype(dtype_, dtype)
         return random.uniform(key, shape, kind) * cnp.array(scale, kind)
 
     return _renamed(init)
 
 
-def normal(stddev: Any = 0.01, dtype: Any = None) -> Initializer:
+def normal(stddev: ArrayLike = 0.01, dtype: DTypeLike | None = None) -> Initializer:
     """Normal with mean 0 and the given standard deviation.
 
     >>> from covector import random
@@ -124,7 +154,12 @@ def normal(stddev: Any = 0.01, dtype: Any = None) -> Initializer:
     (2, 3)
     """
 
-    def init(key: Any, shape: Any, dtype_: Any = None, out_sharding: Any = None) -> Any:
+    def init(
+        key: ArrayLike,
+        shape: ShapeLike,
+        dtype_: DTypeLike | None = None,
+        out_sharding: ShardingLike | None = None,
+    ) -> Array:
         kind = _dtype(dtype_, dtype)
         return random.normal(key, shape, kind) * cnp.array(stddev, kind)
 
@@ -132,7 +167,10 @@ def normal(stddev: Any = 0.01, dtype: Any = None) -> Initializer:
 
 
 def truncated_normal(
-    stddev: Any = 0.01, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
+    stddev: ArrayLike = 0.01,
+    dtype: DTypeLike | None = None,
+    lower: ArrayLike = -2.0,
+    upper: ArrayLike = 2.0,
 ) -> Initializer:
     """Standard normal cut off at ``lower`` and ``upper``, then times ``stddev``.
 
@@ -141,7 +179,12 @@ def truncated_normal(
     True
     """
 
-    def init(key: Any, shape: Any, dtype_: Any = None, out_sharding: Any = None) -> Any:
+    def init(
+        key: ArrayLike,
+        shape: ShapeLike,
+        dtype_: DTypeLike | None = None,
+        out_sharding: ShardingLike | None = None,
+    ) -> Array:
         kind = _dtype(dtype_, dtype)
         drawn = random.truncated_normal(key, lower, upper, shape, kind)
         return drawn * cnp.array(stddev, kind)
@@ -153,8 +196,11 @@ def _renamed(init: Any) -> Initializer:
     """The initializer with its dtype argument under its public name."""
 
     def initializer(
-        key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None
-    ) -> Any:
+        key: Value | None,
+        shape: ShapeLike,
+        dtype: DTypeLike | None = None,
+        out_sharding: ShardingLike | None = None,
+    ) -> Array:
         return init(key, shape, dtype, out_sharding)
 
     return initializer
@@ -183,13 +229,13 @@ def _fans(
 
 
 def variance_scaling(
-    scale: Any,
+    scale: float,
     mode: Mode,
     distribution: Distribution,
     in_axis: Axes = -2,
     out_axis: Axes = -1,
     batch_axis: Axes = (),
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Initializer:
     """Weights of mean 0 and variance scale / fan.
 
@@ -205,7 +251,12 @@ def variance_scaling(
     (4, 2)
     """
 
-    def init(key: Any, shape: Any, dtype_: Any = None, out_sharding: Any = None) -> Any:
+    def init(
+        key: ArrayLike,
+        shape: Sequence[int],
+        dtype_: DTypeLike | None = None,
+        out_sharding: ShardingLike | None = None,
+    ) -> Array:
         shape = tuple(shape)
         kind = _dtype(dtype_, dtype)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
@@ -224,7 +275,9 @@ def variance_scaling(
     return _renamed(init)
 
 
-def _drawn(key: Any, shape: Any, kind: Any, variance: Any, distribution: str) -> Any:
+def _drawn(
+    key: ArrayLike, shape: Shape, kind: DType, variance: float, distribution: str
+) -> Array:
     """Random weights of the given variance."""
     name = distribution.removeprefix("complex_")
     if name == "normal":
@@ -247,8 +300,8 @@ def _drawn(key: Any, shape: Any, kind: Any, variance: Any, distribution: str) ->
 
 @standard_promotion
 def _complex_disc(
-    key: Any, shape: Any, kind: Any, variance: Any, truncated: bool
-) -> Any:
+    key: ArrayLike, shape: Shape, kind: DType, variance: float, truncated: bool
+) -> Array:
     """Complex weights with a random angle, uniform in a disc or normal in one of radius
     2.
     """
@@ -269,7 +322,7 @@ def _scaled(scale: float, mode: Mode, distribution: Distribution, doc: str) -> A
         in_axis: Axes = -2,
         out_axis: Axes = -1,
         batch_axis: Axes = (),
-        dtype: Any = None,
+        dtype: DType | None = None,
     ) -> Initializer:
         return variance_scaling(
             scale, mode, distribution, in_axis, out_axis, batch_axis, dtype

@@ -7,6 +7,8 @@ import numpy as np
 import covector.numpy as cnp
 from covector import lax, options
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DTypeLike, Value
+from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import TypeMismatch
 from covector.numpy.promote import inexact
@@ -24,14 +26,14 @@ __all__ = [
 Axis = Any
 
 
-def _largest(x: Any, axis: Axis, where: Any) -> Any:
+def _largest(x: Value, axis: Axis, where: ArrayLike | None) -> Array:
     """The largest element, as a constant; 0 where it is not finite."""
     lowest = float(cnp.finfo(x.dtype).min)
     largest = cnp.max(x, axis, where=where, initial=lowest, keepdims=True)
     return lax.stop_gradient(cnp.where(cnp.isfinite(largest), largest, 0))
 
 
-def _shifted(x: Any, axis: Axis, where: Any) -> tuple[Any, Any]:
+def _shifted(x: Value, axis: Axis, where: ArrayLike | None) -> tuple[Array, Array]:
     """``x`` less its largest element, 0 where it does not count; and that element.
 
     What does not count is taken out before the exponential: behind it, its derivative
@@ -44,7 +46,7 @@ def _shifted(x: Any, axis: Axis, where: Any) -> tuple[Any, Any]:
     return (shifted if where is None else cnp.where(where, shifted, 0)), largest
 
 
-def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """exp(x) / Σ exp(x) over an axis or axes, computed without overflow.
 
     Args:
@@ -62,7 +64,7 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     return powers / cnp.where(total == 0, 1, total)
 
 
-def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """log(softmax(x)) over an axis or axes, accurate also where that is small.
 
     Args:
@@ -81,12 +83,12 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
 
 
 def logsumexp(
-    a: Any,
+    a: ArrayLike,
     axis: Axis = None,
-    b: Any = None,
+    b: ArrayLike | None = None,
     keepdims: bool = False,
     return_sign: bool = False,
-    where: Any = None,
+    where: ArrayLike | None = None,
 ) -> Any:
     """log(Σ b · exp(a)) over an axis or axes, computed without overflow.
 
@@ -118,7 +120,7 @@ def logsumexp(
     return (result, sign) if return_sign else result
 
 
-def _log(total: Any) -> Any:
+def _log(total: Value) -> Array:
     """The logarithm, which does not move at 0: there nothing counts."""
     nothing = total == 0
     at_zero = cnp.log(lax.stop_gradient(total))
@@ -126,8 +128,11 @@ def _log(total: Any) -> Any:
 
 
 def logmeanexp(
-    x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False
-) -> Any:
+    x: ArrayLike,
+    axis: Axis = None,
+    where: ArrayLike | None = None,
+    keepdims: bool = False,
+) -> Array:
     """The log of the mean of exp(x) over an axis or axes.
 
     >>> float(logmeanexp(cnp.zeros(4)))
@@ -142,15 +147,15 @@ def logmeanexp(
 
 
 def standardize(
-    x: Any,
+    x: ArrayLike,
     axis: Axis = -1,
-    mean: Any = None,
-    variance: Any = None,
-    epsilon: Any = 1e-5,
-    where: Any = None,
+    mean: ArrayLike | None = None,
+    variance: ArrayLike | None = None,
+    epsilon: ArrayLike = 1e-5,
+    where: ArrayLike | None = None,
     *,
     algorithm: str = "fast",
-) -> Any:
+) -> Array | None:
     """(x − mean) / √(variance + epsilon) over an axis or axes.
 
     Args:
@@ -178,7 +183,13 @@ def standardize(
     return (x - mean) * lax.rsqrt(as_array(variance) + epsilon)
 
 
-def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
+def one_hot(
+    x: Any,
+    num_classes: int,
+    *,
+    dtype: DTypeLike | None = None,
+    axis: int = -1,
+) -> Array:
     """Class numbers as unit vectors; zeros for numbers that are no class.
 
     Args:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, HostArray, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.dtypes import bool_
@@ -40,7 +41,7 @@ __all__ = [
 ]
 
 
-def add(x1: Any, x2: Any, /) -> Array:
+def add(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x + y, element by element; of bools, ``or``.
 
     >>> import covector.numpy as cnp
@@ -53,7 +54,7 @@ def add(x1: Any, x2: Any, /) -> Array:
     return arithmetic.add(x, y)
 
 
-def subtract(x1: Any, x2: Any, /) -> Array:
+def subtract(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x − y, element by element.
 
     Raises:
@@ -72,7 +73,7 @@ def subtract(x1: Any, x2: Any, /) -> Array:
     return arithmetic.sub(x, y)
 
 
-def multiply(x1: Any, x2: Any, /) -> Array:
+def multiply(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x · y, element by element; of bools, ``and``.
 
     >>> import covector.numpy as cnp
@@ -85,7 +86,7 @@ def multiply(x1: Any, x2: Any, /) -> Array:
     return arithmetic.mul(x, y)
 
 
-def true_divide(x1: Any, x2: Any, /) -> Array:
+def true_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x / y, element by element, in floating point also for integers.
 
     >>> import covector.numpy as cnp
@@ -98,7 +99,7 @@ def true_divide(x1: Any, x2: Any, /) -> Array:
 divide = true_divide
 
 
-def reciprocal(x: Any, /) -> Array:
+def reciprocal(x: ArrayLike, /) -> Array:
     """1 / x, element by element, in floating point also for integers.
 
     >>> float(reciprocal(4))
@@ -111,7 +112,7 @@ def reciprocal(x: Any, /) -> Array:
 # -- rounded down ----------------------------------------------------------------------
 
 
-def floor_divide(x1: Any, x2: Any, /) -> Array:
+def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """⌊x / y⌋, element by element: ``x1 // x2``.
 
     Integers divided by zero give 0. Where a float is infinite, or y is zero, the result
@@ -132,7 +133,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Array:
     return _floor_divide_integers(x, y)
 
 
-def remainder(x1: Any, x2: Any, /) -> Array:
+def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x − y · ⌊x / y⌋, which has the sign of y: ``x1 % x2``. Of integers, x % 0 = 0.
 
     Raises:
@@ -148,7 +149,7 @@ def remainder(x1: Any, x2: Any, /) -> Array:
 mod = remainder
 
 
-def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """⌊x / y⌋ and x − y · ⌊x / y⌋.
 
     >>> [int(n) for n in divmod(-7, 3)]
@@ -158,7 +159,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
     return floor_divide(x, y), _remainder(x, y)
 
 
-def fmod(x1: Any, x2: Any, /) -> Array:
+def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x − y · trunc(x / y), which has the sign of x. Of integers, fmod(x, 0) = 0.
 
     Raises:
@@ -174,12 +175,12 @@ def fmod(x1: Any, x2: Any, /) -> Array:
     return _fmod_integers(x, y)
 
 
-def _remainder(x: Any, y: Any) -> Any:
+def _remainder(x: Value, y: Value) -> Array:
     floating = dtypes.is_floating(x.type.dtype)
     return _remainder_of_floats(x, y) if floating else _remainder_of_integers(x, y)
 
 
-def _real(who: str, x1: Any, x2: Any) -> tuple[Any, Any]:
+def _real(who: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Array, Array]:
     """Promoted operands that are real numbers; bools count as integers."""
     x, y = promote(who, x1, x2)
     if x.type.dtype is bool_:
@@ -192,7 +193,7 @@ def _real(who: str, x1: Any, x2: Any) -> tuple[Any, Any]:
     return x, y
 
 
-def _floor_divide_on_host(x: Any, y: Any) -> Any:
+def _floor_divide_on_host(x: HostArray, y: HostArray) -> Any:
     exact = np.floor_divide(x, y)
     unusual = np.isinf(x) | np.isinf(y)
     return np.where(unusual, np.floor(x / y), exact) if unusual.any() else exact
@@ -201,7 +202,7 @@ def _floor_divide_on_host(x: Any, y: Any) -> Any:
 # XLA takes remainders of floats one by one on CPUs, and is slower than NumPy at any
 # size.
 @fuse(host=_floor_divide_on_host, limit=math.inf)
-def _floor_divide_floats(x: Any, y: Any) -> Any:
+def _floor_divide_floats(x: Value, y: Value) -> Array:
     x, y = stop_gradient(x), stop_gradient(y)  # it jumps, and stands still between
     zero, one = scalar(0, x.type.dtype, True), scalar(1, x.type.dtype, True)
     rest = arithmetic.rem(x, y)
@@ -218,7 +219,7 @@ def _floor_divide_floats(x: Any, y: Any) -> Any:
 
 
 @fuse(host=np.floor_divide)
-def _floor_divide_integers(x: Any, y: Any) -> Any:
+def _floor_divide_integers(x: Value, y: Value) -> Array:
     zero = scalar(0, x.type.dtype, True)
     quotient = arithmetic.div(x, y)
     inexact = ne(arithmetic.mul(quotient, y), x)
@@ -228,13 +229,13 @@ def _floor_divide_integers(x: Any, y: Any) -> Any:
 
 
 @fuse(host=np.floor_divide)
-def _divide_unsigned(x: Any, y: Any) -> Any:
+def _divide_unsigned(x: Value, y: Value) -> Any:
     zero = scalar(0, x.type.dtype, True)
     return where(eq(y, zero), zero, arithmetic.div(x, y))
 
 
 @fuse(host=np.remainder, limit=math.inf)
-def _remainder_of_floats(x: Any, y: Any) -> Any:
+def _remainder_of_floats(x: Value, y: Value) -> Array:
     zero, one = scalar(0, x.type.dtype, True), scalar(1, x.type.dtype, True)
     rest, down = arithmetic.rem(x, y), lt(y, zero)
     # No rest is a zero with the sign of y: r − r, which still moves as the rest does.
@@ -247,7 +248,7 @@ def _remainder_of_floats(x: Any, y: Any) -> Any:
 
 
 @fuse(host=np.remainder)
-def _remainder_of_integers(x: Any, y: Any) -> Any:
+def _remainder_of_integers(x: Value, y: Value) -> Array:
     zero = scalar(0, x.type.dtype, True)
     rest = arithmetic.rem(x, y)
     if not dtypes.is_unsigned(x.type.dtype):
@@ -257,7 +258,7 @@ def _remainder_of_integers(x: Any, y: Any) -> Any:
 
 
 @fuse(host=np.fmod)
-def _fmod_integers(x: Any, y: Any) -> Any:
+def _fmod_integers(x: Value, y: Value) -> Array:
     zero = scalar(0, x.type.dtype, True)
     return where(eq(y, zero), zero, arithmetic.rem(x, y))
 
@@ -265,7 +266,7 @@ def _fmod_integers(x: Any, y: Any) -> Any:
 # -- signs -----------------------------------------------------------------------------
 
 
-def negative(x: Any, /) -> Array:
+def negative(x: ArrayLike, /) -> Array:
     """−x, element by element; unsigned integers wrap around.
 
     Raises:
@@ -281,7 +282,7 @@ def negative(x: Any, /) -> Array:
     return arithmetic.neg(x)
 
 
-def positive(x: Any, /) -> Array:
+def positive(x: ArrayLike, /) -> Array:
     """x itself, as an array.
 
     >>> import covector.numpy as cnp
@@ -291,7 +292,7 @@ def positive(x: Any, /) -> Array:
     return as_array(x, "positive")
 
 
-def absolute(x: Any, /) -> Array:
+def absolute(x: ArrayLike, /) -> Array:
     """|x|, element by element; of complex numbers their length. Bools stay as they are.
 
     >>> import covector.numpy as cnp
@@ -305,7 +306,7 @@ def absolute(x: Any, /) -> Array:
 abs = absolute
 
 
-def fabs(x: Any, /) -> Array:
+def fabs(x: ArrayLike, /) -> Array:
     """|x| of real numbers, in floating point also for integers.
 
     Raises:
@@ -320,7 +321,7 @@ def fabs(x: Any, /) -> Array:
     return magnitude.abs_(x)
 
 
-def sign(x: Any, /) -> Array:
+def sign(x: ArrayLike, /) -> Array:
     """−1, 0 or 1, element by element; of complex numbers z / |z|. NaN stays NaN.
 
     Raises:

@@ -8,6 +8,7 @@ the words for arguments that NumPy has and immutable arrays cannot honour.
 import operator
 from typing import Any
 
+from covector.core.annotations import Axes
 from covector.core.array import ConcreteArray
 from covector.errors import (
     ArgumentError,
@@ -18,7 +19,7 @@ from covector.errors import (
 from covector.lowering.placement import placement_of_known
 
 
-def canonical_axis(who: str, axis: Any, ndim: int, name: str = "axis") -> int:
+def canonical_axis(who: str, axis: Axes, ndim: int, name: str = "axis") -> int:
     """``axis`` counted from the front; negative ones count from the end."""
     k = axis if type(axis) is int else _integer(who, axis, name)
     if -ndim <= k < ndim:

@@ -1,10 +1,12 @@
 """The order of axes, and of elements along them: transpose, flip, rotate, roll."""
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from covector.core.annotations import ArrayLike, Axes, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.host_values import plain
@@ -35,7 +37,7 @@ __all__ = [
 ]
 
 
-def transpose(a: Any, axes: Any = None) -> Array:
+def transpose(a: ArrayLike, axes: Axes = None) -> Array:
     """``a`` with its axes in another order: axis k of the result is ``axes[k]`` of
     ``a``.
 
@@ -59,7 +61,7 @@ def transpose(a: Any, axes: Any = None) -> Array:
     return _permute(x, order)
 
 
-def permute_dims(a: Any, /, axes: Any) -> Array:
+def permute_dims(a: ArrayLike, /, axes: Axes) -> Array:
     """``a`` with its axes in the order ``axes``: ``transpose`` by its standard name.
 
     >>> import covector.numpy as cnp
@@ -69,11 +71,11 @@ def permute_dims(a: Any, /, axes: Any) -> Array:
     return transpose(a, axes)
 
 
-def _permute(x: Any, order: tuple[int, ...]) -> Any:
+def _permute(x: Value, order: tuple[int, ...]) -> Array:
     return x if order == tuple(range(len(order))) else Transpose(order)(x)
 
 
-def matrix_transpose(x: Any, /) -> Array:
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """``x`` with its last two axes exchanged.
 
     >>> import covector.numpy as cnp
@@ -89,7 +91,7 @@ def matrix_transpose(x: Any, /) -> Array:
     return swapaxes(x, -1, -2)
 
 
-def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """``a`` with two axes exchanged.
 
     >>> import covector.numpy as cnp
@@ -104,7 +106,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     return _permute(x, tuple(order))
 
 
-def moveaxis(a: Any, source: Any, destination: Any) -> Array:
+def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
     """``a`` with the axes ``source`` moved to ``destination``; the others keep their
     order.
 
@@ -127,7 +129,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Array:
     return _permute(x, tuple(order))
 
 
-def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """``a`` with one axis moved to stand before the axis ``start``.
 
     >>> import covector.numpy as cnp
@@ -144,7 +146,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
 # -- elements along axes ---------------------------------------------------------------
 
 
-def flip(m: Any, axis: Any = None) -> Array:
+def flip(m: ArrayLike, axis: Axes = None) -> Array:
     """``m`` with its elements in opposite order along ``axis`` (None: along all).
 
     >>> import covector.numpy as cnp
@@ -154,7 +156,7 @@ def flip(m: Any, axis: Any = None) -> Array:
     return _flip("flip", as_array(m, "flip"), axis)
 
 
-def flipud(m: Any) -> Array:
+def flipud(m: ArrayLike) -> Array:
     """``m`` upside down: its first axis in opposite order.
 
     >>> import covector.numpy as cnp
@@ -164,7 +166,7 @@ def flipud(m: Any) -> Array:
     return _flip("flipud", as_array(m, "flipud"), 0)
 
 
-def fliplr(m: Any) -> Array:
+def fliplr(m: ArrayLike) -> Array:
     """``m`` with left and right exchanged: its second axis in opposite order.
 
     >>> import covector.numpy as cnp
@@ -174,12 +176,12 @@ def fliplr(m: Any) -> Array:
     return _flip("fliplr", as_array(m, "fliplr"), 1)
 
 
-def _flip(who: str, x: Any, axis: Any) -> Any:
+def _flip(who: str, x: Value, axis: Axes) -> Array:
     axes = canonical_axes(who, axis, x.type.ndim)
     return Rev(tuple(sorted(axes)))(x) if axes else x
 
 
-def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Array:
+def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
     """``m`` turned by ``k`` quarters of a circle, from the first of two axes to the
     second.
 
@@ -202,7 +204,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Array:
     return x
 
 
-def roll(a: Any, shift: Any, axis: Any = None) -> Array:
+def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axes = None) -> Array:
     """``a`` with elements moved by ``shift`` positions along ``axis``, around the end.
 
     Args:
@@ -241,7 +243,7 @@ def _shifts(shift: Any) -> list[Any]:
     return [operator.index(s) for s in np.ravel(plain(shift))]
 
 
-def _roll(x: Any, shift: Any, axis: int) -> Any:
+def _roll(x: Value, shift: Any, axis: int) -> Array:
     n = x.type.shape[axis]
     if n < 2:
         return x
@@ -252,6 +254,6 @@ def _roll(x: Any, shift: Any, axis: int) -> Any:
         first, second = Split((cut, n - cut), axis)(x)
         return Concatenate(axis)(second, first)
     doubled, moved = Concatenate(axis)(x, x), modulo(shift, n)
-    starts = [scalar(0, moved.type.dtype)] * x.type.ndim
+    starts: list[Array] = [scalar(0, moved.type.dtype)] * x.type.ndim
     starts[axis] = sub(scalar(n, moved.type.dtype), moved)
     return DynamicSlice(x.type.shape)(doubled, *starts)

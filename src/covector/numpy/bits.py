@@ -3,9 +3,11 @@
 from typing import Any
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DType, DTypeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.number_info import bit_width
+from covector.core.types import ArrayType
 from covector.errors import ArgumentError, TypeMismatch
 from covector.numpy.types import asked_dtype
 from covector.ops.casting import BitcastConvertType, convert
@@ -18,7 +20,7 @@ from covector.ops.transposing import Reshape
 __all__ = []  # they are methods of arrays, and no functions of the namespace
 
 
-def view(x: Any, dtype: Any = None, type: None = None) -> Array:
+def view(x: ArrayLike, dtype: DTypeLike | None = None, type: None = None) -> Array:
     """The bits of ``x`` as elements of another type: what ``x.view(dtype)`` calls.
 
     Where its elements are narrower or wider, the last axis becomes longer or shorter.
@@ -39,7 +41,7 @@ def view(x: Any, dtype: Any = None, type: None = None) -> Array:
     return _as_elements(_as_real(x), to, x.type)
 
 
-def _as_real(x: Any) -> Any:
+def _as_real(x: Value) -> Array:
     """The same bits as real numbers: of bools as bytes, of complex numbers as pairs."""
     if dtypes.is_bool(x.type.dtype):
         return convert(x, dtypes.uint8)
@@ -49,7 +51,7 @@ def _as_real(x: Any) -> Any:
     return Reshape(_longer(x.type.shape, 2))(pairs) if x.type.ndim else pairs
 
 
-def _as_elements(x: Any, to: Any, given: Any) -> Any:
+def _as_elements(x: Value, to: DType, given: ArrayType) -> Array:
     """The bits of real numbers as elements of ``to``; ``given`` is what was asked
     of.
     """
@@ -73,7 +75,9 @@ def _longer(shape: tuple[int, ...], factor: int) -> tuple[int, ...]:
     return (*shape[:-1], shape[-1] * factor)
 
 
-def _joined(shape: tuple[int, ...], count: int, given: Any, to: Any) -> tuple[int, ...]:
+def _joined(
+    shape: tuple[int, ...], count: int, given: Any, to: DType
+) -> tuple[int, ...]:
     if not shape or shape[-1] % count:
         raise TypeMismatch(
             f"view of {given} as {dtypes.short_name(to)}: the bits along the last axis "
@@ -82,7 +86,7 @@ def _joined(shape: tuple[int, ...], count: int, given: Any, to: Any) -> tuple[in
     return (*shape[:-1], shape[-1] // count, count)
 
 
-def byteswap(x: Any) -> Array:
+def byteswap(x: ArrayLike) -> Array:
     """The bytes of each element in reverse order: what ``x.byteswap()`` calls.
 
     >>> import covector.numpy as cnp

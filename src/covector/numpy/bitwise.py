@@ -3,6 +3,7 @@
 from typing import Any
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.dtypes import bool_
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 
-def bitwise_and(x: Any, y: Any, /) -> Array:
+def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The bits that are set in both; of bools, ``and``.
 
     Raises:
@@ -44,7 +45,7 @@ def bitwise_and(x: Any, y: Any, /) -> Array:
     return bitwise.and_(*promote("bitwise_and", x, y))
 
 
-def bitwise_or(x: Any, y: Any, /) -> Array:
+def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The bits that are set in one or both; of bools, ``or``.
 
     Raises:
@@ -56,7 +57,7 @@ def bitwise_or(x: Any, y: Any, /) -> Array:
     return bitwise.or_(*promote("bitwise_or", x, y))
 
 
-def bitwise_xor(x: Any, y: Any, /) -> Array:
+def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The bits that are set in just one; of bools, whether they differ.
 
     Raises:
@@ -68,7 +69,7 @@ def bitwise_xor(x: Any, y: Any, /) -> Array:
     return bitwise.xor(*promote("bitwise_xor", x, y))
 
 
-def invert(x: Any, /) -> Array:
+def invert(x: ArrayLike, /) -> Array:
     """The bits that are not set, −1 − x for signed integers; of bools, ``not``.
 
     Raises:
@@ -87,7 +88,7 @@ bitwise_not = invert
 # -- shifts ----------------------------------------------------------------------------
 
 
-def left_shift(x: Any, y: Any, /) -> Array:
+def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x · 2ʸ: bits move left, zeros come in. 0 where y is not below the width.
 
     Raises:
@@ -102,7 +103,7 @@ def left_shift(x: Any, y: Any, /) -> Array:
 bitwise_left_shift = left_shift
 
 
-def right_shift(x1: Any, x2: Any, /) -> Array:
+def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """⌊x / 2ʸ⌋: bits move right; copies of the sign come in, or zeros if there is none.
 
     Raises:
@@ -120,7 +121,7 @@ def right_shift(x1: Any, x2: Any, /) -> Array:
 bitwise_right_shift = right_shift
 
 
-def _integers(who: str, x1: Any, x2: Any) -> tuple[Any, Any]:
+def _integers(who: str, x1: Any, x2: Any) -> tuple[Array, Array]:
     """Promoted integers; bools count as such."""
     x, y = promote(who, x1, x2)
     if x.type.dtype is bool_:
@@ -128,7 +129,7 @@ def _integers(who: str, x1: Any, x2: Any) -> tuple[Any, Any]:
     return x, y
 
 
-def bitwise_count(x: Any, /) -> Array:
+def bitwise_count(x: ArrayLike, /) -> Array:
     """How many bits are set in the absolute value, as ``uint8``.
 
     Raises:
@@ -147,7 +148,7 @@ def bitwise_count(x: Any, /) -> Array:
 # -- bytes -----------------------------------------------------------------------------
 
 
-def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
+def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
     """Eight elements along ``axis`` become the bits of one ``uint8``: set if not zero.
 
     Args:
@@ -177,7 +178,10 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
 
 
 def unpackbits(
-    a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big"
+    a: ArrayLike,
+    axis: int | None = None,
+    count: int | None = None,
+    bitorder: str = "big",
 ) -> Array:
     """The bits of each ``uint8``, as zeros and ones, one after the other along
     ``axis``.
@@ -211,7 +215,7 @@ def unpackbits(
     return move_axis(bits, len(rest), axis)
 
 
-def _last(who: str, a: Any, axis: int | None) -> tuple[Any, int]:
+def _last(who: str, a: ArrayLike, axis: int | None) -> tuple[Any, int]:
     """``a`` with the chosen axis last, or flattened; and where that axis was."""
     x = as_array(a, who)
     if axis is None:
@@ -220,7 +224,7 @@ def _last(who: str, a: Any, axis: int | None) -> tuple[Any, int]:
     return move_axis(x, axis, x.type.ndim - 1), axis
 
 
-def _lengthen(x: Any, by: int) -> Any:
+def _lengthen(x: Value, by: int) -> Array:
     """Zeros added at the end of the last axis; elements taken away if negative."""
     if not by:
         return x

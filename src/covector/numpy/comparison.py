@@ -1,9 +1,11 @@
 """Comparisons, exact and within a tolerance, and logic on their results."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from covector.core.annotations import ArrayLike, HostArray, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.dtypes import bool_
@@ -32,7 +34,7 @@ __all__ = [
 ]
 
 
-def equal(x: Any, y: Any, /) -> Array:
+def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x = y, element by element. NaN equals nothing.
 
     >>> import covector.numpy as cnp
@@ -42,7 +44,7 @@ def equal(x: Any, y: Any, /) -> Array:
     return comparison.eq(*promote_compared("equal", x, y))
 
 
-def not_equal(x: Any, y: Any, /) -> Array:
+def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x ≠ y, element by element. NaN is unequal to everything.
 
     >>> import covector.numpy as cnp
@@ -52,7 +54,7 @@ def not_equal(x: Any, y: Any, /) -> Array:
     return comparison.ne(*promote_compared("not_equal", x, y))
 
 
-def less(x: Any, y: Any, /) -> Array:
+def less(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x < y, element by element; complex numbers by real, then imaginary part.
 
     >>> import covector.numpy as cnp
@@ -62,7 +64,7 @@ def less(x: Any, y: Any, /) -> Array:
     return comparison.lt(*promote_compared("less", x, y))
 
 
-def less_equal(x: Any, y: Any, /) -> Array:
+def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x ≤ y, element by element; complex numbers by real, then imaginary part.
 
     >>> import covector.numpy as cnp
@@ -72,7 +74,7 @@ def less_equal(x: Any, y: Any, /) -> Array:
     return comparison.le(*promote_compared("less_equal", x, y))
 
 
-def greater(x: Any, y: Any, /) -> Array:
+def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x > y, element by element; complex numbers by real, then imaginary part.
 
     >>> import covector.numpy as cnp
@@ -82,7 +84,7 @@ def greater(x: Any, y: Any, /) -> Array:
     return comparison.gt(*promote_compared("greater", x, y))
 
 
-def greater_equal(x: Any, y: Any, /) -> Array:
+def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x ≥ y, element by element; complex numbers by real, then imaginary part.
 
     >>> import covector.numpy as cnp
@@ -95,7 +97,7 @@ def greater_equal(x: Any, y: Any, /) -> Array:
 # -- logic -----------------------------------------------------------------------------
 
 
-def truth(who: str, x: Any) -> Any:
+def truth(who: str, x: ArrayLike) -> Array:
     """``x`` as an array of bools: whether each element is other than zero."""
     x = as_array(bool(x) if type(x) is int else x, who)
     if x.type.dtype is bool_:
@@ -103,11 +105,11 @@ def truth(who: str, x: Any) -> Any:
     return comparison.ne(x, scalar(0, x.type.dtype, True))
 
 
-def _truths(who: str, x: Any, y: Any) -> Any:
+def _truths(who: str, x: ArrayLike, y: Any) -> Sequence[Array]:
     return promote(who, truth(who, x), truth(who, y))
 
 
-def logical_and(x: Any, y: Any, /) -> Array:
+def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether both are true, element by element; numbers are true if not zero.
 
     >>> import covector.numpy as cnp
@@ -117,7 +119,7 @@ def logical_and(x: Any, y: Any, /) -> Array:
     return bitwise.and_(*_truths("logical_and", x, y))
 
 
-def logical_or(x: Any, y: Any, /) -> Array:
+def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether one or both are true, element by element; numbers are true if not zero.
 
     >>> import covector.numpy as cnp
@@ -127,7 +129,7 @@ def logical_or(x: Any, y: Any, /) -> Array:
     return bitwise.or_(*_truths("logical_or", x, y))
 
 
-def logical_xor(x: Any, y: Any, /) -> Array:
+def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether just one is true, element by element; numbers are true if not zero.
 
     >>> import covector.numpy as cnp
@@ -137,7 +139,7 @@ def logical_xor(x: Any, y: Any, /) -> Array:
     return bitwise.xor(*_truths("logical_xor", x, y))
 
 
-def logical_not(x: Any, /) -> Array:
+def logical_not(x: ArrayLike, /) -> Array:
     """Whether x is false, element by element; numbers are true if not zero.
 
     >>> import covector.numpy as cnp
@@ -151,7 +153,11 @@ def logical_not(x: Any, /) -> Array:
 
 
 def isclose(
-    a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-5,
+    atol: ArrayLike = 1e-8,
+    equal_nan: bool = False,
 ) -> Array:
     """Whether |a − b| ≤ atol + rtol · |b|, element by element. Infinities equal
     themselves.
@@ -168,21 +174,27 @@ def isclose(
     return _isclose(x, y, *limits, equal_nan=bool(equal_nan))
 
 
-def _isclose_on_host(x: Any, y: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Any:
+def _isclose_on_host(
+    x: HostArray, y: HostArray, rtol: HostArray, atol: HostArray, *, equal_nan: bool
+) -> HostArray:
     within = np.less_equal(np.abs(x - y), atol + rtol * np.abs(y))
     close = np.equal(x, y) | (within & np.isfinite(x) & np.isfinite(y))
     return close | (np.isnan(x) & np.isnan(y)) if equal_nan else close
 
 
 @fuse(host=_isclose_on_host)
-def _isclose(x: Any, y: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Any:
+def _isclose(x: Value, y: Value, rtol: Value, atol: Value, *, equal_nan: bool) -> Array:
     within = abs_(x - y) <= atol + rtol * abs_(y)
     close = (x == y) | (within & isfinite(x) & isfinite(y))
     return close | (isnan(x) & isnan(y)) if equal_nan else close
 
 
 def allclose(
-    a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-5,
+    atol: ArrayLike = 1e-8,
+    equal_nan: bool = False,
 ) -> Array:
     """Whether ``isclose`` holds for all elements.
 
@@ -193,7 +205,7 @@ def allclose(
     return _all(isclose(a, b, rtol, atol, equal_nan))
 
 
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Whether two arrays have one shape and equal elements.
 
     Args:
@@ -210,7 +222,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     return _all(same | (isnan(x) & isnan(y)) if equal_nan else same)
 
 
-def array_equiv(a1: Any, a2: Any) -> Array:
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Whether two arrays are equal after broadcasting, and can be broadcast.
 
     >>> bool(array_equiv([[1, 2], [1, 2]], [1, 2]))
@@ -223,5 +235,5 @@ def array_equiv(a1: Any, a2: Any) -> Array:
         return beside("array_equiv", scalar(False, bool_), x, y)
 
 
-def _all(x: Any) -> Any:
+def _all(x: Value) -> Array:
     return ReduceAnd(tuple(range(x.type.ndim)))(x)

@@ -1,9 +1,9 @@
 """Complex numbers: real and imaginary parts, conjugates, angles."""
 
 import math
-from typing import Any
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.numpy.creation import ones_like, zeros_like
@@ -16,7 +16,7 @@ from covector.ops.transcendental import atan2
 __all__ = ["angle", "conj", "conjugate", "imag", "iscomplex", "isreal", "real"]
 
 
-def real(val: Any, /) -> Array:
+def real(val: ArrayLike, /) -> Array:
     """The real part; x itself where it is real.
 
     >>> float(real(3 + 4j))
@@ -26,7 +26,7 @@ def real(val: Any, /) -> Array:
     return parts.real(x) if dtypes.is_complex(x.type.dtype) else x
 
 
-def imag(val: Any, /) -> Array:
+def imag(val: ArrayLike, /) -> Array:
     """The imaginary part; zeros where x is real.
 
     >>> float(imag(3 + 4j))
@@ -36,7 +36,7 @@ def imag(val: Any, /) -> Array:
     return parts.imag(x) if dtypes.is_complex(x.type.dtype) else zeros_like(x)
 
 
-def conj(x: Any, /) -> Array:
+def conj(x: ArrayLike, /) -> Array:
     """The complex conjugate; x itself where it is real.
 
     >>> complex(conj(3 + 4j))
@@ -49,7 +49,7 @@ def conj(x: Any, /) -> Array:
 conjugate = conj
 
 
-def angle(z: Any, deg: bool = False) -> Array:
+def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The angle of a complex number, between −π and π; of real numbers 0 or π.
 
     Args:
@@ -64,7 +64,7 @@ def angle(z: Any, deg: bool = False) -> Array:
     return arithmetic.mul(out, factor) if deg else out
 
 
-def isreal(x: Any) -> Array:
+def isreal(x: ArrayLike) -> Array:
     """Whether the imaginary part is 0, element by element.
 
     >>> import covector.numpy as cnp
@@ -78,7 +78,7 @@ def isreal(x: Any) -> Array:
     return eq(part, scalar(0, part.type.dtype, True))
 
 
-def iscomplex(x: Any) -> Array:
+def iscomplex(x: ArrayLike) -> Array:
     """Whether the imaginary part is other than 0, element by element.
 
     >>> import covector.numpy as cnp

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from covector.core.annotations import ArrayLike, Axes, DTypeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.types import show_types
@@ -36,7 +37,11 @@ __all__ = [
 ]
 
 
-def concatenate(arrays: Any, axis: Any = 0, dtype: Any = None) -> Array:
+def concatenate(
+    arrays: Sequence[ArrayLike] | ArrayLike,
+    axis: Axes = 0,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """The arrays one after the other along ``axis``, which all of them have.
 
     Args:
@@ -67,7 +72,9 @@ def concatenate(arrays: Any, axis: Any = 0, dtype: Any = None) -> Array:
     return parts[0] if len(parts) == 1 else Concatenate(k)(*parts)
 
 
-def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
+def concat(
+    arrays: Sequence[ArrayLike] | ArrayLike, /, *, axis: int | None = 0
+) -> Array:
     """``concatenate`` by its standard name.
 
     >>> import covector.numpy as cnp
@@ -77,7 +84,7 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
     return concatenate(arrays, axis)
 
 
-def _parts(who: str, arrays: Any, dtype: Any = None) -> Sequence[Any]:
+def _parts(who: str, arrays: Any, dtype: DTypeLike | None = None) -> Sequence[Array]:
     """The arrays of a list, at least one, in one element type."""
     if not isinstance(arrays, Sequence):
         raise ArgumentError(
@@ -90,11 +97,11 @@ def _parts(who: str, arrays: Any, dtype: Any = None) -> Sequence[Any]:
     return promote_dtypes(who, *arrays)
 
 
-def _as_dtype(x: Any, dtype: Any) -> Any:
+def _as_dtype(x: Value, dtype: DTypeLike | None) -> Any:
     return x if dtype is None else convert(x, asked_dtype(dtype))
 
 
-def _merge(x: Any, axis: Any) -> Any:
+def _merge(x: Value, axis: Axes) -> Any:
     """The parts of ``x`` along its first axis, one after the other along ``axis``."""
     if axis is None:
         return ravel(x)
@@ -109,7 +116,12 @@ def _merge(x: Any, axis: Any) -> Any:
     return reshape(moved, (*shape[:k], shape[k] * shape[k + 1], *shape[k + 2 :]))
 
 
-def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
+def stack(
+    arrays: Sequence[ArrayLike] | ArrayLike,
+    axis: int = 0,
+    out: None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """The arrays, all of one shape, along a new axis ``axis`` of the result.
 
     >>> import covector.numpy as cnp
@@ -130,7 +142,9 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
     return Stack(canonical_axis("stack", axis, parts[0].type.ndim + 1))(*parts)
 
 
-def vstack(tup: Any, dtype: Any = None) -> Array:
+def vstack(
+    tup: Sequence[ArrayLike] | ArrayLike, dtype: DTypeLike | None = None
+) -> Array:
     """The arrays below one another; those with one axis count as rows.
 
     >>> import covector.numpy as cnp
@@ -143,7 +157,9 @@ def vstack(tup: Any, dtype: Any = None) -> Array:
     return concatenate(rows, 0, dtype)
 
 
-def hstack(tup: Any, dtype: Any = None) -> Array:
+def hstack(
+    tup: Sequence[ArrayLike] | ArrayLike, dtype: DTypeLike | None = None
+) -> Array:
     """The arrays side by side: along their second axis, or the first if it is the only
     one.
 
@@ -156,7 +172,9 @@ def hstack(tup: Any, dtype: Any = None) -> Array:
     return concatenate(columns, axis, dtype)
 
 
-def dstack(tup: Any, dtype: Any = None) -> Array:
+def dstack(
+    tup: Sequence[ArrayLike] | ArrayLike, dtype: DTypeLike | None = None
+) -> Array:
     """The arrays behind one another, along their third axis.
 
     >>> import covector.numpy as cnp
@@ -166,7 +184,7 @@ def dstack(tup: Any, dtype: Any = None) -> Array:
     return concatenate([atleast_3d(x) for x in _listed("dstack", tup)], 2, dtype)
 
 
-def column_stack(tup: Any) -> Array:
+def column_stack(tup: Sequence[ArrayLike] | ArrayLike) -> Array:
     """The arrays as columns of a matrix; those with two axes contribute several.
 
     >>> import covector.numpy as cnp
@@ -179,14 +197,14 @@ def column_stack(tup: Any) -> Array:
     return concatenate(arrays, 1)
 
 
-def _listed(who: str, arrays: Any) -> list[Any]:
+def _listed(who: str, arrays: Any) -> list[Array]:
     """The arrays of a list, or the parts of an array along its first axis."""
     if isinstance(arrays, Array | np.ndarray):
         return list(unstack(arrays))
     return [as_array(x, who) for x in arrays]
 
 
-def append(arr: Any, values: Any, axis: int | None = None) -> Array:
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """``arr`` with ``values`` after its end along ``axis``; None ravels both first.
 
     >>> import covector.numpy as cnp
@@ -199,7 +217,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Array:
 # -- blocks ----------------------------------------------------------------------------
 
 
-def block(arrays: Any) -> Array:
+def block(arrays: Sequence[ArrayLike] | ArrayLike) -> Array:
     """An array assembled from nested lists of blocks.
 
     The innermost lists are joined along the last axis, those around them along the one
@@ -237,13 +255,13 @@ def _depth(arrays: Any) -> int:
     return depths.pop() + 1
 
 
-def _leaves(arrays: Any) -> list[Any]:
+def _leaves(arrays: Any) -> list[Array]:
     if isinstance(arrays, list):
         return [leaf for a in arrays for leaf in _leaves(a)]
     return [as_array(arrays, "block")]
 
 
-def _assemble(arrays: Any, depth: int, ndim: int) -> Any:
+def _assemble(arrays: Any, depth: int, ndim: int) -> Array:
     if isinstance(arrays, list):
         return concatenate(
             [_assemble(a, depth - 1, ndim) for a in arrays], ndim - depth

@@ -8,7 +8,9 @@ types.
 from collections.abc import Sequence
 from typing import Any
 
+from covector.core.annotations import ArrayLike, Axes, DTypeLike, Value
 from covector.core.array_like import Array
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import ArgumentError, TypeMismatch
 from covector.numpy.axes import (
     canonical_axes,
@@ -26,8 +28,9 @@ from covector.numpy.matrix_products import (
 from covector.numpy.promote import promote_dtypes
 from covector.numpy.reductions import sum
 from covector.numpy.reshaping import ravel
-from covector.numpy.xp_function import xp_function
+from covector.numpy.xp_function import XpArray, xp_function
 from covector.ops.contraction import DotGeneral
+from covector.ops.precision import PrecisionLike
 from covector.ops.transposing import Reshape, Transpose
 
 __all__ = ["cross", "dot", "inner", "kron", "outer", "tensordot", "trace", "vdot"]
@@ -35,11 +38,11 @@ __all__ = ["cross", "dot", "inner", "kron", "outer", "tensordot", "trace", "vdot
 
 def _contract(
     who: str,
-    x: Any,
-    y: Any,
+    x: Value,
+    y: Value,
     axes: tuple[Sequence[int], Sequence[int]],
     options: ProductOptions,
-) -> Any:
+) -> Array:
     """Products of x and y summed over pairs of axes; no batch axes."""
     ours, theirs = tuple(axes[0]), tuple(axes[1])
     lengths = [x.type.shape[a] for a in ours], [y.type.shape[a] for a in theirs]
@@ -52,12 +55,12 @@ def _contract(
 
 
 def dot(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     *,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    out_sharding: Any = None,
+    precision: PrecisionLike | None = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Products summed over the last axis of ``a`` and the last but one of ``b``.
 
@@ -85,7 +88,11 @@ def dot(
 
 
 def inner(
-    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike | None = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Products summed over the last axes of both; of a scalar and an array, products.
 
@@ -101,7 +108,11 @@ def inner(
 
 
 def vdot(
-    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike | None = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Products of all elements, those of ``a`` conjugated, summed.
 
@@ -114,7 +125,7 @@ def vdot(
     return _contract("vdot", ravel(conjugated(x)), ravel(y), ((0,), (0,)), options)
 
 
-def outer(a: Any, b: Any, out: None = None) -> Array:
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """The product of each element of ``a`` with each of ``b``, both raveled.
 
     >>> import covector.numpy as cnp
@@ -129,13 +140,13 @@ def outer(a: Any, b: Any, out: None = None) -> Array:
 
 
 def tensordot(
-    a: Any,
-    b: Any,
-    axes: Any = 2,
+    a: ArrayLike,
+    b: ArrayLike,
+    axes: Axes = 2,
     *,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    out_sharding: Any = None,
+    precision: PrecisionLike | None = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Products summed over pairs of axes.
 
@@ -167,7 +178,7 @@ def tensordot(
     )
 
 
-def kron(a: Any, b: Any) -> Array:
+def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """The Kronecker product: ``a`` with each element replaced by its product with
     ``b``.
 
@@ -191,11 +202,11 @@ def kron(a: Any, b: Any) -> Array:
 
 
 def trace(
-    a: Any,
+    a: ArrayLike,
     offset: Any = 0,
     axis1: int = 0,
     axis2: int = 1,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
 ) -> Array:
     """The sum of a diagonal: of matrices along two axes, with the others as a stack.
@@ -213,8 +224,8 @@ def trace(
 
 
 def cross(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     axisa: int = -1,
     axisb: int = -1,
     axisc: int = -1,
@@ -251,7 +262,7 @@ def cross(
 
 
 @xp_function
-def _cross(xp: Any, x: Any, y: Any, *, axes: tuple[int, int]) -> Any:
+def _cross(xp: Any, x: XpArray, y: XpArray, *, axes: tuple[int, int]) -> XpArray:
     """The components of the cross product, along a new last axis if there are three."""
     x, y = xp.moveaxis(x, axes[0], -1), xp.moveaxis(y, axes[1], -1)
     (x0, x1, *x2), (y0, y1, *y2) = [

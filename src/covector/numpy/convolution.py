@@ -3,13 +3,14 @@
 from typing import Any
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DTypeLike, Value
 from covector.core.array_like import Array
 from covector.errors import ArgumentError, TypeMismatch
 from covector.numpy.promote import promote_dtypes_inexact
 from covector.numpy.types import asked_dtype
 from covector.ops.complex import conj
 from covector.ops.convolution import ConvDimensionNumbers, ConvGeneralDilated
-from covector.ops.precision import exactness
+from covector.ops.precision import PrecisionLike, exactness
 from covector.ops.slicing import Rev
 from covector.ops.transposing import Reshape
 
@@ -17,12 +18,12 @@ __all__ = ["convolve", "correlate"]
 
 
 def convolve(
-    a: Any,
-    v: Any,
+    a: ArrayLike,
+    v: ArrayLike,
     mode: str = "full",
     *,
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    precision: PrecisionLike | None = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The convolution out[k] = Σ_j a[j] · v[k − j].
 
@@ -47,12 +48,12 @@ def convolve(
 
 
 def correlate(
-    a: Any,
-    v: Any,
+    a: ArrayLike,
+    v: ArrayLike,
     mode: str = "valid",
     *,
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    precision: PrecisionLike | None = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The correlation out[k] = Σ_j a[j + k] · v[j]*, with v conjugated.
 
@@ -78,7 +79,7 @@ def correlate(
     return _slide("correlate", x, y, pads[mode], how)
 
 
-def _operands(who: str, a: Any, v: Any, mode: str) -> Any:
+def _operands(who: str, a: ArrayLike, v: ArrayLike, mode: str) -> tuple[Array, ...]:
     x, y = promote_dtypes_inexact(who, a, v)
     if mode not in ("full", "same", "valid"):
         raise ArgumentError(
@@ -93,8 +94,8 @@ def _operands(who: str, a: Any, v: Any, mode: str) -> Any:
 
 
 def _slide(
-    who: str, x: Any, window: Any, pads: tuple[int, int], how: tuple[Any, Any]
-) -> Any:
+    who: str, x: Value, window: Value, pads: tuple[int, int], how: tuple[Any, Any]
+) -> Array:
     """Sums of ``window`` times the part of ``x``, padded with zeros, that it lies
     over.
     """

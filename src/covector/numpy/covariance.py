@@ -3,6 +3,7 @@
 from typing import Any
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DTypeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.types import ArrayType
@@ -27,14 +28,14 @@ __all__ = ["corrcoef", "cov"]
 
 
 def cov(
-    m: Any,
-    y: Any = None,
+    m: ArrayLike,
+    y: ArrayLike | None = None,
     rowvar: bool = True,
     bias: bool = False,
     ddof: int | None = None,
-    fweights: Any = None,
-    aweights: Any = None,
-    dtype: Any = None,
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """The covariances of variables: E[(x − E x)(y − E y)*].
 
@@ -79,7 +80,7 @@ def cov(
     return reshape(out, ()) if out.type.shape == (1, 1) else out
 
 
-def _observation_weights(x: Any, fweights: Any, aweights: Any) -> tuple[Any, Any]:
+def _observation_weights(x: Value, fweights: Any, aweights: Any) -> tuple[Any, Any]:
     """The weight of each observation, and how much of it is not frequency."""
     n, dtype = x.type.shape[1], dtypes.real_part(x.type.dtype)
     ones = filled(1, ArrayType((n,), dtype))
@@ -104,7 +105,9 @@ def _observation_weights(x: Any, fweights: Any, aweights: Any) -> tuple[Any, Any
 
 
 @fuse()
-def _covariance(x: Any, *weights: Any, missing: float, correct: bool = False) -> Any:
+def _covariance(
+    x: Value, *weights: Any, missing: float, correct: bool = False
+) -> Array:
     """The covariances of rows; see Wikipedia, "Weighted arithmetic mean", for the
     number of degrees of freedom that reliability weights leave.
     """
@@ -130,7 +133,12 @@ def _covariance(x: Any, *weights: Any, missing: float, correct: bool = False) ->
     return div(dot(left, Transpose((1, 0))(right)), free)
 
 
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
+def corrcoef(
+    x: ArrayLike,
+    y: ArrayLike | None = None,
+    rowvar: bool = True,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """The correlations of variables: their covariances over the products of their
     standard deviations, between −1 and 1. Arguments are those of ``cov``.
 
@@ -146,7 +154,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> A
 
 
 @fuse()
-def _correlation(c: Any) -> Any:
+def _correlation(c: Value) -> Array:
     n, dtype = c.type.shape[0], c.type.dtype
     variances = ReduceSum((1,))(mul(c, eye(n, dtype=dtype)))
     scale = along(convert(sqrt(_real(variances)), dtype), c.type.shape, (1,))
@@ -157,5 +165,5 @@ def _correlation(c: Any) -> Any:
     return clamp(low, c, high)
 
 
-def _real(x: Any) -> Any:
+def _real(x: Value) -> Array:
     return real(x) if dtypes.is_complex(x.type.dtype) else x

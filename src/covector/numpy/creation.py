@@ -5,11 +5,13 @@ zeros, ones, full   and their ``_like``
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DType, DTypeLike, ShapeLike, Value
 from covector.core.array import ConcreteArray, from_buffer, from_host
 from covector.core.array_like import Array
 from covector.core.convert import (
@@ -21,7 +23,7 @@ from covector.core.convert import (
     type_of,
 )
 from covector.core.primitive import Primitive
-from covector.core.sharding.as_sharding import as_sharding
+from covector.core.sharding.as_sharding import ShardingLike, as_sharding
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.staging import KNOWN_LIMIT
 from covector.core.trace import current
@@ -56,14 +58,14 @@ __all__ = [
 
 
 def array(
-    object: Any,
-    dtype: Any = None,
+    object: ArrayLike | Sequence[Any],
+    dtype: DTypeLike | None = None,
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: ShardingLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """An array of what ``object`` holds.
 
@@ -95,13 +97,13 @@ def array(
 
 
 def asarray(
-    a: Any,
-    dtype: Any = None,
+    a: ArrayLike | Sequence[Any],
+    dtype: DTypeLike | None = None,
     order: str | None = None,
     copy: bool | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: ShardingLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """An array of what ``a`` holds: as ``array``, but an array stays what it is.
 
@@ -129,7 +131,7 @@ def asarray(
     return _placed(x, device, out_sharding)
 
 
-def _array(who: str, x: Any, dtype: Any) -> Any:
+def _array(who: str, x: Any, dtype: DTypeLike | None) -> Array:
     if type(x) is np.ndarray and dtype is None:
         return from_numpy(x)
     if isinstance(x, (list, tuple)):
@@ -158,7 +160,7 @@ def _buffer_values(x: Any) -> Any:
 _NO_BUFFERS = (Array, np.ndarray, np.generic, int, float, complex, bytes, str)
 
 
-def copy(a: Any, order: str | None = None) -> Array:
+def copy(a: ArrayLike, order: str | None = None) -> Array:
     """The same values in memory of their own.
 
     >>> copy(asarray([1, 2])).tolist()
@@ -167,7 +169,7 @@ def copy(a: Any, order: str | None = None) -> Array:
     return array(a, copy=True, order=order)
 
 
-def _copied(x: Any) -> Any:
+def _copied(x: Value) -> Array:
     return x.copy() if type(x) is ConcreteArray else duplicate(x)
 
 
@@ -179,7 +181,7 @@ def _check_order(who: str, order: str | None) -> None:
         )
 
 
-def _placed(x: Any, device: Any, out_sharding: Any) -> Any:
+def _placed(x: Value, device: ShardingLike, out_sharding: ShardingLike) -> Array:
     """``x`` where the caller wants it."""
     for target in (device, out_sharding):
         if target is not None:
@@ -191,7 +193,11 @@ def _placed(x: Any, device: Any, out_sharding: Any) -> Any:
 
 
 def zeros(
-    shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: ShardingLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Zeros; float32 by default.
 
@@ -203,7 +209,11 @@ def zeros(
 
 
 def ones(
-    shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: ShardingLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Ones; float32 by default.
 
@@ -216,7 +226,11 @@ def ones(
 
 
 def empty(
-    shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: ShardingLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Zeros: memory is never handed out with what was in it.
 
@@ -228,12 +242,12 @@ def empty(
 
 
 def full(
-    shape: Any,
-    fill_value: Any,
-    dtype: Any = None,
+    shape: ShapeLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: ShardingLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """An array of one value, or of values that broadcast to ``shape``.
 
@@ -248,12 +262,12 @@ def full(
 
 
 def zeros_like(
-    a: Any,
-    dtype: Any = None,
-    shape: Any = None,
+    a: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: ShardingLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Zeros of the shape and dtype of ``a``, unless others are given; where the user
     put ``a``, on a device or over several, unless another place is given.
@@ -266,12 +280,12 @@ def zeros_like(
 
 
 def ones_like(
-    a: Any,
-    dtype: Any = None,
-    shape: Any = None,
+    a: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: ShardingLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Ones of the shape and dtype of ``a``, and where that is, unless others are given.
 
@@ -284,11 +298,11 @@ def ones_like(
 
 def empty_like(
     prototype: Any,
-    dtype: Any = None,
-    shape: Any = None,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: ShardingLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Zeros of the shape and dtype of ``prototype``, and where that is, unless others
     are given.
@@ -301,13 +315,13 @@ def empty_like(
 
 
 def full_like(
-    a: Any,
-    fill_value: Any,
-    dtype: Any = None,
-    shape: Any = None,
+    a: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: ShardingLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """One value, in the shape and dtype of ``a``, and where that is, unless others are
     given.
@@ -324,7 +338,9 @@ def full_like(
     return _placed_like(x, a, device, out_sharding)
 
 
-def _placed_like(x: Any, like: Any, device: Any, out_sharding: Any) -> Any:
+def _placed_like(
+    x: Value, like: Any, device: ShardingLike, out_sharding: ShardingLike
+) -> Array:
     """``x`` where the caller wants it, or else where the user put ``like``: with
     another shape whole on each device, for it may not be divisible as that is.
     """
@@ -344,11 +360,13 @@ def _placed_like(x: Any, like: Any, device: Any, out_sharding: Any) -> Any:
     return _placed(x, device, out_sharding)
 
 
-def _float_or(dtype: Any) -> Any:
+def _float_or(dtype: DTypeLike | None) -> DType:
     return asked_dtype(float if dtype is None else dtype)
 
 
-def _type_like(who: str, a: Any, dtype: Any, shape: Any) -> ArrayType:
+def _type_like(
+    who: str, a: ArrayLike, dtype: DTypeLike | None, shape: Any
+) -> ArrayType:
     if isinstance(a, list | tuple):
         as_array(a, who)  # which says why not
     like = type_of(a)
@@ -357,7 +375,9 @@ def _type_like(who: str, a: Any, dtype: Any, shape: Any) -> ArrayType:
     return like if dtype is None else like.with_dtype(asked_dtype(dtype))
 
 
-def _full(who: str, shape: Shape, fill_value: Any, dtype: Any) -> Any:
+def _full(
+    who: str, shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None
+) -> Array:
     value: Any = (
         as_array(fill_value, who) if dtype is None else _array(who, fill_value, dtype)
     )
@@ -371,7 +391,7 @@ def _full(who: str, shape: Shape, fill_value: Any, dtype: Any) -> Any:
     return ConcreteArray(out, np.array(np.broadcast_to(value.host(), shape)))
 
 
-def _constant(value: int, type: ArrayType) -> Any:
+def _constant(value: int, type: ArrayType) -> Array:
     """An array of zeros or ones."""
     if not at_hand(type.size):
         return broadcast_to(scalar(value, type.dtype, type.weak), type.shape)
@@ -394,7 +414,9 @@ def at_hand(size: int) -> bool:
 # -- from other libraries --------------------------------------------------------------
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+def from_dlpack(
+    x: ArrayLike, /, *, device: ShardingLike | None = None, copy: bool | None = None
+) -> Array:
     """An array of any object that speaks DLPack, sharing its memory where possible.
 
     Whoever writes to ``x`` afterwards may change the array: pass ``copy=True`` then.

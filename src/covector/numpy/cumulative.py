@@ -3,6 +3,7 @@
 from typing import Any
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Axes, DTypeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.types import ArrayType
@@ -29,7 +30,10 @@ __all__ = [
 
 
 def cumsum(
-    a: Any, axis: int | None = None, dtype: Any = None, out: None = None
+    a: ArrayLike,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
 ) -> Array:
     """Running sums along ``axis``; None: of ``a`` raveled.
 
@@ -44,7 +48,10 @@ def cumsum(
 
 
 def cumprod(
-    a: Any, axis: int | None = None, dtype: Any = None, out: None = None
+    a: ArrayLike,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
 ) -> Array:
     """Running products along ``axis``; arguments are those of ``cumsum``.
 
@@ -56,7 +63,10 @@ def cumprod(
 
 
 def nancumsum(
-    a: Any, axis: int | None = None, dtype: Any = None, out: None = None
+    a: ArrayLike,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
 ) -> Array:
     """Running sums along ``axis`` in which NaN counts as 0.
 
@@ -68,7 +78,10 @@ def nancumsum(
 
 
 def nancumprod(
-    a: Any, axis: int | None = None, dtype: Any = None, out: None = None
+    a: ArrayLike,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
 ) -> Array:
     """Running products along ``axis`` in which NaN counts as 1.
 
@@ -79,14 +92,16 @@ def nancumprod(
     return _running("nancumprod", Cumprod, _without_nan(a, 1), axis, dtype, out)
 
 
-def _without_nan(a: Any, neutral: int) -> Any:
+def _without_nan(a: ArrayLike, neutral: int) -> Array:
     x = as_array(a, "nancumsum")
     if not dtypes.is_inexact(x.type.dtype):
         return x
     return where(ne(x, x), filled(neutral, ArrayType((), x.type.dtype)), x)
 
 
-def _running(who: str, op: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
+def _running(
+    who: str, op: Any, a: ArrayLike, axis: Axes, dtype: DTypeLike | None, out: Any
+) -> Array:
     check_no_out(who, out)
     x = as_array(a, who)
     if dtype is not None:
@@ -99,11 +114,11 @@ def _running(who: str, op: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
 
 
 def cumulative_sum(
-    x: Any,
+    x: ArrayLike,
     /,
     *,
     axis: int | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Array:
     """Running sums along ``axis``, which may be left out for arrays with one axis.
@@ -121,11 +136,11 @@ def cumulative_sum(
 
 
 def cumulative_prod(
-    x: Any,
+    x: ArrayLike,
     /,
     *,
     axis: int | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Array:
     """Running products along ``axis``; arguments are those of ``cumulative_sum``.
@@ -138,8 +153,13 @@ def cumulative_prod(
 
 
 def _cumulative(
-    who: str, op: Any, x: Any, axis: Any, dtype: Any, include_initial: bool
-) -> Any:
+    who: str,
+    op: Any,
+    x: ArrayLike,
+    axis: int | None,
+    dtype: DTypeLike | None,
+    include_initial: bool,
+) -> Array:
     x = as_array(x, who)
     if axis is None and x.type.ndim != 1:
         raise AxisError(

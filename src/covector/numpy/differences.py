@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Axes, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.errors import ArgumentError, TypeMismatch
@@ -27,7 +28,7 @@ from covector.ops.slicing import Slice
 __all__ = ["diff", "ediff1d", "gradient", "trapezoid"]
 
 
-def _part(x: Any, axis: int, start: int, stop: int | None = None) -> Any:
+def _part(x: Value, axis: int, start: int, stop: int | None = None) -> Array:
     """The elements from ``start`` to ``stop`` (negative: from the end) along an
     axis.
     """
@@ -40,7 +41,11 @@ def _part(x: Any, axis: int, start: int, stop: int | None = None) -> Any:
 
 
 def diff(
-    a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None
+    a: ArrayLike,
+    n: int = 1,
+    axis: int = -1,
+    prepend: ArrayLike | None = None,
+    append: ArrayLike | None = None,
 ) -> Array:
     """Differences of neighbours along ``axis``, ``n`` times; of bools, whether they
     differ.
@@ -70,7 +75,7 @@ def diff(
     return x
 
 
-def _between(x: Any, before: Any, after: Any, axis: int) -> Any:
+def _between(x: Value, before: Any, after: Any, axis: int) -> Array:
     """``x`` with what is put before and after it."""
     if before is None and after is None:
         return x
@@ -82,7 +87,7 @@ def _between(x: Any, before: Any, after: Any, axis: int) -> Any:
     )
 
 
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
+def ediff1d(ary: ArrayLike, to_end: Any = None, to_begin: Any = None) -> Array:
     """Differences of neighbours in ``ary`` raveled, between what stands before and
     after.
 
@@ -100,7 +105,9 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     return Concatenate(0)(*parts) if len(parts) > 1 else steps
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
+def trapezoid(
+    y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int = -1
+) -> Array:
     """The integral along ``axis`` by the trapezoidal rule: Σ ½ (yₖ + yₖ₊₁) (xₖ₊₁ − xₖ).
 
     Args:
@@ -127,7 +134,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     return multiply(ReduceSum((k,))(areas), 0.5)
 
 
-def _along_axis(x: Any, ndim: int, axis: int) -> Any:
+def _along_axis(x: Value, ndim: int, axis: int) -> Any:
     """One axis of numbers as axis ``axis`` of ``ndim``."""
     return reshape(x, tuple([-1 if k == axis else 1 for k in range(ndim)]))
 
@@ -136,7 +143,7 @@ def _along_axis(x: Any, ndim: int, axis: int) -> Any:
 
 
 def gradient(
-    f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None
+    f: Any, *varargs: ArrayLike, axis: Axes = None, edge_order: int | None = None
 ) -> Array | list[Array]:
     """Derivatives of values on a grid, by differences of neighbours on both sides.
 
@@ -186,7 +193,7 @@ def _spacings(given: Sequence[Any], count: int) -> Sequence[Any]:
     return list(given or (1.0,)) * count
 
 
-def _steps(x: Any, spacing: Any, axis: int) -> Any:
+def _steps(x: Value, spacing: Value, axis: int) -> Array:
     """The distances of neighbours along an axis: a scalar, or an array along it."""
     spacing = convert(spacing, x.type.dtype)
     if not spacing.type.ndim:
@@ -200,7 +207,7 @@ def _steps(x: Any, spacing: Any, axis: int) -> Any:
     return _along_axis(diff(spacing), x.type.ndim, axis)
 
 
-def _gradient(x: Any, steps: Any, k: int, order: int) -> Any:
+def _gradient(x: Value, steps: Value, k: int, order: int) -> Array:
     """Slopes to both neighbours, each weighted by the distance of the other."""
     slopes = divide(diff(x, axis=k), steps)
     left, right = _part(slopes, k, 0, -1), _part(slopes, k, 1)

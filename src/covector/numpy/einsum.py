@@ -15,8 +15,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from covector.core import dtypes
+from covector.core.annotations import DType, DTypeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import ArgumentError
 from covector.numpy.axes import check_no_out, with_out_sharding
@@ -27,7 +29,7 @@ from covector.ops.bitwise import and_
 from covector.ops.broadcasting import BroadcastInDim, ReduceSum
 from covector.ops.casting import convert
 from covector.ops.contraction import DotGeneral
-from covector.ops.precision import exactness
+from covector.ops.precision import PrecisionLike, exactness
 from covector.ops.reductions import ReduceOr
 from covector.ops.slicing import Slice
 from covector.ops.transposing import Reshape, Transpose
@@ -42,14 +44,14 @@ def _opt_einsum() -> Any:
 
 
 def einsum(
-    subscripts: Any,
+    subscripts: str,
     /,
-    *operands: Any,
+    *operands: Value,
     out: None = None,
     optimize: Any = "auto",
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    out_sharding: Any = None,
+    precision: PrecisionLike | None = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Products of the operands, summed over the axes that the result does not have.
 
@@ -88,7 +90,7 @@ def einsum(
 
 
 def einsum_path(
-    subscripts: Any, /, *operands: Any, optimize: Any = "auto"
+    subscripts: str, /, *operands: Value, optimize: Any = "auto"
 ) -> tuple[list[tuple[int, ...]], Any]:
     """The order in which ``einsum`` contracts, and a report of what that costs.
 
@@ -102,7 +104,7 @@ def einsum_path(
 
 
 def _operands(
-    who: str, subscripts: Any, operands: Sequence[Any]
+    who: str, subscripts: str, operands: Sequence[Value]
 ) -> tuple[str, list[Any]]:
     """The subscripts as letters, and the arrays."""
     if isinstance(subscripts, str):
@@ -119,7 +121,7 @@ def _operands(
     return letters, arrays
 
 
-def _path(subscripts: str, types: tuple[ArrayType, ...], optimize: Any) -> Any:
+def _path(subscripts: str, types: tuple[ArrayType, ...], optimize: str) -> Any:
     """The order of contractions, and the report, of subscripts that must fit."""
     try:
         return _opt_einsum().contract_path(
@@ -165,7 +167,7 @@ class OpSequence(NamedTuple):
 
     ops: tuple[Callable[[Any], Any], ...]
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Value) -> Array:
         for op in self.ops:
             x = op(x)
         return x
@@ -184,7 +186,7 @@ class Contraction(NamedTuple):
         ...,
     ]
 
-    def __call__(self, x: Any, *others: Any) -> Any:
+    def __call__(self, x: Value, *others: Value) -> Array:
         x = self.first(x)
         for other, (before_x, before_y, together, after) in zip(
             others, self.joins, strict=True
@@ -198,7 +200,7 @@ class Contraction(NamedTuple):
 def _program(
     subscripts: str,
     types: tuple[ArrayType, ...],
-    optimize: Any,
+    optimize: str,
     how: ContractionOptions,
 ) -> tuple[Contraction, ...]:
     """The contractions that compute the result."""
@@ -222,7 +224,7 @@ def _program(
 class Planner:
     """Turns contractions of terms into operations."""
 
-    def __init__(self, dtype: Any, how: ContractionOptions) -> None:
+    def __init__(self, dtype: DType, how: ContractionOptions) -> None:
         self.how = how
         self.is_bool = dtypes.is_bool(how.preferred or dtype)
         self.widen = (

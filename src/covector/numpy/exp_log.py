@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, HostArray, Value
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.numpy.fuse import fuse
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 
-def exp(x: Any, /) -> Array:
+def exp(x: ArrayLike, /) -> Array:
     """eˣ, element by element.
 
     >>> float(exp(0))
@@ -39,7 +40,7 @@ def exp(x: Any, /) -> Array:
     return transcendental.exp(inexact("exp", x))
 
 
-def exp2(x: Any, /) -> Array:
+def exp2(x: ArrayLike, /) -> Array:
     """2ˣ, element by element.
 
     >>> float(exp2(3))
@@ -48,7 +49,7 @@ def exp2(x: Any, /) -> Array:
     return transcendental.exp2(inexact("exp2", x))
 
 
-def expm1(x: Any, /) -> Array:
+def expm1(x: ArrayLike, /) -> Array:
     """eˣ − 1, exact also where x is small.
 
     >>> f"{float(expm1(1e-10)):.3e}"
@@ -57,7 +58,7 @@ def expm1(x: Any, /) -> Array:
     return transcendental.expm1(inexact("expm1", x))
 
 
-def log(x: Any, /) -> Array:
+def log(x: ArrayLike, /) -> Array:
     """The natural logarithm; −∞ at 0, NaN of negative real numbers.
 
     >>> import covector.numpy as cnp
@@ -67,7 +68,7 @@ def log(x: Any, /) -> Array:
     return transcendental.log(inexact("log", x))
 
 
-def log1p(x: Any, /) -> Array:
+def log1p(x: ArrayLike, /) -> Array:
     """log(1 + x), exact also where x is small.
 
     >>> f"{float(log1p(1e-10)):.3e}"
@@ -76,7 +77,7 @@ def log1p(x: Any, /) -> Array:
     return transcendental.log1p(inexact("log1p", x))
 
 
-def log2(x: Any, /) -> Array:
+def log2(x: ArrayLike, /) -> Array:
     """The logarithm to base 2.
 
     >>> float(log2(8))
@@ -85,7 +86,7 @@ def log2(x: Any, /) -> Array:
     return transcendental.log2(inexact("log2", x))
 
 
-def log10(x: Any, /) -> Array:
+def log10(x: ArrayLike, /) -> Array:
     """The logarithm to base 10.
 
     >>> float(log10(100))
@@ -94,14 +95,14 @@ def log10(x: Any, /) -> Array:
     return _log10(inexact("log10", x))
 
 
-def _log10_on_host(x: Any) -> Any:
+def _log10_on_host(x: HostArray) -> Any:
     # Of float32, NumPy's is 2.0000002 for 100.
     wide = x.astype(np.float64) if dtypes.is_floating(x.dtype) else x
     return np.log10(wide).astype(x.dtype)
 
 
 @fuse(host=_log10_on_host)
-def _log10(x: Any) -> Any:
+def _log10(x: Value) -> Array:
     out = transcendental.log(x)
     ten = scalar(math.log(10), dtypes.real_part(x.type.dtype), True)
     if not dtypes.is_complex(x.type.dtype):
@@ -110,7 +111,7 @@ def _log10(x: Any) -> Any:
     return complex_(arithmetic.div(real(out), ten), arithmetic.div(imag(out), ten))
 
 
-def logaddexp(x1: Any, x2: Any, /) -> Array:
+def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log(eˣ + eʸ), where it fits the dtype also if the exponentials do not.
 
     >>> float(logaddexp(1000.0, 1000.0)) - 1000
@@ -120,7 +121,7 @@ def logaddexp(x1: Any, x2: Any, /) -> Array:
     return _principal(out) if dtypes.is_complex(out.type.dtype) else out
 
 
-def logaddexp2(x1: Any, x2: Any, /) -> Array:
+def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log₂(2ˣ + 2ʸ), where it fits the dtype also if the powers do not.
 
     >>> float(logaddexp2(3.0, 3.0))
@@ -133,7 +134,7 @@ def logaddexp2(x1: Any, x2: Any, /) -> Array:
 
 
 @fuse(host=np.logaddexp2)
-def _logaddexp2(x: Any, y: Any) -> Any:
+def _logaddexp2(x: Value, y: Value) -> Array:
     # As in the operation logaddexp; of two equal infinities the difference counts as 0.
     difference = where(eq(x, y), scalar(0, x.type.dtype, True), arithmetic.sub(x, y))
     small = transcendental.exp2(arithmetic.neg(abs_(difference)))

@@ -7,6 +7,7 @@ from typing import IO, Any
 import ml_dtypes
 import numpy as np
 
+from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.numpy.creation import asarray
@@ -66,12 +67,12 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
     return as_array(np.fromstring(string, np.dtype(dtype), count, sep=sep))
 
 
-def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
+def save(file: Any, arr: ArrayLike, allow_pickle: bool = True) -> None:
     """Write an array to a ``.npy`` file, which ``load`` reads."""
     np.save(file, np.asarray(arr), allow_pickle=allow_pickle)
 
 
-def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
+def savez(file: Any, *args: ArrayLike, allow_pickle: bool = True, **kwds: Any) -> None:
     """Write arrays to one ``.npz`` file, under ``arr_0``, … and the names given."""
     arrays = [np.asarray(x) for x in args]
     named = {name: np.asarray(x) for name, x in kwds.items()}

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DType, HostArray, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.number_info import finfo
@@ -42,7 +43,7 @@ __all__ = [
 # -- special values --------------------------------------------------------------------
 
 
-def isnan(x: Any, /) -> Array:
+def isnan(x: ArrayLike, /) -> Array:
     """Whether a number is NaN; of a complex one, whether a part is.
 
     >>> import covector.numpy as cnp
@@ -53,7 +54,7 @@ def isnan(x: Any, /) -> Array:
     return ne(x, x) if dtypes.is_inexact(x.type.dtype) else _everywhere(False, x)
 
 
-def isinf(x: Any, /) -> Array:
+def isinf(x: ArrayLike, /) -> Array:
     """Whether a number is ∞ or −∞; of a complex one, whether a part is.
 
     >>> import covector.numpy as cnp
@@ -68,7 +69,7 @@ def isinf(x: Any, /) -> Array:
     return eq(abs_(x), scalar(np.inf, x.type.dtype, True))
 
 
-def isfinite(x: Any, /) -> Array:
+def isfinite(x: ArrayLike, /) -> Array:
     """Whether a number is neither infinite nor NaN, nor a part of a complex one is.
 
     >>> import covector.numpy as cnp
@@ -81,7 +82,7 @@ def isfinite(x: Any, /) -> Array:
     return is_finite(x) if dtypes.is_floating(x.type.dtype) else _everywhere(True, x)
 
 
-def isposinf(x: Any, /, out: Any = None) -> Array:
+def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether a real number is ∞.
 
     Raises:
@@ -94,7 +95,7 @@ def isposinf(x: Any, /, out: Any = None) -> Array:
     return _is("isposinf", np.inf, x, out)
 
 
-def isneginf(x: Any, /, out: Any = None) -> Array:
+def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether a real number is −∞.
 
     Raises:
@@ -107,7 +108,7 @@ def isneginf(x: Any, /, out: Any = None) -> Array:
     return _is("isneginf", -np.inf, x, out)
 
 
-def _is(who: str, value: float, x: Any, out: Any) -> Any:
+def _is(who: str, value: float, x: ArrayLike, out: Any) -> Array:
     check_no_out(who, out)
     x = _check_real(who, as_array(x, who))
     if not dtypes.is_floating(x.type.dtype):
@@ -116,7 +117,11 @@ def _is(who: str, value: float, x: Any, out: Any) -> Any:
 
 
 def nan_to_num(
-    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+    x: ArrayLike,
+    copy: bool = True,
+    nan: ArrayLike = 0.0,
+    posinf: ArrayLike | None = None,
+    neginf: ArrayLike | None = None,
 ) -> Array:
     """``x`` with numbers in place of NaN, ∞ and −∞; of complex numbers in each part.
 
@@ -142,20 +147,22 @@ def nan_to_num(
     return _replace(x, *[_as(v, x.type.dtype) for v in (nan, posinf, neginf)])
 
 
-def _as(value: Any, dtype: Any) -> Any:
+def _as(value: Any, dtype: DType) -> Array:
     if type(value) is float or type(value) is int:
         return scalar(value, dtype, True)
     return convert(as_array(value, "nan_to_num"), dtype)
 
 
-def _replace_on_host(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+def _replace_on_host(
+    x: HostArray, nan: HostArray, posinf: HostArray, neginf: HostArray
+) -> HostArray:
     x = np.where(np.isnan(x), nan, x)
     x = np.where(np.equal(x, np.inf), posinf, x)
     return np.where(np.equal(x, -np.inf), neginf, x)
 
 
 @fuse(host=_replace_on_host)
-def _replace(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+def _replace(x: Value, nan: Value, posinf: Value, neginf: Value) -> Array:
     x, nan, posinf, neginf = broadcast("nan_to_num", x, nan, posinf, neginf)
     infinity = scalar(np.inf, x.type.dtype, True)
     x = where(ne(x, x), nan, x)
@@ -166,7 +173,7 @@ def _replace(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
 # -- signs -----------------------------------------------------------------------------
 
 
-def signbit(x: Any, /) -> Array:
+def signbit(x: ArrayLike, /) -> Array:
     """Whether a real number is negative; −0 is, and NaN may be.
 
     Raises:
@@ -186,16 +193,16 @@ def signbit(x: Any, /) -> Array:
 
 
 @fuse(host=np.signbit)
-def _signbit(x: Any) -> Any:
+def _signbit(x: Value) -> Array:
     bits = _bits(x)
     return lt(bits, scalar(0, bits.type.dtype, True))
 
 
-def _bits(x: Any) -> Any:
+def _bits(x: Value) -> Array:
     return BitcastConvertType(np.dtype(f"i{x.type.dtype.itemsize}"))(x)
 
 
-def copysign(x1: Any, x2: Any, /) -> Array:
+def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The size of x with the sign of y, element by element.
 
     Raises:
@@ -211,7 +218,7 @@ def copysign(x1: Any, x2: Any, /) -> Array:
 
 
 @fuse(host=np.copysign)
-def _copysign(x: Any, y: Any) -> Any:
+def _copysign(x: Value, y: Value) -> Array:
     differ = bitwise.xor(_signbit(x), _signbit(y))
     return where(differ, arithmetic.neg(x), x)
 
@@ -219,7 +226,7 @@ def _copysign(x: Any, y: Any) -> Any:
 # -- mantissa and exponent -------------------------------------------------------------
 
 
-def ldexp(x1: Any, x2: Any, /) -> Array:
+def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x · 2ⁿ, element by element, also where 2ⁿ does not fit the dtype.
 
     Raises:
@@ -235,12 +242,12 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     return _ldexp(*broadcast("ldexp", x, convert(n, dtypes.int32)))
 
 
-def _ldexp_on_host(x: Any, n: Any) -> Any:
+def _ldexp_on_host(x: HostArray, n: HostArray) -> HostArray:
     return np.ldexp(x, n).astype(x.dtype, copy=False)
 
 
 @fuse(host=_ldexp_on_host)
-def _ldexp(x: Any, n: Any) -> Any:
+def _ldexp(x: Value, n: Value) -> Array:
     # Three powers that fit the dtype make up any that takes it from end to end.
     dtype, limits = x.type.dtype, finfo(x.type.dtype)
     bounds = (int(limits.minexp), int(limits.maxexp) - 1)
@@ -252,11 +259,11 @@ def _ldexp(x: Any, n: Any) -> Any:
     return x
 
 
-def _power_of_two(n: Any, dtype: Any) -> Any:
+def _power_of_two(n: Value, dtype: DType) -> Array:
     return exp2(stop_gradient(convert(n, dtype)))
 
 
-def frexp(x: Any, /) -> tuple[Array, Array]:
+def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """m and n such that x = m · 2ⁿ and ½ ≤ |m| < 1; n = 0 where x is 0, ∞ or NaN.
 
     Raises:
@@ -270,13 +277,13 @@ def frexp(x: Any, /) -> tuple[Array, Array]:
     return _frexp(_check_real("frexp", inexact("frexp", x)))
 
 
-def _frexp_on_host(x: Any) -> Any:
+def _frexp_on_host(x: HostArray) -> tuple[HostArray, ...]:
     mantissa, exponent = np.frexp(x)
     return mantissa, np.where(np.isfinite(x), exponent, 0).astype(np.int32)
 
 
 @fuse(host=_frexp_on_host)
-def _frexp(x: Any) -> Any:
+def _frexp(x: Value) -> tuple[Array, Array]:
     dtype = x.type.dtype
     one, half = scalar(1, dtype, True), scalar(0.5, dtype, True)
     usual = bitwise.and_(is_finite(x), ne(x, scalar(0, dtype, True)))
@@ -294,7 +301,7 @@ def _frexp(x: Any) -> Any:
 # -- neighbours ------------------------------------------------------------------------
 
 
-def nextafter(x: Any, y: Any, /) -> Array:
+def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The next number of the dtype after x on the way to y; y where they are equal.
 
     Raises:
@@ -307,7 +314,7 @@ def nextafter(x: Any, y: Any, /) -> Array:
     return rounding.nextafter(_check_real("nextafter", x), y)
 
 
-def spacing(x: Any, /) -> Array:
+def spacing(x: ArrayLike, /) -> Array:
     """The distance from x to the next number further from 0, with the sign of x.
 
     It counts as constant in derivatives; it is NaN where x is not finite.
@@ -322,7 +329,7 @@ def spacing(x: Any, /) -> Array:
 
 
 @fuse()
-def _spacing(x: Any) -> Any:
+def _spacing(x: Value) -> Array:
     # Of a number with biased exponent e the spacing is 2 to the e − n, where n bits are
     # in the mantissa. It is made of bits, for it may be too small to compute with.
     dtype, size = x.type.dtype, _bits(abs_(x))
@@ -337,11 +344,11 @@ def _spacing(x: Any) -> Any:
     return where(is_finite(x), out, scalar(np.nan, dtype, True))
 
 
-def _check_real(who: str, x: Any) -> Any:
+def _check_real(who: str, x: Value) -> Array:
     if dtypes.is_complex(x.type.dtype):
         raise DTypeError(f"{who} needs real numbers, but got {x.type}.")
     return x
 
 
-def _everywhere(value: bool, x: Any) -> Any:
+def _everywhere(value: bool, x: Value) -> Any:
     return (ones_like if value else zeros_like)(x, dtypes.bool_)

@@ -15,10 +15,12 @@ its results are looked at, not what it makes on the way and leaves out again.
 import functools
 from collections.abc import Callable
 from itertools import repeat
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from covector import options
+from covector.core.annotations import Value
 from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
 from covector.core.primitive import Primitive
 from covector.core.staging import stage
 from covector.core.trace import current
@@ -28,6 +30,9 @@ from covector.lowering.placement import placement_of_known, placements_of_result
 from covector.numpy.promote import standard_promotion
 from covector.programs.jit.debug_nans import as_one
 from covector.programs.jit.jit import jit
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 #: elements of all operands together from which a program is compiled: above it, each
 #: operation alone would be
@@ -45,12 +50,12 @@ def fuse(
     what depends on an option is a value by name. Above ``limit`` elements it is large.
     """
 
-    def decorate(written: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(written: Callable[P, R]) -> Callable[P, R]:
         fun = standard_promotion(written)
         calls: dict[tuple, _FusedCall] = {}
 
         @functools.wraps(fun)
-        def run(*operands: Any, **static: Any) -> Any:
+        def run(*operands: P.args, **static: P.kwargs) -> R:
             if current.trace is not base:
                 return as_one(functools.partial(fun, **static), *operands)
             types = []
@@ -94,13 +99,13 @@ class _FusedCall:
     def _expect(self, types: list[ArrayType]) -> None:
         """Record the types of the results of the host function."""
 
-        def flat(*operands: Any) -> Any:
+        def flat(*operands: Value) -> tuple[Array, ...]:
             outs = self.fun(*operands)
             return outs if isinstance(outs, tuple) else (outs,)
 
         self.outs = stage(flat, types).jaxpr.out_types
 
-    def __call__(self, operands: tuple[ConcreteArray, ...]) -> Any:
+    def __call__(self, operands: tuple[Any, ...]) -> Any:
         if not self.prefers_host or not all([x.on_host() for x in operands]):
             return self.compiled(*operands)
         if self.host is None:

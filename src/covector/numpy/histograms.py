@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.host_values import plain
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
 from covector.errors import (
@@ -49,12 +51,12 @@ __all__ = [
 
 
 def bincount(
-    x: Any,
-    weights: Any = None,
+    x: ArrayLike,
+    weights: ArrayLike | None = None,
     minlength: int = 0,
     *,
     length: int | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """How often each of 0, 1, 2, … occurs in ``x``; negative numbers count as 0.
 
@@ -96,7 +98,7 @@ def bincount(
     return with_out_sharding(counts, out_sharding)
 
 
-def _bincount_length(numbers: Any, minlength: int) -> int:
+def _bincount_length(numbers: Value, minlength: int) -> int:
     if isinstance(numbers, Tracer):
         raise ConcretizationTypeError(
             f"bincount of traced numbers ({numbers.type}): the largest, and so the "
@@ -109,7 +111,11 @@ def _bincount_length(numbers: Any, minlength: int) -> int:
 
 
 def digitize(
-    x: Any, bins: Any, right: bool = False, *, method: str | None = None
+    x: ArrayLike,
+    bins: int | ArrayLike | Sequence[Any],
+    right: bool = False,
+    *,
+    method: str | None = None,
 ) -> Array:
     """The number of the bin that each element lies in, 0 standing for before the first.
 
@@ -143,7 +149,10 @@ def digitize(
 
 
 def histogram_bin_edges(
-    a: Any, bins: Any = 10, range: Any = None, weights: Any = None
+    a: ArrayLike,
+    bins: Any = 10,
+    range: Any = None,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """The edges of the bins that ``histogram`` counts in.
 
@@ -178,10 +187,10 @@ def histogram_bin_edges(
 
 
 def histogram(
-    a: Any,
-    bins: Any = 10,
+    a: ArrayLike,
+    bins: int | ArrayLike | Sequence[Any] = 10,
     range: Any = None,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array]:
     """How many elements lie in each bin, and the edges of the bins.
@@ -216,7 +225,7 @@ def histogram(
 
 
 @fuse()
-def _counts(values: Any, edges: Any, each: Any, *, density: bool) -> Any:
+def _counts(values: Value, edges: Value, each: Value, *, density: bool) -> Array:
     """What the values in each bin count together."""
     position, inside = _bin_of(values, edges)
     each = where(inside, each, scalar(0, each.type.dtype))
@@ -228,7 +237,7 @@ def _counts(values: Any, edges: Any, each: Any, *, density: bool) -> Any:
     return div(counts, mul(widths, ReduceSum((0,))(counts)))
 
 
-def _bin_of(values: Any, edges: Any) -> tuple[Any, Any]:
+def _bin_of(values: Value, edges: Value) -> tuple[Array, Array]:
     """The bin of each value, and whether it lies in one at all."""
     first, last = index(edges, 0), index(edges, -1)
     position = searchsorted(edges, values, "right")
@@ -240,9 +249,9 @@ def _bin_of(values: Any, edges: Any) -> tuple[Any, Any]:
 
 def histogramdd(
     sample: Any,
-    bins: Any = 10,
+    bins: int | ArrayLike | Sequence[Any] = 10,
     range: Any = None,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, list[Array]]:
     """How many points lie in each cell of a grid, and the edges along each dimension.
@@ -297,7 +306,7 @@ def _for_each(who: str, given: Any, dims: int) -> Sequence[Any]:
     return given
 
 
-def _weight_of_points(weights: Any, inside: Any, n: int) -> Any:
+def _weight_of_points(weights: Any, inside: Value | None, n: int) -> Array:
     """What each point counts: nothing outside the grid."""
     if weights is None:
         return convert(inside, index_dtype())
@@ -321,11 +330,11 @@ def _per_volume(counts: Any, edges: list[Any]) -> Any:
 
 
 def histogram2d(
-    x: Any,
-    y: Any,
-    bins: Any = 10,
+    x: ArrayLike,
+    y: ArrayLike,
+    bins: int | ArrayLike | Sequence[Any] = 10,
     range: Any = None,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array, Array]:
     """How many points lie in each cell of a plane, and the edges in x and in y.

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import Value
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array, link
 from covector.core.convert import as_array, from_numpy
@@ -84,7 +85,7 @@ class Selection:
         return tuple([k for k in range(len(self.starts)) if k not in gone])
 
 
-def canonical_index(x: Any, index: Any) -> tuple[Any, tuple[Any, ...], list[Any]]:
+def canonical_index(x: Value, index: Any) -> tuple[Any, tuple[Any, ...], list[Any]]:
     """The array, the index in the form that ``select`` takes, and its integer arrays.
 
     An array among the entries is represented by its type. The array indexed changes
@@ -187,7 +188,7 @@ def _bound(bound: Any, entry: slice, position: int, type_: ArrayType) -> int | N
 # -- masks -----------------------------------------------------------------------------
 
 
-def _replace_masks(x: Any, parts: list[Any]) -> tuple[Any, list[Any]]:
+def _replace_masks(x: Value, parts: list[Value]) -> tuple[Any, list[Any]]:
     """Masks replaced by the integer arrays of the indices where they are true."""
     axis, shape, replaced = 0, list(x.type.shape), []
     used = sum([_axes_used(p) for p in parts])
@@ -227,7 +228,7 @@ def _axes_used(part: Any) -> int:
     return 1
 
 
-def _traced_mask(mask: Any, type_: ArrayType) -> str:
+def _traced_mask(mask: Tracer, type_: ArrayType) -> str:
     return (
         f"{type_} was indexed with a traced mask ({mask.type}), so how many elements "
         f"that selects, which is a shape, is not known. {mask.origin()} To replace "

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DTypeLike, ShapeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.trace import Tracer
@@ -35,7 +36,7 @@ from covector.ops.windows import wide
 __all__ = ["c_", "index_exp", "ix_", "r_", "ravel_multi_index", "s_", "unravel_index"]
 
 
-def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
+def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
     """The index along each axis of an array of ``shape`` for indices in it raveled.
 
     Negative indices count from the end, and those outside give the nearest one inside.
@@ -59,7 +60,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
     return (rest, *positions[::-1])
 
 
-def _bounds(x: Any, n: int) -> tuple[Any, Any, Any]:
+def _bounds(x: Value, n: int) -> tuple[Array, Array, Array]:
     """The first and last index of an axis around ``x``."""
     return scalar(0, x.type.dtype), x, scalar(max(n - 1, 0), x.type.dtype)
 
@@ -70,7 +71,7 @@ def ravel_multi_index(
     mode: str = "raise",
     order: str = "C",
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """The indices in an array of lengths ``dims`` raveled, for indices along each axis.
 
@@ -107,7 +108,7 @@ def ravel_multi_index(
     return flat
 
 
-def _inside(position: Any, n: int, mode: str) -> Any:
+def _inside(position: Any, n: int, mode: str) -> Array:
     """Indices along an axis of length ``n``, brought inside or checked to be."""
     if mode == "clip":
         return clamp(*_bounds(wide(position), n))
@@ -133,7 +134,7 @@ def _inside(position: Any, n: int, mode: str) -> Any:
     return position
 
 
-def ix_(*args: Any) -> tuple[Array, ...]:
+def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """Index arrays, each along an axis of its own, that select all their combinations.
 
     A mask stands for the indices where it is true, and must be known.
@@ -229,7 +230,7 @@ def _part(item: Any, who: str) -> Any:
     return arange(start, item.stop, step)
 
 
-def _expanded(x: Any, ndim: int, first: int) -> Any:
+def _expanded(x: Value, ndim: int, first: int) -> Any:
     """``x`` with axes of length 1 in front and behind, ``ndim`` of them in all."""
     missing = ndim - x.type.ndim
     if missing <= 0:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import Index, Value
 from covector.core.array import ConcreteArray, from_host
 from covector.core.array_like import Array
 from covector.core.convert import scalar
@@ -63,7 +64,7 @@ class Access:
 NEAREST = Access()
 
 
-def index(x: Array, idx: Any) -> Array:
+def index(x: Array, idx: Index) -> Array:
     """The elements that ``idx`` selects: what ``x[idx]`` calls."""
     parts: tuple[Any, ...] = (idx,)
     if type(idx) is not int:
@@ -116,8 +117,8 @@ def region_reads(selection: Selection, whole: Shape, shape: Shape) -> tuple[Any,
 
 
 def read(
-    x: Any, selection: Selection, arrays: list[Any], access: Access = NEAREST
-) -> Any:
+    x: Value, selection: Selection, arrays: list[Value], access: Access = NEAREST
+) -> Array:
     """What a selection with integer arrays takes of ``x``."""
     positions = [
         counted(i, x.type.shape[axis], access.wrap_negative_indices)
@@ -138,7 +139,7 @@ def read(
     return nothing(x, selection.shape, access, positions)
 
 
-def nothing(x: Any, shape: Shape, access: Access, positions: list[Any]) -> Any:
+def nothing(x: Value, shape: Shape, access: Access, positions: list[Any]) -> Array:
     """What is read outside the array: the fill value everywhere."""
     out = filled(_fill(access, x.type), x.type.with_shape(shape))
     return beside("indexing", out, x, *positions)
@@ -155,7 +156,7 @@ def _gather_of_one(access: Access) -> Gather:
     return Gather(GatherDimensionNumbers((), (0,), (0,)), (1,), fill_value=access.fill)
 
 
-def counted(i: Any, n: int, wrap: bool = True) -> Any:
+def counted(i: Value, n: int, wrap: bool = True) -> Array:
     """Indices along an axis of length ``n``, counted from the front, in 32 or 64
     bits.
     """
@@ -182,20 +183,20 @@ def _counted_on_host(i: np.ndarray, n: int, wrap: bool) -> np.ndarray:
     return np.where(i < 0, i + wide(n), i) if wrap else i
 
 
-def modulo(i: Any, n: int) -> Any:
+def modulo(i: Value, n: int) -> Array:
     """Indices modulo ``n``, in a dtype that counts so far."""
     return remainder(wide(i), n)
 
 
-def one_dtype(positions: list[Any]) -> list[Any]:
+def one_dtype(positions: list[Any]) -> list[Array]:
     """Index arrays in one element type."""
     wide = any([i.type.dtype.itemsize == 8 for i in positions])
     return [convert(i, dtypes.int64 if wide else dtypes.int32) for i in positions]
 
 
 def _read_block(
-    x: Any, selection: Selection, positions: list[Any], access: Access
-) -> Any:
+    x: Value, selection: Selection, positions: list[Any], access: Access
+) -> Array:
     """One element, or one block, whose index is given by scalars."""
     positions = one_dtype(positions)
     ops = _dynamic_reads(selection)
@@ -219,16 +220,16 @@ def _dynamic_reads(selection: Selection) -> tuple[Any, ...]:
     return ops if window == selection.shape else (*ops, Reshape(selection.shape))
 
 
-def starts_with(selection: Selection, positions: list[Any]) -> list[Any]:
+def starts_with(selection: Selection, positions: list[Any]) -> list[Array]:
     """Where the region begins along each axis: at the indices, or where it is known."""
     dtype = positions[0].type.dtype if positions else dtypes.int32
-    starts = [scalar(s, dtype) for s in selection.starts]
+    starts: list[Array] = [scalar(s, dtype) for s in selection.starts]
     for axis, position in zip(selection.taken, positions, strict=True):
         starts[axis] = position
     return starts
 
 
-def all_inside(shape: Shape, selection: Selection, positions: list[Any]) -> Any:
+def all_inside(shape: Shape, selection: Selection, positions: list[Any]) -> Array:
     """Whether all the scalars lie inside their axes."""
     tests = []
     for axis, i in zip(selection.taken, positions, strict=True):
@@ -238,8 +239,8 @@ def all_inside(shape: Shape, selection: Selection, positions: list[Any]) -> Any:
 
 
 def _read_gathered(
-    x: Any, selection: Selection, positions: list[Any], access: Access
-) -> Any:
+    x: Value, selection: Selection, positions: list[Any], access: Access
+) -> Array:
     """Windows at indices given by arrays."""
     ops, gather, reshape = _gathering(selection, x.type.shape, access)
     for op in ops:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.trace import Tracer
@@ -60,14 +61,14 @@ __all__ = [
 
 
 def take(
-    a: Any,
-    indices: Any,
+    a: ArrayLike,
+    indices: ArrayLike,
     axis: int | None = None,
     out: None = None,
-    mode: Any = None,
+    mode: str | None = None,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:
     """The elements of ``a`` at ``indices`` along ``axis``.
 
@@ -109,7 +110,7 @@ def take(
     return read(x, selection, [positions], access)
 
 
-def _integers(who: str, indices: Any) -> Any:
+def _integers(who: str, indices: ArrayLike) -> Array:
     positions = as_array(indices, who)
     if dtypes.is_bool(positions.type.dtype):
         return convert(positions, dtypes.int32)
@@ -122,7 +123,7 @@ def _integers(who: str, indices: Any) -> Any:
 
 
 def _by_mode(
-    who: str, positions: Any, n: int, mode: Any, access: Access
+    who: str, positions: Any, n: int, mode: str | None, access: Access
 ) -> tuple[Any, Access]:
     """The indices to read with an axis of length ``n``, and how."""
     if mode == "raise":
@@ -139,11 +140,11 @@ def _by_mode(
 
 
 def take_along_axis(
-    arr: Any,
-    indices: Any,
+    arr: ArrayLike,
+    indices: ArrayLike,
     axis: int | None = -1,
-    mode: Any = None,
-    fill_value: Any = None,
+    mode: str | None = None,
+    fill_value: ArrayLike | None = None,
     *,
     wrap_negative_indices: bool | None = None,
 ) -> Array:
@@ -180,7 +181,7 @@ def take_along_axis(
     return gather(before(x), before_positions(positions))
 
 
-def _nothing_along(x: Any, positions: Any, axis: int, access: Access) -> Any:
+def _nothing_along(x: Value, positions: Any, axis: int, access: Access) -> Any:
     """What ``take_along_axis`` takes of an axis that has no element."""
     if positions.type.size and access.mode is not FILL_OR_DROP:
         raise InvalidIndex(
@@ -244,13 +245,13 @@ def _along(x: ArrayType, positions: ArrayType, axis: int, access: Access) -> Any
 
 
 def put_along_axis(
-    arr: Any,
-    indices: Any,
-    values: Any,
+    arr: ArrayLike,
+    indices: ArrayLike,
+    values: ArrayLike,
     axis: int | None,
     inplace: bool = True,
     *,
-    mode: Any = None,
+    mode: str | None = None,
 ) -> Array:
     """``arr`` with the elements replaced that ``take_along_axis`` takes.
 
@@ -290,7 +291,12 @@ def _check_copy(who: str, inplace: bool) -> None:
 
 
 def put(
-    a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True
+    a: ArrayLike,
+    ind: Any,
+    v: ArrayLike,
+    mode: str | None = None,
+    *,
+    inplace: bool = True,
 ) -> Array:
     """``a`` with the elements at flat indices ``ind`` replaced, in order, by those of
     ``v``.
@@ -317,7 +323,7 @@ def put(
     return reshape(at(ravel(x))[positions].set(values), x.type.shape)
 
 
-def _inside(positions: Any, n: int, mode: str, who: str) -> Any:
+def _inside(positions: Any, n: int, mode: str, who: str) -> Array:
     """Indices brought inside an axis of length ``n``."""
     if mode == "wrap":
         return modulo(positions, max(n, 1))
@@ -331,7 +337,7 @@ def _inside(positions: Any, n: int, mode: str, who: str) -> Any:
 # -- choices ---------------------------------------------------------------------------
 
 
-def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
+def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
     """For each element k of ``a``, the element there of ``choices[k]``; all broadcast.
 
     Args:
@@ -355,7 +361,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
     return select_n(which, *cases)
 
 
-def _check_choices(which: Any, count: int) -> None:
+def _check_choices(which: Value, count: int) -> None:
     if isinstance(which, Tracer):
         raise ConcretizationTypeError(
             "choose with mode='raise' must know what to choose by, but got a traced "

@@ -1,10 +1,12 @@
 """Insertion, deletion and trimming of parts of arrays."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Axes, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.host_values import plain
@@ -36,7 +38,11 @@ __all__ = ["delete", "insert", "trim_zeros"]
 
 
 def delete(
-    arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+    arr: ArrayLike,
+    obj: int | slice | Sequence[int] | ArrayLike,
+    axis: int | None = None,
+    *,
+    assume_unique_indices: bool = False,
 ) -> Array:
     """``arr`` without the parts at ``obj`` along ``axis``; None: of ``arr`` raveled.
 
@@ -72,7 +78,7 @@ def delete(
     return _kept(x, keep, k)
 
 
-def _kept(x: Any, keep: np.ndarray, axis: int) -> Any:
+def _kept(x: Value, keep: np.ndarray, axis: int) -> Array:
     """The parts for which a known mask holds."""
     return index(x, (*(slice(None),) * axis, keep))
 
@@ -93,7 +99,7 @@ def _positions(who: str, given: np.ndarray, type_: Any, axis: int) -> np.ndarray
     return given.astype(np.int64)
 
 
-def _delete_traced(x: Any, obj: Any, axis: int, unique: bool) -> Any:
+def _delete_traced(x: Value, obj: Any, axis: int, unique: bool) -> Any:
     """Parts at traced indices, of which there are as many as ``obj`` has elements.
 
     A part moves on by one for each index deleted up to it: index k of the result is k
@@ -113,7 +119,12 @@ def _delete_traced(x: Any, obj: Any, axis: int, unique: bool) -> Any:
     return take(x, add(left, convert(before, left.type.dtype)), axis, mode="clip")
 
 
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
+def insert(
+    arr: ArrayLike,
+    obj: int | slice | Sequence[int] | ArrayLike,
+    values: ArrayLike,
+    axis: int | None = None,
+) -> Array:
     """``arr`` with values put before the indices ``obj`` along ``axis``; None: raveled.
 
     Args:
@@ -169,7 +180,7 @@ def _insertion_positions(obj: Any, n: int) -> Any:
     return clamp(low, positions, high)
 
 
-def _merged(x: Any, new: Any, final: Any, axis: int) -> Any:
+def _merged(x: Value, new: Value, final: Value, axis: int) -> Array:
     """``x`` with new parts, which come to stand at ascending final indices."""
     n, count, dtype = x.type.shape[axis], new.type.shape[axis], final.type.dtype
     out = Iota(dtype, (n + count,), 0)()
@@ -181,7 +192,7 @@ def _merged(x: Any, new: Any, final: Any, axis: int) -> Any:
     return take(concatenate([x, new], axis), source, axis, mode="clip")
 
 
-def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
+def trim_zeros(filt: Any, trim: str = "fb", axis: Axes = None) -> Array:
     """``filt`` without the zeros before the first and after the last other element.
 
     Args:

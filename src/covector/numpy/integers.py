@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.staging import stage
@@ -24,7 +25,7 @@ from covector.programs.control_flow.while_loop import While
 __all__ = ["gcd", "lcm"]
 
 
-def gcd(x1: Any, x2: Any) -> Array:
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The greatest common divisor of |x| and |y|; of 0 and y it is |y|.
 
     Raises:
@@ -37,7 +38,7 @@ def gcd(x1: Any, x2: Any) -> Array:
     return _gcd(*_integers("gcd", x1, x2))
 
 
-def lcm(x1: Any, x2: Any) -> Array:
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The least common multiple of |x| and |y|; of 0 and y it is 0.
 
     Raises:
@@ -50,7 +51,7 @@ def lcm(x1: Any, x2: Any) -> Array:
     return _lcm(*_integers("lcm", x1, x2))
 
 
-def _integers(who: str, x1: Any, x2: Any) -> Any:
+def _integers(who: str, x1: ArrayLike, x2: Any) -> tuple[Array, ...]:
     x, y = promote(who, x1, x2)
     if not dtypes.is_integer(x.type.dtype):
         raise DTypeError(f"{who} needs integers, but got {x.type} and {y.type}.")
@@ -58,7 +59,7 @@ def _integers(who: str, x1: Any, x2: Any) -> Any:
 
 
 @fuse(host=np.gcd)
-def _gcd(x: Any, y: Any) -> Any:
+def _gcd(x: Value, y: Value) -> Array:
     dtype, weak = x.type.dtype, x.type.weak and y.type.weak
     x, y = _magnitude(x), _magnitude(y)
     shape = x.type.shape or y.type.shape
@@ -71,19 +72,19 @@ def _euclid(type: ArrayType) -> While:
     """(x, y) → (y, x rem y) for as long as some y is not 0: x is the divisor then."""
     zero = scalar(0, type.dtype, True)
 
-    def going(x: Any, y: Any) -> Any:
+    def going(x: Value, y: Value) -> list[Array]:
         return [ReduceOr(tuple(range(type.ndim)))(ne(y, zero))]
 
-    def step(x: Any, y: Any) -> Any:
+    def step(x: Value, y: Value) -> list[Array]:
         done = eq(y, zero)
         return [where(done, x, y), where(done, zero, rem(x, y))]
 
     programs = [stage(f, [type, type], "gcd").jaxpr for f in (going, step)]
-    return While(*programs, 0, 0)
+    return While(*programs, cond_nconsts=0, body_nconsts=0)
 
 
 @fuse(host=np.lcm)
-def _lcm(x: Any, y: Any) -> Any:
+def _lcm(x: Value, y: Value) -> Array:
     dtype, weak = x.type.dtype, x.type.weak and y.type.weak
     x, y, divisor = (_magnitude(n) for n in (x, y, _gcd(x, y)))
     one, zero = (scalar(n, divisor.type.dtype, True) for n in (1, 0))
@@ -91,6 +92,6 @@ def _lcm(x: Any, y: Any) -> Any:
     return convert(multiple, dtype, weak)
 
 
-def _magnitude(x: Any) -> Any:
+def _magnitude(x: Value) -> Array:
     """|x| in the unsigned dtype; that of the smallest integer fits no other."""
     return convert(abs_(x), np.dtype(f"u{x.type.dtype.itemsize}"))

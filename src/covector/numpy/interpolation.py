@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import ArgumentError, AxisError, DTypeError, TypeMismatch
@@ -16,18 +17,19 @@ from covector.numpy.promote import promote_dtypes, promote_dtypes_inexact
 from covector.numpy.searching import searchsorted
 from covector.numpy.selection import where
 from covector.numpy.sorting import argsort
+from covector.numpy.xp_function import XpArray
 from covector.ops.broadcasting import move_axis
 
 __all__ = ["interp", "unwrap"]
 
 
 def interp(
-    x: Any,
-    xp: Any,
-    fp: Any,
-    left: Any = None,
-    right: Any = None,
-    period: Any = None,
+    x: ArrayLike,
+    xp: ArrayLike,
+    fp: ArrayLike,
+    left: ArrayLike | None = None,
+    right: ArrayLike | None = None,
+    period: ArrayLike | None = None,
 ) -> Array:
     """The value at ``x`` of the line through the points (xp, fp).
 
@@ -66,7 +68,7 @@ def interp(
     return _on_lines(x, xp, fp, left, right)
 
 
-def _unrolled(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
+def _unrolled(x: Value, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
     """Indices within one period, in order, with a point of its neighbours on both
     sides.
     """
@@ -78,7 +80,7 @@ def _unrolled(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
     return x, xp, concatenate([fp[-1:], fp, fp[:1]])
 
 
-def _on_lines(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
+def _on_lines(x: XpArray, xp: XpArray, fp: XpArray, left: Any, right: Any) -> Array:
     n = xp.shape[0]
     i = clip(searchsorted(xp, x, side="right"), 1, max(n - 1, 1))
     before, after = i - 1, clip(i, max=n - 1)
@@ -104,7 +106,7 @@ def _on_lines(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
 
 
 def unwrap(
-    p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi
+    p: ArrayLike, discont: Any = None, axis: int = -1, period: ArrayLike = 2 * math.pi
 ) -> Array:
     """Angles whose jumps by more than half a period are taken back by whole periods.
 

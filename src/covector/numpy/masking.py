@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.trace import Tracer
@@ -50,14 +51,16 @@ def _is_whole(entry: Any) -> bool:
     return entry is Ellipsis or (type(entry) is slice and entry == slice(None))
 
 
-def broadcast_mask(mask: Any, axis: int, shape: Shape) -> Any:
+def broadcast_mask(mask: Value, axis: int, shape: Shape) -> Any:
     """The mask repeated along the other axes of an array of this shape."""
     mask = as_array(mask)
     after = len(shape) - axis - mask.type.ndim
     return broadcast_to(Reshape((*mask.type.shape, *(1,) * after))(mask), shape)
 
 
-def broadcast_values(values: Any, mask: Any, axis: int, type_: ArrayType) -> Any | None:
+def broadcast_values(
+    values: Value, mask: Value, axis: int, type_: ArrayType
+) -> Any | None:
     """A value for each element of the array, or None if each is meant for a selected
     one.
 
@@ -76,7 +79,7 @@ def broadcast_values(values: Any, mask: Any, axis: int, type_: ArrayType) -> Any
     return broadcast_to(Reshape(full)(values), shape) if values.type.ndim else values
 
 
-def check_known(mask: Any, values: Any, type_: ArrayType) -> None:
+def check_known(mask: Value, values: Value, type_: ArrayType) -> None:
     """Raise where a traced mask would have to say which value goes where."""
     if isinstance(mask, Tracer):
         raise NonConcreteBooleanIndexError(

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DTypeLike
 from covector.core.array import from_host
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import ArgumentError, AxisError, ImmutableArrayError, TypeMismatch
 from covector.numpy.axes import canonical_axis
 from covector.numpy.creation import asarray, at_hand, ones
@@ -48,10 +50,10 @@ __all__ = [
 def eye(
     N: int,
     M: int | None = None,
-    k: Any = 0,
-    dtype: Any = None,
+    k: int = 0,
+    dtype: DTypeLike | None = None,
     *,
-    device: Any = None,
+    device: ShardingLike | None = None,
 ) -> Array:
     """Ones on a diagonal, zeros elsewhere: ``[N, M]``, or square without ``M``.
 
@@ -67,7 +69,7 @@ def eye(
     return asarray(mask, float if dtype is None else dtype, device=device)
 
 
-def identity(n: int, dtype: Any = None) -> Array:
+def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     """The identity matrix ``[n, n]``; float32 by default.
 
     >>> print(identity(2, int))
@@ -78,7 +80,9 @@ def identity(n: int, dtype: Any = None) -> Array:
     return asarray(mask, float if dtype is None else dtype)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
+def tri(
+    N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
+) -> Array:
     """Ones on the diagonal k and below, zeros above: ``[N, M]``; float32 by default.
 
     >>> print(tri(2, 3))
@@ -89,7 +93,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
     return asarray(mask, float if dtype is None else dtype)
 
 
-def tril(m: Any, k: int = 0) -> Array:
+def tril(m: ArrayLike, k: int = 0) -> Array:
     """The matrices ``[..., n, m]`` with zeros above the diagonal k.
 
     Raises:
@@ -102,7 +106,7 @@ def tril(m: Any, k: int = 0) -> Array:
     return _triangle("tril", m, operator.le, k)
 
 
-def triu(m: Any, k: int = 0) -> Array:
+def triu(m: ArrayLike, k: int = 0) -> Array:
     """The matrices ``[..., n, m]`` with zeros below the diagonal k.
 
     Raises:
@@ -115,7 +119,9 @@ def triu(m: Any, k: int = 0) -> Array:
     return _triangle("triu", m, operator.ge, k)
 
 
-def _triangle(who: str, m: Any, relation: Callable[[Any, Any], Any], k: Any) -> Any:
+def _triangle(
+    who: str, m: ArrayLike, relation: Callable[[Any, Any], Any], k: Any
+) -> Array:
     x = as_array(m, who)
     if x.type.ndim < 2:
         raise AxisError(
@@ -126,7 +132,9 @@ def _triangle(who: str, m: Any, relation: Callable[[Any, Any], Any], k: Any) -> 
     return where(mask, x, scalar(0, x.type.dtype, True))
 
 
-def _mask(who: str, n: Any, m: Any, relation: Callable[[Any, Any], Any], k: Any) -> Any:
+def _mask(
+    who: str, n: Any, m: Any, relation: Callable[[Any, Any], Any], k: Any
+) -> Array:
     """Bools ``[n, m]``: whether j − i is in the relation to k, in row i, column j."""
     n, m = operator.index(n), operator.index(m)
     if n < 0 or m < 0:
@@ -140,7 +148,7 @@ def _mask(who: str, n: Any, m: Any, relation: Callable[[Any, Any], Any], k: Any)
 # -- diagonals -------------------------------------------------------------------------
 
 
-def diag(v: Any, k: int = 0) -> Array:
+def diag(v: ArrayLike, k: int = 0) -> Array:
     """The diagonal k of a matrix; or the matrix that has ``v [n]`` as diagonal k.
 
     Raises:
@@ -164,7 +172,7 @@ def diag(v: Any, k: int = 0) -> Array:
     return where(_mask("diag", n, n, operator.eq, k), x, scalar(0, x.type.dtype, True))
 
 
-def diagflat(v: Any, k: int = 0) -> Array:
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """The matrix that has all elements of ``v``, in order, as its diagonal k.
 
     >>> print(diagflat(ones((1, 2))))
@@ -175,7 +183,7 @@ def diagflat(v: Any, k: int = 0) -> Array:
     return diag(Reshape((x.type.size,))(x), k)
 
 
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The elements that have index i along ``axis1`` and i + offset along ``axis2``.
 
     Returns:
@@ -208,7 +216,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
 
 
 def fill_diagonal(
-    a: Any, val: Any, wrap: bool = False, *, inplace: bool = True
+    a: Any, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
 ) -> Array:
     """``a`` with ``val`` on its main diagonal: where all indices are equal.
 
@@ -301,7 +309,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     return asarray(rows), asarray(columns)
 
 
-def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """Row and column indices of the diagonal k and what is below it, in a matrix.
 
     >>> import covector.numpy as cnp
@@ -312,7 +320,7 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     return tril_indices(n, k, m)
 
 
-def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """Row and column indices of the diagonal k and what is above it, in a matrix.
 
     >>> import covector.numpy as cnp

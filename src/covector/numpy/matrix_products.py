@@ -8,7 +8,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DTypeLike, Value
 from covector.core.array_like import Array
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import ArrayType
 from covector.errors import TypeMismatch
 from covector.numpy.axes import canonical_axis, with_out_sharding
@@ -18,7 +20,7 @@ from covector.numpy.types import asked_dtype
 from covector.ops.broadcasting import move_axis
 from covector.ops.complex import conj
 from covector.ops.contraction import DotGeneral
-from covector.ops.precision import exactness
+from covector.ops.precision import PrecisionLike, exactness
 from covector.ops.transposing import Reshape, Transpose
 
 __all__ = ["matmul", "matvec", "vecdot", "vecmat"]
@@ -32,7 +34,7 @@ class ProductOptions(NamedTuple):
 
 
 def product_options(
-    who: str, precision: Any, preferred_element_type: Any
+    who: str, precision: PrecisionLike, preferred_element_type: DTypeLike | None
 ) -> ProductOptions:
     preferred = preferred_element_type
     return ProductOptions(
@@ -40,18 +42,18 @@ def product_options(
     )
 
 
-def conjugated(x: Any) -> Any:
+def conjugated(x: Value) -> Array:
     """The complex conjugate; of real numbers they themselves."""
     return conj(x) if dtypes.is_complex(x.type.dtype) else x
 
 
 def matmul(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     *,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    out_sharding: Any = None,
+    precision: PrecisionLike | None = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """The product of matrices, or of stacks of them, which broadcast together.
 
@@ -74,7 +76,7 @@ def matmul(
     return with_out_sharding(_product("matmul", x, y, options), out_sharding)
 
 
-def _product(who: str, x: Any, y: Any, options: ProductOptions) -> Any:
+def _product(who: str, x: Value, y: Value, options: ProductOptions) -> Array:
     before_x, before_y, contraction, after = _product_plan(who, x.type, y.type, options)
     if before_x is not None:
         x = before_x(x)
@@ -146,13 +148,13 @@ def _check_product(who: str, x: ArrayType, y: ArrayType) -> None:
 
 
 def vecdot(
-    x1: Any,
-    x2: Any,
+    x1: ArrayLike,
+    x2: ArrayLike,
     /,
     *,
     axis: int = -1,
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    precision: PrecisionLike | None = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Products of vectors along ``axis``, those of ``x1`` conjugated, summed.
 
@@ -171,7 +173,7 @@ def vecdot(
     return Reshape(out.type.shape[:-2])(out)
 
 
-def matvec(x1: Any, x2: Any, /) -> Array:
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Products of matrices ``[..., m, n]`` and vectors ``[..., n]``.
 
     >>> import covector.numpy as cnp
@@ -186,7 +188,7 @@ def matvec(x1: Any, x2: Any, /) -> Array:
     return Reshape(out.type.shape[:-1])(out)
 
 
-def vecmat(x1: Any, x2: Any, /) -> Array:
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Products of vectors ``[..., n]``, conjugated, and matrices ``[..., n, m]``.
 
     >>> import covector.numpy as cnp
@@ -201,6 +203,6 @@ def vecmat(x1: Any, x2: Any, /) -> Array:
     return Reshape((*shape[:-2], shape[-1]))(out)
 
 
-def _check_vectors(who: str, x: Any, y: Any) -> None:
+def _check_vectors(who: str, x: Value, y: Value) -> None:
     if not (x.type.ndim and y.type.ndim):
         raise TypeMismatch(f"{who} needs vectors, but got {x.type} and {y.type}.")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from covector.core.annotations import ArrayLike, DTypeLike, ShapeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import ArgumentError, AxisError
@@ -18,7 +19,7 @@ __all__ = ["fromfunction", "indices", "meshgrid", "mgrid", "ogrid"]
 
 
 def meshgrid(
-    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+    *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> list[Array]:
     """The coordinates of a grid, one array for each of the vectors that span it.
 
@@ -60,7 +61,9 @@ def meshgrid(
     return out
 
 
-def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+def indices(
+    dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False
+) -> Any:
     """The indices of every element of an array of the given shape.
 
     Returns:
@@ -81,8 +84,12 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
 
 
 def fromfunction(
-    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
-) -> Any:
+    function: Callable[..., Any],
+    shape: ShapeLike,
+    *,
+    dtype: DTypeLike = float,
+    **kwargs: Any,
+) -> Array:
     """An array of the values of a function at each index.
 
     Args:
@@ -95,7 +102,7 @@ def fromfunction(
     """
     lengths = canonical_shape("fromfunction", shape)
 
-    def at(*index: Any) -> Any:
+    def at(*index: Value) -> Array:
         return function(*index, **kwargs)
 
     for axis in reversed(range(len(lengths))):

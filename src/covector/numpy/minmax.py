@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.errors import DTypeError
@@ -23,7 +24,7 @@ __all__ = [
 ]
 
 
-def maximum(x: Any, y: Any, /) -> Array:
+def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The larger of x and y, element by element; NaN if one is.
 
     >>> import covector.numpy as cnp
@@ -33,7 +34,7 @@ def maximum(x: Any, y: Any, /) -> Array:
     return max_(*promote_bounds("maximum", x, y, upper=False))
 
 
-def minimum(x: Any, y: Any, /) -> Array:
+def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The smaller of x and y, element by element; NaN if one is.
 
     >>> import covector.numpy as cnp
@@ -43,7 +44,7 @@ def minimum(x: Any, y: Any, /) -> Array:
     return min_(*promote_bounds("minimum", x, y, upper=True))
 
 
-def fmax(x1: Any, x2: Any) -> Array:
+def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The larger of x and y, element by element; where one is NaN, the other.
 
     >>> import covector.numpy as cnp
@@ -54,7 +55,7 @@ def fmax(x1: Any, x2: Any) -> Array:
     return where(or_(gt(x, y), ne(y, y)), x, y)
 
 
-def fmin(x1: Any, x2: Any) -> Array:
+def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The smaller of x and y, element by element; where one is NaN, the other.
 
     >>> import covector.numpy as cnp
@@ -65,7 +66,7 @@ def fmin(x1: Any, x2: Any) -> Array:
     return where(or_(lt(x, y), ne(y, y)), x, y)
 
 
-def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
+def clip(arr: ArrayLike | None = None, /, min: Any = None, max: Any = None) -> Array:
     """min(max(x, low), high): each element brought between two bounds.
 
     Args:
@@ -93,7 +94,7 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
     return x
 
 
-def _check_ordered(who: str, x: Any) -> None:
+def _check_ordered(who: str, x: Value) -> None:
     if dtypes.is_complex(x.type.dtype):
         raise DTypeError(
             f"{who} needs real numbers, but got {x.type}: complex numbers are not "
@@ -101,7 +102,7 @@ def _check_ordered(who: str, x: Any) -> None:
         )
 
 
-def heaviside(x1: Any, x2: Any, /) -> Array:
+def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """0 where x < 0, 1 where x > 0, and ``x2`` where x = 0; NaN where x is.
 
     Raises:
@@ -117,7 +118,7 @@ def heaviside(x1: Any, x2: Any, /) -> Array:
 
 
 @fuse(host=np.heaviside)
-def _heaviside(x: Any, at_zero: Any) -> Any:
+def _heaviside(x: Value, at_zero: Value) -> Array:
     zero, one = scalar(0, x.type.dtype, True), scalar(1, x.type.dtype, True)
     out = where(lt(x, zero), zero, where(gt(x, zero), one, at_zero))
     return where(ne(x, x), x, out)

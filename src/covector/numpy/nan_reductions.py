@@ -7,6 +7,7 @@ too. Where no element is left, sums are 0, products 1, and everything else is Na
 from typing import Any
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Axes, DTypeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.numpy.axes import check_no_out
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 
-def _without_nan(x: Any, neutral: Any) -> Any:
+def _without_nan(x: Any, neutral: Any) -> Array:
     """``x`` with a neutral number in place of NaN."""
     if not dtypes.is_inexact(x.type.dtype):
         return x
@@ -38,13 +39,13 @@ def _without_nan(x: Any, neutral: Any) -> Any:
 
 
 def nansum(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """``sum`` in which NaN counts as 0.
 
@@ -58,13 +59,13 @@ def nansum(
 
 
 def nanprod(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """``prod`` in which NaN counts as 1.
 
@@ -78,12 +79,12 @@ def nanprod(
 
 
 def nanmax(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """``max`` of the elements that are not NaN; NaN if all are.
 
@@ -97,12 +98,12 @@ def nanmax(
 
 
 def nanmin(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """``min`` of the elements that are not NaN; NaN if all are.
 
@@ -116,9 +117,15 @@ def nanmin(
 
 
 def _extremum(
-    reduce: Any, x: Any, last: Any, axis: Any, keepdims: bool, initial: Any, where: Any
-) -> Any:
-    def known(x: Any) -> Any:
+    reduce: Any,
+    x: Value,
+    last: Any,
+    axis: Axes,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+) -> Array:
+    def known(x: Value) -> Any:
         found = reduce(_without_nan(x, last), axis, None, keepdims, initial, where)
         if initial is not None or not dtypes.is_inexact(x.type.dtype):
             return found
@@ -129,12 +136,12 @@ def _extremum(
 
 
 def nanmean(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    where: Any = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """``mean`` of the elements that are not NaN.
 
@@ -147,7 +154,7 @@ def nanmean(
     return mean(x, axis, dtype, None, keepdims, where=there)
 
 
-def _known(who: str, a: Any, where: Any) -> tuple[Any, Any]:
+def _known(who: str, a: ArrayLike, where: Any) -> tuple[Array, Array]:
     """The array with 0 for NaN, and the mask of elements that take part."""
     x = as_array(a, who)
     if not dtypes.is_inexact(x.type.dtype):
@@ -159,14 +166,14 @@ def _known(who: str, a: Any, where: Any) -> tuple[Any, Any]:
 
 
 def nanvar(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
-    where: Any = None,
-    mean: Any = None,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
 ) -> Array:
     """``var`` of the elements that are not NaN.
 
@@ -180,14 +187,14 @@ def nanvar(
 
 
 def nanstd(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
-    where: Any = None,
-    mean: Any = None,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
 ) -> Array:
     """``std`` of the elements that are not NaN.
 

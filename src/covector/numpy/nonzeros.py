@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, from_numpy, scalar
 from covector.core.trace import Tracer
@@ -44,7 +45,7 @@ __all__ = ["argwhere", "compress", "extract", "flatnonzero", "nonzero", "place"]
 
 
 def nonzero(
-    a: Any, *, size: int | None = None, fill_value: Any = None
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> tuple[Array, ...]:
     """The indices of elements that are not zero, one array for each axis.
 
@@ -62,7 +63,9 @@ def nonzero(
     return _nonzero("nonzero", a, size, fill_value)
 
 
-def _nonzero(who: str, a: Any, size: int | None, fill_value: Any) -> tuple[Any, ...]:
+def _nonzero(
+    who: str, a: ArrayLike, size: int | None, fill_value: Any
+) -> tuple[Array, ...]:
     x = as_array(a, who)
     if not x.type.ndim:
         raise TypeMismatch(
@@ -102,7 +105,7 @@ def _fills(who: str, fill_value: Any, ndim: int) -> list[Any]:
     return [0 if fill_value is None else fill_value] * ndim
 
 
-def _nonzero_traced(who: str, mask: Any, size: int | None, fills: list[Any]) -> Any:
+def _nonzero_traced(who: str, mask: Tracer, size: int | None, fills: list[Any]) -> Any:
     if size is None:
         raise ConcretizationTypeError(
             f"{who} of a traced array ({mask.type}): how many elements are not zero, "
@@ -125,7 +128,7 @@ def _nonzero_traced(who: str, mask: Any, size: int | None, fills: list[Any]) -> 
     )
 
 
-def _first_true(mask: Any, size: int) -> tuple[Any, Any]:
+def _first_true(mask: Value, size: int) -> tuple[Any, Any]:
     """The indices of the first ``size`` true elements, and how many are true."""
     dtype = index_dtype()
     if not mask.type.size or not size:
@@ -140,7 +143,9 @@ def _first_true(mask: Any, size: int) -> tuple[Any, Any]:
     return scatter(empty, Reshape((mask.type.size, 1))(target), positions), count
 
 
-def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+def flatnonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """The indices in ``a`` raveled of elements that are not zero.
 
     Arguments are those of ``nonzero``.
@@ -153,7 +158,9 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
     return _nonzero("flatnonzero", x, size, fill_value)[0]
 
 
-def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+def argwhere(
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """The indices of elements that are not zero, one row for each.
 
     Arguments are those of ``nonzero``.
@@ -170,12 +177,12 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Arra
 
 
 def compress(
-    condition: Any,
-    a: Any,
+    condition: ArrayLike,
+    a: ArrayLike,
     axis: int | None = None,
     *,
     size: int | None = None,
-    fill_value: Any = 0,
+    fill_value: ArrayLike = 0,
     out: None = None,
 ) -> Array:
     """The parts of ``a`` along ``axis`` (None: the elements) for which a condition
@@ -213,7 +220,11 @@ def compress(
 
 
 def extract(
-    condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0
+    condition: ArrayLike,
+    arr: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike = 0,
 ) -> Array:
     """The elements of ``arr`` for which a condition holds; both are raveled.
 
@@ -228,7 +239,7 @@ def extract(
     return compress(flat, arr, size=size, fill_value=fill_value)
 
 
-def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
+def place(arr: ArrayLike, mask: ArrayLike, vals: Any, *, inplace: bool = True) -> Array:
     """``arr`` with the elements that a mask selects replaced, in order, by those of
     ``vals``, which repeat.
 

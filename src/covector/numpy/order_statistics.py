@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Axes, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.numpy.axes import canonical_axes, check_no_out, with_out_sharding
 from covector.numpy.axis_order import moveaxis
@@ -22,7 +24,7 @@ from covector.numpy.indexing_take import take_along_axis
 from covector.numpy.promote import inexact, standard_promotion
 from covector.numpy.reduction_base import kept_shape, weights_for, working_dtype
 from covector.numpy.reshaping import reshape
-from covector.numpy.xp_function import xp_function
+from covector.numpy.xp_function import XpArray, xp_function
 from covector.ops.argmax import Argmax
 from covector.ops.arithmetic import mul
 from covector.ops.bitwise import not_, or_
@@ -56,15 +58,15 @@ METHODS = (*CONTINUOUS, "lower", "higher", "midpoint", "nearest", "inverted_cdf"
 
 
 def quantile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """What is larger than a fraction ``q`` of the elements along ``axis``.
 
@@ -95,16 +97,16 @@ def quantile(
 
 
 def percentile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
-    out_sharding: Any = None,
+    weights: ArrayLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """``quantile`` with the fraction in percent.
 
@@ -121,15 +123,15 @@ def percentile(
 
 
 def nanquantile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """``quantile`` of the elements that are not NaN.
 
@@ -143,15 +145,15 @@ def nanquantile(
 
 
 def nanpercentile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """``percentile`` of the elements that are not NaN.
 
@@ -165,8 +167,8 @@ def nanpercentile(
 
 
 def median(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
     out: None = None,
     overwrite_input: bool = False,
     keepdims: bool = False,
@@ -182,8 +184,8 @@ def median(
 
 
 def nanmedian(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
     out: None = None,
     overwrite_input: bool = False,
     keepdims: bool = False,
@@ -202,13 +204,13 @@ def nanmedian(
 
 def _quantile(
     who: str,
-    a: Any,
+    a: ArrayLike,
     q: Any,
-    axis: Any,
+    axis: Axes,
     how: tuple[str, bool, bool],
     weights: Any,
     percent: bool = False,
-) -> Any:
+) -> Array:
     method, keepdims, skip_nan = how
     if method not in METHODS:
         raise ArgumentError(
@@ -243,7 +245,7 @@ def _quantile(
     return reshape(out, shape) if keepdims else out
 
 
-def _rows(x: Any, axes: tuple[int, ...]) -> Any:
+def _rows(x: Value, axes: tuple[int, ...]) -> Array:
     """``x`` with all the axes as one, behind the others."""
     kept = [k for k in range(x.type.ndim) if k not in axes]
     lengths = tuple([x.type.shape[k] for k in kept])
@@ -254,7 +256,9 @@ def _rows(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 @xp_function
-def _at_fractions(xp: Any, x: Any, q: Any, *, method: str, skip_nan: bool) -> Any:
+def _at_fractions(
+    xp: Any, x: XpArray, q: XpArray, *, method: str, skip_nan: bool
+) -> Any:
     """The quantiles of rows, along the last axis."""
     result, dtype = x.dtype, working_dtype(x.dtype)
     x, q = x.astype(dtype), q.astype(dtype).reshape((-1,))
@@ -311,7 +315,7 @@ def _positions(xp: Any, count: Any, q: Any, method: str) -> tuple[Any, Any, Any]
 # -- weights ---------------------------------------------------------------------------
 
 
-def _weights(who: str, x: Any, weights: Any, method: str, axis: Any) -> Any:
+def _weights(who: str, x: Value, weights: Any, method: str, axis: Axes) -> Any:
     w = as_array(weights, who)
     if method != "inverted_cdf":
         raise ArgumentError(
@@ -323,7 +327,7 @@ def _weights(who: str, x: Any, weights: Any, method: str, axis: Any) -> Any:
 
 
 @standard_promotion
-def _weighted(x: Any, w: Any, q: Any, *, skip_nan: bool) -> Any:
+def _weighted(x: Value, w: Value, q: Any, *, skip_nan: bool) -> Any:
     """The first element of each row up to which the weights add up to a fraction; NaN
     where one is NaN, unless these are skipped, or negative, or all are 0.
     """

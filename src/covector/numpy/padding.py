@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import HostArray, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.host_values import plain
@@ -123,7 +124,7 @@ def _pair(width: Any) -> Width:
     return int(before), int(after)
 
 
-def _pairs(name: str, values: Any, ndim: int) -> Any:
+def _pairs(name: str, values: HostArray | Array, ndim: int) -> Any:
     """A number, a pair, or a pair for each axis, as a pair for each axis."""
     if not ndim:
         return []
@@ -137,7 +138,7 @@ def _pairs(name: str, values: Any, ndim: int) -> Any:
     return np.broadcast_to(values, (ndim, 2))
 
 
-def _pad_constant(x: Any, widths: list[Width], given: Any) -> Any:
+def _pad_constant(x: Value, widths: list[Width], given: Any) -> Any:
     """``x`` between copies of constants: one for all, or one for each end of each
     axis.
     """
@@ -153,14 +154,14 @@ def _pad_constant(x: Any, widths: list[Width], given: Any) -> Any:
     return x
 
 
-def _for_each_end(name: str, given: Any, x: Any) -> Any:
+def _for_each_end(name: str, given: Any, x: Value) -> Any:
     """Numbers in the element type of ``x``: ``[axes, 2]``."""
     values = convert(asarray(given), x.type.dtype)
     return _pairs(name, values, x.type.ndim)
 
 
 def _pad_by(
-    fill: Callable[..., Any], x: Any, widths: list[Width], kwargs: dict[str, Any]
+    fill: Callable[..., Any], x: Value, widths: list[Width], kwargs: dict[str, Any]
 ) -> Any:
     """Rows filled by a function of the user's, one axis after the other."""
     for axis, width in enumerate(widths):
@@ -168,7 +169,7 @@ def _pad_by(
     return x
 
 
-def _pad_axis(x: Any, axis: int, width: Width, mode: Any, option: Any) -> Any:
+def _pad_axis(x: Value, axis: int, width: Width, mode: Any, option: Any) -> Array:
     """``x`` padded along one axis, by a mode that looks at the elements there."""
     n = x.type.shape[axis]
     if not n:
@@ -191,13 +192,13 @@ def _pad_axis(x: Any, axis: int, width: Width, mode: Any, option: Any) -> Any:
     return concatenate([parts[0], x, parts[1]], axis)
 
 
-def _part(x: Any, axis: int, start: int, stop: int) -> Any:
+def _part(x: Value, axis: int, start: int, stop: int) -> Array:
     low, limit = [0] * x.type.ndim, list(x.type.shape)
     low[axis], limit[axis] = start, stop
     return Slice(tuple(low), tuple(limit))(x)
 
 
-def _elements(x: Any, axis: int, positions: np.ndarray) -> Any:
+def _elements(x: Value, axis: int, positions: np.ndarray) -> Array:
     """The elements at known indices along an axis, run by run: no gather is needed."""
     parts = [_part(x, axis, 0, 0)]
     start = 0
@@ -219,7 +220,7 @@ def _with_length(type_: ArrayType, axis: int, length: int) -> tuple[int, ...]:
     return (*type_.shape[:axis], length, *type_.shape[axis + 1 :])
 
 
-def _reflect_oddly(x: Any, axis: int, width: Width, mode: str) -> Any:
+def _reflect_oddly(x: Value, axis: int, width: Width, mode: str) -> Any:
     """Point reflections at both ends, as often as the widths need."""
     before, after = width
     skip = 1 if mode == "reflect" else 0
@@ -234,7 +235,7 @@ def _reflect_oddly(x: Any, axis: int, width: Width, mode: str) -> Any:
     return x
 
 
-def _ramp(x: Any, axis: int, count: int, end: Any, side: int) -> Any:
+def _ramp(x: Value, axis: int, count: int, end: Any, side: int) -> Any:
     """Equal steps from the end value to the edge, which is not repeated."""
     dtype = working_dtype(mean_dtype(x.type.dtype))
     n = x.type.shape[axis]
@@ -265,7 +266,7 @@ def _statistic_lengths(option: Any, ndim: int) -> list[tuple[int | None, int | N
 
 
 def _level(
-    x: Any, axis: int, count: int, mode: str, length: int | None, side: int
+    x: Value, axis: int, count: int, mode: str, length: int | None, side: int
 ) -> Any:
     """One statistic of the elements at an end, repeated."""
     n = x.type.shape[axis]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.trace import Tracer
@@ -38,7 +39,7 @@ __all__ = [
 ]
 
 
-def coefficients(who: str, p: Any) -> Any:
+def coefficients(who: str, p: ArrayLike) -> Array:
     """``p`` as a vector of coefficients; a number is a constant polynomial."""
     x = as_array(p, who)
     if x.ndim > 1:
@@ -49,7 +50,7 @@ def coefficients(who: str, p: Any) -> Any:
     return x.reshape(-1)
 
 
-def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """The value at ``x`` of the polynomial with coefficients ``p``, by Horner's rule.
 
     Args:
@@ -64,13 +65,13 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     if p.ndim == 0:
         raise AxisError(f"polyval needs coefficients along an axis, but got {p.type}.")
     shape = np.broadcast_shapes(p.shape[1:], x.shape)
-    value = None
+    value: Any = None
     for k, coefficient in enumerate(p):
         value = value * x + coefficient if k else broadcast_to(coefficient, shape)
     return ReduceSum((0,))(p) + zeros_like(x) if value is None else value
 
 
-def polyadd(a1: Any, a2: Any) -> Array:
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The sum of two polynomials.
 
     >>> import covector.numpy as cnp
@@ -81,7 +82,7 @@ def polyadd(a1: Any, a2: Any) -> Array:
     return a + b
 
 
-def polysub(a1: Any, a2: Any) -> Array:
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The difference of two polynomials.
 
     >>> import covector.numpy as cnp
@@ -92,14 +93,14 @@ def polysub(a1: Any, a2: Any) -> Array:
     return a - b
 
 
-def _of_one_length(who: str, a1: Any, a2: Any) -> list[Any]:
+def _of_one_length(who: str, a1: ArrayLike, a2: ArrayLike) -> list[Array]:
     """Both with zeros for the powers that only the other one has."""
     found = promote_dtypes(who, coefficients(who, a1), coefficients(who, a2))
     n = max(x.size for x in found)
     return [concatenate([zeros(n - x.size, x.dtype), x]) for x in found]
 
 
-def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """The product of two polynomials, in floating point.
 
     Args:
@@ -117,7 +118,9 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
     return convolve(a, b)
 
 
-def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
+def polydiv(
+    u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False
+) -> tuple[Array, Array]:
     """The quotient and the rest of one polynomial divided by another.
 
     Args:
@@ -159,7 +162,7 @@ def without_leading_zeros(who: str, p: Any, tolerance: float = 0.0) -> Any:
     return p[int(positions[0]) if positions.size else p.size :]
 
 
-def polyder(p: Any, m: int = 1) -> Array:
+def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The derivative of order m, in floating point.
 
     >>> import covector.numpy as cnp
@@ -172,7 +175,7 @@ def polyder(p: Any, m: int = 1) -> Array:
     return x
 
 
-def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
+def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """The integral of order m, in floating point.
 
     Args:
@@ -205,7 +208,7 @@ def _order(who: str, m: Any) -> int:
 
 
 @standard_promotion
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """The matrix ``[n, N]`` of powers of a vector ``[n]``, the highest power first.
 
     Args:

@@ -1,10 +1,9 @@
 """Powers and roots."""
 
-from typing import Any
-
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.dtypes import bool_
@@ -21,7 +20,7 @@ from covector.ops.selection import where
 __all__ = ["cbrt", "float_power", "hypot", "pow", "power", "sqrt", "square"]
 
 
-def power(x1: Any, x2: Any, /) -> Array:
+def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x to the power y, element by element: ``x1 ** x2``.
 
     A Python integer as exponent is part of the program, which then only multiplies: the
@@ -40,7 +39,7 @@ def power(x1: Any, x2: Any, /) -> Array:
 pow = power
 
 
-def float_power(x: Any, y: Any, /) -> Array:
+def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x to the power y, in floating point also for integers.
 
     >>> float(float_power(2, -1))
@@ -49,7 +48,7 @@ def float_power(x: Any, y: Any, /) -> Array:
     return powers.power(*promote_inexact("float_power", x, y))
 
 
-def square(x: Any, /) -> Array:
+def square(x: ArrayLike, /) -> Array:
     """x², element by element; bools count as integers.
 
     >>> import covector.numpy as cnp
@@ -59,7 +58,7 @@ def square(x: Any, /) -> Array:
     return powers.square(number("square", x))
 
 
-def sqrt(x: Any, /) -> Array:
+def sqrt(x: ArrayLike, /) -> Array:
     """√x, element by element; NaN of negative real numbers.
 
     >>> float(sqrt(4))
@@ -68,7 +67,7 @@ def sqrt(x: Any, /) -> Array:
     return roots.sqrt(inexact("sqrt", x))
 
 
-def cbrt(x: Any, /) -> Array:
+def cbrt(x: ArrayLike, /) -> Array:
     """∛x of real numbers, with the sign of x.
 
     Raises:
@@ -80,7 +79,7 @@ def cbrt(x: Any, /) -> Array:
     return roots.cbrt(inexact("cbrt", x))
 
 
-def hypot(x1: Any, x2: Any, /) -> Array:
+def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """√(x² + y²) of real numbers, where it fits their dtype also if the squares do not.
 
     Infinite if x or y is, whatever the other. The derivative at (0, 0) is 0.
@@ -101,7 +100,7 @@ def hypot(x1: Any, x2: Any, /) -> Array:
 
 
 @fuse(host=np.hypot)
-def _hypot(x: Any, y: Any) -> Any:
+def _hypot(x: Value, y: Value) -> Array:
     x, y = abs_(x), abs_(y)
     zero, one, inf = (scalar(n, x.type.dtype, True) for n in (0, 1, np.inf))
     large, small = max_(x, y), min_(x, y)
@@ -114,7 +113,7 @@ def _hypot(x: Any, y: Any) -> Any:
     return where(or_(eq(x, inf), eq(y, inf)), inf, length)
 
 
-def _power(who: str, x1: Any, x2: Any) -> Any:
+def _power(who: str, x1: ArrayLike, x2: ArrayLike) -> Array:
     if type(x2) is int:
         return powers.IntegerPow(x2)(number(who, x1))
     x, y = promote(who, x1, x2)

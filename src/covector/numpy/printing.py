@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from covector.core.annotations import ArrayLike
 from covector.core.convert import as_array
 
 __all__ = [
@@ -18,7 +19,7 @@ __all__ = [
 
 
 def array_repr(
-    arr: Any,
+    arr: ArrayLike,
     max_line_width: int | None = None,
     precision: int | None = None,
     suppress_small: bool | None = None,
@@ -34,7 +35,7 @@ def array_repr(
 
 
 def array_str(
-    a: Any,
+    a: ArrayLike,
     max_line_width: int | None = None,
     precision: int | None = None,
     suppress_small: bool | None = None,
@@ -50,7 +51,7 @@ def array_str(
 
 
 @contextmanager
-def _options(width: Any, precision: Any, suppress: Any) -> Iterator[None]:
+def _options(width: Any, precision: int | None, suppress: Any) -> Iterator[None]:
     given = {"linewidth": width, "precision": precision, "suppress": suppress}
     with np.printoptions(**{k: v for k, v in given.items() if v is not None}):
         yield

@@ -19,12 +19,13 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from covector import options
 from covector.core import dtypes, promotion
+from covector.core.annotations import ArrayLike, DType, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, python_scalar, scalar, to_be_cast
 from covector.core.host_values import plain
@@ -36,17 +37,20 @@ from covector.ops.broadcasting import BroadcastInDim, zeros
 from covector.ops.casting import convert
 from covector.ops.transposing import Reshape
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 _PYTHON = frozenset({bool, int, float, complex})
 
 
-def standard_promotion(fun: Callable[..., Any]) -> Callable[..., Any]:
+def standard_promotion(fun: Callable[P, R]) -> Callable[P, R]:
     """``fun``, in which operands meet by NumPy's rules whatever the user's options.
 
     For bodies whose operands are the library's; none that calls a user's function.
     """
 
     @functools.wraps(fun)
-    def run(*args: Any, **kw: Any) -> Any:
+    def run(*args: P.args, **kw: P.kwargs) -> R:
         if options.current().promotes:
             return fun(*args, **kw)
         with options.override(
@@ -57,7 +61,7 @@ def standard_promotion(fun: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def promote(who: str, *args: Any) -> Sequence[Any]:
+def promote(who: str, *args: Any) -> Sequence[Array]:
     """Operands as arrays of one element type and one shape (or scalars)."""
     if len(args) == 2:
         x, y = args
@@ -66,7 +70,7 @@ def promote(who: str, *args: Any) -> Sequence[Any]:
     return _one_shape(who, promote_dtypes(who, *args))
 
 
-def promote_compared(who: str, x: Any, y: Any) -> Sequence[Any]:
+def promote_compared(who: str, x: Any, y: Any) -> Sequence[Array]:
     """Operands of a comparison, as ``promote`` gives them.
 
     In place of an array and an integer that its dtype does not have come two operands
@@ -79,7 +83,7 @@ def promote_compared(who: str, x: Any, y: Any) -> Sequence[Any]:
     except IntegerOverflow:
         pass
     if type(x) in _PYTHON and type(y) in _PYTHON:
-        return python_scalar((x > y) - (x < y)), python_scalar(0)
+        return python_scalar(int(x > y) - int(x < y)), python_scalar(0)
     if _is_known_integer(x) and _is_known_integer(y):
         x, y = np.asarray(x, object), np.asarray(y, object)
         above, below = [f(x, y).astype(np.int32) for f in (np.greater, np.less)]
@@ -94,13 +98,13 @@ def promote_compared(who: str, x: Any, y: Any) -> Sequence[Any]:
     return zeros(ArrayType(x.type.shape, dtypes.int32)), scalar(sign, dtypes.int32)
 
 
-def _is_known_integer(x: Any) -> bool:
+def _is_known_integer(x: ArrayLike) -> bool:
     if isinstance(x, np.ndarray | np.generic):
         return x.dtype.kind in "iub"
     return isinstance(x, int)
 
 
-def _compared_with_wide(who: str, x: Array, y: Any) -> Sequence[Any]:
+def _compared_with_wide(who: str, x: Array, y: Value) -> Sequence[Any]:
     """An array, and 64-bit integers of NumPy cut off just beyond those of the array:
     both in 64 bits.
     """
@@ -111,7 +115,7 @@ def _compared_with_wide(who: str, x: Array, y: Any) -> Sequence[Any]:
     return _one_shape(who, [convert(x, wide.type.dtype), wide])
 
 
-def promote_bounds(who: str, x: Any, y: Any, *, upper: bool) -> Sequence[Any]:
+def promote_bounds(who: str, x: Any, y: Any, *, upper: bool) -> Sequence[Array]:
     """Operands of which the smaller (``upper``) or the larger is taken, as ``promote``
     gives them.
 
@@ -132,7 +136,7 @@ def promote_bounds(who: str, x: Any, y: Any, *, upper: bool) -> Sequence[Any]:
         return promote(who, x, bound_in(y, common_dtype(who, x, zero)[0], upper=upper))
 
 
-def bound_in(bound: Any, dtype: Any, *, upper: bool) -> Any:
+def bound_in(bound: Any, dtype: DType, *, upper: bool) -> Any:
     """A bound, or in place of an integer that bounds nothing in this dtype the limit of
     the dtype, which bounds as little.
     """
@@ -148,12 +152,12 @@ def bound_in(bound: Any, dtype: Any, *, upper: bool) -> Any:
     return np.maximum(bound, limits.min) if bound.dtype.kind == "i" else bound
 
 
-def promote_inexact(who: str, *args: Any) -> Sequence[Any]:
+def promote_inexact(who: str, *args: Any) -> Sequence[Array]:
     """As ``promote``, integers and bools becoming floating-point numbers."""
     return _one_shape(who, promote_dtypes_inexact(who, *args))
 
 
-def promote_dtypes(who: str, *args: Any) -> Sequence[Any]:
+def promote_dtypes(who: str, *args: Any) -> Sequence[Array]:
     """Operands as arrays of one element type."""
     if len(args) == 2:
         x, y = args
@@ -169,7 +173,7 @@ def promote_dtypes(who: str, *args: Any) -> Sequence[Any]:
     return [_cast(a, dtype, weak, who) for a in operands]
 
 
-def promote_dtypes_inexact(who: str, *args: Any) -> Sequence[Any]:
+def promote_dtypes_inexact(who: str, *args: Any) -> Sequence[Array]:
     """Operands as arrays of one floating-point or complex element type."""
     if len(args) == 2:
         x, y = args
@@ -185,7 +189,7 @@ def promote_dtypes_inexact(who: str, *args: Any) -> Sequence[Any]:
     return [_cast(a, dtype, weak, who) for a in operands]
 
 
-def inexact(who: str, x: Any) -> Any:
+def inexact(who: str, x: ArrayLike) -> Array:
     """``x`` as an array of floating-point or complex numbers."""
     if not isinstance(x, Array):
         x = as_array(x, who)
@@ -194,7 +198,7 @@ def inexact(who: str, x: Any) -> Any:
     return convert(x, inexact_dtype(x.type.dtype, x.type.weak), x.type.weak)
 
 
-def number(who: str, x: Any) -> Any:
+def number(who: str, x: ArrayLike) -> Array:
     """``x`` as an array of numbers: bools become integers of the default dtype."""
     x = as_array(x, who)
     if x.type.dtype is not dtypes.bool_:
@@ -202,7 +206,7 @@ def number(who: str, x: Any) -> Any:
     return convert(x, dtypes.default_int(options.current().enable_x64))
 
 
-def inexact_dtype(dtype: Any, weak: bool = False) -> Any:
+def inexact_dtype(dtype: DType, weak: bool = False) -> DType:
     """The floating-point dtype in which functions of integers have their values.
 
     64-bit integers become f64 where there is one, narrower ones and bools f32; what is
@@ -252,7 +256,7 @@ def _common(
     return dtype, weak, operands
 
 
-def _cast(a: Any, dtype: Any, weak: bool, who: str) -> Any:
+def _cast(a: ArrayLike, dtype: DType, weak: bool, who: str) -> Array:
     if type(a) in _PYTHON:
         return scalar(a, dtype, weak)
     try:
@@ -263,7 +267,7 @@ def _cast(a: Any, dtype: Any, weak: bool, who: str) -> Any:
             return convert(a, dtype, weak)
 
 
-def _joined(x: Array, number: Any, as_inexact: bool) -> tuple[Any, Any]:
+def _joined(x: Array, number: Any, as_inexact: bool) -> tuple[Array, Array]:
     """An array and a number in one element type, an inexact one if it has to be."""
     type_, kind = x.type, type(number)
     # 0.0 and −0.0 are equal, and two complex numbers with such parts: not cached here.
@@ -276,7 +280,7 @@ def _joined(x: Array, number: Any, as_inexact: bool) -> tuple[Any, Any]:
 
 @lru_cache(1024)  # numbers of a loop are ever new: what is kept of them has an end
 def _meet(
-    dtype: Any,
+    dtype: DType,
     weak: bool,
     kind: type,
     number: Any,
@@ -298,7 +302,7 @@ def _meet(
 # -- one shape -------------------------------------------------------------------------
 
 
-def _one_shape(who: str, arrays: Sequence[Any]) -> Sequence[Any]:
+def _one_shape(who: str, arrays: Sequence[Value]) -> Sequence[Array]:
     if len(arrays) == 2:
         s, t = arrays[0].type.shape, arrays[1].type.shape
         if s == t or not s or not t:
@@ -327,13 +331,13 @@ def broadcast_shapes(who: str, types: Sequence[ArrayType]) -> Shape:
         ) from None
 
 
-def broadcast(who: str, *arrays: Any) -> list[Any]:
+def broadcast(who: str, *arrays: Value) -> list[Array]:
     """Arrays brought to one shape by NumPy's rule; scalars stay scalars."""
     shape = broadcast_shapes(who, [a.type for a in arrays])
     return [a if a.type.shape == () else broadcast_to(a, shape) for a in arrays]
 
 
-def broadcast_to(x: Any, shape: Shape) -> Any:
+def broadcast_to(x: Value, shape: Shape) -> Array:
     """``x`` broadcast to ``shape``."""
     if x.type.shape == shape:
         return x

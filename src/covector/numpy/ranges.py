@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DType, DTypeLike, HostArray, Value
 from covector.core.array import ConcreteArray, from_host
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.trace import Tracer
 from covector.errors import ArgumentError, DTypeError
 from covector.lowering.evaluate import quiet
@@ -35,13 +37,13 @@ __all__ = ["arange", "geomspace", "linspace", "logspace"]
 
 
 def arange(
-    start: Any,
-    stop: Any = None,
+    start: ArrayLike,
+    stop: ArrayLike | None = None,
     step: Any = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: ShardingLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """start, start + step, … up to but without stop; ``arange(n)`` counts from 0.
 
@@ -107,15 +109,15 @@ def _known(x: Any) -> Any:
 
 
 def linspace(
-    start: Any,
-    stop: Any,
+    start: ArrayLike,
+    stop: ArrayLike,
     num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
     *,
-    device: Any = None,
+    device: ShardingLike | None = None,
 ) -> Any:
     """``num`` evenly spaced numbers from ``start`` to ``stop``.
 
@@ -141,12 +143,12 @@ def linspace(
 
 
 def logspace(
-    start: Any,
-    stop: Any,
+    start: ArrayLike,
+    stop: ArrayLike,
     num: int = 50,
     endpoint: bool = True,
     base: Any = 10.0,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
     """``num`` numbers from baseᵃ to baseᵇ, evenly spaced on a logarithmic scale.
@@ -173,11 +175,11 @@ def logspace(
 
 
 def geomspace(
-    start: Any,
-    stop: Any,
+    start: ArrayLike,
+    stop: ArrayLike,
     num: int = 50,
     endpoint: bool = True,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
     """``num`` numbers from ``start`` to ``stop``, each the same multiple of the one
@@ -210,7 +212,7 @@ def _count(who: str, num: Any) -> int:
     return count
 
 
-def _are_known(*operands: Any) -> bool:
+def _are_known(*operands: Value) -> bool:
     """Whether all values are at hand, and the result may be wherever it is made."""
     return all(
         type(x) is ConcreteArray and x.placement is None and x.on_host()
@@ -218,7 +220,7 @@ def _are_known(*operands: Any) -> bool:
     )
 
 
-def _wide(x: ConcreteArray) -> Any:
+def _wide(x: Any) -> HostArray:
     """The values in double precision, so that each is rounded only once."""
     wide = np.complex128 if dtypes.is_complex(x.type.dtype) else np.float64
     return np.asarray(x.host()).astype(wide)
@@ -230,7 +232,9 @@ def _wide(x: ConcreteArray) -> Any:
 # exact, and so is 0 between bounds that cancel. In 64 bits it is NumPy's formula.
 
 
-def _evenly_on_host(x: Any, y: Any, num: int, endpoint: bool) -> tuple[Any, Any]:
+def _evenly_on_host(
+    x: Value, y: Value, num: int, endpoint: bool
+) -> tuple[HostArray, HostArray]:
     """``num`` numbers, the next always one step further; and the step."""
     first, last = np.broadcast_arrays(_wide(x), _wide(y))
     steps = num - 1 if endpoint else num
@@ -247,7 +251,7 @@ def _evenly_on_host(x: Any, y: Any, num: int, endpoint: bool) -> tuple[Any, Any]
     return values, np.asarray((last - first) / steps)
 
 
-def _is_double(x: Any) -> bool:
+def _is_double(x: Value) -> bool:
     return dtypes.real_part(x.type.dtype).itemsize == 8
 
 
@@ -261,7 +265,7 @@ def _widened(*operands: Any) -> list[Any]:
     return broadcast("linspace", *[convert(x, wide) for x in operands])
 
 
-def _counted(values: Any, first: Any, last: Any) -> list[Any]:
+def _counted(values: HostArray, first: Any, last: Any) -> list[Any]:
     """A number for each index in front, and the bounds, in one shape."""
     ndim = max(first.type.ndim, last.type.ndim)
     along = values.reshape((len(values), *[1] * ndim)).astype(first.type.dtype)
@@ -269,7 +273,7 @@ def _counted(values: Any, first: Any, last: Any) -> list[Any]:
     return [broadcast_to(x, shape) for x in (from_host(along), first, last)]
 
 
-def _evenly(x: Any, y: Any, num: int, endpoint: bool) -> Any:
+def _evenly(x: Value, y: Value, num: int, endpoint: bool) -> Any:
     """``num`` numbers, the next always one step further."""
     first, last = _widened(x, y)
     steps = num - 1 if endpoint else num
@@ -285,7 +289,7 @@ def _evenly(x: Any, y: Any, num: int, endpoint: bool) -> Any:
     return where(eq(k, count), stop, out)
 
 
-def _step(x: Any, y: Any, num: int, endpoint: bool) -> Any:
+def _step(x: Value, y: Value, num: int, endpoint: bool) -> Any:
     """The distance between neighbours of these; NaN where there are none."""
     first, last = _widened(x, y)
     steps = num - 1 if endpoint else num
@@ -294,7 +298,7 @@ def _step(x: Any, y: Any, num: int, endpoint: bool) -> Any:
     return div(sub(last, first), scalar(float(steps), first.type.dtype))
 
 
-def _by_one_factor(x: Any, y: Any, num: int, endpoint: bool) -> Any:
+def _by_one_factor(x: Value, y: Value, num: int, endpoint: bool) -> Any:
     """``num`` numbers, the next always the same multiple of the one before."""
     first, last = _widened(x, y)
     t, start, stop = _counted(np.linspace(0, 1, num, endpoint), first, last)
@@ -303,7 +307,7 @@ def _by_one_factor(x: Any, y: Any, num: int, endpoint: bool) -> Any:
     return where(at_end, stop, out) if endpoint and num > 1 else out
 
 
-def _by_one_factor_on_host(x: Any, y: Any, num: int, endpoint: bool) -> Any:
+def _by_one_factor_on_host(x: Value, y: Value, num: int, endpoint: bool) -> HostArray:
     """``num`` numbers, the next always the same multiple of the one before."""
     first, last = np.broadcast_arrays(_wide(x), _wide(y))
     t = np.linspace(0, 1, num, endpoint).reshape((num, *[1] * first.ndim))
@@ -314,8 +318,13 @@ def _by_one_factor_on_host(x: Any, y: Any, num: int, endpoint: bool) -> Any:
 
 
 def _finish(
-    who: str, out: Any, computed: Any, dtype: Any, axis: int, device: Any
-) -> Any:
+    who: str,
+    out: Value,
+    computed: DType,
+    dtype: DTypeLike | None,
+    axis: int,
+    device: ShardingLike,
+) -> Array:
     to = computed if dtype is None else asked_dtype(dtype)
     if dtypes.is_integer(to) and who == "linspace":
         out = floor(out)

@@ -15,6 +15,8 @@ from typing import Any
 
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Axes, DType, Value
+from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.types import ArrayType, Shape
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
@@ -39,8 +41,13 @@ class Reduction:
 
 
 def reduce(
-    reduction: Reduction, x: Any, axis: Any, keepdims: bool, initial: Any, where: Any
-) -> Any:
+    reduction: Reduction,
+    x: Value,
+    axis: Axes,
+    keepdims: bool,
+    initial: Any,
+    where: ArrayLike | None,
+) -> Array:
     """``x``, in the element type of the result, reduced along ``axis`` (None: all)."""
     who = reduction.name
     axes = canonical_axes(who, axis, x.type.ndim)
@@ -75,14 +82,14 @@ def kept_shape(shape: Shape, axes: tuple[int, ...]) -> Shape:
     return tuple([1 if k in axes else n for k, n in enumerate(shape)])
 
 
-def keep(x: Any, shape: Shape, axes: tuple[int, ...]) -> Any:
+def keep(x: Value, shape: Shape, axes: tuple[int, ...]) -> Array:
     """A reduction of an array of ``shape`` over ``axes``, with these kept as length
     1.
     """
     return Reshape(kept_shape(shape, axes))(x)
 
 
-def along(x: Any, shape: Shape, axes: tuple[int, ...]) -> Any:
+def along(x: Value, shape: Shape, axes: tuple[int, ...]) -> Array:
     """A reduction of an array of ``shape`` over ``axes``, repeated to fill the
     shape.
     """
@@ -95,7 +102,7 @@ def count_along(shape: Shape, axes: tuple[int, ...]) -> int:
     return prod([shape[a] for a in axes])
 
 
-def masked(who: str, x: Any, where: Any, value: Any) -> Any:
+def masked(who: str, x: Value, where: ArrayLike, value: Any) -> Array:
     """``x`` with ``value`` where the mask is false."""
     mask = mask_for(who, where, x.type)
     if not isinstance(value, int | float | complex):
@@ -103,7 +110,7 @@ def masked(who: str, x: Any, where: Any, value: Any) -> Any:
     return select(mask, x, filled(value, ArrayType((), x.type.dtype)))
 
 
-def mask_for(who: str, where: Any, type_: ArrayType) -> Any:
+def mask_for(who: str, where: ArrayLike, type_: ArrayType) -> Array:
     """The argument ``where`` as a mask of this shape, or a scalar."""
     mask = as_array(where, who)
     if not dtypes.is_bool(mask.type.dtype):
@@ -125,7 +132,7 @@ def mask_for(who: str, where: Any, type_: ArrayType) -> Any:
     return broadcast_to(mask, type_.shape)
 
 
-def _start(who: str, initial: Any, dtype: Any) -> Any:
+def _start(who: str, initial: Any, dtype: DType) -> Array:
     start = in_dtype(initial, dtype, who)
     if start.type.ndim:
         raise TypeMismatch(f"{who} needs a scalar for `initial`, but got {start.type}.")
@@ -151,7 +158,7 @@ def _check_nonempty(
 # -- element types ---------------------------------------------------------------------
 
 
-def sum_dtype(dtype: Any) -> Any:
+def sum_dtype(dtype: DType) -> DType:
     """The element type in which sums and products of ``dtype`` do not overflow at once.
 
     Bools and narrow integers become integers of the default width.
@@ -165,19 +172,19 @@ def sum_dtype(dtype: Any) -> Any:
     return dtype
 
 
-def mean_dtype(dtype: Any) -> Any:
+def mean_dtype(dtype: DType) -> DType:
     """The element type of an average: floating, for integers and bools the default."""
     if dtypes.is_inexact(dtype):
         return dtype
     return dtypes.default_float(options.current().enable_x64)
 
 
-def working_dtype(dtype: Any) -> Any:
+def working_dtype(dtype: DType) -> DType:
     """The element type in which averages are computed: at least float32."""
     return dtypes.float32 if dtypes.is_floating(dtype) and dtype.itemsize < 4 else dtype
 
 
-def weights_for(who: str, type_: Any, w: Any, axis: Any) -> Any:
+def weights_for(who: str, type_: ArrayType, w: Value, axis: Axes) -> Array:
     """A weight for each element: those of positions along ``axis`` are repeated.
 
     Raises:

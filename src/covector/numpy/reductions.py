@@ -1,9 +1,8 @@
 """Reductions: sum, product, extrema, any and all."""
 
-from typing import Any
-
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Axes, DTypeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.numpy.axes import check_no_out
@@ -45,13 +44,13 @@ ANY = Reduction("any", ReduceOr, or_, False)
 
 
 def sum(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Array:
     """The sum of the elements along ``axis``.
@@ -76,13 +75,13 @@ def sum(
 
 
 def prod(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Array:
     """The product of the elements along ``axis``; arguments are those of ``sum``.
@@ -97,7 +96,9 @@ def prod(
     return reduce(fold, x, axis, keepdims, initial, where)
 
 
-def _numbers(who: str, a: Any, dtype: Any, promote_integers: bool) -> Any:
+def _numbers(
+    who: str, a: ArrayLike, dtype: DTypeLike | None, promote_integers: bool
+) -> Array:
     """The operand in the element type in which it is added up or multiplied."""
     x = as_array(a, who)
     to = x.type.dtype
@@ -109,12 +110,12 @@ def _numbers(who: str, a: Any, dtype: Any, promote_integers: bool) -> Any:
 
 
 def max(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """The largest element along ``axis`` (None: all); NaN if there is one.
 
@@ -139,12 +140,12 @@ def max(
 
 
 def min(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """The smallest element along ``axis`` (None: all); otherwise as ``max``.
 
@@ -158,7 +159,7 @@ def min(
     return reduce(MINIMUM, x, axis, keepdims, initial, where)
 
 
-def _strong(x: Any) -> Any:
+def _strong(x: Value) -> Array:
     return convert(x, x.type.dtype)
 
 
@@ -166,12 +167,12 @@ amax, amin = max, min
 
 
 def all(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
     out: None = None,
     keepdims: bool = False,
     *,
-    where: Any = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """Whether all elements along ``axis`` are true, which are those that are not zero.
 
@@ -185,12 +186,12 @@ def all(
 
 
 def any(
-    a: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
     out: None = None,
     keepdims: bool = False,
     *,
-    where: Any = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """Whether any element along ``axis`` is true, which is one that is not zero.
 
@@ -203,7 +204,7 @@ def any(
     return reduce(ANY, x, axis, keepdims, None, where)
 
 
-def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
+def count_nonzero(a: ArrayLike, axis: Axes = None, keepdims: bool = False) -> Array:
     """How many elements along ``axis`` are not zero.
 
     >>> import covector.numpy as cnp
@@ -215,7 +216,9 @@ def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
     return reduce(SUM, x, axis, keepdims, None, None)
 
 
-def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Array:
+def ptp(
+    a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False
+) -> Array:
     """The largest element along ``axis`` minus the smallest.
 
     >>> import covector.numpy as cnp

@@ -7,10 +7,13 @@ import numpy as np
 
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.host_values import plain
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.trace import Tracer
+from covector.core.types import ArrayType
 from covector.errors import (
     ArgumentError,
     ConcretizationTypeError,
@@ -53,12 +56,12 @@ def tile(A: Any, reps: Any) -> Array:
 
 
 def repeat(
-    a: Any,
-    repeats: Any,
+    a: ArrayLike | None,
+    repeats: ArrayLike,
     axis: int | None = None,
     *,
-    total_repeat_length: Any = None,
-    out_sharding: Any = None,
+    total_repeat_length: int | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """``a`` with each element repeated in place.
 
@@ -82,7 +85,7 @@ def repeat(
     return with_out_sharding(_repeat(x, repeats, k, total_repeat_length), out_sharding)
 
 
-def _repeat(x: Any, repeats: Any, k: int, total_repeat_length: Any) -> Any:
+def _repeat(x: Value, repeats: ArrayLike, k: int, total_repeat_length: Any) -> Array:
     """``x`` with its parts along axis k repeated."""
     n = x.type.shape[k]
     if isinstance(repeats, Tracer):
@@ -107,7 +110,7 @@ def _repeat(x: Any, repeats: Any, k: int, total_repeat_length: Any) -> Any:
     return take(x, positions, k, mode="clip")
 
 
-def _repeat_evenly(x: Any, count: int, axis: int) -> Any:
+def _repeat_evenly(x: Value, count: int, axis: int) -> Array:
     if count < 0:
         raise ArgumentError(
             f"repeat needs a count that is not negative, but got {count}."
@@ -119,7 +122,7 @@ def _repeat_evenly(x: Any, count: int, axis: int) -> Any:
     return reshape(repeated, (*before, n * count, *after))
 
 
-def _repeat_traced(x: Any, repeats: Any, axis: int, total: Any) -> Any:
+def _repeat_traced(x: Value, repeats: Any, axis: int, total: Any) -> Any:
     """Index k of the result is where the running sum of the repeats first exceeds k."""
     n = x.type.shape[axis]
     if total is None:
@@ -136,7 +139,7 @@ def _repeat_traced(x: Any, repeats: Any, axis: int, total: Any) -> Any:
     return take(x, positions, axis, mode="clip")
 
 
-def _wrong_counts(type_: Any, axis: int, shape: tuple[int, ...]) -> TypeMismatch:
+def _wrong_counts(type_: ArrayType, axis: int, shape: tuple[int, ...]) -> TypeMismatch:
     return TypeMismatch(
         f"repeat of {type_} along axis {axis} needs counts, none negative, of shape () "
         f"or ({type_.shape[axis]},), but got {shape}."

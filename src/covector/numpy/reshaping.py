@@ -4,13 +4,15 @@ Everything here is at most a reshape and a broadcast; no element is computed.
 """
 
 import math
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
+from covector.core.annotations import ArrayLike, Axes, ShapeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.core.types import Shape
+from covector.core.sharding.as_sharding import ShardingLike
+from covector.core.types import ArrayType, Shape
 from covector.errors import ArgumentError, AxisError, TypeMismatch
 from covector.numpy import promote
 from covector.numpy.axes import canonical_axes, canonical_shape, with_out_sharding
@@ -34,12 +36,12 @@ __all__ = [
 
 
 def reshape(
-    a: Any,
-    shape: Any,
+    a: ArrayLike,
+    shape: ShapeLike,
     order: str = "C",
     *,
     copy: bool | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """The elements of ``a`` in another shape.
 
@@ -70,12 +72,12 @@ def reshape(
     raise ArgumentError(f"reshape: order must be 'C' or 'F', but got {order!r}.")
 
 
-def _reversed(x: Any) -> Any:
+def _reversed(x: Value) -> Array:
     """``x`` with its axes in opposite order."""
     return Transpose(tuple(range(x.type.ndim))[::-1])(x) if x.type.ndim > 1 else x
 
 
-def _fill_unknown(type: Any, shape: Shape) -> Shape:
+def _fill_unknown(type: ArrayType, shape: Shape) -> Shape:
     """The shape with −1 replaced by the length that makes the elements fit."""
     unknown = shape.count(-1)
     if not unknown:
@@ -93,7 +95,9 @@ def _fill_unknown(type: Any, shape: Shape) -> Shape:
     return tuple([type.size // known if n == -1 else n for n in shape])
 
 
-def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
+def ravel(
+    a: ArrayLike | None, order: str = "C", *, out_sharding: ShardingLike | None = None
+) -> Array:
     """The elements of ``a`` along one axis, in row-major order (``"F"``: column-major).
 
     >>> import covector.numpy as cnp
@@ -105,7 +109,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     return reshape(x, (x.type.size,), order, out_sharding=out_sharding)
 
 
-def squeeze(a: Any, axis: Any = None) -> Array:
+def squeeze(a: ArrayLike, axis: Axes = None) -> Array:
     """``a`` without its axes of length 1, or without those of them that ``axis`` names.
 
     Raises:
@@ -132,7 +136,7 @@ def squeeze(a: Any, axis: Any = None) -> Array:
     return Reshape(tuple([n for k, n in enumerate(shape) if k not in dropped]))(x)
 
 
-def expand_dims(a: Any, axis: Any) -> Array:
+def expand_dims(a: ArrayLike, axis: Axes) -> Array:
     """``a`` with new axes of length 1, which stand at ``axis`` in the result.
 
     >>> import covector.numpy as cnp
@@ -147,7 +151,7 @@ def expand_dims(a: Any, axis: Any) -> Array:
     return Reshape(tuple(shape))(x)
 
 
-def broadcast_shapes(*shapes: Any) -> Shape:
+def broadcast_shapes(*shapes: ArrayLike) -> Shape:
     """The shape to which arrays of these shapes broadcast together.
 
     >>> import covector.numpy as cnp
@@ -164,7 +168,9 @@ def broadcast_shapes(*shapes: Any) -> Shape:
         ) from None
 
 
-def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
+def broadcast_to(
+    array: Any, shape: ShapeLike, *, out_sharding: ShardingLike | None = None
+) -> Array:
     """``array`` repeated along new axes, and along those of length 1, to fill
     ``shape``.
 
@@ -186,7 +192,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     return with_out_sharding(promote.broadcast_to(x, wanted), out_sharding)
 
 
-def broadcast_arrays(*args: Any) -> list[Array]:
+def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     """The arrays, each broadcast to the shape to which they broadcast together.
 
     >>> import covector.numpy as cnp
@@ -198,7 +204,11 @@ def broadcast_arrays(*args: Any) -> list[Array]:
     return [promote.broadcast_to(x, shape) for x in arrays]
 
 
-def atleast_1d(*arys: Any) -> Array | list[Array]:
+@overload
+def atleast_1d(x: ArrayLike, /) -> Array: ...
+@overload
+def atleast_1d(*arys: ArrayLike) -> Array | list[Array]: ...
+def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
     """Each array with at least one axis; a list if there is not exactly one array.
 
     >>> import covector.numpy as cnp
@@ -208,7 +218,11 @@ def atleast_1d(*arys: Any) -> Array | list[Array]:
     return _each("atleast_1d", arys, lambda shape: shape or (1,))
 
 
-def atleast_2d(*arys: Any) -> Array | list[Array]:
+@overload
+def atleast_2d(x: ArrayLike, /) -> Array: ...
+@overload
+def atleast_2d(*arys: ArrayLike) -> Array | list[Array]: ...
+def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
     """Each array with at least two axes; new ones stand in front.
 
     >>> import covector.numpy as cnp
@@ -218,7 +232,11 @@ def atleast_2d(*arys: Any) -> Array | list[Array]:
     return _each("atleast_2d", arys, lambda shape: (1,) * (2 - len(shape)) + shape)
 
 
-def atleast_3d(*arys: Any) -> Array | list[Array]:
+@overload
+def atleast_3d(x: ArrayLike, /) -> Array: ...
+@overload
+def atleast_3d(*arys: ArrayLike) -> Array | list[Array]: ...
+def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
     """Each array with at least three axes: n becomes (1, n, 1), and (m, n) (m, n, 1).
 
     >>> import covector.numpy as cnp
@@ -246,7 +264,7 @@ def _each(who: str, arys: Any, lift: Any) -> Any:
     return lifted[0] if len(lifted) == 1 else lifted
 
 
-def resize(a: Any, new_shape: Any) -> Array:
+def resize(a: ArrayLike, new_shape: Any) -> Array:
     """The elements of ``a``, repeated from the start or cut off, to fill ``new_shape``.
 
     >>> import covector.numpy as cnp

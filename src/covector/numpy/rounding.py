@@ -1,10 +1,9 @@
 """Rounding to integers or to decimals, and fractional parts."""
 
-from typing import Any
-
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, HostArray, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.dtypes import bool_
@@ -31,7 +30,7 @@ DECIMALS = 400
 _to_even = rounding.Round(rounding.RoundingMethod.TO_NEAREST_EVEN)
 
 
-def floor(x: Any, /) -> Array:
+def floor(x: ArrayLike, /) -> Array:
     """The largest whole number not above x; integers and bools stay as they are.
 
     Raises:
@@ -45,7 +44,7 @@ def floor(x: Any, /) -> Array:
     return x if _is_whole(x) else rounding.floor(x)
 
 
-def ceil(x: Any, /) -> Array:
+def ceil(x: ArrayLike, /) -> Array:
     """The smallest whole number not below x; integers and bools stay as they are.
 
     Raises:
@@ -59,7 +58,7 @@ def ceil(x: Any, /) -> Array:
     return x if _is_whole(x) else rounding.ceil(x)
 
 
-def trunc(x: Any) -> Array:
+def trunc(x: ArrayLike) -> Array:
     """x without its fraction: rounded towards 0. Integers and bools stay as they are.
 
     Raises:
@@ -73,17 +72,17 @@ def trunc(x: Any) -> Array:
     return x if _is_whole(x) else _trunc(x)
 
 
-def _is_whole(x: Any) -> bool:
+def _is_whole(x: Value) -> bool:
     return x.type.dtype is bool_ or dtypes.is_integer(x.type.dtype)
 
 
 @fuse(host=np.trunc)
-def _trunc(x: Any) -> Any:
+def _trunc(x: Value) -> Array:
     negative = lt(x, scalar(0, x.type.dtype, True))
     return where(negative, rounding.ceil(x), rounding.floor(x))
 
 
-def rint(x: Any, /) -> Array:
+def rint(x: ArrayLike, /) -> Array:
     """The whole number nearest to x, the even one of two, in floating point.
 
     >>> import covector.numpy as cnp
@@ -93,7 +92,7 @@ def rint(x: Any, /) -> Array:
     return _round_parts(inexact("rint", x), 0)
 
 
-def round(a: Any, decimals: int = 0, out: None = None) -> Array:
+def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """``a`` rounded to so many decimals; halfway between two, to the even one.
 
     Args:
@@ -119,7 +118,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
 around = round
 
 
-def _round_integers(x: Any, unit: int) -> Any:
+def _round_integers(x: Value, unit: int) -> Array:
     if unit.bit_length() > 8 * x.type.dtype.itemsize - 2:
         return arithmetic.mul(x, scalar(0, x.type.dtype, True))
     whole, rest = divmod(x, unit)
@@ -130,7 +129,7 @@ def _round_integers(x: Any, unit: int) -> Any:
     return arithmetic.mul(arithmetic.add(whole, convert(up, x.type.dtype, True)), step)
 
 
-def _round_parts(x: Any, decimals: int) -> Any:
+def _round_parts(x: Value, decimals: int) -> Array:
     if dtypes.is_complex(x.type.dtype):
         parts = [_round_parts(part, decimals) for part in (real(x), imag(x))]
         return complex_(*parts)
@@ -144,7 +143,7 @@ def _round_parts(x: Any, decimals: int) -> Any:
     return convert(out, x.type.dtype, x.type.weak)
 
 
-def _round_decimals_on_host(x: Any, *, decimals: int) -> Any:
+def _round_decimals_on_host(x: HostArray, *, decimals: int) -> HostArray:
     factor = np.asarray(10 ** max(decimals, -decimals), x.dtype)
     scaled = x * factor if decimals > 0 else x / factor
     whole = np.rint(scaled)
@@ -154,7 +153,7 @@ def _round_decimals_on_host(x: Any, *, decimals: int) -> Any:
 
 
 @fuse(host=_round_decimals_on_host)
-def _round_decimals(x: Any, *, decimals: int) -> Any:
+def _round_decimals(x: Value, *, decimals: int) -> Array:
     factor = scalar(10 ** max(decimals, -decimals), x.type.dtype, True)
     scale, back = arithmetic.mul, arithmetic.div
     if decimals < 0:
@@ -165,7 +164,7 @@ def _round_decimals(x: Any, *, decimals: int) -> Any:
     return where(large, x, out)
 
 
-def modf(x: Any, /, out: Any = None) -> tuple[Array, Array]:
+def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     """The fraction of x and its whole part, both with the sign of x.
 
     Raises:
@@ -184,7 +183,7 @@ def modf(x: Any, /, out: Any = None) -> tuple[Array, Array]:
 
 
 @fuse(host=np.modf)
-def _modf(x: Any) -> Any:
+def _modf(x: Value) -> tuple[Array, Array]:
     whole, zero = _trunc(x), scalar(0, x.type.dtype, True)
     infinite = eq(abs_(x), scalar(np.inf, x.type.dtype, True))
     return copysign(where(infinite, zero, arithmetic.sub(x, whole)), x), whole

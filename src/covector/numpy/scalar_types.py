@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import DType
+from covector.core.array_like import Array
 
 __all__ = [
     "bfloat16",
@@ -76,16 +78,16 @@ class ScalarType(type):
     dtype: np.dtype
     _constructor: Callable[..., Any] | None = None
 
-    def __new__(mcs, name: str, dtype: Any) -> "ScalarType":
+    def __new__(mcs, name: str, dtype: DType) -> "ScalarType":
         doc = f"The element type {name}. Called, it makes an array of it from a value."
         return super().__new__(
             mcs, name, (), {"__doc__": doc, "__module__": __name__, "dtype": dtype}
         )
 
-    def __init__(cls, name: str, dtype: Any) -> None:
+    def __init__(cls, name: str, dtype: DType) -> None:
         super().__init__(name, (), {})
 
-    def __call__(cls, x: Any) -> Any:
+    def __call__(cls, x: Any) -> Array:
         """``x`` as an array of this dtype."""
         assert ScalarType._constructor is not None, "covector.numpy installs it"
         return ScalarType._constructor(x, dtype=cls.dtype)

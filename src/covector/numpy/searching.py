@@ -10,6 +10,7 @@ import numpy as np
 
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, HostArray, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.number_info import iinfo
@@ -56,7 +57,7 @@ __all__ = [
 ]
 
 
-def index_dtype() -> Any:
+def index_dtype() -> np.dtype[Any]:
     """The element type of indices: the default integer."""
     return dtypes.default_int(options.current().enable_x64)
 
@@ -65,7 +66,10 @@ def index_dtype() -> Any:
 
 
 def argmax(
-    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+    a: ArrayLike,
+    axis: int | None = None,
+    out: None = None,
+    keepdims: bool | None = None,
 ) -> Array:
     """The index of the largest element along ``axis``, or of the first NaN.
 
@@ -84,7 +88,10 @@ def argmax(
 
 
 def argmin(
-    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+    a: ArrayLike,
+    axis: int | None = None,
+    out: None = None,
+    keepdims: bool | None = None,
 ) -> Array:
     """The index of the smallest element along ``axis``, or of the first NaN.
 
@@ -117,7 +124,10 @@ def _position_of(
 
 
 def nanargmax(
-    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+    a: ArrayLike,
+    axis: int | None = None,
+    out: None = None,
+    keepdims: bool | None = None,
 ) -> Array:
     """The index of the largest element that is not NaN along ``axis``; −1 if all are.
 
@@ -132,7 +142,10 @@ def nanargmax(
 
 
 def nanargmin(
-    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+    a: ArrayLike,
+    axis: int | None = None,
+    out: None = None,
+    keepdims: bool | None = None,
 ) -> Array:
     """The index of the smallest element that is not NaN along ``axis``; −1 if all are.
 
@@ -174,7 +187,12 @@ _METHODS = ("scan", "scan_unrolled", "sort", "compare_all")
 
 
 def searchsorted(
-    a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
+    a: ArrayLike,
+    v: ArrayLike,
+    side: str = "left",
+    sorter: Any = None,
+    *,
+    method: str = "scan",
 ) -> Array:
     """Where in a sorted array ``a`` elements would be inserted so that it stays sorted.
 
@@ -204,7 +222,7 @@ def searchsorted(
             raise
         # Beyond all that the dtype has: before or after all elements.
         side = "right" if v > 0 else "left"
-        x, queries = promote_bounds("searchsorted", a, v, upper=v > 0)
+        x, queries = promote_bounds("searchsorted", a, v, upper=bool(v > 0))
     if x.type.ndim != 1:
         raise TypeMismatch(
             f"searchsorted needs an array with one axis, but got {x.type}."
@@ -219,7 +237,9 @@ def searchsorted(
     return _search(x, queries, side=side, all_pairs=all_pairs)
 
 
-def _search_on_host(a: Any, v: Any, *, side: Any, all_pairs: bool) -> Any:
+def _search_on_host(
+    a: HostArray, v: HostArray, *, side: Any, all_pairs: bool
+) -> HostArray:
     if dtypes.is_complex(a.dtype):
         a, v = _ranks_on_host(a, v)
     # NumPy knows where NaN belongs among its dtypes only.
@@ -227,7 +247,7 @@ def _search_on_host(a: Any, v: Any, *, side: Any, all_pairs: bool) -> Any:
     return np.asarray(positions).astype(_dtype_of_positions(len(a)))
 
 
-def _ranks_on_host(a: Any, v: Any) -> list[Any]:
+def _ranks_on_host(a: HostArray, v: HostArray) -> list[HostArray]:
     """Integers in the order of complex numbers: by real, then by imaginary parts."""
     both: Any = np.concatenate([a, v.ravel()])
     (_, rank), (_, rank_of_imaginary) = (
@@ -243,7 +263,7 @@ def _dtype_of_positions(n: int) -> Any:
 
 
 @fuse(host=_search_on_host)
-def _search(a: Any, v: Any, *, side: str, all_pairs: bool) -> Any:
+def _search(a: Value, v: Value, *, side: str, all_pairs: bool) -> Array:
     """How many elements of ``a`` stand before each of ``v``.
 
     The search goes from large steps to small: each is made if the element it leads to
@@ -266,7 +286,7 @@ def _search(a: Any, v: Any, *, side: str, all_pairs: bool) -> Any:
     return found
 
 
-def _search_by_sorting(a: Any, v: Any, side: str) -> Any:
+def _search_by_sorting(a: Value, v: Value, side: str) -> Any:
     """The indices among both, sorted together, less those among the elements of
     ``v``.
     """
@@ -280,19 +300,19 @@ def _search_by_sorting(a: Any, v: Any, side: str) -> Any:
     return reshape(convert(positions, _dtype_of_positions(a.type.size)), v.type.shape)
 
 
-def _ranks(x: Any) -> Any:
+def _ranks(x: Value) -> Any:
     """The index that each element has in the sorted array."""
     return argsort(argsort(x))
 
 
-def _element(a: Any, positions: Any) -> Any:
+def _element(a: Value, positions: Any) -> Any:
     """The elements of ``a`` at indices; the last one beyond the end."""
     numbers = GatherDimensionNumbers((), (0,), (0,))
     gather = Gather(numbers, (1,), mode=GatherScatterMode.CLIP)
     return gather(a, Reshape((*positions.type.shape, 1))(positions))
 
 
-def _before(a: Any, v: Any, side: str) -> Any:
+def _before(a: Value, v: Value, side: str) -> Array:
     """Whether ``a`` stands before ``v``, which is inserted on this side of equal
     ones.
     """
@@ -307,7 +327,7 @@ def _before(a: Any, v: Any, side: str) -> Any:
     return or_(answer, missing)
 
 
-def _before_by_parts(a: Any, v: Any, side: str) -> Any:
+def _before_by_parts(a: Value, v: Value, side: str) -> Array:
     """``_before`` of complex numbers: by real, then by imaginary parts."""
     (re_a, re_v), (im_a, im_v) = (
         [order_key(part(x)) for x in (a, v)] for part in (real, imag)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array, link
 from covector.core.convert import as_array
 from covector.core.dtypes import bool_
@@ -17,13 +18,13 @@ __all__ = ["piecewise", "select", "where"]
 
 
 def where(
-    condition: Any,
-    x: Any = None,
-    y: Any = None,
+    condition: ArrayLike,
+    x: ArrayLike | None = None,
+    y: ArrayLike | None = None,
     /,
     *,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Any:
     """``x`` where the condition holds, ``y`` elsewhere; all three broadcast.
 
@@ -59,7 +60,7 @@ def where(
 
 
 def select(
-    condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0
+    condlist: Sequence[Value], choicelist: Sequence[Value], default: Any = 0
 ) -> Array:
     """For each element, the first choice whose condition holds, else ``default``.
 
@@ -93,7 +94,7 @@ def select(
 
 
 def piecewise(
-    x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any
+    x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: ArrayLike, **kw: Any
 ) -> Array:
     """A function given in pieces: where a condition holds, the value of its function.
 
@@ -125,7 +126,7 @@ def piecewise(
             f"with the one for elsewhere, but got {len(funclist)}."
         )
 
-    def value(piece: Callable[..., Any] | Any) -> Any:
+    def value(piece: Callable[..., Any] | Any) -> Array:
         found = piece(x, *args, **kw) if callable(piece) else piece
         return in_dtype(found, x.type.dtype, "piecewise")
 

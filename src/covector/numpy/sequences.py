@@ -15,7 +15,9 @@ import numpy as np
 
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import DType, HostArray, Value
 from covector.core.array import from_host
+from covector.core.array_like import Array
 from covector.core.convert import as_array, check_narrowed
 from covector.core.number_info import iinfo
 from covector.core.promotion import operand_type, promote
@@ -27,7 +29,7 @@ from covector.ops.joining import Stack
 _PYTHON = frozenset({bool, int, float, complex})
 
 
-def from_sequence(who: str, x: Sequence[Any], dtype: Any = None) -> Any:
+def from_sequence(who: str, x: Sequence[Any], dtype: Any = None) -> Array:
     """A nested sequence as an array, of the given dtype or that of its elements."""
     kinds = _kinds(x)
     if kinds <= _PYTHON:
@@ -66,7 +68,7 @@ def _leaves(x: Sequence[Any]) -> Iterator[Any]:
             yield part
 
 
-def _from_numbers(who: str, x: Any, kinds: set[type], dtype: Any) -> Any:
+def _from_numbers(who: str, x: Any, kinds: set[type], dtype: Any) -> Array:
     x64 = options.current().enable_x64
     if complex in kinds:
         natural = dtypes.default_complex(x64)
@@ -99,7 +101,7 @@ def _read(who: str, x: Any, dtype: Any) -> np.ndarray:
     return values
 
 
-def _distinct(x: Any, kinds: set[type]) -> list[Any]:
+def _distinct(x: Sequence[HostArray], kinds: set[type]) -> list[DType]:
     """What the elements bring to promotion, once each."""
     found: list[Any] = [k for k in kinds if k is int or k is float or k is complex]
     found += [k for k in kinds if k is bool or issubclass(k, np.generic)]
@@ -120,7 +122,7 @@ def _common(who: str, leaves: Sequence[Any], wide: bool = False) -> Any:
     return promote(*operands, x64=x64, mode=now.numpy_dtype_promotion)[0]
 
 
-def _stack(who: str, x: Any, leaves: Iterator[Any]) -> Any:
+def _stack(who: str, x: Any, leaves: Iterator[Any]) -> Array:
     """The leaves, which have one dtype, put together as they stand in ``x``."""
     if not isinstance(x, list | tuple):
         return next(leaves)
@@ -133,6 +135,6 @@ def _stack(who: str, x: Any, leaves: Iterator[Any]) -> Any:
     return Stack(0)(*parts)
 
 
-def _shown(x: Any) -> str:
+def _shown(x: Value) -> str:
     text = repr(x)
     return text if len(text) < 60 else f"{text[:56]} …"

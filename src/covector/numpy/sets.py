@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import ArgumentError
@@ -28,8 +29,8 @@ __all__ = ["intersect1d", "isin", "setdiff1d", "setxor1d", "union1d"]
 
 
 def isin(
-    element: Any,
-    test_elements: Any,
+    element: ArrayLike,
+    test_elements: ArrayLike,
     assume_unique: bool = False,
     invert: bool = False,
     *,
@@ -62,7 +63,7 @@ def isin(
 
 
 @fuse()
-def _isin(x: Any, others: Any, *, all_pairs: bool, invert: bool) -> Any:
+def _isin(x: Value, others: Value, *, all_pairs: bool, invert: bool) -> Array:
     """Whether each element is, or is not, among the others."""
     if all_pairs or not others.type.size:
         shape = (*x.type.shape, others.type.size)
@@ -76,7 +77,11 @@ def _isin(x: Any, others: Any, *, all_pairs: bool, invert: bool) -> Any:
 
 
 def union1d(
-    ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:
     """The different elements of both, ascending; ``size`` and ``fill_value`` as in
     ``unique``.
@@ -90,12 +95,12 @@ def union1d(
 
 
 def setdiff1d(
-    ar1: Any,
-    ar2: Any,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:
     """The different elements of ``ar1`` that are not in ``ar2``, ascending.
 
@@ -121,12 +126,12 @@ def setdiff1d(
 
 
 def setxor1d(
-    ar1: Any,
-    ar2: Any,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:
     """The different elements that are in just one of the two, ascending.
 
@@ -154,13 +159,13 @@ def setxor1d(
 
 
 def intersect1d(
-    ar1: Any,
-    ar2: Any,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     return_indices: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array | tuple[Array, Array, Array]:
     """The different elements that are in both, ascending.
 
@@ -194,7 +199,7 @@ def intersect1d(
     return values, in_x, compress(keep, at_y, size=size, fill_value=y.type.size)
 
 
-def _listed(keep: Any, values: Any, size: int | None, fill_value: Any) -> Any:
+def _listed(keep: Value, values: Value, size: int | None, fill_value: Any) -> Array:
     """The values to keep; the first of them, by default, where there are too few."""
     if size is None or fill_value is not None:
         fill = 0 if fill_value is None else fill_value

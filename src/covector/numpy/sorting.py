@@ -8,6 +8,7 @@ from typing import Any
 
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DTypeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.types import show_types
@@ -34,7 +35,7 @@ __all__ = [
 
 
 def sort(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = -1,
     *,
     kind: None = None,
@@ -59,14 +60,14 @@ def sort(
 
 
 def argsort(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = -1,
     *,
     kind: None = None,
     order: None = None,
     stable: bool = True,
     descending: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """The indices that sort ``a`` along ``axis``; None: ``a`` raveled.
 
@@ -91,7 +92,7 @@ def argsort(
 
 
 def _operand(
-    who: str, a: Any, axis: int | None, kind: Any, order: Any
+    who: str, a: ArrayLike, axis: int | None, kind: Any, order: Any
 ) -> tuple[Any, int]:
     if kind is not None or order is not None:
         raise ArgumentError(
@@ -132,7 +133,7 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     return Sort(k, True, len(arrays))(*arrays[::-1], positions)[-1]
 
 
-def partition(a: Any, kth: int, axis: int = -1) -> Array:
+def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """``a`` with the element that belongs at ``kth`` there, smaller ones before it.
 
     >>> import covector.numpy as cnp
@@ -143,7 +144,7 @@ def partition(a: Any, kth: int, axis: int = -1) -> Array:
     return Sort(k)(x)[0]
 
 
-def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
+def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """The indices that bring the element that belongs at ``kth`` there, smaller ones
     before.
 
@@ -155,7 +156,7 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
     return argsort(x, k)
 
 
-def _partitioned(who: str, a: Any, kth: int, axis: int) -> tuple[Any, int]:
+def _partitioned(who: str, a: ArrayLike, kth: int, axis: int) -> tuple[Any, int]:
     x = as_array(a, who)
     k = canonical_axis(who, axis, x.type.ndim)
     if not -x.type.shape[k] <= kth < x.type.shape[k]:
@@ -166,7 +167,7 @@ def _partitioned(who: str, a: Any, kth: int, axis: int) -> tuple[Any, int]:
     return x, k
 
 
-def sort_complex(a: Any) -> Array:
+def sort_complex(a: ArrayLike) -> Array:
     """``a`` as complex numbers, ascending along the last axis.
 
     >>> import covector.numpy as cnp

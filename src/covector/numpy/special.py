@@ -1,9 +1,9 @@
 """Special functions that NumPy has: ``sinc`` and ``i0``."""
 
 import math
-from typing import Any
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.errors import DTypeError
@@ -22,7 +22,7 @@ __all__ = ["i0", "sinc"]
 _SINC_SERIES = [(-1) ** k / math.factorial(2 * k + 1) for k in range(8)]
 
 
-def sinc(x: Any, /) -> Array:
+def sinc(x: ArrayLike, /) -> Array:
     """sin(πx) / (πx), which is 1 at 0; its derivatives of any order are right there
     too.
 
@@ -33,7 +33,7 @@ def sinc(x: Any, /) -> Array:
 
 
 @fuse()
-def _sinc(x: Any) -> Any:
+def _sinc(x: Value) -> Array:
     dtype = x.type.dtype
     y = mul(x, scalar(math.pi, dtype, x.type.weak))
     near = lt(abs_(y), scalar(0.5, dtypes.real_part(dtype), True))
@@ -47,7 +47,7 @@ def _sinc(x: Any) -> Any:
     return where(near, series, div(sin(large), large))
 
 
-def i0(x: Any) -> Array:
+def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of order 0, I₀, of real numbers.
 
     Raises:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import ArgumentError, AxisError
@@ -16,7 +17,9 @@ from covector.ops.joining import Split, Unstack
 __all__ = ["array_split", "dsplit", "hsplit", "split", "unstack", "vsplit"]
 
 
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+def split(
+    ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0
+) -> list[Array]:
     """Consecutive parts of ``ary`` along ``axis``.
 
     Args:
@@ -34,7 +37,9 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     return _split("split", ary, indices_or_sections, axis, equal=True)
 
 
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+def array_split(
+    ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0
+) -> list[Array]:
     """``split`` that allows a length which cannot be divided: the first parts are
     longer.
 
@@ -45,7 +50,9 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array
     return _split("array_split", ary, indices_or_sections, axis)
 
 
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+def hsplit(
+    ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike
+) -> list[Array]:
     """``split`` along the second axis, or the first if it is the only one.
 
     >>> import covector.numpy as cnp
@@ -56,7 +63,9 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     return _split("hsplit", x, indices_or_sections, int(x.ndim > 1), equal=True)
 
 
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+def vsplit(
+    ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike
+) -> list[Array]:
     """``split`` along the first axis.
 
     >>> import covector.numpy as cnp
@@ -66,7 +75,9 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     return _split("vsplit", ary, indices_or_sections, 0, equal=True)
 
 
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+def dsplit(
+    ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike
+) -> list[Array]:
     """``split`` along the third axis.
 
     >>> import covector.numpy as cnp
@@ -77,7 +88,12 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
 
 
 def _split(
-    who: str, ary: Any, indices_or_sections: Any, axis: int, *, equal: bool = False
+    who: str,
+    ary: ArrayLike,
+    indices_or_sections: Any,
+    axis: int,
+    *,
+    equal: bool = False,
 ) -> list[Array]:
     x = as_array(ary, who)
     k = canonical_axis(who, axis, x.type.ndim)
@@ -111,7 +127,7 @@ def _even_ends(who: str, n: int, count: int, equal: bool) -> list[int]:
     return [k * size + min(k, longer) for k in range(1, count)]
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The parts of ``x`` for each position along ``axis``, without that axis.
 
     >>> import covector.numpy as cnp

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Axes, DType, DTypeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.errors import ArgumentError, DTypeError
@@ -24,7 +25,7 @@ from covector.numpy.reduction_base import (
     working_dtype,
 )
 from covector.numpy.types import asked_dtype
-from covector.numpy.xp_function import xp_function
+from covector.numpy.xp_function import XpArray, xp_function
 from covector.ops.arithmetic import div, mul
 from covector.ops.broadcasting import ReduceSum
 from covector.ops.casting import convert
@@ -36,13 +37,13 @@ __all__ = ["average", "mean", "std", "var"]
 
 
 def mean(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     *,
-    where: Any = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """The average of the elements along ``axis``; NaN of none.
 
@@ -67,33 +68,39 @@ def mean(
 
 
 @fuse()
-def _mean(x: Any, *mask: Any, axes: tuple[int, ...], dtype: Any, keepdims: bool) -> Any:
+def _mean(
+    x: Value, *mask: Value, axes: tuple[int, ...], dtype: DType, keepdims: bool
+) -> Array:
     shape = x.type.shape
     x = convert(x, working_dtype(mean_dtype(x.type.dtype)))
     out = convert(div(*_total(x, mask, axes)), dtype)
     return keep(out, shape, axes) if keepdims else out
 
 
-def _total(x: Any, mask: tuple[Any, ...], axes: tuple[int, ...]) -> tuple[Any, Any]:
+def _total(
+    x: Value, mask: tuple[Value, ...], axes: tuple[int, ...]
+) -> tuple[Array, Array]:
     """The sum of the elements that take part, and how many they are."""
     total = ReduceSum(tuple(sorted(axes)))
     if not mask:
         return total(x), scalar(count_along(x.type.shape, axes), x.type.dtype)
-    mask = broadcast_to(mask[0], x.type.shape)
-    count = total(convert(mask, dtypes.real_part(x.type.dtype)))
-    return total(select(mask, x, scalar(0, x.type.dtype))), convert(count, x.type.dtype)
+    known = broadcast_to(mask[0], x.type.shape)
+    count = total(convert(known, dtypes.real_part(x.type.dtype)))
+    return total(select(known, x, scalar(0, x.type.dtype))), convert(
+        count, x.type.dtype
+    )
 
 
 def var(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
     *,
-    where: Any = None,
-    mean: Any = None,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
     correction: int | float | None = None,
 ) -> Array:
     """The average squared distance |x − mean|² from the mean along ``axis``.
@@ -116,15 +123,15 @@ def var(
 
 
 def std(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
     *,
-    where: Any = None,
-    mean: Any = None,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
     correction: int | float | None = None,
 ) -> Array:
     """The square root of the variance along ``axis``; arguments are those of ``var``.
@@ -153,14 +160,14 @@ def _missing(who: str, ddof: Any, correction: Any) -> float:
 
 def _dispersion(
     who: str,
-    x: Any,
-    axis: Any,
-    dtype: Any,
-    keepdims: Any,
-    where: Any,
+    x: Value,
+    axis: Axes,
+    dtype: DTypeLike | None,
+    keepdims: bool,
+    where: ArrayLike | None,
     mean: Any,
     missing: float,
-) -> Any:
+) -> Array:
     """The variance or standard deviation."""
     axes = canonical_axes(who, axis, x.type.ndim)
     found = mean_dtype(x.type.dtype)
@@ -189,13 +196,13 @@ def _dispersion(
 @xp_function
 def _deviation(
     xp: Any,
-    x: Any,
+    x: XpArray,
     *given: Any,
     has: tuple[bool, bool],
     root: bool,
     axes: tuple[int, ...],
-    dtype: Any,
-    working: Any,
+    dtype: DType,
+    working: DType,
     keepdims: bool,
     missing: float,
 ) -> Any:
@@ -205,7 +212,7 @@ def _deviation(
     if mask is not None:  # now: behind the square its derivative would be 0 · ∞
         x = xp.where(mask, x, 0)
 
-    def total(z: Any) -> Any:
+    def total(z: ArrayLike) -> Any:
         z = z if mask is None else xp.where(mask, z, 0)
         return xp.sum(z, axis=axes, keepdims=True)
 
@@ -229,7 +236,7 @@ def _deviation(
     return out if keepdims else out.reshape(kept)
 
 
-def _root(variance: Any) -> Any:
+def _root(variance: Value) -> Array:
     """The square root, whose derivative at 0, where it has none, is taken as 0."""
     zero, one = (scalar(n, variance.type.dtype, True) for n in (0, 1))
     nothing = eq(variance, zero)
@@ -237,9 +244,9 @@ def _root(variance: Any) -> Any:
 
 
 def average(
-    a: Any,
-    axis: Any = None,
-    weights: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
+    weights: ArrayLike | None = None,
     returned: bool = False,
     keepdims: bool = False,
 ) -> Array | tuple[Array, Array]:
@@ -269,7 +276,7 @@ def average(
 
 
 @fuse()
-def _weighted(x: Any, w: Any, *, axes: tuple[int, ...]) -> Any:
+def _weighted(x: Value, w: Value, *, axes: tuple[int, ...]) -> tuple[Array, ...]:
     """The average of elements with weights, and the sum of the weights."""
     total = ReduceSum(tuple(sorted(axes)))
     scale = total(w)

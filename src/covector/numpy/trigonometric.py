@@ -7,6 +7,7 @@ and the array API standard's (``asin``).
 import math
 from typing import Any
 
+from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.numpy.promote import inexact, promote_inexact
@@ -40,7 +41,7 @@ __all__ = [
 ]
 
 
-def sin(x: Any, /) -> Array:
+def sin(x: ArrayLike, /) -> Array:
     """The sine of an angle.
 
     >>> float(sin(0))
@@ -49,7 +50,7 @@ def sin(x: Any, /) -> Array:
     return transcendental.sin(inexact("sin", x))
 
 
-def cos(x: Any, /) -> Array:
+def cos(x: ArrayLike, /) -> Array:
     """The cosine of an angle.
 
     >>> float(cos(0))
@@ -58,7 +59,7 @@ def cos(x: Any, /) -> Array:
     return transcendental.cos(inexact("cos", x))
 
 
-def tan(x: Any, /) -> Array:
+def tan(x: ArrayLike, /) -> Array:
     """The tangent of an angle.
 
     >>> float(tan(0))
@@ -67,7 +68,7 @@ def tan(x: Any, /) -> Array:
     return transcendental.tan(inexact("tan", x))
 
 
-def arcsin(x: Any, /) -> Array:
+def arcsin(x: ArrayLike, /) -> Array:
     """The angle between −π/2 and π/2 with sine x; NaN of real x outside [−1, 1].
 
     >>> round(float(arcsin(1)), 6)
@@ -79,7 +80,7 @@ def arcsin(x: Any, /) -> Array:
 asin = arcsin
 
 
-def arccos(x: Any, /) -> Array:
+def arccos(x: ArrayLike, /) -> Array:
     """The angle between 0 and π with cosine x; NaN of real x outside [−1, 1].
 
     >>> round(float(arccos(0)), 6)
@@ -91,7 +92,7 @@ def arccos(x: Any, /) -> Array:
 acos = arccos
 
 
-def arctan(x: Any, /) -> Array:
+def arctan(x: ArrayLike, /) -> Array:
     """The angle between −π/2 and π/2 with tangent x.
 
     >>> round(float(arctan(1)), 6)
@@ -103,7 +104,7 @@ def arctan(x: Any, /) -> Array:
 atan = arctan
 
 
-def arctan2(x1: Any, x2: Any, /) -> Array:
+def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The angle of the point (x2, x1) — the second coordinate comes first.
 
     Between −π and π, by the signs of both.
@@ -120,7 +121,7 @@ atan2 = arctan2
 # -- hyperbolic ------------------------------------------------------------------------
 
 
-def sinh(x: Any, /) -> Array:
+def sinh(x: ArrayLike, /) -> Array:
     """The hyperbolic sine, (eˣ − e⁻ˣ) / 2.
 
     >>> float(sinh(0))
@@ -129,7 +130,7 @@ def sinh(x: Any, /) -> Array:
     return transcendental.sinh(inexact("sinh", x))
 
 
-def cosh(x: Any, /) -> Array:
+def cosh(x: ArrayLike, /) -> Array:
     """The hyperbolic cosine, (eˣ + e⁻ˣ) / 2.
 
     >>> float(cosh(0))
@@ -138,7 +139,7 @@ def cosh(x: Any, /) -> Array:
     return transcendental.cosh(inexact("cosh", x))
 
 
-def tanh(x: Any, /) -> Array:
+def tanh(x: ArrayLike, /) -> Array:
     """The hyperbolic tangent, sinh x / cosh x.
 
     >>> float(tanh(0))
@@ -147,7 +148,7 @@ def tanh(x: Any, /) -> Array:
     return transcendental.tanh(inexact("tanh", x))
 
 
-def arcsinh(x: Any, /) -> Array:
+def arcsinh(x: ArrayLike, /) -> Array:
     """The number with hyperbolic sine x.
 
     >>> float(arcsinh(0))
@@ -159,7 +160,7 @@ def arcsinh(x: Any, /) -> Array:
 asinh = arcsinh
 
 
-def arccosh(x: Any, /) -> Array:
+def arccosh(x: ArrayLike, /) -> Array:
     """The number ≥ 0 with hyperbolic cosine x; NaN of real x below 1.
 
     >>> float(arccosh(1))
@@ -171,7 +172,7 @@ def arccosh(x: Any, /) -> Array:
 acosh = arccosh
 
 
-def arctanh(x: Any, /) -> Array:
+def arctanh(x: ArrayLike, /) -> Array:
     """The number with hyperbolic tangent x; NaN of real x outside [−1, 1].
 
     >>> float(arctanh(0))
@@ -186,7 +187,7 @@ atanh = arctanh
 # -- degrees ---------------------------------------------------------------------------
 
 
-def deg2rad(x: Any, /) -> Array:
+def deg2rad(x: ArrayLike, /) -> Array:
     """Degrees to radians: x · π / 180.
 
     >>> round(float(deg2rad(180)), 6)
@@ -198,7 +199,7 @@ def deg2rad(x: Any, /) -> Array:
 radians = deg2rad
 
 
-def rad2deg(x: Any, /) -> Array:
+def rad2deg(x: ArrayLike, /) -> Array:
     """Radians to degrees: x · 180 / π.
 
     >>> round(float(rad2deg(math.pi)), 3)
@@ -210,6 +211,6 @@ def rad2deg(x: Any, /) -> Array:
 degrees = rad2deg
 
 
-def _times(who: str, x: Any, factor: float) -> Any:
+def _times(who: str, x: Any, factor: float) -> Array:
     x = inexact(who, x)
     return arithmetic.mul(x, scalar(factor, x.type.dtype, x.type.weak))

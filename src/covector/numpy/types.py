@@ -10,12 +10,14 @@ from numpy.exceptions import ComplexWarning
 
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Axes, DType, DTypeLike
 from covector.core.array_like import Array
 from covector.core.array_like import Array as ndarray
 from covector.core.convert import to_be_cast, type_of
 from covector.core.dtypes import issubdtype
 from covector.core.number_info import finfo, iinfo
 from covector.core.promotion import operand_type, promote, result_type
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError
 from covector.numpy.axes import canonical_axes
@@ -57,12 +59,19 @@ inf, nan, newaxis = np.inf, np.nan, None
 __array_api_version__ = "2024.12"
 
 
-def asked_dtype(dtype: Any) -> Any:
+def asked_dtype(dtype: DTypeLike) -> DType:
     """The dtype that arrays asked for with ``dtype`` have: 64 bits only under x64."""
     return dtypes.canonical(dtypes.as_dtype(dtype), options.current().enable_x64)
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
+def astype(
+    x: ArrayLike,
+    dtype: DTypeLike,
+    /,
+    *,
+    copy: bool = False,
+    device: ShardingLike | None = None,
+) -> Array:
     """The values of ``x`` in another element type; None is the default float.
 
     Floats become integers by truncation, and what is out of range becomes the nearest
@@ -96,7 +105,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
 # -- relations between dtypes ----------------------------------------------------------
 
 
-def promote_types(a: Any, b: Any) -> Any:
+def promote_types(a: ArrayLike, b: ArrayLike) -> DType:
     """The dtype in which arrays of two dtypes meet; ``int``, ``float`` … are weak.
 
     Unlike ``result_type`` it takes 64-bit dtypes for what they are, also where arrays
@@ -149,7 +158,7 @@ _KINDS = {
 }
 
 
-def isdtype(dtype: Any, kind: Any) -> bool:
+def isdtype(dtype: DTypeLike, kind: Any) -> bool:
     """Whether a dtype is of a kind of the array API standard.
 
     Args:
@@ -179,7 +188,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 # -- what a value is -------------------------------------------------------------------
 
 
-def shape(a: Any) -> tuple[int, ...]:
+def shape(a: ArrayLike) -> tuple[int, ...]:
     """The lengths of the axes of an array, or of what would become one.
 
     >>> shape(3.0), shape([[1, 2]])
@@ -188,7 +197,7 @@ def shape(a: Any) -> tuple[int, ...]:
     return _type_of("shape", a).shape
 
 
-def ndim(a: Any) -> int:
+def ndim(a: ArrayLike) -> int:
     """The number of axes.
 
     >>> ndim(3.0)
@@ -197,7 +206,7 @@ def ndim(a: Any) -> int:
     return _type_of("ndim", a).ndim
 
 
-def size(a: Any, axis: Any = None) -> int:
+def size(a: ArrayLike, axis: Axes = None) -> int:
     """The number of elements, in all or along one axis or several.
 
     >>> import covector.numpy as cnp
@@ -213,7 +222,7 @@ def _type_of(who: str, x: Any) -> ArrayType:
     return type_of(from_sequence(who, x) if isinstance(x, list | tuple) else x)
 
 
-def iscomplexobj(x: Any) -> bool:
+def iscomplexobj(x: ArrayLike) -> bool:
     """Whether ``x`` has a complex dtype, whatever its values.
 
     >>> iscomplexobj(1j), iscomplexobj(1.0)
@@ -222,7 +231,7 @@ def iscomplexobj(x: Any) -> bool:
     return dtypes.is_complex(_type_of("iscomplexobj", x).dtype)
 
 
-def isrealobj(x: Any) -> bool:
+def isrealobj(x: ArrayLike) -> bool:
     """Whether ``x`` has another dtype than a complex one.
 
     >>> isrealobj(1j), isrealobj(1.0)
@@ -231,7 +240,7 @@ def isrealobj(x: Any) -> bool:
     return not iscomplexobj(x)
 
 
-def isscalar(element: Any) -> bool:
+def isscalar(element: ArrayLike) -> bool:
     """Whether ``element`` is a number, or an array without axes.
 
     >>> import covector.numpy as cnp
@@ -288,7 +297,7 @@ class ArrayNamespaceInfo:
         clients = client.backends().values()
         return [None, *[d for each in clients for d in each.devices()]]
 
-    def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
+    def default_dtypes(self, *, device: ShardingLike | None = None) -> dict[str, Any]:
         """The dtypes that results have where none is asked for."""
         x64 = options.current().enable_x64
         return {
@@ -299,7 +308,10 @@ class ArrayNamespaceInfo:
         }
 
     def dtypes(
-        self, *, device: Any = None, kind: str | Sequence[str] | None = None
+        self,
+        *,
+        device: ShardingLike | None = None,
+        kind: str | Sequence[str] | None = None,
     ) -> dict[str, Any]:
         """The dtypes of the standard that arrays can have, by name."""
         kinds = (

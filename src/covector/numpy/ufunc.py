@@ -16,6 +16,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from covector.core.annotations import ArrayLike, Axes, DTypeLike
+from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import ArgumentError, ImmutableArrayError
 from covector.numpy import ufunc_methods
@@ -80,12 +82,14 @@ class ufunc:
     def __repr__(self) -> str:
         return f"<ufunc {self.__name__!r}>"
 
-    def __call__(self, *args: Any, out: Any = None, where: Any = None) -> Any:
+    def __call__(
+        self, *args: Any, out: None = None, where: ArrayLike | None = None
+    ) -> Array:
         if out is not None or where is not None:
             self._refuse(out)
         return self.call(*args)
 
-    def _refuse(self, out: Any) -> None:
+    def _refuse(self, out: None) -> None:
         check_no_out(self.__name__, out)
         raise ImmutableArrayError(
             f"{self.__name__} has no place to keep values where `where` is false: "
@@ -96,14 +100,14 @@ class ufunc:
 
     def reduce(
         self,
-        a: Any,
-        axis: Any = 0,
-        dtype: Any = None,
-        out: Any = None,
+        a: ArrayLike,
+        axis: Axes = 0,
+        dtype: DTypeLike | None = None,
+        out: None = None,
         keepdims: bool = False,
-        initial: Any = None,
-        where: Any = None,
-    ) -> Any:
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:
         """The elements along ``axis`` (None: all) combined into one.
 
         Args:
@@ -134,8 +138,12 @@ class ufunc:
         return self._reduce(a, axes, keepdims, initial, where)
 
     def accumulate(
-        self, a: Any, axis: int = 0, dtype: Any = None, out: Any = None
-    ) -> Any:
+        self,
+        a: ArrayLike,
+        axis: int = 0,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+    ) -> Array:
         """Entry k along ``axis`` combines the elements 0 … k.
 
         Raises:
@@ -147,7 +155,14 @@ class ufunc:
         check_no_out(who, out)
         return self._accumulate(a, axis=canonical_axis(who, axis, a.ndim))
 
-    def at(self, a: Any, indices: Any, b: Any = None, *, inplace: bool = True) -> Any:
+    def at(
+        self,
+        a: ArrayLike,
+        indices: ArrayLike,
+        b: ArrayLike | None = None,
+        *,
+        inplace: bool = True,
+    ) -> Any:
         """``a`` with the function applied at ``indices``, repeatedly where they repeat.
 
         Raises:
@@ -166,7 +181,12 @@ class ufunc:
         return self._at(as_array(a, who), indices, b)
 
     def reduceat(
-        self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None
+        self,
+        a: ArrayLike,
+        indices: ArrayLike,
+        axis: int = 0,
+        dtype: DTypeLike | None = None,
+        out: None = None,
     ) -> Any:
         """The reductions of the slices of ``a`` from each index to the next.
 
@@ -178,7 +198,7 @@ class ufunc:
         check_no_out(who, out)
         return self._reduceat(a, indices, axis=canonical_axis(who, axis, a.ndim))
 
-    def outer(self, a: Any, b: Any, /) -> Any:
+    def outer(self, a: ArrayLike, b: ArrayLike, /) -> Array:
         """Every element of ``a`` with every element of ``b``: shape ``a.shape +
         b.shape``.
         """
@@ -192,7 +212,7 @@ class ufunc:
         ours, theirs = (*a.shape, *[1] * b.ndim), (*[1] * a.ndim, *b.shape)
         return self(a.reshape(ours), b.reshape(theirs))
 
-    def _prepare(self, who: str, a: Any, dtype: Any) -> Any:
+    def _prepare(self, who: str, a: ArrayLike, dtype: DTypeLike | None) -> Array:
         if (self.nin, self.nout) != (2, 1):
             raise ArgumentError(
                 f"{who} needs a function of two operands and one result, but "

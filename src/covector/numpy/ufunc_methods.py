@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Value
+from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.host_values import plain
 from covector.core.staging import stage
@@ -25,7 +27,7 @@ from covector.programs.control_flow.scan import Scan
 Binary = Callable[[Any, Any], Any]
 
 
-def reduce_in_pairs(f: Binary, a: Any, axis: Sequence[int], keepdims: bool) -> Any:
+def reduce_in_pairs(f: Binary, a: Value, axis: Sequence[int], keepdims: bool) -> Any:
     """The elements along ``axis``, of which there are some, combined by associative
     f.
     """
@@ -33,7 +35,7 @@ def reduce_in_pairs(f: Binary, a: Any, axis: Sequence[int], keepdims: bool) -> A
     return expand_dims(out, tuple(axis)) if keepdims else out
 
 
-def accumulate_in_pairs(f: Binary, a: Any, axis: int) -> Any:
+def accumulate_in_pairs(f: Binary, a: Value, axis: int) -> Any:
     """Entry k combines the elements 0 … k along ``axis``; f is associative."""
     return tree_reduce.scan(_value_of(f), a, axis)[0]
 
@@ -44,8 +46,8 @@ def _value_of(f: Binary) -> Any:
 
 
 def reduce_in_order(
-    f: Binary, a: Any, axes: Sequence[int], keepdims: bool, initial: Any, where: Any
-) -> Any:
+    f: Binary, a: Value, axes: Sequence[int], keepdims: bool, initial: Any, where: Any
+) -> Array:
     """The elements along ``axes``, of which there are some, from the first to the
     last.
     """
@@ -62,7 +64,7 @@ def reduce_in_order(
     return expand_dims(total, tuple(axes)) if keepdims else total
 
 
-def accumulate_in_order(f: Binary, a: Any, axis: int) -> Any:
+def accumulate_in_order(f: Binary, a: Value, axis: int) -> Any:
     """Entry k combines the elements 0 … k along ``axis``, from the first to the
     last.
     """
@@ -70,7 +72,7 @@ def accumulate_in_order(f: Binary, a: Any, axis: int) -> Any:
     return moveaxis(entries, 0, axis)
 
 
-def _step(f: Binary, x: Any, mask: Any = None) -> tuple[Any, Any]:
+def _step(f: Binary, x: Value, mask: Any = None) -> tuple[Any, Array]:
     """What the elements along the first axis combine to, and the entries on the way.
 
     Where the mask is False, an element takes no part.
@@ -78,7 +80,7 @@ def _step(f: Binary, x: Any, mask: Any = None) -> tuple[Any, Any]:
     if x.shape[0] < 2:
         return x[0] if x.shape[0] else None, x
 
-    def combine(total: Any, element: Any, *takes_part: Any) -> list[Any]:
+    def combine(total: Value, element: Value, *takes_part: Any) -> list[Array]:
         out = as_array(f(total, element))
         for chosen in takes_part:
             out = select(chosen, out, total)
@@ -97,7 +99,9 @@ def _step(f: Binary, x: Any, mask: Any = None) -> tuple[Any, Any]:
     return total, concatenate([first[None], entries])
 
 
-def at_in_order(f: Callable[..., Any], a: Any, indices: Any, b: Any) -> Any:
+def at_in_order(
+    f: Callable[..., Any], a: Value, indices: Any, b: ArrayLike | None
+) -> Any:
     """``a`` with f applied at each index, one after the other; b is its second
     operand.
     """
@@ -116,7 +120,7 @@ def at_in_order(f: Callable[..., Any], a: Any, indices: Any, b: Any) -> Any:
     return scan(*program.captured, flat, *operands)[0].reshape(a.shape)
 
 
-def reduce_slices(f: Any, a: Any, indices: Any, axis: int) -> Any:
+def reduce_slices(f: Any, a: Value, indices: Any, axis: int) -> Any:
     """The reductions of the slices along ``axis`` that begin at each of the indices."""
     starts = plain(indices)
     n = a.shape[axis]
@@ -138,7 +142,7 @@ def reduce_slices(f: Any, a: Any, indices: Any, axis: int) -> Any:
     return moveaxis(stack(parts), 0, axis)
 
 
-def in_front(a: Any, axes: Sequence[int]) -> Any:
+def in_front(a: Value, axes: Sequence[int]) -> Array:
     """``a`` with the given axes in front, joined to one."""
     if len(axes) == 1:
         return moveaxis(a, axes[0], 0)

@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from covector.core.annotations import Value
+from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.dtypes import bool_
 from covector.numpy import arithmetic, bitwise, comparison, exp_log, minmax
@@ -51,7 +53,7 @@ def _ufunc(
     """
     if at:
 
-        def apply_at(a: Any, indices: Any, b: Any) -> Any:
+        def apply_at(a: Value, indices: Any, b: Any) -> Any:
             name = at_bools if at_bools and a.dtype == bool_ else at
             return getattr(a.at[indices], name)(b)
 
@@ -62,7 +64,9 @@ def _ufunc(
 def _named(reduction: Callable[..., Any]) -> Callable[..., Any]:
     """A reduction of the namespace with the arguments that ``ufunc`` gives it."""
 
-    def reduce(a: Any, axes: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    def reduce(
+        a: Value, axes: Sequence[int], keepdims: bool, initial: Any, where: Any
+    ) -> Array:
         return reduction(a, axes, keepdims=keepdims, initial=initial, where=where)
 
     return reduce
@@ -76,14 +80,16 @@ def _associative(
     """A ufunc whose results combine again; ``prepare`` gives operands their dtype."""
     name = call.__name__
 
-    def reduce(a: Any, axes: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    def reduce(
+        a: Value, axes: Sequence[int], keepdims: bool, initial: Any, where: Any
+    ) -> Array:
         a = prepare(name, a)
         if where is not None:
             a = select(where, a, as_array(identity).astype(a.dtype))
         out = reduce_in_pairs(call, a, axes, keepdims)
         return out if initial is None else call(initial, out)
 
-    def accumulate(a: Any, axis: int) -> Any:
+    def accumulate(a: Value, axis: int) -> Any:
         return accumulate_in_pairs(call, prepare(name, a), axis)
 
     return _ufunc(call, identity, reduce=reduce, accumulate=accumulate)
@@ -92,7 +98,7 @@ def _associative(
 def _running(cumulative: Callable[[int], Any], of_bools: ufunc) -> Callable[..., Any]:
     """The largest or smallest so far; bools, which have no order in XLA, are joined."""
 
-    def accumulate(a: Any, axis: int) -> Any:
+    def accumulate(a: Value, axis: int) -> Any:
         if a.dtype == bool_:
             return of_bools.accumulate(a, axis)
         return cumulative(axis)(a)
@@ -130,7 +136,7 @@ minimum = _ufunc(
 
 
 def _reduce_by_subtracting(
-    a: Any, axes: Sequence[int], keepdims: bool, initial: Any, where: Any
+    a: Value, axes: Sequence[int], keepdims: bool, initial: Any, where: Any
 ) -> Any:
     if initial is not None:
         total = sum(a, tuple(axes), a.dtype, keepdims=keepdims, where=where)
@@ -140,7 +146,7 @@ def _reduce_by_subtracting(
     return expand_dims(out, tuple(axes)) if keepdims else out
 
 
-def _accumulate_by_subtracting(a: Any, axis: int) -> Any:
+def _accumulate_by_subtracting(a: Value, axis: int) -> Any:
     x = moveaxis(a, axis, 0)
     out = concatenate([x[:1], x[:1] - cumsum(x[1:], 0, a.dtype)])
     return moveaxis(out, 0, axis)

@@ -4,11 +4,13 @@ How many different elements there are is a shape. So either the array is known, 
 NumPy finds them; or ``size`` says how many to list, and what is missing is filled up.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, from_numpy, scalar
 from covector.core.trace import Tracer
@@ -75,7 +77,7 @@ def unique(
     *,
     equal_nan: bool = True,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
     sorted: bool = True,
 ) -> Any:
     """The different elements of ``ar``, ascending; or its different parts along
@@ -106,7 +108,9 @@ def unique(
     return out[0] if len(out) == 1 else tuple(out)
 
 
-def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+def unique_all(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Any:
     """``unique`` with all that it can return, NaN counting as different from each
     other.
 
@@ -118,7 +122,9 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
     return UniqueAllResult(*found)
 
 
-def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+def unique_counts(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Any:
     """The different elements and how often each occurs; every NaN is different.
 
     >>> import covector.numpy as cnp
@@ -130,7 +136,7 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 
 
 def unique_inverse(
-    x: Any, /, *, size: int | None = None, fill_value: Any = None
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Any:
     """The different elements and which each element is; every NaN is different.
 
@@ -143,7 +149,7 @@ def unique_inverse(
 
 
 def unique_values(
-    x: Any, /, *, size: int | None = None, fill_value: Any = None
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
     """The different elements; every NaN is different.
 
@@ -155,8 +161,8 @@ def unique_values(
 
 
 def different(
-    x: Any, axis: int | None, size: int | None, fill_value: Any, equal_nan: bool
-) -> tuple[Any, ...]:
+    x: Value, axis: int | None, size: int | None, fill_value: Any, equal_nan: bool
+) -> tuple[Array, ...]:
     """The different parts, where each is first, which each part is, how often each
     is.
     """
@@ -179,7 +185,7 @@ def different(
     return values, first, reshape(inverse, shape), counts
 
 
-def _unique_known(parts: Any, equal_nan: bool) -> list[Any]:
+def _unique_known(parts: Value, equal_nan: bool) -> list[Array]:
     """Of values that can be looked at; NumPy knows all about them."""
     if isinstance(parts, Tracer):
         raise ConcretizationTypeError(
@@ -231,7 +237,7 @@ def _unique_listed(
     return [values, first, inverse, where(there, count, scalar(0, dtype))]
 
 
-def sorted_parts(parts: Any) -> tuple[Any, Any]:
+def sorted_parts(parts: Value) -> Sequence[Array]:
     """The parts in lexicographic order, and the indices they came from."""
     n = parts.type.shape[0]
     positions = Iota(index_dtype(), (n,), 0)()
@@ -242,7 +248,7 @@ def sorted_parts(parts: Any) -> tuple[Any, Any]:
     return take(parts, order, 0, mode="clip"), order
 
 
-def differs_from_last(ordered: Any, equal_nan: bool) -> Any:
+def differs_from_last(ordered: Value, equal_nan: bool) -> Array:
     """Which parts are not equal to the one before."""
     n = ordered.type.shape[0]
     if not n:

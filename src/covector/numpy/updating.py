@@ -18,11 +18,13 @@ import numpy as np
 
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DType, Value
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array, link
 from covector.core.convert import as_array, python_scalar, scalar
 from covector.core.number_info import can_cast_losslessly, iinfo
 from covector.core.promotion import operand_type, promote
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.source import user_level
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError
@@ -87,7 +89,7 @@ class At:
         return f"At({self.array!r})"
 
 
-def at(x: Any) -> At:
+def at(x: Value) -> At:
     """What ``x.at`` is for an array; see ``IndexUpdate`` for what can be done with it.
 
     >>> import covector.numpy as cnp
@@ -228,8 +230,8 @@ def _access(
     default: GatherScatterMode,
     fill: int | str | None = None,
     *,
-    mode: Any = None,
-    out_sharding: Any = None,
+    mode: str | GatherScatterMode | None = None,
+    out_sharding: ShardingLike | None = None,
     **promises: Any,
 ) -> Access:
     """How indices are interpreted, from the keywords of a method."""
@@ -245,7 +247,7 @@ def _access(
 
 
 def _canonical(
-    x: Any, idx: Any, how: UpdateOptions
+    x: Value, idx: Any, how: UpdateOptions
 ) -> tuple[Any, tuple[Any, ...], list[Any]]:
     """What ``canonical_index`` gives; for ``mode="wrap"`` with all indices inside."""
     x, parts, arrays = canonical_index(x, idx)
@@ -263,12 +265,14 @@ def _canonical(
     return x, tuple([p.type if isinstance(p, Array) else p for p in wrapped]), arrays
 
 
-def access_mode(mode: Any, default: GatherScatterMode) -> GatherScatterMode:
+def access_mode(
+    mode: str | GatherScatterMode | None, default: GatherScatterMode
+) -> GatherScatterMode:
     """The mode of this name, or the one meant by None."""
     return default if mode is None else GatherScatterMode.from_any(mode)
 
 
-def fill_text(value: Any, dtype: Any) -> int | str | None:
+def fill_text(value: Any, dtype: DType) -> int | str | None:
     """A fill value for this dtype as operations keep it: None, an integer (for keys,
     that of their bits), or the text of a number.
     """
@@ -288,15 +292,17 @@ def fill_text(value: Any, dtype: Any) -> int | str | None:
 
 
 def update(
-    x: Any, idx: Any, change: Change, values: Any, **how: Unpack[UpdateOptions]
-) -> Any:
+    x: Value, idx: Any, change: Change, values: ArrayLike, **how: Unpack[UpdateOptions]
+) -> Array:
     """``x`` with the elements at an index changed."""
     return with_out_sharding(
         _update(x, idx, change, values, how), how.get("out_sharding")
     )
 
 
-def _update(x: Any, idx: Any, change: Change, values: Any, how: UpdateOptions) -> Any:
+def _update(
+    x: Value, idx: Any, change: Change, values: ArrayLike, how: UpdateOptions
+) -> Array:
     access = _access(FILL_OR_DROP, **how) if how else DROP
     values = _operand(values, x.type, change)
     masked = only_mask(x.type, idx)
@@ -313,7 +319,9 @@ def _update(x: Any, idx: Any, change: Change, values: Any, how: UpdateOptions) -
 DROP = Access(FILL_OR_DROP)
 
 
-def _update_masked(x: Any, mask: Any, axis: int, change: Change, values: Any) -> Any:
+def _update_masked(
+    x: Value, mask: Value, axis: int, change: Change, values: Value
+) -> Any:
     """A choice between the elements changed and the elements as they are."""
     mask = broadcast_mask(mask, axis, x.type.shape)
     if change.scatter is None:
@@ -322,7 +330,7 @@ def _update_masked(x: Any, mask: Any, axis: int, change: Change, values: Any) ->
     return where(mask, change(x, values), x)
 
 
-def _operand(values: Any, type_: ArrayType, change: Change) -> Any:
+def _operand(values: ArrayLike, type_: ArrayType, change: Change) -> Array:
     """The values in the dtype in which the elements meet them, or are replaced."""
     now = options.current()
     if isinstance(values, list | tuple):
@@ -352,7 +360,7 @@ def _operand(values: Any, type_: ArrayType, change: Change) -> Any:
     return in_dtype(values, dtype, "an update of an array", weak)
 
 
-def _exponent(value: Any, dtype: Any) -> Any:
+def _exponent(value: Any, dtype: DType) -> Any:
     """An exponent, which need not fit the integers that are raised to it."""
     if type(value) is not int or not dtypes.is_integer(dtype):
         return value
@@ -364,7 +372,7 @@ def _exponent(value: Any, dtype: Any) -> Any:
     )
 
 
-def _warn_of_loss(dtype: Any, given: Any) -> None:
+def _warn_of_loss(dtype: DType, given: Any) -> None:
     warnings.warn(
         f"values of element type {dtypes.short_name(given)} go into an array of "
         f"{dtypes.short_name(dtype)}, which cannot hold them all: convert them with "

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covector import tree
+from covector.core.annotations import ArrayLike, Value
+from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.core.types import show_types
+from covector.core.types import ArrayType, show_types
 from covector.errors import ArgumentError, TypeMismatch
 from covector.numpy.axes import canonical_axes, canonical_axis
 from covector.transforms.vmap import vmap
@@ -76,7 +78,7 @@ def vectorize(
     parsed = None if signature is None else _parse(signature, who)
 
     @functools.wraps(pyfunc)
-    def vectorized(*args: Any, **kwargs: Any) -> Any:
+    def vectorized(*args: Any, **kwargs: Any) -> Array:
         positions = [i for i in range(len(args)) if i not in excluded]
         spec = parsed or GufuncSignature([()] * len(positions), [])
         absent = [k for k, i in enumerate(positions) if args[i] is None]
@@ -85,7 +87,7 @@ def vectorize(
             positions = [i for i in positions if args[i] is not None]
         names = [k for k in kwargs if k not in excluded]
 
-        def of_operands(*operands: Any) -> Any:
+        def of_operands(*operands: Value) -> Array:
             everything, named = list(args), dict(kwargs)
             for position, x in zip(positions, operands[: len(positions)], strict=True):
                 everything[position] = x
@@ -119,8 +121,8 @@ def _parse(signature: str, who: str) -> GufuncSignature:
 
 
 def _apply(
-    who: str, fun: Callable[..., Any], spec: GufuncSignature, args: Sequence[Any]
-) -> Any:
+    who: str, fun: Callable[..., Any], spec: GufuncSignature, args: Sequence[Value]
+) -> Array:
     """``fun`` over all axes of ``args`` that are not core axes."""
     sizes = _core_sizes(who, spec, args)
     cores = [len(axes) for axes in spec.operands]
@@ -148,7 +150,9 @@ def _apply(
     return tree.map(lambda x: as_array(x).reshape((*loop, *x.shape[mapped:])), outs)
 
 
-def _core_sizes(who: str, spec: GufuncSignature, args: Sequence[Any]) -> dict[str, int]:
+def _core_sizes(
+    who: str, spec: GufuncSignature, args: Sequence[Value]
+) -> dict[str, int]:
     """The length of each named core axis."""
     if len(args) != len(spec.operands):
         raise ArgumentError(
@@ -172,7 +176,7 @@ def _bind(
     axes: Sequence[str],
     shape: Sequence[int],
     what: str,
-    type: Any,
+    type: ArrayType,
 ) -> None:
     """Note, or compare, the length of each core axis; a number is its own length."""
     for axis, n in zip(axes, shape, strict=True):
@@ -195,7 +199,7 @@ def _checked(
         return fun
 
     @functools.wraps(fun)
-    def checked(*args: Any) -> Any:
+    def checked(*args: Value) -> Any:
         outs = fun(*args)
         found = [
             as_array(x, who) for x in (outs if isinstance(outs, tuple) else (outs,))
@@ -225,8 +229,12 @@ def _show(axes: Sequence[str]) -> str:
 
 
 def apply_along_axis(
-    func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
-) -> Any:
+    func1d: Callable[..., Any],
+    axis: int,
+    arr: ArrayLike,
+    *args: Any,
+    **kwargs: Any,
+) -> Array:
     """``func1d`` of each vector along ``axis``, its results in place of the vectors.
 
     Args:
@@ -239,7 +247,7 @@ def apply_along_axis(
     x = as_array(arr, "apply_along_axis")
     axis = canonical_axis("apply_along_axis", axis, x.ndim)
 
-    def of_vector(vector: Any) -> Any:
+    def of_vector(vector: Value) -> Array:
         return func1d(vector, *args, **kwargs)
 
     for _ in range(axis + 1, x.ndim):
@@ -250,8 +258,8 @@ def apply_along_axis(
 
 
 def apply_over_axes(
-    func: Callable[[Any, int], Any], a: Any, axes: int | Sequence[int]
-) -> Any:
+    func: Callable[[Any, int], Any], a: ArrayLike, axes: int | Sequence[int]
+) -> Array:
     """``func(a, axis)`` for one axis after the other, each axis being kept.
 
     Args:

@@ -78,6 +78,6 @@ def _count(who: str, M: Any) -> int:
     return count
 
 
-def _window(who: str, make: Any, M: Any) -> Any:
+def _window(who: str, make: Any, M: Any) -> Array:
     values = make(_count(who, M))
     return from_host(values.astype(dtypes.default_float(options.current().enable_x64)))

@@ -5,14 +5,16 @@ changed and put back; regions with gaps are filled up by padding and chosen; ind
 given by arrays are scattered to.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Any
 
 from covector.core import dtypes
+from covector.core.annotations import Value
 from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.number_info import can_cast_losslessly
 from covector.core.types import ArrayType, Shape
@@ -61,7 +63,7 @@ class Change:
     #: the operation that does so at scattered indices; None: read, combine, replace
     scatter: Any = None
 
-    def __call__(self, old: Any, value: Any) -> Any:
+    def __call__(self, old: Value, value: Value) -> Array:
         """The new elements: combined in the dtype of the values, to which both were
         promoted, in the dtype of the old ones.
         """
@@ -81,8 +83,13 @@ MAXIMUM = Change(max_, ScatterMax)
 
 
 def write(
-    x: Any, parts: Any, arrays: list[Any], change: Change, values: Any, access: Access
-) -> Any:
+    x: Value,
+    parts: Any,
+    arrays: list[Value],
+    change: Change,
+    values: Value,
+    access: Access,
+) -> Array:
     """``x`` with the elements changed that a canonical index names."""
     selection = select(x.type, parts)
     values = _fitting(values, selection, x.type)
@@ -107,7 +114,7 @@ def write(
     return _write_gaps(x, outer, SET, changed)
 
 
-def _fitting(values: Any, selection: Selection, type_: Any) -> Any:
+def _fitting(values: Value, selection: Selection, type_: ArrayType) -> Array:
     """The values, one for each element that is selected; a scalar stays one."""
     given, shape = values.type.shape, selection.shape
     if given == shape:
@@ -124,7 +131,7 @@ def _fitting(values: Any, selection: Selection, type_: Any) -> Any:
     return broadcast_to(values, shape)
 
 
-def _read_static(x: Any, parts: Any) -> Any:
+def _read_static(x: Value, parts: Any) -> Any:
     for op in static_reads(x.type, parts):
         x = op(x)
     return x
@@ -134,13 +141,13 @@ def _read_static(x: Any, parts: Any) -> Any:
 
 
 def _write_block(
-    x: Any,
+    x: Value,
     selection: Selection,
     positions: list[Any],
     change: Change,
-    values: Any,
+    values: Value,
     access: Access,
-) -> Any:
+) -> Array:
     """A block without gaps, at an index that is known or given by scalars."""
     window = tuple([selection.lengths[k] for k in selection.window])
     if values.type.shape != window:
@@ -163,7 +170,7 @@ def _write_block(
 # -- regions with gaps -----------------------------------------------------------------
 
 
-def _write_gaps(x: Any, parts: Any, change: Change, values: Any) -> Any:
+def _write_gaps(x: Value, parts: Any, change: Change, values: Value) -> Array:
     """A region with steps other than one, at indices that are known."""
     selection = select(x.type, parts)
     if change.combine is not None:
@@ -177,7 +184,7 @@ def _write_gaps(x: Any, parts: Any, change: Change, values: Any) -> Any:
     return where(mask, pad(values, _filler(values)), x)
 
 
-def _filler(values: Any) -> Any:
+def _filler(values: Value) -> Array:
     """Something of the element type of the values, to stand where there is none."""
     if not dtypes.is_key(values.type.dtype):
         return scalar(0, values.type.dtype)
@@ -206,7 +213,9 @@ def _filling(selection: Selection, shape: Shape) -> tuple[Any, Any, Any]:
 
 
 @lru_cache(4096)
-def _split_gaps(type_: Any, parts: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _split_gaps(
+    type_: ArrayType, parts: Any
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """An index with arrays and gaps as two, one after the other: the gaps, the rest."""
     items = one_per_axis(type_, parts)
     gaps = [type(i) is Span and i.step not in (None, 1) for i in items]
@@ -223,13 +232,13 @@ def _split_gaps(type_: Any, parts: Any) -> tuple[tuple[Any, ...], tuple[Any, ...
 
 
 def _write_scattered(
-    x: Any,
+    x: Value,
     selection: Selection,
     positions: list[Any],
     change: Change,
-    values: Any,
+    values: Value,
     access: Access,
-) -> Any:
+) -> Array:
     """Windows at indices given by arrays."""
     scatter, known, gathered = _scattering(
         change.scatter or Scatter, selection, x.type.shape, access
@@ -288,11 +297,11 @@ def _scattering(
 
 def apply_scattered(
     write: Scattering,
-    x: Any,
-    indices: Any,
+    x: Value,
+    indices: Value,
     shape: Shape,
     func: Callable[[Any], Any],
-) -> Any:
+) -> Array:
     """``x`` with ``func`` applied to the windows that ``write`` replaces.
 
     Together they have this shape, and ``func`` maps an array of it to another, element
@@ -313,7 +322,7 @@ def apply_scattered(
     if type(most) is ConcreteArray and int(most) <= 1:
         return write(x, indices, func(values))
 
-    def again(state: Any) -> Any:
+    def again(state: Sequence[Value]) -> tuple[Array, ...]:
         k, values = state
         return add(k, one), where(lt(k, times), func(values), values)
 

@@ -8,12 +8,17 @@ define alike may be used, and element types must not depend on NumPy's 64-bit de
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
 from covector.core.array_like import link
 from covector.numpy.fuse import fuse
+
+P = ParamSpec("P")
+R = TypeVar("R")
+#: an array of the namespace that a portable function is given: NumPy's, or ours
+XpArray: TypeAlias = Any
 
 
 def xp_function(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -23,7 +28,7 @@ def xp_function(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     @fuse(host=functools.partial(fun, np))
     @functools.wraps(fun)
-    def run(*operands: Any, **static: Any) -> Any:
+    def run(*operands: P.args, **static: P.kwargs) -> R:
         return fun(link.numpy, *operands, **static)
 
     return run

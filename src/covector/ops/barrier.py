@@ -3,18 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-from covector.core.primitive import Primitive
+from covector.core.primitive import ManyResults
 from covector.core.types import ArrayType
 
 
-class OptimizationBarrier(Primitive):
+class OptimizationBarrier(ManyResults):
     """The operands as they are, all of them computed before any result is used.
 
     What lies before it and what lies after are optimised apart: nothing is moved past
     it, and nothing after it is found to be the same as something before.
     """
-
-    multiple_results = True
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         return types

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import Value
 from covector.core.convert import scalar, to_be_cast
 from covector.core.number_info import bit_width, finfo, iinfo
 from covector.core.primitive import Primitive, operation
@@ -229,7 +230,7 @@ class ReducePrecision(Elementwise):
         )
 
 
-def in_dtype(value: Any, dtype: Any, who: str, weak: bool = False) -> Any:
+def in_dtype(value: Any, dtype: Any, who: str, weak: bool = False) -> Value:
     """An array or a number as an array of this element type.
 
     An integer that it does not have raises IntegerOverflow: made an array first, it
@@ -240,7 +241,7 @@ def in_dtype(value: Any, dtype: Any, who: str, weak: bool = False) -> Any:
     return convert(to_be_cast(value, who), dtype, weak)
 
 
-def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
+def convert(x: Any, dtype: Any, weak: bool = False) -> Value:
     """``x`` with this element type; ``x`` itself when it has it already."""
     if x.type.dtype == dtype and x.type.weak == weak:
         return x

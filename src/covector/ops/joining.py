@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from covector.core.primitive import Linear, Primitive, operation
+from covector.core.primitive import Linear, ManyResults, Primitive, operation
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import TypeMismatch
 from covector.ops.broadcasting import align, zeros
@@ -45,10 +45,8 @@ class _Joining(Primitive):
             raise TypeMismatch(f"{self.name} needs at least one operand, but got none.")
 
 
-class _Parting(Primitive):
+class _Parting(ManyResults):
     """One operand becomes several, each a slice of it."""
-
-    multiple_results = True
 
     def slices(self, shape: Shape) -> Sequence[Slice]:
         """The operations that give the parts of an array of this shape."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from covector.core import dtypes
 from covector.core.number_info import bit_width
-from covector.core.primitive import Linearized, Primitive, operation
+from covector.core.primitive import Linearized, ManyResults, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType, show_types
 from covector.errors import DTypeError, TypeMismatch
@@ -33,7 +33,7 @@ _LONG = 4096
 
 
 @operation
-class Sort(Primitive):
+class Sort(ManyResults):
     """The operands, of one shape, put in the order of the first ``num_keys`` of them.
 
     Elements move along ``dimension``, together in all operands; the first operand
@@ -44,8 +44,6 @@ class Sort(Primitive):
     dimension: int
     is_stable: bool = True
     num_keys: int = 1
-
-    multiple_results = True
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         if not 1 <= self.num_keys <= len(types):
@@ -168,7 +166,7 @@ def _ranks(x: Any) -> Any:
 
 
 @operation
-class TopK(Primitive):
+class TopK(ManyResults):
     """The k largest elements along ``axis``, in descending order; and their positions.
 
     Of equal elements the first comes first, and NaN comes before all numbers. Indices
@@ -177,8 +175,6 @@ class TopK(Primitive):
 
     k: int
     axis: int
-
-    multiple_results = True
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         if not (dtypes.is_real(x.dtype) or dtypes.is_bool(x.dtype)):

@@ -60,7 +60,7 @@ class _WindowExtremum(WindowReduction):
     select = ""
 
     def differential(self, out: Any, x: Any) -> Any:
-        gather = SelectAndGatherAdd(*self.parameters.values(), self.select)
+        gather = SelectAndGatherAdd(*self.parameters.values(), select=self.select)
         return [lambda dx: gather(dx, x)]
 
 

@@ -9,12 +9,13 @@ sampler                                                small draws run at once o
 import functools
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, ParamSpec, TypeGuard, TypeVar, cast
 
 import numpy as np
 
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DType, DTypeLike, ShapeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.primitive import Primitive
@@ -32,16 +33,19 @@ from covector.ops.random import THREEFRY, random_wrap
 from covector.programs.jit.debug_nans import as_one
 from covector.programs.jit.jit import jit
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 #: elements up to which a draw runs operation by operation: each then runs on the host
 DRAW_LIMIT = Primitive.host_limit // 2
 
 
-def is_typed(keys: Any) -> bool:
+def is_typed(keys: ArrayLike) -> TypeGuard[Array]:
     """Whether ``keys`` are typed random keys."""
     return isinstance(keys, Array) and dtypes.is_key(keys.type.dtype)
 
 
-def words(who: str, data: Any) -> Array:
+def words(who: str, data: ArrayLike) -> Array:
     """Raw keys: an array ``u32[..., 2]``."""
     found = as_array(data, who)
     if found.type.dtype is not dtypes.uint32 or found.type.shape[-1:] != (2,):
@@ -52,7 +56,7 @@ def words(who: str, data: Any) -> Array:
     return found
 
 
-def single_key(who: str, key: Any) -> Array:
+def single_key(who: str, key: ArrayLike) -> Array:
     """``key``, typed or raw, as one typed key."""
     typed = key if is_typed(key) else random_wrap(words(who, key))
     if typed.type.shape:
@@ -64,7 +68,7 @@ def single_key(who: str, key: Any) -> Array:
     return typed
 
 
-def sample_shape(who: str, shape: Any, name: str = "shape") -> Shape:
+def sample_shape(who: str, shape: ShapeLike, name: str = "shape") -> Shape:
     """The shape of what is drawn, as a tuple; one integer is a shape of one axis."""
     shape = canonical_shape(who, shape, name)
     if min(shape, default=0) < 0:
@@ -72,14 +76,14 @@ def sample_shape(who: str, shape: Any, name: str = "shape") -> Shape:
     return shape
 
 
-def float_dtype(who: str, dtype: Any) -> Any:
+def float_dtype(who: str, dtype: DTypeLike | None) -> DType:
     """The floating-point dtype to draw in; None stands for the default one."""
     return _dtype(
         who, dtype, dtypes.default_float, dtypes.is_floating, "floating-point"
     )
 
 
-def int_dtype(who: str, dtype: Any) -> Any:
+def int_dtype(who: str, dtype: DTypeLike | None) -> DType:
     """The integer dtype to draw in; None stands for the default one."""
     return _dtype(who, dtype, dtypes.default_int, dtypes.is_integer, "integer")
 
@@ -112,7 +116,7 @@ def broadcast_shape(*shapes: Shape) -> Shape | None:
 
 
 def parameters(
-    who: str, shape: Any, dtype: Any, *values: Any
+    who: str, shape: ShapeLike | None, dtype: DType, *values: Any
 ) -> tuple[Shape, Sequence[Array]]:
     """The shape to draw, and the parameters of a distribution brought to it.
 
@@ -133,8 +137,12 @@ def parameters(
 
 
 def checked(
-    who: str, key: Any, shape: Any, dtype: Any, *values: Any
-) -> tuple[Array, Shape, Any, Sequence[Array]]:
+    who: str,
+    key: ArrayLike,
+    shape: Any,
+    dtype: DTypeLike | None,
+    *values: Any,
+) -> tuple[Array, Shape, DType, Sequence[Array]]:
     """The key, shape, dtype and ``parameters`` of a draw of floating-point numbers."""
     key, dtype = single_key(who, key), float_dtype(who, dtype)
     if not values:  # the shape has no default
@@ -143,7 +151,7 @@ def checked(
     return key, shape, dtype, arrays
 
 
-def sampler(draw: Callable[..., Any]) -> Callable[..., Any]:
+def sampler(draw: Callable[P, R]) -> Callable[P, R]:
     """Make large draws run as one compiled program.
 
     ``draw`` takes arrays by index, and by name ``shape`` and what else is hashable.
@@ -152,7 +160,7 @@ def sampler(draw: Callable[..., Any]) -> Callable[..., Any]:
     draw = standard_promotion(draw)
 
     @functools.wraps(draw)
-    def run(*operands: Any, shape: Shape, **static: Any) -> Any:
+    def run(*operands: Value, shape: Shape, **static: Any) -> Array:
         if prod(shape) <= DRAW_LIMIT:
             return as_one(functools.partial(draw, shape=shape, **static), *operands)
         names = ("shape", *static)
@@ -160,15 +168,17 @@ def sampler(draw: Callable[..., Any]) -> Callable[..., Any]:
             compiled[names] = jit(draw, static_argnames=names)
         return compiled[names](*operands, shape=shape, **static)
 
-    return run
+    return cast(Callable[P, R], run)
 
 
-def subkeys(keys: Any, count: int) -> Sequence[Any]:
+def subkeys(keys: Value, count: int) -> Sequence[Array]:
     """``count`` new keys for each key, one array for each."""
     return Unstack(keys.type.ndim)(operations.split(keys, (count,)))
 
 
-def repeat(test: Callable[..., Any], step: Callable[..., Any], carry: Any) -> Any:
+def repeat(
+    test: Callable[..., Any], step: Callable[..., Any], carry: Sequence[Value]
+) -> Sequence[Array]:
     """``while_loop`` over a tuple of arrays; small ones are not compiled for it."""
     eager = current.trace is base
     if eager and max([x.type.size for x in carry]) <= DRAW_LIMIT:

@@ -11,6 +11,7 @@ from typing import Any
 
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DType, DTypeLike, ShapeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.number_info import finfo, iinfo
@@ -46,7 +47,9 @@ __all__ = [
 _UNSIGNED = {d.itemsize: d for d in dtypes.UNSIGNED if d not in dtypes.SUB_BYTE}
 
 
-def bits(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+def bits(
+    key: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+) -> Array:
     """Uniformly random bits, as unsigned integers.
 
     Args:
@@ -78,7 +81,11 @@ def bits(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 
 def uniform(
-    key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    minval: ArrayLike = 0.0,
+    maxval: ArrayLike = 1.0,
 ) -> Array:
     """Numbers from ``minval`` up to, and without, ``maxval``, all equally likely.
 
@@ -106,7 +113,7 @@ def uniform(
 
 
 @sampler
-def draw_unit(key: Any, *, shape: Shape, dtype: Any) -> Any:
+def draw_unit(key: Value, *, shape: Shape, dtype: DType) -> Array:
     """Uniform numbers from 0 up to 1: as many bits as the dtype has, divided by 2ⁿ."""
     digits = finfo(dtype).nmant
     width = 8 if digits < 8 else 8 * dtype.itemsize
@@ -116,14 +123,16 @@ def draw_unit(key: Any, *, shape: Shape, dtype: Any) -> Any:
 
 
 @sampler
-def draw_between(key: Any, low: Any, high: Any, *, shape: Shape, dtype: Any) -> Any:
+def draw_between(
+    key: Value, low: Value, high: Value, *, shape: Shape, dtype: DType
+) -> Array:
     """Uniform numbers between bounds of their own dtype."""
     unit = draw_unit(key, shape=shape, dtype=dtype)
     return max_(multiply_add(unit, sub(high, low), low), low)
 
 
 @sampler
-def draw_positive(key: Any, *, shape: Shape, dtype: Any) -> Any:
+def draw_positive(key: Value, *, shape: Shape, dtype: DType) -> Array:
     """Uniform numbers below 1, with the smallest normal number in place of 0."""
     tiny = scalar(finfo(dtype).tiny, dtype)
     return draw_between(key, tiny, scalar(1, dtype), shape=shape, dtype=dtype)
@@ -132,7 +141,12 @@ def draw_positive(key: Any, *, shape: Shape, dtype: Any) -> Any:
 # -- two outcomes ----------------------------------------------------------------------
 
 
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> Array:
+def bernoulli(
+    key: ArrayLike,
+    p: ArrayLike = 0.5,
+    shape: ShapeLike | None = None,
+    mode: str = "low",
+) -> Array:
     """True with probability ``p``.
 
     Args:
@@ -163,14 +177,16 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> A
     return draw_below(key, p, shape=shape, dtype=dtype, fine=mode == "high")
 
 
-def check_mode(who: str, mode: Any) -> None:
+def check_mode(who: str, mode: str) -> None:
     """Raise unless ``mode`` is one of the two precisions of a draw."""
     if mode not in ("low", "high"):
         raise ArgumentError(f"{who}: mode must be 'low' or 'high', but got {mode!r}.")
 
 
 @sampler
-def draw_below(key: Any, p: Any, *, shape: Shape, dtype: Any, fine: bool) -> Any:
+def draw_below(
+    key: Value, p: Value, *, shape: Shape, dtype: DType, fine: bool
+) -> Array:
     """Whether uniform numbers, of once or twice the digits, are below ``p``."""
     if not fine:
         return lt(draw_unit(key, shape=shape, dtype=dtype), p)
@@ -180,7 +196,9 @@ def draw_below(key: Any, p: Any, *, shape: Shape, dtype: Any, fine: bool) -> Any
     return lt(mul(rest, scalar(2.0**-digits, dtype)), sub(p, coarse))
 
 
-def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+def rademacher(
+    key: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+) -> Array:
     """−1 or 1, equally likely.
 
     Args:
@@ -201,7 +219,7 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 
 @sampler
-def draw_sign(key: Any, *, shape: Shape, dtype: Any) -> Any:
+def draw_sign(key: Value, *, shape: Shape, dtype: DType) -> Array:
     """−1 or 1; in dtypes without a sign, what −1 becomes there."""
     default = dtypes.default_float(options.current().enable_x64)
     up = draw_below(key, scalar(0.5, default), shape=shape, dtype=default, fine=False)
@@ -212,7 +230,13 @@ def draw_sign(key: Any, *, shape: Shape, dtype: Any) -> Any:
 # -- integers between bounds -----------------------------------------------------------
 
 
-def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Array:
+def randint(
+    key: ArrayLike,
+    shape: ShapeLike,
+    minval: ArrayLike,
+    maxval: ArrayLike,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Integers from ``minval`` up to, and without, ``maxval``.
 
     Two words of 32 bits (of 64, for a wider dtype) are drawn, and the remainder of both
@@ -247,7 +271,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -
     return convert(drawn, dtype)
 
 
-def _bound(value: Any, dtype: Any, work: Any, name: str) -> tuple[Any, Any]:
+def _bound(value: Any, dtype: DType, work: DType, name: str) -> tuple[Array, Array]:
     """A bound brought into the dtype, held as ``work``; and whether it was above it."""
     limits = iinfo(dtype)
     if type(value) is int:
@@ -269,7 +293,7 @@ def _bound(value: Any, dtype: Any, work: Any, name: str) -> tuple[Any, Any]:
     return convert(value, work), beyond
 
 
-def _check_bound(value: int, dtype: Any, name: str) -> None:
+def _check_bound(value: int, dtype: DType, name: str) -> None:
     """Raise for a bound of integers that are not there to be drawn."""
     default = dtypes.default_int(options.current().enable_x64)
     lows, tops = zip(
@@ -284,7 +308,9 @@ def _check_bound(value: int, dtype: Any, name: str) -> None:
 
 
 @sampler
-def draw_integers(key: Any, low: Any, high: Any, beyond: Any, *, shape: Shape) -> Any:
+def draw_integers(
+    key: Value, low: Value, high: Value, beyond: Value, *, shape: Shape
+) -> Array:
     """The integers low + (2ʷ · h + l) mod (high − low), of words h and l of w bits.
 
     The power is taken modulo the range in two steps, for it has w + 1 bits; that a

@@ -14,6 +14,7 @@ from typing import Any
 from covector import numpy as cnp
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, ShapeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.types import Shape
@@ -38,7 +39,9 @@ __all__ = [
 ]
 
 
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Array:
+def permutation(
+    key: ArrayLike, x: Any, axis: int = 0, independent: bool = False
+) -> Array:
     """``x`` in a random order along ``axis``, all orders equally likely.
 
     Args:
@@ -72,7 +75,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
 
 
 @sampler
-def draw_order(key: Any, *, shape: Shape, axis: int) -> Any:
+def draw_order(key: Value, *, shape: Shape, axis: int) -> Array:
     """Along ``axis``, the indices 0 … n − 1 in a random order."""
     kind = dtypes.default_int(options.current().enable_x64)
     order: Any = None
@@ -85,11 +88,11 @@ def draw_order(key: Any, *, shape: Shape, axis: int) -> Any:
 
 
 def choice(
-    key: Any,
-    a: Any,
-    shape: Any = (),
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: ShapeLike = (),
     replace: bool = True,
-    p: Any = None,
+    p: ArrayLike | None = None,
     axis: int = 0,
     mode: str | None = None,
 ) -> Array:
@@ -144,7 +147,7 @@ def choice(
     return cnp.take(a, positions, axis) if a.type.ndim else positions
 
 
-def _equally_likely(key: Any, count: int, shape: Shape, replace: bool) -> Any:
+def _equally_likely(key: Value, count: int, shape: Shape, replace: bool) -> Any:
     """Indices below ``count``."""
     if not replace:
         order = draw_order(key, shape=(count,), axis=0)
@@ -154,7 +157,7 @@ def _equally_likely(key: Any, count: int, shape: Shape, replace: bool) -> Any:
     return draw_integers(key, low, high, scalar(False, dtypes.bool_), shape=shape)
 
 
-def _probabilities(p: Any, count: int) -> Any:
+def _probabilities(p: ArrayLike, count: int) -> Array:
     """The argument ``p`` of choice, one floating-point number for each element."""
     p = cnp.asarray(p)
     if p.type.shape != (count,):
@@ -167,7 +170,9 @@ def _probabilities(p: Any, count: int) -> Any:
     return p.astype(float_dtype("choice", None))
 
 
-def _by_probability(key: Any, p: Any, shape: Shape, replace: bool, fine: bool) -> Any:
+def _by_probability(
+    key: Value, p: Value, shape: Shape, replace: bool, fine: bool
+) -> Array:
     """Indices with the probabilities ``p``."""
     if replace:
         return draw_positions(key, p, shape=shape)
@@ -186,10 +191,10 @@ def draw_positions(key: Any, p: Any, *, shape: Shape) -> Any:
 
 
 def categorical(
-    key: Any,
-    logits: Any,
+    key: ArrayLike,
+    logits: ArrayLike,
     axis: int = -1,
-    shape: Any = None,
+    shape: ShapeLike | None = None,
     replace: bool = True,
     mode: str | None = None,
 ) -> Array:
@@ -249,8 +254,8 @@ def categorical(
 
 @sampler
 def draw_categories(
-    key: Any, logits: Any, *, shape: Shape, axis: int, fine: bool
-) -> Any:
+    key: Value, logits: Value, *, shape: Shape, axis: int, fine: bool
+) -> Array:
     """The category of the largest perturbed logit along ``axis``."""
     noise = draw_gumbel(key, shape=shape, dtype=logits.type.dtype, fine=fine)
     return cnp.argmax(noise + logits, axis)
@@ -258,7 +263,7 @@ def draw_categories(
 
 @sampler
 def draw_categories_in_order(
-    key: Any, logits: Any, *, shape: Shape, axis: int, fine: bool
+    key: Value, logits: Any, *, shape: Shape, axis: int, fine: bool
 ) -> Any:
     """All categories, along the first axis, by descending perturbed logit."""
     noise = draw_gumbel(key, shape=shape, dtype=logits.type.dtype, fine=fine)

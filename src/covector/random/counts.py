@@ -11,11 +11,12 @@ All elements take each step together, until the last one has been accepted; an e
 that is accepted again meanwhile takes the later number, which is as good.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from covector import numpy as cnp
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DTypeLike, ShapeLike, Value
 from covector.core.array_like import Array
 from covector.core.types import Shape
 from covector.errors import TypeMismatch
@@ -49,7 +50,12 @@ __all__ = [
 _LARGE = 10
 
 
-def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Array:
+def poisson(
+    key: ArrayLike,
+    lam: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """How many events happen where ``lam`` are expected: P(k) = λᵏ e^−λ / k!.
 
     Args:
@@ -68,7 +74,7 @@ def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Array:
 
 
 @sampler
-def draw_poisson(key: Any, lam: Any, *, shape: Shape) -> Any:
+def draw_poisson(key: Value, lam: Value, *, shape: Shape) -> Array:
     """Poisson numbers, as floats."""
     lam = cnp.broadcast_to(lam, shape)
     small = cnp.isnan(lam) | (lam < _LARGE)
@@ -78,13 +84,13 @@ def draw_poisson(key: Any, lam: Any, *, shape: Shape) -> Any:
     return cnp.where(lam == 0, 0, cnp.where(small, few, many))
 
 
-def _waiting_times(key: Any, lam: Any) -> Any:
+def _waiting_times(key: Value, lam: Value) -> Array:
     """Events before the waiting times add up to λ."""
 
-    def going(carry: Any) -> Any:
+    def going(carry: Sequence[Value]) -> Array:
         return (carry[2] > -lam).any()
 
-    def step(carry: Any) -> Any:
+    def step(carry: Sequence[Value]) -> tuple[Array, ...]:
         key, count, log_product = carry
         key, now = subkeys(key, 2)
         count = cnp.where(log_product > -lam, count + 1, count)
@@ -114,7 +120,7 @@ class Hat(NamedTuple):
     log_probability: Callable[..., Any]
 
 
-def _poisson_hat(lam: Any) -> Hat:
+def _poisson_hat(lam: Value) -> Hat:
     b = 0.931 + 2.53 * cnp.sqrt(lam)
     log_lam = cnp.log(lam)
     return Hat(
@@ -128,14 +134,14 @@ def _poisson_hat(lam: Any) -> Hat:
     )
 
 
-def _rejected(key: Any, hat: Hat, unused: Any) -> Any:
+def _rejected(key: Value, hat: Hat, unused: Value) -> Array:
     """Numbers of the distribution, by rejection; 0 where all are unused."""
     shape, dtype = hat.a.type.shape, hat.a.type.dtype
 
-    def going(carry: Any) -> Any:
+    def going(carry: Sequence[Value]) -> Array:
         return (carry[1] < 0).any()
 
-    def step(carry: Any) -> Any:
+    def step(carry: Sequence[Value]) -> tuple[Array, ...]:
         key, found = carry
         key, for_u, for_v = subkeys(key, 3)
         u = draw_unit(for_u, shape=shape, dtype=dtype) - 0.5
@@ -155,7 +161,13 @@ def _rejected(key: Any, hat: Hat, unused: Any) -> Any:
 # -- binomial --------------------------------------------------------------------------
 
 
-def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
+def binomial(
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """How many of ``n`` trials succeed, each with probability ``p``.
 
     Args:
@@ -178,7 +190,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
 
 
 @sampler
-def draw_binomial(key: Any, n: Any, p: Any, *, shape: Shape) -> Any:
+def draw_binomial(key: Value, n: Value, p: Value, *, shape: Shape) -> Array:
     """Binomial numbers, as floats."""
     n, p = cnp.broadcast_to(n, shape), cnp.broadcast_to(p, shape)
     # Of successes and failures, the rarer ones are counted.
@@ -198,14 +210,14 @@ def draw_binomial(key: Any, n: Any, p: Any, *, shape: Shape) -> Any:
     return cnp.where(finite, count, cnp.where(possible, n, cnp.nan))
 
 
-def _up_to_next_success(key: Any, n: Any, p: Any) -> Any:
+def _up_to_next_success(key: Value, n: Value, p: Value) -> Array:
     """Successes among n trials, going from each to the next."""
     log_failure = cnp.log1p(-p)
 
-    def going(carry: Any) -> Any:
+    def going(carry: Sequence[Value]) -> Array:
         return (carry[2] <= n).any()
 
-    def step(carry: Any) -> Any:
+    def step(carry: Sequence[Value]) -> tuple[Array, ...]:
         key, count, trials = carry
         now, key = subkeys(key, 2)
         count = cnp.where(trials <= n, count + 1, count)
@@ -216,13 +228,13 @@ def _up_to_next_success(key: Any, n: Any, p: Any) -> Any:
     return repeat(going, step, start)[1]
 
 
-def _binomial_hat(n: Any, p: Any) -> Hat:
+def _binomial_hat(n: Value, p: Value) -> Hat:
     odds = p / (1 - p)
     deviation = cnp.sqrt(n * p * (1 - p))
     b = 1.15 + 2.53 * deviation
     mode = cnp.floor((n + 1) * p)
 
-    def log_probability(k: Any) -> Any:
+    def log_probability(k: Value) -> Array:
         """Relative to the mode; factorials by Stirling's formula and its rest."""
         return (
             (mode + 0.5) * cnp.log((mode + 1) / (odds * (n - mode + 1)))
@@ -260,7 +272,7 @@ _RESTS = (
 )
 
 
-def _stirling_rest(k: Any) -> Any:
+def _stirling_rest(k: Value) -> Array:
     """What Stirling's formula leaves of log k!."""
     table = cnp.asarray(_RESTS, k.type.dtype)
     position = cnp.clip(k, 0, len(_RESTS) - 1).astype(dtypes.int32)
@@ -273,7 +285,13 @@ def _stirling_rest(k: Any) -> Any:
 
 
 def multinomial(
-    key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: Any = 1
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    *,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    unroll: int | bool = 1,
 ) -> Array:
     """How ``n`` trials fall into categories of probabilities ``p``.
 
@@ -310,13 +328,15 @@ def multinomial(
 
 
 @sampler
-def draw_multinomial(key: Any, n: Any, p: Any, *, shape: Shape, unroll: Any) -> Any:
+def draw_multinomial(
+    key: Value, n: Value, p: Value, *, shape: Shape, unroll: int | bool
+) -> Array:
     """Multinomial vectors along the last axis."""
     p = cnp.moveaxis(p, -1, 0)
     left = cnp.flip(cnp.cumsum(cnp.flip(p, 0), 0), 0)
     part = cnp.clip(cnp.where(left > 0, p / left, 0), 0, 1)
 
-    def take(rest: Any, now: Any) -> Any:
+    def take(rest: Value, now: Sequence[Value]) -> tuple[Array, Array]:
         key, part = now
         count = draw_binomial(key, rest, part, shape=shape[:-1])
         return rest - count, count

@@ -16,9 +16,11 @@ The derivative with respect to a is that of the sample at which the distribution
 function has the same value: dx/da = −(∂F/∂a) / (∂F/∂x).
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from covector import numpy as cnp
+from covector.core.annotations import ArrayLike, DTypeLike, ShapeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.number_info import finfo
@@ -56,7 +58,12 @@ __all__ = [
 ]
 
 
-def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
+def gamma(
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Gamma numbers: density x^(a−1) e⁻ˣ / Γ(a) for x > 0; differentiable in ``a``.
 
     For small ``a`` many are too small to be told from 0: ``loggamma`` can.
@@ -75,7 +82,12 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
     return draw_gamma(key, a, shape=shape)
 
 
-def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
+def loggamma(
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Logarithms of gamma numbers, accurate for ``a`` however small.
 
     >>> from covector import random
@@ -87,19 +99,19 @@ def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
 
 
 @sampler
-def draw_gamma(key: Any, a: Any, *, shape: Shape) -> Any:
+def draw_gamma(key: Value, a: Value, *, shape: Shape) -> Array:
     """Gamma numbers."""
     return _gamma(operations.split(key, shape), cnp.broadcast_to(a, shape))
 
 
 @sampler
-def draw_loggamma(key: Any, a: Any, *, shape: Shape) -> Any:
+def draw_loggamma(key: Value, a: Value, *, shape: Shape) -> Array:
     """Logarithms of gamma numbers."""
     return _loggamma(operations.split(key, shape), cnp.broadcast_to(a, shape))
 
 
 @custom_jvp
-def _gamma(keys: Any, a: Any) -> Any:
+def _gamma(keys: Value, a: Value) -> Array:
     """One gamma number for each key."""
     spare, scale, cube = _accepted(keys, a)
     u = 1 - draw_unit(spare, shape=(), dtype=a.type.dtype)
@@ -113,7 +125,7 @@ def _gamma_moves(primals: Any, tangents: Any) -> Any:
 
 
 @custom_jvp
-def _loggamma(keys: Any, a: Any) -> Any:
+def _loggamma(keys: Value, a: Value) -> Array:
     """The logarithm of one gamma number for each key."""
     spare, scale, cube = _accepted(keys, a)
     power = -draw_exponential(spare, shape=(), dtype=a.type.dtype)
@@ -131,7 +143,7 @@ def _loggamma_moves(primals: Any, tangents: Any) -> Any:
     return out, tangents[1] * cnp.where(x > tiny, random_gamma_grad(a, x) / x, smallest)
 
 
-def _accepted(keys: Any, a: Any) -> tuple[Any, Any, Any]:
+def _accepted(keys: Value, a: Value) -> tuple[Array, Array, Array]:
     """For a number of each key: a key to spare, d, and (1 + c·x)³ of an accepted x.
 
     A candidate needs 1 + c·x > 0. Those that fail this draw another x, and those that
@@ -144,10 +156,10 @@ def _accepted(keys: Any, a: Any) -> tuple[Any, Any, Any]:
     c = (1 / 3) / cnp.sqrt(d)
     keys, spare = subkeys(keys, 2)
 
-    def going(carry: Any) -> Any:
+    def going(carry: Sequence[Value]) -> Array:
         return (carry[0] == 0).any()
 
-    def step(carry: Any) -> Any:
+    def step(carry: Sequence[Value]) -> tuple[Array, ...]:
         cube, key, for_x, x, u = carry
         v = 1 + x * c
         # Where a is NaN, so is v, and is accepted as it is.
@@ -166,7 +178,7 @@ def _accepted(keys: Any, a: Any) -> tuple[Any, Any, Any]:
     return spare, d, repeat(going, step, carry)[0]
 
 
-def _rejects(square: Any, cube: Any, u: Any, d: Any) -> Any:
+def _rejects(square: Value, cube: Value, u: Value, d: Value) -> Array:
     """Whether u rules the candidate out: by a bound that decides most, and exactly."""
     exact = cnp.log(u) >= square / 2 + d * (1 - cube + cnp.log(cube))
     return (u >= 1 - 0.0331 * (square * square)) & exact
@@ -175,7 +187,12 @@ def _rejects(square: Any, cube: Any, u: Any, d: Any) -> Any:
 # -- functions of gamma numbers --------------------------------------------------------
 
 
-def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
+def chisquare(
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Sums of ``df`` squared normal numbers: twice a gamma number for ``df / 2``.
 
     >>> from covector import random
@@ -187,12 +204,17 @@ def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
 
 
 @sampler
-def draw_chisquare(key: Any, df: Any, *, shape: Shape) -> Any:
+def draw_chisquare(key: Value, df: Value, *, shape: Shape) -> Array:
     """Chi-square numbers."""
     return 2 * cnp.exp(draw_loggamma(key, df / 2, shape=shape))
 
 
-def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
+def t(
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Student's t with ``df`` degrees of freedom.
 
     >>> from covector import random
@@ -204,7 +226,7 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
 
 
 @sampler
-def draw_t(key: Any, df: Any, *, shape: Shape) -> Any:
+def draw_t(key: Value, df: Value, *, shape: Shape) -> Array:
     """Student numbers."""
     for_normal, for_gamma = subkeys(key, 2)
     half = df / 2
@@ -212,7 +234,13 @@ def draw_t(key: Any, df: Any, *, shape: Shape) -> Any:
     return x * cnp.sqrt(half / draw_gamma(for_gamma, half, shape=shape))
 
 
-def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) -> Array:
+def f(
+    key: ArrayLike,
+    dfnum: ArrayLike,
+    dfden: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Ratios of two chi-squares, each divided by its degrees of freedom.
 
     >>> from covector import random
@@ -224,14 +252,20 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) ->
 
 
 @sampler
-def draw_f(key: Any, dfnum: Any, dfden: Any, *, shape: Shape) -> Any:
+def draw_f(key: Value, dfnum: Value, dfden: Value, *, shape: Shape) -> Array:
     """F numbers."""
     below, above = subkeys(key, 2)
     numerator = draw_chisquare(above, dfnum, shape=shape) / dfnum
     return numerator / (draw_chisquare(below, dfden, shape=shape) / dfden)
 
 
-def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
+def beta(
+    key: ArrayLike,
+    a: ArrayLike,
+    b: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Beta numbers: density proportional to x^(a−1) (1−x)^(b−1) for 0 < x < 1.
 
     ``shape`` defaults to the one that ``a`` and ``b`` broadcast to.
@@ -245,7 +279,7 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Arra
 
 
 @sampler
-def draw_beta(key: Any, a: Any, b: Any, *, shape: Shape) -> Any:
+def draw_beta(key: Value, a: Value, b: Value, *, shape: Shape) -> Array:
     """Beta numbers."""
     for_a, for_b = subkeys(key, 2)
     x = draw_loggamma(for_a, a, shape=shape)
@@ -256,7 +290,12 @@ def draw_beta(key: Any, a: Any, b: Any, *, shape: Shape) -> Any:
     return x / (x + y)
 
 
-def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Array:
+def dirichlet(
+    key: ArrayLike,
+    alpha: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Probabilities that add up to 1: density proportional to Π xₖ^(αₖ−1).
 
     Args:
@@ -286,7 +325,7 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Arr
 
 
 @sampler
-def draw_dirichlet(key: Any, alpha: Any, *, shape: Shape) -> Any:
+def draw_dirichlet(key: Value, alpha: Value, *, shape: Shape) -> Array:
     """Dirichlet vectors along the last axis."""
     x = draw_loggamma(key, alpha, shape=shape)
     x = cnp.exp(x - cnp.max(x, axis=-1, keepdims=True))
@@ -296,7 +335,9 @@ def draw_dirichlet(key: Any, alpha: Any, *, shape: Shape) -> Any:
 # -- balls of the p-norm ---------------------------------------------------------------
 
 
-def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None) -> Array:
+def generalized_normal(
+    key: ArrayLike, p: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+) -> Array:
     """Density proportional to exp(−|x|ᵖ): for p = 2 normal, of variance ½.
 
     >>> from covector import random
@@ -310,14 +351,20 @@ def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None) -> 
 
 
 @sampler
-def draw_generalized_normal(key: Any, p: Any, *, shape: Shape) -> Any:
+def draw_generalized_normal(key: Value, p: Value, *, shape: Shape) -> Array:
     """Generalized normal numbers."""
     for_size, for_sign = subkeys(key, 2)
     size = cnp.power(draw_gamma(for_size, 1 / p, shape=shape), 1 / p)
     return draw_sign(for_sign, shape=shape, dtype=p.type.dtype) * size
 
 
-def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None) -> Array:
+def ball(
+    key: ArrayLike,
+    d: int,
+    p: ArrayLike = 2,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Points of the ``d``-dimensional unit ball of the p-norm, all equally likely.
 
     A vector of generalized normal numbers x has a random direction; divided by
@@ -335,7 +382,7 @@ def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None) -> Ar
 
 
 @sampler
-def draw_ball(key: Any, p: Any, *, shape: Shape) -> Any:
+def draw_ball(key: Value, p: Value, *, shape: Shape) -> Array:
     """Points of the unit ball along the last axis."""
     for_point, for_rest = subkeys(key, 2)
     x = draw_generalized_normal(for_point, p, shape=shape)

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from covector import numpy as cnp
+from covector.core.annotations import ArrayLike, DType, DTypeLike, ShapeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.number_info import finfo
@@ -51,7 +52,9 @@ __all__ = [
 ]
 
 
-def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+def exponential(
+    key: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+) -> Array:
     """Waiting times of mean 1: density e⁻ˣ for x ≥ 0.
 
     >>> from covector import random
@@ -63,13 +66,16 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 
 @sampler
-def draw_exponential(key: Any, *, shape: Shape, dtype: Any) -> Any:
+def draw_exponential(key: Value, *, shape: Shape, dtype: DType) -> Array:
     """Exponential numbers."""
     return -cnp.log1p(-draw_unit(key, shape=shape, dtype=dtype))
 
 
 def gumbel(
-    key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    mode: str | None = None,
 ) -> Array:
     """Largest values: distribution function exp(−e⁻ˣ).
 
@@ -86,7 +92,7 @@ def gumbel(
 
 
 @sampler
-def draw_gumbel(key: Any, *, shape: Shape, dtype: Any, fine: bool) -> Any:
+def draw_gumbel(key: Value, *, shape: Shape, dtype: DType, fine: bool) -> Array:
     """Gumbel numbers, of one uniform number each or, if ``fine``, of two."""
     if fine:
         both = draw_positive(key, shape=(2, *shape), dtype=dtype)
@@ -97,7 +103,9 @@ def draw_gumbel(key: Any, *, shape: Shape, dtype: Any, fine: bool) -> Any:
     return -cnp.log(-cnp.log(draw_positive(key, shape=shape, dtype=dtype)))
 
 
-def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+def laplace(
+    key: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+) -> Array:
     """Double exponential: density e^−|x| / 2.
 
     >>> from covector import random
@@ -109,14 +117,16 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 
 @sampler
-def draw_laplace(key: Any, *, shape: Shape, dtype: Any) -> Any:
+def draw_laplace(key: Value, *, shape: Shape, dtype: DType) -> Array:
     """Laplace numbers."""
     low = scalar(-1 + float(finfo(dtype).epsneg), dtype)
     u = draw_between(key, low, scalar(1, dtype), shape=shape, dtype=dtype)
     return cnp.sign(u) * cnp.log1p(-cnp.abs(u))
 
 
-def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+def logistic(
+    key: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+) -> Array:
     """Distribution function 1 / (1 + e⁻ˣ).
 
     >>> from covector import random
@@ -128,13 +138,15 @@ def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 
 @sampler
-def draw_logistic(key: Any, *, shape: Shape, dtype: Any) -> Any:
+def draw_logistic(key: Value, *, shape: Shape, dtype: DType) -> Array:
     """Logistic numbers."""
     u = draw_positive(key, shape=shape, dtype=dtype)
     return cnp.log(u) - cnp.log1p(-u)
 
 
-def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+def cauchy(
+    key: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+) -> Array:
     """Density 1 / (π(1 + x²)); it has no mean.
 
     >>> from covector import random
@@ -146,7 +158,7 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 
 @sampler
-def draw_cauchy(key: Any, *, shape: Shape, dtype: Any) -> Any:
+def draw_cauchy(key: Value, *, shape: Shape, dtype: DType) -> Array:
     """Cauchy numbers."""
     eps = scalar(finfo(dtype).eps, dtype)
     u = draw_between(key, eps, scalar(1, dtype), shape=shape, dtype=dtype)
@@ -156,7 +168,12 @@ def draw_cauchy(key: Any, *, shape: Shape, dtype: Any) -> Any:
 # -- with parameters -------------------------------------------------------------------
 
 
-def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Array:
+def rayleigh(
+    key: ArrayLike,
+    scale: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Lengths of normal vectors in the plane: density x/σ² · exp(−x²/2σ²), σ =
     ``scale``.
 
@@ -171,13 +188,17 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Arra
 
 
 @sampler
-def draw_rayleigh(key: Any, scale: Any, *, shape: Shape, dtype: Any) -> Any:
+def draw_rayleigh(key: Value, scale: Value, *, shape: Shape, dtype: DType) -> Array:
     """Rayleigh numbers."""
     return scale * cnp.sqrt(-2 * cnp.log(draw_positive(key, shape=shape, dtype=dtype)))
 
 
 def weibull_min(
-    key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
+    key: ArrayLike,
+    scale: ArrayLike,
+    concentration: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """Distribution function 1 − exp(−(x/λ)ᵏ), with λ = ``scale``, k =
     ``concentration``.
@@ -194,14 +215,19 @@ def weibull_min(
 
 @sampler
 def draw_weibull(
-    key: Any, scale: Any, concentration: Any, *, shape: Shape, dtype: Any
-) -> Any:
+    key: Value, scale: Value, concentration: Value, *, shape: Shape, dtype: DType
+) -> Array:
     """Weibull numbers."""
     waited = draw_exponential(key, shape=shape, dtype=dtype)
     return cnp.power(waited, 1 / concentration) * scale
 
 
-def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
+def pareto(
+    key: ArrayLike,
+    b: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Density b / x^(b + 1) for x ≥ 1. ``shape`` defaults to that of ``b``.
 
     >>> from covector import random
@@ -213,13 +239,18 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
 
 
 @sampler
-def draw_pareto(key: Any, b: Any, *, shape: Shape, dtype: Any) -> Any:
+def draw_pareto(key: Value, b: Value, *, shape: Shape, dtype: DType) -> Array:
     """Pareto numbers."""
     return cnp.exp(draw_exponential(key, shape=shape, dtype=dtype) / b)
 
 
 def triangular(
-    key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None
+    key: ArrayLike,
+    left: ArrayLike,
+    mode: Any,
+    right: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """Density that rises linearly from ``left`` to ``mode`` and falls to ``right``.
 
@@ -237,8 +268,8 @@ def triangular(
 
 @sampler
 def draw_triangular(
-    key: Any, left: Any, mode: Any, right: Any, *, shape: Shape, dtype: Any
-) -> Any:
+    key: Value, left: Value, mode: Value, right: Value, *, shape: Shape, dtype: DType
+) -> Array:
     """Triangular numbers."""
     u = draw_unit(key, shape=shape, dtype=dtype)
     width = right - left
@@ -247,7 +278,12 @@ def draw_triangular(
     return cnp.where(u < (mode - left) / width, rising, falling)
 
 
-def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
+def geometric(
+    key: ArrayLike,
+    p: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """How many trials, each succeeding with probability ``p``, it takes to succeed
     once.
 
@@ -269,7 +305,7 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
 
 
 @sampler
-def draw_geometric(key: Any, p: Any, *, shape: Shape, dtype: Any) -> Any:
+def draw_geometric(key: Value, p: Value, *, shape: Shape, dtype: DType) -> Array:
     """Geometric numbers, as floats."""
     u = draw_positive(key, shape=shape, dtype=dtype)
     return cnp.floor(cnp.log(u) / cnp.log1p(-p)) + 1

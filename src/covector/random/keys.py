@@ -17,6 +17,7 @@ import numpy as np
 
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DTypeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array, from_numpy, to_be_cast
 from covector.core.key_types import KeyType
@@ -46,7 +47,9 @@ __all__ = [
 ]
 
 
-def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+def key(
+    seed: int | ArrayLike, *, impl: str | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """A typed random key made of an integer.
 
     Args:
@@ -68,7 +71,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     return random_seed(_seed("key", seed))
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
+def PRNGKey(seed: int | ArrayLike, *, impl: str | None = None) -> Array:
     """A raw random key, ``u32[2]``, made of an integer; ``key`` makes typed ones.
 
     >>> PRNGKey(7).tolist()
@@ -78,7 +81,7 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
     return random_unwrap(random_seed(_seed("PRNGKey", seed)))
 
 
-def _seed(who: str, seed: Any) -> Any:
+def _seed(who: str, seed: Any) -> Array:
     if isinstance(seed, int) and not isinstance(seed, np.generic):
         if not -(2**63) <= seed < 2**63:
             raise IntegerOverflow(
@@ -107,7 +110,7 @@ def _low_bits(x: Any, who: str) -> Any:
     return as_array(x, who)
 
 
-def _generator(who: str, impl: Any, dtype: Any) -> KeyType:
+def _generator(who: str, impl: str | None, dtype: DTypeLike | None) -> KeyType:
     """The type of keys that the arguments ``impl`` and ``dtype`` name."""
     if impl is not None and dtype is not None:
         raise ArgumentError(f"{who} takes one of impl and dtype, but got both.")
@@ -120,7 +123,7 @@ def _generator(who: str, impl: Any, dtype: Any) -> KeyType:
     )
 
 
-def split(key: Any, num: int | Shape = 2) -> Array:
+def split(key: ArrayLike, num: int | Shape = 2) -> Array:
     """``num`` new keys, independent of each other and of ``key``, which is spent.
 
     Args:
@@ -141,7 +144,7 @@ def split(key: Any, num: int | Shape = 2) -> Array:
     return _as_given(lambda k: operations.split(k, shape), "split", key)
 
 
-def fold_in(key: Any, data: Any) -> Array:
+def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """A new key made of ``key`` and the number ``data``; other numbers give other keys.
 
     Args:
@@ -159,7 +162,7 @@ def fold_in(key: Any, data: Any) -> Array:
     return _as_given(lambda k: random_fold_in(k, number), "fold_in", key)
 
 
-def _folded(data: Any) -> Any:
+def _folded(data: Any) -> Array:
     if isinstance(data, int) and not isinstance(data, np.generic):
         if not 0 <= data < 2**32:
             raise IntegerOverflow(
@@ -178,7 +181,7 @@ def _folded(data: Any) -> Any:
     return convert(data, dtypes.uint32)
 
 
-def clone(key: Any) -> Array:
+def clone(key: ArrayLike) -> Array:
     """``key``, to be used once more on purpose.
 
     >>> key_data(clone(key(7))).tolist()
@@ -190,7 +193,7 @@ def clone(key: Any) -> Array:
 # -- keys and bits ---------------------------------------------------------------------
 
 
-def key_data(keys: Any) -> Array:
+def key_data(keys: ArrayLike) -> Array:
     """The words of keys, typed or raw: ``u32[..., 2]``.
 
     >>> print(key_data(split(key(0), 3)).type)
@@ -199,7 +202,9 @@ def key_data(keys: Any) -> Array:
     return random_unwrap(keys) if is_typed(keys) else words("key_data", keys)
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+def wrap_key_data(
+    key_bits_array: Any, *, impl: str | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Typed keys with the given words, ``u32[..., 2]``.
 
     >>> print(wrap_key_data(PRNGKey(7)).type)
@@ -209,7 +214,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
     return random_wrap(words("wrap_key_data", key_bits_array))
 
 
-def key_impl(keys: Any) -> str:
+def key_impl(keys: ArrayLike) -> str:
     """The name of the generator that keys belong to.
 
     >>> key_impl(key(0))
@@ -228,7 +233,7 @@ def key_dtype(impl_spec: Any = None) -> KeyType:
     return _generator("key_dtype", impl_spec, None)
 
 
-def _as_given(made: Callable[[Any], Any], who: str, key: Any) -> Array:
+def _as_given(made: Callable[[Any], Any], who: str, key: ArrayLike) -> Array:
     """New keys in the form, typed or raw, of the one they are made from."""
     keys = made(single_key(who, key))
     return keys if is_typed(key) else random_unwrap(keys)

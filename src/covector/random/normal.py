@@ -16,6 +16,7 @@ import numpy as np
 from covector import numpy as cnp
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import ArrayLike, DType, DTypeLike, ShapeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.number_info import finfo
@@ -45,7 +46,9 @@ __all__ = [
 ]
 
 
-def normal(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+def normal(
+    key: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+) -> Array:
     """Normal numbers of mean 0 and variance 1.
 
     Args:
@@ -72,7 +75,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 
 @sampler
-def draw_normal(key: Any, *, shape: Shape, dtype: Any) -> Any:
+def draw_normal(key: Value, *, shape: Shape, dtype: DType) -> Array:
     """Normal numbers."""
     low = scalar(-1 + float(finfo(dtype).epsneg), dtype)
     u = draw_between(key, low, scalar(1, dtype), shape=shape, dtype=dtype)
@@ -80,14 +83,18 @@ def draw_normal(key: Any, *, shape: Shape, dtype: Any) -> Any:
 
 
 @sampler
-def draw_complex_normal(key: Any, *, shape: Shape, dtype: Any) -> Any:
+def draw_complex_normal(key: Value, *, shape: Shape, dtype: DType) -> Any:
     """Complex normal numbers, with parts of ``dtype``."""
     parts = [draw_normal(k, shape=shape, dtype=dtype) for k in subkeys(key, 2)]
     return complex_(*parts) / scalar(np.sqrt(2), dtype)
 
 
 def truncated_normal(
-    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None
+    key: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """Normal numbers given that they lie strictly between ``lower`` and ``upper``.
 
@@ -104,8 +111,8 @@ def truncated_normal(
 
 @sampler
 def draw_truncated_normal(
-    key: Any, lower: Any, upper: Any, *, shape: Shape, dtype: Any
-) -> Any:
+    key: Value, lower: Value, upper: Value, *, shape: Shape, dtype: DType
+) -> Array:
     """Normal numbers between bounds."""
     root = scalar(np.sqrt(2), dtype)
     low, high = erf(lower / root), erf(upper / root)
@@ -117,7 +124,10 @@ def draw_truncated_normal(
 
 
 def lognormal(
-    key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None
+    key: ArrayLike,
+    sigma: ArrayLike = 1.0,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """Numbers whose logarithm is normal, with the standard deviation ``sigma``.
 
@@ -132,7 +142,7 @@ def lognormal(
 
 
 @sampler
-def draw_lognormal(key: Any, sigma: Any, *, shape: Shape, dtype: Any) -> Any:
+def draw_lognormal(key: Value, sigma: Value, *, shape: Shape, dtype: DType) -> Array:
     """Exponentials of normal numbers."""
     return cnp.exp(draw_normal(key, shape=shape, dtype=dtype) * sigma)
 
@@ -140,7 +150,9 @@ def draw_lognormal(key: Any, sigma: Any, *, shape: Shape, dtype: Any) -> Any:
 # -- lengths ---------------------------------------------------------------------------
 
 
-def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+def maxwell(
+    key: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+) -> Array:
     """Lengths of normal vectors in space: density √(2/π) x² exp(−x²/2).
 
     >>> from covector import random
@@ -152,14 +164,18 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 
 @sampler
-def draw_maxwell(key: Any, *, shape: Shape, dtype: Any) -> Any:
+def draw_maxwell(key: Value, *, shape: Shape, dtype: DType) -> Array:
     """Maxwell numbers."""
     vector = draw_normal(key, shape=(*shape, 3), dtype=dtype)
     return cnp.sqrt(cnp.sum(vector * vector, axis=-1))
 
 
 def double_sided_maxwell(
-    key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
+    key: ArrayLike,
+    loc: ArrayLike,
+    scale: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """``loc`` plus or minus ``scale`` times a Maxwell number.
 
@@ -174,8 +190,8 @@ def double_sided_maxwell(
 
 @sampler
 def draw_double_sided_maxwell(
-    key: Any, loc: Any, scale: Any, *, shape: Shape, dtype: Any
-) -> Any:
+    key: Value, loc: Value, scale: Value, *, shape: Shape, dtype: DType
+) -> Array:
     """Maxwell numbers with a sign."""
     for_length, for_sign = subkeys(key, 2)
     length = draw_maxwell(for_length, shape=shape, dtype=dtype)
@@ -183,7 +199,12 @@ def draw_double_sided_maxwell(
     return length * sign * scale + loc
 
 
-def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Array:
+def wald(
+    key: ArrayLike,
+    mean: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """When a random walk with drift first reaches a level: mean ``mean``, shape 1.
 
     Density (2πx³)^(−½) exp(−(x − μ)² / (2μ²x)), drawn as Michael, Schucany and Haas do
@@ -198,7 +219,7 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Array:
 
 
 @sampler
-def draw_wald(key: Any, mean: Any, *, shape: Shape, dtype: Any) -> Any:
+def draw_wald(key: Value, mean: Value, *, shape: Shape, dtype: DType) -> Array:
     """Wald numbers."""
     for_root, for_choice = subkeys(key, 2)
     y = draw_normal(for_root, shape=shape, dtype=dtype) ** 2

@@ -1,6 +1,6 @@
 """Conversion of what users pass (a device, a sharding or a spec) to a sharding."""
 
-from typing import Any
+from typing import TypeAlias
 
 from covector import options
 from covector.core.sharding.shardings import (
@@ -12,8 +12,11 @@ from covector.core.sharding.spec import PartitionSpec
 from covector.errors import DeviceError, ShardingError
 from covector.runtime import client
 
+#: what users pass for where an array is to be
+ShardingLike: TypeAlias = client.Device | Sharding | PartitionSpec
 
-def as_sharding(target: Any, who: str) -> Sharding:
+
+def as_sharding(target: ShardingLike, who: str) -> Sharding:
     """The sharding that ``target`` stands for; a spec is one for the mesh in force.
 
     Raises:

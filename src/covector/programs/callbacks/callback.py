@@ -16,7 +16,7 @@ import numpy as np
 from covector.core.array import ConcreteArray
 from covector.core.effects import CALLS, LASTS, ORDERED
 from covector.core.flat import arrays, who_of
-from covector.core.primitive import Primitive, operation
+from covector.core.primitive import ManyResults, operation
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, NotDifferentiable
 from covector.lowering.placement import placement_of_known, placements_of_results
@@ -40,11 +40,10 @@ VMAP_METHODS = (
 )
 
 
-class HostCall(Primitive):
+class HostCall(ManyResults):
     """Run ``function`` on the operands, in Python."""
 
     interned = False
-    multiple_results = True
 
     #: a ``HostFunction``, or one over a batch
     function: Any

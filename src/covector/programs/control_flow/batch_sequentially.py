@@ -38,7 +38,7 @@ def batch_sequentially(
     types = [args[i].type for i in shared]
     types += [x.type.with_shape(x.type.shape[1:]) for x in rows]
 
-    def one_lane(*values: Any) -> Sequence[Any]:
+    def one_lane(*values: Any) -> Any:
         operands = dict(zip([*shared, *per_lane], values, strict=True))
         return op(*[operands[i] for i in range(len(args))])
 

@@ -20,7 +20,7 @@ from covector import tree
 from covector.core.array import ConcreteArray
 from covector.core.convert import as_array, scalar
 from covector.core.jaxpr import Jaxpr
-from covector.core.primitive import Primitive, operation
+from covector.core.primitive import ManyResults, Primitive, operation
 from covector.core.source import function_line
 from covector.core.staging import Staged, stage
 from covector.core.types import ArrayType, show_types
@@ -87,11 +87,10 @@ def is_known(x: Any, value: Any) -> bool:
 
 
 @operation
-class Reduce(Primitive):
+class Reduce(ManyResults):
     """k operands of one shape and k initial scalars, reduced along ``dimensions``."""
 
     interned = False
-    multiple_results = True
 
     jaxpr: Jaxpr
     dimensions: tuple[int, ...]

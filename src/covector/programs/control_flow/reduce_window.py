@@ -15,7 +15,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr
-from covector.core.primitive import Primitive, operation
+from covector.core.primitive import ManyResults, Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.ops.arithmetic import Add
@@ -64,11 +64,10 @@ def reduce_windows_flat(
 
 
 @operation
-class ReduceWindow(Windowed):
+class ReduceWindow(ManyResults, Windowed):
     """k operands of one shape and k initial scalars, reduced over sliding windows."""
 
     interned = False
-    multiple_results = True
 
     jaxpr: Jaxpr
 
@@ -117,7 +116,7 @@ class ReduceWindow(Windowed):
 
 
 def _make(jaxpr: Jaxpr, *fields: Any) -> ReduceWindow:
-    return ReduceWindow(*fields, jaxpr)
+    return ReduceWindow(*fields, jaxpr=jaxpr)
 
 
 def _is_complex_extremum(op: Any, operands: Sequence[Any]) -> bool:

@@ -18,7 +18,7 @@ from covector.core import dtypes
 from covector.core.convert import scalar
 from covector.core.masks import merge, select
 from covector.core.number_info import iinfo
-from covector.core.primitive import Primitive, operation
+from covector.core.primitive import ManyResults, operation
 from covector.core.types import ArrayType
 from covector.ops.argmax import Argmax
 from covector.ops.broadcasting import BroadcastInDim, batched, broadcast_like, zeros
@@ -34,14 +34,12 @@ Axes = tuple[bool, ...]
 
 
 @operation
-class SafeOperands(Primitive):
+class SafeOperands(ManyResults):
     """The operands as they are; under a derivative, safe ones, which are constants.
 
     ``taken``, the first operand, is the mask of lanes that take the branch. It has all
     batch axes and no other; ``axes`` says which of them the others begin with.
     """
-
-    multiple_results = True
 
     axes: tuple[Axes, ...]
 

@@ -128,7 +128,7 @@ def root(
         trace(flat_tangent, space.types * 2, "tangent_solve"),
     ]
     jaxprs, captured = with_shared_consts(programs)
-    op = Root(*jaxprs, space.who)
+    op = Root(*jaxprs, who=space.who)
     outs = op(*captured, *guess)
     x = space.tree.unflatten(outs[: op.count])
     return (x, solver.aux_tree.unflatten(outs[op.count :])) if has_aux else x

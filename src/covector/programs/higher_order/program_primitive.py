@@ -12,7 +12,7 @@ from typing import Any
 
 from covector.core.jaxpr import Jaxpr
 from covector.core.masks import Mask
-from covector.core.primitive import Linear, Primitive
+from covector.core.primitive import Linear, ManyResults
 from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying
 from covector.programs.higher_order.partition import Partition, Policy, by_results
@@ -30,13 +30,12 @@ from covector.transforms.linearity import is_linear
 Execution = tuple[Jaxpr, list[Any], str]
 
 
-class ProgramPrimitive(Primitive):
+class ProgramPrimitive(ManyResults):
     """An operation that carries programs, by default one, ``jaxpr``, which it runs once
     on its operands.
     """
 
     interned = False
-    multiple_results = True
     jaxpr: Jaxpr
 
     #: operands that it reads itself (the index of a choice), or that rules of users do

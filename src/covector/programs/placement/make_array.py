@@ -86,7 +86,8 @@ def _part(data: Any, dtype: Any, who: str) -> ConcreteArray:
     if dtype is None:
         return array
     x64 = options.current().enable_x64
-    return convert(array, dtypes.canonical(dtypes.as_dtype(dtype), x64))
+    converted: Any = convert(array, dtypes.canonical(dtypes.as_dtype(dtype), x64))
+    return converted
 
 
 def _check_parts(who: str, types: Sequence[ArrayType], part_shape: Shape) -> None:

@@ -4,11 +4,13 @@ Vectors are trees of arrays; ``bound`` is the norm of the residual r = b − A x
 it is small enough. Comments name the quantities as the literature does.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector import lax, tree
 from covector import numpy as cnp
+from covector.core.annotations import PyTree, Value
+from covector.core.array_like import Array
 from covector.flatten_util import ravel_pytree
 from covector.numpy.promote import standard_promotion
 
@@ -16,29 +18,31 @@ Operator = Callable[[Any], Any]
 
 
 @standard_promotion
-def inner(x: Any, y: Any) -> Any:
+def inner(x: PyTree, y: PyTree) -> Array:
     """⟨x, y⟩, with x conjugated."""
     products = tree.map(cnp.vdot, x, y)
     return sum(tree.leaves(products), start=cnp.zeros(()))
 
 
-def norm(x: Any) -> Any:
+def norm(x: PyTree) -> Array:
     """The root of ⟨x, x⟩."""
     return cnp.sqrt(cnp.real(inner(x, x)))
 
 
 @standard_promotion
-def plus(x: Any, factor: Any, y: Any) -> Any:
+def plus(x: PyTree, factor: Any, y: PyTree) -> PyTree:
     """The sum x + factor · y, in the dtypes of x."""
     return tree.map(lambda a, b: a + (factor * b).astype(a.dtype), x, y)
 
 
-def cg(A: Operator, b: Any, x: Any, M: Operator, bound: Any, maxiter: int) -> Any:
+def cg(
+    A: Operator, b: PyTree, x: PyTree, M: Operator, bound: Value, maxiter: int
+) -> PyTree:
     """Conjugate gradients: directions p, any two of them with ⟨p, A q⟩ = 0."""
     r = plus(b, -1.0, A(x))
     z = M(r)
 
-    def going(state: Any) -> Any:
+    def going(state: Any) -> Array:
         _, r, _, _, k = state
         return (norm(r) > bound) & (k < maxiter)
 
@@ -54,13 +58,15 @@ def cg(A: Operator, b: Any, x: Any, M: Operator, bound: Any, maxiter: int) -> An
     return lax.while_loop(going, step, (x, r, z, inner(r, z), 0))[0]
 
 
-def bicgstab(A: Operator, b: Any, x: Any, M: Operator, bound: Any, maxiter: int) -> Any:
+def bicgstab(
+    A: Operator, b: PyTree, x: PyTree, M: Operator, bound: Value, maxiter: int
+) -> PyTree:
     """Each step a biconjugate gradient, and then ω that makes the residual least."""
     shadow = r = plus(b, -1.0, A(x))
     rho = inner(shadow, r)
     one, none = cnp.ones_like(rho), tree.map(cnp.zeros_like, r)
 
-    def going(state: Any) -> Any:
+    def going(state: Any) -> Array:
         _, r, _, _, (rho, _, omega), k = state
         # ρ = 0 or ω = 0 is a breakdown: there is no next direction.
         return (norm(r) > bound) & (k < maxiter) & (rho != 0) & (omega != 0)
@@ -87,14 +93,14 @@ def bicgstab(A: Operator, b: Any, x: Any, M: Operator, bound: Any, maxiter: int)
 
 def gmres(
     A: Operator,
-    b: Any,
-    x: Any,
+    b: PyTree,
+    x: PyTree,
     M: Operator,
-    bound: Any,
+    bound: Value,
     maxiter: int,
     restart: int,
     early: bool,
-) -> Any:
+) -> PyTree:
     """The least residual among combinations of M r, M A M r, M (A M)² r and so on."""
     flat_b, unravel = ravel_pytree(b)
 
@@ -104,11 +110,11 @@ def gmres(
     A, M = flat(A), flat(M)
     arnoldi = _Arnoldi(lambda u: A(M(u)), restart, bound, early)
 
-    def going(state: Any) -> Any:
+    def going(state: Any) -> Array:
         _, r, k = state
         return (norm(r) > bound) & (k < maxiter)
 
-    def turn(state: Any) -> Any:
+    def turn(state: Sequence[Value]) -> tuple[Array, ...]:
         x, r, k = state
         x = x + M(arnoldi.correction(r))
         return x, flat_b - A(x), k + 1
@@ -125,10 +131,10 @@ class _Arnoldi:
     is below the triangle, |gₖ|, is the norm of the residual after k steps.
     """
 
-    def __init__(self, A: Operator, m: int, bound: Any, early: bool) -> None:
+    def __init__(self, A: Operator, m: int, bound: Value, early: bool) -> None:
         self.A, self.m, self.bound, self.early = A, m, bound, early
 
-    def correction(self, r: Any) -> Any:
+    def correction(self, r: PyTree) -> Array:
         m, length = self.m, norm(r)
         V = cnp.zeros((m + 1, r.size), r.dtype)
         V = V.at[0].set(_quotient(r, length.astype(r.dtype)))
@@ -142,7 +148,7 @@ class _Arnoldi:
         V, R, _, g, k = state
         g = cnp.where(cnp.arange(m) < k, g[:m], 0)
 
-        def substitute(i: Any, y: Any) -> Any:
+        def substitute(i: Value, y: PyTree) -> Array:
             i = m - 1 - i
             return y.at[i].set(_quotient(g[i] - R[i] @ y, R[i, i]))
 
@@ -153,7 +159,7 @@ class _Arnoldi:
         _, _, _, g, k = state
         return (cnp.abs(g[k]) > self.bound) & (k < self.m)
 
-    def _step(self, state: Any) -> Any:
+    def _step(self, state: Sequence[Value]) -> tuple[Array, ...]:
         V, R, rotations, g, k = state
         w = self.A(V[k])
         before = norm(w)
@@ -168,7 +174,7 @@ class _Arnoldi:
         V = V.at[k + 1].set(_quotient(w, length.astype(w.dtype)))
         h = h.at[k + 1].set(length.astype(h.dtype))
 
-        def rotate(j: Any, h: Any) -> Any:
+        def rotate(j: Value, h: Value) -> Array:
             return _rotated(h, j, rotations[0, j], rotations[1, j])
 
         h = lax.fori_loop(0, self.m, rotate, h)
@@ -180,13 +186,13 @@ class _Arnoldi:
         return V, R.at[:, k].set(h[: self.m]), rotations, g, k + 1
 
 
-def _rotated(x: Any, j: Any, c: Any, s: Any) -> Any:
+def _rotated(x: PyTree, j: Value, c: Value, s: Value) -> Array:
     """The unitary (c̄ s; −s c), with a real s, on entries j and j + 1 of ``x``."""
     one, other = x[j], x[j + 1]
     x = x.at[j].set(cnp.conj(c) * one + s * other)
     return x.at[j + 1].set(c * other - s * one)
 
 
-def _quotient(x: Any, y: Any) -> Any:
+def _quotient(x: PyTree, y: PyTree) -> Array:
     """The quotient x / y, and 0 where y is 0."""
     return cnp.where(y == 0, 0, x / cnp.where(y == 0, 1, y)).astype(x.dtype)

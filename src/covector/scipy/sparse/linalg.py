@@ -14,6 +14,8 @@ from typing import Any
 
 from covector import numpy as cnp
 from covector import tree
+from covector.core.annotations import PyTree, Value
+from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.flat import arrays
 from covector.errors import ArgumentError, TreeMismatch, TypeMismatch
@@ -29,12 +31,12 @@ Operator = Callable[[Any], Any]
 
 
 def cg(
-    A: Any,
-    b: Any,
-    x0: Any = None,
+    A: Value,
+    b: PyTree,
+    x0: PyTree = None,
     *,
-    tol: Any = 1e-5,
-    atol: Any = 0.0,
+    tol: float = 1e-5,
+    atol: float = 0.0,
     maxiter: int | None = None,
     M: Any = None,
 ) -> tuple[Any, None]:
@@ -66,7 +68,7 @@ def cg(
     given = _Given("cg", A, b, x0, M, tol, atol)
     steps = given.size * 10 if maxiter is None else maxiter
 
-    def solve(matvec: Operator, b: Any) -> Any:
+    def solve(matvec: Operator, b: PyTree) -> Array:
         return krylov.cg(matvec, b, given.x0, given.M, given.bound(b), steps)
 
     # The transpose of a complex A is its conjugate: positive definite as well.
@@ -74,12 +76,12 @@ def cg(
 
 
 def bicgstab(
-    A: Any,
-    b: Any,
-    x0: Any = None,
+    A: Value,
+    b: PyTree,
+    x0: PyTree = None,
     *,
-    tol: Any = 1e-5,
-    atol: Any = 0.0,
+    tol: float = 1e-5,
+    atol: float = 0.0,
     maxiter: int | None = None,
     M: Any = None,
 ) -> tuple[Any, None]:
@@ -109,17 +111,17 @@ def bicgstab(
 
 
 def gmres(
-    A: Any,
-    b: Any,
-    x0: Any = None,
+    A: Value,
+    b: PyTree,
+    x0: PyTree = None,
     *,
-    tol: Any = 1e-5,
-    atol: Any = 0.0,
+    tol: float = 1e-5,
+    atol: float = 0.0,
     restart: int = 20,
     maxiter: int | None = None,
     M: Any = None,
     solve_method: str = "batched",
-) -> tuple[Any, Any]:
+) -> tuple[Array | None, Array | None]:
     """The x with A x = b by generalised minimal residuals, for any A.
 
     Saad and Schultz (1986), preconditioned from the right, so that the norm which is
@@ -167,7 +169,7 @@ class _Given:
     """The arguments of a solver, brought to one form."""
 
     def __init__(
-        self, who: str, A: Any, b: Any, x0: Any, M: Any, tol: Any, atol: Any
+        self, who: str, A: Value, b: PyTree, x0: PyTree, M: Any, tol: float, atol: float
     ) -> None:
         self.who = who
         self.tol, self.atol = tol, atol
@@ -179,7 +181,7 @@ class _Given:
         self.M = (lambda x: x) if M is None else _operator(who, "M", M)
         self.x0 = self._start(x0)
 
-    def _start(self, x0: Any) -> Any:
+    def _start(self, x0: PyTree) -> Array:
         if x0 is None:
             return tree.map(cnp.zeros_like, self.b)
         if tree.structure(x0) != tree.structure(self.b):
@@ -198,7 +200,7 @@ class _Given:
         ]
         return tree.structure(self.b).unflatten(starts)
 
-    def bound(self, b: Any) -> Any:
+    def bound(self, b: PyTree) -> Array:
         """The norm of b − A x at which it is good enough."""
         return cnp.maximum(self.tol * krylov.norm(b), self.atol)
 
@@ -219,7 +221,7 @@ class _Given:
         return structure.unflatten(found), None
 
 
-def _operator(who: str, name: str, A: Any) -> Operator:
+def _operator(who: str, name: str, A: Value) -> Operator:
     """What a matrix, or a function, does to a vector."""
     if callable(A):
         return A

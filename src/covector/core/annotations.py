@@ -1,0 +1,103 @@
+"""Annotations: the names that signatures use for operands, results, dtypes and trees.
+
+    x: ArrayLike            public functions take what can be made an array
+    x: Value                operations and their rules take arrays and tracers only
+    dtype: DTypeLike        every accepted spelling of an element type
+    axis: Axes              one axis, several, or None
+    tree: PyTree            arrays in nested containers, which no type can describe
+
+They say what is meant, for readers and editors; nothing is checked when a program runs.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from types import EllipsisType
+from typing import Any, Protocol, SupportsIndex, TypeAlias
+
+import numpy as np
+
+from covector.core.array_like import Array
+from covector.core.dtypes import DType
+from covector.core.types import Shape
+
+__all__ = [
+    "ArrayLike",
+    "Axes",
+    "AxisName",
+    "BatchDims",
+    "Batched",
+    "DType",
+    "DTypeLike",
+    "HostArray",
+    "Index",
+    "LinearMaps",
+    "PyTree",
+    "Shape",
+    "ShapeLike",
+    "Value",
+    "Values",
+]
+
+
+class _HasArray(Protocol):
+    def __array__(self) -> Any: ...
+
+
+class _HasJaxArray(Protocol):
+    def __jax_array__(self) -> Any: ...
+
+
+class _HasDLPack(Protocol):
+    def __dlpack__(self, *, stream: Any = None) -> Any: ...
+
+
+class _HasDType(Protocol):
+    @property
+    def dtype(self) -> Any: ...
+
+
+# -- arrays ----------------------------------------------------------------------------
+
+#: an array of NumPy
+HostArray: TypeAlias = np.ndarray[Any, Any]
+#: what public functions accept as an array
+ArrayLike: TypeAlias = (
+    Array
+    | HostArray
+    | np.generic
+    | bool
+    | int
+    | float
+    | complex
+    | _HasArray
+    | _HasJaxArray
+    | _HasDLPack
+)
+#: what operations take and give: a concrete array or a tracer
+Value: TypeAlias = Array
+Values: TypeAlias = Sequence[Value]
+#: containers of arrays, nested: whatever ``covector.tree`` takes apart
+PyTree: TypeAlias = Any
+
+# -- facts of arrays -------------------------------------------------------------------
+
+#: what public functions accept as an element type
+DTypeLike: TypeAlias = DType | type[Any] | str | _HasDType
+#: what public functions accept as a shape
+ShapeLike: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
+#: one axis, several, or None, which stands for all of them or for the flat array
+Axes: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | None
+#: what stands between the brackets of ``x[...]``
+Index: TypeAlias = (
+    SupportsIndex | slice | EllipsisType | ArrayLike | Sequence[Any] | None
+)
+#: the name of an axis of a mesh or of a vmap
+AxisName: TypeAlias = Hashable
+
+# -- rules of operations ---------------------------------------------------------------
+
+#: one map per operand, linear in its tangent; None where the result does not move
+LinearMaps: TypeAlias = Sequence[Callable[[Any], Any] | None]
+#: the axis of each operand along which a batch lies; None where it has none
+BatchDims: TypeAlias = Sequence[int | None]
+#: the results over a batch, and along which axis of each it lies
+Batched: TypeAlias = tuple[Sequence[Value], BatchDims]
