@@ -143,7 +143,7 @@ class ReverseWhile(ProgramPrimitive):
     checkpoints: int
     lanes: Lanes = UNBATCHED
 
-    own_operands = (0,)
+    deciding_operands = (0,)
 
     def __repr__(self) -> str:
         return f"ReverseWhile({self.backward.name})"

@@ -55,7 +55,7 @@ def trimmed(op: Any, used: Mask, num_operands: int) -> Trimmed | None:
     """
     if op.rebuild is None:
         return None
-    found = _Reading(op, used)
+    found = _Reading(op, used, num_operands)
     while found.grows():
         pass
     operands = tuple([i in found.operands for i in range(num_operands)])
@@ -66,10 +66,11 @@ def trimmed(op: Any, used: Mask, num_operands: int) -> Trimmed | None:
 class _Reading:
     """Which operands and results of an operation are read, if some results are."""
 
-    def __init__(self, op: Any, used: Mask) -> None:
+    def __init__(self, op: Any, used: Mask, num_operands: int) -> None:
         self.op = op
         self.regions = [r for r in op.regions if r.kind is not Kind.RULE]
-        self.operands = set(op.deciding_operands)
+        everything = op.rules_read_operands
+        self.operands = set(range(num_operands) if everything else op.deciding_operands)
         self.results = {i for i, u in enumerate(used) if u}
 
     def grows(self) -> bool:

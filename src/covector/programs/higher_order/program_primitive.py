@@ -38,8 +38,10 @@ class ProgramPrimitive(ManyResults):
     interned = False
     jaxpr: Jaxpr
 
-    #: operands that it reads itself (the index of a choice), or that rules of users do
+    #: operands by which it chooses or counts, which no program takes
     deciding_operands: Sequence[int] = ()
+    #: whether it carries rules of users, which read all operands
+    rules_read_operands = False
     #: named axes that exist only inside of its programs
     bound_axes: Axes = frozenset()
 
