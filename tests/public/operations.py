@@ -30,10 +30,10 @@ def add_rows() -> None:
     known = {function(name) for name in TABLE if name.startswith("numpy.")}
     for cases in CASES.values():
         for case in cases:
-            if not isinstance(case.op, Elementwise) or not _smooth(case):
+            if not isinstance(case.op, Elementwise) or not _is_real(case):
                 continue
             name, kinds, facts = case.op.name, _kinds(case.op), _facts(case)
-            count, smooth = len(case.args), _smooth(case)
+            count, smooth = len(case.args), _range(case)
             if name in lax.__all__ and f"lax.{name}" not in TABLE:
                 rows("lax", name, alike(kinds, count, smooth=smooth), **facts)
             if name in cnp.__all__ and getattr(cnp, name) not in known:
@@ -54,8 +54,10 @@ def _facts(case: Case) -> dict[str, Any]:
     return {"derivative": any(case.active), "numpy": "" if known else case.reference}
 
 
-def _smooth(case: Case) -> tuple[float, float] | None:
-    """The range of the operands of a case, if they are real: there it is defined."""
-    if not all(x.size and x.dtype.kind in "iuf" for x in case.args):
-        return None
+def _is_real(case: Case) -> bool:
+    return all(x.size and x.dtype.kind in "iuf" for x in case.args)
+
+
+def _range(case: Case) -> tuple[float, float]:
+    """That of its operands: there the operation is defined, and has derivatives."""
     return min(x.min() for x in case.args), max(x.max() for x in case.args)
