@@ -14,7 +14,7 @@ X = np.array(
 )
 X = X.astype(np.float32)
 #: others have tests of their own below, or are another name of one of these
-OTHERS = ("glu", "hard_swish", "identity", "log1mexp", "swish")
+OTHERS = ("glu", "hard_swish", "log1mexp", "swish")
 ELEMENTWISE = [name for name in nn.activations.__all__ if name not in OTHERS]
 
 

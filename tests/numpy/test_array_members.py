@@ -1,6 +1,7 @@
 """What arrays answer by name and by operator, concrete and traced."""
 
 import copy
+import inspect
 import operator
 import pickle
 
@@ -10,6 +11,7 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
+from covector.core.methods import Methods
 from covector.errors import (
     ArgumentError,
     AxisError,
@@ -360,3 +362,18 @@ def test_views_of_scalars():
     assert cnp.asarray(1j).view("float32").shape == (2,)
     swapped = cnp.asarray([1 + 2j], "complex64").byteswap().byteswap()
     assert swapped.tolist() == [1 + 2j]
+
+
+def methods():
+    """Those that are a function of the namespace, with their parameters one by one."""
+    for name, method in inspect.getmembers(Methods, inspect.isfunction):
+        if hasattr(cnp, name) and name not in ("reshape", "transpose"):
+            yield name, method
+
+
+def test_a_method_takes_what_its_function_takes():
+    for name, method in methods():
+        ours = list(inspect.signature(method).parameters.values())[1:]
+        theirs = inspect.signature(getattr(cnp, name)).parameters
+        assert [p.name for p in ours if p.name not in theirs] == [], name
+        assert [p.default for p in ours] == [theirs[p.name].default for p in ours], name
