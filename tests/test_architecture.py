@@ -63,7 +63,7 @@ def test_every_identifier_in_the_document_is_one_of_the_source(document):
 
 @each_document
 def test_every_link_of_the_document_leads_somewhere(document):
-    text = FENCE.sub("", document.read_text(encoding="utf-8"))
+    text = FENCE.sub("", read(document))
     targets = [found[1] for found in LINK.finditer(text)]
     missing = [t for t in targets if not (document.parent / t).exists()]
     assert not missing, f"{document.name} links to {', '.join(missing)}"
@@ -71,13 +71,13 @@ def test_every_link_of_the_document_leads_somewhere(document):
 
 def test_every_room_of_the_package_has_a_line():
     rooms = [f.parent.name for f in SOURCE.glob("*/__init__.py")]
-    text = DOCUMENTS[0].read_text(encoding="utf-8")
+    text = read(DOCUMENTS[0])
     missing = [room for room in rooms if f"`{room}/`" not in text]
     assert not missing, f"ARCHITECTURE.md does not name {', '.join(sorted(missing))}"
 
 
 def test_the_floors_of_programs_are_those_of_the_import_contract():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project = tomllib.loads(read(ROOT / "pyproject.toml"))
     contracts = project["tool"]["importlinter"]["contracts"]
     layers = next(
         c["layers"] for c in contracts if c.get("containers") == ["covector.programs"]
@@ -87,15 +87,22 @@ def test_the_floors_of_programs_are_those_of_the_import_contract():
         for k, layer in enumerate(layers)
         for room in layer.split(" : ")
     }
-    rows = re.findall(
-        r"^\| (\d) \| `(\w+)/` \|", DOCUMENTS[0].read_text(encoding="utf-8"), re.M
-    )
+    rows = re.findall(r"^\| (\d) \| `(\w+)/` \|", read(DOCUMENTS[0]), re.M)
     assert {(int(floor), room) for floor, room in rows} == wanted
+
+
+def test_the_glossary_has_at_most_forty_nouns_each_once():
+    nouns = re.findall(r"^\| \*\*([\w ]+)\*\*", read(DOCUMENTS[0]), re.MULTILINE)
+    assert len(nouns) == len({*nouns}) <= 40
+
+
+def read(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
 
 
 def quoted(document: Path) -> list[str]:
     """The texts in backticks outside of code blocks, without line breaks."""
-    prose = FENCE.sub("", document.read_text(encoding="utf-8"))
+    prose = FENCE.sub("", read(document))
     return [" ".join(text.split()) for text in QUOTED.findall(prose)]
 
 
@@ -118,7 +125,7 @@ def locate(path: str) -> list[Path]:
 def definitions(file: Path) -> set[str]:
     """Functions, classes, constants of a module, and ``Class.member``."""
     found = set()
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+    for node in ast.parse(read(file)).body:
         found.update(bound(node))
         if isinstance(node, ast.ClassDef):
             found.update(
@@ -143,7 +150,7 @@ def identifiers() -> frozenset[str]:
     for file in SOURCE.rglob("*.py"):
         found.add(file.stem)
         found.update(file.parent.relative_to(ROOT).parts)
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in ast.walk(ast.parse(read(file))):
             for field in ("name", "id", "attr", "arg"):
                 value = getattr(node, field, None)
                 if isinstance(value, str):
@@ -153,7 +160,7 @@ def identifiers() -> frozenset[str]:
 
 def defined_in_examples(document: Path) -> set[str]:
     """Words of the code blocks, which the prose may speak of."""
-    blocks = FENCE.findall(document.read_text(encoding="utf-8"))
+    blocks = FENCE.findall(read(document))
     return set(re.findall(r"\w+", " ".join(blocks)))
 
 
