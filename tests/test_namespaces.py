@@ -86,11 +86,12 @@ def test_public_functions_are_definitions_with_docstrings():
         for path in (p for group in starred(space) for p in group):
             module = importlib.import_module(path)
             body = ast.parse(Path(module.__file__).read_text()).body
-            defined = [n for n in body if isinstance(n, ast.FunctionDef)]
+            # The last of several is the function, those before it are overloads.
+            defined = {n.name: n for n in body if isinstance(n, ast.FunctionDef)}
             bare = [
-                n.name
-                for n in defined
-                if n.name in module.__all__
+                name
+                for name, n in defined.items()
+                if name in module.__all__
                 and (ast.get_docstring(n) is None or n.returns is None)
             ]
             assert bare == [], f"{path}: without a docstring or types"
