@@ -58,7 +58,7 @@ class Point:
     atol: float
     rtol: float
     seed: int
-    #: quotients that were worked out
+    #: quotients that were computed
     known: dict[int, list[Quotient | None]] = field(default_factory=dict)
 
     @classmethod

@@ -1,6 +1,6 @@
 """Effects: what an operation does besides returning results.
 
-    CALLS     runs Python on the host: not while a program is being written down
+    CALLS     runs Python on the host: not while a program is being traced
     LASTS     … for the sake of what that does: it is kept, and runs each time, once
     ORDERED   … in the order of the program
 

@@ -106,7 +106,7 @@ class Jaxpr:
         return tuple([v.type for v in self.outputs])
 
     def memo(self, make: Callable[..., Any], *key: Any) -> Any:
-        """``make(self, *key)``, worked out once and kept as long as this program.
+        """``make(self, *key)``, computed once and kept as long as this program.
 
         A pass traces the program again, so what it makes depends on the options and on
         the axes over which types are checked, as any program does.

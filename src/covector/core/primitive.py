@@ -14,7 +14,7 @@ asks one rule:
     lower          compilation  which StableHLO?
 
 Operations are interned: ``Sum((0,))`` is the same object each time, so an operation can
-be compared by identity and keep what was worked out about it (its types, its
+be compared by identity and cache what is derived from it (its types, its
 executables).
 """
 
@@ -33,9 +33,9 @@ _Operation = TypeVar("_Operation", bound="Primitive")
 
 
 #: parameters of one class that are remembered; equal operations made before and after
-#: they are forgotten work the same, but do not share what was worked out about them
+#: they are forgotten work the same, but do not share their caches
 MOST_INSTANCES = 2048
-#: types of operands for which one operation remembers what was worked out
+#: types of operands for which one operation keeps plans
 MOST_PLANS = 2048
 
 
@@ -127,7 +127,7 @@ class Primitive(metaclass=Interned):
     #: tangents (None where inactive) to tangents; only where ``differential`` will not
     #: do
     linearize: Any = None
-    #: ``stage(trace, args)``: for operations that are written down in another form
+    #: ``stage(trace, args)``: for operations that are staged in another form
     stage: Any = None
     #: ``with_token()`` gives the operation with its effects in order, and where among
     #: its operands it then takes a token; the token is its first result
@@ -136,7 +136,7 @@ class Primitive(metaclass=Interned):
     #: that communicate or carry programs (``core/varying.py``)
     varying_rule: Any = None
     instances: dict[tuple, "Primitive"] = {}  # noqa: RUF012  each class has its own
-    #: what was worked out, by the types of the operands
+    #: plans by the types of the operands
     plans: dict[tuple[ArrayType, ...], "OpPlan"]
 
     def __init_subclass__(cls) -> None:

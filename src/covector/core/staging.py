@@ -3,7 +3,7 @@
 What is known stays known: an operation without effects whose operands are all concrete
 and small is evaluated at once, so shape arithmetic on Python numbers can still be used
 as a shape.
-What touches a tracer is written down. Tracers of outer traces, and large concrete
+What touches a tracer is staged. Tracers of outer traces, and large concrete
 arrays, become *captured* inputs, which stand before the function's own.
 """
 
@@ -23,14 +23,14 @@ from covector.core.trace import Trace, Tracer, check_scope, current
 from covector.core.types import INVARIANT, ArrayType
 from covector.core.varying import unify_varying
 
-#: elements up to which concrete values are worked out while tracing
+#: elements up to which concrete values are computed while tracing
 KNOWN_LIMIT = 128
 #: elements from which a concrete array is passed to a program and not written into it
 LITERAL_LIMIT = 1024
 
 
 class StagedTracer(Tracer):
-    """A value of the program that is being written down."""
+    """A value of the program that is being staged."""
 
     __slots__ = ("line", "type", "variable")
 
@@ -47,7 +47,7 @@ class StagedTracer(Tracer):
 
 
 class StagingTrace(Trace):
-    """Writes operations down instead of running them."""
+    """Records operations instead of running them."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class StagingTrace(Trace):
         elif (
             not (traced or op.effects)
             and _is_known(atoms, types, outs)
-            and not op.axis_names  # a program may be written down again outside of them
+            and not op.axis_names  # a program may be staged again outside of them
         ):
             return _evaluate(op, atoms)
         line = user_line() if self.lines else None
@@ -187,7 +187,7 @@ def _evaluate(op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
 def restage(
     fun: Callable[..., Sequence[Any]], types: Sequence[ArrayType], name: str = ""
 ) -> Jaxpr:
-    """Write down ``fun``, which runs programs that are written down already.
+    """Stage ``fun``, which runs programs that are staged already.
 
     Of concrete arrays it reads only what rules of users make while they run, arrays of
     NumPy for instance; of any size, they are written into the program.
@@ -203,10 +203,10 @@ def stage(
     name: str = "",
     literal_limit: float = LITERAL_LIMIT,
 ) -> Staged:
-    """Write down ``fun``, a function of flat arguments of these types."""
+    """Stage ``fun``, a function of flat arguments of these types."""
     parent = current.trace
     trace = StagingTrace(parent, name, literal_limit=literal_limit)
-    # A program for parts may be written down again anywhere: while it is lowered, say.
+    # A program of a shard_map body may be staged again anywhere, as while it is lowered.
     trace.checked_axes = trace.checked_axes.union(*[t.varying for t in types])
     current.trace = trace
     try:

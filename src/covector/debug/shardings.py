@@ -1,7 +1,7 @@
 """Visualization of shardings, as text, and in colour where the terminal has it.
 
 ┌───────┬───────┐
-│  0,4  │  1,5  │    each box is a part, with the numbers of the devices that
+│  0,4  │  1,5  │    each box is a shard, with the numbers of the devices that
 ├───────┼───────┤    hold it
 │  2,6  │  3,7  │
 └───────┴───────┘
@@ -19,14 +19,14 @@ from covector.core.trace import Tracer
 from covector.errors import ArgumentError
 from covector.runtime import client
 
-#: the row and the column of a part
+#: the row and the column of a shard
 Box = tuple[int, int]
 #: text and its colour
 Piece = tuple[str, str | None]
 
 
 def visualize_array_sharding(arr: Any, **how: Any) -> None:
-    """Print how an array of one or two axes is divided: ``visualize_sharding`` of its
+    """Print the sharding of an array of one or two axes: ``visualize_sharding`` of its
     shape and sharding.
 
     Raises:
@@ -58,14 +58,14 @@ def visualize_sharding(  # noqa: PLR0913  the public signature
     max_width: int = 80,
     color_map: Any = None,
 ) -> None:
-    """Print how an array of this shape is divided.
+    """Print a sharding of an array of this shape.
 
     Args:
-      use_color: a colour for each part, where output is a terminal and ``rich`` is
+      use_color: a colour for each shard, where output is a terminal and ``rich`` is
         installed.
       scale: rows and columns of text for each element, at least what labels need.
       min_width, max_width: bounds on the width of a box, and of the picture.
-      color_map: a function from the number of a part to a colour, as ``rich`` names it.
+      color_map: a function from the number of a shard to a colour, as ``rich`` names it.
 
     Raises:
       ArgumentError: the shape has not one or two axes.

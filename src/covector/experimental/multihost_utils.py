@@ -182,7 +182,7 @@ def host_local_array_to_global_array(
     devices.
 
     Args:
-      pspecs: how the whole is divided: a ``PartitionSpec`` for each array, or a tree
+      pspecs: the global sharding: a ``PartitionSpec`` for each array, or a tree
         prefix of them. What a spec does not divide, all processes have whole.
 
     Raises:

@@ -57,7 +57,7 @@ def sub(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
-    """The product x · y, worked out in ``out_dtype`` if one is given.
+    """The product x · y, computed in ``out_dtype`` if one is given.
 
     >>> mul(2.0, 3.0).tolist()
     6.0

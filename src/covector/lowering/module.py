@@ -201,7 +201,7 @@ class Lowering:
         )
 
     def _shared(self) -> bool:
-        """Whether several devices run this as one, and not each with its part."""
+        """Whether XLA partitions this between devices, outside of shard_map."""
         return self.module.over is not None and not self.module.by_hand
 
     # -- programs ----------------------------------------------------------------------

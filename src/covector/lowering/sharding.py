@@ -4,7 +4,7 @@
     func.func public @main(%a: … {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})
 
 Partition k of a compiled program runs on device k of its mesh. ``{"x"}`` is an axis of
-an array that is divided over x and no more, ``{?}`` one that is left to the compiler.
+an array that is partitioned over x only, ``{?}`` one that is left to the compiler.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def sharding_text(
 
     Args:
       mesh: the symbol of the mesh in the module.
-      is_open: what is not divided is left to the compiler.
+      is_open: other axes are left to the compiler.
       replicated: axes of the mesh over which it is said to be the same.
     """
     dims = []
@@ -60,7 +60,7 @@ def shardings_text(
 
 
 def manual_axes_text(axes: Sequence[Any]) -> str:
-    """``#sdy<manual_axes{"x"}>``: the axes over which parts are worked on by hand."""
+    """``#sdy<manual_axes{"x"}>``: the manual axes of a shard_map."""
     return f"#sdy<manual_axes{{{', '.join(map(_quoted, axes))}}}>"
 
 

@@ -159,7 +159,7 @@ def standardize(
     """(x − mean) / √(variance + epsilon) over an axis or axes.
 
     Args:
-      mean, variance: worked out over ``axis`` where they are not given.
+      mean, variance: computed over ``axis`` where they are not given.
       algorithm: of the variance: "fast" as E[x²] − E[x]², "stable" from the
         differences.
 

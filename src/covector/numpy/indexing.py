@@ -6,7 +6,7 @@
 
 Indices outside the array: negative integers count from the end, and what then is still
 outside reads the nearest element, or with ``mode="fill"`` a value that says so. What an
-index selects is worked out in ``index_parsing``.
+index selects is determined in ``index_parsing``.
 """
 
 from dataclasses import dataclass

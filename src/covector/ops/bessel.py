@@ -14,7 +14,7 @@ from covector.ops.roots import rsqrt
 from covector.ops.selection import where
 from covector.ops.special import Special
 
-# Chebyshev coefficients, worked out in 50 digits: of e⁻ˣ I₀(x) in x/4 − 1 up to x = 8,
+# Chebyshev coefficients, computed in 50 digits: of e⁻ˣ I₀(x) in x/4 − 1 up to x = 8,
 # and of √x e⁻ˣ I₀(x) in 16/x − 1 from there on.
 _NEAR = (
     0.33839763720473803,

@@ -333,7 +333,7 @@ class PSumScatter(Collective):
 
     def along(self, size: int, x: Any, dim: int | None) -> Any:
         x = ReduceSum((0,))(batched(size, x, dim))
-        return ((divided(x, self.at, size) if self.tiled else x),), (self.at,)
+        return ((split_axis(x, self.at, size) if self.tiled else x),), (self.at,)
 
 
 @operation
@@ -373,7 +373,7 @@ def merged(x: Any, at: int) -> Any:
     return Reshape((*shape[:at], shape[at] * shape[at + 1], *shape[at + 2 :]))(x)
 
 
-def divided(x: Any, at: int, size: int) -> Any:
+def split_axis(x: Any, at: int, size: int) -> Any:
     """Axis ``at`` as two, the first of length ``size``."""
     shape = x.type.shape
     return Reshape((*shape[:at], size, shape[at] // size, *shape[at + 1 :]))(x)

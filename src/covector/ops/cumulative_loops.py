@@ -114,7 +114,7 @@ def _over_blocks(op: Any, ctx: Any, x: Any, type_: ArrayType, rows: int) -> Any:
     """A loop over blocks of rows, and for each one a loop along the axis.
 
     The last block reaches back to be as large as the others, since reads and writes
-    that would leave the array are moved into it: some rows are worked out twice.
+    that would leave the array are moved into it: some rows are computed twice.
     """
     block = type_.with_shape((rows, *type_.shape[1:]))
 

@@ -19,7 +19,7 @@ from covector.errors import TypeMismatch
 from covector.ops.arithmetic import add
 from covector.ops.bitwise import Or
 from covector.ops.broadcasting import batched, move_axis, zeros
-from covector.ops.collectives import Axis, Collective, divided, merged
+from covector.ops.collectives import Axis, Collective, merged, split_axis
 from covector.ops.communication import all_to_all, permute
 from covector.ops.joining import Stack, Unstack
 from covector.ops.member_groups import Groups
@@ -75,7 +75,7 @@ class AllToAll(Collective):
         if self.tiled:
             # [from, …, to · part, …] → the new batch is `to`, and `from` is
             # concatenated
-            x = move_axis(divided(x, split, size), split, 0)
+            x = move_axis(split_axis(x, split, size), split, 0)
             x = move_axis(x, 1, self.concat + 1)
             return (merged(x, self.concat + 1),), (0,)
         x = move_axis(x, split, 0)

@@ -1,6 +1,6 @@
 """Sharding constraints: hints to the compiler that change no value.
 
-ShardingConstraint    this value is divided like that
+ShardingConstraint    this value has that sharding
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from covector.lowering.sharding import sharding_text
 
 @operation
 class ShardingConstraint(Primitive):
-    """The operand itself, divided over the axes of a mesh as ``sharding`` says.
+    """The operand itself, sharded over the axes of a mesh as ``sharding`` says.
 
     An axis whose length is not a multiple of its number of parts is padded inside of
     the program. ``P.UNCONSTRAINED`` leaves an axis to the compiler.
@@ -75,7 +75,7 @@ class ShardingConstraint(Primitive):
         return self._batched(UNCONSTRAINED, args, dims)
 
     def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
-        """Over a batch axis that is divided over axes of the mesh itself."""
+        """Over a batch axis that is itself partitioned over axes of the mesh."""
         manual = get_abstract_mesh().manual_axes
         over = tuple([name for name in axis.over if name not in manual])
         return self._batched(over or UNCONSTRAINED, args, dims)

@@ -33,9 +33,9 @@ class BatchTracer(Tracer):
 
 @dataclass(frozen=True)
 class DividedAxis:
-    """A batch axis that is divided over axes of a mesh; it may have a name besides.
+    """A batch axis that is partitioned over mesh axes; it may have a name besides.
 
-    Operations that say how values are divided are told so, also in programs.
+    Operations with shardings are told so, also in programs.
     """
 
     name: Any
@@ -56,7 +56,7 @@ class BatchTrace(Trace):
         self.parent = parent
         self.size = size
         self.axis, named = axis, name_of(axis)
-        self.axis_name, self.divided = named, axis is not named
+        self.axis_name, self.partitioned = named, axis is not named
         self.axes = parent.axes if named is None else {**parent.axes, named: size}
         self.checked_axes, self.mesh = parent.checked_axes, parent.mesh
         self.name = name
@@ -76,7 +76,7 @@ class BatchTrace(Trace):
         named = self.axis is not None and (
             op.carries_functions
             or self.axis_name in op.axis_names
-            or (self.divided and seen and bool(meshes_named(op)))
+            or (self.partitioned and seen and bool(meshes_named(op)))
         )
         current.trace = self.parent
         try:
@@ -84,7 +84,7 @@ class BatchTrace(Trace):
                 return self.parent.process(op, args)
             if named:
                 axis = self.axis
-                if self.divided and op.interned and op.mesh is None:
+                if self.partitioned and op.interned and op.mesh is None:
                     axis = self.axis_name  # to a collective it is no more than that
                 outs, out_dims = op.batch_named(axis, self.size, values, dims)
             else:

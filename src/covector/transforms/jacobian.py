@@ -89,7 +89,7 @@ def jacobian(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[..., Any]:
-    """The Jacobian of ``fun``, each block worked out in the cheaper mode.
+    """The Jacobian of ``fun``, each block computed in the cheaper mode.
 
     Returns:
       A function with the arguments of ``fun``. Its result has the tree of the result of

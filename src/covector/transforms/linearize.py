@@ -4,7 +4,7 @@
 something to ``parent``, the tangent to ``tangents``:
 
     jvp         tangents is the parent: both are computed now
-    linearize   tangents is a staging trace: the linear part is written down, and what
+    linearize   tangents is a staging trace: the linear part is staged, and what
                 it needs of the primal part, the residuals, is what it captured
 
 An absent tangent, which is zero, is ``None``.
@@ -39,7 +39,7 @@ class LinearTracer(Tracer):
 class LinearTrace(Trace):
     """Computes values in ``parent`` and their tangents in ``tangents``."""
 
-    #: whether linear programs note their lines also where nothing else is written down
+    #: whether linear programs note their lines also where nothing else is staged
     lines = False
 
     def __init__(self, parent: Trace, tangents: Trace, name: str = "") -> None:
@@ -96,7 +96,7 @@ class LinearTrace(Trace):
 
 
 class SplitTrace(Trace):
-    """For rules that users write: what touches a tangent is written down in the tangent
+    """For rules that users write: what touches a tangent is staged in the tangent
     trace, everything else is computed in the parent.
     """
 
@@ -125,7 +125,7 @@ def together(parent: Trace, tangents: Trace) -> bool:
     """Whether one operation may compute values and tangents, where both are wanted now.
 
     Not inside of a rule that a ``SplitTrace`` runs: all results of an operation that
-    touches a tangent are written down there, the values as well.
+    touches a tangent are staged there, the values as well.
     """
     if tangents is not parent:
         return False

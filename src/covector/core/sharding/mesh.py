@@ -22,7 +22,7 @@ from covector.runtime import client
 
 
 class AxisType(enum.Enum):
-    """How arrays are divided over an axis: by the compiler, in types, or by hand.
+    """The partitioning over an axis: by the compiler, in types, or by hand.
 
     ``Auto``: the compiler decides, within what arguments, results and constraints say.
     ``Manual``: inside ``shard_map`` over that axis. ``Explicit``, where types say it,
@@ -282,7 +282,7 @@ class Mesh(Axes):
 
     @property
     def local_mesh(self) -> "Mesh":
-        """The part of the grid that this process has."""
+        """The sub-mesh of this process's devices."""
         if not self.is_multi_process:
             return self
         here = set(self.local_devices)

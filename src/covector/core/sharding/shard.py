@@ -8,7 +8,7 @@ from covector.core.sharding.shardings import Index
 
 
 class Shard(NamedTuple):
-    """A part of an array: the device that holds it, which elements it has, and how many
+    """A shard of an array: the device that holds it, which elements it has, and how many
     devices before this one hold the same.
     """
 
@@ -19,10 +19,10 @@ class Shard(NamedTuple):
 
 
 def numbered(indices: Mapping[Any, Index], data: Sequence[Any]) -> list[Shard]:
-    """The parts that devices hold, replicas numbered."""
+    """The shards that devices hold, replicas numbered."""
     seen: Counter[str] = Counter()
     shards = []
-    for (device, index), part in zip(indices.items(), data, strict=True):
-        shards.append(Shard(device, index, seen[str(index)], part))
+    for (device, index), shard in zip(indices.items(), data, strict=True):
+        shards.append(Shard(device, index, seen[str(index)], shard))
         seen[str(index)] += 1
     return shards

@@ -1,7 +1,7 @@
 """``PartitionSpec``: the mesh axes over which each axis of an array is partitioned.
 
 P('x', None, ('y', 'z'))    axis 0 over x, axis 1 not at all, axis 2 over y and z
-P('x')                      what is not mentioned is not divided
+P('x')                      what is not mentioned is not partitioned
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ UNCONSTRAINED = _Unconstrained()
 
 @dataclass(frozen=True)
 class AxisPart:
-    """A part of a mesh axis: of its digits, some in the middle.
+    """A sub-axis of a mesh axis: of its digits, some in the middle.
 
     An axis of size 8 is three digits of size 2. The part with ``before=2, size=2`` is
     the second: two values before it, two of its own, two after it. No user writes one;
@@ -53,9 +53,9 @@ def _entry(entry: Any) -> Any:
 
 
 class PartitionSpec:
-    """Over which axes of a mesh each axis of an array is divided.
+    """The mesh axes over which each axis of an array is partitioned.
 
-    Each entry is for one axis of the array: None (not divided), the name of a mesh
+    Each entry is for one axis of the array: None (replicated), the name of a mesh
     axis, a tuple of such names (the first one outermost), or ``P.UNCONSTRAINED`` (as
     the compiler likes; in constraints only). A spec is a leaf of pytrees.
 
@@ -93,7 +93,7 @@ class PartitionSpec:
         raise AttributeError(f"{self} is a constant: make another with spec.update()")
 
     def axes(self, dim: int) -> tuple[Any, ...]:
-        """The names that axis ``dim`` of an array is divided over."""
+        """The mesh axes that axis ``dim`` of an array is partitioned over."""
         entry = self.partitions[dim] if dim < len(self.partitions) else None
         if entry is None or entry is UNCONSTRAINED:
             return ()
