@@ -68,7 +68,7 @@ def _condition(plugin: plugins.Plugin) -> str:
 
 
 def caches() -> Table:
-    """Where compiled programs are kept."""
+    """The directory of the compilation cache."""
     directory = compilation_cache.directory()
     if directory is None:
         return {"programs": "in memory only; COVECTOR_CACHE_DIR names a folder to keep"}
@@ -78,7 +78,7 @@ def caches() -> Table:
 
 
 def memory_policy() -> Table:
-    """What happens to memory that arrays no longer need."""
+    """The policy for memory that arrays no longer need."""
     if memory.keep_memory():
         return {"freed blocks": "kept for reuse; COVECTOR_KEEP_MEMORY=0 returns them"}
     return {"freed blocks": "left to the C library"}

@@ -83,7 +83,7 @@ _watching = frozenset(WATCHING)
 
 @dataclass
 class Settings:
-    """What a user can switch without changing any program."""
+    """Settings that change no program."""
 
     check_programs: bool = False
 

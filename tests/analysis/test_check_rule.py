@@ -116,7 +116,7 @@ def test_a_wrong_sign():
     first, line = said.splitlines()
     assert first.startswith("the forward-mode derivative of product (")
     assert line.startswith("  argument 1 → the result: the rule gives")
-    assert line.endswith("other places: the sign is wrong")
+    assert line.endswith("other indices: the sign is wrong")
     said = wrong(with_vjp(lambda x, y, ct: (ct * y * y, -2 * ct * x * y)), X, Y)
     assert said.startswith("the reverse-mode derivative of product (")
     assert "argument 1 → the result: a random cotangent, pulled back" in said

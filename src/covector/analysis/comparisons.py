@@ -108,7 +108,7 @@ class Point:
         return [x if j == i else None for j in range(len(self.primals))]
 
     def quotients(self, i: int) -> list[Quotient | None]:
-        """How each result moves with argument i, by differences."""
+        """The derivative of each result in argument i, by differences."""
         if i not in self.known:
             self.known[i] = self.along(i, self.tangent(i))
         return self.known[i]
@@ -118,7 +118,7 @@ class Point:
 
 
 def forward(point: Point, push: Push, i: int) -> list[str]:
-    """What is wrong with a derivative in forward mode."""
+    """The fault of a forward-mode derivative, in words."""
     tangent = point.tangent(i)
     outs, found = push(point.only(i, tangent))
     lines = _values(point, i, outs)
@@ -142,7 +142,7 @@ def forward(point: Point, push: Push, i: int) -> list[str]:
 
 
 def reverse(point: Point, outs: Sequence[Any], pull: Pull, i: int) -> list[str]:
-    """What is wrong with a derivative in reverse mode, given beside ``outs``."""
+    """The fault of a reverse-mode derivative that comes with ``outs``, in words."""
     tangent = point.tangent(i)
     lines = _values(point, i, outs)
     for k, expected in enumerate(point.quotients(i)):
@@ -175,7 +175,7 @@ def reverse(point: Point, outs: Sequence[Any], pull: Pull, i: int) -> list[str]:
 
 
 def _values(point: Point, i: int, outs: Sequence[Any]) -> list[str]:
-    """What is wrong with the values that rules give beside a derivative."""
+    """The fault of the values that rules return with a derivative, in words."""
     lines = []
     pairs = zip(outs, point.fun(*point.primals), strict=True)
     for k, (out, expected) in enumerate(pairs):
@@ -214,7 +214,7 @@ def _others(point: Point, i: int) -> list[int]:
 
 
 def _with(point: Point, j: int, tangent: Any, k: int) -> Quotient:
-    """How result k moves with argument j in the direction of another's."""
+    """The derivative of result k in argument j, along the tangent of another one."""
     found = point.along(j, tangent)[k]
     assert found is not None, "the result can move"
     return found
@@ -241,7 +241,7 @@ def _first(x: np.ndarray) -> str:
 
 
 def _apart(point: Point, rule: np.ndarray, expected: Quotient) -> str:
-    """Where the two are furthest apart, and what they are there."""
+    """The index at which the two differ most, and their values there."""
     wrong = ~_within(point, rule, expected)
     distance = np.abs(rule - expected.value)
     distance = np.where(wrong, np.where(np.isnan(distance), np.inf, distance), -1.0)
@@ -267,7 +267,7 @@ def _hint(
     wanted: Quotient,
     moved: dict[int, Quotient],
 ) -> str:
-    """What the rule gives instead, if that can be seen."""
+    """A hint at what the rule gives instead, if that can be recognised."""
     if not np.any(rule):
         return ": it gives zero"
     if _near(point, -rule, wanted):

@@ -58,7 +58,7 @@ def quotients(
     tangents: Sequence[Array | None],
     step: float,
 ) -> list[Quotient | None]:
-    """How each result moves with the primals; None for results that cannot move."""
+    """The derivative of each result; None for results that have none."""
     tried = [
         _fourth_order(fun, primals, tangents, step / 2**level) for level in range(STEPS)
     ]

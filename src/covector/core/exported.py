@@ -19,8 +19,8 @@ _WRITABLE = 1
 
 
 class Exported(Array):
-    """What ``ConcreteArray`` is to others, in terms of ``host``, ``buffer_over`` and
-    where these are.
+    """The protocols of ``ConcreteArray`` for other libraries, in terms of ``host``,
+    ``buffer_over`` and the devices.
     """
 
     __slots__ = ()

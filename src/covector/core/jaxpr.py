@@ -207,7 +207,7 @@ def needed_equations(
 
 
 def used_inputs(jaxpr: Jaxpr) -> list[bool]:
-    """Which inputs any equation or output reads."""
+    """The mask of inputs that some equation or output reads."""
     read_vars = {a for e in jaxpr.equations for a in e.inputs if type(a) is Var}
     read_vars.update([a for a in jaxpr.outputs if type(a) is Var])
     return [v in read_vars for v in jaxpr.inputs]

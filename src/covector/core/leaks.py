@@ -101,7 +101,7 @@ def _chain(top: Any, below: dict[int, Any]) -> list[Any]:
 
 
 def _words(holder: Any, held: Any, below: dict[int, Any]) -> str | None:
-    """What ``holder`` is if it lives on by itself; None if one must look further.
+    """A description of ``holder`` if it lives on by itself; None to look further.
 
     A function lives on if it is the one that is being transformed, which is what a
     ``FlatFunction`` holds; others may have been made, and dropped, meanwhile.

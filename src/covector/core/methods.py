@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Methods:
-    """What arrays are asked by name, with the signatures of NumPy's arrays."""
+    """The named methods of arrays, with the signatures of NumPy's."""
 
     __slots__ = ()
 

@@ -74,7 +74,7 @@ def _reflected(name: str) -> "Callable[[Any, ArrayLike], Array]":
 
 
 class Operators:
-    """What Python's operators do with an array."""
+    """Python's operators on arrays."""
 
     __slots__ = ()
     # NumPy leaves mixed expressions to us.

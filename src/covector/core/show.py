@@ -52,7 +52,7 @@ def _program_name(program: Any) -> str:
 
 
 class _Printer:
-    """What has been named while one text is written."""
+    """The names given so far in one text."""
 
     def __init__(self, lines: bool) -> None:
         self.lines = lines

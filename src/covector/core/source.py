@@ -109,7 +109,7 @@ def user_line() -> Line | None:
 
 
 def user_level() -> int:
-    """How far up from the caller that frame is, as ``warnings.warn`` counts levels."""
+    """The ``stacklevel`` of that frame for ``warnings.warn``, seen from the caller."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and is_own(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1

@@ -72,7 +72,7 @@ class StagingTrace(Trace):
         return StagedTracer(self, Var(type))
 
     def atom(self, x: Any) -> Any:
-        """What stands for ``x`` in this program: a variable or a literal."""
+        """The atom of ``x`` in this program: a variable or a literal."""
         if type(x) is StagedTracer and x.owner is self:
             return x.variable
         if type(x) is ConcreteArray:
@@ -206,7 +206,7 @@ def stage(
     """Stage ``fun``, a function of flat arguments of these types."""
     parent = current.trace
     trace = StagingTrace(parent, name, literal_limit=literal_limit)
-    # A program of a shard_map body may be staged again anywhere, as while it is lowered.
+    # The body of a shard_map may be staged again anywhere, as while it is lowered.
     trace.checked_axes = trace.checked_axes.union(*[t.varying for t in types])
     current.trace = trace
     try:

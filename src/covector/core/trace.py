@@ -48,7 +48,7 @@ class Trace:
         raise NotImplementedError
 
     def value(self, x: Any) -> Any:
-        """What is left of ``x``, an outcome of this trace, when the trace ends."""
+        """The value of ``x``, a result of this trace, after the trace has ended."""
         return x
 
 
@@ -65,7 +65,7 @@ current = _Cell()
 
 
 class Context(NamedTuple):
-    """What surrounds a program while it is traced, and so may change it."""
+    """The context of tracing that can change the program."""
 
     #: without those that only watch
     options: options.Options
@@ -77,7 +77,7 @@ class Context(NamedTuple):
 
 
 def context() -> Context:
-    """What surrounds a program that is traced now: a part of every key of programs."""
+    """The current context of tracing: part of every cache key of programs."""
     trace = current.trace
     return Context(
         options.current().of_programs,
@@ -127,7 +127,7 @@ class Tracer(Array):
     owner: Trace
 
     def origin(self) -> str:
-        """Where this tracer came from, for messages."""
+        """The origin of this tracer, for messages."""
         return f"It was made by {self.owner.name}."
 
     def __repr__(self) -> str:

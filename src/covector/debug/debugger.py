@@ -140,7 +140,7 @@ class _Leaf:
 
 
 class _Stop:
-    """What is called with the values of the variables: it starts a prompt."""
+    """The callback that gets the values of variables and starts a prompt."""
 
     def __init__(self, frames: list[Frame], stdin: Any, stdout: Any) -> None:
         self.frames, self.stdin, self.stdout = frames, stdin, stdout

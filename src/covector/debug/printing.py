@@ -110,7 +110,7 @@ def _say(  # noqa: PLR0913  who says what, where and how
 
 @dataclass(frozen=True)
 class _Message:
-    """What writes a text with values; equal ones are one, so compiled loops are."""
+    """A writer of formatted values; equal writers are one object."""
 
     fmt: str
     write: Any

@@ -65,7 +65,7 @@ def visualize_sharding(  # noqa: PLR0913  the public signature
         installed.
       scale: rows and columns of text for each element, at least what labels need.
       min_width, max_width: bounds on the width of a box, and of the picture.
-      color_map: a function from the number of a shard to a colour, as ``rich`` names it.
+      color_map: a function from the number of a shard to a colour of ``rich``.
 
     Raises:
       ArgumentError: the shape has not one or two axes.
@@ -120,7 +120,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) 
 def _labels(
     shape: tuple[int, ...], sharding: Sharding
 ) -> tuple[dict[Box, str], tuple[int, int]]:
-    """What each box says, and how many rows and columns of boxes there are."""
+    """The label of each box, and the numbers of rows and columns."""
     tiles = sharding.tiles(len(shape))
     rows, columns = (1, *tiles.counts)[-2:]
     holders: dict[Box, list[Any]] = {}

@@ -29,7 +29,7 @@ _BY_HAND = (
 
 
 class Found(NamedTuple):
-    """What was found; None for what was not."""
+    """The detected settings; None for those not found."""
 
     coordinator_address: str | None = None
     num_processes: int | None = None
@@ -132,7 +132,7 @@ DETECTORS: dict[str, Callable[[Environment], Found | None]] = {
 
 
 def detect(environ: Environment, method: str | None = None) -> Found:
-    """What the environment says; nothing where no scheduler is known.
+    """The settings from the environment; none without a known scheduler.
 
     Args:
       method: the name of the one to ask; None for all; "deactivate" for none but the

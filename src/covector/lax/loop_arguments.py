@@ -74,14 +74,14 @@ def natural(x: Any, what: str, who: str) -> int:
 
 
 def unrolled(unroll: int | bool, steps: int, who: str) -> int:
-    """How many of the steps are written out in each turn of a loop."""
+    """The number of steps unrolled in each iteration of a loop."""
     if isinstance(unroll, bool):
         return max(steps, 1) if unroll else 1
     return max(natural(unroll, "unroll", who), 1)
 
 
 def kept_carries(checkpoints: int | None, who: str) -> int:
-    """How many carries a loop of unknown length keeps at one time in reverse mode."""
+    """The number of carries that a reversed loop of unknown length keeps at a time."""
     if checkpoints is None:
         return CHECKPOINTS
     if isinstance(checkpoints, bool) or natural(checkpoints, "checkpoints", who) < 1:

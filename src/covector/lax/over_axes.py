@@ -66,7 +66,7 @@ def exchange(
 
 
 def _members(size: int, groups: Groups) -> int:
-    """How many members communicate with each other."""
+    """The number of members that communicate with each other."""
     return size if groups is None else len(groups[0])
 
 

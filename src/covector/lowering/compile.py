@@ -37,7 +37,7 @@ logger = logging.getLogger("covector.compile")
 
 
 def log_level() -> int:
-    """Where the option ``log_compiles`` is on, compilations are worth a warning."""
+    """The level of log messages: WARNING with the option ``log_compiles``."""
     return logging.WARNING if options.current().log_compiles else logging.DEBUG
 
 
@@ -156,7 +156,7 @@ class ArgumentsElsewhere(Exception):
 
 
 def _loop_options(lowered: hlo.Module) -> dict[str, Any]:
-    """What to tell XLA of loops as one kernel, by what is in the program."""
+    """XLA options for loops, by the contents of the program."""
     found: dict[str, Any] = {}
     if any([d.itemsize == 1 and dtypes.is_floating(d) for d in lowered.dtypes]):
         # Sums of 8-bit floats beyond their range would become -0.
@@ -238,7 +238,7 @@ class CompiledProgram:
         return fast_path
 
     def _raise_in_words(self, failure: Exception, given: Sequence[Any]) -> NoReturn:
-        """What a failed launch on these buffers means."""
+        """Raise the meaning of a failed launch on these buffers."""
         for buffer in given:
             buffers.check_alive(buffer)
         elsewhere = [b for b in given if not self.executable.runs_where(b)]

@@ -122,7 +122,7 @@ def operation(
 
 
 def results(made: Any) -> list[Value]:
-    """What a lowering rule returned (a value, several, an operation) as values."""
+    """The result of a lowering rule (a value, several, an operation) as values."""
     if isinstance(made, ir.Value):
         return [made]
     return list(getattr(made, "results", made))

@@ -29,7 +29,7 @@ _SEPARATE = '{inlineable = "false"}'
 
 
 class Lowering:
-    """Where equations of one function are lowered: the context handed to ``lower``."""
+    """The context handed to ``lower``, for the equations of one function."""
 
     def __init__(self, module: "ModuleLowering", point: Any) -> None:
         self.module = module
@@ -192,7 +192,7 @@ class Lowering:
         return list(made.results)
 
     def everywhere(self, x: Value, type: ArrayType) -> Value:
-        """What the first device has, on all of them."""
+        """The value of the first device, broadcast to all."""
         if not self._shared():
             return x
         text = sharding.sharding_text(PartitionSpec(), type.ndim)

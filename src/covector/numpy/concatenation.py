@@ -237,7 +237,7 @@ def block(arrays: Sequence[ArrayLike] | ArrayLike) -> Array:
 
 
 def _depth(arrays: Any) -> int:
-    """How deep the lists are nested, everywhere."""
+    """The nesting depth of the lists, the same everywhere."""
     if isinstance(arrays, tuple):
         raise ArgumentError(
             "block takes blocks in nested lists, not tuples, but got the tuple "

@@ -226,7 +226,7 @@ def histogram(
 
 @fuse()
 def _counts(values: Value, edges: Value, each: Value, *, density: bool) -> Array:
-    """What the values in each bin count together."""
+    """The total weight of the values in each bin."""
     position, inside = _bin_of(values, edges)
     each = where(inside, each, scalar(0, each.type.dtype))
     count = edges.type.size - 1
@@ -307,7 +307,7 @@ def _for_each(who: str, given: Any, dims: int) -> Sequence[Any]:
 
 
 def _weight_of_points(weights: Any, inside: Value | None, n: int) -> Array:
-    """What each point counts: nothing outside the grid."""
+    """The weight of each point: zero outside the grid."""
     if weights is None:
         return convert(inside, index_dtype())
     each = as_array(weights, "histogramdd")

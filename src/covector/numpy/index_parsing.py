@@ -55,7 +55,7 @@ WHOLE = Span(None, None, None)
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """What an index selects of an array of one shape; there is one for each index."""
+    """The selection that an index makes in arrays of one shape."""
 
     #: the region that slices and integers select, per axis of the array
     starts: tuple[int, ...]
@@ -220,7 +220,7 @@ def _replace_masks(x: Value, parts: list[Value]) -> tuple[Any, list[Any]]:
 
 
 def _axes_used(part: Any) -> int:
-    """How many axes of the array an entry stands for; Ellipsis takes what is left."""
+    """The number of axes that an entry stands for; Ellipsis takes what is left."""
     if part is None or part is Ellipsis:
         return 0
     if isinstance(part, Array) and dtypes.is_bool(part.dtype):
@@ -243,7 +243,7 @@ def _traced_mask(mask: Tracer, type_: ArrayType) -> str:
 
 @lru_cache(8192)
 def select(type_: ArrayType, index: tuple[Any, ...]) -> Selection:
-    """What a canonical index selects of an array of this type."""
+    """The selection of a canonical index in an array of this type."""
     items = one_per_axis(type_, index)
     starts, lengths, steps = [], [], []
     dropped, taken = [], []

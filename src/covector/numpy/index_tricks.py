@@ -221,7 +221,7 @@ class _Concatenator:
 
 
 def _part(item: Any, who: str) -> Any:
-    """What a part stands for: a range, or an array."""
+    """A part as an array: of a range, or as it is."""
     if not isinstance(item, slice):
         return array(item) if isinstance(item, list | tuple) else as_array(item, who)
     start, step = item.start or 0, 1 if item.step is None else item.step

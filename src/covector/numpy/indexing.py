@@ -119,7 +119,7 @@ def region_reads(selection: Selection, whole: Shape, shape: Shape) -> tuple[Any,
 def read(
     x: Value, selection: Selection, arrays: list[Value], access: Access = NEAREST
 ) -> Array:
-    """What a selection with integer arrays takes of ``x``."""
+    """The elements of ``x`` in a selection with integer arrays."""
     positions = [
         counted(i, x.type.shape[axis], access.wrap_negative_indices)
         for i, axis in zip(arrays, selection.taken, strict=True)
@@ -140,13 +140,13 @@ def read(
 
 
 def nothing(x: Value, shape: Shape, access: Access, positions: list[Any]) -> Array:
-    """What is read outside the array: the fill value everywhere."""
+    """The result of reading outside the array: the fill value everywhere."""
     out = filled(_fill(access, x.type), x.type.with_shape(shape))
     return beside("indexing", out, x, *positions)
 
 
 def _fill(access: Access, type_: ArrayType) -> Any:
-    """What is read outside an array of this type."""
+    """The value read outside an array of this type."""
     return _gather_of_one(access).fill(type_.storage).item()
 
 
@@ -221,7 +221,7 @@ def _dynamic_reads(selection: Selection) -> tuple[Any, ...]:
 
 
 def starts_with(selection: Selection, positions: list[Any]) -> list[Array]:
-    """Where the region begins along each axis: at the indices, or where it is known."""
+    """The start of the region along each axis: an index, or known."""
     dtype = positions[0].type.dtype if positions else dtypes.int32
     starts: list[Array] = [scalar(s, dtype) for s in selection.starts]
     for axis, position in zip(selection.taken, positions, strict=True):

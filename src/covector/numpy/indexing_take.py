@@ -182,7 +182,7 @@ def take_along_axis(
 
 
 def _nothing_along(x: Value, positions: Any, axis: int, access: Access) -> Any:
-    """What ``take_along_axis`` takes of an axis that has no element."""
+    """The result of ``take_along_axis`` along an axis of length 0."""
     if positions.type.size and access.mode is not FILL_OR_DROP:
         raise InvalidIndex(
             f"take_along_axis of {x.type} along axis {axis}, of length 0: there is no "

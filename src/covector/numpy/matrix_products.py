@@ -27,7 +27,7 @@ __all__ = ["matmul", "matvec", "vecdot", "vecmat"]
 
 
 class ProductOptions(NamedTuple):
-    """How exactly products are formed, and in what element type the result comes."""
+    """The precision of products, and the element type of the result."""
 
     precision: Any = None
     preferred: Any = None

@@ -112,7 +112,7 @@ def fromfunction(
 
 
 class _Grid:
-    """What ``mgrid`` and ``ogrid`` are: indexed with slices, they give coordinates."""
+    """The class of ``mgrid`` and ``ogrid``: slices as index give coordinates."""
 
     def __init__(self, name: str, sparse: bool) -> None:
         self.name = name

@@ -89,7 +89,7 @@ def _nonzero(
 
 
 def _fills(who: str, fill_value: Any, ndim: int) -> list[Any]:
-    """What to list for indices that are not there, for each axis."""
+    """The fill value of each axis for indices that are not there."""
     if isinstance(fill_value, tuple):
         if len(fill_value) != ndim:
             raise ArgumentError(

@@ -98,7 +98,7 @@ def pad(
 
 
 def _widths(given: Any, ndim: int) -> list[Width]:
-    """How many elements go before and after, for each axis."""
+    """The numbers of elements before and after, for each axis."""
     if isinstance(given, dict):
         found = [(0, 0)] * ndim
         for axis, width in given.items():

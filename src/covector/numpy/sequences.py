@@ -102,7 +102,7 @@ def _read(who: str, x: Any, dtype: Any) -> np.ndarray:
 
 
 def _distinct(x: Sequence[HostArray], kinds: set[type]) -> list[DType]:
-    """What the elements bring to promotion, once each."""
+    """The operands of promotion among the elements, once each."""
     found: list[Any] = [k for k in kinds if k is int or k is float or k is complex]
     found += [k for k in kinds if k is bool or issubclass(k, np.generic)]
     if any(issubclass(k, np.ndarray) for k in kinds):

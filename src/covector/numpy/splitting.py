@@ -113,7 +113,7 @@ def _split(
 
 
 def _even_ends(who: str, n: int, count: int, equal: bool) -> list[int]:
-    """Where all parts but the last end."""
+    """The end of each part but the last."""
     if count < 1 or (equal and n % count):
         raise ArgumentError(
             f"{who} cannot divide an axis of length {n} into {count} equal parts"

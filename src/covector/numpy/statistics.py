@@ -147,7 +147,7 @@ def std(
 
 
 def _missing(who: str, ddof: Any, correction: Any) -> float:
-    """How many degrees of freedom are missing."""
+    """The number of degrees of freedom to subtract."""
     if correction is None:
         return ddof
     if ddof != 0:

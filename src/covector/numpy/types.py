@@ -282,7 +282,7 @@ class ArrayNamespaceInfo:
     """What this namespace offers, in the terms of the array API standard."""
 
     def capabilities(self) -> dict[str, Any]:
-        """What can be done eagerly: under ``jit``, shapes cannot depend on values."""
+        """The capabilities of eager code. In ``jit`` shapes cannot depend on values."""
         return {
             "boolean indexing": True,
             "data-dependent shapes": True,

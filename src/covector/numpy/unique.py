@@ -186,7 +186,7 @@ def different(
 
 
 def _unique_known(parts: Value, equal_nan: bool) -> list[Array]:
-    """Of values that can be looked at; NumPy knows all about them."""
+    """The unique elements of known values, by NumPy."""
     if isinstance(parts, Tracer):
         raise ConcretizationTypeError(
             f"unique of a traced array ({parts.type}): how many different elements "
@@ -249,7 +249,7 @@ def sorted_parts(parts: Value) -> Sequence[Array]:
 
 
 def differs_from_last(ordered: Value, equal_nan: bool) -> Array:
-    """Which parts are not equal to the one before."""
+    """The mask of parts that differ from the one before."""
     n = ordered.type.shape[0]
     if not n:
         return zeros(ordered.type.with_shape((0,)).with_dtype(dtypes.bool_))

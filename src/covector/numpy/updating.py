@@ -75,7 +75,7 @@ class UpdateOptions(TypedDict, total=False):
 
 
 class At:
-    """What ``x.at`` is: index it to name the elements to change."""
+    """The class of ``x.at``: indexing it names the elements to change."""
 
     __slots__ = ("array",)
 
@@ -90,7 +90,7 @@ class At:
 
 
 def at(x: Value) -> At:
-    """What ``x.at`` is for an array; see ``IndexUpdate`` for what can be done with it.
+    """``x.at`` of an array; its methods are those of ``IndexUpdate``.
 
     >>> import covector.numpy as cnp
     >>> print(at(cnp.zeros(3))[1].set(5.0))
@@ -249,7 +249,7 @@ def _access(
 def _canonical(
     x: Value, idx: Any, how: UpdateOptions
 ) -> tuple[Any, tuple[Any, ...], list[Any]]:
-    """What ``canonical_index`` gives; for ``mode="wrap"`` with all indices inside."""
+    """``canonical_index``; for ``mode="wrap"`` with all indices inside."""
     x, parts, arrays = canonical_index(x, idx)
     if how.get("mode") != WRAP:
         return x, parts, arrays

@@ -56,7 +56,7 @@ from covector.programs.control_flow.control_flow_api import Loop, name_of
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """How an element and the value for it make the new element."""
+    """The function of an element and a value that gives the new element."""
 
     #: None: the value replaces the element
     combine: Callable[[Any, Any], Any] | None

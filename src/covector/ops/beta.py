@@ -101,7 +101,7 @@ def _density(a: Any, b: Any, x: Any) -> Any:
 
 
 def _at_the_edge(a: Any, b: Any, x: Any) -> Any:
-    """Where x is an end of the interval, or all of the distribution lies at an end."""
+    """The value where x, or all of the distribution, is at an end of the interval."""
     zero, one, infinity = (number(v, x) for v in (0, 1, math.inf))
     allowed = and_(and_(ge(a, zero), ge(b, zero)), and_(ge(x, zero), le(x, one)))
     low, high = or_(eq(a, zero), eq(b, infinity)), or_(eq(b, zero), eq(a, infinity))

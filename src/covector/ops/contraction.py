@@ -325,7 +325,7 @@ def _rest(rank: int, axes: Axes) -> Axes:
 
 
 def _entry(x: Any, position: tuple[int, ...]) -> Any:
-    """What stands at an index of the leading axes."""
+    """The subarray at an index of the leading axes."""
     rest = x.type.shape[len(position) :]
     limits = (*[k + 1 for k in position], *rest)
     return Reshape(rest)(Slice((*position, *[0] * len(rest)), limits)(x))

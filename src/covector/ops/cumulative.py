@@ -42,7 +42,7 @@ class Cumulative(Primitive):
     widens = True
 
     def identity(self, dtype: Any) -> Any:
-        """What combines with any element to that element."""
+        """The identity of the combination."""
         raise self._missing("identity", "accumulating", [])
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:

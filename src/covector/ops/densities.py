@@ -37,7 +37,7 @@ def gap(w: Any, logarithm: Any) -> Any:
 
 
 def deviance(mean: Any, x: Any, difference: Any) -> Any:
-    """What a log density loses away from its mode m: x − m − m log(x / m)."""
+    """The deviance of a log density from its mode m: x − m − m log(x / m)."""
     far = difference - mean * (log(x) - log(mean))
     return _gap(difference, difference / (x + mean), far)
 
@@ -56,7 +56,7 @@ def _gap(difference: Any, z: Any, far: Any) -> Any:
 
 
 def stirling_error(a: Any) -> Any:
-    """How far log Γ(a) is from Stirling's formula, (a − ½) log a − a + ½ log 2π."""
+    """The error of Stirling's formula, log Γ(a) − ((a − ½) log a − a + ½ log 2π)."""
     large = inverse_powers(a, _STIRLING) / a
     direct = lgamma(a) - ((a - 0.5) * log(a) - a + 0.5 * math.log(2 * math.pi))
     return where(lt(a, number(LARGE, a)), direct, large)

@@ -217,7 +217,7 @@ def check_starts(
 def window_key(
     shape: Shape, sizes: Shape, single: tuple[int, ...], starts: Sequence[Any]
 ) -> tuple[Any, ...]:
-    """What NumPy is indexed with for a window moved inside; no axes at ``single``."""
+    """The NumPy index of a window moved inside; without the axes ``single``."""
     key: list[Any] = []
     for axis, (n, size, start) in enumerate(zip(shape, sizes, starts, strict=True)):
         position = min(max(int(start), 0), n - size)

@@ -140,7 +140,7 @@ class PPermute(Collective):
         return (Stack(0)(*received),), (0,)
 
     def _routes(self, k: int) -> "dict[tuple[int, int], PPermute]":
-        """What is sent from each member of axis ``k`` to each, over the other axes."""
+        """The data that members of axis ``k`` exchange, over the other axes."""
         rest = tuple([n for i, n in enumerate(self.sizes) if i != k])
         others = tuple([a for i, a in enumerate(self.axes) if i != k])
         found: dict[tuple[int, int], list[tuple[int, int]]] = {}

@@ -102,7 +102,7 @@ def _parts(a: Any, x: Any) -> tuple[Any, Any]:
 
 
 def _at_the_edge(a: Any, x: Any, below: float) -> Any:
-    """Where a or x is 0 or infinite: all of the distribution lies on one side of x."""
+    """The value where a or x is 0 or infinite: all mass is on one side of x."""
     zero = number(0, x)
     value = where(lt(a, x), number(below, x), number(1 - below, x))
     known = and_(and_(ge(a, zero), ge(x, zero)), ne(a, x))

@@ -231,7 +231,7 @@ class Scattering(Primitive):
 
     @cached_property
     def reading(self) -> GatherDimensionNumbers:
-        """Which axes are which in the gather that reads what this writes."""
+        """The dimension numbers of the gather that reads what this writes."""
         return GatherDimensionNumbers(*self.dimension_numbers)
 
     def gather(self, x: ArrayType, updates: ArrayType) -> Gather:
@@ -261,7 +261,7 @@ class Scattering(Primitive):
         raise NotImplementedError
 
     def element(self, old: Any, update: Any) -> Any:
-        """What becomes of one element."""
+        """The new value of one element."""
         raise NotImplementedError
 
     def batch(self, size: int, args: Any, dims: Any) -> Any:
@@ -401,7 +401,7 @@ class ScatterAdd(Combining):
 
 @lru_cache(256)
 def read_layout(op: Gather, shape: Shape, batch: Shape) -> WindowLayout:
-    """Where on the host a gather reads."""
+    """The host layout of the windows that a gather reads."""
     return WindowLayout(op.dimension_numbers, op.slice_sizes, shape, batch)
 
 
@@ -409,7 +409,7 @@ def read_layout(op: Gather, shape: Shape, batch: Shape) -> WindowLayout:
 def write_layout(
     op: Scattering, shape: Shape, batch: Shape, updates: Shape
 ) -> WindowLayout:
-    """Where on the host a scatter writes."""
+    """The host layout of the windows that a scatter writes."""
     sizes = update_sizes(op.reading, shape, updates)
     return WindowLayout(op.reading, sizes, shape, batch)
 

@@ -113,13 +113,13 @@ class Split(_Parting):
 
     @cached_property
     def bounds(self) -> list[tuple[int, int]]:
-        """Where along ``axis`` each part starts and ends."""
+        """The start and end of each part along ``axis``."""
         ends = list(accumulate(self.sizes))
         return list(zip([0, *ends[:-1]], ends, strict=True))
 
     @cached_property
     def keys(self) -> list[tuple[slice, ...]]:
-        """What NumPy is indexed with, for each part."""
+        """The NumPy index of each part."""
         whole = (slice(None),) * self.axis
         return [(*whole, slice(start, end)) for start, end in self.bounds]
 

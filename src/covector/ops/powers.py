@@ -97,7 +97,7 @@ def _power_of_inexact(x: Any, y: Any) -> Any:
 
 
 def _vanishes(x: Any, y: Any) -> Any:
-    """Where 0 is raised to a complex power with a positive real part."""
+    """The mask of zeros raised to a complex power with a positive real part."""
     real_part = real(y)
     positive = gt(real_part, scalar(0, real_part.type.dtype))
     return [and_(eq(x, scalar(0, x.type.dtype)), positive)]

@@ -45,7 +45,7 @@ class Reduction(Primitive):
     combine = add
 
     def identity(self, dtype: Any) -> Any:
-        """What combines with any element to that element."""
+        """The identity of the combination."""
         raise self._missing("identity", "reducing", [])
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
@@ -96,7 +96,7 @@ def combining(ctx: Any, op: Any, combine: Any, element: ArrayType) -> None:
 
 
 class _Extremum(Reduction):
-    """What ``ReduceMax`` and ``ReduceMin`` share.
+    """The common base of ``ReduceMax`` and ``ReduceMin``.
 
     NaN wins. Complex numbers are ordered by their real parts, then by their imaginary
     parts. Elements that tie for the extremum share its derivative evenly.
@@ -244,12 +244,12 @@ class ReduceXor(Reduction):
 
 
 def lowest(dtype: Any) -> Any:
-    """What no number of this dtype is below."""
+    """The lower bound of the numbers of this dtype."""
     return _bound(dtype, -1)
 
 
 def highest(dtype: Any) -> Any:
-    """What no number of this dtype is above."""
+    """The upper bound of the numbers of this dtype."""
     return _bound(dtype, 1)
 
 

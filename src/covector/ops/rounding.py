@@ -15,7 +15,7 @@ from covector.ops.families import Elementwise, widened
 
 
 class RoundingMethod(enum.IntEnum):
-    """What becomes of a number halfway between two integers."""
+    """The rounding of a number halfway between two integers."""
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1

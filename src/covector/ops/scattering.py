@@ -66,7 +66,7 @@ class Scatter(Scattering):
         return [of_x, None, of_updates]
 
     def winners(self, x: ArrayType, indices: Any, updates: ArrayType) -> Any:
-        """Which elements of the updates are in the result.
+        """The mask of elements of the updates that are in the result.
 
         Each is given a number, the numbers are scattered, and those that are found
         again have won.
@@ -112,7 +112,7 @@ class ScatterMul(Combining):
 
 
 class _ScatterExtremum(Combining):
-    """What ``ScatterMin`` and ``ScatterMax`` share.
+    """The common base of ``ScatterMin`` and ``ScatterMax``.
 
     NaN wins. An element and the updates to it that tie share the derivative evenly.
     """

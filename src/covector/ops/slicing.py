@@ -62,7 +62,7 @@ class Slice(Primitive):
 
     @cached_property
     def key(self) -> tuple[Any, ...]:
-        """What NumPy is indexed with."""
+        """The NumPy index of the slice."""
         bounds = zip(self.start_indices, self.limit_indices, self.steps, strict=True)
         return tuple(
             [
@@ -187,7 +187,7 @@ class Pad(Primitive):
         ]
 
     def cut_out(self, ct: Any) -> Any:
-        """What of ``ct`` stands where the elements of the operand went."""
+        """The elements of ``ct`` at the positions of the operand's elements."""
         config = self.padding_config
         steps = tuple([interior + 1 for _, _, interior in config])
         if any([low < 0 or high < 0 for low, high, _ in config]):
@@ -200,11 +200,11 @@ class Pad(Primitive):
 
     def sum_around(self, ct: Any, shape: Shape) -> Any:
         """The sum of ``ct`` where there is no element of an operand of this shape."""
-        around = where(self.positions(shape), scalar(0, ct.type.dtype), ct)
+        around = where(self.element_mask(shape), scalar(0, ct.type.dtype), ct)
         return ReduceSum(tuple(range(ct.type.ndim)))(around)
 
-    def positions(self, shape: Shape) -> Any:
-        """Where the elements of an operand of this shape go."""
+    def element_mask(self, shape: Shape) -> Any:
+        """The mask of elements of an operand of this shape, in the result."""
         elements = filled(True, ArrayType(shape, dtypes.bool_))
         return self(elements, scalar(False, dtypes.bool_))
 
@@ -218,7 +218,7 @@ class Pad(Primitive):
         repeated = BroadcastInDim(padded.type.shape, (0,))
         inside = BroadcastInDim(padded.type.shape, tuple(range(1, x.type.ndim)))
         return (
-            where(inside(self.positions(x.type.shape[1:])), padded, repeated(value)),
+            where(inside(self.element_mask(x.type.shape[1:])), padded, repeated(value)),
         ), (0,)
 
     def lower(self, ctx: Any, x: Any, value: Any) -> Any:
@@ -265,7 +265,7 @@ class Rev(Primitive):
 
     @cached_property
     def key(self) -> tuple[slice, ...]:
-        """What NumPy is indexed with."""
+        """The NumPy index of the slice."""
         count = max(self.dimensions, default=-1) + 1
         return tuple(
             [slice(None, None, -1 if k in self.dimensions else 1) for k in range(count)]

@@ -122,7 +122,7 @@ class Sort(ManyResults):
 
 
 def _parts_on_host(x: Any) -> Sequence[Any]:
-    """What NumPy sorts in the order of ``x``, the most significant first."""
+    """The NumPy keys in the order of ``x``, the most significant first."""
     if dtypes.is_complex(x.dtype):
         return [x.real, x.imag]
     if not dtypes.is_of_numpy(x.dtype):  # NumPy does not know where NaN belongs

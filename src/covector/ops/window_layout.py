@@ -11,7 +11,7 @@ from covector.ops.windows import GatherDimensionNumbers, interleave_axes, window
 
 
 class WindowLayout:
-    """How to reach the windows of an array on the host, by one flat index.
+    """The layout of an array's windows on the host, by one flat index.
 
     The axes of the operand that windows do not span are brought together, at ``axis``,
     and counted through as one; the others are taken whole.
@@ -60,7 +60,7 @@ class WindowLayout:
         self.plain = self.steps.tolist() == [1]
 
     def _offsets(self, steps: dict[int, int]) -> Any:
-        """What indices within a window, and in the batch, add to the flat index."""
+        """The flat offsets of the elements of a window, and of the batch."""
         offsets = None
         for position, step in steps.items():
             lengths = [1] * len(self.flat)
@@ -116,7 +116,7 @@ class WindowLayout:
         return self.order.undo(out.reshape((*self.before, *self.counted, *self.after)))
 
     def _one_by_one(self, x: Any) -> Any:
-        """What is said of each flat index, along one axis."""
+        """The values for each flat index, along one axis."""
         return (x if x.shape == self.flat else np.broadcast_to(x, self.flat)).ravel()
 
 

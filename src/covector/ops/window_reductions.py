@@ -118,13 +118,13 @@ class Windowed(Primitive):
 
 
 class WindowReduction(Windowed):
-    """What the elements in each window combine to."""
+    """The combination of the elements in each window."""
 
     combine = add
     accepts = staticmethod(dtypes.is_numeric)
 
     def identity(self, dtype: Any) -> Any:
-        """What combines with any element to that element."""
+        """The identity of the combination."""
         raise self._missing("identity", "reducing", [])
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
@@ -229,7 +229,7 @@ def _repeat_along(x: Any, axis: int, window: Window, taps: int, value: Any) -> A
 
 
 class Copies(NamedTuple):
-    """Where elements of an axis are copied to: ``count`` positions each.
+    """The positions that elements of an axis are copied to: ``count`` each.
 
     The first element begins at ``start``, the next ones a ``period`` later each; of all
     positions, ``length`` are kept, from 0 on.

@@ -54,7 +54,7 @@ _TAPS, _OVERLAPS = 64, 16
 
 
 class _WindowExtremum(WindowReduction):
-    """What ``ReduceWindowMax`` and ``ReduceWindowMin`` share."""
+    """The common base of ``ReduceWindowMax`` and ``ReduceWindowMin``."""
 
     accepts = staticmethod(lambda dtype: dtypes.is_real(dtype) or dtypes.is_bool(dtype))
     select = ""
@@ -84,7 +84,7 @@ class ReduceWindowMin(_WindowExtremum):
 
 @operation
 class _Selecting(Windowed):
-    """What gathering and scattering by chosen elements share."""
+    """The common base of gathering and scattering by chosen elements."""
 
     select: str
 
@@ -237,14 +237,14 @@ class SelectAndScatterAdd(_Selecting):
         return Pad(self.margins).cut_out(total)
 
     def _spans(self) -> Shape:
-        """How far a window reaches along each axis."""
+        """The extent of a window along each axis."""
         pairs = zip(self.window_dimensions, self.window_dilation, strict=True)
         return tuple([dilated(k, d) for k, d in pairs])
 
     def _laid_out(
         self, v: Any, shape: Shape, first: Shape, classes: Sequence[int], fill: int
     ) -> Any:
-        """What each window of a class has, at all positions that it reaches over."""
+        """The values of each window of a class, at all positions that it covers."""
         axes = zip(first, classes, self.window_strides, self._spans(), strict=True)
         for axis, (start, step, stride, span) in enumerate(axes):
             v = cut(v, axis, start, v.type.shape[axis], step)

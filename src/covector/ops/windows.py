@@ -38,7 +38,7 @@ Axes = tuple[int, ...]
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """Which axes are which in a gather.
+    """The dimension numbers of a gather.
 
     ``offset_dims``: the axes of the result along which windows lie, ascending.
     ``collapsed_slice_dims``: the axes of the operand that the result does not have.
@@ -58,7 +58,7 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """Which axes are which in a scatter: those of the gather that reads what it writes.
+    """The dimension numbers of a scatter: those of the gather that reads its windows.
 
     >>> ScatterDimensionNumbers((1,), (0,), (0,)).inserted_window_dims
     (0,)
@@ -72,7 +72,7 @@ class ScatterDimensionNumbers(NamedTuple):
 
 
 class GatherScatterMode(Enum):
-    """What becomes of windows that do not lie inside the operand.
+    """The treatment of windows that do not lie inside the operand.
 
     ``CLIP`` moves them to the nearest index inside. ``FILL_OR_DROP`` reads a fill value
     instead, and writes nothing. ``PROMISE_IN_BOUNDS``: there are none; otherwise
@@ -121,7 +121,7 @@ def window_axes(d: GatherDimensionNumbers, ndim: int) -> list[int]:
 def interleave_axes(
     d: GatherDimensionNumbers, batch: Sequence[Any], window: Sequence[Any]
 ) -> tuple[Any, ...]:
-    """What belongs to the axes of the batch and of the window, in the order of both."""
+    """Entries for the batch axes and the window axes, interleaved as in the result."""
     rest, inside = iter(batch), iter(window)
     count = len(batch) + len(window)
     return tuple([next(inside if k in d.offset_dims else rest) for k in range(count)])
@@ -154,7 +154,7 @@ def check_windows(
 
 
 def _wrong_indices(d: GatherDimensionNumbers, x: ArrayType, indices: ArrayType) -> str:
-    """What is wrong with the axes along which indices count, in words."""
+    """The fault of the indexed axes, in words."""
     own, theirs = d.operand_batching_dims, d.start_indices_batching_dims
     if indices.ndim == 0 or indices.shape[-1] != len(d.start_index_map):
         return (
@@ -172,7 +172,7 @@ def _wrong_indices(d: GatherDimensionNumbers, x: ArrayType, indices: ArrayType) 
 def _wrong_windows(
     d: GatherDimensionNumbers, sizes: Shape, x: ArrayType, indices: ArrayType
 ) -> str:
-    """What is wrong with the windows, in words."""
+    """The fault of the windows, in words."""
     gone = (*d.collapsed_slice_dims, *d.operand_batching_dims)
     count = x.ndim - len(gone)
     if len(sizes) != x.ndim or any(
@@ -197,7 +197,7 @@ def _wrong_windows(
 
 
 def default_fill(dtype: np.dtype) -> Any:
-    """What stands for a value that is not there: NaN, the farthest integer, or True."""
+    """The fill value of a dtype: NaN, the farthest integer, or True."""
     if dtypes.is_bool(dtype):
         return True
     if dtypes.is_integer(dtype):
@@ -239,7 +239,7 @@ def last_starts(
 
 
 def are_inside(indices: Any, axes: Sequence[int], sizes: Shape, x: ArrayType) -> Any:
-    """Which windows lie inside ``x``."""
+    """The mask of windows that lie inside ``x``."""
     last = last_starts(indices.type, axes, sizes, x)
     inside = and_(ge(indices, scalar(0, indices.type.dtype)), le(indices, last))
     if len(axes) == 1:

@@ -105,7 +105,7 @@ def _waiting_times(key: Value, lam: Value) -> Array:
 
 
 class Hat(NamedTuple):
-    """What rejection needs to know of a distribution."""
+    """The hat function and squeeze of a distribution, for rejection sampling."""
 
     a: Any
     b: Any
@@ -273,7 +273,7 @@ _RESTS = (
 
 
 def _stirling_rest(k: Value) -> Array:
-    """What Stirling's formula leaves of log k!."""
+    """The error of Stirling's formula for log k!."""
     table = cnp.asarray(_RESTS, k.type.dtype)
     position = cnp.clip(k, 0, len(_RESTS) - 1).astype(dtypes.int32)
     square = (k + 1) * (k + 1)

@@ -118,7 +118,7 @@ _MAKERS = {"cpu": _make_cpu_client, "gpu": _make_gpu_client}
 
 
 def _prepare_process() -> None:
-    """What has to hold in a process before its first client."""
+    """Prepare the process for its first client."""
     endings.devices_are_used()
     # XLA writes to stderr what it also raises, and a line for every device.
     if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
@@ -199,22 +199,22 @@ def local_devices(platform: str | None = None) -> list[Device]:
 
 
 def device_count(platform: str | None = None) -> int:
-    """How many devices a platform has, in all processes together."""
+    """The number of devices of a platform, in all processes together."""
     return client(platform).device_count()
 
 
 def local_device_count(platform: str | None = None) -> int:
-    """How many devices of a platform belong to this process."""
+    """The number of devices of a platform that belong to this process."""
     return client(platform).local_device_count()
 
 
 def process_index(platform: str | None = None) -> int:
-    """Which of the processes that share the devices this one is, from 0."""
+    """The index of this process among those that share the devices."""
     return client(platform).process_index()
 
 
 def process_count(platform: str | None = None) -> int:
-    """How many processes share the devices."""
+    """The number of processes that share the devices."""
     return len({device.process_index for device in devices(platform)})
 
 

@@ -82,7 +82,7 @@ def clear() -> None:
 
 
 class CacheEntry:
-    """The place of one program in the cache, filled or not."""
+    """The entry of one program in the cache, filled or not."""
 
     def __init__(
         self, program: bytes, options: xc.CompileOptions, devices: Sequence[xc.Device]
@@ -124,7 +124,7 @@ class CacheEntry:
         return found
 
     def keep(self, executable: xc.LoadedExecutable) -> None:
-        """Fill the place with a newly compiled executable."""
+        """Fill the entry with a newly compiled executable."""
         self._remember(executable)
         if _cache.directory is not None:
             self._write(executable.client.serialize_executable(executable))
@@ -142,7 +142,7 @@ class CacheEntry:
         return _cache.directory / f"{self.digest}.xla"
 
     def _read(self) -> bytes | None:
-        """What an undamaged file of this program holds."""
+        """The contents of the file of this program, if it is undamaged."""
         path = self._path()
         if path is None:
             return None
@@ -222,7 +222,7 @@ def _digest(*parts: bytes) -> str:
 
 @functools.cache
 def _machine(client: xc.Client) -> bytes:
-    """What else the machine code depends on: the compiler, its flags, the CPU."""
+    """Further inputs of the machine code: the compiler, its flags, the CPU."""
     facts = (
         jaxlib.version.__version__,
         client.platform,

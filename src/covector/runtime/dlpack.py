@@ -56,7 +56,7 @@ _get_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
 def shape_and_dtype(capsule: Any) -> tuple[tuple[int, ...], np.dtype]:
-    """What the tensor in an unversioned capsule is; the capsule stays unused."""
+    """The description of the tensor in an unversioned capsule, which stays unused."""
     tensor = _Tensor.from_address(_get_pointer(capsule, b"dltensor"))
     dtype = _DTYPES.get((tensor.code, tensor.bits))
     if dtype is None or tensor.lanes != 1:

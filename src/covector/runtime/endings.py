@@ -33,7 +33,7 @@ _AGAIN = 25
 
 
 class _Process:
-    """What is known of this process."""
+    """The state of this process."""
 
     #: whether it has used its devices, and so has threads of the compiler
     used = False

@@ -34,7 +34,7 @@ _lock = threading.RLock()  # of a signal handler, too
 
 
 class _Mark(Exception):
-    """What is raised in the place of an exception, through C++."""
+    """The stand-in for an exception that is raised through C++."""
 
 
 class HostCallFailed(Exception):

@@ -90,7 +90,7 @@ class Group:
         return f"cv/lockstep/{','.join(map(str, self.members))}/{number}"
 
     def _compare(self, program: ProgramDigest, mine: str) -> list:
-        """What the first process tells the others, once all have come."""
+        """The verdict of the first process, once all have come."""
         digest = json.loads(mine)[0]
         end = time.monotonic() + self.member.peer_timeout
         for rank in self.members[1:]:

@@ -196,7 +196,7 @@ def _refuse(error: Any) -> Any:
 
 
 def _listening_at(address: Address) -> Address:
-    """Where process 0 listens: not beyond this machine, where it is the only one."""
+    """The address at which process 0 listens: local, where that is given as local."""
     try:
         found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][4][0]
     except OSError:

@@ -94,7 +94,7 @@ def name_of(module: ir.Module) -> str:
 
 
 def content(module: ir.Module) -> bytes:
-    """What a module says, without where in the source it says it."""
+    """The content of a module, without its source locations."""
     with module.context:
         copy = module.operation.clone()
         PassManager.parse("builtin.module(strip-debuginfo)").run(copy)

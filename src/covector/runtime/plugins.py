@@ -120,7 +120,7 @@ def make_gpu_client(library: Path, member: Any = None) -> xc.Client:
 
 
 def gpu_options(member: Any) -> dict[str, Any]:
-    """What a client is told of the process that it belongs to, and of the others."""
+    """The options of a client about its process and the others."""
     options: dict[str, Any] = {"node_id": member.rank, "num_nodes": member.size}
     if member.settings.local_device_ids is not None:
         options["visible_devices"] = list(member.settings.local_device_ids)

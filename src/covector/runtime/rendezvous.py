@@ -40,7 +40,7 @@ class Hello(NamedTuple):
 
 
 class Address(NamedTuple):
-    """Where the coordinator listens."""
+    """The address of the coordinator."""
 
     host: str
     port: int

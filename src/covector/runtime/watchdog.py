@@ -284,7 +284,7 @@ class Watchdog(threading.Thread):
         os._exit(EXIT_CODE)
 
     def report(self, members: tuple[int, ...]) -> str:
-        """Where each of these processes was when it was last heard of."""
+        """The last known program and line of each of these processes."""
         mine = Heartbeat(0, where(self._main), self.inside, self.running, {}, {})
         lines = []
         for rank in members:
@@ -309,7 +309,7 @@ class Watchdog(threading.Thread):
         return f"{gone}: {doing}; at {heartbeat.line}"
 
     def elsewhere(self, ranks: Sequence[int]) -> str:
-        """Which of these processes are in other programs, as a sentence or none."""
+        """The other programs that these processes are in, as a sentence or empty."""
         known = [(rank, self.heartbeats.get(rank)) for rank in ranks]
         found = [
             f" Process {rank} is {_doing(heartbeat)}."

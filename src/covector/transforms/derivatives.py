@@ -241,7 +241,7 @@ def _with_linear_part(
 
 
 class Pullback(LinearFunction):
-    """What ``vjp`` returns: from a cotangent of the value to those of the primals."""
+    """The result of ``vjp``: from a cotangent of the value to those of the primals."""
 
     __slots__ = ()
     what = "the pullback"
@@ -361,7 +361,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
 
 class Pushforward(LinearFunction):
-    """What ``linearize`` returns: from tangents of the primals to that of the value."""
+    """The result of ``linearize``: from tangents of primals to that of the value."""
 
     __slots__ = ()
     what = "the linear part"

@@ -61,7 +61,7 @@ def linear_transpose(
 
 
 class LinearTransposed(LinearFunction):
-    """What ``linear_transpose`` returns: from cotangents of the result to those of the
+    """The result of ``linear_transpose``: from cotangents of results to those of the
     arguments.
     """
 

@@ -9,8 +9,8 @@ from covector.core.primitive import Linear
 
 
 def linear_outputs(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> list[bool] | Equation:
-    """Which outputs depend on the inputs marked ``linear``; or the first equation that
-    is not linear in them (memoise on the program).
+    """The mask of outputs that depend on the ``linear`` inputs; or the first equation
+    that is not linear in them (memoise on the program).
 
     All results of an equation count, as they do for ``backward``.
     """

@@ -45,7 +45,7 @@ def in_dims(
 def axes_of_leaves(
     fun: Any, in_axes: Any, args: Sequence[Any], kwargs: Any, count: int, who: str
 ) -> list[Any]:
-    """What ``in_axes`` says for each leaf of the arguments."""
+    """The entry of ``in_axes`` for each leaf of the arguments."""
     if in_axes == 0 and isinstance(in_axes, int):
         return [0] * count
     what = f"{who.partition(' ')[0]} in_axes"
@@ -147,7 +147,7 @@ def batch_size(
 
 
 def out_axis(axis: Any, shown: str, ndim: int, where: str, who: str) -> int:
-    """Where a result of ``ndim`` axes gets the mapped one, counted from the front."""
+    """The position of the mapped axis in a result of ``ndim`` axes."""
     if not isinstance(axis, int) or not -ndim <= axis < ndim:
         raise AxisError(
             f"{who}: out_axes is {axis!r} for {where}, which is {shown} and "

@@ -101,7 +101,7 @@ def _out_dims(
     found: Sequence[int | None],
     who: str,
 ) -> list[int | None]:
-    """Where each result wants its batch axis, counted from the front."""
+    """The position of the batch axis in each result."""
     if out_axes == 0 and isinstance(out_axes, int):
         return [0] * len(outs)
     axes = tree.flatten_prefix(out_axes, out_tree, "vmap out_axes", of="the result")

@@ -164,7 +164,7 @@ def _match(left: Node, right: Node, path: KeyPath) -> bool:
 
 
 def _in_words(left: Node, right: Node) -> tuple[str, str]:
-    """What each of two nodes that differ is, in words that tell them apart."""
+    """Descriptions of two nodes that differ, in words that tell them apart."""
     words = _words(left, right), _words(right, left)
     if left.cls is not right.cls and name_of(left.cls) == name_of(right.cls):
         modules = [getattr(node.cls, "__module__", "?") for node in (left, right)]

@@ -85,7 +85,7 @@ def _levels_stay() -> bool:
 
 
 def _levels_left() -> int:
-    """How many levels of recursion C code may enter still; some thousands where Python
+    """The number of levels that C code may still enter; some thousands where Python
     does not count them but looks at the stack, as from 3.14 on.
     """
     # Found before none is left, for looking them up may take one.

@@ -66,7 +66,7 @@ def _axis_types(types: Any, names: tuple[Any, ...]) -> tuple[AxisType, ...]:
 
 
 class Axes:
-    """What meshes with and without devices have in common: axes."""
+    """The common base of meshes with and without devices: the axes."""
 
     __slots__ = ()
 

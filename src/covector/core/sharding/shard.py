@@ -8,8 +8,8 @@ from covector.core.sharding.shardings import Index
 
 
 class Shard(NamedTuple):
-    """A shard of an array: the device that holds it, which elements it has, and how many
-    devices before this one hold the same.
+    """A shard of an array: its device, the index of its elements, and the number of
+    devices before this one that hold the same.
     """
 
     device: Any

@@ -38,7 +38,7 @@ _interned: dict[tuple, Any] = {}
 
 
 class Sharding:
-    """Which device holds which elements of an array."""
+    """The map from devices to the elements of an array that they hold."""
 
     __slots__ = ("_layouts", "_tiles", "flat_devices", "memory_kind", "single")
 
@@ -65,7 +65,7 @@ class Sharding:
 
     @property
     def num_devices(self) -> int:
-        """How many devices hold a shard."""
+        """The number of devices that hold a shard."""
         return len(self.flat_devices)
 
     @property
@@ -75,7 +75,7 @@ class Sharding:
 
     @property
     def addressable_devices(self) -> set[client.Device]:
-        """Those of them that belong to this process."""
+        """The devices that belong to this process."""
         return {d for d in self.flat_devices if client.is_local(d)}
 
     @property

@@ -134,7 +134,7 @@ class PartitionSpec:
         return self.partitions.index(_entry(value))
 
     def count(self, value: Any) -> int:
-        """How many axes of an array have this entry."""
+        """The number of axes of an array that have this entry."""
         return self.partitions.count(_entry(value))
 
     # -- as a value --------------------------------------------------------------------

@@ -72,12 +72,12 @@ class Part(NamedTuple):
 
 
 class Malformed(Exception):
-    """What was read is none of what ``save`` writes; the text says what is wrong."""
+    """The input is not in the format of ``save``; the text says why."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What is known of a leaf."""
+    """The entry of a leaf in the manifest."""
 
     path: str
     #: "array", "numpy", "none", or the name of a Python type
@@ -234,7 +234,7 @@ def entry_from_json(said: Any) -> Entry:
 
 
 def _member(said: Any, name: str, kind: type) -> Any:
-    """What an object of JSON holds under a name."""
+    """The member of a JSON object with this name."""
     found = said.get(name) if isinstance(said, dict) else None
     # A bool is an int to Python, and not to JSON.
     if not isinstance(found, kind) or (isinstance(found, bool) and kind is not bool):

@@ -33,7 +33,7 @@ _VERSION = 2
 
 
 class Manifest(NamedTuple):
-    """What a checkpoint says of itself."""
+    """The contents of a manifest."""
 
     #: of the data folder
     number: int
@@ -43,7 +43,7 @@ class Manifest(NamedTuple):
 
 
 def data_folder(directory: Path, number: int) -> Path:
-    """Where the parts are."""
+    """The directory of the parts."""
     return directory / f"data-{number}"
 
 
@@ -57,7 +57,7 @@ def data_folders(directory: Path) -> dict[int, Path]:
 
 
 def read_manifest(directory: Path) -> Manifest:
-    """What the checkpoint in this directory says of itself.
+    """The manifest of the checkpoint in this directory.
 
     Raises:
       CheckpointNotFound: there is none, or it was never finished.
@@ -164,7 +164,7 @@ def sealed(content: str) -> str:
 
 
 def digest(content: Any) -> str:
-    """That of some bytes, in hexadecimal."""
+    """The digest of some bytes, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 

@@ -92,7 +92,7 @@ class Reader:
 
 
 def _overlap(start: Shape, shape: Shape, part: Part) -> tuple[Any, Any]:
-    """What a block and a part have in common, as an index of each; None for nothing."""
+    """The overlap of a block and a part, as an index of each; None without one."""
     here, there = [], []
     for a, n, b, m in zip(start, shape, part.start, part.shape, strict=True):
         low, high = max(a, b), min(a + n, b + m)

@@ -34,7 +34,7 @@ from covector.tree.prefix import is_none
 
 
 class Wanted(NamedTuple):
-    """What a leaf is to become."""
+    """The requested form of a leaf."""
 
     #: as in ``Entry``
     kind: str
@@ -142,7 +142,7 @@ def _narrowed(type: ArrayType) -> ArrayType:
 
 
 def _like(leaf: Any, entry: Entry) -> Wanted:
-    """What a leaf of ``like`` asks for, which what was saved can become."""
+    """The form that a leaf of ``like`` requests, checked against the saved entry."""
     where, wanted = entry.path or "the leaf", _wanted(leaf, entry.path)
     if wanted.type is not None and entry.type is not None:
         _check_type(where, entry.type, wanted.type)

@@ -222,7 +222,7 @@ class _Given:
 
 
 def _operator(who: str, name: str, A: Value) -> Operator:
-    """What a matrix, or a function, does to a vector."""
+    """The matrix-vector product of a matrix or a function."""
     if callable(A):
         return A
     if hasattr(A, "__matmul__") and not hasattr(A, "__array__"):
