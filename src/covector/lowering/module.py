@@ -115,7 +115,7 @@ class Lowering:
             return x
         return self.broadcast(x, operand.with_shape(shape))
 
-    def gathered(self, x: Value, type: ArrayType) -> Value:
+    def replicated(self, x: Value, type: ArrayType) -> Value:
         """``x`` replicated, for an operation that cannot be partitioned."""
         if self.module.over is None or self.module.mesh is not None:
             return x

@@ -72,7 +72,7 @@ class Reduction(Primitive):
         """The StableHLO reduction by a function of two elements."""
         element = ArrayType((), ctx.out_types[0].dtype)
         if not _is_collective(combine, element.dtype):
-            x = ctx.gathered(x, ctx.in_types[0])
+            x = ctx.replicated(x, ctx.in_types[0])
         start = ctx.constant(self.identity(element.dtype), element)
         op = ctx.op("stablehlo.reduce", [x, start], regions=1, dimensions=self.axes)
         combining(ctx, op, combine, element)
