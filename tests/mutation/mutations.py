@@ -102,7 +102,7 @@ MUTATIONS: list[Mutation] = [
     *_in(
         "transforms/linearize.py",
         "tests/transforms/test_derivatives.py::test_auxiliary_results_of_nested_derivatives_belong_to_the_outer_one "
-        "tests/programs/test_custom_jvp.py::test_a_rule_that_computes_values_and_tangents_together_serves_reverse_mode",
+        "tests/programs/custom_rules/test_custom_jvp.py::test_a_rule_that_computes_values_and_tangents_together_serves_reverse_mode",
         (
             "the tangent of another jvp counts as this one's",
             "            if type(a) is LinearTracer and a.owner is self:\n"
@@ -300,8 +300,8 @@ MUTATIONS: list[Mutation] = [
     # -- programs ----------------------------------------------------------------------
     *_in(
         "programs/control_flow/scan.py",
-        "tests/programs/test_scan.py::test_a_short_reversed_scan_gives_its_rows_in_the_order_of_its_input "
-        "tests/programs/test_scan.py::test_a_scan_is_its_steps[running_sum-grad]",
+        "tests/programs/control_flow/test_scan.py::test_a_short_reversed_scan_gives_its_rows_in_the_order_of_its_input "
+        "tests/programs/control_flow/test_scan.py::test_a_scan_is_its_steps[running_sum-grad]",
         (
             "an eager reversed scan keeps its rows in order",
             "        if self.reverse:\n            rows.reverse()",
@@ -320,7 +320,7 @@ MUTATIONS: list[Mutation] = [
     ),
     *_in(
         "programs/control_flow/scan_lowering.py",
-        "tests/programs/test_scan.py::test_a_compiled_scan_takes_the_steps_that_do_not_fill_a_turn",
+        "tests/programs/control_flow/test_scan.py::test_a_compiled_scan_takes_the_steps_that_do_not_fill_a_turn",
         (
             "steps that do not fill a turn are left out",
             "    for i in range(done, scan.length):",
@@ -329,7 +329,7 @@ MUTATIONS: list[Mutation] = [
     ),
     *_in(
         "programs/control_flow/while_loop.py",
-        "tests/programs/test_while_loop.py::test_an_unsigned_counter_that_counts_down_takes_its_last_step",
+        "tests/programs/control_flow/test_while_loop.py::test_an_unsigned_counter_that_counts_down_takes_its_last_step",
         (
             "counters without a sign stay so",
             "    if type.shape or not dtypes.is_unsigned(type.dtype):",
@@ -338,7 +338,7 @@ MUTATIONS: list[Mutation] = [
     ),
     *_in(
         "programs/control_flow/cond.py",
-        "tests/programs/test_cond.py::test_a_branch_is_the_one_chosen",
+        "tests/programs/control_flow/test_cond.py::test_a_branch_is_the_one_chosen",
         (
             "a batch of predicates forgets results that all lanes share",
             "                dim is not None or any([d is not None for d in ds])",
@@ -347,7 +347,7 @@ MUTATIONS: list[Mutation] = [
     ),
     *_in(
         "programs/higher_order/partition.py",
-        "tests/programs/test_checkpoint.py::test_what_is_kept_follows_the_policy",
+        "tests/programs/remat/test_checkpoint.py::test_what_is_kept_follows_the_policy",
         (
             "a policy is not asked",
             "        if self.policy(e.op, *[a.type for a in e.inputs], **e.op.parameters):",
@@ -356,8 +356,8 @@ MUTATIONS: list[Mutation] = [
     ),
     *_in(
         "programs/custom_rules/custom_call.py",
-        "tests/programs/test_custom_rules.py::test_each_mode_takes_its_rule "
-        "tests/programs/test_custom_jvp.py::test_a_rule_that_computes_values_and_tangents_together_serves_reverse_mode",
+        "tests/programs/custom_rules/test_custom_call.py::test_each_mode_takes_its_rule "
+        "tests/programs/custom_rules/test_custom_jvp.py::test_a_rule_that_computes_values_and_tangents_together_serves_reverse_mode",
         (
             "forward mode does not use the rule of users for reverse mode",
             "        if self.jvp is not None and (forward or self.vjp is None):",
@@ -371,9 +371,9 @@ MUTATIONS: list[Mutation] = [
     ),
     *_in(
         "programs/jit/jit.py",
-        "tests/programs/test_jit.py::test_a_warm_call_looks_at_the_options "
-        "tests/programs/test_jit.py::test_a_failure_of_a_warm_call_is_raised_once "
-        "tests/programs/test_jit.py::test_disable_jit_runs_a_function_of_values",
+        "tests/programs/jit/test_jit.py::test_a_warm_call_looks_at_the_options "
+        "tests/programs/jit/test_jit.py::test_a_failure_of_a_warm_call_is_raised_once "
+        "tests/programs/jit/test_jit.py::test_disable_jit_runs_a_function_of_values",
         (
             "the fast path does not look at the options",
             "                    or options.current() is not last_options\n",
@@ -392,7 +392,7 @@ MUTATIONS: list[Mutation] = [
     ),
     *_in(
         "programs/jit/fingerprint.py",
-        "tests/programs/test_fingerprint.py",
+        "tests/programs/jit/test_fingerprint.py",
         (
             "NumPy scalars are compared without their bytes",
             "        return Fingerprint(None, (type(x), repr(x), x.dtype, x.tobytes()))",
@@ -421,7 +421,7 @@ MUTATIONS: list[Mutation] = [
     ),
     *_in(
         "programs/jit/object_contents.py",
-        "tests/programs/test_fingerprint.py",
+        "tests/programs/jit/test_fingerprint.py",
         (
             "keyword defaults are not looked at",
             "    if fun.__kwdefaults__:\n",
@@ -441,8 +441,8 @@ MUTATIONS: list[Mutation] = [
     # -- caches ------------------------------------------------------------------------
     *_in(
         "programs/jit/program_cache.py",
-        "tests/programs/test_jit.py::test_programs_that_functions_share_are_bounded "
-        "tests/programs/test_fingerprint.py::test_forgetting_programs",
+        "tests/programs/jit/test_jit.py::test_programs_that_functions_share_are_bounded "
+        "tests/programs/jit/test_fingerprint.py::test_forgetting_programs",
         (
             "programs are kept without bound",
             "    while len(_entries) > _CAPACITY:",

@@ -11,7 +11,7 @@ from covector import lax
 from covector.core.staging import stage
 from covector.programs.control_flow import weight_gradients
 from covector.programs.control_flow.scan import Scan
-from tests.programs.test_scan import unrolled
+from tests.programs.control_flow.test_scan import unrolled
 from tests.programs.transformed import assert_alike
 
 rng = np.random.default_rng(0)

@@ -71,8 +71,8 @@ def inside_of_a_loop(x):
 
 
 LEAKS = {
-    "a global list": (into_list, r"the global saved of tests\.leaks \(in a list\)"),
-    "a global dict": (into_dict, r"the global last of tests\.leaks \(in a dict\)"),
+    "a global list": (into_list, r"the global saved of tests.core.leaks \(in a list\)"),
+    "a global dict": (into_dict, r"the global last of tests.core.leaks \(in a dict\)"),
     "an attribute": (Model(), "the attribute last of a Model still"),
     "a slot": (Slotted(), "Slotted still"),
     "a class": (into_class, "the class Model"),

@@ -9,15 +9,15 @@ import pytest
 import covector as cv
 from covector import errors
 from covector.core.trace import Trace
-from tests import leaks
-from tests.leaks import CLEAN, LEAKS, OPTIONS, TRANSFORMS, X, into_list
+from tests.core import leaks
+from tests.core.leaks import CLEAN, LEAKS, OPTIONS, TRANSFORMS, X, into_list
 from tests.runtime.programs import output_of
 
 #: What is imported before covector can hold none of its values, and is not searched.
 FRESH = """
 import gc, json, numpy, jaxlib.xla_client
 gc.freeze()
-from tests import leaks
+from tests.core import leaks
 print(leaks.main())
 """
 
@@ -83,5 +83,5 @@ def test_it_costs_nothing_when_it_is_off(monkeypatch):
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_the_option_of_the_process(said, name):
-    assert "the global last of tests.leaks" in said[f"{name} on"]
+    assert "the global last of tests.core.leaks" in said[f"{name} on"]
     assert said[f"{name} off"] is None

@@ -24,7 +24,7 @@ def test_help_names_every_command_and_what_it_does(capsys):
         main(["--help"])
     out = capsys.readouterr().out
     assert "train a classifier of handwritten digits" in out
-    assert "what covector found on this machine" in out
+    assert "the installation and devices" in out
 
 
 def test_without_a_command_the_usage_is_shown(capsys):

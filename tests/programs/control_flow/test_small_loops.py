@@ -414,7 +414,7 @@ def test_results_of_a_loop_on_the_host_are_where_those_of_a_program_are(name):
     program = f"""
 import numpy as np
 import covector as cv
-from tests.programs.test_small_loops import LOOPS
+from tests.programs.control_flow.test_small_loops import LOOPS
 x = cv.device_put(np.ones(3, np.float32), cv.devices()[1])
 for f in (LOOPS[{name!r}], cv.jit(LOOPS[{name!r}])):
     print({{str(y.device) for y in cv.tree.leaves(f(x))}} == {{str(x.device)}})
