@@ -77,6 +77,18 @@ def kept(f, *args):
     return len(forward.outputs) - 1
 
 
+def test_a_checkpointed_function_that_gives_a_number_has_a_gradient_of_zero():
+    def both(x):
+        return cnp.float32(0.5), cnp.sin(x)
+
+    def total(x):
+        constant, wave = cv.checkpoint(both)(x)
+        return constant * wave
+
+    assert cv.grad(cv.checkpoint(lambda x: cnp.float32(0.5)))(1.0) == 0.0
+    np.testing.assert_allclose(cv.grad(total)(1.0), 0.5 * np.cos(1.0), rtol=1e-6)
+
+
 @pytest.mark.parametrize(("policy", "count"), KEPT.values(), ids=KEPT)
 def test_what_is_kept_follows_the_policy(policy, count):
     assert kept(cv.checkpoint(net, policy=policy), W, X) == count

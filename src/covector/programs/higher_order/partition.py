@@ -55,7 +55,11 @@ def partition(jaxpr: Jaxpr, later: Mask, policy: Policy, keepable: Mask) -> Part
     be kept as they are.
     """
     cut = _Cut(jaxpr, later, policy)
-    numbers = {v: k for k, v in enumerate(jaxpr.outputs) if keepable[k]}
+    kept = [
+        can_keep and type(v) is Var
+        for v, can_keep in zip(jaxpr.outputs, keepable, strict=True)
+    ]
+    numbers = {v: k for k, v in enumerate(jaxpr.outputs) if kept[k]}
     further = [v for v in cut.saved if v not in numbers]
     numbers |= {v: len(jaxpr.outputs) + k for k, v in enumerate(further)}
     forward = Jaxpr(
@@ -64,7 +68,7 @@ def partition(jaxpr: Jaxpr, later: Mask, policy: Policy, keepable: Mask) -> Part
     gives = tuple(
         [
             wanted and not (can_keep and v in cut.saved)
-            for v, wanted, can_keep in zip(jaxpr.outputs, later, keepable, strict=True)
+            for v, wanted, can_keep in zip(jaxpr.outputs, later, kept, strict=True)
         ]
     )
     everything = [*jaxpr.inputs, *cut.saved]
