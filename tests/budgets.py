@@ -151,14 +151,33 @@ def test_a_warm_checkpointed_gradient_traces_nothing():
 # -- import ----------------------------------------------------------------------------
 
 
-def test_the_modules_that_importing_covector_loads():
-    code = "import sys, covector; print(*sys.modules)"
+def words_of(code):
+    """What a new process that runs this code prints, as words."""
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    loaded = done.stdout.split()
+    return done.stdout.split()
+
+
+def test_the_modules_that_importing_covector_loads():
+    loaded = words_of("import sys, covector; print(*sys.modules)")
     own = [m for m in loaded if m.split(".")[0] == "covector"]
     assert len(own) <= 235
     unneeded = ["jax", "scipy", "matplotlib", "sklearn", "opt_einsum", "torch"]
     unneeded += ["covector.nn", "covector.random", "covector.demo", "covector.cli"]
+    unneeded += ["importlib.metadata", "email", "socket", "zipfile", "csv"]
     assert [m for m in unneeded if m in loaded] == []
+
+
+def test_the_modules_that_the_first_jitted_call_loads():
+    code = """
+import sys
+import numpy as np
+import covector as cv
+import covector.numpy, covector.lax
+cv.numpy.sin, cv.lax.sin
+before = set(sys.modules)
+cv.jit(lambda x: x * 2 + 1)(np.ones(4))
+print(*(set(sys.modules) - before))
+"""
+    assert words_of(code) == []

@@ -70,11 +70,35 @@ def test_a_library_that_cannot_be_loaded_leaves_the_cpu_and_says_why(installed):
     assert "xla_cuda_plugin.so" in "".join(problem)
 
 
-def test_an_entry_point_whose_package_is_gone_is_a_problem_not_a_crash(monkeypatch):
-    gone = importlib.metadata.EntryPoint(
-        "lost", "no_such_package.plugin", "jax_plugins"
+def declare(folder: Path, name: str, text: str) -> None:
+    """An installed package whose metadata declares these entry points."""
+    (folder / f"{name}.dist-info").mkdir()
+    (folder / f"{name}.dist-info" / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n"
     )
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [gone])
+    (folder / f"{name}.dist-info" / "entry_points.txt").write_text(text)
+
+
+def test_an_entry_point_whose_package_is_gone_is_a_problem_not_a_crash(
+    tmp_path, monkeypatch
+):
+    declare(tmp_path, "lost-1", "[jax_plugins]\nlost = no_such_package.plugin\n")
+    monkeypatch.syspath_prepend(tmp_path)
     (lost,) = (p for p in plugins.found_plugins.__wrapped__() if p.name == "lost")
     assert lost.library is None
     assert "it cannot be found" in lost.problem
+
+
+def test_entry_points_are_those_that_importlib_finds(tmp_path, monkeypatch):
+    text = (
+        "[console_scripts]\nother = b:main\n\n[ jax_plugins ]\n"
+        "[jax_plugins]\n# none = of.this\none=a.b\ntwo = c.d : make [extra]\n[z]\nx = y\n"
+    )
+    declare(tmp_path, "some-1", text)
+    monkeypatch.syspath_prepend(tmp_path)
+    for group in ("jax_plugins", "console_scripts"):
+        expected = importlib.metadata.entry_points(group=group)
+        found = plugins._entry_points(group)
+        assert found.keys() == {entry.module for entry in expected}
+        assert {*found.values()} <= {entry.name for entry in expected}
+    assert plugins._entry_points("jax_plugins") == {"a.b": "one", "c.d": "two"}
