@@ -104,6 +104,16 @@ def test_an_operation_that_is_written_down():
     assert per_operation(lambda f: cv.make_jaxpr(f)(X)) <= 8
 
 
+def test_the_gradient_of_an_operation():
+    gradient = cv.grad(cnp.sin)
+    within(62, python_calls(lambda: gradient(ONE)))
+
+
+def test_an_operation_batched():
+    batched = cv.vmap(cnp.sin)
+    within(49, python_calls(lambda: batched(X)))
+
+
 def test_a_small_gradient():
     def loss(x):
         return cnp.sum(cnp.sin(x) * x)
@@ -122,6 +132,12 @@ def add_one(p):
 
 def test_a_warm_jitted_call():
     within(5, python_calls(lambda: add_one(X)))
+
+
+def test_the_first_jitted_call_of_two_operations():
+    # A new function each time: nothing that is kept of another is of use.
+    new = iter([cv.jit(eval(f"lambda x: x * {n} + 1")) for n in (2, 3, 5, 7)])
+    within(294, python_calls(lambda: next(new)(X)))
 
 
 def test_a_warm_jitted_call_costs_one_call_per_further_result():

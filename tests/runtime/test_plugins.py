@@ -92,7 +92,8 @@ def test_an_entry_point_whose_package_is_gone_is_a_problem_not_a_crash(
 def test_entry_points_are_those_that_importlib_finds(tmp_path, monkeypatch):
     text = (
         "[console_scripts]\nother = b:main\n\n[ jax_plugins ]\n"
-        "[jax_plugins]\n# none = of.this\none=a.b\ntwo = c.d : make [extra]\n[z]\nx = y\n"
+        "[jax_plugins]\n# none = of.this\none=a.b\ntwo = c.d : make [extra]\n"
+        "[z]\nx = y\n"
     )
     declare(tmp_path, "some-1", text)
     monkeypatch.syspath_prepend(tmp_path)

@@ -21,6 +21,8 @@ class Effect(enum.Enum):
     LASTS = "lasts"
     ORDERED = "ordered"
 
+    __hash__ = object.__hash__  # that of Enum is a call of Python
+
     def __repr__(self) -> str:
         return f"Effect.{self.name}"
 

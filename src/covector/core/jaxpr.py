@@ -11,6 +11,7 @@ operand is a concrete array, a *literal*. A Jaxpr is closed: what its function c
 from outside is either a literal or has become a leading input.
 """
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -38,6 +39,7 @@ class Var:
 
 #: a Var or a concrete array
 Atom = Any
+type_of = operator.attrgetter("type")
 
 #: What is remembered of one program. Keys may hold other programs, as that of a branch
 #: holds the branches beside it, so there is no end of them by itself.
@@ -82,7 +84,16 @@ class Equation:
 class Jaxpr:
     """A closed program: inputs, equations in order, outputs."""
 
-    __slots__ = ("__weakref__", "_memo", "equations", "inputs", "name", "outputs")
+    __slots__ = (
+        "__weakref__",
+        "_memo",
+        "equations",
+        "in_types",
+        "inputs",
+        "name",
+        "out_types",
+        "outputs",
+    )
 
     def __init__(
         self,
@@ -95,15 +106,9 @@ class Jaxpr:
         self.equations = tuple(equations)
         self.outputs = tuple(outputs)
         self.name = name
+        self.in_types: tuple[ArrayType, ...] = tuple(map(type_of, self.inputs))
+        self.out_types: tuple[ArrayType, ...] = tuple(map(type_of, self.outputs))
         self._memo: dict[tuple, dict[tuple, Any]] = {}
-
-    @property
-    def in_types(self) -> tuple[ArrayType, ...]:
-        return tuple([v.type for v in self.inputs])
-
-    @property
-    def out_types(self) -> tuple[ArrayType, ...]:
-        return tuple([v.type for v in self.outputs])
 
     def memo(self, make: Callable[..., Any], *key: Any) -> Any:
         """``make(self, *key)``, computed once and kept as long as this program.

@@ -60,6 +60,7 @@ class ArrayType:
         "ndim",
         "shape",
         "size",
+        "storage",
         "varying",
         "weak",
     )
@@ -73,6 +74,8 @@ class ArrayType:
     inexact: bool
     ndim: int
     size: int
+    #: the NumPy dtype that holds the elements; that of float0 is of no account
+    storage: np.dtype
 
     def __new__(
         cls,
@@ -113,6 +116,9 @@ class ArrayType:
         self.shape = tuple(int(n) for n in shape)
         self.dtype = dtypes.as_dtype(dtype)
         self.inexact = dtypes.is_inexact(self.dtype)
+        self.storage = getattr(self.dtype, "storage", self.dtype)
+        if self.dtype is dtypes.float0:
+            self.storage = dtypes.bool_
         self.weak = weak
         self.varying = _interned_axes.setdefault(varying, varying)
         self.ndim = len(self.shape)
@@ -146,13 +152,6 @@ class ArrayType:
         """The type of derivatives of values of this type (float0 if none exist)."""
         dtype = dtypes.tangent_dtype(self.dtype)
         return ArrayType(self.shape, dtype, False, self.varying)
-
-    @property
-    def storage(self) -> np.dtype:
-        """The NumPy dtype that holds the elements; that of float0 is of no account."""
-        if self.dtype is dtypes.float0:
-            return dtypes.bool_
-        return getattr(self.dtype, "storage", self.dtype)
 
     # The names by which the ecosystem knows these facts.
     @property

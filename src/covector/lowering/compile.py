@@ -9,7 +9,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from itertools import repeat
+from itertools import compress, repeat
 from typing import Any, NoReturn
 
 from covector import options
@@ -66,18 +66,27 @@ class LoweredProgram:
         self.who = who or name
         self.jaxpr = jaxpr
         self.placement = placement
+        #: the devices that it runs on, in the order of its partitions
+        self.devices: tuple[client.Device, ...] = (
+            placement.mesh.flat_devices
+            if isinstance(placement, MeshPlacement)
+            else (placement,)
+        )
         #: the platform that it is written for, perhaps not that of the device
         self.platform = platform or client.device_platform(self.devices[0])
         #: the requested shardings of results, where the placement is a mesh
         self.results = results or [None] * len(jaxpr.outputs)
         #: positions of the inputs that are passed on
-        self.kept = [i for i, u in enumerate(used_inputs(jaxpr)) if u or keep_unused]
-        given = [jaxpr.inputs[i].type for i in self.kept if donated and donated[i]]
-        if given:
-            _warn_of_idle_memory(self.who, given, jaxpr.out_types)
-        inputs = [jaxpr.inputs[i] for i in self.kept]
-        program = Jaxpr(inputs, jaxpr.equations, jaxpr.outputs, jaxpr.name)
-        program = tokens.ordered(program)
+        used = used_inputs(jaxpr)
+        self.kept = [i for i, u in enumerate(used) if u or keep_unused]
+        program = jaxpr
+        if len(self.kept) < len(used):
+            inputs = [jaxpr.inputs[i] for i in self.kept]
+            program = Jaxpr(inputs, jaxpr.equations, jaxpr.outputs, jaxpr.name)
+        given_up = [donated[i] for i in self.kept] if any(donated) else ()
+        if any(given_up):
+            types = compress(program.in_types, given_up)
+            _warn_of_idle_memory(self.who, tuple(types), program.out_types)
         #: the placement where that is a mesh, with the shardings of the kept inputs
         self.mesh_placement: MeshPlacement | None = None
         if isinstance(placement, MeshPlacement):
@@ -85,22 +94,16 @@ class LoweredProgram:
             self.mesh_placement = MeshPlacement(placement.mesh, kept)
         with hlo.building():
             self.module = module.lower_module(
-                program,
+                tokens.ordered(program),
                 name,
                 self.platform,
-                [donated[i] for i in self.kept] if donated else (),
+                given_up,
                 self.mesh_placement,
                 results,
             )
-
+            #: what the compiler is given
+            self.bytecode = self.module.bytecode()
         self._seconds = time.perf_counter() - start
-
-    @property
-    def devices(self) -> tuple[Any, ...]:
-        """The devices that it runs on, in the order of its partitions."""
-        if isinstance(self.placement, MeshPlacement):
-            return self.placement.mesh.flat_devices
-        return (self.placement,)
 
     def compile(
         self, compiler_options: dict[str, Any] | None = None
@@ -129,10 +132,10 @@ class LoweredProgram:
         if self.platform == "cpu":
             by_content = _loop_options(self.module)
             compiler_options = {**by_content, **(compiler_options or {})}
-        functions, bytecode = self.module.host_functions, self.module.bytecode()
+        functions = self.module.host_functions
         if functions:
             made = executable.compile_with_callbacks(
-                bytecode,
+                self.bytecode,
                 self.devices,
                 functions,
                 outputs=outputs,
@@ -141,7 +144,10 @@ class LoweredProgram:
             )
         else:
             made = executable.compile_module(
-                bytecode, self.devices, options=compiler_options, outputs=outputs
+                self.bytecode,
+                self.devices,
+                options=compiler_options,
+                outputs=outputs,
             )
         kind = CompiledProgram if self.mesh_placement is None else ShardedProgram
         return kind(self, made)

@@ -8,6 +8,7 @@ the process, since making them costs as much as making an operation.
 
 import contextlib
 import functools
+import operator
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -16,11 +17,13 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
+from covector.core import dtypes
 from covector.core.source import Line
 from covector.core.types import ArrayType
 from covector.runtime import modules
 
 Value = Any  # an MLIR value
+storage_of = operator.attrgetter("storage")
 
 
 _context = modules.new_context()
@@ -64,6 +67,15 @@ _ELEMENTS = {
 }
 
 
+#: integers narrower than a byte, which MLIR reads from bytes
+_BYTES = {
+    dtypes.int2: dtypes.int8,
+    dtypes.int4: dtypes.int8,
+    dtypes.uint2: dtypes.uint8,
+    dtypes.uint4: dtypes.uint8,
+}
+
+
 def element_name(dtype: np.dtype) -> str:
     """The MLIR spelling of a NumPy dtype: ``ui32`` for uint32."""
     name = dtype.name
@@ -94,8 +106,8 @@ def dims(values: tuple[int, ...]) -> ir.Attribute:
 def constant(values: np.ndarray, type: ArrayType) -> ir.Attribute:
     """The values of a constant operation."""
     values = np.ascontiguousarray(values)
-    if values.dtype.name in ("int4", "uint4", "int2", "uint2"):
-        values = values.astype(np.int8 if values.dtype.name[0] == "i" else np.uint8)
+    if values.dtype in _BYTES:
+        values = values.astype(_BYTES[values.dtype])
     elif values.dtype.kind == "V":
         values = values.view(f"u{values.dtype.itemsize}")
     return ir.DenseElementsAttr.get(values, type=_element(type), shape=list(type.shape))
@@ -168,9 +180,9 @@ class Module:
             n += 1
             unique = f"{name}_{n}"
         self._names.add(unique)
-        self.dtypes.update([t.storage for t in ins])
-        in_types = [tensor_type(t) for t in ins]
-        function_type = ir.FunctionType.get(in_types, [tensor_type(t) for t in outs])
+        self.dtypes.update(map(storage_of, ins))
+        in_types = list(map(tensor_type, ins))
+        function_type = ir.FunctionType.get(in_types, list(map(tensor_type, outs)))
         op = ir.Operation.create(
             "func.func",
             attributes={
@@ -212,8 +224,7 @@ class Module:
 
     def bytecode(self) -> bytes:
         """The module for a context of somebody else's: for the compiler."""
-        with building():
-            return modules.bytecode(self.module.operation)
+        return modules.bytecode(self.module.operation)
 
     def text(self, debug_info: bool = False) -> str:
         return self.module.operation.get_asm(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from covector.core.array import ConcreteArray
-from covector.core.jaxpr import Equation, Jaxpr, Var
+from covector.core.jaxpr import Equation, Jaxpr, Var, type_of
 from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
@@ -44,11 +44,11 @@ class Lowering:
 
     @property
     def in_types(self) -> list[ArrayType]:
-        return [a.type for a in self.equation.inputs]
+        return list(map(type_of, self.equation.inputs))
 
     @property
     def out_types(self) -> list[ArrayType]:
-        return [v.type for v in self.equation.outputs]
+        return list(map(type_of, self.equation.outputs))
 
     @property
     def platform(self) -> str:
@@ -77,13 +77,15 @@ class Lowering:
         """
         types = self.out_types if types is None else types
         module = self.module.module
-        module.dtypes.update([t.storage for t in types])
+        module.dtypes.update(map(hlo.storage_of, types))
         module.scalars += bool(types) and not types[0].shape
+        for key, value in attributes.items():
+            attributes[key] = _attribute(value)
         made = hlo.operation(
             name,
-            [hlo.tensor_type(t) for t in types],
+            list(map(hlo.tensor_type, types)),
             operands,
-            {k: _attribute(v) for k, v in attributes.items()} if attributes else None,
+            attributes or None,
             self.location,
             self.point,
             regions,

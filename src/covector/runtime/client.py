@@ -242,7 +242,8 @@ def is_local(device: Device) -> bool:
 
 def device_platform(device: Device) -> str:
     """The platform of a device: "cpu", or "gpu", also where it calls itself "cuda"."""
-    return _canonical(device.platform)
+    name: str = device.platform
+    return _SYNONYMS.get(name, name)
 
 
 def runs_inline(device: Device) -> bool:

@@ -9,6 +9,7 @@ A program for several devices has one *partition* on each: partition k runs on d
 on its shards of the arguments. Shardy partitions it by the attributes of the module.
 """
 
+import functools
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -292,14 +293,10 @@ def _launch(
 def _compile_options(
     devices: tuple[client.Device, ...], options: Options | None
 ) -> xc.CompileOptions:
-    ours = DEFAULT_OPTIONS.get(client.device_platform(devices[0]), {})
-    flags = os.environ.get("XLA_FLAGS", "")
-    given = {name for name in _EXTRA & ours.keys() if name in flags}
-    chosen = {**{n: v for n, v in ours.items() if n not in given}, **(options or {})}
-    extra = {name: chosen.pop(name) for name in _EXTRA & chosen.keys()}
-    made = xc.CompileOptions.ParseFromString(
-        xc.CompileOptions().SerializeAsString() + _serialized(extra)
-    )
+    ours = _default_options(client.device_platform(devices[0]))
+    chosen = {**ours, **(options or {})}
+    extra = tuple([(n, str(chosen.pop(n))) for n in _EXTRA if n in chosen])
+    made = xc.CompileOptions.ParseFromString(_serialized(extra))
     made.num_replicas, made.num_partitions = 1, len(devices)
     made.device_assignment = xc.DeviceAssignment.create(
         np.array([[device.id for device in devices]], np.int32)
@@ -313,18 +310,30 @@ def _compile_options(
     return made
 
 
-def _serialized(extra: Options) -> bytes:
-    """The ``xla_backend_extra_options`` of a CompileOptions as a protocol buffer.
+@functools.cache
+def _default_options(platform: str) -> Options:
+    """Ours for a platform, without those that ``XLA_FLAGS`` names.
+
+    XLA reads these flags once, before its first client.
+    """
+    ours, flags = DEFAULT_OPTIONS.get(platform, {}), os.environ.get("XLA_FLAGS", "")
+    return {n: v for n, v in ours.items() if n not in _EXTRA or n not in flags}
+
+
+@functools.lru_cache(256)
+def _serialized(extra: tuple[tuple[str, str], ...]) -> bytes:
+    """A CompileOptions with these ``xla_backend_extra_options``, as a protocol buffer.
 
     No attribute reaches that map. But buffers one after the other are read as one, the
     later adding to the earlier.
     """
     entries = [
-        _field(500, _field(1, name.encode()) + _field(2, str(value).encode()))
-        for name, value in extra.items()
+        _field(500, _field(1, name.encode()) + _field(2, value.encode()))
+        for name, value in extra
     ]
     executable_build_options, debug_options = 3, 3
-    return _field(executable_build_options, _field(debug_options, b"".join(entries)))
+    added = _field(executable_build_options, _field(debug_options, b"".join(entries)))
+    return xc.CompileOptions().SerializeAsString() + added
 
 
 def _field(number: int, content: bytes) -> bytes:

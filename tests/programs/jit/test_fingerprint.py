@@ -4,8 +4,10 @@
 # ruff: noqa: B008, B023, F821, PLW0108
 
 import dataclasses
+import dis
 import functools
 import gc
+import inspect
 import types
 import weakref
 
@@ -15,6 +17,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector.programs.jit import jit
+from covector.programs.jit.code_reads import reads_of
 from covector.programs.jit.fingerprint import fingerprint_of
 
 X = cnp.asarray(np.arange(4, dtype=np.float32))
@@ -234,6 +237,40 @@ def test_static_arguments_are_part_of_what_is_said():
     assert make()(X, 2).tolist() == (2 * X).tolist()
     assert make()(X, 3).tolist() == (3 * X).tolist()
     assert make()(X, 2.5).tolist() == (2.5 * X).tolist()
+
+
+def names_read(code):
+    """What ``reads_of`` finds, as ``dis`` tells it: globals, attributes, imports."""
+    kinds = {
+        **dict.fromkeys(("LOAD_GLOBAL", "LOAD_NAME"), 0),
+        **dict.fromkeys(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"), 1),
+        "IMPORT_FROM": 1,
+        "IMPORT_NAME": 2,
+    }
+    found = set(), set(), set()
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in kinds:
+            found[kinds[instruction.opname]].add(instruction.argval)
+    if "getattr" in found[0]:
+        found[1].update(c for c in code.co_consts if isinstance(c, str))
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            for names, more in zip(found, names_read(inner), strict=True):
+                names.update(more)
+    return found
+
+
+def test_the_names_that_code_reads_are_those_that_dis_tells():
+    many = "\n".join(f"a{i} = b{i}.c{i}" for i in range(300))  # beyond one byte
+    sources = [inspect.getsource(m) for m in (dataclasses, functools, inspect, types)]
+    for source in [many, *sources]:
+        code = compile(source, "some.py", "exec")
+        found = reads_of(code)
+        assert names_read(code) == (
+            {*found.globals},
+            {*found.attributes},
+            {*found.imports},
+        )
 
 
 # -- what cannot be told ---------------------------------------------------------------

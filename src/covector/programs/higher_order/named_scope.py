@@ -58,7 +58,8 @@ class outermost_scope:
     """In this block no names are in force yet: for what is traced once for all uses."""
 
     def __enter__(self) -> None:
-        scopes.open(self, None)
+        if scopes.innermost.get() is not None:
+            scopes.open(self, None)
 
     def __exit__(self, *_: object) -> None:
         scopes.close(self)
