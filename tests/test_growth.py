@@ -8,6 +8,7 @@ import contextlib
 import functools
 import gc
 import itertools
+from collections import deque
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import lax
-from covector.core import convert, jaxpr, primitive
+from covector.core import convert, jaxpr, primitive, types
 from covector.numpy import promote
 from covector.programs.higher_order import hash_consing
 from covector.programs.jit import program_cache, recompiles
@@ -33,6 +34,7 @@ def small_caches(monkeypatch):
     monkeypatch.setattr(primitive, "MOST_INSTANCES", 4 * BOUND)
     monkeypatch.setattr(primitive, "MOST_PLANS", 4 * BOUND)
     monkeypatch.setattr(jaxpr, "MOST_MEMOS", BOUND)
+    monkeypatch.setattr(types, "_recent", deque(maxlen=BOUND))
     cv.clear_caches()
 
 

@@ -228,7 +228,7 @@ def test_operands_that_do_not_go_together_are_named(call, words):
         ),
         (
             lambda: lax.argmax(X, 0, "float32"),
-            "argmax gives a place, and needs an integer index_dtype, but got f32",
+            "argmax gives an index and needs an integer index_dtype, but got f32",
         ),
     ],
 )
