@@ -24,6 +24,7 @@ class Extremum(WithPartials):
     """One of x and y; NaN if one is. Complex numbers go by real, then imaginary parts.
 
     Only the one taken has a partial derivative: 1, or ½ for each where both are equal.
+    Of 0.0 and −0.0 either may be taken.
     """
 
     accepts = staticmethod(_is_number_or_bool)
