@@ -20,7 +20,7 @@ executables).
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, TypeAlias, TypeVar, dataclass_transform
 
 from covector.core.annotations import Value, Values
 from covector.core.effects import NONE, Effect, Effects, effects_among, is_program
@@ -326,6 +326,10 @@ class Linear:
 
     def __repr__(self) -> str:
         return f"Linear({self.type})"
+
+
+#: an operand of a transpose rule: known, or what the operation is linear in
+Operand: TypeAlias = Value | Linear
 
 
 def snake_case(name: str) -> str:

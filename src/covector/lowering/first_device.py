@@ -14,7 +14,7 @@ from covector.core import dtypes
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError
-from covector.lowering.hlo import Value
+from covector.lowering.hlo import HloValue
 from covector.lowering.sharding import manual_axes_text, shardings_text
 
 
@@ -26,8 +26,8 @@ def axes_left(module: Any) -> list[Any]:
 
 
 def call_on_first(
-    ctx: Any, function: Any, operands: Sequence[Value], types: Sequence[ArrayType]
-) -> list[Value]:
+    ctx: Any, function: Any, operands: Sequence[HloValue], types: Sequence[ArrayType]
+) -> list[HloValue]:
     """``ctx.host_call`` by the first device along the axes that are left.
 
     Raises:
@@ -52,11 +52,11 @@ def call_on_first(
         manual_axes=manual_axes_text(left),
     )
 
-    def by_first(inner: Any, *values: Value) -> Sequence[Value]:
+    def by_first(inner: Any, *values: HloValue) -> Sequence[HloValue]:
         outer, module.by_hand = module.by_hand, module.by_hand.union(left)
         chosen = inner.op("stablehlo.if", [_is_first(inner, left)], [], regions=2)
 
-        def call(branch: Any) -> Sequence[Value]:
+        def call(branch: Any) -> Sequence[HloValue]:
             return branch.host_call(function, values, types, kept=True)
 
         inner.region(chosen, 0, [], call)
@@ -68,7 +68,7 @@ def call_on_first(
     return []
 
 
-def _is_first(ctx: Any, axes: Sequence[Any]) -> Value:
+def _is_first(ctx: Any, axes: Sequence[Any]) -> HloValue:
     """Whether this device is the first one along each of the axes."""
     mesh = ctx.module.mesh
     indices = np.indices(mesh.axis_sizes)

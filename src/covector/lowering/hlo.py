@@ -20,6 +20,7 @@ from jaxlib.mlir import ir
 from covector.core import dtypes
 from covector.core.source import Line
 from covector.core.types import ArrayType
+from covector.lowering.hlo import HloValue
 from covector.runtime import modules
 
 Value = Any  # an MLIR value
@@ -121,7 +122,7 @@ def _element(type: ArrayType) -> ir.Type:
 def operation(
     name: str,
     results: Sequence[ir.Type],
-    operands: Sequence[Value],
+    operands: Sequence[HloValue],
     attributes: dict[str, ir.Attribute] | None,
     location: ir.Location,
     point: ir.InsertionPoint,
@@ -133,7 +134,7 @@ def operation(
     )
 
 
-def results(made: Any) -> list[Value]:
+def results(made: Any) -> list[HloValue]:
     """The result of a lowering rule (a value, several, an operation) as values."""
     if isinstance(made, ir.Value):
         return [made]
@@ -261,7 +262,7 @@ def fill_region(
     op: ir.Operation,
     index: int,
     types: Sequence[ArrayType],
-    body: Callable[[ir.InsertionPoint, list[Value]], None],
+    body: Callable[[ir.InsertionPoint, list[HloValue]], None],
 ) -> None:
     """Build the one block of a region: ``body`` gets where to insert, and arguments."""
     tensors = [tensor_type(t) for t in types]

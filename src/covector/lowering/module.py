@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from covector.core.annotations import Value
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Equation, Jaxpr, Var, type_of
 from covector.core.sharding.mesh import Mesh
@@ -20,7 +21,7 @@ from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.lowering import hlo, sharding
 from covector.lowering.first_device import axes_left, call_on_first
-from covector.lowering.hlo import Value
+from covector.lowering.hlo import HloValue
 from covector.lowering.placement import MeshPlacement
 
 #: operations from which a function that is called more than once is compiled by itself
@@ -38,7 +39,7 @@ class Lowering:
         self.location: Any = None
         #: by identity: the array (kept alive, so the identity stays its own) and its
         #: value
-        self._literals: dict[int, tuple[ConcreteArray, Value]] = {}
+        self._literals: dict[int, tuple[ConcreteArray, HloValue]] = {}
 
     # -- the equation at hand ----------------------------------------------------------
 
@@ -64,7 +65,7 @@ class Lowering:
     def op(
         self,
         name: str,
-        operands: Sequence[Value],
+        operands: Sequence[HloValue],
         types: Sequence[ArrayType] | None = None,
         regions: int = 0,
         **attributes: Any,
@@ -92,7 +93,7 @@ class Lowering:
         )
         return made if regions or len(types) != 1 else made.result
 
-    def constant(self, values: Any, type: ArrayType) -> Value:
+    def constant(self, values: Any, type: ArrayType) -> HloValue:
         """A constant; a scalar is broadcast to the shape of ``type``."""
         values = np.asarray(values).astype(type.storage, copy=False)
         if not type.size:
@@ -103,15 +104,17 @@ class Lowering:
         value = hlo.constant(values, type)
         return self.op("stablehlo.constant", (), [type], value=value)
 
-    def broadcast(self, x: Value, type: ArrayType, axes: tuple[int, ...] = ()) -> Value:
+    def broadcast(
+        self, x: HloValue, type: ArrayType, axes: tuple[int, ...] = ()
+    ) -> HloValue:
         """``x`` broadcast to ``type``, its axis k becoming ``axes[k]``."""
         return self.op(
             "stablehlo.broadcast_in_dim", [x], [type], broadcast_dimensions=axes
         )
 
     def broadcast_scalar(
-        self, x: Value, operand: ArrayType, shape: tuple[int, ...]
-    ) -> Value:
+        self, x: HloValue, operand: ArrayType, shape: tuple[int, ...]
+    ) -> HloValue:
         """An operand of type ``operand``, broadcast to ``shape`` if it is a scalar."""
         if operand.shape == shape:
             return x
@@ -130,12 +133,12 @@ class Lowering:
         op: Any,
         index: int,
         types: Sequence[ArrayType],
-        body: Callable[..., Sequence[Value]],
+        body: Callable[..., Sequence[HloValue]],
         terminator: str = "stablehlo.return",
     ) -> None:
         """Fill a region: ``body(lowering, *arguments)`` gives what it returns."""
 
-        def fill(point: Any, arguments: list[Value]) -> None:
+        def fill(point: Any, arguments: list[HloValue]) -> None:
             inner = Lowering(self.module, point)
             inner.equation, inner.location = self.equation, self.location
             outs = body(inner, *arguments)
@@ -143,7 +146,9 @@ class Lowering:
 
         hlo.fill_region(op, index, types, fill)
 
-    def through(self, fun: Callable[..., Any], *operands: Value) -> Sequence[Value]:
+    def through(
+        self, fun: Callable[..., Any], *operands: HloValue
+    ) -> Sequence[HloValue]:
         """Lower as ``fun``, a function of other operations on these operands."""
         staged = stage(fun, self.in_types)
         assert not staged.captured, "a lowering uses small constants only"
@@ -152,10 +157,10 @@ class Lowering:
     def host_call(
         self,
         function: Callable[..., tuple[np.ndarray, ...]],
-        operands: Sequence[Value],
+        operands: Sequence[HloValue],
         types: Sequence[ArrayType],
         kept: bool,
-    ) -> list[Value]:
+    ) -> list[HloValue]:
         """Call a function of NumPy arrays; where it is ``kept``, also for no results.
 
         On several devices the first one calls it, with all of each operand; inside of a
@@ -193,7 +198,7 @@ class Lowering:
         )
         return list(made.results)
 
-    def everywhere(self, x: Value, type: ArrayType) -> Value:
+    def everywhere(self, x: HloValue, type: ArrayType) -> HloValue:
         """The value of the first device, broadcast to all."""
         if not self._shared():
             return x
@@ -208,9 +213,9 @@ class Lowering:
 
     # -- programs ----------------------------------------------------------------------
 
-    def inline(self, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Value]:
+    def inline(self, jaxpr: Jaxpr, operands: Sequence[HloValue]) -> list[HloValue]:
         """The equations of a program, written here; the values of its outputs."""
-        env: dict[Var, Value] = dict(zip(jaxpr.inputs, operands, strict=True))
+        env: dict[Var, HloValue] = dict(zip(jaxpr.inputs, operands, strict=True))
         outer = self.equation, self.location
         for equation in jaxpr.equations:
             values = [
@@ -224,12 +229,12 @@ class Lowering:
         return [env[a] if type(a) is Var else self._literal(a) for a in jaxpr.outputs]
 
     def call(
-        self, jaxpr: Jaxpr, operands: Sequence[Value], separate: bool = False
-    ) -> list[Value]:
+        self, jaxpr: Jaxpr, operands: Sequence[HloValue], separate: bool = False
+    ) -> list[HloValue]:
         """A call of the function that holds the program, compiled apart if so asked."""
         return self.module.call(self, jaxpr, operands, separate)
 
-    def _literal(self, array: ConcreteArray) -> Value:
+    def _literal(self, array: ConcreteArray) -> HloValue:
         found = self._literals.get(id(array))
         if found is None:
             value = self.constant(array.host(), array.type.strong())
@@ -286,9 +291,9 @@ class ModuleLowering:
         self,
         lowering: Lowering,
         jaxpr: Jaxpr,
-        operands: Sequence[Value],
+        operands: Sequence[HloValue],
         separate: bool,
-    ) -> list[Value]:
+    ) -> list[HloValue]:
         known = self._functions.get(id(jaxpr))
         if known is None:
             name = self.function(jaxpr, jaxpr.name or "call").name

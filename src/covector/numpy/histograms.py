@@ -306,7 +306,7 @@ def _for_each(who: str, given: Any, dims: int) -> Sequence[Any]:
     return given
 
 
-def _weight_of_points(weights: Any, inside: Value | None, n: int) -> Array:
+def _weight_of_points(weights: Any, inside: Any, n: int) -> Array:
     """The weight of each point: zero outside the grid."""
     if weights is None:
         return convert(inside, index_dtype())

@@ -256,7 +256,7 @@ def _common(
     return dtype, weak, operands
 
 
-def _cast(a: ArrayLike, dtype: DType, weak: bool, who: str) -> Array:
+def _cast(a: Any, dtype: DType, weak: bool, who: str) -> Array:
     if type(a) in _PYTHON:
         return scalar(a, dtype, weak)
     try:

@@ -139,7 +139,9 @@ def linspace(
         out = _evenly(x, y, num, endpoint)
         step = _step(x, y, num, endpoint) if retstep else None
     out = _finish("linspace", out, x.type.dtype, dtype, axis, device)
-    return (out, convert(step, x.type.dtype)) if retstep else out
+    if not retstep or step is None:
+        return out
+    return out, convert(step, x.type.dtype)
 
 
 def logspace(

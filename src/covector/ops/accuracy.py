@@ -6,12 +6,16 @@ Only some accelerators do; elsewhere, and on CPUs, there is one implementation.
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from covector.core.primitive import operation
 from covector.core.types import ArrayType
 from covector.errors import SettingError
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.families import Elementwise
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 class AccuracyMode(enum.Enum):
@@ -63,10 +67,10 @@ class HasAccuracy(Elementwise):
             )
         return super().type_rule(*types)
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         return ctx.op(self.hlo, [x], **self.requested())
 
-    def requested(self) -> dict[str, str]:
+    def requested(self) -> dict[str, Any]:
         """The attribute that asks for the accuracy, if one is asked for."""
         wanted = self.accuracy
         if wanted in (None, AccuracyMode.DEFAULT):

@@ -6,17 +6,26 @@
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import (
+    Batched,
+    HostArray,
+    LinearMaps,
+    Value,
+    Values,
+)
+from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.number_info import iinfo
 from covector.core.primitive import Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.arithmetic import add, mul
 from covector.ops.bitwise import and_, not_, or_
 from covector.ops.broadcasting import reduced_type
@@ -27,6 +36,9 @@ from covector.ops.ordering import is_packable, order_key, packed, position_of
 from covector.ops.reductions import ReduceMax, ReduceMin
 from covector.ops.selection import where
 from covector.ops.transposing import Reshape
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 #: elements from which a search in blocks pays; the length from which a row is long
 _LARGE, _ROW = 2**15, 32
@@ -64,19 +76,19 @@ class _Place(Primitive):
             )
         return (ArrayType(out.shape, self.index_dtype),)
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         find = np.argmax if self.largest else np.argmin
         return find(x, self.axis).astype(self.index_dtype)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [None]
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         (x,), (dim,) = args, dims
         axis = self.axis + (dim <= self.axis)
         return (type(self)(axis, self.index_dtype)(x),), (dim - (dim > axis),)
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (source,) = ctx.in_types
         if ctx.platform == "cpu":
             length = source.shape[self.axis]
@@ -91,7 +103,7 @@ class _Place(Primitive):
         (key,) = ctx.through(lambda x: [self._key(x)], x)
         return self._least_pair(ctx, key)
 
-    def _by_blocks(self, x: Any, length: int) -> Any:
+    def _by_blocks(self, x: Value, length: int) -> Value:
         """The first block that has the extremum; then where it is in that block.
 
         XLA:CPU reads floats for a plain extremum as fast as memory gives them.
@@ -113,17 +125,17 @@ class _Place(Primitive):
         first = mul(block, scalar(length, dtypes.int32))
         return convert(add(first, position), self.index_dtype)
 
-    def _key(self, x: Any) -> Any:
+    def _key(self, x: Value) -> Value:
         """Integers of which the least is wanted."""
         key = order_key(x, nan_first=not self.largest)
         return not_(key) if self.largest else key
 
-    def _least_packed(self, x: Any) -> Any:
+    def _least_packed(self, x: Value) -> list[Value]:
         """The index in the least integer of a key and an index: eight times as fast."""
         both = packed(self._key(x), self.axis)
         return [position_of(ReduceMin((self.axis,))(both), self.index_dtype)]
 
-    def _least_pair(self, ctx: Any, key: Any) -> Any:
+    def _least_pair(self, ctx: "Lowering", key: HloValue) -> HloValue:
         """The index beside the least key, of equal ones the first."""
         (source,), (out,) = ctx.in_types, ctx.out_types
         position = ctx.op(
@@ -156,7 +168,7 @@ def block_length(n: int) -> int | None:
     return min(lengths, key=lambda k: abs(math.log(k / (4 * math.sqrt(n)))))
 
 
-def _earlier(k1: Any, p1: Any, k2: Any, p2: Any) -> Sequence[Any]:
+def _earlier(k1: Value, p1: Value, k2: Value, p2: Value) -> Sequence[Array]:
     """The pair of a key and an index that comes before the other."""
     first = or_(lt(k1, k2), and_(eq(k1, k2), lt(p1, p2)))
     return [where(first, k1, k2), where(first, p1, p2)]

@@ -4,14 +4,19 @@ Powers are in ``powers``, signs in ``magnitude``, maximum and minimum in ``extre
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.primitive import Linear
+from covector.core.annotations import HostArray, LinearMaps, Value, Values
+from covector.core.primitive import Linear, Linearized, Operand
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.broadcasting import broadcast_like, unbroadcast
 from covector.ops.families import Elementwise, broadcast_operands
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 class Neg(Elementwise):
@@ -20,10 +25,10 @@ class Neg(Elementwise):
     hlo = "stablehlo.negate"
     on_host = staticmethod(np.negative)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         return [neg(cotangents[0])]
 
 
@@ -33,17 +38,21 @@ class Add(Elementwise):
     hlo = "stablehlo.add"
     on_host = staticmethod(np.add)
 
-    def linearize(self, active: Any, x: Any, y: Any) -> Any:
+    def linearize(self, active: Sequence[bool], x: Value, y: Value) -> Linearized:
         out = self(x, y)
 
-        def push(dx: Any, dy: Any) -> Any:
-            if dx is None or dy is None:
-                return (broadcast_like(dx if dy is None else dy, out),)
+        def push(dx: Any, dy: Any) -> Sequence[Value | None]:
+            if dx is None:
+                return (broadcast_like(dy, out),)
+            if dy is None:
+                return (broadcast_like(dx, out),)
             return (self(dx, dy),)
 
         return (out,), push
 
-    def transpose(self, cotangents: Any, x: Any, y: Any) -> Any:
+    def transpose(
+        self, cotangents: Values, x: Operand, y: Operand
+    ) -> Sequence[Value | None]:
         (ct,) = cotangents
         return [unbroadcast(ct, a.type) if type(a) is Linear else None for a in (x, y)]
 
@@ -54,10 +63,10 @@ class Sub(Elementwise):
     hlo = "stablehlo.subtract"
     on_host = staticmethod(np.subtract)
 
-    def linearize(self, active: Any, x: Any, y: Any) -> Any:
+    def linearize(self, active: Sequence[bool], x: Value, y: Value) -> Linearized:
         out = self(x, y)
 
-        def push(dx: Any, dy: Any) -> Any:
+        def push(dx: Any, dy: Value | None) -> Sequence[Value | None]:
             if dy is None:
                 return (broadcast_like(dx, out),)
             if dx is None:
@@ -66,7 +75,9 @@ class Sub(Elementwise):
 
         return (out,), push
 
-    def transpose(self, cotangents: Any, x: Any, y: Any) -> Any:
+    def transpose(
+        self, cotangents: Values, x: Operand, y: Operand
+    ) -> Sequence[Value | None]:
         (ct,) = cotangents
         return [
             unbroadcast(ct, x.type) if type(x) is Linear else None,
@@ -81,8 +92,8 @@ class Mul(Elementwise):
     hlo = "stablehlo.multiply"
     on_host = staticmethod(np.multiply)
 
-    def linearize(self, active: Any, x: Any, y: Any) -> Any:
-        def push(dx: Any, dy: Any) -> Any:
+    def linearize(self, active: Sequence[bool], x: Value, y: Value) -> Linearized:
+        def push(dx: Value | None, dy: Value | None) -> Sequence[Value | None]:
             if dy is None:
                 return (self(dx, y),)
             if dx is None:
@@ -91,7 +102,9 @@ class Mul(Elementwise):
 
         return (self(x, y),), push
 
-    def transpose(self, cotangents: Any, x: Any, y: Any) -> Any:
+    def transpose(
+        self, cotangents: Values, x: Operand, y: Operand
+    ) -> Sequence[Value | None]:
         (ct,) = cotangents
         if type(x) is Linear:
             return [unbroadcast(self(ct, y), x.type), None]
@@ -103,10 +116,14 @@ class SumOfProducts(Elementwise):
 
     linear_operands = ((0, 2),)
 
-    def on_host(self, a: Any, b: Any, c: Any, d: Any) -> Any:
+    def on_host(
+        self, a: HostArray, b: HostArray, c: HostArray, d: HostArray
+    ) -> HostArray:
         return np.add(np.multiply(a, b), np.multiply(c, d))
 
-    def differential(self, out: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    def differential(
+        self, out: Value, a: Value, b: Value, c: Value, d: Value
+    ) -> LinearMaps:
         return [
             lambda da: broadcast_like(mul(da, b), out),
             lambda db: broadcast_like(mul(a, db), out),
@@ -114,7 +131,9 @@ class SumOfProducts(Elementwise):
             lambda dd: broadcast_like(mul(c, dd), out),
         ]
 
-    def transpose(self, cotangents: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    def transpose(
+        self, cotangents: Values, a: Operand, b: Operand, c: Operand, d: Operand
+    ) -> Sequence[Value | None]:
         (ct,) = cotangents
         return [
             unbroadcast(mul(ct, b), a.type) if type(a) is Linear else None,
@@ -123,7 +142,7 @@ class SumOfProducts(Elementwise):
             None,
         ]
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         a, b, c, d = broadcast_operands(ctx, operands)
         left = ctx.op("stablehlo.multiply", [a, b])
         return ctx.op("stablehlo.add", [left, ctx.op("stablehlo.multiply", [c, d])])
@@ -138,23 +157,25 @@ class Div(Elementwise):
     hlo = "stablehlo.divide"
     linear_operands = ((0,),)
 
-    def on_host(self, x: Any, y: Any) -> Any:
+    def on_host(self, x: HostArray, y: HostArray) -> HostArray:
         if not dtypes.is_integer(x.dtype):
             return np.divide(x, y)
         quotient = np.floor_divide(x - np.fmod(x, y), y)
         return _unless_zero(y, quotient, ~x.dtype.type(0))
 
-    def linearize(self, active: Any, x: Any, y: Any) -> Any:
+    def linearize(self, active: Sequence[bool], x: Value, y: Value) -> Linearized:
         out = self(x, y)
         slope = neg(self(out, y)) if active[1] else None
         return (out,), pushforward(
             out, lambda dx: self(dx, y), lambda dy: mul(dy, slope)
         )
 
-    def transpose(self, cotangents: Any, x: Any, y: Any) -> Any:
+    def transpose(
+        self, cotangents: Values, x: Operand, y: Operand
+    ) -> Sequence[Value | None]:
         return [unbroadcast(self(cotangents[0], y), x.type), None]
 
-    def linear_in(self, args: Any) -> bool:
+    def linear_in(self, args: Sequence[Operand]) -> bool:
         return args[0].type.inexact and super().linear_in(args)
 
 
@@ -168,18 +189,18 @@ class Rem(Elementwise):
     accepts = staticmethod(dtypes.is_real)
     accepted = "real numbers"
 
-    def on_host(self, x: Any, y: Any) -> Any:
+    def on_host(self, x: HostArray, y: HostArray) -> HostArray:
         if not dtypes.is_integer(x.dtype):
             return np.fmod(x, y)
         return _unless_zero(y, np.fmod(x, y), x)
 
-    def linearize(self, active: Any, x: Any, y: Any) -> Any:
+    def linearize(self, active: Sequence[bool], x: Value, y: Value) -> Linearized:
         out = self(x, y)
         slope = div(sub(out, x), y) if active[1] else None
         return (out,), pushforward(out, lambda dx: dx, lambda dy: mul(dy, slope))
 
 
-def _unless_zero(y: Any, value: Any, at_zero: Any) -> Any:
+def _unless_zero(y: HostArray, value: HostArray, at_zero: HostArray) -> HostArray:
     """The value, but ``at_zero`` where y is 0."""
     zeros = np.equal(y, 0)
     return np.where(zeros, at_zero, value) if zeros.any() else value
@@ -189,10 +210,12 @@ neg, add, sub, mul, div, rem = Neg(), Add(), Sub(), Mul(), Div(), Rem()
 sum_of_products = SumOfProducts()
 
 
-def pushforward(out: Any, *maps: Callable[[Any], Any]) -> Callable[..., Sequence[Any]]:
+def pushforward(
+    out: Value, *maps: Callable[[Any], Any]
+) -> Callable[..., Sequence[Any]]:
     """The pushforward of ``out``: the sum of each map of its tangent, or None."""
 
-    def push(*tangents: Any) -> Sequence[Any]:
+    def push(*tangents: Value | None) -> Sequence[Value | None]:
         total = None
         for tangent, linear in zip(tangents, maps, strict=True):
             if tangent is not None:

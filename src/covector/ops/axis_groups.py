@@ -6,11 +6,12 @@ groups, and the axis of a batch, from one axis into another.
 
 from typing import Any
 
+from covector.core.annotations import Value
 from covector.ops.broadcasting import move_axis
 from covector.ops.transposing import Reshape, Transpose
 
 
-def regrouped(x: Any, source: int, into: int, groups: int) -> Any:
+def regrouped(x: Value, source: int, into: int, groups: int) -> Value:
     """The outer part, of length ``groups``, of one axis becomes that of another."""
     if groups == 1:
         return x
@@ -23,7 +24,7 @@ def regrouped(x: Any, source: int, into: int, groups: int) -> Any:
     return Reshape(tuple(shape))(Transpose(tuple(axes))(Reshape(split)(x)))
 
 
-def folded(x: Any, dim: int, into: int, groups: int) -> Any:
+def folded(x: Value, dim: int, into: int, groups: int) -> Value:
     """A batch axis made part of axis ``into``: inside its groups, outside the rest.
 
     ``into`` counts without the batch axis.
@@ -39,7 +40,7 @@ def folded(x: Any, dim: int, into: int, groups: int) -> Any:
     return Reshape(tuple(shape))(whole)
 
 
-def unfolded(x: Any, axis: int, groups: int, size: int) -> tuple[Any, Any]:
+def unfolded(x: Value, axis: int, groups: int, size: int) -> tuple[Any, Any]:
     """The way back: results and batch axes of a ``batch`` rule."""
     shape = list(x.type.shape)
     shape[axis] //= size

@@ -1,10 +1,16 @@
 """``OptimizationBarrier``: nothing is moved or merged across it by the compiler."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
-from covector.core.primitive import ManyResults
+from covector.core.annotations import BatchDims, Batched, Value, Values
+from covector.core.array_like import Array
+from covector.core.primitive import Linearized, ManyResults, Operand
 from covector.core.types import ArrayType
+from covector.lowering.hlo import HloResults, HloValue
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 class OptimizationBarrier(ManyResults):
@@ -17,26 +23,28 @@ class OptimizationBarrier(ManyResults):
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         return types
 
-    def evaluate(self, *args: Any) -> Sequence[Any]:
+    def evaluate(self, *args: Value) -> Sequence[Array]:
         return args
 
-    def linearize(self, active: Any, *primals: Any) -> Any:
-        def push(*tangents: Any) -> Sequence[Any]:
+    def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
+        def push(*tangents: Value | None) -> Sequence[Array | None]:
             return self._of_present(tangents)
 
         return self(*primals), push
 
-    def transpose(self, cotangents: Any, *args: Any) -> Sequence[Any]:
+    def transpose(
+        self, cotangents: Sequence[Value | None], *args: Operand
+    ) -> Sequence[Array | None]:
         return self._of_present(cotangents)
 
-    def _of_present(self, values: Sequence[Any]) -> list[Any]:
+    def _of_present(self, values: Sequence[Value | None]) -> list[Array | None]:
         present = iter(self(*[x for x in values if x is not None]))
         return [None if x is None else next(present) for x in values]
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         return self(*args), dims
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.op("stablehlo.optimization_barrier", operands)
 
 

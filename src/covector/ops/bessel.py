@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector.core import dtypes
+from covector.core.annotations import Value
 from covector.core.convert import scalar
 from covector.core.number_info import finfo
 from covector.ops.arithmetic import mul
@@ -79,7 +80,7 @@ _FAR = (
 class BesselI0e(Composite):
     """e^−|x| · I₀(x). The derivative is e^−|x| I₁(x) − sign(x) e^−|x| I₀(x)."""
 
-    def formula(self, x: Any) -> Any:
+    def formula(self, x: Value) -> Value:
         x = abs_(x)
         eight = scalar(8, x.type.dtype)
         near = lt(x, eight)
@@ -87,11 +88,11 @@ class BesselI0e(Composite):
         far = _chebyshev(_FAR, 16 / outer - 1) * rsqrt(outer)
         return where(near, _chebyshev(_NEAR, 0.25 * inner - 1), far)
 
-    def partials(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
         return [lambda: bessel_i1e(x) - mul(sign(x), out)]
 
 
-def _chebyshev(coefficients: Sequence[float], t: Any) -> Any:
+def _chebyshev(coefficients: Sequence[float], t: Value) -> Value:
     """Σₖ cₖ Tₖ(t) by Clenshaw's recurrence, as far as the element type can tell."""
     least = 1e-9 if t.type.dtype == dtypes.float32 else 0.0
     after = last = scalar(0, t.type.dtype)
@@ -105,7 +106,7 @@ class BesselI1e(Special):
 
     hlo = "chlo.bessel_i1e"
 
-    def partials(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
         def slope() -> Any:
             # d/dx of e⁻ˣ I₁ is e⁻ˣ (I₀ − I₁/x − I₁) for x > 0, and it is even.
             # Programs take subnormal x for 0, whose inverse is infinite.

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from covector.core.annotations import Value
 from covector.ops.arithmetic import neg
 from covector.ops.bitwise import and_, or_
 from covector.ops.comparison import eq, ge, gt, le, lt
@@ -32,21 +33,23 @@ class RegularizedIncompleteBeta(Composite):
     ∂I/∂x is the density of the beta distribution; by a and b it has no derivative here.
     """
 
-    def formula(self, a: Any, b: Any, x: Any) -> Any:
+    def formula(self, a: Value, b: Value, x: Value) -> Value:
         zero, one = number(0, x), number(1, x)
         inside = and_(and_(gt(a, zero), finite(a)), and_(gt(b, zero), finite(b)))
         inside = and_(inside, and_(gt(x, zero), lt(x, one)))
         value = _inside(*[where(inside, p, number(0.5, x)) for p in (a, b, x)])
         return where(inside, value, _at_the_edge(a, b, x))
 
-    def partials(self, out: Any, a: Any, b: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(
+        self, out: Value, a: Value, b: Value, x: Value
+    ) -> Sequence[Callable[[], Any]]:
         def none() -> Any:
             return no_slope(self, "a and b", [a.type, b.type, x.type])
 
         return [none, none, lambda: _density(a, b, x)]
 
 
-def _inside(a: Any, b: Any, x: Any) -> Any:
+def _inside(a: Value, b: Value, x: Value) -> Value:
     """I for finite a > 0, b > 0 and 0 < x < 1."""
     y = 1 - x
     # x less the mean, times a + b; exchanging the ends of the interval turns its sign.
@@ -59,7 +62,7 @@ def _inside(a: Any, b: Any, x: Any) -> Any:
     return where(above, 1 - lesser, lesser)
 
 
-def _tail(a: Any, b: Any, x: Any, y: Any, excess: Any) -> Any:
+def _tail(a: Value, b: Value, x: Value, y: Value, excess: Value) -> Value:
     """I(a, b, x) / C for x below the mean."""
     odds = x / y
     # The height falls by ``slope`` and bends by ``bend`` at first, and by a far out.
@@ -67,7 +70,7 @@ def _tail(a: Any, b: Any, x: Any, y: Any, excess: Any) -> Any:
     bend = max_((b - 1) * odds / y, number(0, x))
     scale = 1 / min_(a, slope + sqrt(bend))
 
-    def falling(r: Any, *parameters: Any) -> Any:
+    def falling(r: Value, *parameters: Value) -> Value:
         a, b, odds, slope, scale = parameters
         r = r * scale
         v = neg(expm1(neg(r)))
@@ -78,7 +81,7 @@ def _tail(a: Any, b: Any, x: Any, y: Any, excess: Any) -> Any:
     return integral(falling, a, b, odds, slope, scale) * scale / y
 
 
-def _amplitude(a: Any, b: Any, x: Any, y: Any, excess: Any) -> Any:
+def _amplitude(a: Value, b: Value, x: Value, y: Value, excess: Value) -> Value:
     """C = xᵃ yᵇ / B(a, b); ``excess`` is (a + b) x − a."""
     n = a + b
     lost = deviance(a, n * x, excess) + deviance(b, n * y, neg(excess))
@@ -86,7 +89,7 @@ def _amplitude(a: Any, b: Any, x: Any, y: Any, excess: Any) -> Any:
     return sqrt(a * (b / n) / (2 * math.pi)) * exp(corrections - lost)
 
 
-def _density(a: Any, b: Any, x: Any) -> Any:
+def _density(a: Value, b: Value, x: Value) -> Any:
     """∂I/∂x = xᵃ⁻¹ yᵇ⁻¹ / B(a, b)."""
     zero, one, infinity = (number(v, x) for v in (0, 1, math.inf))
     inside = where(and_(gt(x, zero), lt(x, one)), x, number(0.5, x))
@@ -100,7 +103,7 @@ def _density(a: Any, b: Any, x: Any) -> Any:
     return where(eq(x, one), at_end(b, a), density)
 
 
-def _at_the_edge(a: Any, b: Any, x: Any) -> Any:
+def _at_the_edge(a: Value, b: Value, x: Value) -> Value:
     """The value where x, or all of the distribution, is at an end of the interval."""
     zero, one, infinity = (number(v, x) for v in (0, 1, math.inf))
     allowed = and_(and_(ge(a, zero), ge(b, zero)), and_(ge(x, zero), le(x, one)))

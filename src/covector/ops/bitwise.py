@@ -1,14 +1,13 @@
 """Bitwise operations on integers, and logic on bools."""
 
-from typing import Any
-
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import DType, HostArray
 from covector.ops.families import Elementwise
 
 
-def _is_integer_or_bool(dtype: Any) -> bool:
+def _is_integer_or_bool(dtype: DType) -> bool:
     return dtypes.is_integer(dtype) or dtypes.is_bool(dtype)
 
 
@@ -60,7 +59,7 @@ class _OfIntegers(Elementwise):
     accepted = "integers"
 
 
-def _unsigned(x: Any) -> Any:
+def _unsigned(x: HostArray) -> HostArray:
     """The same bits as an unsigned integer."""
     return np.asarray(x).view(f"u{x.dtype.itemsize}")
 
@@ -70,7 +69,7 @@ class ShiftLeft(_OfIntegers):
 
     hlo = "stablehlo.shift_left"
 
-    def on_host(self, x: Any, y: Any) -> Any:
+    def on_host(self, x: HostArray, y: HostArray) -> HostArray:
         return np.left_shift(_unsigned(x), _unsigned(y)).view(x.dtype)
 
 
@@ -79,7 +78,7 @@ class ShiftRightLogical(_OfIntegers):
 
     hlo = "stablehlo.shift_right_logical"
 
-    def on_host(self, x: Any, y: Any) -> Any:
+    def on_host(self, x: HostArray, y: HostArray) -> HostArray:
         return np.right_shift(_unsigned(x), _unsigned(y)).view(x.dtype)
 
 
@@ -90,7 +89,7 @@ class ShiftRightArithmetic(_OfIntegers):
 
     hlo = "stablehlo.shift_right_arithmetic"
 
-    def on_host(self, x: Any, y: Any) -> Any:
+    def on_host(self, x: HostArray, y: HostArray) -> HostArray:
         signed = f"i{x.dtype.itemsize}"
         last = np.asarray(8 * x.dtype.itemsize - 1, _unsigned(y).dtype)
         positions = np.minimum(_unsigned(y), last).view(signed)
@@ -102,7 +101,7 @@ class PopulationCount(_OfIntegers):
 
     hlo = "stablehlo.popcnt"
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         return np.bitwise_count(_unsigned(x)).astype(x.dtype)
 
 
@@ -111,7 +110,7 @@ class Clz(_OfIntegers):
 
     hlo = "stablehlo.count_leading_zeros"
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         bits, width = _unsigned(x), 8 * x.dtype.itemsize
         reach = 1
         while reach < width:  # every bit below the highest one set is set as well

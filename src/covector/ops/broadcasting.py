@@ -6,17 +6,30 @@ to one shape (``unbroadcast``, ``broadcast_like``) or one batch axis (``move_axi
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import (
+    Batched,
+    DType,
+    HostArray,
+    LinearMaps,
+    Value,
+    Values,
+)
+from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.core.primitive import Primitive, operation
+from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape
 from covector.core.varying import pvary_like
 from covector.errors import DTypeError, TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.transposing import Transpose
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 Dims = Sequence[int | None]
 
@@ -44,7 +57,7 @@ class BroadcastInDim(Primitive):
             )
         return (x.with_shape(self.shape),)
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         out = np.empty(self.shape, x.dtype)
         if x.ndim:
             lengths = [1] * len(self.shape)
@@ -54,10 +67,10 @@ class BroadcastInDim(Primitive):
         out[...] = x
         return out
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         (ct,) = cotangents
         new = tuple([a for a in range(len(self.shape)) if a not in self.axes])
         ct = ReduceSum(new)(ct) if new else ct
@@ -73,13 +86,13 @@ class BroadcastInDim(Primitive):
             ct = BroadcastInDim(x.type.shape, kept)(ReduceSum(repeated)(ct))
         return [ct]
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         (x,), (dim,) = args, dims
         x = move_axis(x, dim, 0)
         axes = (0, *[a + 1 for a in self.axes])
         return (BroadcastInDim((size, *self.shape), axes)(x),), (0,)
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         return ctx.broadcast(x, ctx.out_types[0], self.axes)
 
 
@@ -96,23 +109,23 @@ class ReduceSum(Primitive):
             )
         return (reduced_type("reduce_sum", x, self.axes),)
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         if x.dtype.itemsize <= 2 and _is_short(x.dtype):
             return np.add.reduce(x, self.axes, np.float32).astype(x.dtype)
         return np.add.reduce(x, self.axes, x.dtype)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         (ct,) = cotangents
         kept = tuple([k for k in range(x.type.ndim) if k not in self.axes])
         return [BroadcastInDim(x.type.shape, kept)(ct)]
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         return batch_reduction(type(self), self.axes, args, dims)
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (source,), (out,) = ctx.in_types, ctx.out_types
         if not _is_short(source.dtype):
             return _lower_sum(ctx, x, out, self.axes)
@@ -123,7 +136,7 @@ class ReduceSum(Primitive):
         return ctx.op("stablehlo.convert", [total], [out])
 
 
-def _is_short(dtype: Any) -> bool:
+def _is_short(dtype: DType) -> bool:
     """Whether numbers of this dtype are added up in float32."""
     return dtype.itemsize <= 2 and dtypes.is_floating(dtype)
 
@@ -138,14 +151,18 @@ def reduced_type(who: str, x: ArrayType, axes: tuple[int, ...]) -> ArrayType:
     return x.with_shape(tuple([n for k, n in enumerate(x.shape) if k not in axes]))
 
 
-def batch_reduction(reduce: Any, axes: tuple[int, ...], args: Any, dims: Any) -> Any:
+def batch_reduction(
+    reduce: Any, axes: tuple[int, ...], args: Sequence[Value], dims: Sequence[int]
+) -> Any:
     """A reduction of a batch: the same axes, counted past the batch axis."""
     (x,), (dim,) = args, dims
     moved = tuple([a + (a >= dim) for a in axes])
     return (reduce(moved)(x),), (dim - sum([a < dim for a in moved]),)
 
 
-def _lower_sum(ctx: Any, x: Any, out: ArrayType, axes: tuple[int, ...]) -> Any:
+def _lower_sum(
+    ctx: "Lowering", x: HloValue, out: ArrayType, axes: tuple[int, ...]
+) -> HloValue:
     """While lowering: the sum over axes, formed in the dtype of the result."""
     element = ArrayType((), out.dtype)
     zero = ctx.constant(0, element)
@@ -158,33 +175,33 @@ def _lower_sum(ctx: Any, x: Any, out: ArrayType, axes: tuple[int, ...]) -> Any:
 # -- bringing operands together --------------------------------------------------------
 
 
-def unbroadcast(cotangent: Any, type: ArrayType) -> Any:
+def unbroadcast(cotangent: Value, type: ArrayType) -> Value:
     """The cotangent of an operand that may have been a broadcast scalar."""
     if cotangent.type.shape == type.shape:
         return cotangent
     return ReduceSum(tuple(range(cotangent.type.ndim)))(cotangent)
 
 
-def broadcast_like(x: Any, out: Any) -> Any:
+def broadcast_like(x: Value, out: Value) -> Any:
     """A scalar brought to the shape of ``out``; anything else has it already."""
     if x.type.shape == out.type.shape:
         return x
     return BroadcastInDim(out.type.shape, ())(x)
 
 
-def filled(value: Any, type: ArrayType) -> Any:
+def filled(value: Any, type: ArrayType) -> Value:
     """An array of ``type`` with one value everywhere."""
     x = scalar(value, type.dtype)
     x = BroadcastInDim(type.shape, ())(x) if type.ndim else x
     return pvary_like(x, type) if type.varying else x
 
 
-def zeros(type: ArrayType) -> Any:
+def zeros(type: ArrayType) -> Value:
     """Zeros: what an absent tangent or cotangent stands for."""
     return filled(0, type)
 
 
-def move_axis(x: Any, source: int, destination: int) -> Any:
+def move_axis(x: Value, source: int, destination: int) -> Value:
     """``x`` with one axis moved."""
     if source == destination:
         return x
@@ -193,7 +210,7 @@ def move_axis(x: Any, source: int, destination: int) -> Any:
     return Transpose(tuple(order))(x)
 
 
-def batched(size: int, x: Any, dim: int | None, to: int = 0) -> Any:
+def batched(size: int, x: Value, dim: int | None, to: int = 0) -> Value:
     """``x`` with a batch axis at ``to``: moved there, or made by repetition."""
     if dim is not None:
         return move_axis(x, dim, to)
@@ -201,13 +218,13 @@ def batched(size: int, x: Any, dim: int | None, to: int = 0) -> Any:
     return BroadcastInDim(shape, tuple([k + (k >= to) for k in range(x.type.ndim)]))(x)
 
 
-def align(size: int, args: Sequence[Any], dims: Dims) -> list[Any]:
+def align(size: int, args: Sequence[Value], dims: Dims) -> list[Array]:
     """All operands with a batch axis in front."""
     return [batched(size, x, d) for x, d in zip(args, dims, strict=True)]
 
 
 def align_elementwise(
-    size: int, args: Sequence[Any], dims: Dims
+    size: int, args: Sequence[Value], dims: Dims
 ) -> tuple[list[Any], int]:
     """Operands of an elementwise operation over a batch, and where the batch axis is.
 

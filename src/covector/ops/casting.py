@@ -6,19 +6,31 @@ ReducePrecision       the value as a narrower float has it, in the type it was
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import Value
+from covector.core.annotations import (
+    BatchDims,
+    Batched,
+    DType,
+    HostArray,
+    LinearMaps,
+    Value,
+    Values,
+)
 from covector.core.convert import scalar, to_be_cast
 from covector.core.number_info import bit_width, finfo, iinfo
-from covector.core.primitive import Primitive, operation
+from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.broadcasting import align
 from covector.ops.families import Elementwise, widened
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 @operation
@@ -41,7 +53,7 @@ class ConvertElementType(Primitive):
             )
         return (ArrayType(x.shape, self.dtype, self.weak),)
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         to, kind = self.dtype, x.dtype
         if dtypes.is_complex(kind) and not dtypes.is_complex(to):
             x = np.not_equal(x, 0) if dtypes.is_bool(to) else x.real
@@ -49,24 +61,24 @@ class ConvertElementType(Primitive):
             return _saturate(x, to)
         return x.astype(to)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         if not (dtypes.is_inexact(x.type.dtype) and dtypes.is_inexact(self.dtype)):
             return [None]
         return [ConvertElementType(self.dtype)]
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         return [ConvertElementType(x.type.dtype)(cotangents[0])]
 
-    def linear_in(self, args: Any) -> bool:
+    def linear_in(self, args: Sequence[Operand]) -> bool:
         before, after = args[0].type.dtype, self.dtype
         if dtypes.is_inexact(before):
             return dtypes.is_inexact(after)
         return dtypes.is_integer(before) and dtypes.is_integer(after)
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         return (self(args[0]),), dims
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (source,), (out,) = ctx.in_types, ctx.out_types
         if dtypes.is_complex(source.dtype) and not dtypes.is_complex(out.dtype):
             if dtypes.is_bool(out.dtype):
@@ -82,7 +94,7 @@ class ConvertElementType(Primitive):
         return ctx.op("stablehlo.convert", [x])
 
 
-def _saturate(x: Any, to: np.dtype) -> Any:
+def _saturate(x: HostArray, to: np.dtype) -> HostArray:
     """Float to integer as XLA does it: clamp to the range, NaN to zero."""
     limits = iinfo(to)
     # What is in range, as most often all is, needs no further look.
@@ -98,7 +110,9 @@ def _saturate(x: Any, to: np.dtype) -> Any:
     return np.where(inside >= high, top, out).astype(to)
 
 
-def _lower_nonzero(ctx: Any, x: Any, source: ArrayType, out: ArrayType) -> Any:
+def _lower_nonzero(
+    ctx: "Lowering", x: HloValue, source: ArrayType, out: ArrayType
+) -> HloValue:
     zero = ctx.constant(0, source)
     return ctx.op(
         "stablehlo.compare",
@@ -150,7 +164,7 @@ class BitcastConvertType(Primitive):
         narrow = any(t.dtype in dtypes.SUB_BYTE for t in (*types, *outs))
         return not narrow and super().prefers_host(types, outs)
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         x, ratio = np.asarray(x), x.dtype.itemsize / self.new_dtype.itemsize
         if ratio > 1:
             return np.ascontiguousarray(x[..., None]).view(self.new_dtype)
@@ -158,14 +172,14 @@ class BitcastConvertType(Primitive):
             return np.ascontiguousarray(x).view(self.new_dtype)[..., 0]
         return x.view(self.new_dtype)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [None]
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         (x,) = align(size, args, dims)
         return (self(x),), (0,)
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         return ctx.op("stablehlo.bitcast_convert", [x])
 
 
@@ -192,7 +206,7 @@ class ReducePrecision(Elementwise):
             )
         return super().type_rule(x)
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         rounded = self._rounded(np.asarray(widened(x)))
         if self.exponent_bits >= finfo(x.dtype).nexp:
             return rounded.astype(x.dtype)
@@ -202,7 +216,7 @@ class ReducePrecision(Elementwise):
         finite = np.isfinite(rounded) & (rounded != 0)
         return np.where(finite, rounded * size, rounded).astype(x.dtype)
 
-    def _rounded(self, x: Any) -> Any:
+    def _rounded(self, x: HostArray) -> HostArray:
         """``x`` with a short mantissa; a carry out of it raises the exponent."""
         dropped = finfo(x.dtype).nmant - self.mantissa_bits
         if dropped <= 0:
@@ -215,13 +229,13 @@ class ReducePrecision(Elementwise):
         )
         return np.where(np.isfinite(x), rounded.view(x.dtype), x)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         return [self(cotangents[0])]
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         return ctx.op(
             "stablehlo.reduce_precision",
             [x],
@@ -230,7 +244,7 @@ class ReducePrecision(Elementwise):
         )
 
 
-def in_dtype(value: Any, dtype: Any, who: str, weak: bool = False) -> Value:
+def in_dtype(value: Any, dtype: DType, who: str, weak: bool = False) -> Value:
     """An array or a number as an array of this element type.
 
     An integer that it does not have raises IntegerOverflow: made an array first, it
@@ -241,7 +255,7 @@ def in_dtype(value: Any, dtype: Any, who: str, weak: bool = False) -> Value:
     return convert(to_be_cast(value, who), dtype, weak)
 
 
-def convert(x: Any, dtype: Any, weak: bool = False) -> Value:
+def convert(x: Value, dtype: DType, weak: bool = False) -> Value:
     """``x`` with this element type; ``x`` itself when it has it already."""
     if x.type.dtype == dtype and x.type.weak == weak:
         return x

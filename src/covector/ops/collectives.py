@@ -16,14 +16,23 @@ types say what varies PSum ⇄ PVary. What members only exchange is in
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from covector.core import dtypes
+from covector.core.annotations import (
+    BatchDims,
+    Batched,
+    HostArray,
+    LinearMaps,
+    Value,
+    Values,
+)
 from covector.core.convert import scalar
-from covector.core.primitive import Primitive, operation
+from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying, bind_cast
 from covector.errors import AxisError, DTypeError, TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.arithmetic import div, mul
 from covector.ops.broadcasting import (
     ReduceSum,
@@ -46,6 +55,9 @@ from covector.ops.identities import Identity
 from covector.ops.member_groups import Groups, along_groups
 from covector.ops.reductions import ReduceMax, ReduceMin
 from covector.ops.transposing import Reshape
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 Axis = Any
 
@@ -70,12 +82,14 @@ class Collective(Primitive):
         same = self.uniform and self.groups is None
         return Varying(operands, everywhere - here if same else everywhere)
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         """Over another axis than the named one: the same for each of the batch."""
         (x,), (dim,) = args, dims
         return (self.shifted(1)(move_axis(x, dim, 0)),), (0,)
 
-    def batch_named(self, axis: Axis, size: int, args: Any, dims: Any) -> Any:
+    def batch_named(
+        self, axis: Axis, size: int, args: Values, dims: BatchDims
+    ) -> Batched:
         (x,), (dim,) = args, dims
         shape = x.type.shape
         member = (
@@ -86,7 +100,7 @@ class Collective(Primitive):
             return along_groups(self, self.groups, size, x, dim)
         return self.along(size, x, dim)
 
-    def along(self, size: int, x: Any, dim: int | None) -> Any:
+    def along(self, size: int, x: Value, dim: int | None) -> Any:
         """The operation along the batch axis ``dim`` (None: all members have ``x``), of
         members that all communicate.
         """
@@ -96,10 +110,10 @@ class Collective(Primitive):
         """The same, with array axes counted past ``n`` new ones in front."""
         return self
 
-    def evaluate(self, *args: Any) -> Any:
+    def evaluate(self, *args: Value) -> Values:
         raise self._unnamed(self.axis_names[0])
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         for axis in self.axis_names:
             if ctx.module.mesh is None or axis not in ctx.module.mesh.axis_names:
                 raise self._unnamed(axis)
@@ -112,7 +126,7 @@ class Collective(Primitive):
             "shard_map over a mesh with that axis."
         )
 
-    def communicate(self, ctx: Any, *operands: Any) -> Any:
+    def communicate(self, ctx: "Lowering", *operands: HloValue) -> HloValue:
         """While lowering: the operation between devices."""
         raise NotImplementedError
 
@@ -130,7 +144,9 @@ class _Reduction(Collective):
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         return (x,)
 
-    def batch_named(self, axis: Axis, size: int, args: Any, dims: Any) -> Any:
+    def batch_named(
+        self, axis: Axis, size: int, args: Values, dims: BatchDims
+    ) -> Batched:
         """Along the batch axis now; over the others, if any, as before."""
         outs, out_dims = super().batch_named(axis, size, args, dims)
         others = tuple([a for a in self.axes if a != axis])
@@ -153,10 +169,10 @@ class PSum(_Reduction):
             )
         return (x,)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         (ct,) = cotangents
         if self.groups is not None:
             return [self(ct)]
@@ -166,10 +182,10 @@ class PSum(_Reduction):
         varying = x.type.varying.intersection(self.axes)
         return [PVary(varying)(ct) if varying else ct]
 
-    def communicate(self, ctx: Any, x: Any) -> Any:
+    def communicate(self, ctx: "Lowering", x: HloValue) -> HloValue:
         return all_reduce(ctx, x, self.axes, "stablehlo.add", self.groups)
 
-    def along(self, size: int, x: Any, dim: int | None) -> Any:
+    def along(self, size: int, x: Value, dim: int | None) -> Any:
         if dim is None:
             return (mul(x, filled(size, x.type.with_shape(()))),), (None,)
         return (ReduceSum((dim,))(x),), (None,)
@@ -184,7 +200,7 @@ class _PExtreme(_Reduction):
     reduce: Any
     combine: str
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         if not dtypes.is_floating(x.type.dtype):
             return [None]
         total = PSum(self.axes, self.groups)
@@ -192,10 +208,10 @@ class _PExtreme(_Reduction):
         share = div(chosen, total(chosen))
         return [lambda dx: total(mul(dx, share))]
 
-    def communicate(self, ctx: Any, x: Any) -> Any:
+    def communicate(self, ctx: "Lowering", x: HloValue) -> HloValue:
         return extreme(ctx, x, self.axes, self.combine, self.groups)
 
-    def along(self, size: int, x: Any, dim: int | None) -> Any:
+    def along(self, size: int, x: Value, dim: int | None) -> Any:
         return ((x if dim is None else self.reduce((dim,))(x)),), (None,)
 
 
@@ -232,10 +248,12 @@ class AxisIndex(Collective):
     def type_rule(self) -> Sequence[ArrayType]:
         return (ArrayType((), dtypes.int32),)
 
-    def batch_named(self, axis: Axis, size: int, args: Any, dims: Any) -> Any:
+    def batch_named(
+        self, axis: Axis, size: int, args: Values, dims: BatchDims
+    ) -> Batched:
         return (Iota(dtypes.int32, (size,), 0)(),), (0,)
 
-    def communicate(self, ctx: Any) -> Any:
+    def communicate(self, ctx: "Lowering") -> HloValue:
         return axis_index(ctx, self.axis)
 
 
@@ -264,17 +282,17 @@ class AllGather(Collective):
     def shifted(self, n: int) -> "AllGather":
         return self.replace(at=self.at + n)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         if self.groups is None and self.axis in x.type.varying:
             # The cotangent is that of all uses, the same everywhere: each takes its
             # part.
             return [self._own_part(cotangents[0], x.type)]
         return [PSumScatter(**self.parameters)(cotangents[0])]
 
-    def _own_part(self, x: Any, type: ArrayType) -> Any:
+    def _own_part(self, x: Value, type: ArrayType) -> Any:
         length = type.shape[self.at] if self.tiled else 1
         sizes = list(x.type.shape)
         sizes[self.at] = length
@@ -283,10 +301,10 @@ class AllGather(Collective):
         starts = [start if k == self.at else zero for k in range(len(sizes))]
         return Reshape(type.shape)(DynamicSlice(tuple(sizes))(x, *starts))
 
-    def communicate(self, ctx: Any, x: Any) -> Any:
+    def communicate(self, ctx: "Lowering", x: HloValue) -> HloValue:
         return all_gather(ctx, x, self)
 
-    def along(self, size: int, x: Any, dim: int | None) -> Any:
+    def along(self, size: int, x: Value, dim: int | None) -> Any:
         x = batched(size, x, dim, self.at)
         return ((merged(x, self.at) if self.tiled else x),), (None,)
 
@@ -322,16 +340,16 @@ class PSumScatter(Collective):
     def shifted(self, n: int) -> "PSumScatter":
         return self.replace(at=self.at + n)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         return [AllGather(**self.parameters)(cotangents[0])]
 
-    def communicate(self, ctx: Any, x: Any) -> Any:
+    def communicate(self, ctx: "Lowering", x: HloValue) -> HloValue:
         return reduce_scatter(ctx, x, self)
 
-    def along(self, size: int, x: Any, dim: int | None) -> Any:
+    def along(self, size: int, x: Value, dim: int | None) -> Any:
         x = ReduceSum((0,))(batched(size, x, dim))
         return ((split_axis(x, self.at, size) if self.tiled else x),), (self.at,)
 
@@ -352,13 +370,13 @@ class PVary(Identity):
         (x,) = types
         return Varying([x.varying], x.varying | (self.axes & checked_axes))
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         return x
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         (ct,) = cotangents
         axes = self.axes - x.type.varying
         return [PSum(tuple(sorted(axes, key=str)))(ct) if axes else ct]
@@ -367,7 +385,7 @@ class PVary(Identity):
 bind_cast(PVary)
 
 
-def merged(x: Any, at: int) -> Any:
+def merged(x: Value, at: int) -> Any:
     """Axes ``at`` and ``at + 1`` as one."""
     shape = x.type.shape
     return Reshape((*shape[:at], shape[at] * shape[at + 1], *shape[at + 2 :]))(x)

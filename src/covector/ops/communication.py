@@ -6,22 +6,26 @@ each other.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.types import ArrayType
+from covector.lowering.hlo import HloValue
 from covector.lowering.sharding import manual_axes_text, shardings_text
 from covector.ops.member_groups import Groups
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 Axes = Sequence[Any]
 
 
 def all_reduce(
-    ctx: Any, x: Any, axes: Axes, combine: str, groups: Groups = None
-) -> Any:
+    ctx: "Lowering", x: HloValue, axes: Axes, combine: str, groups: Groups = None
+) -> HloValue:
     """``x`` of all devices along axes, combined element by element."""
     (out,) = ctx.out_types
     rows = _rows(ctx, axes, groups)
@@ -30,7 +34,9 @@ def all_reduce(
     return made.result
 
 
-def extreme(ctx: Any, x: Any, axes: Axes, combine: str, groups: Groups = None) -> Any:
+def extreme(
+    ctx: "Lowering", x: HloValue, axes: Axes, combine: str, groups: Groups = None
+) -> Any:
     """The largest or smallest ``x`` of all devices; NaN where any device has NaN.
 
     Communication libraries lose NaN, so floats travel as integers of the same order, in
@@ -58,7 +64,7 @@ def extreme(ctx: Any, x: Any, axes: Axes, combine: str, groups: Groups = None) -
     return ctx.op("stablehlo.bitcast_convert", [found], [type_])
 
 
-def _in_order(ctx: Any, x: Any, bits: ArrayType) -> Any:
+def _in_order(ctx: "Lowering", x: HloValue, bits: ArrayType) -> Any:
     """The bits of floats as integers that are ordered as the floats are, and back.
 
     Of a negative float, all bits but the sign are flipped.
@@ -74,7 +80,7 @@ def _in_order(ctx: Any, x: Any, bits: ArrayType) -> Any:
     return ctx.op("stablehlo.select", [negative, flipped, x], [bits])
 
 
-def all_gather(ctx: Any, x: Any, op: Any) -> Any:
+def all_gather(ctx: "Lowering", x: HloValue, op: Any) -> Any:
     """``x`` of all devices, end to end along ``op.at``, or stacked along a new axis."""
     (x_type,), (out,) = ctx.in_types, ctx.out_types
     if not op.tiled:
@@ -91,7 +97,7 @@ def all_gather(ctx: Any, x: Any, op: Any) -> Any:
     )
 
 
-def reduce_scatter(ctx: Any, x: Any, op: Any) -> Any:
+def reduce_scatter(ctx: "Lowering", x: HloValue, op: Any) -> Any:
     """The sum of ``x`` of all devices, of which each gets a part of axis ``op.at``."""
     (x_type,), (out,) = ctx.in_types, ctx.out_types
     part = list(x_type.shape)
@@ -112,7 +118,7 @@ def reduce_scatter(ctx: Any, x: Any, op: Any) -> Any:
     return made.result if op.tiled else _reshaped(ctx, made.result, out, out.shape)
 
 
-def all_to_all(ctx: Any, x: Any, op: Any) -> Any:
+def all_to_all(ctx: "Lowering", x: HloValue, op: Any) -> Any:
     """Part k of axis ``op.split`` goes to device k; what arrives is put along
     ``op.concat``.
     """
@@ -142,7 +148,9 @@ def all_to_all(ctx: Any, x: Any, op: Any) -> Any:
     return made if op.tiled else _reshaped(ctx, made, out, out.shape)
 
 
-def permute(ctx: Any, x: Any, axes: Axes, pairs: tuple[tuple[int, int], ...]) -> Any:
+def permute(
+    ctx: "Lowering", x: HloValue, axes: Axes, pairs: tuple[tuple[int, int], ...]
+) -> Any:
     """``x`` sent along axes by (from, to) pairs; zeros where none arrives."""
     groups = _groups(ctx.module.mesh, axes)
     routes = np.array([(g[s], g[t]) for g in groups for s, t in pairs], np.int64)
@@ -154,7 +162,7 @@ def permute(ctx: Any, x: Any, axes: Axes, pairs: tuple[tuple[int, int], ...]) ->
     )
 
 
-def axis_index(ctx: Any, axis: Any) -> Any:
+def axis_index(ctx: "Lowering", axis: Any) -> Any:
     """The index of this device along an axis, an i32."""
     mesh, types = ctx.module.mesh, ctx.out_types
     others = [a for a in mesh.axis_names if a not in ctx.module.by_hand]
@@ -174,7 +182,7 @@ def axis_index(ctx: Any, axis: Any) -> Any:
     return made.result
 
 
-def _axis_index(ctx: Any, axis: Any) -> Any:
+def _axis_index(ctx: "Lowering", axis: Any) -> Any:
     sizes = ctx.module.mesh.axis_sizes
     k = ctx.module.mesh.axis_names.index(axis)
     uint32 = ArrayType((), dtypes.uint32)
@@ -188,7 +196,7 @@ def _axis_index(ctx: Any, axis: Any) -> Any:
 # -- shared ----------------------------------------------------------------------------
 
 
-def _rows(ctx: Any, axes: Axes, groups: Groups) -> np.ndarray:
+def _rows(ctx: "Lowering", axes: Axes, groups: Groups) -> np.ndarray:
     """Which devices talk to each other, along all of the axes or in groups; a row may
     end with -1, for no device.
     """
@@ -212,9 +220,9 @@ def _groups(mesh: Any, axes: Axes) -> np.ndarray:
 
 
 def _talk(  # noqa: PLR0913, PLR0917  one for each part of the operation
-    ctx: Any,
+    ctx: "Lowering",
     name: str,
-    x: Any,
+    x: HloValue,
     out: ArrayType,
     rows: np.ndarray,
     regions: int = 0,
@@ -232,7 +240,7 @@ def _talk(  # noqa: PLR0913, PLR0917  one for each part of the operation
     )
 
 
-def _combine(ctx: Any, made: Any, type: ArrayType, combine: str) -> None:
+def _combine(ctx: "Lowering", made: Any, type: ArrayType, combine: str) -> None:
     element = type.with_shape(())
     pair = [element, element]
     ctx.region(made, 0, pair, lambda c, a, b: [c.op(combine, [a, b], [element])])
@@ -244,7 +252,7 @@ def _table(rows: np.ndarray) -> str:
     return f"dense<{values}> : tensor<{shape}xi64>"
 
 
-def _channel(ctx: Any) -> str:
+def _channel(ctx: "Lowering") -> str:
     ctx.module.channels += 1
     return f"#stablehlo.channel_handle<handle = {ctx.module.channels}, type = 1>"
 
@@ -253,5 +261,7 @@ def _inserted(shape: tuple[int, ...], at: int, n: int) -> tuple[int, ...]:
     return (*shape[:at], n, *shape[at:])
 
 
-def _reshaped(ctx: Any, x: Any, type: ArrayType, shape: tuple[int, ...]) -> Any:
+def _reshaped(
+    ctx: "Lowering", x: HloValue, type: ArrayType, shape: tuple[int, ...]
+) -> Any:
     return ctx.op("stablehlo.reshape", [x], [type.with_shape(shape)])

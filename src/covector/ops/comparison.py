@@ -5,13 +5,18 @@ NumPy. Nothing here has a derivative.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import DType, HostArray, LinearMaps, Value
 from covector.core.types import ArrayType
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.families import Elementwise, broadcast_operands, widened
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 class Predicate(Elementwise):
@@ -21,7 +26,7 @@ class Predicate(Elementwise):
         (out,) = super().type_rule(*types)
         return (ArrayType(out.shape, dtypes.bool_),)
 
-    def differential(self, out: Any, *operands: Any) -> Any:
+    def differential(self, out: Value, *operands: Value) -> LinearMaps:
         return [None] * len(operands)
 
 
@@ -34,11 +39,11 @@ class IsFinite(Predicate):
     accepted = "floating-point numbers"
 
 
-def _is_number_or_bool(dtype: Any) -> bool:
+def _is_number_or_bool(dtype: DType) -> bool:
     return dtypes.is_numeric(dtype) or dtypes.is_bool(dtype)
 
 
-def _has_equality(dtype: Any) -> bool:
+def _has_equality(dtype: DType) -> bool:
     return _is_number_or_bool(dtype) or dtypes.is_key(dtype)
 
 
@@ -49,7 +54,7 @@ class Comparison(Predicate):
     accepts = staticmethod(_is_number_or_bool)
     accepted = "numbers or bools"
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         x, y = broadcast_operands(ctx, operands)
         dtype = ctx.in_types[0].dtype
         if dtypes.is_complex(dtype) and self.direction not in ("EQ", "NE"):
@@ -58,7 +63,9 @@ class Comparison(Predicate):
         return _compare(ctx, self.direction, x, y)
 
 
-def _compare(ctx: Any, direction: str, x: Any, y: Any, **attributes: Any) -> Any:
+def _compare(
+    ctx: "Lowering", direction: str, x: HloValue, y: HloValue, **attributes: Any
+) -> HloValue:
     return ctx.op(
         "stablehlo.compare",
         [x, y],
@@ -67,10 +74,12 @@ def _compare(ctx: Any, direction: str, x: Any, y: Any, **attributes: Any) -> Any
     )
 
 
-def _lexicographic(ctx: Any, direction: str, x: Any, y: Any, part: ArrayType) -> Any:
+def _lexicographic(
+    ctx: "Lowering", direction: str, x: HloValue, y: HloValue, part: ArrayType
+) -> HloValue:
     """Order by real parts, unless a part is NaN, and where equal by imaginary parts."""
 
-    def both(a: Any, b: Any) -> Any:
+    def both(a: HloValue, b: HloValue) -> HloValue:
         return ctx.op("stablehlo.and", [a, b])
 
     (xr, xi), (yr, yi) = [
@@ -136,7 +145,7 @@ is_finite = IsFinite()
 # -- total order -----------------------------------------------------------------------
 
 
-def _is_real_or_bool(dtype: Any) -> bool:
+def _is_real_or_bool(dtype: DType) -> bool:
     return dtypes.is_real(dtype) or dtypes.is_bool(dtype)
 
 
@@ -150,7 +159,7 @@ class TotalOrder(Predicate):
     accepts = staticmethod(_is_real_or_bool)
     accepted = "real numbers or bools"
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         x, y = broadcast_operands(ctx, operands)
         if not dtypes.is_floating(ctx.in_types[0].dtype):
             return _compare(ctx, self.direction, x, y)
@@ -158,7 +167,7 @@ class TotalOrder(Predicate):
         return _compare(ctx, self.direction, x, y, compare_type=kind)
 
 
-def _rank(x: Any) -> Any:
+def _rank(x: HostArray) -> HostArray:
     """Integers in the total order of x: the bits, those of negative floats reversed."""
     if not dtypes.is_floating(x.dtype):
         return x
@@ -173,7 +182,7 @@ class EqTo(TotalOrder):
 
     direction = "EQ"
 
-    def on_host(self, x: Any, y: Any) -> Any:
+    def on_host(self, x: HostArray, y: HostArray) -> HostArray:
         return np.equal(_rank(x), _rank(y))
 
 
@@ -182,7 +191,7 @@ class LtTo(TotalOrder):
 
     direction = "LT"
 
-    def on_host(self, x: Any, y: Any) -> Any:
+    def on_host(self, x: HostArray, y: HostArray) -> HostArray:
         return np.less(_rank(x), _rank(y))
 
 
@@ -191,7 +200,7 @@ class LeTo(TotalOrder):
 
     direction = "LE"
 
-    def on_host(self, x: Any, y: Any) -> Any:
+    def on_host(self, x: HostArray, y: HostArray) -> HostArray:
         return np.less_equal(_rank(x), _rank(y))
 
 

@@ -5,13 +5,13 @@ L is taken for the pairing Re(u · v), without conjugation: Re(ū · L(z)) = Re(
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import DType, HostArray, LinearMaps, Value, Values
 from covector.core.convert import scalar
-from covector.core.primitive import Linear
+from covector.core.primitive import Linear, Linearized, Operand
 from covector.ops.arithmetic import neg
 from covector.ops.broadcasting import broadcast_like, unbroadcast
 from covector.ops.families import Elementwise
@@ -23,7 +23,7 @@ class _OfComplex(Elementwise):
     accepts = staticmethod(dtypes.is_complex)
     accepted = "complex numbers"
 
-    def differential(self, out: Any, z: Any) -> Any:
+    def differential(self, out: Value, z: Value) -> LinearMaps:
         return [self]
 
 
@@ -32,13 +32,13 @@ class Real(_OfComplex):
 
     hlo = "stablehlo.real"
 
-    def out_dtype(self, dtype: Any) -> Any:
+    def out_dtype(self, dtype: DType) -> DType:
         return dtypes.real_part(dtype)
 
-    def on_host(self, z: Any) -> Any:
+    def on_host(self, z: HostArray) -> HostArray:
         return z.real.copy()
 
-    def transpose(self, cotangents: Any, z: Any) -> Any:
+    def transpose(self, cotangents: Values, z: Operand) -> Sequence[Value | None]:
         (ct,) = cotangents
         return [complex_(ct, scalar(0, ct.type.dtype))]
 
@@ -48,13 +48,13 @@ class Imag(_OfComplex):
 
     hlo = "stablehlo.imag"
 
-    def out_dtype(self, dtype: Any) -> Any:
+    def out_dtype(self, dtype: DType) -> DType:
         return dtypes.real_part(dtype)
 
-    def on_host(self, z: Any) -> Any:
+    def on_host(self, z: HostArray) -> HostArray:
         return z.imag.copy()
 
-    def transpose(self, cotangents: Any, z: Any) -> Any:
+    def transpose(self, cotangents: Values, z: Operand) -> Sequence[Value | None]:
         (ct,) = cotangents
         return [complex_(scalar(0, ct.type.dtype), neg(ct))]
 
@@ -65,11 +65,11 @@ class Conj(_OfComplex):
     hlo = "chlo.conj"
     on_host = staticmethod(np.conjugate)
 
-    def transpose(self, cotangents: Any, z: Any) -> Any:
+    def transpose(self, cotangents: Values, z: Operand) -> Sequence[Value | None]:
         return [conj(cotangents[0])]
 
 
-def _has_complex(dtype: Any) -> bool:
+def _has_complex(dtype: DType) -> bool:
     return dtype in (dtypes.float32, dtypes.float64)
 
 
@@ -80,26 +80,28 @@ class Complex(Elementwise):
     accepts = staticmethod(_has_complex)
     accepted = "real and imaginary parts in float32 or float64"
 
-    def out_dtype(self, dtype: Any) -> Any:
+    def out_dtype(self, dtype: DType) -> DType:
         return dtypes.complex_of(dtype)
 
-    def on_host(self, x: Any, y: Any) -> Any:
+    def on_host(self, x: HostArray, y: HostArray) -> HostArray:
         shape = np.shape(x) or np.shape(y)
         out = np.empty(shape, dtypes.complex_of(x.dtype))
         out.real, out.imag = x, y
         return out
 
-    def linearize(self, active: Sequence[bool], x: Any, y: Any) -> Any:
+    def linearize(self, active: Sequence[bool], x: Value, y: Value) -> Linearized:
         out = self(x, y)
         zero = scalar(0, x.type.dtype)
 
-        def push(dx: Any, dy: Any) -> Any:
+        def push(dx: Value | None, dy: Value | None) -> Sequence[Value | None]:
             parts = [zero if d is None else d for d in (dx, dy)]
             return (broadcast_like(self(*parts), out),)
 
         return (out,), push
 
-    def transpose(self, cotangents: Any, x: Any, y: Any) -> Any:
+    def transpose(
+        self, cotangents: Values, x: Operand, y: Operand
+    ) -> Sequence[Value | None]:
         (ct,) = cotangents
         return [
             unbroadcast(real(ct), x.type) if type(x) is Linear else None,

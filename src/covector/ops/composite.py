@@ -5,13 +5,18 @@ formulas and not the derivatives of an approximation.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from covector.core import dtypes
+from covector.core.annotations import Value
 from covector.core.array import ConcreteArray
 from covector.lowering.evaluate import evaluate_compiled
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.casting import convert
 from covector.ops.partials import WithPartials
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 #: up to this many elements, some hundred eager operations are quicker than compiling
 FEW = 64
@@ -23,7 +28,7 @@ class Composite(WithPartials):
     accepts = staticmethod(dtypes.is_floating)
     accepted = "floating-point numbers"
 
-    def formula(self, *operands: Any) -> Any:
+    def formula(self, *operands: Value) -> Any:
         """The value, by other operations."""
         raise self._missing("formula", "evaluation", [x.type for x in operands])
 
@@ -36,10 +41,10 @@ class Composite(WithPartials):
             return (ConcreteArray(plan.outs[0], out.host(), None, out.placement),)
         return evaluate_compiled(self, plan, operands)
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.through(self._computed, *operands)
 
-    def _computed(self, *operands: Any) -> Sequence[Any]:
+    def _computed(self, *operands: Value) -> Sequence[Any]:
         dtype = operands[0].type.dtype
         wide = dtypes.float32 if dtype.itemsize < 4 else dtype
         out = self.formula(*[convert(x, wide) for x in operands])

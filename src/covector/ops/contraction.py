@@ -10,14 +10,17 @@ free axes i and j in one, contracted axes k in both and not in the result.
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.primitive import Linear, operation
+from covector.core.annotations import BatchDims, Batched, HostArray, Value, Values
+from covector.core.array_like import Array
+from covector.core.primitive import Linear, Operand, operation
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.arithmetic import add, mul
 from covector.ops.broadcasting import BroadcastInDim
 from covector.ops.casting import ConvertElementType, convert
@@ -38,6 +41,9 @@ from covector.ops.precision import (
 )
 from covector.ops.slicing import Slice
 from covector.ops.transposing import Reshape, Transpose
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 Axes: TypeAlias = tuple[int, ...]
 #: ((contracted of lhs, of rhs), (batch of lhs, of rhs))
@@ -147,7 +153,7 @@ class DotGeneral(Bilinear):
         fast = working_dtype(lhs.dtype, outs[0].dtype) in BLAS
         return outs[0].size * terms <= (BLAS_LIMIT if fast else LOOP_LIMIT)
 
-    def on_host(self, lhs: Any, rhs: Any) -> Any:
+    def on_host(self, lhs: HostArray, rhs: HostArray) -> HostArray:
         out = self.preferred_element_type or lhs.dtype
         working = working_dtype(lhs.dtype, out)
         working = ON_HOST.get(working, working)
@@ -161,7 +167,7 @@ class DotGeneral(Bilinear):
             return product
         return ConvertElementType(out).on_host(np.asarray(product))
 
-    def _product(self, lhs: Any, rhs: Any) -> Any:
+    def _product(self, lhs: HostArray, rhs: HostArray) -> HostArray:
         """The operands as batches of matrices, multiplied as such."""
         left, right = self.sides(lhs.ndim, rhs.ndim)
         lhs = lhs.transpose(left.batch + left.free + left.contracted)
@@ -185,7 +191,9 @@ class DotGeneral(Bilinear):
 
     # -- derivatives -------------------------------------------------------------------
 
-    def transpose(self, cotangents: Any, lhs: Any, rhs: Any) -> Any:
+    def transpose(
+        self, cotangents: Values, lhs: Operand, rhs: Operand
+    ) -> Sequence[Value | None]:
         (ct,) = cotangents
         left, _ = self.sides(lhs.type.ndim, rhs.type.ndim)
         axes, n, m = tuple(range(ct.type.ndim)), len(left.batch), len(left.free)
@@ -201,7 +209,7 @@ class DotGeneral(Bilinear):
         numbers = ((others, contracted), (other_batch, batch))
         return DotGeneral(numbers, swapped(self.precision), self.preferred_element_type)
 
-    def _adjoint(self, ct: Any, ct_side: Side, type: ArrayType, other: Any) -> Any:
+    def _adjoint(self, ct: Value, ct_side: Side, type: ArrayType, other: Any) -> Value:
         """The cotangent of the first operand, which has this type.
 
         ``ct_side`` are the axes of ``ct``: batch axes, free axes of the first operand,
@@ -229,7 +237,7 @@ class DotGeneral(Bilinear):
 
     # -- batches -----------------------------------------------------------------------
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         """A batch of both operands is a batch axis; of one, a free axis of that."""
         (lhs, rhs), (at_left, at_right) = args, dims
         (contracted, others), (batch, other_batch) = self.dimension_numbers
@@ -250,7 +258,7 @@ class DotGeneral(Bilinear):
 
     # -- compilation -------------------------------------------------------------------
 
-    def lower(self, ctx: Any, lhs: Any, rhs: Any) -> Any:
+    def lower(self, ctx: "Lowering", lhs: HloValue, rhs: HloValue) -> HloResults:
         left, right = ctx.in_types
         (out,) = ctx.out_types
         algorithm = algorithm_of(self.precision, left.dtype, right.dtype)
@@ -281,7 +289,7 @@ class DotGeneral(Bilinear):
         small = 0 < terms <= FEW_TERMS and rows * columns <= limit
         return batch >= MANY and small and not dtypes.is_bool(lhs.dtype)
 
-    def _term_by_term(self, lhs: Any, rhs: Any) -> Sequence[Any]:
+    def _term_by_term(self, lhs: Value, rhs: Value) -> Sequence[Array]:
         (out,) = self.type_rule(lhs.type, rhs.type)
         left, right = self.sides(lhs.type.ndim, rhs.type.ndim)
         working = working_dtype(lhs.type.dtype, out.dtype)
@@ -294,7 +302,7 @@ class DotGeneral(Bilinear):
         terms, axes = x.type.shape[:count], tuple(range(out.ndim))
         rows = axes[: x.type.ndim - count]
         columns = axes[: len(left.batch)] + axes[len(rows) :]
-        total = None
+        total: Any = None
         for position in np.ndindex(*terms):
             pair = [
                 BroadcastInDim(out.shape, kept)(_entry(z, position))
@@ -306,7 +314,7 @@ class DotGeneral(Bilinear):
 
     def _attributes(
         self, algorithm: DotAlgorithm | None, platform: str
-    ) -> dict[str, str]:
+    ) -> dict[str, Any]:
         (contracted, others), (batch, other_batch) = self.dimension_numbers
         numbers = (
             f"#stablehlo.dot<lhs_batching_dimensions = {list(batch)}, "
@@ -324,7 +332,7 @@ def _rest(rank: int, axes: Axes) -> Axes:
     return tuple([a for a in range(rank) if a not in axes])
 
 
-def _entry(x: Any, position: tuple[int, ...]) -> Any:
+def _entry(x: Value, position: tuple[int, ...]) -> Value:
     """The subarray at an index of the leading axes."""
     rest = x.type.shape[len(position) :]
     limits = (*[k + 1 for k in position], *rest)

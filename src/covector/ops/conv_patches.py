@@ -7,8 +7,8 @@ and what is infinite or not a number stays where it is.
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
+from covector.core.annotations import Value
 from covector.core.convert import scalar
 from covector.core.types import Shape
 from covector.ops.joining import Concatenate
@@ -17,7 +17,7 @@ from covector.ops.sliding_windows import Window
 from covector.ops.transposing import Reshape, Transpose
 
 
-def patches(x: Any, windows: Sequence[Window], taps: Shape) -> Any:
+def patches(x: Value, windows: Sequence[Window], taps: Shape) -> Value:
     """``[n, c, lengths…]`` as ``[n, c · taps, indices…]``."""
     outer, lengths = x.type.shape[:2], x.type.shape[2:]
     margins = [(w.low, w.high, w.lhs_dilation - 1) for w in windows]
@@ -34,7 +34,7 @@ def patches(x: Any, windows: Sequence[Window], taps: Shape) -> Any:
     return Reshape(shape)(Transpose(order)(x))
 
 
-def _stacked(x: Any, axis: int, window: Window, taps: int, positions: int) -> Any:
+def _stacked(x: Value, axis: int, window: Window, taps: int, positions: int) -> Value:
     """One axis as indices, and a last axis as the taps at each."""
     shape = list(x.type.shape)
     if not taps or not positions:
@@ -47,7 +47,7 @@ def _stacked(x: Any, axis: int, window: Window, taps: int, positions: int) -> An
     return Concatenate(len(shape))(*parts) if taps > 1 else parts[0]
 
 
-def _taken(x: Any, axis: int, start: int, step: int, count: int) -> Any:
+def _taken(x: Value, axis: int, start: int, step: int, count: int) -> Value:
     """``count`` elements of an axis, by steps."""
     starts, limits, steps = [0] * x.type.ndim, list(x.type.shape), [1] * x.type.ndim
     starts[axis], steps[axis] = start, step

@@ -15,14 +15,16 @@ adjoints and all batches are convolutions of the same kind.
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import BatchDims, Batched, HostArray, Value, Values
 from covector.core.primitive import Linear, operation
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.axis_groups import folded, regrouped, unfolded
 from covector.ops.broadcasting import zeros
 from covector.ops.casting import ConvertElementType, convert
@@ -40,6 +42,9 @@ from covector.ops.precision import (
 from covector.ops.slicing import Rev
 from covector.ops.sliding_windows import Window, dilated, sliding_view
 from covector.ops.transposing import Reshape
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 Axes: TypeAlias = tuple[int, ...]
 Padding: TypeAlias = tuple[tuple[int, int], ...]
@@ -207,7 +212,7 @@ class ConvGeneralDilated(Bilinear):
         limit = BLAS_LIMIT if fast else LOOP_LIMIT
         return outs[0].size * max(weights, 1) <= limit
 
-    def on_host(self, lhs: Any, rhs: Any) -> Any:
+    def on_host(self, lhs: HostArray, rhs: HostArray) -> HostArray:
         """Windows side by side as rows of a matrix, one matrix per group."""
         out = self.preferred_element_type or lhs.dtype
         working = working_dtype(lhs.dtype, out)
@@ -237,7 +242,9 @@ class ConvGeneralDilated(Bilinear):
 
     # -- derivatives -------------------------------------------------------------------
 
-    def transpose(self, cotangents: Any, lhs: Any, rhs: Any) -> Any:
+    def transpose(
+        self, cotangents: Values, lhs: Any, rhs: Any
+    ) -> Sequence[Value | None]:
         (ct,) = cotangents
         first = type(lhs) is Linear
         own, other = (lhs.type, rhs) if first else (rhs.type, lhs)
@@ -250,7 +257,7 @@ class ConvGeneralDilated(Bilinear):
         made = convert(made, own.dtype)
         return [made, None] if first else [None, made]
 
-    def _adjoint_of_lhs(self, ct: Any, rhs: Any, type: ArrayType) -> Any:
+    def _adjoint_of_lhs(self, ct: Value, rhs: Value, type: ArrayType) -> Value:
         """The cotangent slides over reversed windows; features change their roles.
 
         The groups that the features of the result had are now those of the operand, and
@@ -271,7 +278,7 @@ class ConvGeneralDilated(Bilinear):
         made = op(ct, regrouped(weights, b[0], b[1], self.groups))
         return regrouped(made, a[1], a[0], self.batch_group_count)
 
-    def _adjoint_of_rhs(self, ct: Any, lhs: Any, type: ArrayType) -> Any:
+    def _adjoint_of_rhs(self, ct: Value, lhs: Value, type: ArrayType) -> Value:
         """The cotangent is the window; features and batch of both change roles."""
         a, b, c = self.dimension_numbers
         axes = zip(self.windows, a[2:], b[2:], strict=True)
@@ -289,7 +296,7 @@ class ConvGeneralDilated(Bilinear):
 
     # -- batches -----------------------------------------------------------------------
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Any) -> Batched:
         """A batch of both is groups; of one, more of its batch entries or features."""
         (lhs, rhs), (at_left, at_right) = args, dims
         a, b, c = self.dimension_numbers
@@ -311,7 +318,7 @@ class ConvGeneralDilated(Bilinear):
         rhs = folded(rhs, at_right, b[0], 1)
         return unfolded(op(lhs, rhs), c[1], 1, size)
 
-    def _batch_of_nothing(self, args: Any, dims: Any) -> Any:
+    def _batch_of_nothing(self, args: Sequence[Value], dims: BatchDims) -> Any:
         """No entries, of the type that each would have: there cannot be zero groups."""
         shapes = [
             x.type.shape if d is None else x.type.shape[:d] + x.type.shape[d + 1 :]
@@ -323,7 +330,7 @@ class ConvGeneralDilated(Bilinear):
 
     # -- compilation -------------------------------------------------------------------
 
-    def lower(self, ctx: Any, lhs: Any, rhs: Any) -> Any:
+    def lower(self, ctx: "Lowering", lhs: HloValue, rhs: HloValue) -> HloResults:
         left, right = ctx.in_types
         (out,) = ctx.out_types
         if 0 in (left.size, right.size, out.size):
@@ -346,7 +353,7 @@ class ConvGeneralDilated(Bilinear):
         )
         return lower_converted(ctx, made, out.with_dtype(working), out.dtype)
 
-    def _along_an_axis(self, lhs: Any, rhs: Any) -> Any:
+    def _along_an_axis(self, lhs: Value, rhs: Value) -> list[Value]:
         """The same with a spatial axis of length 1: XLA takes minutes without one."""
         numbers = [(*axes, 2) for axes in self.dimension_numbers]
         op = self.changed(

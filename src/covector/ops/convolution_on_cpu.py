@@ -19,6 +19,8 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
+from covector.core.annotations import DType, Value
+from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.types import ArrayType
 from covector.ops.arithmetic import add, mul
@@ -62,7 +64,7 @@ def remedy(conv: Any, lhs: ArrayType, rhs: ArrayType) -> Way | None:
     return None
 
 
-def _as_groups_of_features(conv: Any, lhs: Any, rhs: Any) -> Sequence[Any]:
+def _as_groups_of_features(conv: Any, lhs: Value, rhs: Value) -> Sequence[Array]:
     """Entries of a group of the batch become features of that group."""
     a, _, _ = conv.dimension_numbers
     groups = conv.batch_group_count
@@ -70,7 +72,7 @@ def _as_groups_of_features(conv: Any, lhs: Any, rhs: Any) -> Sequence[Any]:
     return [op(regrouped(lhs, a[0], a[1], groups), rhs)]
 
 
-def _one_by_one(conv: Any, lhs: Any, rhs: Any) -> Sequence[Any]:
+def _one_by_one(conv: Any, lhs: Value, rhs: Value) -> Sequence[Any]:
     """A convolution for each group, their features side by side."""
     a, b, c = conv.dimension_numbers
     op, groups = conv.changed(feature_group_count=1), conv.feature_group_count
@@ -78,7 +80,7 @@ def _one_by_one(conv: Any, lhs: Any, rhs: Any) -> Sequence[Any]:
     return [Concatenate(c[1])(*[op(x, w) for x, w in parts])]
 
 
-def _parts(x: Any, axis: int, count: int) -> Iterator[Any]:
+def _parts(x: Value, axis: int, count: int) -> Iterator[Any]:
     """``x`` cut along an axis into parts of equal length."""
     length = x.type.shape[axis] // count
     for k in range(count):
@@ -87,7 +89,7 @@ def _parts(x: Any, axis: int, count: int) -> Iterator[Any]:
         yield Slice(tuple(start), tuple(limit))(x)
 
 
-def _by_terms(conv: Any, out: ArrayType, lhs: Any, rhs: Any) -> Sequence[Any]:
+def _by_terms(conv: Any, out: ArrayType, lhs: Value, rhs: Value) -> Sequence[Array]:
     """``out[n, gm, p] = Σ_i Σ_k lhs[n, gi, p + k] · rhs[gm, i, k]``, a product each.
 
     Features gi of the operand and gm of the result are those of group g.
@@ -116,7 +118,7 @@ def _by_terms(conv: Any, out: ArrayType, lhs: Any, rhs: Any) -> Sequence[Any]:
     return [convert(Reshape(out.shape)(total), out.dtype)]
 
 
-def _by_positions(conv: Any, out: ArrayType, lhs: Any, rhs: Any) -> Sequence[Any]:
+def _by_positions(conv: Any, out: ArrayType, lhs: Value, rhs: Value) -> Sequence[Any]:
     """``out[o, p] = Σ_i Σ_k lhs[o, i, p + k] · rhs[o, i, k]``, a sum for each position.
 
     There is one batch entry, and one feature of the result, for each group.
@@ -143,13 +145,13 @@ def _by_positions(conv: Any, out: ArrayType, lhs: Any, rhs: Any) -> Sequence[Any
     return [convert(Transpose(tuple(back))(made), out.dtype)]
 
 
-def _sums(lhs: Any, out: ArrayType) -> Any:
+def _sums(lhs: Value, out: ArrayType) -> DType:
     """In which dtype to form products and sums, to round once."""
     working = working_dtype(lhs.type.dtype, out.dtype)
     return ON_HOST.get(working, working)
 
 
-def _padded(conv: Any, lhs: Any) -> Any:
+def _padded(conv: Any, lhs: Value) -> Value:
     """The operand with zeros between and around its elements."""
     config = [(0, 0, 0)] * lhs.type.ndim
     for w, axis in zip(conv.windows, conv.dimension_numbers.lhs_spec[2:], strict=True):
@@ -158,8 +160,8 @@ def _padded(conv: Any, lhs: Any) -> Any:
 
 
 def _cut(
-    x: Any, axes: Axes, starts: Sequence[int], steps: Sequence[int], lengths: Axes
-) -> Any:
+    x: Value, axes: Axes, starts: Sequence[int], steps: Sequence[int], lengths: Axes
+) -> Value:
     """Elements of ``x`` from an index on, so many along each axis, by steps."""
     start, limit, stride = [0] * x.type.ndim, list(x.type.shape), [1] * x.type.ndim
     for axis, first, step, n in zip(axes, starts, steps, lengths, strict=True):

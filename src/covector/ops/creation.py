@@ -1,14 +1,19 @@
 """``Iota``; constant arrays are broadcast scalars."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import HostArray
 from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType, Shape
 from covector.errors import DTypeError, TypeMismatch
+from covector.lowering.hlo import HloResults
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 @operation
@@ -36,7 +41,7 @@ class Iota(Primitive):
             )
         return (ArrayType(self.shape, self.dtype),)
 
-    def on_host(self) -> Any:
+    def on_host(self) -> HostArray:
         count = np.arange(self.shape[self.dimension]).astype(self.dtype)
         if len(self.shape) == 1:
             return count
@@ -46,5 +51,5 @@ class Iota(Primitive):
         out[...] = count.reshape(lengths)
         return out
 
-    def lower(self, ctx: Any) -> Any:
+    def lower(self, ctx: "Lowering") -> HloResults:
         return ctx.op("stablehlo.iota", [], iota_dimension=f"{self.dimension} : i64")

@@ -8,14 +8,22 @@ elements that tie share. On CPUs they are loops (``cumulative_loops``), elsewher
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.primitive import Linearized, Primitive, operation
+from covector.core.annotations import (
+    Batched,
+    DType,
+    HostArray,
+    Value,
+    Values,
+)
+from covector.core.primitive import Linearized, Operand, Primitive, operation
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.arithmetic import add, mul
 from covector.ops.casting import convert
 from covector.ops.cumulative_loops import lower_on_cpu
@@ -24,6 +32,9 @@ from covector.ops.logaddexp import logaddexp
 from covector.ops.reductions import highest, is_short_float, lowest
 from covector.ops.slicing import Rev
 from covector.ops.tree_reduce import Combine, primal_only, scan, with_jvp
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 @operation
@@ -41,7 +52,7 @@ class Cumulative(Primitive):
     #: whether floats of 16 bits or fewer are combined in float32
     widens = True
 
-    def identity(self, dtype: Any) -> Any:
+    def identity(self, dtype: DType) -> Any:
         """The identity of the combination."""
         raise self._missing("identity", "accumulating", [])
 
@@ -55,7 +66,7 @@ class Cumulative(Primitive):
             )
         return (x,)
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         wide = np.float32 if self.widens and is_short_float(x.dtype) else x.dtype
         if not self.reverse:
             return self.ufunc.accumulate(x, self.axis, wide).astype(x.dtype, copy=False)
@@ -70,11 +81,11 @@ class Cumulative(Primitive):
             types, outs
         )
 
-    def linearize(self, active: Any, x: Any) -> Linearized:
+    def linearize(self, active: Sequence[bool], x: Value) -> Linearized:
         out, push = self.by_tree(with_jvp(self.combine), x)
         return (out,), lambda dx: (push(dx),)
 
-    def by_tree(self, combine: Combine, x: Any) -> tuple[Any, Any]:
+    def by_tree(self, combine: Combine, x: Value) -> tuple[Any, Any]:
         """The result by a tree of combinations, and the pushforward."""
         if not self.reverse:
             return scan(combine, x, self.axis)
@@ -82,12 +93,12 @@ class Cumulative(Primitive):
         out, push = scan(combine, turn(x), self.axis)
         return turn(out), lambda dx: turn(push(turn(dx)))
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         (x,), (dim,) = args, dims
         axis = self.axis + (dim <= self.axis)
         return (type(self)(axis, self.reverse)(x),), dims
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (type_,) = ctx.in_types
         if self.widens and is_short_float(type_.dtype):
             wide = dtypes.float32
@@ -106,13 +117,13 @@ class Cumsum(Cumulative):
 
     combine = add
 
-    def identity(self, dtype: Any) -> Any:
+    def identity(self, dtype: DType) -> Any:
         return -0.0 if dtypes.is_floating(dtype) else 0  # 0.0 + -0.0 is 0.0
 
-    def linearize(self, active: Any, x: Any) -> Linearized:
+    def linearize(self, active: Sequence[bool], x: Value) -> Linearized:
         return (self(x),), lambda dx: (self(dx),)
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         return [Cumsum(self.axis, not self.reverse)(cotangents[0])]
 
 
@@ -122,7 +133,7 @@ class Cumprod(Cumulative):
     combine = mul
     ufunc = np.multiply
 
-    def identity(self, dtype: Any) -> Any:
+    def identity(self, dtype: DType) -> Any:
         return 1
 
 
@@ -137,7 +148,7 @@ class Cummax(Cumulative):
     ufunc = np.maximum
     widens = False
 
-    def identity(self, dtype: Any) -> Any:
+    def identity(self, dtype: DType) -> Any:
         return lowest(dtype)
 
 
@@ -152,7 +163,7 @@ class Cummin(Cumulative):
     ufunc = np.minimum
     widens = False
 
-    def identity(self, dtype: Any) -> Any:
+    def identity(self, dtype: DType) -> Any:
         return highest(dtype)
 
 
@@ -164,7 +175,7 @@ class Cumlogsumexp(Cumulative):
     accepts = staticmethod(dtypes.is_inexact)
     accepted = "floating-point or complex numbers"
 
-    def identity(self, dtype: Any) -> Any:
+    def identity(self, dtype: DType) -> Any:
         return -np.inf
 
     def prefers_host(

@@ -14,17 +14,22 @@ in memory. The array is seen as (before, n, after):
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from covector.core import dtypes
+from covector.core.annotations import Value
 from covector.core.convert import scalar
 from covector.core.staging import stage
 from covector.core.types import ArrayType
+from covector.lowering.hlo import HloValue
 from covector.ops.broadcasting import BroadcastInDim, filled, move_axis
 from covector.ops.joining import Concatenate
 from covector.ops.slicing import Pad
 from covector.ops.transposing import Reshape
 from covector.ops.tree_reduce import cut
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 #: numbers that are best combined at each step, if they are not contiguous
 _WIDTH = 8
@@ -36,7 +41,7 @@ _SHORT, _LONG = 64, 2048
 _INDEX = ArrayType((), dtypes.int32)
 
 
-def lower_on_cpu(op: Any, ctx: Any, x: Any) -> Any:
+def lower_on_cpu(op: Any, ctx: "Lowering", x: HloValue) -> HloValue:
     """A cumulative operation as StableHLO for XLA:CPU."""
     (type_,) = ctx.in_types
     n = type_.shape[op.axis]
@@ -57,13 +62,13 @@ def lower_on_cpu(op: Any, ctx: Any, x: Any) -> Any:
     return ctx.op("stablehlo.reshape", [out], [type_])
 
 
-def _in_front(op: Any, x: Any) -> Any:
+def _in_front(op: Any, x: Value) -> Value:
     """The operation with its axis brought to the front, and back."""
     out = type(op)(0, op.reverse)(move_axis(x, op.axis, 0))
     return move_axis(out, 0, op.axis)
 
 
-def _in_parts(op: Any, x: Any, parts: int) -> Any:
+def _in_parts(op: Any, x: Value, parts: int) -> Value:
     """The operation on equal parts of the axis, and on what they come to."""
     axis, shape = op.axis, x.type.shape
     n = shape[axis]
@@ -90,14 +95,16 @@ def _in_parts(op: Any, x: Any, parts: int) -> Any:
     return cut(out, axis, missing, missing + n) if op.reverse else cut(out, axis, 0, n)
 
 
-def _along(op: Any, ctx: Any, x: Any, type_: ArrayType) -> Any:
+def _along(op: Any, ctx: "Lowering", x: HloValue, type_: ArrayType) -> HloValue:
     """One loop along the axis of (before, n, after), a slab at each step."""
     before, n, after = type_.shape
     slab = type_.with_shape((before, 1, after))
     step = stage(lambda total, new: [op.combine(total, new)], [slab, slab]).jaxpr
     start = ctx.constant(op.identity(type_.dtype), slab)
 
-    def body(inner: Any, i: Any, total: Any, out: Any) -> Sequence[Any]:
+    def body(
+        inner: "Lowering", i: HloValue, total: HloValue, out: HloValue
+    ) -> Sequence[Any]:
         position = i
         if op.reverse:
             last = inner.constant(n - 1, _INDEX)
@@ -110,7 +117,9 @@ def _along(op: Any, ctx: Any, x: Any, type_: ArrayType) -> Any:
     return _loop(ctx, n, [start, x], [slab, type_], body)[1]
 
 
-def _over_blocks(op: Any, ctx: Any, x: Any, type_: ArrayType, rows: int) -> Any:
+def _over_blocks(
+    op: Any, ctx: "Lowering", x: HloValue, type_: ArrayType, rows: int
+) -> HloValue:
     """A loop over blocks of rows, and for each one a loop along the axis.
 
     The last block reaches back to be as large as the others, since reads and writes
@@ -118,7 +127,7 @@ def _over_blocks(op: Any, ctx: Any, x: Any, type_: ArrayType, rows: int) -> Any:
     """
     block = type_.with_shape((rows, *type_.shape[1:]))
 
-    def body(inner: Any, i: Any, out: Any) -> Sequence[Any]:
+    def body(inner: "Lowering", i: HloValue, out: HloValue) -> Sequence[Any]:
         zero, count = inner.constant(0, _INDEX), inner.constant(rows, _INDEX)
         row = inner.op("stablehlo.multiply", [i, count], [_INDEX])
         part = _along(op, inner, _read(inner, x, (row, zero, zero), block), block)
@@ -129,7 +138,7 @@ def _over_blocks(op: Any, ctx: Any, x: Any, type_: ArrayType, rows: int) -> Any:
 
 
 def _loop(
-    ctx: Any,
+    ctx: "Lowering",
     turns: int,
     start: Sequence[Any],
     types: Sequence[ArrayType],
@@ -141,14 +150,14 @@ def _loop(
         "stablehlo.while", [ctx.constant(0, _INDEX), *start], all_types, regions=2
     )
 
-    def more(inner: Any, i: Any, *_: Any) -> Sequence[Any]:
+    def more(inner: "Lowering", i: HloValue, *_: Any) -> Sequence[Any]:
         less = "#stablehlo<comparison_direction LT>"
         end, flag = inner.constant(turns, _INDEX), ArrayType((), dtypes.bool_)
         return [
             inner.op("stablehlo.compare", [i, end], [flag], comparison_direction=less)
         ]
 
-    def turn(inner: Any, i: Any, *values: Any) -> Sequence[Any]:
+    def turn(inner: "Lowering", i: HloValue, *values: Any) -> Sequence[Any]:
         outs = body(inner, i, *values)
         one = inner.constant(1, _INDEX)
         return [inner.op("stablehlo.add", [i, one], [_INDEX]), *outs]
@@ -158,13 +167,19 @@ def _loop(
     return op.results[1:]
 
 
-def _read(ctx: Any, x: Any, position: Sequence[Any], type_: ArrayType) -> Any:
+def _read(
+    ctx: "Lowering", x: HloValue, position: Sequence[Any], type_: ArrayType
+) -> HloValue:
     return ctx.op(
         "stablehlo.dynamic_slice", [x, *position], [type_], slice_sizes=type_.shape
     )
 
 
 def _write(
-    ctx: Any, x: Any, part: Any, position: Sequence[Any], type_: ArrayType
-) -> Any:
+    ctx: "Lowering",
+    x: HloValue,
+    part: HloValue,
+    position: Sequence[Any],
+    type_: ArrayType,
+) -> HloValue:
     return ctx.op("stablehlo.dynamic_update_slice", [x, part, *position], [type_])

@@ -5,9 +5,9 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from covector.core import dtypes
+from covector.core.annotations import Value
 from covector.core.convert import scalar
 from covector.ops.comparison import lt
 from covector.ops.magnitude import abs_
@@ -21,28 +21,28 @@ _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 /
 LARGE = 8.0
 
 
-def number(value: float, x: Any) -> Any:
+def number(value: float, x: Value) -> Value:
     """A number in the element type of x."""
     return scalar(value, x.type.dtype)
 
 
-def finite(x: Any) -> Any:
+def finite(x: Value) -> Value:
     """Whether x ≥ 0 is finite."""
     return lt(x, number(math.inf, x))
 
 
-def gap(w: Any, logarithm: Any) -> Any:
+def gap(w: Value, logarithm: Value) -> Value:
     """The difference w − log(1 + w), given the logarithm."""
     return _gap(w, w / (2 + w), w - logarithm)
 
 
-def deviance(mean: Any, x: Any, difference: Any) -> Any:
+def deviance(mean: Value, x: Value, difference: Value) -> Value:
     """The deviance of a log density from its mode m: x − m − m log(x / m)."""
     far = difference - mean * (log(x) - log(mean))
     return _gap(difference, difference / (x + mean), far)
 
 
-def _gap(difference: Any, z: Any, far: Any) -> Any:
+def _gap(difference: Value, z: Value, far: Value) -> Value:
     """Both of the above: near the mode, a series in z = (x − m) / (x + m).
 
     With d = x − m, log(x / m) = 2 (z + z³/3 + z⁵/5 + …) and 2mz = d − dz, so that of
@@ -55,14 +55,14 @@ def _gap(difference: Any, z: Any, far: Any) -> Any:
     return where(lt(abs_(z), number(0.2, z)), near, far)
 
 
-def stirling_error(a: Any) -> Any:
+def stirling_error(a: Value) -> Value:
     """The error of Stirling's formula, log Γ(a) − ((a − ½) log a − a + ½ log 2π)."""
     large = inverse_powers(a, _STIRLING) / a
     direct = lgamma(a) - ((a - 0.5) * log(a) - a + 0.5 * math.log(2 * math.pi))
     return where(lt(a, number(LARGE, a)), direct, large)
 
 
-def inverse_powers(a: Any, coefficients: Sequence[float]) -> Any:
+def inverse_powers(a: Value, coefficients: Sequence[float]) -> Value:
     """Σₖ cₖ / a²ᵏ."""
     z, total = 1 / (a * a), number(0, a)
     for c in reversed(coefficients):

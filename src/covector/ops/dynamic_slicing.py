@@ -5,15 +5,25 @@ moved inside. Over a batch of indices they are a gather and a scatter.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import (
+    BatchDims,
+    Batched,
+    HostArray,
+    LinearMaps,
+    Value,
+    Values,
+)
+from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.core.primitive import Linear, Primitive, operation
+from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import DTypeError, TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.broadcasting import Dims, batched, zeros
 from covector.ops.gathering import CLIP, Gather
 from covector.ops.joining import Stack
@@ -25,6 +35,9 @@ from covector.ops.windows import (
     shifted,
     wide,
 )
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 @operation
@@ -46,23 +59,25 @@ class DynamicSlice(Primitive):
         sizes, gone = self.slice_sizes, self.collapsed
         return (x.with_shape(collapsed_shape("dynamic_slice", x, sizes, gone)),)
 
-    def prefers_host(self, types: Any, outs: Any) -> bool:
+    def prefers_host(self, types: Sequence[ArrayType], outs: Any) -> bool:
         return True  # at any size: a view costs nothing
 
-    def on_host(self, x: Any, *starts: Any) -> Any:
+    def on_host(self, x: HostArray, *starts: HostArray) -> HostArray:
         return compact(
             x[window_key(x.shape, self.slice_sizes, self.collapsed, starts)], x
         )
 
-    def differential(self, out: Any, x: Any, *starts: Any) -> Any:
+    def differential(self, out: Value, x: Value, *starts: Value) -> LinearMaps:
         return [lambda dx: self(dx, *starts), *[None] * len(starts)]
 
-    def transpose(self, cotangents: Any, x: Any, *starts: Any) -> Any:
+    def transpose(
+        self, cotangents: Values, x: Operand, *starts: Operand
+    ) -> Sequence[Value | None]:
         back = DynamicUpdateSlice(self.collapsed)
         ct = back(zeros(x.type.strong()), cotangents[0], *starts)
         return [ct, *[None] * len(starts)]
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         (x, *starts), (dim, *start_dims) = args, dims
         shape = _without(x.type.shape, dim)
         positions = _positions(size, shape, self.slice_sizes, starts, start_dims)
@@ -80,7 +95,7 @@ class DynamicSlice(Primitive):
         gather = Gather(numbers, self.slice_sizes, True, True, CLIP)
         return gather.batch(size, (x, indices), (dim, 0))
 
-    def lower(self, ctx: Any, x: Any, *starts: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue, *starts: HloValue) -> HloResults:
         if ctx.in_types[1:] and ctx.in_types[1].dtype.itemsize < 4:
             return ctx.through(lambda x, *s: [self(x, *map(wide, s))], x, *starts)
         (out,) = ctx.out_types
@@ -125,22 +140,28 @@ class DynamicUpdateSlice(Primitive):
         check_starts("dynamic_update_slice", x, self.sizes(update.shape), starts)
         return (ArrayType(x.shape, x.dtype, x.weak and update.weak),)
 
-    def on_host(self, x: Any, update: Any, *starts: Any) -> Any:
+    def on_host(self, x: HostArray, update: HostArray, *starts: HostArray) -> HostArray:
         out = np.array(x)
         out[window_key(out.shape, self.sizes(update.shape), self.inserted, starts)] = (
             update
         )
         return out
 
-    def linearize(self, active: Any, x: Any, update: Any, *starts: Any) -> Any:
-        def push(dx: Any, dupdate: Any, *_: Any) -> Any:
+    def linearize(
+        self, active: Sequence[bool], x: Value, update: Value, *starts: Value
+    ) -> Linearized:
+        def push(
+            dx: Value | None, dupdate: Value | None, *_: Value | None
+        ) -> Sequence[Value | None]:
             dx = zeros(x.type) if dx is None else dx
             dupdate = zeros(update.type) if dupdate is None else dupdate
             return (self(dx, dupdate, *starts),)
 
         return (self(x, update, *starts),), push
 
-    def transpose(self, cotangents: Any, x: Any, update: Any, *starts: Any) -> Any:
+    def transpose(
+        self, cotangents: Values, x: Operand, update: Operand, *starts: Operand
+    ) -> Sequence[Value | None]:
         (ct,) = cotangents
         of_x = of_update = None
         if type(x) is Linear:
@@ -150,7 +171,7 @@ class DynamicUpdateSlice(Primitive):
             of_update = read(ct, *starts)
         return [of_x, of_update, *[None] * len(starts)]
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         (x, update, *starts), (dim, update_dim, *start_dims) = args, dims
         shape = _without(x.type.shape, dim)
         window = _without(update.type.shape, update_dim)
@@ -166,7 +187,9 @@ class DynamicUpdateSlice(Primitive):
         scatter = Scatter(numbers, True, True, CLIP)
         return scatter.batch(size, (x, indices, update), (dim, 0, update_dim))
 
-    def lower(self, ctx: Any, x: Any, update: Any, *starts: Any) -> Any:
+    def lower(
+        self, ctx: "Lowering", x: HloValue, update: HloValue, *starts: HloValue
+    ) -> HloResults:
         _, type, *start_types = ctx.in_types
         if start_types and start_types[0].dtype.itemsize < 4:
             return ctx.through(
@@ -184,7 +207,7 @@ class DynamicUpdateSlice(Primitive):
         return ctx.op("stablehlo.dynamic_update_slice", [x, update, *starts])
 
 
-def _clamped(ctx: Any, start: Any, type: ArrayType, most: int) -> Any:
+def _clamped(ctx: "Lowering", start: Any, type: ArrayType, most: int) -> Any:
     """While lowering: a start between 0 and ``most``."""
     bounds = [ctx.constant(np.asarray(n, type.dtype), type) for n in (0, most)]
     return ctx.op("stablehlo.clamp", [bounds[0], start, bounds[1]], [type])
@@ -244,8 +267,8 @@ def _positions(
 
 
 def _with_batch_axis(
-    starts: Sequence[Any], dims: Dims, position: int
-) -> tuple[Any, ...]:
+    starts: Sequence[Value], dims: Dims, position: int
+) -> tuple[Array, ...]:
     """The starts, the same for all, and 0 for the batch axis and any without choice."""
     zero = scalar(0, starts[0].type.dtype if starts else dtypes.int32)
     kept = [s if d is None else zero for s, d in zip(starts, dims, strict=True)]

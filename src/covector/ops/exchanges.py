@@ -8,14 +8,16 @@ The adjoint of each is the way back.
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.primitive import operation
+from covector.core.annotations import BatchDims, Batched, LinearMaps, Value, Values
+from covector.core.primitive import Operand, operation
 from covector.core.types import ArrayType
 from covector.errors import TypeMismatch
+from covector.lowering.hlo import HloValue
 from covector.ops.arithmetic import add
 from covector.ops.bitwise import Or
 from covector.ops.broadcasting import batched, move_axis, zeros
@@ -23,6 +25,9 @@ from covector.ops.collectives import Axis, Collective, merged, split_axis
 from covector.ops.communication import all_to_all, permute
 from covector.ops.joining import Stack, Unstack
 from covector.ops.member_groups import Groups
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 @operation
@@ -59,17 +64,17 @@ class AllToAll(Collective):
     def shifted(self, n: int) -> "AllToAll":
         return self.replace(split=self.split + n, concat=self.concat + n)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         back = self.replace(split=self.concat, concat=self.split)
         return [back(cotangents[0])]
 
-    def communicate(self, ctx: Any, x: Any) -> Any:
+    def communicate(self, ctx: "Lowering", x: HloValue) -> Any:
         return all_to_all(ctx, x, self)
 
-    def along(self, size: int, x: Any, dim: int | None) -> Any:
+    def along(self, size: int, x: Value, dim: int | None) -> Any:
         x = batched(size, x, dim)
         split = self.split + 1
         if self.tiled:
@@ -112,17 +117,19 @@ class PPermute(Collective):
             )
         return (x,)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         back = tuple([(t, s) for s, t in self.pairs])
         return [PPermute(self.axes, self.sizes, back)(cotangents[0])]
 
-    def communicate(self, ctx: Any, x: Any) -> Any:
+    def communicate(self, ctx: "Lowering", x: HloValue) -> Any:
         return permute(ctx, x, self.axes, self.pairs)
 
-    def batch_named(self, axis: Axis, size: int, args: Any, dims: Any) -> Any:
+    def batch_named(
+        self, axis: Axis, size: int, args: Values, dims: BatchDims
+    ) -> Batched:
         """Along the batch axis now; between its members over the other axes, if any."""
         if self.axes == (axis,):
             return super().batch_named(axis, size, args, dims)
@@ -154,7 +161,7 @@ class PPermute(Collective):
             for along, pairs in found.items()
         }
 
-    def along(self, size: int, x: Any, dim: int | None) -> Any:
+    def along(self, size: int, x: Value, dim: int | None) -> Any:
         x = batched(size, x, dim)
         members = Unstack(0)(x)
         source = {t: s for s, t in self.pairs}

@@ -1,12 +1,15 @@
 """Elementwise maximum and minimum, and ``Clamp``."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import DType, HostArray, Value
 from covector.core.convert import scalar
+from covector.core.primitive import Linearized
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.arithmetic import pushforward
 from covector.ops.bitwise import and_, or_
 from covector.ops.casting import convert
@@ -15,8 +18,11 @@ from covector.ops.families import Elementwise
 from covector.ops.partials import WithPartials
 from covector.ops.selection import where
 
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
-def _is_number_or_bool(dtype: Any) -> bool:
+
+def _is_number_or_bool(dtype: DType) -> bool:
     return dtypes.is_numeric(dtype) or dtypes.is_bool(dtype)
 
 
@@ -33,21 +39,21 @@ class Extremum(WithPartials):
     beats: Any = None
     beats_or_ties: Any = None
 
-    def partials(self, out: Any, x: Any, y: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Value, x: Value, y: Value) -> Sequence[Callable[[], Any]]:
         half = scalar(0.5, out.type.dtype)
 
-        def weight(this: Any, other: Any) -> Any:
+        def weight(this: Value, other: Value) -> Value:
             whole = convert(self.beats(this, other), out.type.dtype)
             return where(eq(this, other), half, whole)
 
         return [lambda: weight(x, y), lambda: weight(y, x)]
 
-    def lower(self, ctx: Any, x: Any, y: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue, y: HloValue) -> HloResults:
         if dtypes.is_complex(ctx.in_types[0].dtype):
             return ctx.through(self._of_complex, x, y)
         return super().lower(ctx, x, y)
 
-    def _of_complex(self, x: Any, y: Any) -> Any:
+    def _of_complex(self, x: Value, y: Value) -> list[Value]:
         return [where(or_(self.beats_or_ties(x, y), ne(x, x)), x, y)]
 
 
@@ -78,13 +84,15 @@ class Clamp(Elementwise):
     accepts = staticmethod(dtypes.is_real)
     accepted = "real numbers"
 
-    def on_host(self, low: Any, x: Any, high: Any) -> Any:
+    def on_host(self, low: HostArray, x: HostArray, high: HostArray) -> HostArray:
         return np.minimum(np.maximum(x, low), high)
 
-    def linearize(self, active: Sequence[bool], low: Any, x: Any, high: Any) -> Any:
+    def linearize(
+        self, active: Sequence[bool], low: Value, x: Value, high: Value
+    ) -> Linearized:
         out = self(low, x, high)
         zero = scalar(0, out.type.dtype)
-        masks = [
+        masks: list[Any] = [
             and_(lt(x, low), lt(low, high)) if active[0] else None,
             and_(lt(low, x), lt(x, high)) if active[1] else None,
             or_(lt(high, x), lt(high, low)) if active[2] else None,

@@ -9,15 +9,20 @@ its differential.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import Batched, DType, HostArray, LinearMaps, Value
 from covector.core.primitive import Primitive
 from covector.core.types import ArrayType, show_types
 from covector.errors import DTypeError, TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.broadcasting import align_elementwise
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 _NARROW = frozenset({*dtypes.NARROW_FLOATS, dtypes.bfloat16, dtypes.float16})
 
@@ -50,7 +55,7 @@ class Elementwise(Primitive):
             )
         return (ArrayType(shape, self.out_dtype(dtype), weak),)
 
-    def out_dtype(self, dtype: Any) -> Any:
+    def out_dtype(self, dtype: DType) -> DType:
         """The element type of the result."""
         return dtype
 
@@ -67,29 +72,31 @@ class Elementwise(Primitive):
             f"{show_types(types)}. Functions of covector.numpy broadcast and promote."
         )
 
-    def batch(self, size: int, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    def batch(
+        self, size: int, args: Sequence[Value], dims: Sequence[int | None]
+    ) -> Batched:
         aligned, dim = align_elementwise(size, args, dims)
         return (self(*aligned),), (dim,)
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.op(self.hlo, broadcast_operands(ctx, operands))
 
 
 class Bilinear(Primitive):
     """A product: linear in each of two operands."""
 
-    def differential(self, out: Any, lhs: Any, rhs: Any) -> Any:
+    def differential(self, out: Value, lhs: Value, rhs: Value) -> LinearMaps:
         if not dtypes.is_inexact(out.type.dtype):
             return [None, None]
         return [lambda dl: self(dl, rhs), lambda dr: self(lhs, dr)]
 
 
-def widened(x: Any) -> Any:
+def widened(x: HostArray) -> HostArray:
     """Floats of 16 bits or fewer as float32, in which XLA works out their functions."""
     return x.astype(np.float32) if x.dtype in _NARROW else x
 
 
-def broadcast_operands(ctx: Any, operands: Sequence[Any]) -> list[Any]:
+def broadcast_operands(ctx: "Lowering", operands: Sequence[Any]) -> list[Any]:
     """While lowering: scalar operands brought to the shape of the result."""
     shape = ctx.out_types[0].shape
     return [

@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector.core import dtypes
+from covector.core.annotations import Value
+from covector.core.array_like import Array
 from covector.ops.arithmetic import div, mul, neg
 from covector.ops.bitwise import and_, or_
 from covector.ops.comparison import eq, ge, gt, le, lt, ne
@@ -44,7 +46,7 @@ _DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 class _IncompleteGamma(Composite):
     """A function of a > 0 and x ≥ 0; NaN elsewhere."""
 
-    def formula(self, a: Any, x: Any) -> Any:
+    def formula(self, a: Value, x: Value) -> Value:
         """Safe arguments in, the special cases on top."""
         zero, one = number(0, x), number(1, x)
         inside = and_(and_(gt(a, zero), gt(x, zero)), and_(finite(a), finite(x)))
@@ -52,11 +54,11 @@ class _IncompleteGamma(Composite):
         value = self.inside(inside_a, inside_x)
         return where(inside, value, self.outside(a, x))
 
-    def inside(self, a: Any, x: Any) -> Any:
+    def inside(self, a: Value, x: Value) -> Value:
         """The value for finite a > 0, x > 0."""
         raise NotImplementedError
 
-    def outside(self, a: Any, x: Any) -> Any:
+    def outside(self, a: Value, x: Value) -> Value:
         """The value elsewhere."""
         raise NotImplementedError
 
@@ -70,30 +72,30 @@ class Igamma(_IncompleteGamma):
     ∂P/∂x is the density of the gamma distribution, ∂P/∂a is ``igamma_grad_a``.
     """
 
-    def inside(self, a: Any, x: Any) -> Any:
+    def inside(self, a: Value, x: Value) -> Value:
         return _parts(a, x)[0]
 
-    def outside(self, a: Any, x: Any) -> Any:
+    def outside(self, a: Value, x: Value) -> Value:
         return _at_the_edge(a, x, below=1.0)
 
-    def partials(self, out: Any, a: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Value, a: Value, x: Value) -> Sequence[Callable[[], Any]]:
         return [lambda: igamma_grad_a(a, x), lambda: _density(a, x)]
 
 
 class Igammac(_IncompleteGamma):
     """Q(a, x) = 1 − P(a, x), accurate where it is small."""
 
-    def inside(self, a: Any, x: Any) -> Any:
+    def inside(self, a: Value, x: Value) -> Value:
         return _parts(a, x)[1]
 
-    def outside(self, a: Any, x: Any) -> Any:
+    def outside(self, a: Value, x: Value) -> Value:
         return _at_the_edge(a, x, below=0.0)
 
-    def partials(self, out: Any, a: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Value, a: Value, x: Value) -> Sequence[Callable[[], Any]]:
         return [lambda: neg(igamma_grad_a(a, x)), lambda: neg(_density(a, x))]
 
 
-def _parts(a: Any, x: Any) -> tuple[Any, Any]:
+def _parts(a: Value, x: Value) -> tuple[Array, Array]:
     """P and Q."""
     amplitude, by_series = _amplitude(a, x), le(x, number(1, x))
     lesser = where(by_series, _series(a, x)[0] / a, _tail(a, x)[0]) * amplitude
@@ -101,7 +103,7 @@ def _parts(a: Any, x: Any) -> tuple[Any, Any]:
     return where(below, lesser, rest), where(below, rest, lesser)
 
 
-def _at_the_edge(a: Any, x: Any, below: float) -> Any:
+def _at_the_edge(a: Value, x: Value, below: float) -> Value:
     """The value where a or x is 0 or infinite: all mass is on one side of x."""
     zero = number(0, x)
     value = where(lt(a, x), number(below, x), number(1 - below, x))
@@ -109,7 +111,7 @@ def _at_the_edge(a: Any, x: Any, below: float) -> Any:
     return where(known, value, number(math.nan, x))
 
 
-def _density(a: Any, x: Any) -> Any:
+def _density(a: Value, x: Value) -> Any:
     """∂P/∂x = xᵃ⁻¹ e⁻ˣ / Γ(a)."""
     zero, one, infinity = (number(v, x) for v in (0, 1, math.inf))
     inside = where(gt(x, zero), x, one)
@@ -123,13 +125,13 @@ def _density(a: Any, x: Any) -> Any:
 class IgammaGradA(_IncompleteGamma):
     """∂P(a, x)/∂a, for a > 0, x ≥ 0. It has no derivatives of its own here."""
 
-    def inside(self, a: Any, x: Any) -> Any:
+    def inside(self, a: Value, x: Value) -> Value:
         return _amplitude(a, x) * _moved(a, x)
 
-    def outside(self, a: Any, x: Any) -> Any:
+    def outside(self, a: Value, x: Value) -> Value:
         return _zero_at_the_edge(a, x)
 
-    def partials(self, out: Any, a: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Value, a: Value, x: Value) -> Sequence[Callable[[], Any]]:
         return [lambda: no_slope(self, "its operands", [a.type, x.type])] * 2
 
 
@@ -139,22 +141,22 @@ class RandomGammaGrad(_IncompleteGamma):
     −(∂P/∂a) / (∂P/∂x), in which the amplitude A cancels. It has no derivatives here.
     """
 
-    def inside(self, a: Any, x: Any) -> Any:
+    def inside(self, a: Value, x: Value) -> Value:
         return neg(x * _moved(a, x))
 
-    def outside(self, a: Any, x: Any) -> Any:
+    def outside(self, a: Value, x: Value) -> Value:
         return _zero_at_the_edge(a, x)
 
-    def partials(self, out: Any, a: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Value, a: Value, x: Value) -> Sequence[Callable[[], Any]]:
         return [lambda: no_slope(self, "its operands", [a.type, x.type])] * 2
 
 
-def _zero_at_the_edge(a: Any, x: Any) -> Any:
+def _zero_at_the_edge(a: Value, x: Value) -> Value:
     known = and_(eq(x, number(0, x)), and_(gt(a, number(0, x)), finite(a)))
     return where(known, number(0, x), number(math.nan, x))
 
 
-def _moved(a: Any, x: Any) -> Any:
+def _moved(a: Value, x: Value) -> Value:
     """(∂P/∂a) / A.
 
     ∂A/∂a = A (log x − ψ(a)), and under the integrals −s or log(1 + u) comes down.
@@ -171,13 +173,15 @@ def _moved(a: Any, x: Any) -> Any:
 # -- their parts -----------------------------------------------------------------------
 
 
-def _tail(a: Any, x: Any) -> tuple[Any, Any]:
+def _tail(a: Value, x: Value) -> tuple[Array, Array]:
     """The lesser of P/A and Q/A, and its first moment in s or in log(1 + u)."""
     # With w = u or e⁻ˢ − 1, both heights are −(m (w − log(1 + w)) + (x − m) w).
     mean = where(gt(x, a), a - 1, a)
     scale = 1 / (abs_(x - a) + sqrt(x))
 
-    def falling(s: Any, a: Any, x: Any, mean: Any, scale: Any) -> tuple[Any, Any]:
+    def falling(
+        s: Value, a: Value, x: Value, mean: Value, scale: Value
+    ) -> tuple[Array, Array]:
         u, right = s * scale, gt(x, a)
         distance = where(right, log1p(u), u)
         w = where(right, u, expm1(neg(u)))
@@ -190,7 +194,7 @@ def _tail(a: Any, x: Any) -> tuple[Any, Any]:
     return whole * scale, moment * scale
 
 
-def _series(a: Any, x: Any) -> tuple[Any, Any]:
+def _series(a: Value, x: Value) -> tuple[Array, Array]:
     """S = Σₙ xⁿ / ((a+1)⋯(a+n)) and ∂S/∂a, by Horner's rule."""
     total, change = number(1, x), number(0, x)
     for n in range(_TERMS[x.type.dtype], 0, -1):
@@ -200,12 +204,12 @@ def _series(a: Any, x: Any) -> tuple[Any, Any]:
     return total, change
 
 
-def _amplitude(a: Any, x: Any) -> Any:
+def _amplitude(a: Value, x: Value) -> Value:
     """A = xᵃ e⁻ˣ / Γ(a), to a few units in the last place times √a."""
     return sqrt(a / (2 * math.pi)) * exp(neg(deviance(a, x, x - a) + stirling_error(a)))
 
 
-def _log_less_digamma(a: Any) -> Any:
+def _log_less_digamma(a: Value) -> Value:
     """The difference log a − ψ(a)."""
     large = 0.5 / a + div(inverse_powers(a, _DIGAMMA), a * a)
     return where(lt(a, number(LARGE, a)), log(a) - digamma(a), large)

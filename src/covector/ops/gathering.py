@@ -6,17 +6,26 @@ windows and indices are explained in ``windows``.
 
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import (
+    Batched,
+    HostArray,
+    LinearMaps,
+    Value,
+    Values,
+)
 from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.core.primitive import Linear, Primitive, operation
+from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import DTypeError, TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.arithmetic import add
 from covector.ops.broadcasting import BroadcastInDim, batched, zeros
 from covector.ops.extrema import clamp
@@ -39,6 +48,9 @@ from covector.ops.windows import (
     wide,
     window_axes,
 )
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 CLIP = GatherScatterMode.CLIP
 FILL_OR_DROP = GatherScatterMode.FILL_OR_DROP
@@ -71,7 +83,7 @@ class Gather(Primitive):
         numbers, sizes = self.dimension_numbers, self.slice_sizes
         return (x.with_shape(check_windows("gather", numbers, sizes, x, indices)),)
 
-    def prefers_host(self, types: Any, outs: Any) -> bool:
+    def prefers_host(self, types: Sequence[ArrayType], outs: Any) -> bool:
         x, indices = types
         if not super().prefers_host([indices], outs):
             return False
@@ -79,12 +91,12 @@ class Gather(Primitive):
         layout = read_layout(self, x.shape, indices.shape[:-1])
         return layout.together or super().prefers_host(types, outs)
 
-    def on_host(self, x: Any, indices: Any) -> Any:
+    def on_host(self, x: HostArray, indices: HostArray) -> HostArray:
         layout = read_layout(self, x.shape, indices.shape[:-1])
         fill = self.fill(x.dtype) if self.mode is FILL_OR_DROP else None
         return layout.read(x, indices, fill)
 
-    def fill(self, dtype: np.dtype) -> Any:
+    def fill(self, dtype: np.dtype) -> HostArray:
         """The fill value as a NumPy scalar."""
         value: Any = self.fill_value
         if value is None:
@@ -98,10 +110,12 @@ class Gather(Primitive):
         """This operation on tangents: those outside are zero."""
         return self.replace(fill_value=0) if self.mode is FILL_OR_DROP else self
 
-    def differential(self, out: Any, x: Any, indices: Any) -> Any:
+    def differential(self, out: Value, x: Value, indices: Value) -> LinearMaps:
         return [lambda dx: self.with_zeros(dx, indices), None]
 
-    def transpose(self, cotangents: Any, x: Any, indices: Any) -> Any:
+    def transpose(
+        self, cotangents: Values, x: Operand, indices: Operand
+    ) -> Sequence[Value | None]:
         back = ScatterAdd(
             ScatterDimensionNumbers(*self.dimension_numbers),
             self.indices_are_sorted,
@@ -110,7 +124,7 @@ class Gather(Primitive):
         )
         return [back(zeros(x.type.strong()), indices, cotangents[0]), None]
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Any) -> Batched:
         (x, indices), (dim, index_dim) = args, dims
         if index_dim is None:
             return self._batch_operand(size, x, indices, dim)
@@ -141,7 +155,7 @@ class Gather(Primitive):
         gather = self.replace(dimension_numbers=numbers, slice_sizes=sizes)
         return (gather(x, indices),), (0,)
 
-    def _batch_operand(self, size: int, x: Any, indices: Any, dim: int) -> Any:
+    def _batch_operand(self, size: int, x: Value, indices: Value, dim: int) -> Any:
         """Where only the operand is batched: windows span its batch axis."""
         d = self.dimension_numbers
         position = sum([a < dim for a in window_axes(d, x.type.ndim - 1)])
@@ -159,7 +173,7 @@ class Gather(Primitive):
             self.replace(dimension_numbers=numbers, slice_sizes=sizes)(x, indices),
         ), (at,)
 
-    def lower(self, ctx: Any, x: Any, indices: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue, indices: HloValue) -> HloResults:
         _, kind = ctx.in_types
         if kind.dtype.itemsize < 4 or self.mode is FILL_OR_DROP:
             return ctx.through(self.clipped, x, indices)
@@ -180,7 +194,7 @@ class Gather(Primitive):
             indices_are_sorted=_flag(self.indices_are_sorted),
         )
 
-    def clipped(self, x: Any, indices: Any) -> Sequence[Any]:
+    def clipped(self, x: Value, indices: Value) -> Sequence[Array]:
         """The same by a gather that StableHLO has, which moves windows inside."""
         indices = wide(indices)
         windows = self.replace(mode=CLIP, fill_value=None)(x, indices)
@@ -252,19 +266,23 @@ class Scattering(Primitive):
         batch = [n for a, n in enumerate(indices.shape[:-1]) if a not in own]
         return self.unique_indices or all([n <= 1 for n in batch])
 
-    def on_host(self, x: Any, indices: Any, updates: Any) -> Any:
+    def on_host(
+        self, x: HostArray, indices: HostArray, updates: HostArray
+    ) -> HostArray:
         layout = write_layout(self, x.shape, indices.shape[:-1], updates.shape)
         return layout.write(x, indices, updates, self.mode is CLIP, self.change)
 
-    def change(self, array: Any, key: Any, values: Any) -> None:
+    def change(
+        self, array: HostArray, key: Sequence[HostArray], values: HostArray
+    ) -> None:
         """On the host: put ``values``, in order, into ``array[key]``."""
         raise NotImplementedError
 
-    def element(self, old: Any, update: Any) -> Any:
+    def element(self, old: Value, update: Value) -> Value:
         """The new value of one element."""
         raise NotImplementedError
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Any) -> Batched:
         x, indices, updates = args
         x, updates = batched(size, x, dims[0]), batched(size, updates, dims[2])
         d = self.dimension_numbers
@@ -285,7 +303,9 @@ class Scattering(Primitive):
         )
         return (self.replace(dimension_numbers=numbers)(x, indices, updates),), (0,)
 
-    def lower(self, ctx: Any, x: Any, indices: Any, updates: Any) -> Any:
+    def lower(
+        self, ctx: "Lowering", x: HloValue, indices: HloValue, updates: HloValue
+    ) -> HloResults:
         source, kind, _ = ctx.in_types
         if kind.dtype.itemsize < 4 or self.mode is CLIP:
             return ctx.through(self.dropping, x, indices, updates)
@@ -315,7 +335,7 @@ class Scattering(Primitive):
         ctx.region(op, 0, pair, lambda inner, *xy: inner.inline(body, xy))
         return op.results
 
-    def dropping(self, x: Any, indices: Any, updates: Any) -> Sequence[Any]:
+    def dropping(self, x: Value, indices: Value, updates: Value) -> Sequence[Array]:
         """The same by a scatter that StableHLO has, which drops windows."""
         indices = wide(indices)
         if self.mode is CLIP:
@@ -325,13 +345,13 @@ class Scattering(Primitive):
             indices = clamp(scalar(0, indices.type.dtype), indices, last)
         return [self.replace(mode=FILL_OR_DROP)(x, indices, updates)]
 
-    def narrowed(self, x: Any, indices: Any, updates: Any) -> Sequence[Any]:
+    def narrowed(self, x: Value, indices: Value, updates: Value) -> Sequence[Any]:
         """The same with indices of 32 bits: where XLA's partitioner pads indices of 64
         bits to divide them evenly, it ends the process.
         """
         return [self(x, narrow(indices), updates)]
 
-    def into_scalar(self, x: Any, indices: Any, updates: Any) -> Sequence[Any]:
+    def into_scalar(self, x: Value, indices: Value, updates: Value) -> Sequence[Array]:
         """Updates of a scalar as those of an array of one element: XLA's own way for
         no axes fails where it is fused with others.
         """
@@ -356,19 +376,21 @@ class Combining(Scattering):
             raise DTypeError(f"{self.name} needs {self.combine.accepted}, but got {x}.")
         return super().type_rule(x, indices, updates)
 
-    def prefers_host(self, types: Any, outs: Any) -> bool:
+    def prefers_host(self, types: Sequence[ArrayType], outs: Any) -> bool:
         return types[0].dtype not in dtypes.SUB_BYTE and super().prefers_host(
             types, outs
         )
 
-    def change(self, array: Any, key: Any, values: Any) -> None:
+    def change(
+        self, array: HostArray, key: Sequence[HostArray], values: HostArray
+    ) -> None:
         combine = self.combine.on_host
         if self.unique_indices:
             array[key] = combine(array[key], values)
         else:
             combine.at(array, key, values)
 
-    def element(self, old: Any, update: Any) -> Any:
+    def element(self, old: Value, update: Value) -> Value:
         return self.combine(old, update)
 
 
@@ -378,15 +400,21 @@ class ScatterAdd(Combining):
     name = "scatter-add"
     linear_operands = ((0, 2),)
 
-    def linearize(self, active: Any, x: Any, indices: Any, updates: Any) -> Any:
-        def push(dx: Any, _: Any, dupdates: Any) -> Any:
+    def linearize(
+        self, active: Sequence[bool], x: Value, indices: Value, updates: Value
+    ) -> Linearized:
+        def push(
+            dx: Value | None, _: Value | None, dupdates: Value | None
+        ) -> Sequence[Value | None]:
             if dupdates is None:
                 return (dx,)
             return (self(zeros(x.type) if dx is None else dx, indices, dupdates),)
 
         return (self(x, indices, updates),), push
 
-    def transpose(self, cotangents: Any, x: Any, indices: Any, updates: Any) -> Any:
+    def transpose(
+        self, cotangents: Values, x: Operand, indices: Operand, updates: Operand
+    ) -> Sequence[Value | None]:
         (ct,) = cotangents
         read = self.gather(x.type, updates.type)
         return [

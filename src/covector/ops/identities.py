@@ -1,10 +1,15 @@
 """Identity operations that change derivatives or compilation, not values."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
-from covector.core.primitive import Primitive
+from covector.core.annotations import BatchDims, Batched, LinearMaps, Value, Values
+from covector.core.primitive import Operand, Primitive
 from covector.core.types import ArrayType
+from covector.lowering.hlo import HloResults, HloValue
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 class Identity(Primitive):
@@ -13,33 +18,33 @@ class Identity(Primitive):
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         return (x,)
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         return (self(args[0]),), dims
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         return x
 
 
 class StopGradient(Identity):
     """x as a constant: derivatives do not pass."""
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Value) -> Values:
         return (x,)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [None]
 
 
 class Copy(Identity):
     """x in memory of its own."""
 
-    def evaluate(self, x: Any) -> Any:
+    def evaluate(self, x: Value) -> Values:
         return (x.copy(),)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         return cotangents
 
 

@@ -4,9 +4,9 @@ One of two polynomials in w = −log(1 − x²), which are also what XLA has for
 Giles, "Approximating the erfinv function", GPU Computing Gems, 2011).
 """
 
-from typing import Any
-
 import numpy as np
+
+from covector.core.annotations import HostArray
 
 #: coefficients, the highest first: of w − 2.5 for w < 5, and of √w − 3 beyond
 _CENTRE = (
@@ -37,7 +37,7 @@ _COEFFICIENTS = list(
 )
 
 
-def erf_inv(x: Any) -> Any:
+def erf_inv(x: HostArray) -> HostArray:
     """erf⁻¹ of floats of up to 32 bits, in their dtype."""
     single = np.asarray(x, np.float32)
     flat = single.reshape(-1)

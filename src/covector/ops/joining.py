@@ -7,16 +7,28 @@ new one. Taking apart is one operation, and so is its adjoint, however many the 
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from covector.core.primitive import Linear, ManyResults, Primitive, operation
+from covector.core.annotations import Batched, HostArray, Value, Values
+from covector.core.primitive import (
+    Linear,
+    Linearized,
+    ManyResults,
+    Operand,
+    Primitive,
+    operation,
+)
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.broadcasting import align, zeros
 from covector.ops.slicing import MOVING_LIMIT, Slice, compact, index_axis, insert
 from covector.ops.transposing import Reshape
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 class _Joining(Primitive):
@@ -24,8 +36,8 @@ class _Joining(Primitive):
 
     host_limit = MOVING_LIMIT
 
-    def linearize(self, active: Any, *xs: Any) -> Any:
-        def push(*tangents: Any) -> Any:
+    def linearize(self, active: Sequence[bool], *xs: Value) -> Linearized:
+        def push(*tangents: Value | None) -> Sequence[Value | None]:
             pairs = zip(xs, tangents, strict=True)
             return (self(*[zeros(x.type) if dx is None else dx for x, dx in pairs]),)
 
@@ -52,13 +64,13 @@ class _Parting(ManyResults):
         """The operations that give the parts of an array of this shape."""
         raise NotImplementedError
 
-    def prefers_host(self, types: Any, outs: Any) -> bool:
+    def prefers_host(self, types: Sequence[ArrayType], outs: Any) -> bool:
         return True  # at any size: views cost nothing
 
-    def linearize(self, active: Any, x: Any) -> Any:
+    def linearize(self, active: Sequence[bool], x: Value) -> Linearized:
         return self(x), self
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         return ctx.through(lambda x: [s(x) for s in self.slices(x.type.shape)], x)
 
 
@@ -87,20 +99,20 @@ class Concatenate(_Joining):
         length = sum([t.shape[axis] for t in types])
         return (self.joined_type(types, (*before, length, *after)),)
 
-    def on_host(self, *xs: Any) -> Any:
+    def on_host(self, *xs: HostArray) -> Any:
         return np.concatenate(xs, self.dimension)
 
-    def transpose(self, cotangents: Any, *xs: Any) -> Any:
+    def transpose(self, cotangents: Values, *xs: Operand) -> Sequence[Value | None]:
         sizes = tuple([x.type.shape[self.dimension] for x in xs])
         parts = Split(sizes, self.dimension)(cotangents[0])
         return [
             p if type(x) is Linear else None for p, x in zip(parts, xs, strict=True)
         ]
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         return (Concatenate(self.dimension + 1)(*align(size, args, dims)),), (0,)
 
-    def lower(self, ctx: Any, *xs: Any) -> Any:
+    def lower(self, ctx: "Lowering", *xs: HloValue) -> HloResults:
         return ctx.op("stablehlo.concatenate", xs, dimension=f"{self.dimension} : i64")
 
 
@@ -134,7 +146,7 @@ class Split(_Parting):
         before, after = x.shape[:axis], x.shape[axis + 1 :]
         return tuple([x.with_shape((*before, n, *after)) for n in sizes])
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> Any:
         return [compact(x[key], x) for key in self.keys]
 
     def slices(self, shape: Shape) -> Sequence[Slice]:
@@ -148,13 +160,13 @@ class Split(_Parting):
             for start, end in self.bounds
         ]
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         parts = zip(cotangents, self.type_rule(x.type), strict=True)
         return [
             Concatenate(self.axis)(*[zeros(t) if c is None else c for c, t in parts])
         ]
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         (x,), (dim,) = args, dims
         parts = Split(self.sizes, self.axis + (dim <= self.axis))(x)
         return parts, [dim] * len(parts)
@@ -176,26 +188,26 @@ class Stack(_Joining):
             )
         return (self.joined_type(types, insert(shape, self.axis, len(types))),)
 
-    def on_host(self, *xs: Any) -> Any:
+    def on_host(self, *xs: HostArray) -> Any:
         first = xs[0]
         if not first.shape:
             return np.array(xs, first.dtype)
         shape = insert(first.shape, self.axis, 1)
         return np.concatenate([x.reshape(shape) for x in xs], self.axis)
 
-    def transpose(self, cotangents: Any, *xs: Any) -> Any:
+    def transpose(self, cotangents: Values, *xs: Operand) -> Sequence[Value | None]:
         parts = Unstack(self.axis)(cotangents[0])
         return [
             p if type(x) is Linear else None for p, x in zip(parts, xs, strict=True)
         ]
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         xs = align(size, args, dims)
         if self.axis:
             return (Stack(self.axis + 1)(*xs),), (0,)
         return (self(*xs),), (1,)  # so whole arrays stand one after the other
 
-    def lower(self, ctx: Any, *xs: Any) -> Any:
+    def lower(self, ctx: "Lowering", *xs: HloValue) -> HloResults:
         shape = insert(ctx.in_types[0].shape, self.axis, 1)
         return ctx.through(
             lambda *xs: [Concatenate(self.axis)(*[Reshape(shape)(x) for x in xs])], *xs
@@ -216,18 +228,18 @@ class Unstack(_Parting):
         part = x.with_shape((*x.shape[: self.axis], *x.shape[self.axis + 1 :]))
         return (part,) * x.shape[self.axis]
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> Any:
         whole = (slice(None),) * self.axis
         return [compact(x[(*whole, k)], x) for k in range(x.shape[self.axis])]
 
     def slices(self, shape: Shape) -> Sequence[Slice]:
         return [index_axis(shape, self.axis, k) for k in range(shape[self.axis])]
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         parts = zip(cotangents, self.type_rule(x.type), strict=True)
         return [Stack(self.axis)(*[zeros(t) if c is None else c for c, t in parts])]
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         (x,), (dim,) = args, dims
         behind = dim <= self.axis
         parts = Unstack(self.axis + behind)(x)

@@ -1,13 +1,16 @@
 """``LogAddExp``: log(eˣ + eʸ) without overflow."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import HostArray, Value
+from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.types import ArrayType
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.arithmetic import add, sub
 from covector.ops.bitwise import and_
 from covector.ops.comparison import eq, ge, ne
@@ -16,6 +19,9 @@ from covector.ops.families import widened
 from covector.ops.partials import WithPartials
 from covector.ops.selection import where
 from covector.ops.transcendental import exp, log1p, logistic
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 class LogAddExp(WithPartials):
@@ -35,27 +41,27 @@ class LogAddExp(WithPartials):
             types, outs
         )
 
-    def on_host(self, x: Any, y: Any) -> Any:
+    def on_host(self, x: HostArray, y: HostArray) -> HostArray:
         return np.logaddexp(widened(x), widened(y)).astype(x.dtype, copy=False)
 
-    def partials(self, out: Any, x: Any, y: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Value, x: Value, y: Value) -> Sequence[Callable[[], Any]]:
         return [
             lambda: logistic(_difference(x, y)),
             lambda: logistic(_difference(y, x)),
         ]
 
-    def lower(self, ctx: Any, x: Any, y: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue, y: HloValue) -> HloResults:
         return ctx.through(_log_sum, x, y)
 
 
-def _log_sum(x: Any, y: Any) -> Sequence[Any]:
+def _log_sum(x: Value, y: Value) -> Sequence[Array]:
     ranks = [real(v) if dtypes.is_complex(v.type.dtype) else v for v in (x, y)]
     x_is_first = ge(*ranks)
     high, low = where(x_is_first, x, y), where(x_is_first, y, x)
     return [add(high, log1p(exp(_difference(low, high))))]
 
 
-def _difference(x: Any, y: Any) -> Any:
+def _difference(x: Value, y: Value) -> Value:
     """The difference x − y, which is 0 where both are the same infinity."""
     difference = sub(x, y)
     same = and_(eq(x, y), ne(difference, difference))

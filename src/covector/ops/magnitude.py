@@ -1,16 +1,21 @@
 """Magnitude and sign: x = |x| · sign(x)."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import DType, HostArray, LinearMaps, Value
 from covector.core.convert import scalar
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.arithmetic import div, mul
 from covector.ops.comparison import eq
 from covector.ops.complex import complex_, conj, imag, real
 from covector.ops.families import Elementwise
 from covector.ops.selection import where
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 class Abs(Elementwise):
@@ -22,10 +27,10 @@ class Abs(Elementwise):
     hlo = "stablehlo.abs"
     on_host = staticmethod(np.abs)
 
-    def out_dtype(self, dtype: Any) -> Any:
+    def out_dtype(self, dtype: DType) -> DType:
         return dtypes.real_part(dtype)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         if not dtypes.is_complex(x.type.dtype):
             slope = sign(x)
             return [lambda dx: mul(dx, slope)]
@@ -33,7 +38,7 @@ class Abs(Elementwise):
         direction = conj(sign(x))
         return [lambda dx: real(mul(dx, direction))]
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         if dtypes.is_unsigned(ctx.in_types[0].dtype):
             return x
         return ctx.op(self.hlo, [x])
@@ -48,23 +53,23 @@ class Sign(Elementwise):
 
     hlo = "stablehlo.sign"
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         out = np.sign(x)
         return np.copysign(out, x) if x.dtype.kind == "f" else out
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         if not dtypes.is_complex(x.type.dtype):
             return [None]
         length, back = abs_(x), conj(out)
         zero, one = scalar(0, length.type.dtype), scalar(1, length.type.dtype)
         length = where(eq(length, zero), one, length)
 
-        def turn(dx: Any) -> Any:
+        def turn(dx: Value) -> Value:
             return mul(complex_(zero, div(imag(mul(dx, back)), length)), out)
 
         return [turn]
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (type,) = ctx.in_types
         if not dtypes.is_unsigned(type.dtype):
             return ctx.op(self.hlo, [x])

@@ -10,6 +10,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from covector.core.annotations import Value
 from covector.errors import TypeMismatch
 from covector.ops.broadcasting import batched
 from covector.ops.joining import Stack, Unstack
@@ -42,7 +43,11 @@ def checked_groups(
 
 
 def along_groups(
-    collective: Any, groups: Sequence[Sequence[int]], size: int, x: Any, dim: int | None
+    collective: Any,
+    groups: Sequence[Sequence[int]],
+    size: int,
+    x: Value,
+    dim: int | None,
 ) -> tuple[Any, Any]:
     """A collective along the batch axis ``dim``, among the members of each group."""
     members = Unstack(0)(batched(size, x, dim))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import DType, Value
 from covector.core.convert import scalar
 from covector.core.number_info import bit_width
 from covector.ops.bitwise import and_, or_, shift_left, shift_right_arithmetic, xor
@@ -31,12 +32,12 @@ _BITS_OF = {
 }
 
 
-def is_packable(dtype: Any) -> bool:
+def is_packable(dtype: DType) -> bool:
     """Whether a real number or bool of this dtype fits beside its position."""
     return bit_width(dtype) <= 32
 
 
-def order_key(x: Any, nan_first: bool = False) -> Any:
+def order_key(x: Value, nan_first: bool = False) -> Value:
     """Integers in the order of real numbers or bools: int32, or int64 for 64 bits."""
     dtype = x.type.dtype
     key = dtypes.int32 if is_packable(dtype) else dtypes.int64
@@ -47,7 +48,7 @@ def order_key(x: Any, nan_first: bool = False) -> Any:
     return xor(BitcastConvertType(key)(x), scalar(np.iinfo(key).min, key))
 
 
-def _float_key(x: Any, key: np.dtype, nan_first: bool) -> Any:
+def _float_key(x: Value, key: np.dtype, nan_first: bool) -> Value:
     """The bits of floats, those of negative ones reversed.
 
     XLA:CPU takes subnormal numbers for zero, but not their bits.
@@ -67,19 +68,19 @@ def _float_key(x: Any, key: np.dtype, nan_first: bool) -> Any:
     return where(gt(magnitude, infinity), nan, ordered)
 
 
-def packed(key: Any, axis: int) -> Any:
+def packed(key: Value, axis: int) -> Value:
     """An int32 key, in the high bits, and the index along ``axis``, in the low ones."""
     wide = dtypes.int64
     high = shift_left(convert(key, wide), scalar(32, wide))
     return or_(high, Iota(wide, key.type.shape, axis)())
 
 
-def position_of(both: Any, dtype: Any) -> Any:
+def position_of(both: Any, dtype: DType) -> Any:
     """The indices in packed integers, as integers of ``dtype``."""
     return convert(and_(both, scalar(2**32 - 1, dtypes.int64)), dtype)
 
 
-def canonical(x: Any) -> Any:
+def canonical(x: Value) -> Value:
     """Float32 or float64 with the order of ``x`` and nothing else of zeros and NaNs.
 
     Every zero is 0, and every NaN the one that is larger than all in total order.

@@ -7,6 +7,8 @@ without a tangent is never computed: ``maximum(x, 0)`` asks for one, not for two
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from covector.core.annotations import Value
+from covector.core.array_like import Array
 from covector.core.primitive import Linearized
 from covector.ops.arithmetic import mul, pushforward, sum_of_products
 from covector.ops.broadcasting import broadcast_like
@@ -16,18 +18,18 @@ from covector.ops.families import Elementwise
 class WithPartials(Elementwise):
     """An elementwise function of several operands, with ``partials`` for its rule."""
 
-    def partials(self, out: Any, *operands: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Value, *operands: Value) -> Sequence[Callable[[], Any]]:
         """For each operand, a function without arguments that computes ∂f/∂xₖ."""
         raise self._missing("partials", "differentiation", [x.type for x in operands])
 
-    def linearize(self, active: Sequence[bool], *operands: Any) -> Linearized:
+    def linearize(self, active: Sequence[bool], *operands: Value) -> Linearized:
         out = self(*operands)
         known = [
             partial() if a else None
             for partial, a in zip(self.partials(out, *operands), active, strict=True)
         ]
 
-        def push(*tangents: Any) -> Sequence[Any]:
+        def push(*tangents: Value | None) -> Sequence[Array]:
             given = [
                 (t, s) for t, s in zip(tangents, known, strict=True) if t is not None
             ]

@@ -4,10 +4,17 @@ ShardingConstraint    this value has that sharding
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from covector.core.annotations import (
+    Batched,
+    LinearMaps,
+    Value,
+    Values,
+)
 from covector.core.array import ConcreteArray
-from covector.core.primitive import Primitive, operation
+from covector.core.array_like import Array
+from covector.core.primitive import Operand, Primitive, operation
 from covector.core.sharding.context_mesh import get_abstract_mesh
 from covector.core.sharding.mesh import AbstractMesh, Mesh
 from covector.core.sharding.shardings import NamedSharding
@@ -15,8 +22,12 @@ from covector.core.sharding.spec import UNCONSTRAINED, PartitionSpec
 from covector.core.types import ArrayType
 from covector.errors import ShardingError
 from covector.lowering.evaluate import evaluate_compiled
+from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import on_mesh
 from covector.lowering.sharding import sharding_text
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 @operation
@@ -49,7 +60,7 @@ class ShardingConstraint(Primitive):
         self.sharding.check_compatible_aval(x.shape)
         return (x,)
 
-    def evaluate(self, x: ConcreteArray) -> Sequence[Any]:
+    def evaluate(self, x: ConcreteArray) -> Sequence[Array]:
         (type_,) = self.type_rule(x.type)
         sharding = self.sharding
         if not sharding.flat_devices or sharding.spec.is_open or not self._even(type_):
@@ -65,22 +76,24 @@ class ShardingConstraint(Primitive):
             return False
         return True
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         return [self(cotangents[0])]
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         return self._batched(UNCONSTRAINED, args, dims)
 
-    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+    def batch_named(
+        self, axis: Any, size: int, args: Values, dims: Sequence[int]
+    ) -> Batched:
         """Over a batch axis that is itself partitioned over axes of the mesh."""
         manual = get_abstract_mesh().manual_axes
         over = tuple([name for name in axis.over if name not in manual])
         return self._batched(over or UNCONSTRAINED, args, dims)
 
-    def _batched(self, entry: Any, args: Any, dims: Any) -> Any:
+    def _batched(self, entry: Any, args: Values, dims: Sequence[int]) -> Any:
         """With an entry of the spec for the batch axis."""
         (dim,), (x,) = dims, args
         entries = list(self.sharding.spec)
@@ -89,7 +102,7 @@ class ShardingConstraint(Primitive):
         spec = PartitionSpec(*entries)
         return (ShardingConstraint(self.sharding.update(spec=spec))(x),), dims
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         mesh = ctx.module.over
         if mesh is None:  # one device: there is nothing to divide
             return x

@@ -1,15 +1,17 @@
 """``Pow``, ``IntegerPow`` and ``Square``; roots and exponentials are elsewhere."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import HostArray, LinearMaps, Value
 from covector.core.convert import scalar
 from covector.core.primitive import operation
 from covector.core.types import ArrayType
 from covector.errors import DTypeError
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.arithmetic import mul, neg, sub
 from covector.ops.bitwise import and_, or_, shift_right_logical
 from covector.ops.casting import convert
@@ -19,6 +21,9 @@ from covector.ops.families import Elementwise, broadcast_operands
 from covector.ops.partials import WithPartials
 from covector.ops.selection import where
 from covector.ops.transcendental import log
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 class Pow(WithPartials):
@@ -46,7 +51,7 @@ class Pow(WithPartials):
             y = y.with_dtype(x.dtype, y.weak)
         return super().type_rule(x, y)
 
-    def on_host(self, x: Any, y: Any) -> Any:
+    def on_host(self, x: HostArray, y: HostArray) -> HostArray:
         if not dtypes.is_integer(x.dtype):
             return _power_on_host(x, y.astype(x.dtype, copy=False))
         if dtypes.is_unsigned(x.dtype):
@@ -55,7 +60,7 @@ class Pow(WithPartials):
         positive = np.power(x, np.where(y < 0, y & one, y))  # of ±1, parity is enough
         return np.where((y < 0) & (np.abs(x) != one), zero, positive)
 
-    def partials(self, out: Any, x: Any, y: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Value, x: Value, y: Value) -> Sequence[Callable[[], Any]]:
         zero, one = (scalar(n, y.type.dtype) for n in (0, 1))
 
         def of_base() -> Any:
@@ -69,7 +74,7 @@ class Pow(WithPartials):
 
         return [of_base, of_exponent]
 
-    def lower(self, ctx: Any, x: Any, y: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue, y: HloValue) -> HloResults:
         base, exponent = ctx.in_types
         if dtypes.is_integer(base.dtype):
             return ctx.through(_power_of_integers, x, y)
@@ -83,7 +88,7 @@ class Pow(WithPartials):
         return ctx.op("stablehlo.select", [*vanishes, zero, out])
 
 
-def _power_on_host(x: Any, y: Any) -> Any:
+def _power_on_host(x: HostArray, y: HostArray) -> HostArray:
     """xʸ. Of one exponent ½ NumPy takes the root, which differs at −0 and −∞."""
     if y.ndim or y != 0.5:
         return np.power(x, y)
@@ -91,19 +96,19 @@ def _power_on_host(x: Any, y: Any) -> Any:
     return np.power(x.reshape(exponents.shape), exponents).reshape(x.shape)
 
 
-def _power_of_inexact(x: Any, y: Any) -> Any:
+def _power_of_inexact(x: Value, y: Value) -> list[Value]:
     """xʸ with an exponent of another element type."""
     return [power(x, convert(y, x.type.dtype))]
 
 
-def _vanishes(x: Any, y: Any) -> Any:
+def _vanishes(x: Value, y: Value) -> list[Value]:
     """The mask of zeros raised to a complex power with a positive real part."""
     real_part = real(y)
     positive = gt(real_part, scalar(0, real_part.type.dtype))
     return [and_(eq(x, scalar(0, x.type.dtype)), positive)]
 
 
-def _power_of_integers(x: Any, y: Any) -> Any:
+def _power_of_integers(x: Value, y: Value) -> list[Value]:
     """xʸ by squaring, for each bit of y; StableHLO's own looks at six bits only."""
     dtype = x.type.dtype
     zero, one = scalar(0, dtype), scalar(1, dtype)
@@ -134,21 +139,21 @@ class IntegerPow(Elementwise):
             )
         return super().type_rule(x)
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         if self.y == 0:
             return np.ones_like(x)
         power = _repeated(x, abs(self.y), np.multiply)
         return power if self.y > 0 else np.reciprocal(power)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         if self.y == 0:
             return [None]
         slope = x if self.y == 2 else IntegerPow(self.y - 1)(x)
         slope = mul(slope, scalar(self.y, x.type.dtype))
         return [lambda dx: mul(dx, slope)]
 
-    def lower(self, ctx: Any, x: Any) -> Any:
-        def multiply(a: Any, b: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
+        def multiply(a: HloValue, b: HloValue) -> HloValue:
             return ctx.op("stablehlo.multiply", [a, b])
 
         if self.y > 0:
@@ -176,11 +181,11 @@ class Square(Elementwise):
 
     on_host = staticmethod(np.square)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = x + x
         return [lambda dx: mul(dx, slope)]
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         return ctx.op("stablehlo.multiply", [x, x])
 
 

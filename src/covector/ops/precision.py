@@ -10,14 +10,18 @@ rounded and sums are formed; tensor floats and split operands are full float32.
 
 import enum
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import DType
 from covector.core.promotion import promote
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, TypePromotionError
-from covector.lowering.hlo import element_name
+from covector.lowering.hlo import HloValue, element_name
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 # -- dtypes ----------------------------------------------------------------------------
 
@@ -32,7 +36,7 @@ ON_HOST: dict[Any, Any] = {
 BLAS = frozenset([dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128])
 
 
-def working_dtype(dtype: Any, out: Any) -> Any:
+def working_dtype(dtype: DType, out: DType) -> DType:
     """In which dtype operands of ``dtype`` are multiplied for a result in ``out``."""
     if out == dtype:
         return dtype
@@ -42,7 +46,7 @@ def working_dtype(dtype: Any, out: Any) -> Any:
         return out
 
 
-def operand_dtype(dtype: Any, out: Any) -> Any:
+def operand_dtype(dtype: DType, out: DType) -> DType:
     """In which dtype XLA is given operands of ``dtype`` for a result in ``out``.
 
     It widens floats to floats and integers to integers by itself, as it sums.
@@ -53,7 +57,9 @@ def operand_dtype(dtype: Any, out: Any) -> Any:
     return dtype if working == out and (floats or integers) else working
 
 
-def lower_converted(ctx: Any, x: Any, type: ArrayType, dtype: Any) -> Any:
+def lower_converted(
+    ctx: "Lowering", x: HloValue, type: ArrayType, dtype: DType
+) -> HloValue:
     """A value of ``type`` in another dtype, while lowering."""
     if type.dtype == dtype:
         return x
@@ -203,7 +209,7 @@ def exactness(precision: PrecisionLike, who: str) -> Exactness:
     return None if first is second is Precision.DEFAULT else (first, second)
 
 
-def _is_precision(x: Any) -> bool:
+def _is_precision(x: object) -> bool:
     return isinstance(x, Precision) or (isinstance(x, str) and x in _SPELLINGS)
 
 
@@ -219,7 +225,7 @@ def swapped(precision: Exactness) -> Exactness:
     return (precision[1], precision[0]) if isinstance(precision, tuple) else precision
 
 
-def algorithm_of(precision: Exactness, lhs: Any, rhs: Any) -> DotAlgorithm | None:
+def algorithm_of(precision: Exactness, lhs: DType, rhs: DType) -> DotAlgorithm | None:
     """The algorithm that is asked for, for operands of these dtypes."""
     if isinstance(precision, DotAlgorithm):
         return precision
@@ -255,7 +261,7 @@ def spelled(algorithm: DotAlgorithm) -> str:
     return f"#stablehlo.dot_algorithm<{', '.join(f'{k} = {v}' for k, v in pairs)}>"
 
 
-def storage_of(kind: Any, algorithm: DotAlgorithm) -> Any:
+def storage_of(kind: DType, algorithm: DotAlgorithm) -> DType:
     """The dtype in which an operand of this precision type is handed over."""
     split = kind == TF32 or algorithm.num_primitive_operations > 1
     return dtypes.float32 if split else kind

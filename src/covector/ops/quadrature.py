@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import Value
 from covector.core.array import from_host
+from covector.core.array_like import Array
 from covector.ops.arithmetic import mul
 from covector.ops.broadcasting import BroadcastInDim, ReduceSum
 
@@ -22,7 +24,7 @@ _NODES = {dtypes.float32: (32, -2.8, 3.4), dtypes.float64: (72, -3.8, 4.1)}
 
 
 @lru_cache
-def _rule(dtype: np.dtype) -> tuple[Any, Any]:
+def _rule(dtype: np.dtype) -> tuple[Array, Array]:
     """Nodes s and weights, as arrays."""
     t, step = np.linspace(*_NODES[dtype][1:], _NODES[dtype][0], retstep=True)
     s = np.exp(t - np.exp(-t))
@@ -30,7 +32,7 @@ def _rule(dtype: np.dtype) -> tuple[Any, Any]:
     return from_host(s.astype(dtype)), from_host(weights.astype(dtype))
 
 
-def integral(integrand: Callable[..., Any], *parameters: Any) -> Any:
+def integral(integrand: Callable[..., Any], *parameters: Value) -> Value:
     """∫₀^∞ integrand(s, *parameters) ds, for parameters of one shape or scalars.
 
     To be accurate, the integrand must fall off like e⁻ˢ, or faster from about s = 1 on.

@@ -18,18 +18,20 @@ computed in any parts. An older stream, where blocks are shared between elements
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import Batched, HostArray, Value, Values
 from covector.core.convert import scalar
 from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.key_types import KeyType
 from covector.core.primitive import Primitive, operation
 from covector.core.types import ArrayType, Shape
 from covector.errors import DTypeError, TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.arithmetic import mul
 from covector.ops.bitwise import or_, shift_left, shift_right_logical
 from covector.ops.broadcasting import BroadcastInDim, align_elementwise, move_axis
@@ -46,6 +48,9 @@ from covector.ops.threefry import (
     threefry2x32,
 )
 from covector.ops.transposing import Reshape
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 THREEFRY = KeyType("threefry2x32")
 
@@ -68,7 +73,7 @@ class KeyOperation(Primitive):
                 "covector.random.key makes a key of a seed, wrap_key_data of bits."
             )
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         return (self(move_axis(args[0], dims[0], 0)),), (0,)
 
 
@@ -81,11 +86,11 @@ class Cipher(KeyOperation):
 
     op_count = 128
 
-    def unrolled(self, ctx: Any, *operands: Any) -> Any:
+    def unrolled(self, ctx: "Lowering", *operands: HloValue) -> HloValue:
         """The operation lowered where it stands."""
         raise self._missing("unrolled", "compilation", ctx.in_types)
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.call(_function(self, *ctx.in_types), operands)
 
 
@@ -99,13 +104,13 @@ class Unrolled(Primitive):
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         return self.cipher.type_rule(*types)
 
-    def on_host(self, *operands: Any) -> Any:
+    def on_host(self, *operands: HostArray) -> HostArray:
         return self.cipher.on_host(*operands)
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         return self.cipher.batch(size, args, dims)
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return self.cipher.unrolled(ctx, *operands)
 
 
@@ -130,13 +135,13 @@ class RandomSeed(KeyOperation):
             )
         return (ArrayType(seed.shape, THREEFRY),)
 
-    def on_host(self, seed: Any) -> Any:
+    def on_host(self, seed: HostArray) -> HostArray:
         if seed.dtype.itemsize < 8:
             return seed.astype(np.uint32).astype(np.uint64) << _32
         seed = seed.astype(np.uint64)
         return (seed << _32) | (seed >> _32)
 
-    def lower(self, ctx: Any, seed: Any) -> Any:
+    def lower(self, ctx: "Lowering", seed: HloValue) -> HloResults:
         words = LoweredWords(ctx, ctx.in_types[0].shape)
         if ctx.in_types[0].dtype.itemsize < 8:
             return words.join((words.constant(0), words.op("convert", seed)))
@@ -155,10 +160,10 @@ class RandomWrap(KeyOperation):
             )
         return (ArrayType(data.shape[:-1], THREEFRY),)
 
-    def on_host(self, data: Any) -> Any:
+    def on_host(self, data: HostArray) -> HostArray:
         return np.ascontiguousarray(data).view(np.uint64).reshape(data.shape[:-1])
 
-    def lower(self, ctx: Any, data: Any) -> Any:
+    def lower(self, ctx: "Lowering", data: HloValue) -> HloResults:
         return ctx.op("stablehlo.bitcast_convert", [data])
 
 
@@ -169,10 +174,10 @@ class RandomUnwrap(KeyOperation):
         self.require_keys(keys)
         return (ArrayType((*keys.shape, 2), dtypes.uint32),)
 
-    def on_host(self, keys: Any) -> Any:
+    def on_host(self, keys: HostArray) -> HostArray:
         return np.ascontiguousarray(keys).view(np.uint32).reshape((*keys.shape, 2))
 
-    def lower(self, ctx: Any, keys: Any) -> Any:
+    def lower(self, ctx: "Lowering", keys: HloValue) -> HloResults:
         return ctx.op("stablehlo.bitcast_convert", [keys])
 
 
@@ -190,14 +195,14 @@ class RandomFoldIn(Cipher):
             )
         return (keys.with_shape(keys.shape or data.shape),)
 
-    def on_host(self, keys: Any, data: Any) -> Any:
+    def on_host(self, keys: HostArray, data: HostArray) -> HostArray:
         return encrypt(keys, data.astype(np.uint64) << _32)
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         aligned, dim = align_elementwise(size, args, dims)
         return (self(*aligned),), (dim,)
 
-    def unrolled(self, ctx: Any, keys: Any, data: Any) -> Any:
+    def unrolled(self, ctx: "Lowering", keys: HloValue, data: HloValue) -> HloValue:
         (out,), types = ctx.out_types, ctx.in_types
         words = LoweredWords(ctx, out.shape)
         keys = ctx.broadcast_scalar(keys, types[0], out.shape)
@@ -219,10 +224,10 @@ class RandomSplit(Cipher):
         self.require_keys(keys)
         return (keys.with_shape((*keys.shape, *self.shape)),)
 
-    def on_host(self, keys: Any) -> Any:
+    def on_host(self, keys: HostArray) -> HostArray:
         return _blocks(keys, prod(self.shape)).reshape((*keys.shape, *self.shape))
 
-    def unrolled(self, ctx: Any, keys: Any) -> Any:
+    def unrolled(self, ctx: "Lowering", keys: HloValue) -> HloValue:
         words, pair = _lower_blocks(ctx, keys, prod(self.shape))
         return ctx.op("stablehlo.reshape", [words.join(pair)])
 
@@ -242,7 +247,7 @@ class RandomBits(Cipher):
         self.require_keys(keys)
         return (ArrayType((*keys.shape, *self.shape), _UNSIGNED[self.width]),)
 
-    def on_host(self, keys: Any) -> Any:
+    def on_host(self, keys: HostArray) -> HostArray:
         high, low = split_words(_blocks(keys, prod(self.shape)))
         if self.width == 64:
             bits = join_words(low, high)
@@ -250,7 +255,7 @@ class RandomBits(Cipher):
             bits = (high ^ low).astype(_UNSIGNED[self.width])
         return bits.reshape((*keys.shape, *self.shape))
 
-    def unrolled(self, ctx: Any, keys: Any) -> Any:
+    def unrolled(self, ctx: "Lowering", keys: HloValue) -> HloValue:
         words, (high, low) = _lower_blocks(ctx, keys, prod(self.shape))
         if self.width == 64:
             bits = words.join((low, high))
@@ -260,13 +265,15 @@ class RandomBits(Cipher):
         return ctx.op("stablehlo.reshape", [bits])
 
 
-def _blocks(keys: Any, count: int) -> Any:
+def _blocks(keys: HostArray, count: int) -> HostArray:
     """Per key, the numbers below ``count`` encrypted, their high words first."""
     numbers = np.arange(count, dtype=np.uint64)
     return encrypt(keys[..., None], (numbers << _32) | (numbers >> _32))
 
 
-def _lower_blocks(ctx: Any, keys: Any, count: int) -> tuple[LoweredWords, Words]:
+def _lower_blocks(
+    ctx: "Lowering", keys: HloValue, count: int
+) -> tuple[LoweredWords, Words]:
     words, key = _lower_keys(ctx, keys, count)
     if count <= 1 << 32:
         block = words.constant(0), words.op("iota", iota_dimension=words.last)
@@ -276,7 +283,9 @@ def _lower_blocks(ctx: Any, keys: Any, count: int) -> tuple[LoweredWords, Words]
     return words, threefry2x32(words, key, block)
 
 
-def _lower_keys(ctx: Any, keys: Any, count: int) -> tuple[LoweredWords, Words]:
+def _lower_keys(
+    ctx: "Lowering", keys: HloValue, count: int
+) -> tuple[LoweredWords, Words]:
     """Words in ``count`` indices for each key, and the keys in all of them."""
     shape = ctx.in_types[0].shape
     each, words = LoweredWords(ctx, shape), LoweredWords(ctx, (*shape, count))
@@ -302,14 +311,14 @@ class RandomWords(Cipher):
     def half(self) -> int:
         return -(-self.count // 2)
 
-    def on_host(self, keys: Any) -> Any:
+    def on_host(self, keys: HostArray) -> HostArray:
         low = np.arange(self.half, dtype=np.uint64)
         # The index past an odd number of words is filled with 0.
         high = (low + np.uint64(self.half)) % np.uint64(max(self.count, 1))
         halves = split_words(encrypt(keys[..., None], low | (high << _32)))
         return np.concatenate(halves, -1)[..., : self.count]
 
-    def unrolled(self, ctx: Any, keys: Any) -> Any:
+    def unrolled(self, ctx: "Lowering", keys: HloValue) -> HloValue:
         (out,) = ctx.out_types
         words, key = _lower_keys(ctx, keys, self.half)
         low = words.op("iota", iota_dimension=words.last)
@@ -333,7 +342,7 @@ class RandomWords(Cipher):
 # -- the stream that the options ask for -----------------------------------------------
 
 
-def split(keys: Any, shape: Shape) -> Any:
+def split(keys: Value, shape: Shape) -> Value:
     """``shape`` new keys for each key."""
     if options.current().threefry_partitionable:
         return RandomSplit(shape)(keys)
@@ -341,7 +350,7 @@ def split(keys: Any, shape: Shape) -> Any:
     return random_wrap(Reshape((*keys.type.shape, *shape, 2))(words))
 
 
-def bits(keys: Any, width: int, shape: Shape) -> Any:
+def bits(keys: Value, width: int, shape: Shape) -> Value:
     """An array of random integers of ``width`` bits for each key."""
     if options.current().threefry_partitionable:
         return RandomBits(width, shape)(keys)

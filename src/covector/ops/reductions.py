@@ -6,16 +6,25 @@ for a maximum, 1 for a product, all ones for ``and``.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import (
+    Batched,
+    DType,
+    HostArray,
+    LinearMaps,
+    Value,
+    Values,
+)
 from covector.core.number_info import finfo, iinfo
-from covector.core.primitive import Primitive, operation
+from covector.core.primitive import Linearized, Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import DTypeError
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.arithmetic import add, div, mul
 from covector.ops.bitwise import and_, or_, xor
 from covector.ops.broadcasting import (
@@ -31,6 +40,9 @@ from covector.ops.selection import where
 from covector.ops.transposing import Reshape, Transpose
 from covector.ops.tree_reduce import fold, with_jvp
 
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
+
 #: elements from which it pays to look for NaN first, where that decides what is done
 _LARGE = 2**18
 
@@ -44,7 +56,7 @@ class Reduction(Primitive):
     #: the operation on two elements, associative and commutative
     combine = add
 
-    def identity(self, dtype: Any) -> Any:
+    def identity(self, dtype: DType) -> Any:
         """The identity of the combination."""
         raise self._missing("identity", "reducing", [])
 
@@ -53,7 +65,7 @@ class Reduction(Primitive):
             raise DTypeError(f"{self.name} needs {self.combine.accepted}, but got {x}.")
         return (reduced_type(self.name, x, self.axes),)
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         reduce = self.combine.on_host.reduce
         if x.size:
             out = reduce(x, self.axes)
@@ -62,13 +74,15 @@ class Reduction(Primitive):
             out = reduce(x, self.axes, initial=start)
         return out if out.dtype is x.dtype else out.astype(x.dtype)
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         return batch_reduction(type(self), self.axes, args, dims)
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         return self.reduce(ctx, x, self.combine)
 
-    def reduce(self, ctx: Any, x: Any, combine: Callable[[Any, Any], Any]) -> Any:
+    def reduce(
+        self, ctx: "Lowering", x: HloValue, combine: Callable[[Any, Any], Any]
+    ) -> HloValue:
         """The StableHLO reduction by a function of two elements."""
         element = ArrayType((), ctx.out_types[0].dtype)
         if not _is_collective(combine, element.dtype):
@@ -79,7 +93,7 @@ class Reduction(Primitive):
         return op.results
 
 
-def _is_collective(combine: Any, dtype: Any) -> bool:
+def _is_collective(combine: Any, dtype: DType) -> bool:
     """Whether devices can combine what each has of the elements."""
     if combine is add or combine is mul:
         return True
@@ -88,7 +102,7 @@ def _is_collective(combine: Any, dtype: Any) -> bool:
     return dtypes.is_bool(dtype) and combine is not xor
 
 
-def combining(ctx: Any, op: Any, combine: Any, element: ArrayType) -> None:
+def combining(ctx: "Lowering", op: Any, combine: Any, element: ArrayType) -> None:
     """Fill the region of a reduction with a function of two elements."""
     pair = [element, element]
     jaxpr = stage(lambda x, y: [combine(x, y)], pair).jaxpr
@@ -105,14 +119,14 @@ class _Extremum(Reduction):
     #: whether the first of two wins, and NaN is none
     beats = gt
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         kept = tuple([k for k in range(x.type.ndim) if k not in self.axes])
         hits = convert(eq(x, BroadcastInDim(x.type.shape, kept)(out)), x.type.dtype)
         total = ReduceSum(self.axes)
         count = total(hits)
         return [lambda dx: div(total(mul(dx, hits)), count)]
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (source,) = ctx.in_types
         floating = dtypes.is_floating(source.dtype)
         if ctx.platform != "cpu" or not floating:
@@ -123,25 +137,25 @@ class _Extremum(Reduction):
             return self._unless_nan(ctx, x)
         return self._exactly(ctx, x)
 
-    def _with_nan_apart(self, ctx: Any, x: Any) -> Any:
+    def _with_nan_apart(self, ctx: "Lowering", x: HloValue) -> Any:
         """Over several devices: what parts have in common must be a plain extremum."""
         (out,) = ctx.out_types
         plain = self.reduce(ctx, x, self.combine)
         (nan,) = ctx.through(lambda x: [ReduceOr(self.axes)(ne(x, x))], x)
         return ctx.op("stablehlo.select", [nan, ctx.constant(np.nan, out), *plain])
 
-    def _exactly(self, ctx: Any, x: Any) -> Any:
+    def _exactly(self, ctx: "Lowering", x: HloValue) -> HloValue:
         """Reduce with a comparison, which XLA:CPU does not take for an extremum.
 
         It leaves extrema of 4096 floats or more to a library that loses NaN.
         """
 
-        def choose(x: Any, y: Any) -> Any:
+        def choose(x: Value, y: Value) -> Value:
             return where(or_(self.beats(x, y), ne(x, x)), x, y)
 
         return self.reduce(ctx, x, choose)
 
-    def _unless_nan(self, ctx: Any, x: Any) -> Any:
+    def _unless_nan(self, ctx: "Lowering", x: HloValue) -> Any:
         """The library's result if there is no NaN, which the library's sum tells.
 
         Two readings of a large array at the speed of memory are faster than one that
@@ -155,7 +169,7 @@ class _Extremum(Reduction):
         return op.results
 
 
-def _has_nan(x: Any) -> Any:
+def _has_nan(x: Value) -> Any:
     return ReduceOr(tuple(range(x.type.ndim)))(ne(x, x))
 
 
@@ -164,7 +178,7 @@ class ReduceMax(_Extremum):
 
     combine = max_
 
-    def identity(self, dtype: Any) -> Any:
+    def identity(self, dtype: DType) -> Any:
         return lowest(dtype)
 
 
@@ -173,7 +187,7 @@ class ReduceMin(_Extremum):
 
     combine, beats = min_, lt
 
-    def identity(self, dtype: Any) -> Any:
+    def identity(self, dtype: DType) -> Any:
         return highest(dtype)
 
 
@@ -186,15 +200,15 @@ class ReduceProd(Reduction):
 
     combine = mul
 
-    def identity(self, dtype: Any) -> Any:
+    def identity(self, dtype: DType) -> Any:
         return 1
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         if is_short_float(x.dtype):
             return np.multiply.reduce(x, self.axes, np.float32).astype(x.dtype)
         return np.multiply.reduce(x, self.axes, x.dtype)
 
-    def linearize(self, active: Any, x: Any) -> Any:
+    def linearize(self, active: Sequence[bool], x: Value) -> Linearized:
         kept = [k for k in range(x.type.ndim) if k not in self.axes]
         shape = tuple([x.type.shape[k] for k in kept])
         count = x.type.size // max(np.prod(shape, dtype=int), 1)
@@ -204,7 +218,7 @@ class ReduceProd(Reduction):
         out, push = fold(with_jvp(mul), merge(reorder(x)), len(kept))
         return (out,), lambda dx: (push(merge(reorder(dx))),)
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (source,), (out,) = ctx.in_types, ctx.out_types
         if not is_short_float(out.dtype):
             return super().lower(ctx, x)
@@ -218,7 +232,7 @@ class ReduceAnd(Reduction):
 
     combine = and_
 
-    def identity(self, dtype: Any) -> Any:
+    def identity(self, dtype: DType) -> Any:
         return -1
 
 
@@ -227,7 +241,7 @@ class ReduceOr(Reduction):
 
     combine = or_
 
-    def identity(self, dtype: Any) -> Any:
+    def identity(self, dtype: DType) -> Any:
         return 0
 
 
@@ -236,19 +250,19 @@ class ReduceXor(Reduction):
 
     combine = xor
 
-    def identity(self, dtype: Any) -> Any:
+    def identity(self, dtype: DType) -> Any:
         return 0
 
 
 # -- limits ----------------------------------------------------------------------------
 
 
-def lowest(dtype: Any) -> Any:
+def lowest(dtype: DType) -> Any:
     """The lower bound of the numbers of this dtype."""
     return _bound(dtype, -1)
 
 
-def highest(dtype: Any) -> Any:
+def highest(dtype: DType) -> Any:
     """The upper bound of the numbers of this dtype."""
     return _bound(dtype, 1)
 
@@ -266,6 +280,6 @@ def _bound(dtype: Any, sign: int) -> Any:
     return sign * np.inf if infinite else (limits.max if sign > 0 else limits.min)
 
 
-def is_short_float(dtype: Any) -> bool:
+def is_short_float(dtype: DType) -> bool:
     """Whether numbers of this dtype are added up and multiplied in float32."""
     return dtype.itemsize <= 2 and dtypes.is_floating(dtype)

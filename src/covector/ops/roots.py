@@ -1,10 +1,9 @@
 """Square and cube roots."""
 
-from typing import Any
-
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import HostArray, LinearMaps, Value
 from covector.ops.accuracy import HasAccuracy
 from covector.ops.arithmetic import div, mul
 from covector.ops.families import widened
@@ -26,10 +25,10 @@ class Sqrt(_Root):
 
     hlo = "stablehlo.sqrt"
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         return np.sqrt(x + 0 if dtypes.is_complex(x.dtype) else x)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [lambda dx: div(dx, out + out)]
 
 
@@ -38,10 +37,10 @@ class Rsqrt(_Root):
 
     hlo = "stablehlo.rsqrt"
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         return np.reciprocal(np.sqrt(widened(x))).astype(x.dtype, copy=False)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = -0.5 * (out * out * out)
         return [lambda dx: mul(dx, slope)]
 
@@ -54,7 +53,7 @@ class Cbrt(_Root):
     accepts = staticmethod(dtypes.is_floating)
     accepted = "floating-point numbers"
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [lambda dx: div(dx, 3 * (out * out))]
 
 

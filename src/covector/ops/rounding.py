@@ -4,14 +4,19 @@ Rounding has derivative 0; it does not exist at the jumps.
 """
 
 import enum
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import HostArray, LinearMaps, Value
 from covector.core.primitive import operation
 from covector.errors import NotDifferentiable
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.families import Elementwise, widened
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 class RoundingMethod(enum.IntEnum):
@@ -27,7 +32,7 @@ class Rounding(Elementwise):
     accepts = staticmethod(dtypes.is_floating)
     accepted = "floating-point numbers"
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [None]
 
 
@@ -51,7 +56,7 @@ class Round(Rounding):
 
     rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         if self.rounding_method is RoundingMethod.TO_NEAREST_EVEN:
             return np.rint(x)
         wide = widened(x)
@@ -60,7 +65,7 @@ class Round(Rounding):
         up = np.greater_equal(np.abs(wide - whole), 0.5)
         return np.copysign(np.abs(whole) + up, wide).astype(x.dtype, copy=False)
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         even = self.rounding_method is RoundingMethod.TO_NEAREST_EVEN
         return ctx.op(f"stablehlo.round_nearest_{'even' if even else 'afz'}", [x])
 
@@ -73,7 +78,7 @@ class Nextafter(Elementwise):
     accepts = staticmethod(dtypes.is_floating)
     accepted = "floating-point numbers"
 
-    def differential(self, out: Any, x: Any, y: Any) -> Any:
+    def differential(self, out: Value, x: Value, y: Value) -> LinearMaps:
         raise NotDifferentiable(
             f"nextafter of {x.type} has no derivative: its step, of one unit in the "
             "last index, jumps with x. Use stop_gradient on its operands."

@@ -1,10 +1,12 @@
 """Scatters that replace or multiply, or take extrema; adding is in ``gathering``."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from covector.core import dtypes
+from covector.core.annotations import HostArray, Value, Values
 from covector.core.convert import scalar
-from covector.core.primitive import Linear
+from covector.core.primitive import Linear, Linearized, Operand
 from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable
 from covector.ops.arithmetic import div, mul
@@ -32,17 +34,25 @@ class Scatter(Scattering):
 
     linear_operands = ((0, 2),)
 
-    def change(self, array: Any, key: Any, values: Any) -> None:
+    def change(
+        self, array: HostArray, key: Sequence[HostArray], values: HostArray
+    ) -> None:
         array[key] = values
 
-    def element(self, old: Any, update: Any) -> Any:
+    def element(self, old: Value, update: Value) -> Value:
         return update
 
-    def linearize(self, active: Any, x: Any, indices: Any, updates: Any) -> Any:
+    def linearize(
+        self, active: Sequence[bool], x: Value, indices: Value, updates: Value
+    ) -> Linearized:
         unique = self.is_unique(indices.type)
-        won = active[2] and not unique and self.winners(x.type, indices, updates.type)
+        won: Any = None
+        if active[2] and not unique:
+            won = self.winners(x.type, indices, updates.type)
 
-        def push(dx: Any, _: Any, dupdates: Any) -> Any:
+        def push(
+            dx: Value | None, _: Value | None, dupdates: Value | None
+        ) -> Sequence[Value | None]:
             dx = zeros(x.type) if dx is None else dx
             if dupdates is None or unique:
                 dupdates = zeros(updates.type) if dupdates is None else dupdates
@@ -53,7 +63,9 @@ class Scatter(Scattering):
 
         return (self(x, indices, updates),), push
 
-    def transpose(self, cotangents: Any, x: Any, indices: Any, updates: Any) -> Any:
+    def transpose(
+        self, cotangents: Values, x: Operand, indices: Any, updates: Operand
+    ) -> Sequence[Value | None]:
         (ct,) = cotangents
         of_x = of_updates = None
         if type(x) is Linear:
@@ -65,7 +77,7 @@ class Scatter(Scattering):
                 of_updates = where(won, of_updates, scalar(0, ct.type.dtype))
         return [of_x, None, of_updates]
 
-    def winners(self, x: ArrayType, indices: Any, updates: ArrayType) -> Any:
+    def winners(self, x: ArrayType, indices: Operand, updates: ArrayType) -> Any:
         """The mask of elements of the updates that are in the result.
 
         Each is given a number, the numbers are scattered, and those that are found
@@ -88,7 +100,9 @@ class ScatterMul(Combining):
     linear_operands = ((0,),)
     combine = mul
 
-    def linearize(self, active: Any, x: Any, indices: Any, updates: Any) -> Any:
+    def linearize(
+        self, active: Sequence[bool], x: Value, indices: Value, updates: Value
+    ) -> Linearized:
         if active[2] and not self.is_unique(indices.type):
             raise NotDifferentiable(
                 f"{self.name} can be differentiated with respect to its updates "
@@ -99,7 +113,9 @@ class ScatterMul(Combining):
         read = self.gather(x.type, updates.type)
         old = read(x, indices) if active[2] else None
 
-        def push(dx: Any, _: Any, dupdates: Any) -> Any:
+        def push(
+            dx: Value | None, _: Value | None, dupdates: Value | None
+        ) -> Sequence[Value | None]:
             total = zeros(x.type) if dx is None else self(dx, indices, updates)
             if dupdates is not None:
                 total = _adding(self)(total, indices, mul(old, dupdates))
@@ -107,7 +123,9 @@ class ScatterMul(Combining):
 
         return (self(x, indices, updates),), push
 
-    def transpose(self, cotangents: Any, x: Any, indices: Any, updates: Any) -> Any:
+    def transpose(
+        self, cotangents: Values, x: Operand, indices: Any, updates: Operand
+    ) -> Sequence[Value | None]:
         return [self(cotangents[0], indices, updates), None, None]
 
 
@@ -117,14 +135,18 @@ class _ScatterExtremum(Combining):
     NaN wins. An element and the updates to it that tie share the derivative evenly.
     """
 
-    def linearize(self, active: Any, x: Any, indices: Any, updates: Any) -> Any:
+    def linearize(
+        self, active: Sequence[bool], x: Value, indices: Value, updates: Value
+    ) -> Linearized:
         out, adding = self(x, indices, updates), _adding(self)
         read = self.gather(x.type, updates.type)
         stayed = convert(eq(x, out), x.type.dtype)
         came = convert(eq(updates, read(out, indices)), x.type.dtype)
         count = adding(stayed, indices, came)
 
-        def push(dx: Any, _: Any, dupdates: Any) -> Any:
+        def push(
+            dx: Value | None, _: Value | None, dupdates: Value | None
+        ) -> Sequence[Value | None]:
             total = zeros(x.type) if dx is None else mul(dx, stayed)
             if dupdates is not None:
                 total = adding(total, indices, mul(dupdates, came))

@@ -1,17 +1,22 @@
 """Choosing, element by element, between operands that have all been computed."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import HostArray, Value, Values
 from covector.core.convert import scalar
-from covector.core.primitive import Linear
+from covector.core.primitive import Linear, Linearized, Operand
 from covector.core.types import ArrayType, show_types
 from covector.errors import DTypeError, TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.broadcasting import broadcast_like, unbroadcast
 from covector.ops.families import Elementwise, broadcast_operands
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 #: cases up to which NumPy chooses among integer-numbered ones
 CHOICES = 30
@@ -28,7 +33,7 @@ class SelectN(Elementwise):
 
     accepts = staticmethod(lambda dtype: True)
 
-    def linear_in(self, args: Any) -> bool:
+    def linear_in(self, args: Sequence[Operand]) -> bool:
         return type(args[0]) is not Linear
 
     def type_rule(self, which: ArrayType, *cases: ArrayType) -> Sequence[ArrayType]:
@@ -52,25 +57,29 @@ class SelectN(Elementwise):
     ) -> bool:
         return len(types) <= CHOICES and super().prefers_host(types, outs)
 
-    def on_host(self, which: Any, *cases: Any) -> Any:
+    def on_host(self, which: HostArray, *cases: HostArray) -> HostArray:
         if dtypes.is_bool(which.dtype):
             return np.where(which, cases[1], cases[0])
         return np.choose(which, cases, mode="clip")
 
-    def linearize(self, active: Sequence[bool], which: Any, *cases: Any) -> Any:
+    def linearize(
+        self, active: Sequence[bool], which: Value, *cases: Value
+    ) -> Linearized:
         out = self(which, *cases)
         zero = scalar(0, out.type.dtype)
 
-        def push(_: Any, *tangents: Any) -> Any:
+        def push(_: Value | None, *tangents: Value | None) -> Sequence[Value | None]:
             moved = [zero if t is None else t for t in tangents]
             return (broadcast_like(self(which, *moved), out),)
 
         return (out,), push
 
-    def transpose(self, cotangents: Any, which: Any, *cases: Any) -> Any:
+    def transpose(
+        self, cotangents: Values, which: Operand, *cases: Operand
+    ) -> Sequence[Value | None]:
         (ct,) = cotangents
         zero = scalar(0, ct.type.dtype)
-        cotangent_of = [None]
+        cotangent_of: list[Value | None] = [None]
         for k, case in enumerate(cases):
             if type(case) is Linear:
                 kept = self(which, *[ct if i == k else zero for i in range(len(cases))])
@@ -79,7 +88,7 @@ class SelectN(Elementwise):
                 cotangent_of.append(None)
         return cotangent_of
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         index, (out,) = ctx.in_types[0], ctx.out_types
         which, chosen, *others = broadcast_operands(ctx, operands)
         if dtypes.is_bool(index.dtype):
@@ -98,6 +107,6 @@ class SelectN(Elementwise):
 select_n = SelectN()
 
 
-def where(condition: Any, x: Any, y: Any) -> Any:
+def where(condition: Value, x: Value, y: Value) -> Value:
     """``x`` where the condition holds, ``y`` elsewhere."""
     return select_n(condition, y, x)

@@ -6,15 +6,23 @@ place; and ``Rev``, its own adjoint. Indices that are values: ``dynamic_slicing`
 
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import (
+    Batched,
+    HostArray,
+    LinearMaps,
+    Value,
+    Values,
+)
 from covector.core.convert import scalar
-from covector.core.primitive import Linear, Primitive, operation
+from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.broadcasting import (
     BroadcastInDim,
     ReduceSum,
@@ -24,6 +32,9 @@ from covector.ops.broadcasting import (
 )
 from covector.ops.selection import where
 from covector.ops.transposing import Reshape
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 #: elements up to which NumPy, which need not be compiled, moves them as fast as XLA
 MOVING_LIMIT = 1 << 17
@@ -71,7 +82,7 @@ class Slice(Primitive):
             ]
         )
 
-    def prefers_host(self, types: Any, outs: Any) -> bool:
+    def prefers_host(self, types: Sequence[ArrayType], outs: Any) -> bool:
         return True  # at any size: a view costs nothing
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
@@ -91,13 +102,13 @@ class Slice(Primitive):
         shape = collapsed_shape("slice", x, self.lengths, self.collapsed)
         return (x.with_shape(shape),)
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         return compact(x[self.key], x)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         ct = restore(cotangents[0], self.lengths)
         config = []
         positions = zip(
@@ -108,7 +119,7 @@ class Slice(Primitive):
             config.append((start, n - end, step - 1))
         return [Pad(tuple(config))(ct, scalar(0, ct.type.dtype))]
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         (x,), (dim,) = args, dims
         over_batch = Slice(
             insert(self.start_indices, dim, 0),
@@ -118,7 +129,7 @@ class Slice(Primitive):
         )
         return (over_batch(x),), (dim - sum([a < dim for a in self.collapsed]),)
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (source,), (out,) = ctx.in_types, ctx.out_types
         x = ctx.op(
             "stablehlo.slice",
@@ -164,29 +175,31 @@ class Pad(Primitive):
                 )
         return (x.with_shape(lengths),)
 
-    def on_host(self, x: Any, value: Any) -> Any:
+    def on_host(self, x: HostArray, value: HostArray) -> HostArray:
         shape, positions, kept = _padding(self.padding_config, x.shape)
         out = np.empty(shape, x.dtype)
         out[...] = value
         out[positions] = x[kept]
         return out
 
-    def linearize(self, active: Any, x: Any, value: Any) -> Any:
-        def push(dx: Any, dvalue: Any) -> Any:
+    def linearize(self, active: Sequence[bool], x: Value, value: Value) -> Linearized:
+        def push(dx: Value | None, dvalue: Value | None) -> Sequence[Value | None]:
             dx = zeros(x.type) if dx is None else dx
             dvalue = scalar(0, x.type.dtype) if dvalue is None else dvalue
             return (self(dx, dvalue),)
 
         return (self(x, value),), push
 
-    def transpose(self, cotangents: Any, x: Any, value: Any) -> Any:
+    def transpose(
+        self, cotangents: Values, x: Operand, value: Operand
+    ) -> Sequence[Value | None]:
         (ct,) = cotangents
         return [
             self.cut_out(ct) if type(x) is Linear else None,
             self.sum_around(ct, x.type.shape) if type(value) is Linear else None,
         ]
 
-    def cut_out(self, ct: Any) -> Any:
+    def cut_out(self, ct: Value) -> Value:
         """The elements of ``ct`` at the positions of the operand's elements."""
         config = self.padding_config
         steps = tuple([interior + 1 for _, _, interior in config])
@@ -198,7 +211,7 @@ class Pad(Primitive):
         pairs = zip(ct.type.shape, config, strict=True)
         return Slice(starts, tuple([n - high for n, (_, high, _) in pairs]), steps)(ct)
 
-    def sum_around(self, ct: Any, shape: Shape) -> Any:
+    def sum_around(self, ct: Value, shape: Shape) -> Any:
         """The sum of ``ct`` where there is no element of an operand of this shape."""
         around = where(self.element_mask(shape), scalar(0, ct.type.dtype), ct)
         return ReduceSum(tuple(range(ct.type.ndim)))(around)
@@ -208,7 +221,7 @@ class Pad(Primitive):
         elements = filled(True, ArrayType(shape, dtypes.bool_))
         return self(elements, scalar(False, dtypes.bool_))
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         x, value = args
         if dims[1] is None:
             over_batch = Pad(insert(self.padding_config, dims[0], (0, 0, 0)))
@@ -221,7 +234,7 @@ class Pad(Primitive):
             where(inside(self.element_mask(x.type.shape[1:])), padded, repeated(value)),
         ), (0,)
 
-    def lower(self, ctx: Any, x: Any, value: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue, value: HloValue) -> HloResults:
         # XLA ends the process where it divides a padding between elements over devices
         # that cuts off as well: what is cut off is left to a slice.
         mixed = any(between and low < 0 for low, _, between in self.padding_config)
@@ -279,20 +292,20 @@ class Rev(Primitive):
             )
         return (x,)
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         return x[self.key]
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         return [self(cotangents[0])]
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         (x,), (dim,) = args, dims
         return (Rev(tuple([a + (a >= dim) for a in self.dimensions]))(x),), (dim,)
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         return ctx.op("stablehlo.reverse", [x], dimensions=self.dimensions)
 
 
@@ -331,12 +344,12 @@ def collapsed_shape(
     return tuple([n for a, n in enumerate(lengths) if a not in collapsed])
 
 
-def restore(x: Any, lengths: Shape) -> Any:
+def restore(x: Value, lengths: Shape) -> Value:
     """``x`` with its collapsed axes back, of length one."""
     return x if x.type.shape == lengths else Reshape(lengths)(x)
 
 
-def compact(part: Any, whole: Any) -> Any:
+def compact(part: HostArray, whole: HostArray) -> HostArray:
     """A part of an array on the host: a view, unless that would keep much alive.
 
     Large ones are contiguous, as what comes after expects.

@@ -7,10 +7,11 @@ cut off where they are negative.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from covector.core.annotations import HostArray
 from covector.core.types import Shape
 
 
@@ -56,7 +57,7 @@ def dilated(length: int, dilation: int) -> int:
     return (length - 1) * dilation + 1 if length else 0
 
 
-def sliding_view(x: Any, windows: Sequence[Window], taps: Shape) -> Any:
+def sliding_view(x: HostArray, windows: Sequence[Window], taps: Shape) -> HostArray:
     """The last axes of ``x`` replaced by those of positions and then those of taps.
 
     A view of ``x``, or of a copy where gaps or margins have to be filled with zeros.
@@ -80,7 +81,9 @@ def sliding_view(x: Any, windows: Sequence[Window], taps: Shape) -> Any:
     )
 
 
-def _with_margins(x: Any, windows: Sequence[Window], outer: Shape, inner: Shape) -> Any:
+def _with_margins(
+    x: HostArray, windows: Sequence[Window], outer: Shape, inner: Shape
+) -> HostArray:
     """``x`` with zeros between and around its elements, or elements cut off."""
     padded, at, kept = [], [], []
     for w, n in zip(windows, inner, strict=True):

@@ -7,16 +7,19 @@ way.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import Batched, HostArray, Value, Values
+from covector.core.array_like import Array
 from covector.core.number_info import bit_width
 from covector.core.primitive import Linearized, ManyResults, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType, show_types
 from covector.errors import DTypeError, TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.bitwise import and_, not_, or_
 from covector.ops.broadcasting import align, move_axis
 from covector.ops.casting import convert
@@ -27,6 +30,9 @@ from covector.ops.gathering import Gather, GatherDimensionNumbers, GatherScatter
 from covector.ops.ordering import canonical, is_packable, order_key, packed, position_of
 from covector.ops.transposing import Reshape
 from covector.ops.tree_reduce import cut
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 #: rows from this length on are sorted faster by XLA:CPU's stable algorithm
 _LONG = 4096
@@ -68,28 +74,28 @@ class Sort(ManyResults):
                 )
         return types
 
-    def on_host(self, *xs: Any) -> Sequence[Any]:
+    def on_host(self, *xs: HostArray) -> Sequence[HostArray]:
         if len(xs) == 1 and dtypes.is_of_numpy(xs[0].dtype) and xs[0].dtype.kind != "c":
             return [np.sort(xs[0], self.dimension, "stable")]
         keys = [part for x in xs[: self.num_keys] for part in _parts_on_host(x)]
         order = np.lexsort(keys[::-1], self.dimension)
         return [np.take_along_axis(x, order, self.dimension) for x in xs]
 
-    def linearize(self, active: Any, *xs: Any) -> Linearized:
+    def linearize(self, active: Sequence[bool], *xs: Value) -> Linearized:
         axis, shape = self.dimension, xs[0].type.shape
         positions = Iota(dtypes.int32, shape, axis)()
         *outs, order = self(*xs, positions)
 
-        def push(*tangents: Any) -> Sequence[Any]:
+        def push(*tangents: Value | None) -> Sequence[Any]:
             return [dx if dx is None else along(dx, order, axis) for dx in tangents]
 
         return outs, push
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         over_batch = Sort(self.dimension + 1, self.is_stable, self.num_keys)
         return over_batch(*align(size, args, dims)), [0] * len(args)
 
-    def lower(self, ctx: Any, *xs: Any) -> Any:
+    def lower(self, ctx: "Lowering", *xs: HloValue) -> HloResults:
         key = ctx.in_types[0].dtype
         if ctx.platform != "cpu" or self.num_keys > 1 or dtypes.is_complex(key):
             return self._by_comparison(ctx, xs)
@@ -97,7 +103,7 @@ class Sort(ManyResults):
             return self._by_comparison(ctx, xs)
         return ctx.through(self._by_packed_keys, *xs)
 
-    def _by_packed_keys(self, *xs: Any) -> Sequence[Any]:
+    def _by_packed_keys(self, *xs: Value) -> Sequence[Array]:
         """The indices sorted with the keys; then what is there. Six times as fast."""
         axis, shape = self.dimension, xs[0].type.shape
         both = packed(order_key(xs[0]), axis)
@@ -105,7 +111,7 @@ class Sort(ManyResults):
         order = position_of(both, dtypes.int32)
         return [along(x, order, axis) for x in xs]
 
-    def _by_comparison(self, ctx: Any, xs: Sequence[Any]) -> Any:
+    def _by_comparison(self, ctx: "Lowering", xs: Sequence[Any]) -> HloValue:
         elements = [t.with_shape(()).strong() for t in ctx.in_types for _ in range(2)]
         op = ctx.op(
             "stablehlo.sort",
@@ -121,7 +127,7 @@ class Sort(ManyResults):
         return op.results
 
 
-def _parts_on_host(x: Any) -> Sequence[Any]:
+def _parts_on_host(x: HostArray) -> Sequence[HostArray]:
     """The NumPy keys in the order of ``x``, the most significant first."""
     if dtypes.is_complex(x.dtype):
         return [x.real, x.imag]
@@ -130,7 +136,7 @@ def _parts_on_host(x: Any) -> Sequence[Any]:
     return [x]
 
 
-def _comes_before(*pairs: Any) -> Sequence[Any]:
+def _comes_before(*pairs: Value) -> Sequence[Array]:
     """Whether x₁ … xₖ come before y₁ … yₖ; the operands are x₁, y₁, x₂, y₂, ….
 
     x₁ < y₁, or x₁ = y₁ and what is said of the rest.
@@ -149,7 +155,7 @@ def _comes_before(*pairs: Any) -> Sequence[Any]:
     return [less]
 
 
-def along(x: Any, positions: Any, axis: int) -> Any:
+def along(x: Value, positions: Any, axis: int) -> Value:
     """The elements of ``x`` at indices along an axis, which each row has its own of."""
     rows = x.type.shape
     if not rows[axis]:
@@ -161,7 +167,7 @@ def along(x: Any, positions: Any, axis: int) -> Any:
     return take(x, Reshape((*positions.type.shape, 1))(positions))
 
 
-def _ranks(x: Any) -> Any:
+def _ranks(x: Value) -> Value:
     return canonical(x) if dtypes.is_floating(x.type.dtype) else x
 
 
@@ -192,7 +198,7 @@ class TopK(ManyResults):
         shape = (*x.shape[: self.axis], self.k, *x.shape[self.axis + 1 :])
         return x.with_shape(shape), ArrayType(shape, dtypes.int32)
 
-    def on_host(self, x: Any) -> Sequence[Any]:
+    def on_host(self, x: HostArray) -> Sequence[HostArray]:
         # Ascending and stable in the mirror image is descending and stable.
         axis, count = self.axis, x.shape[self.axis]
         (key,) = _parts_on_host(np.flip(x, axis))
@@ -201,16 +207,16 @@ class TopK(ManyResults):
         positions = (count - 1 - largest).astype(np.int32)
         return np.take_along_axis(x, positions, axis), positions
 
-    def linearize(self, active: Any, x: Any) -> Linearized:
+    def linearize(self, active: Sequence[bool], x: Value) -> Linearized:
         values, positions = self(x)
         return (values, positions), lambda dx: (along(dx, positions, self.axis), None)
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         (x,), (dim,) = args, dims
         axis = self.axis + (dim <= self.axis)
         return TopK(self.k, axis)(x), (dim, dim)
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (source,) = ctx.in_types
         last = source.ndim - 1
         if self.axis != last:
@@ -228,12 +234,12 @@ class TopK(ManyResults):
         read = stage(lambda x, at: [along(x, at, last)], [source, positions]).jaxpr
         return [*ctx.inline(read, [x, found]), found]
 
-    def _along_last(self, x: Any) -> Sequence[Any]:
+    def _along_last(self, x: Value) -> Sequence[Array]:
         last = x.type.ndim - 1
         found = TopK(self.k, last)(move_axis(x, self.axis, last))
         return [move_axis(out, last, self.axis) for out in found]
 
-    def _by_packed_keys(self, x: Any) -> Sequence[Any]:
+    def _by_packed_keys(self, x: Value) -> Sequence[Array]:
         """All sorted with their positions, of which the first are wanted."""
         both = packed(not_(order_key(x)), self.axis)
         (both,) = Sort(self.axis, x.type.shape[self.axis] >= _LONG)(both)

@@ -5,19 +5,24 @@ The incomplete gamma and beta functions are in ``gamma`` and ``beta``.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import HostArray, Value
 from covector.core.convert import scalar
 from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops import inverse_erf
 from covector.ops.arithmetic import mul, neg
 from covector.ops.families import broadcast_operands
 from covector.ops.partials import WithPartials
 from covector.ops.transcendental import exp
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 #: elements up to which a Python function of each is quicker than to compile
 _FEW = 256
@@ -30,7 +35,7 @@ class Special(WithPartials):
     accepted = "floating-point numbers"
     host_limit = _FEW
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         full, (out,) = broadcast_operands(ctx, operands), ctx.out_types
         if out.dtype.itemsize >= 4:
             return ctx.op(self.hlo, full)
@@ -43,7 +48,7 @@ def _by_element(function: Callable[[float], float]) -> Any:
     """A NumPy function from one of Python floats."""
     each = np.frompyfunc(function, 1, 1)
 
-    def on_host(x: Any) -> Any:
+    def on_host(x: HostArray) -> HostArray:
         values = each(np.asarray(x, np.float64))
         return np.asarray(values, np.float64).astype(x.dtype)
 
@@ -59,7 +64,7 @@ class Erf(Special):
     hlo = "chlo.erf"
     on_host = _by_element(math.erf)
 
-    def partials(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
         return [lambda: 2 / math.sqrt(math.pi) * exp(neg(mul(x, x)))]
 
 
@@ -69,7 +74,7 @@ class Erfc(Special):
     hlo = "chlo.erfc"
     on_host = _by_element(math.erfc)
 
-    def partials(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
         return [lambda: -2 / math.sqrt(math.pi) * exp(neg(mul(x, x)))]
 
 
@@ -85,7 +90,7 @@ class ErfInv(Special):
     ) -> bool:
         return types[0].dtype != dtypes.float64 and super().prefers_host(types, outs)
 
-    def partials(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
         return [lambda: math.sqrt(math.pi) / 2 * exp(mul(out, out))]
 
 
@@ -126,7 +131,7 @@ class Lgamma(Special):
     hlo = "chlo.lgamma"
     on_host = _by_element(_lgamma)
 
-    def partials(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
         return [lambda: digamma(x)]
 
 
@@ -136,7 +141,7 @@ class Digamma(Special):
     hlo = "chlo.digamma"
     on_host = _by_element(_digamma)
 
-    def partials(self, out: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
         return [lambda: polygamma(scalar(1, x.type.dtype), x)]
 
 
@@ -145,7 +150,7 @@ class Polygamma(Special):
 
     hlo = "chlo.polygamma"
 
-    def partials(self, out: Any, m: Any, x: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Value, m: Value, x: Value) -> Sequence[Callable[[], Any]]:
         return [
             lambda: no_slope(self, "its order m", [m.type, x.type]),
             lambda: polygamma(m + 1, x),
@@ -157,7 +162,7 @@ class Zeta(Special):
 
     hlo = "chlo.zeta"
 
-    def partials(self, out: Any, s: Any, q: Any) -> Sequence[Callable[[], Any]]:
+    def partials(self, out: Value, s: Value, q: Value) -> Sequence[Callable[[], Any]]:
         return [
             lambda: no_slope(self, "its exponent", [s.type, q.type]),
             lambda: neg(mul(s, zeta(s + 1, q))),

@@ -15,12 +15,17 @@ On the host, a key and a block are ``uint64``, the first word in the low half.
 """
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import HostArray
 from covector.core.types import ArrayType
+from covector.lowering.hlo import HloValue
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD11BDA
@@ -56,12 +61,12 @@ def encrypt(key: np.ndarray, block: np.ndarray) -> np.ndarray:
     return join_words(first, second)
 
 
-def split_words(pairs: Any) -> Words:
+def split_words(pairs: HostArray) -> Words:
     """The low and the high halves of 64-bit numbers."""
     return pairs.astype(np.uint32), (pairs >> np.uint64(32)).astype(np.uint32)
 
 
-def join_words(low: Any, high: Any) -> Any:
+def join_words(low: HostArray, high: HostArray) -> HostArray:
     """64-bit numbers from their low and their high halves."""
     return low.astype(np.uint64) | (high.astype(np.uint64) << np.uint64(32))
 
@@ -120,7 +125,7 @@ packed_words = lru_cache(PACKED_LIMIT + 1)(PackedWords)
 class LoweredWords:
     """Values of type ``u32[shape]`` in the function that is being lowered."""
 
-    def __init__(self, ctx: Any, shape: tuple[int, ...]) -> None:
+    def __init__(self, ctx: "Lowering", shape: tuple[int, ...]) -> None:
         self.ctx = ctx
         self.type = ArrayType(shape, dtypes.uint32)
         self.pair = ArrayType(shape, dtypes.uint64)
@@ -131,14 +136,14 @@ class LoweredWords:
         high = self.op("shift_right_logical", pairs, self.shift, to=self.pair)
         return self.op("convert", pairs), self.op("convert", high)
 
-    def join(self, words: Words) -> Any:
+    def join(self, words: Words) -> HloValue:
         """64-bit numbers from their halves."""
         low, high = [self.op("convert", w, to=self.pair) for w in words]
         high = self.op("shift_left", high, self.shift, to=self.pair)
         return self.op("or", low, high, to=self.pair)
 
     @property
-    def shift(self) -> Any:
+    def shift(self) -> HloValue:
         return self.ctx.constant(32, self.pair)
 
     @property
@@ -148,7 +153,7 @@ class LoweredWords:
 
     def op(
         self, name: str, *operands: Any, to: ArrayType | None = None, **attributes: Any
-    ) -> Any:
+    ) -> HloValue:
         types = [self.type if to is None else to]
         return self.ctx.op(f"stablehlo.{name}", operands, types, **attributes)
 

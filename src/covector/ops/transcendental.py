@@ -6,12 +6,16 @@ counts as positive.
 """
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import HostArray, LinearMaps, Value
 from covector.core.convert import scalar
+from covector.core.types import ArrayType
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.accuracy import HasAccuracy
 from covector.ops.arithmetic import div, mul, neg, sub
 from covector.ops.bitwise import and_, shift_left, shift_right_arithmetic
@@ -22,6 +26,9 @@ from covector.ops.families import Elementwise, widened
 from covector.ops.partials import WithPartials
 from covector.ops.roots import rsqrt
 from covector.ops.selection import where
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 class _Transcendental(Elementwise):
@@ -40,7 +47,7 @@ class _Inverse(_Transcendental):
 
     numpy: Any = None
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         return self.numpy(x + 0 if dtypes.is_complex(x.dtype) else x)
 
 
@@ -53,7 +60,7 @@ class Exp(_WithAccuracy):
     hlo = "stablehlo.exponential"
     on_host = staticmethod(np.exp)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [lambda dx: mul(dx, out)]
 
 
@@ -62,11 +69,11 @@ class Exp2(_WithAccuracy):
 
     on_host = staticmethod(np.exp2)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = math.log(2) * out
         return [lambda dx: mul(dx, slope)]
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         return ctx.op("stablehlo.power", [ctx.constant(2, ctx.in_types[0]), x])
 
 
@@ -76,7 +83,7 @@ class Expm1(_WithAccuracy):
     hlo = "stablehlo.exponential_minus_one"
     on_host = staticmethod(np.expm1)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = out + 1
         return [lambda dx: mul(dx, slope)]
 
@@ -87,7 +94,7 @@ class Log(_WithAccuracy):
     hlo = "stablehlo.log"
     on_host = staticmethod(np.log)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [lambda dx: div(dx, x)]
 
 
@@ -96,22 +103,22 @@ class Log2(_Transcendental):
 
     on_host = staticmethod(np.log2)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         divisor = math.log(2) * x
         return [lambda dx: div(dx, divisor)]
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         real = dtypes.is_floating(ctx.in_types[0].dtype)
         return ctx.through(_log2 if real else _complex_log2, x)
 
 
-def _complex_log2(z: Any) -> Any:
+def _complex_log2(z: Value) -> list[Value]:
     out, factor = log(z), 1 / math.log(2)
     # Part by part: as complex numbers, −∞ times a real one has the imaginary part NaN.
     return [complex_(real(out) * factor, imag(out) * factor)]
 
 
-def _log2(x: Any) -> Any:
+def _log2(x: Value) -> list[Value]:
     """Of x = m · 2ᵏ with √½ ≤ m < √2: k + log(m) / log 2. For powers of 2, m is 1."""
     dtype = x.type.dtype
     x = convert(x, dtypes.float32 if dtype.itemsize < 4 else dtype)
@@ -135,17 +142,17 @@ class Log1p(_WithAccuracy):
 
     hlo = "stablehlo.log_plus_one"
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         if not dtypes.is_complex(x.dtype):
             return np.log1p(x)
         return _complex_log1p(x)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         divisor = x + 1
         return [lambda dx: div(dx, divisor)]
 
 
-def _complex_log1p(z: Any) -> Any:
+def _complex_log1p(z: HostArray) -> HostArray:
     """log(1 + z) in NumPy, whose own loses digits of small z: log|1 + z| is
     log1p(x² + 2x + y²) / 2, which in turn is not for z near −1.
     """
@@ -162,15 +169,15 @@ class Logistic(_WithAccuracy):
 
     hlo = "stablehlo.logistic"
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         wide = np.exp(-widened(x))
         return np.reciprocal(wide + wide.dtype.type(1)).astype(x.dtype, copy=False)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = out * (1 - out)
         return [lambda dx: mul(dx, slope)]
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (type,) = ctx.in_types
         if type.dtype != dtypes.float16:
             return super().lower(ctx, x)
@@ -193,7 +200,7 @@ class Sin(_WithAccuracy):
     hlo = "stablehlo.sine"
     on_host = staticmethod(np.sin)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = cos(x)
         return [lambda dx: mul(dx, slope)]
 
@@ -204,7 +211,7 @@ class Cos(_WithAccuracy):
     hlo = "stablehlo.cosine"
     on_host = staticmethod(np.cos)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = neg(sin(x))
         return [lambda dx: mul(dx, slope)]
 
@@ -215,7 +222,7 @@ class Tan(_WithAccuracy):
     hlo = "stablehlo.tan"
     on_host = staticmethod(np.tan)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = 1 + out * out
         return [lambda dx: mul(dx, slope)]
 
@@ -226,7 +233,7 @@ class Asin(_Inverse):
     hlo = "chlo.asin"
     numpy = staticmethod(np.arcsin)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = rsqrt((1 - x) * (1 + x))
         return [lambda dx: mul(dx, slope)]
 
@@ -237,7 +244,7 @@ class Acos(_Inverse):
     hlo = "chlo.acos"
     numpy = staticmethod(np.arccos)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = neg(rsqrt((1 - x) * (1 + x)))
         return [lambda dx: mul(dx, slope)]
 
@@ -248,7 +255,7 @@ class Atan(_Transcendental):
     hlo = "chlo.atan"
     on_host = staticmethod(np.arctan)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         divisor = 1 + x * x
         return [lambda dx: div(dx, divisor)]
 
@@ -267,13 +274,13 @@ class Atan2(WithPartials):
     accepts = staticmethod(dtypes.is_inexact)
     accepted = "floating-point or complex numbers"
 
-    def prefers_host(self, types: Any, outs: Any) -> bool:
+    def prefers_host(self, types: Sequence[ArrayType], outs: Any) -> bool:
         # NumPy's is for real numbers only.
         return not dtypes.is_complex(types[0].dtype) and super().prefers_host(
             types, outs
         )
 
-    def partials(self, out: Any, y: Any, x: Any) -> Any:
+    def partials(self, out: Value, y: Value, x: Value) -> Any:
         square = y * y + x * x
         return [lambda: div(x, square), lambda: neg(div(y, square))]
 
@@ -287,7 +294,7 @@ class Sinh(_Transcendental):
     hlo = "chlo.sinh"
     on_host = staticmethod(np.sinh)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = cosh(x)
         return [lambda dx: mul(dx, slope)]
 
@@ -298,7 +305,7 @@ class Cosh(_Transcendental):
     hlo = "chlo.cosh"
     on_host = staticmethod(np.cosh)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = sinh(x)
         return [lambda dx: mul(dx, slope)]
 
@@ -309,7 +316,7 @@ class Tanh(_WithAccuracy):
     hlo = "stablehlo.tanh"
     on_host = staticmethod(np.tanh)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = 1 - out * out
         return [lambda dx: mul(dx, slope)]
 
@@ -320,7 +327,7 @@ class Asinh(_Inverse):
     hlo = "chlo.asinh"
     numpy = staticmethod(np.arcsinh)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = rsqrt(1 + x * x)
         return [lambda dx: mul(dx, slope)]
 
@@ -334,7 +341,7 @@ class Acosh(_Inverse):
     hlo = "chlo.acosh"
     numpy = staticmethod(np.arccosh)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = rsqrt(x - 1) * rsqrt(x + 1)
         return [lambda dx: mul(dx, slope)]
 
@@ -345,7 +352,7 @@ class Atanh(_Transcendental):
     hlo = "chlo.atanh"
     on_host = staticmethod(np.arctanh)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         divisor = (1 - x) * (1 + x)
         return [lambda dx: div(dx, divisor)]
 

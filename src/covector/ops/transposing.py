@@ -5,13 +5,24 @@ Both are their own kind of adjoint: the way back is another of the same.
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from covector.core.primitive import Primitive, operation
+from covector.core.annotations import (
+    Batched,
+    HostArray,
+    LinearMaps,
+    Value,
+    Values,
+)
+from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape
 from covector.errors import TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 @operation
@@ -28,22 +39,22 @@ class Transpose(Primitive):
             )
         return (x.with_shape(tuple([x.shape[p] for p in self.permutation])),)
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         return np.transpose(x, self.permutation)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         back = sorted(range(len(self.permutation)), key=self.permutation.__getitem__)
         return [Transpose(tuple(back))(cotangents[0])]
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         (x,), (dim,) = args, dims
         rest = [p + (p >= dim) for p in self.permutation]
         return (Transpose((dim, *rest))(x),), (0,)
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         return ctx.op("stablehlo.transpose", [x], permutation=self.permutation)
 
 
@@ -53,7 +64,7 @@ class Reshape(Primitive):
 
     shape: Shape
 
-    def prefers_host(self, types: Any, outs: Any) -> bool:
+    def prefers_host(self, types: Sequence[ArrayType], outs: Any) -> bool:
         return True  # at any size: a view costs nothing
 
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
@@ -65,16 +76,16 @@ class Reshape(Primitive):
             )
         return (out,)
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         return x.reshape(self.shape)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         return [Reshape(x.type.shape)(cotangents[0])]
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         (x,), (dim,) = args, dims
         count = prod(x.type.shape[:dim])
         for position in range(len(self.shape) + 1):
@@ -85,5 +96,5 @@ class Reshape(Primitive):
         x = Transpose((dim, *[k for k in range(x.type.ndim) if k != dim]))(x)
         return (Reshape((size, *self.shape))(x),), (0,)
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         return ctx.op("stablehlo.reshape", [x])

@@ -12,6 +12,8 @@ derivative is exact for a product with zeros in it, or for a maximum with ties.
 from collections.abc import Callable
 from typing import Any
 
+from covector.core.annotations import Value
+from covector.core.array_like import Array
 from covector.core.primitive import Primitive
 from covector.ops.arithmetic import add
 from covector.ops.joining import Concatenate, Stack
@@ -26,7 +28,7 @@ Combine = Callable[[Any, Any], tuple[Any, Push]]
 def with_jvp(op: Any) -> Combine:
     """A binary operation as a combination with its pushforward."""
 
-    def combine(x: Any, y: Any) -> tuple[Any, Push]:
+    def combine(x: Value, y: Value) -> tuple[Any, Push]:
         if op.linearize is not None:
             (out,), push = op.linearize((True, True), x, y)
             return out, lambda dx, dy: push(dx, dy)[0]
@@ -42,21 +44,21 @@ def primal_only(op: Primitive) -> Combine:
     return lambda x, y: (op(x, y), _no_tangent)
 
 
-def _no_tangent(*_: Any) -> Any:
+def _no_tangent(*_: Value) -> Any:
     raise AssertionError("only the value was asked for")
 
 
-def fold(combine: Combine, x: Any, axis: int) -> tuple[Any, Push]:
+def fold(combine: Combine, x: Value, axis: int) -> tuple[Any, Push]:
     """All elements along ``axis`` combined, and the pushforward; none is an error."""
     n = x.type.shape[axis]
     if n == 1:
         shape = x.type.shape[:axis] + x.type.shape[axis + 1 :]
         return Reshape(shape)(x), Reshape(shape)
 
-    def halves(x: Any) -> tuple[Any, Any]:
+    def halves(x: Value) -> tuple[Array, Array]:
         return cut(x, axis, 0, n - 1, 2), cut(x, axis, 1, n, 2)
 
-    def with_last(pairs: Any, x: Any) -> Any:
+    def with_last(pairs: Value, x: Value) -> Value:
         return Concatenate(axis)(pairs, cut(x, axis, n - 1, n)) if n % 2 else pairs
 
     pairs, push_pairs = combine(*halves(x))
@@ -68,19 +70,19 @@ def fold(combine: Combine, x: Any, axis: int) -> tuple[Any, Push]:
     return out, push
 
 
-def scan(combine: Combine, x: Any, axis: int) -> tuple[Any, Push]:
+def scan(combine: Combine, x: Value, axis: int) -> tuple[Any, Push]:
     """Entry k combines the elements 0 to k along ``axis``; and the pushforward."""
     n = x.type.shape[axis]
     if n < 2:
         return x, lambda dx: dx
 
-    def neighbours(x: Any) -> tuple[Any, Any]:
+    def neighbours(x: Value) -> tuple[Array, Array]:
         return cut(x, axis, 0, n - 1, 2), cut(x, axis, 1, n, 2)
 
-    def to_even(odd: Any, x: Any) -> tuple[Any, Any]:
+    def to_even(odd: Value, x: Value) -> tuple[Array, Array]:
         return cut(odd, axis, 0, (n - 1) // 2), cut(x, axis, 2, n, 2)
 
-    def merged(even: Any, odd: Any, x: Any) -> Any:
+    def merged(even: Value, odd: Value, x: Value) -> Value:
         even = Concatenate(axis)(cut(x, axis, 0, 1), even)
         return interleave(even, odd, axis)
 
@@ -95,7 +97,7 @@ def scan(combine: Combine, x: Any, axis: int) -> tuple[Any, Push]:
     return merged(even, odd, x), push
 
 
-def cut(x: Any, axis: int, start: int, limit: int, stride: int = 1) -> Any:
+def cut(x: Value, axis: int, start: int, limit: int, stride: int = 1) -> Value:
     """``x[start:limit:stride]`` along one axis."""
     shape = x.type.shape
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
@@ -103,7 +105,7 @@ def cut(x: Any, axis: int, start: int, limit: int, stride: int = 1) -> Any:
     return Slice(tuple(starts), tuple(limits), tuple(strides))(x)
 
 
-def interleave(even: Any, odd: Any, axis: int) -> Any:
+def interleave(even: Value, odd: Value, axis: int) -> Value:
     """Entries of ``even`` and ``odd`` in turn; ``even`` has as many, or one more."""
     shape = list(even.type.shape)
     more, both = shape[axis], odd.type.shape[axis]

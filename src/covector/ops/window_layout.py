@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from covector.core.annotations import HostArray
 from covector.core.types import Shape
 from covector.ops.windows import GatherDimensionNumbers, interleave_axes, window_axes
 
@@ -59,7 +60,7 @@ class WindowLayout:
         #: whether an index is the flat index
         self.plain = self.steps.tolist() == [1]
 
-    def _offsets(self, steps: dict[int, int]) -> Any:
+    def _offsets(self, steps: dict[int, int]) -> HostArray | None:
         """The flat offsets of the elements of a window, and of the batch."""
         offsets = None
         for position, step in steps.items():
@@ -69,7 +70,7 @@ class WindowLayout:
             offsets = along if offsets is None else offsets + along
         return offsets
 
-    def positions(self, indices: Any, clip: bool) -> tuple[Any, Any]:
+    def positions(self, indices: HostArray, clip: bool) -> tuple[Any, Any]:
         """Flat indices, and which windows lie inside; None stands for all of them.
 
         Those that do not are moved inside.
@@ -89,7 +90,7 @@ class WindowLayout:
             flat = flat.reshape(indices.shape[:-1] + (1,) * inner) + self.offsets
         return flat, inside
 
-    def read(self, x: Any, indices: Any, fill: Any) -> Any:
+    def read(self, x: HostArray, indices: HostArray, fill: Any) -> HostArray:
         """The windows of ``x``; ``fill``, if given, where they are not inside."""
         flat, inside = self.positions(indices, fill is None)
         out = self.order.apply(x).reshape(self.merged).take(flat, self.axis)
@@ -99,8 +100,13 @@ class WindowLayout:
         return self.arrangement.apply(out)
 
     def write(
-        self, x: Any, indices: Any, updates: Any, clip: bool, change: Callable[..., Any]
-    ) -> Any:
+        self,
+        x: HostArray,
+        indices: HostArray,
+        updates: HostArray,
+        clip: bool,
+        change: Callable[..., Any],
+    ) -> HostArray:
         """A copy of ``x`` to which ``change(array, key, values)`` has been done."""
         out = np.array(self.order.apply(x), order="C").reshape(self.merged)
         flat, inside = self.positions(indices, clip)
@@ -115,7 +121,7 @@ class WindowLayout:
         change(out, (*(slice(None),) * self.axis, flat), values)
         return self.order.undo(out.reshape((*self.before, *self.counted, *self.after)))
 
-    def _one_by_one(self, x: Any) -> Any:
+    def _one_by_one(self, x: HostArray) -> HostArray:
         """The values for each flat index, along one axis."""
         return (x if x.shape == self.flat else np.broadcast_to(x, self.flat)).ravel()
 
@@ -128,10 +134,10 @@ class _Order:
         self.back = sorted(range(len(axes)), key=axes.__getitem__)
         self.moves = self.axes != tuple(range(len(axes)))
 
-    def apply(self, x: Any) -> Any:
+    def apply(self, x: HostArray) -> HostArray:
         return x.transpose(self.axes) if self.moves else x
 
-    def undo(self, x: Any) -> Any:
+    def undo(self, x: HostArray) -> HostArray:
         return x.transpose(self.back) if self.moves else x
 
 

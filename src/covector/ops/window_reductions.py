@@ -12,16 +12,24 @@ not their product, or fewer where they overlap (``slide``).
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import (
+    Batched,
+    DType,
+    HostArray,
+    LinearMaps,
+    Value,
+)
 from covector.core.convert import scalar
 from covector.core.host_values import in_numpy_dtype
-from covector.core.primitive import Primitive, operation
+from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape
 from covector.errors import DTypeError, TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.arithmetic import add
 from covector.ops.broadcasting import BroadcastInDim, zeros
 from covector.ops.casting import convert
@@ -30,6 +38,9 @@ from covector.ops.slicing import Pad, insert
 from covector.ops.sliding_windows import Window, sliding_view
 from covector.ops.transposing import Reshape
 from covector.ops.tree_reduce import cut
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 Values = Sequence[Any]
 Margins = tuple[tuple[int, int, int], ...]
@@ -83,7 +94,7 @@ class Windowed(Primitive):
         axes = zip(self.windows, x.shape, self.window_dimensions, strict=True)
         return tuple([w.num_positions(n, k) for w, n, k in axes])
 
-    def padded(self, x: Any, value: Any) -> Any:
+    def padded(self, x: Value, value: Any) -> Value:
         """``x`` with gaps and margins, which hold a value; no window needs more."""
         return _padded(x, self.margins, value)
 
@@ -109,7 +120,7 @@ class Windowed(Primitive):
             *others,
         )
 
-    def view_on_host(self, x: Any, value: Any) -> Any:
+    def view_on_host(self, x: HostArray, value: Any) -> HostArray:
         """A view of all windows: the axes of positions, then those of the windows."""
         if any(map(any, self.margins)):
             x = Pad(self.margins).on_host(x, np.asarray(value).astype(x.dtype))
@@ -123,7 +134,7 @@ class WindowReduction(Windowed):
     combine = add
     accepts = staticmethod(dtypes.is_numeric)
 
-    def identity(self, dtype: Any) -> Any:
+    def identity(self, dtype: DType) -> Any:
         """The identity of the combination."""
         raise self._missing("identity", "reducing", [])
 
@@ -132,14 +143,14 @@ class WindowReduction(Windowed):
             raise DTypeError(f"{self.name} needs numbers, but got {x}.")
         return (x.with_shape(self.num_positions(x)),)
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         view = self.view_on_host(x, self.identity(x.dtype))
         taps = tuple(range(x.ndim, 2 * x.ndim))
         wide = np.float32 if self.widens(x.dtype) else None
         out = self.combine.on_host.reduce(view, taps, wide or view.dtype)
         return out.astype(x.dtype, copy=False)
 
-    def widens(self, dtype: Any) -> bool:
+    def widens(self, dtype: DType) -> bool:
         """Whether numbers of this dtype are combined in float32."""
         return False
 
@@ -150,10 +161,10 @@ class WindowReduction(Windowed):
         met = out.size * int(np.prod(self.window_dimensions))
         return types[0].dtype not in dtypes.SUB_BYTE and met <= self.host_limit
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         return (self.over_batch(dims[0])(args[0]),), dims
 
-    def lower(self, ctx: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (source,), (out,) = ctx.in_types, ctx.out_types
         if not out.size:
             return ctx.constant(0, out)
@@ -162,7 +173,7 @@ class WindowReduction(Windowed):
             lambda x: [convert(self._slid(convert(x, wide)), source.dtype)], x
         )
 
-    def _slid(self, x: Any) -> Any:
+    def _slid(self, x: Value) -> Value:
         identity = self.identity(x.type.dtype)
         taps, inside, margins = [], [], []
         for axis, (w, k) in enumerate(
@@ -184,16 +195,16 @@ class WindowReduction(Windowed):
 class ReduceWindowSum(WindowReduction):
     """The sum of the elements in each window; integers wrap around."""
 
-    def identity(self, dtype: Any) -> Any:
+    def identity(self, dtype: DType) -> Any:
         return 0
 
-    def widens(self, dtype: Any) -> bool:
+    def widens(self, dtype: DType) -> bool:
         return is_short_float(dtype)
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
         (ct,) = cotangents
         if not ct.type.size or not x.type.size:
             return [zeros(x.type.strong())]
@@ -218,7 +229,7 @@ def _meets_one(window: Window, length: int, taps: int) -> bool:
     return simple and length > 0 and (length == 1 or window.lhs_dilation >= taps)
 
 
-def _repeat_along(x: Any, axis: int, window: Window, taps: int, value: Any) -> Any:
+def _repeat_along(x: Value, axis: int, window: Window, taps: int, value: Any) -> Any:
     """The element that each window meets along an axis, or the value where it is none.
 
     The windows that meet an element are side by side, as many as a window is long.
@@ -241,7 +252,7 @@ class Copies(NamedTuple):
     length: int
 
 
-def lay_out(x: Any, axis: int, copies: Copies, value: Any) -> Any:
+def lay_out(x: Value, axis: int, copies: Copies, value: Any) -> Value:
     """Elements copied along an axis, with a value where none is copied to."""
     count, period, start, length = copies
     shape = x.type.shape
@@ -256,7 +267,7 @@ def lay_out(x: Any, axis: int, copies: Copies, value: Any) -> Any:
     return _padded(x, around, value)
 
 
-def _padded(x: Any, margins: Margins, value: Any) -> Any:
+def _padded(x: Value, margins: Margins, value: Any) -> Value:
     if not any(map(any, margins)):
         return x
     return Pad(margins)(x, scalar(value, x.type.dtype))

@@ -13,15 +13,25 @@ that tie, or the first NaN.
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import (
+    BatchDims,
+    Batched,
+    DType,
+    HostArray,
+    LinearMaps,
+    Value,
+)
+from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.core.primitive import operation
+from covector.core.primitive import Operand, operation
 from covector.core.types import ArrayType, Shape
 from covector.errors import DTypeError, TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.arithmetic import add
 from covector.ops.bitwise import or_
 from covector.ops.broadcasting import align, zeros
@@ -49,6 +59,9 @@ from covector.ops.window_reductions import (
     slide,
 )
 
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
+
 #: positions in a window, and windows at a position, up to which masks are laid over all
 _TAPS, _OVERLAPS = 64, 16
 
@@ -59,7 +72,7 @@ class _WindowExtremum(WindowReduction):
     accepts = staticmethod(lambda dtype: dtypes.is_real(dtype) or dtypes.is_bool(dtype))
     select = ""
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         gather = SelectAndGatherAdd(*self.parameters.values(), select=self.select)
         return [lambda dx: gather(dx, x)]
 
@@ -69,7 +82,7 @@ class ReduceWindowMax(_WindowExtremum):
 
     combine, select = max_, "ge"
 
-    def identity(self, dtype: Any) -> Any:
+    def identity(self, dtype: DType) -> Any:
         return lowest(dtype)
 
 
@@ -78,7 +91,7 @@ class ReduceWindowMin(_WindowExtremum):
 
     combine, select = min_, "le"
 
-    def identity(self, dtype: Any) -> Any:
+    def identity(self, dtype: DType) -> Any:
         return highest(dtype)
 
 
@@ -107,7 +120,7 @@ class _Selecting(Windowed):
         """The bound that is chosen last."""
         return lowest if self.select == "ge" else highest
 
-    def choice_on_host(self, x: Any) -> Any:
+    def choice_on_host(self, x: HostArray) -> Any:
         """The position in each window, counted row by row, of the element chosen."""
         view = self.view_on_host(x, self.least(x.dtype))
         function = np.argmax if self.select == "ge" else np.argmin
@@ -118,7 +131,7 @@ class _Selecting(Windowed):
         count = math.prod(self.window_dimensions)
         return view.reshape((*view.shape[: view.ndim // 2], count))
 
-    def chosen(self, x: Any, indices: Any) -> tuple[Any, Any]:
+    def chosen(self, x: Value, indices: Value) -> tuple[Array, Array]:
         """The flat indices of the elements chosen in a padded operand; and all."""
         compare = ge if self.select == "ge" else le
 
@@ -129,7 +142,7 @@ class _Selecting(Windowed):
         _, found = slide(first, [x, indices], self.inside, self.window_dimensions)
         return found, indices
 
-    def numbered(self, x: Any) -> tuple[Any, Any]:
+    def numbered(self, x: Value) -> tuple[Array, Array]:
         """The padded operand and the flat indices of its elements, counted row by row.
 
         The index of what is not an element is the number of elements.
@@ -148,7 +161,7 @@ class _Selecting(Windowed):
             limit = tuple([a + span for a, span in zip(start, spans, strict=True)])
             yield Slice(start, limit, self.window_strides)
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         return (self.over_batch(0)(*align(size, args, dims)),), (0,)
 
 
@@ -159,23 +172,25 @@ class SelectAndGatherAdd(_Selecting):
         self.check(tangents, operand, operand)
         return (tangents.with_shape(self.num_positions(operand)),)
 
-    def on_host(self, tangents: Any, x: Any) -> Any:
+    def on_host(self, tangents: HostArray, x: HostArray) -> HostArray:
         rows = self.rows_on_host(self.view_on_host(tangents, 0))
         return np.take_along_axis(rows, self.choice_on_host(x), -1)[..., 0]
 
-    def differential(self, out: Any, tangents: Any, x: Any) -> Any:
+    def differential(self, out: Value, tangents: Value, x: Value) -> LinearMaps:
         return [lambda dt: self(dt, x), None]
 
-    def transpose(self, cotangents: Any, tangents: Any, x: Any) -> Any:
+    def transpose(
+        self, cotangents: Values, tangents: Operand, x: Operand
+    ) -> Sequence[Value | None]:
         return [SelectAndScatterAdd(*self.parameters.values())(cotangents[0], x), None]
 
-    def lower(self, ctx: Any, tangents: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", tangents: HloValue, x: HloValue) -> HloResults:
         (out,) = ctx.out_types
         if not out.size:
             return ctx.constant(0, out)
         return ctx.through(lambda t, x: [self._gathered(t, x)], tangents, x)
 
-    def _gathered(self, tangents: Any, x: Any) -> Any:
+    def _gathered(self, tangents: Value, x: Value) -> Value:
         chosen, indices = self.chosen(*self.numbered(x))
         if math.prod(self.window_dimensions) > _TAPS:
             read = Gather(GatherDimensionNumbers((), (0,), (0,)), (1,), fill_value=0)
@@ -195,7 +210,7 @@ class SelectAndScatterAdd(_Selecting):
         self.check(source, operand, operand.with_shape(self.num_positions(operand)))
         return (source.with_shape(operand.shape),)
 
-    def on_host(self, source: Any, x: Any) -> Any:
+    def on_host(self, source: HostArray, x: HostArray) -> HostArray:
         indices = np.arange(x.size).reshape(x.shape)
         rows = self.rows_on_host(self.view_on_host(indices, x.size))
         chosen = np.take_along_axis(rows, self.choice_on_host(x), -1)
@@ -204,19 +219,21 @@ class SelectAndScatterAdd(_Selecting):
         np.add.at(out, chosen.ravel(), source.ravel().astype(out.dtype))
         return out[:-1].reshape(x.shape).astype(x.dtype)
 
-    def differential(self, out: Any, source: Any, x: Any) -> Any:
+    def differential(self, out: Value, source: Value, x: Value) -> LinearMaps:
         return [lambda ds: self(ds, x), None]
 
-    def transpose(self, cotangents: Any, source: Any, x: Any) -> Any:
+    def transpose(
+        self, cotangents: Values, source: Operand, x: Operand
+    ) -> Sequence[Value | None]:
         return [SelectAndGatherAdd(*self.parameters.values())(cotangents[0], x), None]
 
-    def lower(self, ctx: Any, source: Any, x: Any) -> Any:
+    def lower(self, ctx: "Lowering", source: HloValue, x: HloValue) -> HloResults:
         (given, _), (out,) = ctx.in_types, ctx.out_types
         if not given.size or not out.size:
             return ctx.constant(0, out)
         return ctx.through(lambda s, x: [self._scattered(s, x)], source, x)
 
-    def _scattered(self, source: Any, x: Any) -> Any:
+    def _scattered(self, source: Value, x: Value) -> Value:
         chosen, indices = self.chosen(*self.numbered(x))
         reach = zip(self._spans(), self.window_strides, chosen.type.shape, strict=True)
         classes = [min(-(-span // stride), count) for span, stride, count in reach]
@@ -226,7 +243,8 @@ class SelectAndScatterAdd(_Selecting):
             at = Reshape((*chosen.type.shape, 1))(chosen)
             return Reshape(x.type.shape)(write(flat, at, source))
         # Of every so many-th window no two overlap: each has its positions for itself.
-        zero, total = scalar(0, source.type.dtype), None
+        zero: Value = scalar(0, source.type.dtype)
+        total: Any = None
         for first in np.ndindex(*classes):
             laid = [
                 self._laid_out(v, indices.type.shape, first, classes, fill)
@@ -242,8 +260,8 @@ class SelectAndScatterAdd(_Selecting):
         return tuple([dilated(k, d) for k, d in pairs])
 
     def _laid_out(
-        self, v: Any, shape: Shape, first: Shape, classes: Sequence[int], fill: int
-    ) -> Any:
+        self, v: Value, shape: Shape, first: Shape, classes: Sequence[int], fill: int
+    ) -> Value:
         """The values of each window of a class, at all positions that it covers."""
         axes = zip(first, classes, self.window_strides, self._spans(), strict=True)
         for axis, (start, step, stride, span) in enumerate(axes):

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import Value
 from covector.core.array import from_host
 from covector.core.convert import scalar
 from covector.core.number_info import iinfo
@@ -206,7 +207,7 @@ def default_fill(dtype: np.dtype) -> Any:
     return np.nan
 
 
-def wide(indices: Any) -> Any:
+def wide(indices: Value) -> Value:
     """Indices of at least 32 bits, which can count along any axis."""
     narrow = indices.type.dtype.itemsize < 4
     return convert(indices, dtypes.int32) if narrow else indices
@@ -218,7 +219,7 @@ def fits_narrow(indices: ArrayType, x: ArrayType) -> bool:
     return indices.dtype.itemsize > 4 and all([n <= most for n in x.shape])
 
 
-def narrow(indices: Any) -> Any:
+def narrow(indices: Value) -> Any:
     """Indices of 32 bits: those too large for them are still outside."""
     dtype = indices.type.dtype
     least = 0 if dtypes.is_unsigned(dtype) else -1
@@ -228,7 +229,7 @@ def narrow(indices: Any) -> Any:
 
 def last_starts(
     indices: ArrayType, axes: Sequence[int], sizes: Shape, x: ArrayType
-) -> Any:
+) -> Value:
     """The largest indices of windows inside ``x``, as the indices are laid out."""
     largest = iinfo(indices.dtype).max
     last = [min(x.shape[a] - sizes[a], largest) for a in axes]
@@ -238,7 +239,9 @@ def last_starts(
     return BroadcastInDim(indices.shape, (indices.ndim - 1,))(values)
 
 
-def are_inside(indices: Any, axes: Sequence[int], sizes: Shape, x: ArrayType) -> Any:
+def are_inside(
+    indices: Value, axes: Sequence[int], sizes: Shape, x: ArrayType
+) -> Value:
     """The mask of windows that lie inside ``x``."""
     last = last_starts(indices.type, axes, sizes, x)
     inside = and_(ge(indices, scalar(0, indices.type.dtype)), le(indices, last))
