@@ -12,7 +12,7 @@ import operator
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxlib.mlir import ir
@@ -20,10 +20,12 @@ from jaxlib.mlir import ir
 from covector.core import dtypes
 from covector.core.source import Line
 from covector.core.types import ArrayType
-from covector.lowering.hlo import HloValue
 from covector.runtime import modules
 
-Value = Any  # an MLIR value
+#: a value of a program in MLIR
+HloValue: TypeAlias = ir.Value
+#: what a lowering rule returns: a value, several, or the operation that gives them
+HloResults: TypeAlias = ir.Value | ir.Operation | Sequence[ir.Value]
 storage_of = operator.attrgetter("storage")
 
 
