@@ -1,8 +1,8 @@
-"""Arrays combined element by element, by a program on two scalars.
+"""Combiners: jaxprs on scalars that a reduction applies to arrays element by element.
 
-The program combines (x₁, …, xₖ) with (y₁, …, yₖ). A reduction with it is a program of
-whole arrays: neighbours are combined in pairs, always the same ones; or, where the
-program turns out not to be associative, one element after the other.
+A combiner maps (x₁, …, xₖ) and (y₁, …, yₖ) to one k-tuple. A reduction with it is
+traced on whole arrays: neighbours are combined in pairs, in a fixed order; or, if
+sampling shows that the combiner is not associative, one element after the other.
 """
 
 from collections.abc import Sequence

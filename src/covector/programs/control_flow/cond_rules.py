@@ -1,9 +1,9 @@
-"""The branches of the conds that are the derivatives of a cond, or parts of it.
+"""Passes on the branches of ``cond``: linearize, transpose and partition them together.
 
-Where branches come to differ in what they give (a tangent here and none there,
-residuals of their own, values that a checkpoint keeps), zeros fill the gaps, so that
-they stay alike from outside. Values of one type share a slot among the results: only
-one of the branches runs.
+Branches may come to differ in their outputs (a tangent of one and none of another,
+different residuals, values that a checkpoint saves); missing outputs are filled with
+zeros, so that all branches keep the same type. Since only one branch runs, residuals
+of equal type share an output slot.
 """
 
 from collections.abc import Sequence

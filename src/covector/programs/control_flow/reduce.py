@@ -1,12 +1,13 @@
-"""``Reduce``: all elements along some axes combined by a program on two scalars.
+"""``Reduce``: reduction along axes by an arbitrary combiner, a jaxpr on two scalars.
 
-The program combines (x₁, …, xₖ) with (y₁, …, yₖ), one element of each operand, and must
-be associative. Where it is one of the operations that has a reduction of its own,
-``reduce_flat`` uses that.
+The combiner maps (x₁, …, xₖ) and (y₁, …, yₖ), one element of each operand, to one such
+tuple, and must be associative. If it is a single operation that has a reduction
+operation, such as ``add``, ``reduce_flat`` uses that instead.
 
-Any other is written as a program of whole arrays, which combines neighbours in pairs.
-XLA would take the elements in an order of its choice, which only commutative programs
-allow, and what is commutative cannot be known from samples (decision 15).
+Any other combiner is expanded to operations on whole arrays that combine neighbours in
+pairs. ``stablehlo.reduce`` is not used: XLA takes the elements in an order of its
+choice, which is only correct for a commutative combiner, and sampling cannot establish
+that one is commutative (decision 15).
 """
 
 import math

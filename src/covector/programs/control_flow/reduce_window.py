@@ -1,9 +1,9 @@
-"""``ReduceWindow``: the elements in sliding windows, combined by a program.
+"""``ReduceWindow``: reduction over sliding windows by an arbitrary combiner.
 
-The program combines two scalars, as that of ``Reduce`` does, from the initial values.
-Positions around the operands and in their gaps hold nothing: no window combines them.
-Windows are built up from slices (``slide``): XLA would combine elements in an order of
-its choice (decision 15).
+The combiner is a jaxpr on two scalars, as in ``Reduce``, and starts from the initial
+values. Padding and the holes of dilation contain no elements and are never combined.
+Windows are built from slices (``slide``), since XLA would combine their elements in an
+order of its choice (decision 15).
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,9 @@
-"""A scan as a StableHLO loop.
+"""Lowering of ``scan`` to a StableHLO while loop.
 
     i, carry, ys = 0, init, zeros
     while i < n:  carry, y = body(consts, carry, xs[i]);  ys[i] = y;  i += 1
 
-Consts and xs stay outside: the regions of the loop read them where they are.
+Consts and xs are not operands of the loop: its regions read them from outside.
 """
 
 from collections.abc import Sequence

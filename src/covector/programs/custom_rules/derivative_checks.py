@@ -1,6 +1,7 @@
-"""What the rules of ``custom_jvp`` and ``custom_vjp`` have in common.
+"""Shared parts of ``custom_jvp`` and ``custom_vjp``: zeros, and checks of rules.
 
-Which arguments are differentiated, what stands for zero, checks of what rules give.
+Nondifferentiated arguments, symbolic zeros, and the types and structures that rules
+must return.
 """
 
 import inspect

@@ -1,13 +1,13 @@
-"""What ``custom_root`` and ``custom_linear_solve`` have in common.
+"""Shared parts of ``custom_root`` and ``custom_linear_solve``.
 
-Both are given functions of *vectors*: trees of arrays, all of one structure and of the
-same types. Their operations hold those functions as programs,
+Both take functions of *vectors*: trees of arrays, all with one structure and the same
+types. Their operations carry those functions as jaxprs,
 
     (consts, vector, …) → (vector, further results)
 
-which share consts: all that any of the functions closes over. So derivatives with
-respect to what a function closes over are derivatives of an operation with respect to
-its operands.
+which share consts: everything that any of the functions closes over. So derivatives
+with respect to closed-over values are derivatives of an operation with respect to its
+operands.
 """
 
 from collections.abc import Callable, Sequence

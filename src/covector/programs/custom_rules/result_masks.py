@@ -1,10 +1,10 @@
-"""Rules of users for other results than their function has: some of them, or more.
+"""Custom rules adapted to a subset of their function's results, or to further ones.
 
-A function with a rule of its own may have results that nobody reads, and a checkpoint
-keeps values from inside of it as further results. The rule stays what it is: it is
-asked for the results it knows, and what is not wanted is left out, or what it does not
-know is computed beside it, from the program of the function. Further results have no
-derivative: nothing but the function that is run again takes them.
+Results of a function with a custom rule may be unused, and a checkpoint saves values
+from inside it as further results. The rule itself is unchanged: it is called for the
+results it knows; unused ones are dropped, and further ones are computed beside it, by
+the function's jaxpr. Further results have no derivative: only the recomputation reads
+them.
 """
 
 from collections.abc import Callable, Sequence

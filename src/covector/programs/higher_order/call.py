@@ -1,7 +1,7 @@
-"""``Call``: a program as one operation. It is what ``jit`` leaves in a program.
+"""``Call``: a jaxpr as one operation, which ``jit`` stages where it is called.
 
-Every rule says: transform the program, remembered on the program, then call that. So a
-layer called twelve times is transformed once, and stays twelve calls.
+Every rule transforms the jaxpr, memoised on it, and calls the transformed one. So a
+layer that is called twelve times is transformed once, and remains twelve calls.
 """
 
 from collections.abc import Sequence

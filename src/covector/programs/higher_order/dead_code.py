@@ -1,9 +1,9 @@
-"""Dead-code elimination: programs without what nobody reads, at any depth.
+"""Dead-code elimination: jaxprs without unused results, at any depth.
 
-In a program the equations go of which no result is read, and which have no lasting
-effect. An operation that carries programs, of which some results are read, is rebuilt
-around programs that give only those; for a loop that is what the read part of the carry
-depends on after any number of steps.
+Equations without a used result and without lasting effects are removed. An operation
+that carries jaxprs, with some results unused, is rebuilt around jaxprs that compute
+only the used ones; of a loop those are the ones that the used part of the carry depends
+on after any number of steps.
 """
 
 from collections.abc import Sequence

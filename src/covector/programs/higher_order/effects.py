@@ -1,7 +1,7 @@
-"""Effects of programs that are run again for a derivative: they happen once.
+"""Removal of effects from jaxprs that a derivative runs again.
 
-The pass that computes the values has the effects. What computes them again
-(a checkpoint in reverse, a while loop in reverse) runs the program ``without_effects``.
+Effects happen once, in the pass that computes the values. A recomputation (of a
+checkpoint or a while loop, in reverse) runs the jaxpr ``without_effects``.
 """
 
 from covector.core.jaxpr import Equation, Jaxpr, Var

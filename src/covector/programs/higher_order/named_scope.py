@@ -1,8 +1,8 @@
-"""Names that the user gives to parts of a computation.
+"""``named_scope`` and ``named_call``: the user's names for parts of a computation.
 
-They stand before the operations in what is compiled (``a/b/sin``), where profilers and
-dumps show them, and change nothing else. A name belongs to the line of an equation, so
-that derivatives and batches of it have it as well.
+The names are prefixes of the operations in compiled code (``a/b/sin``), where profilers
+and dumps show them, and change nothing else. A name is part of an equation's source
+line, so derivatives and batches of the equation inherit it.
 """
 
 import functools

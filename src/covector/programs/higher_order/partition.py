@@ -1,15 +1,15 @@
-"""Partition: a program in what runs now, and what is computed again later.
+"""Partition: a jaxpr split into a forward pass and its later recomputation.
 
     forward     inputs → outputs, and further values that a policy says to save
     recompute   the inputs that it reads, and saved values → the outputs wanted later
 
-A policy judges each operation. One that carries programs is not judged as a whole but
-partitioned itself, by its rule ``partition``, so that a policy sees what happens in a
-jitted layer, in each step of a scan, in each branch of a choice, on each device,
-and in functions with rules of their own: what is kept there comes out as further
-results (of a scan: one for each step), and goes back in as further operands. Where
-nothing more can come out, of a while loop for one, its results are kept if what makes
-them is worth it, and else computed again by as much of the loop as they need.
+A policy judges each operation. One that carries jaxprs is not judged as a whole but
+partitioned by its rule ``partition``, so that a policy sees the operations in a jitted
+layer, in each step of a scan, in each branch of a cond, on each device, and in
+functions with custom rules: values saved there leave as further results (of a scan: one
+for each step) and return as further operands. Where an operation cannot give further
+results, as a while loop, its results are saved if the operations that make them are
+worth it, and otherwise recomputed by as much of the loop as they need.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,9 +1,10 @@
-"""``ProgramPrimitive``: an operation that carries programs, and says how they are tied.
+"""``ProgramPrimitive``: base class of operations that carry jaxprs.
 
-From its ``regions`` follow the rules that say nothing but "as the programs do": over
-which mesh axes operands vary, over which named axes it communicates, whether it is
-linear, what of it nobody reads, what a checkpoint keeps of it, where a NaN in it comes
-from. A class gives the rules that are its own: types, derivatives, batches, lowering.
+Its ``regions`` declare how the jaxprs are connected to operands and results. Generic
+rules follow from them: the mesh axes over which results vary, the named axes over which
+it communicates, whether it is linear, dead code, partition for checkpoints, and the
+search for the origin of a NaN. A subclass gives the specific rules: types, derivatives,
+batches, lowering.
 """
 
 from collections.abc import Iterator, Sequence

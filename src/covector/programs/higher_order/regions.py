@@ -1,11 +1,11 @@
-"""Regions: how the programs that an operation carries are tied to it.
+"""Regions: how the jaxprs that an operation carries are connected to it.
 
-An operation that carries programs lists its regions: one for each program, with the
-operands that the inputs of the program take, and the results that its outputs become.
-What is asked of programs at any depth is then a fold over regions, which need not know
-the operations: over which named axes they communicate, whether they loop, which of
-their operands nobody reads (``dead_code``), what a checkpoint keeps of them
-(``partition``), which operation made a value, or the first NaN.
+An operation that carries jaxprs lists its regions: one for each jaxpr, with the
+operands that its inputs take, and the results that its outputs become. Any question
+about jaxprs at any depth is then a fold over regions that need not know the operations:
+over which named axes they communicate, whether they loop, which operands are unused
+(``dead_code``), what a checkpoint saves (``partition``), and which equation made a
+value or the first NaN.
 """
 
 import enum

@@ -1,7 +1,7 @@
-"""Tiering: which loops and branches run on the host, and which are compiled.
+"""Tiering: the choice between running a loop or branch on the host and compiling it.
 
-A compiled program costs some 30 ms to make and 5 µs to call; on the host an operation
-costs 2 µs, every time. How often a loop will be run again is not known. The ski-rental
+Compiling costs some 30 ms, and a call of the executable 5 µs; on the host an operation
+costs 2 µs every time. How often a loop will be run again is not known. The ski-rental
 rule: run on the host until that has cost as much as compiling, then compile; it never
 costs more than twice the optimum.
 """

@@ -1,7 +1,8 @@
-"""What is asked of a jitted function, and its arguments: traced, static, donated.
+"""Arguments and options of ``jit``: which are traced, static or donated.
 
-A static argument is part of the program, by value; a donated one gives its memory to
-the results. ``JitSpec`` is what the user said about them, ``Signature`` one call.
+A static argument is a constant of the jaxpr; the buffer of a donated one may be reused
+for a result. ``JitSpec`` holds the options of ``jit``, ``Signature`` the flat arguments
+of one call.
 """
 
 import functools

@@ -1,8 +1,7 @@
-"""What the code of a function may read besides its arguments, found in its bytecode.
+"""Bytecode analysis: the globals, module attributes and imports that a function reads.
 
-Names of globals, attributes that it asks of modules, and modules that it imports while
-it runs. Some code can read anything (``eval``, the frames of its callers): that cannot
-be known beforehand.
+Some code can read anything (``eval``, the frames of its callers); for such code the
+answer is that it is not known.
 """
 
 import builtins

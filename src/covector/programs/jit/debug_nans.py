@@ -1,10 +1,11 @@
-"""Where a NaN or an infinity comes from: ``debug_nans`` and ``debug_infs``.
+"""``debug_nans`` and ``debug_infs``: the operation that made a NaN or an infinity.
 
-While one of them is on, in any thread, the base trace looks at the results of every
-operation that computes, and a jitted function at its own. A program whose result is bad
-is run once more, operation by operation. From the bad result one goes back, operand by
-operand, to the first operation that made bad values out of good ones; calls, loops and
-branches on the way are opened. While none is on, nothing of this is in any path.
+While one of them is on, in any thread, the base trace checks the results of every
+operation that computes, and a jitted function its own results. A jaxpr with a bad
+result is run once more, operation by operation. The search goes back from the bad
+result, operand by operand, to the first operation that made bad values of good ones,
+and enters calls, loops and branches on the way. While both are off, no path does any of
+this work.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""What functions, objects and classes hold: closures, attributes, slots, methods."""
+"""Contents of functions, objects and classes: closures, attributes, slots, methods."""
 
 import functools
 import sys

@@ -1,9 +1,9 @@
-"""Why a function is compiled again, and the words for it.
+"""Explanations of recompilations: why a jitted function is traced again.
 
-What each function was traced for, the last few times, is remembered: the types and
-trees of arguments, static values, options, what the function read, and the line of the
-call. When the function must be traced once more, the least difference is the reason,
-which ``explain_cache_misses`` logs and ``no_recompile`` raises.
+The last few traces of each function are remembered: types and trees of the arguments,
+static values, options, what the function read, and the line of the call. When it must
+be traced again, the remembered trace that differs least gives the reason, which
+``explain_cache_misses`` logs and ``no_recompile`` raises.
 """
 
 import contextlib

@@ -1,10 +1,11 @@
-"""The stages of a jitted function, one at a time: traced, lowered, compiled.
+"""The ahead-of-time stages of a jitted function: trace, lower, compile.
 
     jit(f).trace(x)   → Traced     the Jaxpr
            .lower()   → Lowered    the StableHLO module
            .compile() → Compiled   the executable, callable with arguments like x
 
-Each has ``as_text`` or the like, and the trees and types of arguments and results.
+Each stage has a text form (``as_text``), and the trees and types of its arguments and
+results.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Putting arrays on devices, and dividing them over several."""
+"""``device_put`` and ``reshard``: arrays copied to a device or a sharding."""
 
 import functools
 from typing import Any

@@ -1,10 +1,10 @@
-"""Arrays over several devices, put together from parts.
+"""Constructors of sharded arrays from their shards.
 
-make_array_from_callback               a function is asked for each part
-make_array_from_single_device_arrays   the parts are on their devices already
-make_array_from_process_local_data     this process has the values of its devices
+make_array_from_callback               calls a function for each shard
+make_array_from_single_device_arrays   takes shards that are on their devices already
+make_array_from_process_local_data     takes the values for this process's devices
 
-Of several processes each gives the parts of its own devices.
+In a multi-process run each process provides the shards of its own devices.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Where arrays live: putting them on devices, getting them back, waiting for them."""
+"""Transfers from devices to the host, synchronisation, and the list of live arrays."""
 
 import functools
 import gc

@@ -1,6 +1,7 @@
-"""What a checkpointed function keeps for its derivative: names, and policies.
+"""Checkpoint policies: functions that decide which values ``checkpoint`` saves.
 
-A policy is a function of an operation, the types of its operands and its parameters.
+A policy takes an operation, the types of its operands and its parameters.
+``checkpoint_name`` names values for the policies that go by name.
 """
 
 from collections.abc import Sequence

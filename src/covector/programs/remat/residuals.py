@@ -1,8 +1,8 @@
-"""Which values a derivative keeps of a computation, and where they were made.
+"""``saved_residuals``: the values that the derivative of a function keeps in memory.
 
-The program of a function is linearised, as for a gradient; what its linear part needs
-of the other part are the residuals. Each is followed back, also into the programs that
-are called and looped over, to the operation that made it.
+The function is linearised, as for a gradient; the residuals are the values of the
+primal part that the linear part reads. Each is traced back, also into called jaxprs and
+loop bodies, to the equation that made it.
 """
 
 from collections.abc import Callable

@@ -1,13 +1,13 @@
-"""``data_parallel``: a function of a batch, which the devices of a mesh divide.
+"""``data_parallel``: a function of a batch that is sharded over the devices of a mesh.
 
-    step(weights, batch)    each device has all weights and a part of the batch; what it
-                            makes of them is averaged over the devices
+    step(weights, batch)    each device has all weights and a shard of the batch; its
+                            results are averaged over the devices
 
-The parts have one size, so a mean over the batch is the mean of those over the parts,
-and the same holds for gradients of it: whether they are taken inside or outside. For
-that, a value inside is that of a device, even where it is the same on all of them, and
-so is a derivative with respect to it: types say nothing of what varies. Nor need they,
-since each result is reduced, or put together from parts.
+The shards have one size, so a mean over the batch is the mean of the means over the
+shards, and the same holds for its gradients, whether they are taken inside or outside.
+For that, a value inside is that of one device, even where it is equal on all of them,
+and so is a derivative with respect to it: types do not track what varies. They need
+not, since each result is either reduced or assembled from shards.
 """
 
 import functools

@@ -1,13 +1,13 @@
-"""``pmap``: a function on each of several devices, one member of a batch on each.
+"""``pmap``: a function run on several devices, on one lane of a batch each.
 
     pmap(f)(xs)     = vmap(f)(xs), and device k has entry k
 
 It is ``jit`` of a ``shard_map`` over a mesh of one axis, whose size is that of the
-mapped axes. Arguments are divided on their way to the devices, wherever they are; so
-each device gets its own member only. As under ``vmap``, a value is that of a device
-even where it is the same on all, and so are derivatives taken inside: types say nothing
-of what varies. Inside another ``shard_map`` all devices have something to do already:
-there each of them runs the whole batch.
+mapped axes. Arguments are sharded when they are transferred, wherever they are; so each
+device receives only its own entry. As under ``vmap``, a value is that of one device
+even where it is equal on all, and so are derivatives taken inside: types do not track
+what varies. Inside another ``shard_map`` all devices are in use already: there each of
+them runs the whole batch.
 """
 
 import functools

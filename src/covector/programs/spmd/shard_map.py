@@ -1,18 +1,19 @@
-"""``ShardMap``: a program that each device of a mesh runs on its part of the data.
+"""``ShardMap``: a jaxpr that each device of a mesh runs on its shards of the operands.
 
-    operands    whole arrays, divided by ``in_specs``
-    results     whole arrays, put together from the parts by ``out_specs``
+    operands    global arrays, sharded by ``in_specs``
+    results     global arrays, assembled from the shards by ``out_specs``
 
-The program is written for the parts. In it a value *varies* over the mesh axes over
-which it may differ between devices (``core/varying.py``): an operand over those that
-its spec names, a result over no others than its spec names. Where a value that does not
-vary meets one that does, it is cast, and the adjoint of that cast is a sum over the
-devices. That is why the rules below are short: a cotangent has exactly the type of what
-it belongs to, so the transposed program has the specs of the operands for its results.
+The jaxpr is traced for shards. In it a value *varies* over the mesh axes over which it
+may differ between devices (``core/varying.py``): an operand over those that its spec
+names, a result over no others than its spec names. Where a value that does not vary
+meets one that does, it is cast (``pvary``), and the transpose of that cast is a sum
+over the devices. That is why the rules below are short: a cotangent has exactly the
+type of its primal, so the results of the transposed jaxpr have the specs of the
+operands.
 
-Without ``checked`` types say nothing of devices. Then a value may differ anywhere: the
-cotangent of a result is divided among the devices that hold copies of it, and that of
-an operand summed over those.
+Without ``checked`` types do not track what varies. Then any value may differ: the
+cotangent of a result is divided by the number of devices that hold copies of it, and
+that of an operand is summed over the axes that its spec does not name.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,8 @@
-"""``shard_map`` as users call it: from whole trees and specs to the operation.
+"""The public ``shard_map``: from trees of global arrays and specs to ``ShardMap``.
 
-The function is written down for the parts, once per call, and the results are checked
-against their specs before anything runs: a result that still differs between devices
-over an axis that its spec does not name is an error that says where it was made.
+The function is traced for shards, once per call, and the results are checked against
+their specs before anything runs: a result that still differs between devices over an
+axis that its spec does not name is an error that says where it was made.
 """
 
 import functools

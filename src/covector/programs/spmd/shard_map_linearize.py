@@ -1,9 +1,9 @@
-"""What a program for parts leaves for its derivative, and how that gets out and in.
+"""Linearize and partition the body of a ``shard_map``, and carry residuals across.
 
-The primal and the linear part of a program are two operations, so the residuals between
-them are whole arrays for a moment. One that varies leaves with an axis in front that is
-divided over all the axes that it varies over; the linear part takes it off again. What
-is an operand, or an operand that was cast, does not have to leave at all.
+The primal and the linear part are two operations, so the residuals between them are
+global arrays in between. A residual that varies leaves with a new leading axis, sharded
+over all mesh axes that it varies over; the linear part removes it. An operand, or an
+operand that was cast, does not leave: the linear part takes the operand again.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """``smap``: ``shard_map`` over one axis of the mesh in force, called as ``vmap`` is.
 
-Which axis of each array is divided is a number, and the spec follows from it.
+The sharded axis of each array is given as a number, from which the spec follows.
 """
 
 import functools
