@@ -9,16 +9,19 @@ finds the function by its number (``Lowering.host_call``).
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from covector.core.annotations import BatchDims, Batched, Value, Values
 from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
 from covector.core.effects import CALLS, LASTS, ORDERED
 from covector.core.flat import arrays, who_of
-from covector.core.primitive import ManyResults, operation
+from covector.core.primitive import Linearized, ManyResults, Operand, operation
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, NotDifferentiable
+from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import placement_of_known, placements_of_results
 from covector.lowering.tokens import TOKEN
 from covector.ops.broadcasting import batched, move_axis
@@ -30,6 +33,9 @@ from covector.programs.callbacks.host_functions import (
 )
 from covector.programs.control_flow.batch_sequentially import refuse_order
 from covector.runtime import host_calls
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 VMAP_METHODS = (
     "sequential",
@@ -63,7 +69,7 @@ class HostCall(ManyResults):
         token = (TOKEN,) if self.token else ()
         return (*token, *self.function.result.types)
 
-    def evaluate(self, *args: Any) -> Sequence[Any]:
+    def evaluate(self, *args: ConcreteArray) -> Sequence[Array]:
         committed = placement_of_known(args, str(self.function))
         types = self.function.result.types
         placements = placements_of_results(committed, args, types)
@@ -74,13 +80,15 @@ class HostCall(ManyResults):
             )
         ]
 
-    def linearize(self, active: Any, *primals: Any) -> Any:
+    def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
         if any([t.inexact for t in self.function.result.types]):
             raise self._no_derivative()
         outs = self(*primals)
         return outs, lambda *_: [None] * len(outs)
 
-    def transpose(self, cotangents: Any, *args: Any) -> Any:
+    def transpose(
+        self, cotangents: Sequence[Value | None], *args: Operand
+    ) -> Sequence[Value | None]:
         raise self._no_derivative()
 
     def linear_in(self, args: Any) -> bool:
@@ -96,13 +104,13 @@ class HostCall(ManyResults):
             "covector.lax.stop_gradient(x)."
         )
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         outs = self.replace(function=VmappedCallback(self.function, size, tuple(dims)))(
             *args
         )
         return outs, [0] * len(outs)
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         count = int(self.token)
         types = ctx.in_types[count:]
 
@@ -129,7 +137,7 @@ class PureCallback(HostCall):
     vmap_method: str | None = None
     token: bool = False
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         method = self.vmap_method
         if method is None:
             raise ArgumentError(
@@ -157,7 +165,7 @@ class LastingCall(HostCall):
     def __post_init__(self) -> None:
         object.__setattr__(self, "effects", ORDERED if self.ordered else LASTS)
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         refuse_order(self, str(self.function))
         return super().batch(size, args, dims)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from covector import options, tree
 from covector.core import dtypes
+from covector.core.annotations import Value
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import as_array, type_of
@@ -23,6 +24,7 @@ from covector.core.trace import current
 from covector.core.types import ArrayType, show_types
 from covector.errors import TreeMismatch, TypeMismatch
 from covector.programs.control_flow.scan import stacked_type
+from covector.tree.registry import PyTreeDef
 
 
 class ResultSpec(NamedTuple):
@@ -65,7 +67,7 @@ class Arguments:
     tree: Any
     static: tuple[Static, ...] = ()
 
-    def unflatten(self, arrays: Sequence[Any]) -> Any:
+    def unflatten(self, arrays: Sequence[Value]) -> Any:
         leaves = list(arrays)
         for place, _, value in self.static:
             leaves.insert(place, value)
@@ -129,7 +131,7 @@ class HostFunction:
             _with_tuples(promised)
         )
 
-    def _mismatch(self, out: Any, out_tree: Any) -> str:
+    def _mismatch(self, out: Any, out_tree: PyTreeDef) -> str:
         difference = tree.describe_difference(
             self.result.tree, out_tree, ("that", "what it returned")
         )

@@ -25,6 +25,7 @@ from covector.programs.control_flow.divergent_control_flow import (
 from covector.programs.control_flow.trace_loop import made_at
 from covector.programs.higher_order.hash_consing import intern
 from covector.programs.higher_order.jaxpr_passes import cast_outputs
+from covector.tree.registry import PyTreeDef
 
 
 class Branches(NamedTuple):
@@ -39,7 +40,7 @@ def stage_branches(
     who: str,
     funs: dict[str, Callable[..., Any]],
     types: Sequence[ArrayType],
-    in_tree: Any,
+    in_tree: PyTreeDef,
     varying: Axes,
 ) -> Branches:
     """Trace functions of the same operands, as branches with the same types.
@@ -101,7 +102,7 @@ def _common_tree(who: str, names: Sequence[str], trees: Sequence[Any]) -> Any:
 
 
 def _common_type(
-    who: str, names: Sequence[str], jaxprs: Sequence[Jaxpr], k: int, out_tree: Any
+    who: str, names: Sequence[str], jaxprs: Sequence[Jaxpr], k: int, out_tree: PyTreeDef
 ) -> ArrayType:
     """The one type of result ``k`` of all branches."""
     types = [j.outputs[k].type for j in jaxprs]

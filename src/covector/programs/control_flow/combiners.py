@@ -12,6 +12,8 @@ import numpy as np
 
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import Value
+from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.staging import stage
@@ -32,7 +34,7 @@ _TRIALS = 64
 _TOLERANCE = 0.02
 
 
-def combined(jaxpr: Jaxpr, xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
+def combined(jaxpr: Jaxpr, xs: Sequence[Value], ys: Sequence[Value]) -> list[Array]:
     """A program on scalars, applied to arrays of one shape element by element."""
     shape, size = xs[0].type.shape, xs[0].type.size
     flat = Reshape((size,))

@@ -8,19 +8,22 @@ residuals), missing results are zeros, so that all branches keep the same types.
 import warnings
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
 from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask, drop, merge, present, scatter
-from covector.core.primitive import Linear, operation
+from covector.core.primitive import Linear, Linearized, Operand, operation
 from covector.core.source import Line
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying
 from covector.errors import BatchedCondWarning, TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.tokens import with_token
 from covector.ops.bitwise import not_
 from covector.ops.broadcasting import batched
@@ -58,6 +61,9 @@ from covector.programs.higher_order.regions import (
 from covector.programs.higher_order.tiering import runs_on_host
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.linearize import linearize_flat
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 @operation
@@ -111,22 +117,24 @@ class Cond(ProgramPrimitive):
         check_no_collectives("cond", "the predicate", self.branches, types[0].varying)
         return super().varying_rule(types, checked_axes)
 
-    def branch_at(self, index: ConcreteArray) -> Jaxpr:
+    def branch_at(self, index: Any) -> Jaxpr:
         """The branch for a known index; the nearest one if it is out of range."""
         return self.branches[max(0, min(int(index.host()), len(self.branches) - 1))]
 
-    def stage(self, trace: Any, args: Sequence[Any]) -> Sequence[Any] | None:
+    def stage(self, trace: Any, args: Sequence[Value]) -> Sequence[Any] | None:
         """Where the index is known, the branch stands in the program alone."""
         index, *operands = args
         return run(self.branch_at(index), operands) if _is_known(index) else None
 
-    def evaluate(self, index: Any, *operands: Any) -> Sequence[Any]:
+    def evaluate(self, index: ConcreteArray, *operands: Value) -> Sequence[Array]:
         branch = self.branch_at(index)
         if branch.memo(runs_on_host):
             return run(branch, operands)
         return call(branch)(*operands)
 
-    def linearize(self, active: Any, index: Any, *operands: Any) -> Any:
+    def linearize(
+        self, active: Sequence[bool], index: Any, *operands: Value
+    ) -> Linearized:
         if _is_known(index):
             return _linearize_known(self.branch_at(index), active[1:], operands)
         first, *rest = self.branches
@@ -136,15 +144,15 @@ class Cond(ProgramPrimitive):
         outs = make_cond(split.primal, self.line)(index, *operands)
         residuals = split.residuals(operands, outs)
 
-        def push(_: None, *tangents: Any) -> Sequence[Any]:
+        def push(_: None, *tangents: Any) -> Sequence[Array | None]:
             linear = make_cond(split.linear)
             return scatter(linear(index, *residuals, *present(tangents)), split.nonzero)
 
         return outs[: len(split.nonzero)], push
 
     def transpose(
-        self, cotangents: Sequence[Any], index: Any, *args: Any
-    ) -> Sequence[Any]:
+        self, cotangents: Sequence[Value], index: Operand, *args: Operand
+    ) -> Sequence[Array | None]:
         linear = tuple([type(a) is Linear for a in args])
         nonzero_cts = tuple([ct is not None for ct in cotangents])
         first, *rest = self.branches
@@ -176,7 +184,9 @@ class Cond(ProgramPrimitive):
         number = self.branches.index(branch)
         yield branch, [*operands[1:]], f" in branch {number} of cond"
 
-    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+    def batch_named(
+        self, axis: AxisName, size: int, args: Values, dims: BatchDims
+    ) -> Batched:
         index, *operands = args
         dim, rest = dims[0], tuple(dims[1:])
         if dim is not None and any([i is not None for i in self.forwarded]):
@@ -220,7 +230,7 @@ class Cond(ProgramPrimitive):
         """
         return forwarded_inputs(self.branches, range(len(self.branches[0].outputs)))
 
-    def _batch_computed(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+    def _batch_computed(self, axis: Any, size: int, args: Any, dims: BatchDims) -> Any:
         """Results that all branches forward are operands, whichever branch runs."""
         mask = tuple([i is None for i in self.forwarded])
         computed = make_cond([b.memo(dce, mask) for b in self.branches], self.line)
@@ -233,7 +243,9 @@ class Cond(ProgramPrimitive):
         """Where no branch has the effect the token passes through."""
         return make_cond([b.memo(with_token) for b in self.branches]), 1
 
-    def lower(self, ctx: Any, index: Any, *operands: Any) -> Any:
+    def lower(
+        self, ctx: "Lowering", index: HloValue, *operands: HloValue
+    ) -> HloResults:
         index = _lower_index(ctx, index, ctx.in_types[0], len(self.branches) - 1)
         op = ctx.op("stablehlo.case", [index], regions=len(self.branches))
         for k, branch in enumerate(self.branches):
@@ -263,7 +275,7 @@ def _linearize_known(branch: Jaxpr, active: Sequence[bool], operands: Any) -> An
         lambda *xs: run(branch, xs), operands, active, branch.name
     )
 
-    def push(_: None, *tangents: Any) -> Sequence[Any]:
+    def push(_: None, *tangents: Any) -> Sequence[Array | None]:
         operands = [*linear.residuals, *present(tangents)]
         return scatter(run(linear.jaxpr, operands), linear.nonzero)
 
@@ -323,7 +335,7 @@ def _warn_of_select(op: Cond) -> None:
     warnings.warn_explicit(words, BatchedCondWarning, line.file, line.number)
 
 
-def _lower_index(ctx: Any, index: Any, type: ArrayType, last: int) -> Any:
+def _lower_index(ctx: "Lowering", index: Any, type: ArrayType, last: int) -> Any:
     """The index as ``stablehlo.case`` takes it: an i32, and never out of range."""
     int32 = ArrayType((), dtypes.int32)
     if dtypes.is_bool(type.dtype):

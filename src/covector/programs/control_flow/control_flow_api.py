@@ -29,6 +29,7 @@ from covector.programs.control_flow.trace_loop import Body, Carry, stage_body
 from covector.programs.control_flow.while_loop import CHECKPOINTS, make_while
 from covector.programs.higher_order.hash_consing import intern
 from covector.programs.higher_order.jaxpr_passes import cast_outputs
+from covector.tree.registry import PyTreeDef
 
 
 class ScanSpec(NamedTuple):
@@ -123,7 +124,7 @@ class Loop:
         return body, [pvary_like(convert(x, t.dtype, t.weak), t) for x, t in pairs]
 
     def _test(
-        self, test: Callable[..., Any], in_tree: Any, types: list[ArrayType]
+        self, test: Callable[..., Any], in_tree: PyTreeDef, types: list[ArrayType]
     ) -> Staged:
         """The test as a program that gives one bool."""
         flat = FlatFunction(test, in_tree, self.who)

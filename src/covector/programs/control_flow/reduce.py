@@ -13,19 +13,22 @@ that one is commutative (decision 15).
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector import tree
+from covector.core.annotations import BatchDims, Batched, DType, Value, Values
 from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.jaxpr import Jaxpr
-from covector.core.primitive import ManyResults, Primitive, operation
+from covector.core.primitive import Linearized, ManyResults, Primitive, operation
 from covector.core.source import function_line
 from covector.core.staging import Staged, stage
 from covector.core.types import ArrayType, show_types
 from covector.errors import ArgumentError, ConcretizationTypeError, TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.arithmetic import Add, Mul
 from covector.ops.bitwise import And, Or, Xor
 from covector.ops.broadcasting import BroadcastInDim, ReduceSum, align, reduced_type
@@ -52,6 +55,9 @@ from covector.programs.higher_order.call import call
 from covector.programs.higher_order.hash_consing import intern
 from covector.programs.higher_order.regions import Region, rule_region
 
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
+
 #: operations on two elements that have a reduction of their own, and their identities
 REDUCTIONS: dict[type[Primitive], tuple[Any, Callable[[Any], Any]]] = {
     Add: (ReduceSum, lambda dtype: 0),
@@ -66,10 +72,10 @@ REDUCTIONS: dict[type[Primitive], tuple[Any, Callable[[Any], Any]]] = {
 
 def reduce_flat(
     jaxpr: Jaxpr,
-    operands: Sequence[Any],
-    initial: Sequence[Any],
+    operands: Sequence[Value],
+    initial: Sequence[Value],
     dimensions: tuple[int, ...],
-) -> Sequence[Any]:
+) -> Sequence[Array]:
     """Operands reduced by a combining program, from these initial values."""
     op = single_operation(jaxpr)
     if op is None or type(op) not in REDUCTIONS:
@@ -108,10 +114,10 @@ class Reduce(ManyResults):
         operands = types[: len(types) // 2]
         return [reduced_type("reduce", x, self.dimensions).strong() for x in operands]
 
-    def linearize(self, active: Any, *primals: Any) -> Any:
+    def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
         return self._as_whole_arrays(primals).linearize(active, *primals)
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         k = len(args) // 2
         if set(dims[k:]) != {None}:
             types = [
@@ -123,7 +129,7 @@ class Reduce(ManyResults):
         over_batch = self.jaxpr.memo(Reduce, tuple([a + 1 for a in self.dimensions]))
         return over_batch(*operands, *args[k:]), [0] * k
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         types = tuple(ctx.in_types)
         program = self.jaxpr.memo(whole_program, self.dimensions, types)
         return ctx.inline(program, operands)
@@ -173,13 +179,13 @@ def _merged_in_front(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def combiner(
-    who: str, fun: Callable[..., Any], structure: Any, dtypes_: Sequence[Any]
+    who: str, fun: Callable[..., Any], structure: Any, dtypes_: Sequence[DType]
 ) -> Jaxpr:
     """The program of a Python function that combines two trees of scalars."""
     elements = [ArrayType((), dtype) for dtype in dtypes_]
     k = len(elements)
 
-    def flat(*xy: Any) -> list[Any]:
+    def flat(*xy: Any) -> list[Array]:
         out = fun(tree.unflatten(structure, xy[:k]), tree.unflatten(structure, xy[k:]))
         outs, found = tree.flatten(out)
         difference = tree.describe_difference(found, structure, ("it", "each argument"))

@@ -8,16 +8,19 @@ order of its choice (decision 15).
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import BatchDims, Batched, Value, Values
+from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr
-from covector.core.primitive import ManyResults, Primitive, operation
+from covector.core.primitive import Linearized, ManyResults, Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.arithmetic import Add
 from covector.ops.bitwise import and_, or_
 from covector.ops.broadcasting import BroadcastInDim, align
@@ -42,6 +45,9 @@ from covector.programs.control_flow.reduce import (
 from covector.programs.higher_order.call import call
 from covector.programs.higher_order.regions import Region, rule_region
 
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
+
 _REDUCTIONS: dict[type[Primitive], Any] = {
     Add: ReduceWindowSum,
     Max: ReduceWindowMax,
@@ -50,8 +56,11 @@ _REDUCTIONS: dict[type[Primitive], Any] = {
 
 
 def reduce_windows_flat(
-    jaxpr: Jaxpr, operands: Sequence[Any], initial: Sequence[Any], fields: Sequence[Any]
-) -> Sequence[Any]:
+    jaxpr: Jaxpr,
+    operands: Sequence[Value],
+    initial: Sequence[Value],
+    fields: Sequence[Any],
+) -> Sequence[Array]:
     """Windows of operands reduced by a combining program, from these initial values."""
     op = single_operation(jaxpr)
     if op and type(op) in _REDUCTIONS and not _is_complex_extremum(op, operands):
@@ -83,11 +92,11 @@ class ReduceWindow(ManyResults, Windowed):
         shape = self.num_positions(types[0])
         return [ArrayType(shape, t.dtype) for t in types[: len(types) // 2]]
 
-    def linearize(self, active: Any, *primals: Any) -> Any:
+    def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
         types = tuple([x.type for x in primals])
         return call(self._by_slices(types)).linearize(active, *primals)
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         k = len(args) // 2
         if set(dims[k:]) != {None}:
             types = [
@@ -102,7 +111,7 @@ class ReduceWindow(ManyResults, Windowed):
         fields = list(super().over_batch(dim).parameters.values())
         return self.jaxpr.memo(_make, *fields[:5])
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         rank = len(self.window_dimensions)
         if not rank:
             # XLA forgets the initial value of what it takes for no reduction at all.
@@ -119,7 +128,7 @@ def _make(jaxpr: Jaxpr, *fields: Any) -> ReduceWindow:
     return ReduceWindow(*fields, jaxpr=jaxpr)
 
 
-def _is_complex_extremum(op: Any, operands: Sequence[Any]) -> bool:
+def _is_complex_extremum(op: Any, operands: Sequence[Value]) -> bool:
     return type(op) is not Add and dtypes.is_complex(operands[0].type.dtype)
 
 

@@ -18,16 +18,19 @@ ReverseWhile are ReverseWhiles.
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from covector.core.annotations import AxisName, BatchDims, Batched, Value
+from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask, drop, fixpoint, scatter, select
-from covector.core.primitive import Linear, operation
+from covector.core.primitive import Linear, Linearized, Operand, operation
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying
 from covector.errors import NotDifferentiable
 from covector.lowering.evaluate import evaluate_compiled
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.broadcasting import batched, zeros
 from covector.ops.comparison import lt
 from covector.programs.control_flow.divergent_control_flow import check_no_collectives
@@ -55,6 +58,9 @@ from covector.programs.higher_order.regions import (
 from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.linearize import together
 from covector.transforms.transpose import instantiate
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 Values = list[Any]
 
@@ -180,10 +186,10 @@ class ReverseWhile(ProgramPrimitive):
 
     # -- values ------------------------------------------------------------------------
 
-    def evaluate(self, *args: Any) -> Sequence[Any]:
+    def evaluate(self, *args: Value) -> Sequence[Array]:
         return evaluate_compiled(self, self.plan(tuple([a.type for a in args])), args)
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.through(self._visit, *operands)
 
     def _visit(self, count: Any, *operands: Any) -> Values:
@@ -225,7 +231,7 @@ class ReverseWhile(ProgramPrimitive):
         current.trace = parent
         return self._jvp(primals, tangents, separate=False)
 
-    def linearize(self, active: Sequence[bool], *primals: Any) -> Any:
+    def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
         """The derivative runs the loop again, for it needs the values at each step."""
         outs = self(*primals)
         return outs, lambda *tangents: self._jvp(primals, tangents, separate=True)[1]
@@ -258,7 +264,9 @@ class ReverseWhile(ProgramPrimitive):
         split = len(ct_carry)
         return outs[:split], scatter(outs[split:], backward.carry)
 
-    def transpose(self, cotangents: Any, count: Any, *args: Any) -> Any:
+    def transpose(
+        self, cotangents: Sequence[Value | None], count: Operand, *args: Operand
+    ) -> Sequence[Value | None]:
         """The cotangents of the ct carry forwards, the others then backwards."""
         groups = self.split(args)
         linear = [tuple([type(a) is Linear for a in group]) for group in groups]
@@ -296,7 +304,9 @@ class ReverseWhile(ProgramPrimitive):
 
     # -- batches -----------------------------------------------------------------------
 
-    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+    def batch_named(
+        self, axis: AxisName, size: int, args: Values, dims: BatchDims
+    ) -> Batched:
         """The ct carry is batched if it starts so, or is made so by another operand."""
         (count, *operands), (count_dim, *dims) = args, dims
         diverge = count_dim is not None or bool(self.lanes.shape)

@@ -12,14 +12,17 @@ touched. ``SafeOperands`` waits to see whether there will be a derivative.
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from covector.core import dtypes
+from covector.core.annotations import BatchDims, Batched, Value, Values
+from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.masks import merge, select
 from covector.core.number_info import iinfo
-from covector.core.primitive import ManyResults, operation
+from covector.core.primitive import Linearized, ManyResults, operation
 from covector.core.types import ArrayType
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.argmax import Argmax
 from covector.ops.broadcasting import BroadcastInDim, batched, broadcast_like, zeros
 from covector.ops.dynamic_slicing import DynamicSlice
@@ -28,6 +31,9 @@ from covector.ops.reductions import ReduceOr
 from covector.ops.selection import select_n
 from covector.ops.transposing import Reshape
 from covector.transforms.batch import batch_flat
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 #: of the batch axes, outermost first, the ones that an operand has
 Axes = tuple[bool, ...]
@@ -46,20 +52,24 @@ class SafeOperands(ManyResults):
     def type_rule(self, taken: ArrayType, *types: ArrayType) -> Sequence[ArrayType]:
         return types
 
-    def evaluate(self, taken: Any, *operands: Any) -> Sequence[Any]:
+    def evaluate(self, taken: Any, *operands: Value) -> Sequence[Array]:
         return operands
 
-    def lower(self, ctx: Any, taken: Any, *operands: Any) -> Any:
+    def lower(
+        self, ctx: "Lowering", taken: HloValue, *operands: HloValue
+    ) -> HloResults:
         return operands
 
-    def linearize(self, active: Any, taken: Any, *operands: Any) -> Any:
-        def push(_: None, *tangents: Any) -> Sequence[Any]:
+    def linearize(
+        self, active: Sequence[bool], taken: Value, *operands: Value
+    ) -> Linearized:
+        def push(_: None, *tangents: Any) -> Sequence[Array | None]:
             pairs = zip(tangents, self.axes, strict=True)
             return [t if t is None else _masked(taken, t, axes) for t, axes in pairs]
 
         return with_safe_operands(self.axes, taken, operands), push
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         taken = batched(size, args[0], dims[0])
         operands = [
             x if d is None else batched(size, x, d)

@@ -13,18 +13,21 @@ is found by iterating to the fixpoint.
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
 from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask, fixpoint, present, scatter, select
-from covector.core.primitive import Linear, operation
+from covector.core.primitive import Linear, Linearized, Operand, operation
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
 from covector.errors import TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
+from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import common_placement
 from covector.lowering.tokens import with_token
 from covector.ops.broadcasting import batched, move_axis, zeros
@@ -45,6 +48,9 @@ from covector.programs.higher_order.tiering import Budget, placed
 from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.linearize import together
 from covector.transforms.transpose import instantiate
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 @operation
@@ -109,14 +115,14 @@ class Scan(ProgramPrimitive):
 
     # -- values ------------------------------------------------------------------------
 
-    def evaluate(self, *args: Any) -> Sequence[Any]:
+    def evaluate(self, *args: ConcreteArray) -> Sequence[Array]:
         plan = self.plan(tuple([a.type for a in args]))
         here = plan.executable is None and all([a.on_host() for a in args])
         if here and self.jaxpr.memo(Budget, (), self.length).try_spend():
             return self._step_by_step(args)
         return evaluate_compiled(self, plan, args)
 
-    def _step_by_step(self, args: Sequence[ConcreteArray]) -> Sequence[Any]:
+    def _step_by_step(self, args: Sequence[ConcreteArray]) -> Sequence[Array]:
         _, placement = common_placement(args, self.name)
         consts, carry, xs = self.split(args)
         x_types = self.jaxpr.in_types[self.num_consts + self.num_carry :]
@@ -134,9 +140,10 @@ class Scan(ProgramPrimitive):
             rows.append(outs[self.num_carry :])
         if self.reverse:
             rows.reverse()
-        return placed([*carry, *self._stacked(rows)], placement, args)
+        outs: list[Any] = [*carry, *self._stacked(rows)]
+        return placed(outs, placement, args)
 
-    def _stacked(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
+    def _stacked(self, rows: Sequence[Sequence[Any]]) -> list[Array]:
         ys = []
         for k, t in enumerate(self.jaxpr.out_types[self.num_carry :]):
             type_ = stacked_type(t, self.length)
@@ -151,7 +158,7 @@ class Scan(ProgramPrimitive):
         body = self.jaxpr.memo(with_token, self.num_consts)
         return self.like(body, self.num_consts, self.num_carry + 1), self.num_consts
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return lower_scan(self, ctx, *self.split(operands))
 
     # -- derivatives -------------------------------------------------------------------
@@ -180,7 +187,7 @@ class Scan(ProgramPrimitive):
         ]
         return [*outs[: self.num_carry], *outs[start:end]], out_tangents
 
-    def linearize(self, active: Any, *primals: Any) -> Any:
+    def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
         made = self.jaxpr.memo(
             linearize_body, self.num_consts, self.num_carry, tuple(active)
         )
@@ -190,7 +197,7 @@ class Scan(ProgramPrimitive):
         invariant = [consts[i] for i in made.const_indices]
         per_step = [xs[i] if i >= 0 else outs[~i] for i in made.step_indices]
 
-        def push(*tangents: Any) -> Sequence[Any]:
+        def push(*tangents: Any) -> Sequence[Array | None]:
             const_tangents, carry_tangents, x_tangents = self.split(tangents)
             given = [*invariant, *present(const_tangents)]
             start = tangents_of(carry, carry_tangents, made.carry)
@@ -201,7 +208,9 @@ class Scan(ProgramPrimitive):
 
         return outs[: len(self.jaxpr.outputs)], push
 
-    def transpose(self, cotangents: Sequence[Any], *args: Any) -> Sequence[Any]:
+    def transpose(
+        self, cotangents: Sequence[Value | None], *args: Operand
+    ) -> Sequence[Array | None]:
         linear = tuple([type(a) is Linear for a in args])
         nonzero = tuple([ct is not None for ct in cotangents])
         made = self.jaxpr.memo(
@@ -265,7 +274,9 @@ class Scan(ProgramPrimitive):
 
     # -- batches -----------------------------------------------------------------------
 
-    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+    def batch_named(
+        self, axis: AxisName, size: int, args: Values, dims: BatchDims
+    ) -> Batched:
         """A carry is batched if it starts so, or is made so by another."""
         consts, carry, xs = self.split(args)
         const_dims, carry_dims, x_dims = self.split(dims)
@@ -297,5 +308,5 @@ def stacked_type(type: ArrayType, length: int) -> ArrayType:
     return type.with_shape((length, *type.shape))
 
 
-def _known(args: Sequence[Any]) -> list[Any]:
+def _known(args: Sequence[Operand]) -> list[Any]:
     return [a for a in args if type(a) is not Linear]

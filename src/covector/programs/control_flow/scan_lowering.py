@@ -7,11 +7,14 @@ Consts and xs are not operands of the loop: its regions read them from outside.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from covector.core import dtypes
 from covector.core.number_info import iinfo
 from covector.core.types import ArrayType
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 Values = list[Any]
 
@@ -19,7 +22,7 @@ Values = list[Any]
 class ScanLowering:
     """One scan being lowered: what is the same at every step."""
 
-    def __init__(self, scan: Any, ctx: Any, consts: Values, xs: Values) -> None:
+    def __init__(self, scan: Any, ctx: "Lowering", consts: Values, xs: Values) -> None:
         self.scan = scan
         self.consts, self.xs = consts, xs
         self.x_types = ctx.in_types[len(ctx.in_types) - len(xs) :]
@@ -29,7 +32,7 @@ class ScanLowering:
         self.counter = ArrayType((), dtypes.int32 if fits else dtypes.int64)
 
     def step(
-        self, ctx: Any, i: Any, carry: Values, ys: Values
+        self, ctx: "Lowering", i: Any, carry: Values, ys: Values
     ) -> tuple[Values, Values]:
         """The carry and ys after step ``i``, a value."""
         if self.scan.reverse:
@@ -47,7 +50,7 @@ class ScanLowering:
         ]
         return outs[:count], stored
 
-    def element(self, ctx: Any, x: Any, type_: ArrayType, i: Any) -> Any:
+    def element(self, ctx: "Lowering", x: Any, type_: ArrayType, i: Any) -> Any:
         """``x[i]``."""
         row = type_.with_shape((1, *type_.shape[1:]))
         found = ctx.op(
@@ -58,18 +61,18 @@ class ScanLowering:
         )
         return ctx.op("stablehlo.reshape", [found], [type_.with_shape(type_.shape[1:])])
 
-    def store(self, ctx: Any, ys: Any, y: Any, type_: ArrayType, i: Any) -> Any:
+    def store(self, ctx: "Lowering", ys: Any, y: Any, type_: ArrayType, i: Any) -> Any:
         """``ys`` with ``ys[i] = y``."""
         row = type_.with_shape((1, *type_.shape[1:]))
         y = ctx.op("stablehlo.reshape", [y], [row])
         place = self.place(ctx, type_, i)
         return ctx.op("stablehlo.dynamic_update_slice", [ys, y, *place], [type_])
 
-    def place(self, ctx: Any, type_: ArrayType, i: Any) -> Values:
+    def place(self, ctx: "Lowering", type_: ArrayType, i: Any) -> Values:
         zero = ctx.constant(0, self.counter) if type_.ndim > 1 else None
         return [i, *[zero] * (type_.ndim - 1)]
 
-    def plus(self, ctx: Any, i: Any, k: int) -> Any:
+    def plus(self, ctx: "Lowering", i: Any, k: int) -> Any:
         if not k:
             return i
         return ctx.op(
@@ -77,7 +80,7 @@ class ScanLowering:
         )
 
     def loop(
-        self, ctx: Any, steps: int, unroll: int, carry: Values, ys: Values
+        self, ctx: "Lowering", steps: int, unroll: int, carry: Values, ys: Values
     ) -> tuple[Values, Values]:
         """The first ``steps`` steps, ``unroll`` of them in each turn of the loop."""
         types = [self.counter, *self.carry_types, *self.y_types]
@@ -108,7 +111,7 @@ class ScanLowering:
 
 
 def lower_scan(
-    scan: Any, ctx: Any, consts: Values, carry: Values, xs: Values
+    scan: Any, ctx: "Lowering", consts: Values, carry: Values, xs: Values
 ) -> Values:
     """The results of a scan: carry and ys."""
     lowering = ScanLowering(scan, ctx, consts, xs)

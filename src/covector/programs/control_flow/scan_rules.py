@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+from covector.core.annotations import Value
+from covector.core.array_like import Array
 from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations
 from covector.core.masks import Mask, fixpoint, select
 from covector.ops.arithmetic import add
@@ -51,8 +53,8 @@ class Groups:
 
 
 def tangents_of(
-    xs: Sequence[Any], tangents: Sequence[Any], mask: Sequence[bool]
-) -> list[Any]:
+    xs: Sequence[Value], tangents: Sequence[Value | None], mask: Sequence[bool]
+) -> list[Array]:
     """Tangents of the values in the mask; zeros where one is nonzero only later."""
     columns = zip(xs, tangents, mask, strict=True)
     return [instantiate(d, x.type.strong()) for x, d, m in columns if m]

@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector.core import dtypes
+from covector.core.annotations import Value
 from covector.core.convert import scalar
 from covector.ops.arithmetic import add, div, mul, sub
 from covector.ops.broadcasting import BroadcastInDim
@@ -86,7 +87,9 @@ class _Climb:
             *stack,
         )
 
-    def rise(self, last: Any, top: Any, indices: Any, stacks: Sequence[Any]) -> Values:
+    def rise(
+        self, last: Any, top: Any, indices: Any, stacks: Sequence[Value]
+    ) -> Values:
         """As far as the next state that is kept."""
         one, index = _int(1), _read(indices, top)
         length = sub(add(last, one), index)

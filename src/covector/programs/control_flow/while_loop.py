@@ -14,19 +14,23 @@ counted, and the loop is run again and then backwards (``reverse_while``):
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from covector.core import dtypes
+from covector.core.annotations import AxisName, BatchDims, Value, Values
+from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
 from covector.core.effects import Effect
 from covector.core.jaxpr import Jaxpr, Var, run
 from covector.core.masks import Mask, fixpoint, merge, present, scatter, select
-from covector.core.primitive import Linear, Primitive, operation
+from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.staging import stage
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying, pvary_like
 from covector.errors import TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
+from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import common_placement
 from covector.lowering.tokens import TOKEN, with_token
 from covector.ops.broadcasting import batched, zeros
@@ -62,6 +66,9 @@ from covector.programs.higher_order.regions import (
 from covector.programs.higher_order.tiering import Budget, placed
 from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.linearize import together
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 #: states that are kept in reverse mode, unless the caller says otherwise
 CHECKPOINTS = 64
@@ -140,7 +147,7 @@ class While(ProgramPrimitive):
 
     # -- values ------------------------------------------------------------------------
 
-    def evaluate(self, *args: Any) -> Sequence[Any]:
+    def evaluate(self, *args: ConcreteArray) -> Sequence[Array]:
         """The first steps on the host, where they are quick; then a compiled loop."""
         if self.lanes.shape:
             return self._as_one(*args)
@@ -170,7 +177,7 @@ class While(ProgramPrimitive):
         test = Jaxpr(inputs, test.equations, test.outputs, test.name)
         return make_while(test, body, first, count), first + count
 
-    def _as_one(self, *operands: Any) -> Sequence[Any]:
+    def _as_one(self, *operands: Any) -> Sequence[Array]:
         """The loop over lanes as a loop until all of them stop."""
         test_consts, consts, carry = self.split(operands)
         counts = self.cond_nconsts, self.body_nconsts
@@ -181,7 +188,7 @@ class While(ProgramPrimitive):
         loop = make_while(test, body, 0, sum(counts), self.checkpoints)
         return loop(*test_consts, *consts, *running, *carry)[1:]
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         if self.lanes.shape:
             return ctx.through(self._as_one, *operands)
         test_consts, consts, carry = self.split(operands)
@@ -213,7 +220,7 @@ class While(ProgramPrimitive):
         current.trace = parent
         return self._jvp(primals, tangents, separate=False)
 
-    def linearize(self, active: Sequence[bool], *primals: Any) -> Any:
+    def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
         """The derivative runs the loop again, for it needs the values at each step."""
         if not any(self._jvp_loop(active, separate=True)[1]):
             return self(*primals), lambda *_: [None] * len(self.body_jaxpr.outputs)
@@ -224,7 +231,7 @@ class While(ProgramPrimitive):
         count, *outs = _counted(programs, self.lanes, test_consts, consts, carry)
         again, operands = self._again(count, consts, carry)
 
-        def push(*tangents: Any) -> Sequence[Any]:
+        def push(*tangents: Any) -> Sequence[Array]:
             _, const_tangents, carry_tangents = self.split(tangents)
             tangents = (None, *const_tangents, None, *carry_tangents)
             return again._jvp(operands, tangents, separate=True)[1][1:]
@@ -270,7 +277,9 @@ class While(ProgramPrimitive):
         outs = loop(*test_consts, *consts, *carry, *start)
         return outs[: len(mask)], scatter(outs[len(mask) :], mask)
 
-    def transpose(self, cotangents: Sequence[Any], *args: Any) -> Sequence[Any]:
+    def transpose(
+        self, cotangents: Sequence[Value | None], *args: Operand
+    ) -> Sequence[Array | None]:
         if not self.counted:
             return self._transpose_uncounted(cotangents, *args)
         (count,), consts, carry = self.split(args)
@@ -313,7 +322,9 @@ class While(ProgramPrimitive):
 
     # -- batches -----------------------------------------------------------------------
 
-    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+    def batch_named(
+        self, axis: AxisName, size: int, args: Values, dims: BatchDims
+    ) -> Any:
         """A carry is batched if it starts so or is made so by another.
 
         Where lanes take different numbers of steps, all of it is but
@@ -385,7 +396,10 @@ def _signed(type: ArrayType) -> ArrayType:
 
 
 def _cast(
-    ctx: Any, values: Iterable[Any], types: Sequence[Any], wanted: Sequence[Any]
+    ctx: "Lowering",
+    values: Iterable[Any],
+    types: Sequence[ArrayType],
+    wanted: Sequence[ArrayType],
 ) -> list[Any]:
     """The bits of values as those of other types, where the types differ."""
     return [
@@ -400,7 +414,7 @@ def _counted(
     test_consts: Any,
     consts: Any,
     carry: Any,
-) -> Sequence[Any]:
+) -> Sequence[Array]:
     """How many steps a loop takes (each lane of it), and the carry after them."""
     (test, body), counts = programs, (len(test_consts), len(consts))
     type_ = test.out_types[0].with_dtype(dtypes.int32, False)
@@ -428,7 +442,7 @@ def _repeat(*loop_and_operands: Any) -> list[Any]:
     return [*loop(*operands)[1:]]
 
 
-def _loop(test: Any, step: Any, *carry: Any) -> list[Any]:
+def _loop(test: Any, step: Any, *carry: Any) -> list[Array]:
     """The carry of ``step`` for which ``test`` does not hold; both are functions."""
     types = [x.type for x in carry]
     while True:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from covector.core import dtypes
+from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations, run
 from covector.core.masks import Mask, drop, fixpoint, merge, scatter, select
@@ -48,7 +49,7 @@ def until_all_stop(
     carry_types = body.in_types[body_consts:]
     per_lane = lanes.mask(body_consts, len(carry_types))
 
-    def turn(*values: Any) -> list[Any]:
+    def turn(*values: Any) -> list[Array]:
         running, *carry = values[count:]
         made = run(body, [*values[test_consts:count], *carry])
         kept = select_running(per_lane, running, made, carry)
@@ -71,7 +72,7 @@ def testing_first(test: Jaxpr, loop: Any) -> Jaxpr:
     tested, stepped = test.memo(with_token), loop.body_jaxpr.memo(with_token)
     count = loop.cond_nconsts + loop.body_nconsts
 
-    def turn(*values: Any) -> list[Any]:
+    def turn(*values: Any) -> list[Array]:
         test_consts, consts, (_, token, *carry) = loop.split(values)
         token, *carry = run(stepped, [token, *consts, *carry])
         token, going = run(tested, [token, *test_consts, *carry])

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from covector.core.annotations import BatchDims, Value
+from covector.core.array_like import Array
 from covector.core.masks import present, scatter
 from covector.core.staging import stage
 from covector.errors import AxisError
@@ -38,7 +40,7 @@ class Batch:
         fun: FlatFunction,
         size: int,
         axis: Any,
-        args: Sequence[Any],
+        args: Sequence[Value],
         dims: Sequence[int | None],
         who: str,
     ) -> "Batch":
@@ -60,12 +62,14 @@ class Batch:
         """Where results have their batch axis."""
         return 0 if self.batched_out else None
 
-    def run(self, fun: FlatFunction, values: Sequence[Any], dims: Any) -> list[Any]:
+    def run(
+        self, fun: FlatFunction, values: Sequence[Value], dims: BatchDims
+    ) -> list[Array]:
         """The results of a function over the batch, with their axis where it goes."""
         outs, found = batch_flat(fun, self.size, values, dims, self.axis)
         return self.placed(outs, found)
 
-    def placed(self, outs: Sequence[Any], found: Sequence[int | None]) -> list[Any]:
+    def placed(self, outs: Sequence[Value], found: Sequence[int | None]) -> list[Array]:
         if self.batched_out:
             return [batched(self.size, x, d) for x, d in zip(outs, found, strict=True)]
         for x, d in zip(outs, found, strict=True):

@@ -12,6 +12,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from covector.core.annotations import Value
 from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr
 from covector.core.trace import Trace, Tracer, current, in_scope
@@ -101,7 +102,7 @@ class SubstitutionTrace(Trace):
             raise found.error(x.type)
         return found
 
-    def process(self, op: Any, args: Sequence[Any]) -> Sequence[Any]:
+    def process(self, op: Any, args: Sequence[Value]) -> Sequence[Array]:
         args = [self.value(a) for a in args]
         current.trace = self.parent
         try:
@@ -132,7 +133,9 @@ class CapturedTracers:
         used = {id(x) for x in reached}
         return [complete and id(x) not in used for x in self.captured]
 
-    def run(self, fun: Callable[[], Sequence[Any]], values: Sequence[Any]) -> list[Any]:
+    def run(
+        self, fun: Callable[[], Sequence[Any]], values: Sequence[Any]
+    ) -> list[Array]:
         """The arrays (and None) that ``fun`` returns with these captured values."""
         pairs = [*zip(self.captured, values, strict=True), *self.refused]
         parent = current.trace

@@ -14,12 +14,14 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
+from covector.core.array_like import Array
 from covector.core.flat import arrays
 from covector.core.jaxpr import Jaxpr
 from covector.core.masks import Mask, scatter
 from covector.core.primitive import operation
 from covector.core.staging import stage
-from covector.core.trace import current
+from covector.core.trace import Trace, current
 from covector.core.types import ArrayType
 from covector.ops.broadcasting import zeros
 from covector.programs.custom_rules.batched_functions import Batch, OptionalOperands
@@ -94,10 +96,10 @@ class CustomCall(Inlined):
         """None before the function is traced: then nothing is known of it."""
         return (call_region(self.fun),) if isinstance(self.fun, Jaxpr) else ()
 
-    def evaluate(self, *args: Any) -> Sequence[Any]:
+    def evaluate(self, *args: Value) -> Sequence[Array]:
         return self.fun(*args)
 
-    def stage(self, trace: Any, args: Sequence[Any]) -> Sequence[Any] | None:
+    def stage(self, trace: Any, args: Sequence[Value]) -> Sequence[Any] | None:
         """Once written down, as it is; before, the form that is."""
         if isinstance(self.fun, Jaxpr):
             return None
@@ -112,7 +114,7 @@ class CustomCall(Inlined):
     # -- derivatives -------------------------------------------------------------------
 
     def differentiate(
-        self, parent: Any, tangent_trace: Any, primals: Any, tangents: Any
+        self, parent: Trace, tangent_trace: Any, primals: Any, tangents: Any
     ) -> Any:
         forward = tangent_trace is parent
         if any(self.inert):
@@ -137,7 +139,7 @@ class CustomCall(Inlined):
         return self._leave_linear_call(parent, tangent_trace, primals, tangents)
 
     def _leave_linear_call(
-        self, parent: Any, tangent_trace: Any, primals: Any, tangents: Any
+        self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
     ) -> Any:
         current.trace = parent
         active = [t is not None for t in tangents]
@@ -155,7 +157,7 @@ class CustomCall(Inlined):
                 zeros(t) if x is None else x for x, t in zip(kept, types, strict=True)
             ]
 
-        def pull(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        def pull(residuals: Sequence[Any], cotangents: Sequence[Value]) -> list[Array]:
             cts_in = made.bwd(residuals[:n], scatter(cotangents, moving))
             return [ct for ct, a in zip(cts_in, active, strict=True) if a]
 
@@ -165,7 +167,7 @@ class CustomCall(Inlined):
         moved = op(*residuals, *[t for t in tangents if t is not None])
         return made.outs, scatter(moved, moving)
 
-    def _check_values(self, outs: Sequence[Any], rule: str) -> None:
+    def _check_values(self, outs: Sequence[Value], rule: str) -> None:
         """Raise where a rule returned another value than its function."""
         if isinstance(self.fun, Jaxpr):
             same_results(outs, self.fun.out_types, rule)
@@ -184,10 +186,12 @@ class CustomCall(Inlined):
         inert = (*over.unused_by(fun), *self.inert)
         return CustomCall(fun_on_all, jvp, vjp, self.who, inert)
 
-    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+    def batch_named(
+        self, axis: AxisName, size: int, args: Values, dims: BatchDims
+    ) -> Batched:
         batch = Batch.of(self.fun, size, axis, args, dims, self.who)
 
-        def fun(*values: Any) -> list[Any]:
+        def fun(*values: Any) -> list[Array]:
             return batch.run(self.fun, values, dims)
 
         jvp = self.jvp and _batch_forward(self.jvp, batch)

@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from covector import tree
+from covector.core.annotations import Value
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
 from covector.core.masks import merge, select
+from covector.core.types import ArrayType
 from covector.errors import DTypeError, NotDifferentiable, TreeMismatch, TypeMismatch
 from covector.programs.custom_rules.captured_tracers import call_with_captured
 from covector.programs.custom_rules.custom_call import (
@@ -28,6 +30,7 @@ from covector.programs.custom_rules.derivative_checks import (
     checked,
     nondiff_places,
 )
+from covector.tree.registry import PyTreeDef
 
 
 class CustomFunction:
@@ -134,7 +137,7 @@ class CustomFunction:
         return self if instance is None else functools.partial(self, instance)
 
 
-def _operands(leaves: Sequence[Any], who: str) -> list[Any]:
+def _operands(leaves: Sequence[Any], who: str) -> list[Array]:
     try:
         return arrays(leaves, who)
     except DTypeError as error:
@@ -172,7 +175,7 @@ def _flat_jvp(
     in_tree, who = flat.in_tree, f"the rule of {flat.who}"
     symbolic = custom.symbolic_zeros
 
-    def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def rule(primals: Sequence[Value], tangents: Sequence[Value]) -> Any:
         filled = [
             absent(p.type, symbolic) if t is None else t
             for p, t in zip(primals, tangents, strict=True)
@@ -194,7 +197,7 @@ def _zero(x: Any) -> bool:
     return x is None or isinstance(x, SymbolicZero)
 
 
-def _like(tangent: Any, out_tree: Any, who: str) -> list[Any]:
+def _like(tangent: Any, out_tree: PyTreeDef, who: str) -> list[Array]:
     """The leaves of a tangent with the structure of the value."""
     leaves, found = tree.flatten(tangent)
     if found != out_tree:
@@ -228,7 +231,7 @@ def _flat_vjp(
     bwd, symbolic = custom.bwd, custom.symbolic_zeros_in_reverse
     assert bwd is not None, "set with fwd"
 
-    def rule(primals: Sequence[Any], active: Sequence[bool]) -> Forward:
+    def rule(primals: Sequence[Value], active: Sequence[bool]) -> Forward:
         given, _ = in_tree.unflatten(primals)
         if symbolic:
             pairs = zip(primals, active, strict=True)
@@ -241,7 +244,7 @@ def _flat_vjp(
         held, refilled = _arrays_apart(kept)
         in_types, out_types = [p.type for p in primals], [o.type for o in outs]
 
-        def pull(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        def pull(residuals: Sequence[Any], cotangents: Sequence[Value]) -> list[Array]:
             filled = [
                 absent(t, symbolic) if ct is None else ct
                 for ct, t in zip(cotangents, out_types, strict=True)
@@ -269,8 +272,8 @@ def _arrays_apart(kept: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]
 
 
 def _cotangents(
-    cts_in: Any, in_tree: Any, in_types: Sequence[Any], who: str
-) -> list[Any]:
+    cts_in: Any, in_tree: PyTreeDef, in_types: Sequence[ArrayType], who: str
+) -> list[Array]:
     """What ``bwd`` gave for each leaf of the arguments, checked."""
     arguments = in_tree.children()[0]
     count = len(arguments.children())

@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector import tree
+from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
+from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
 from covector.core.jaxpr import Jaxpr, needed_equations, run
 from covector.core.masks import Mask, merge, scatter, select
 from covector.core.primitive import operation
 from covector.core.staging import restage, stage
-from covector.core.trace import current
+from covector.core.trace import Trace, current
 from covector.core.types import ArrayType
 from covector.errors import MissingRule, TreeMismatch, TypeMismatch
 from covector.lowering.evaluate import base
@@ -61,7 +63,7 @@ class CustomVmap(Inlined):
     def __repr__(self) -> str:
         return f"CustomVmap({self.who})"
 
-    def batch(self, size: int, args: Any, dims: Any) -> Any:
+    def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         mask = [d is not None for d in dims]
         values = [
             x if d is None else move_axis(x, d, 0)
@@ -70,7 +72,9 @@ class CustomVmap(Inlined):
         outs, batched_outs = self.rule(size, mask, values)
         return outs, list(front_dims(batched_outs))
 
-    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+    def batch_named(
+        self, axis: AxisName, size: int, args: Values, dims: BatchDims
+    ) -> Batched:
         """The rule, which has the whole batch at hand; the function where all share its
         arguments.
         """
@@ -80,7 +84,7 @@ class CustomVmap(Inlined):
         return call(program)(*args), out_dims
 
     def differentiate(
-        self, parent: Any, tangent_trace: Any, primals: Any, tangents: Any
+        self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
     ) -> Any:
         current.trace = parent
         outs = self(*primals)
@@ -214,12 +218,12 @@ class custom_vmap:
         outs = flat(*leaves) if current.trace is base else self._apply(flat, leaves)
         return flat.out_tree.unflatten(outs)
 
-    def _apply(self, flat: FlatFunction, leaves: Sequence[Any]) -> Sequence[Any]:
+    def _apply(self, flat: FlatFunction, leaves: Sequence[Value]) -> Sequence[Array]:
         """The operation, on what the function and the rule close over, and leaves."""
         over = CapturedTracers(traced_values([self.fun, self.vmap_rule]), flat.who)
         m = len(over.captured)
 
-        def fun(*values: Any) -> list[Any]:
+        def fun(*values: Any) -> list[Array]:
             return over.run(lambda: flat(*values[m:]), values[:m])
 
         operands = [*over.captured, *leaves]
@@ -227,11 +231,13 @@ class custom_vmap:
         known = len(staged.captured)
         rule = _FlatRule(self, flat, staged.jaxpr.out_types)
 
-        def rule_on_all(size: int, mask: Sequence[bool], values: Sequence[Any]) -> Any:
+        def rule_on_all(
+            size: int, mask: Sequence[bool], values: Sequence[Value]
+        ) -> Any:
             mask, values = mask[known:], values[known:]
             batched_outs: list[bool] = []
 
-            def flat_rule() -> Sequence[Any]:
+            def flat_rule() -> Sequence[Array]:
                 outs, batched_outs[:] = rule(size, mask[m:], values[m:])
                 return outs
 
@@ -257,7 +263,7 @@ class _FlatRule:
         self.who = flat.who
 
     def __call__(
-        self, size: int, mask: Sequence[bool], values: Sequence[Any]
+        self, size: int, mask: Sequence[bool], values: Sequence[Value]
     ) -> tuple[list[Any], list[bool]]:
         rule = self.custom.vmap_rule
         if rule is None:

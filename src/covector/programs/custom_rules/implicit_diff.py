@@ -196,7 +196,7 @@ class FlatSolver:
         self.has_aux = has_aux
         self.aux_tree: Any = None
 
-    def __call__(self, *leaves: Any) -> list[Any]:
+    def __call__(self, *leaves: Any) -> list[Array]:
         count = len(self.space.types)
         copies = len(leaves) // count if count else 1
         vectors = [

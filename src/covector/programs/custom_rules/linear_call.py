@@ -6,16 +6,19 @@ user's ``bwd``, and what ``linear_call`` makes of two functions.
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from covector import tree
+from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
+from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, describe, who_of
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.primitive import Linear, operation
+from covector.core.primitive import Linear, Operand, operation
 from covector.core.staging import stage
-from covector.core.trace import current
+from covector.core.trace import Trace, current
 from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable, TreeMismatch
+from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.broadcasting import zeros
 from covector.programs.custom_rules.batched_functions import Batch, OptionalOperands
 from covector.programs.custom_rules.captured_tracers import (
@@ -27,6 +30,10 @@ from covector.programs.higher_order.program_primitive import ProgramPrimitive
 from covector.programs.higher_order.regions import Region, call_region
 from covector.transforms.batch import batch_flat
 from covector.transforms.linearize import jvp_flat
+from covector.tree.registry import PyTreeDef
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 #: (residuals, tangents) → tangents
 Push = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
@@ -61,14 +68,14 @@ class LinearCall(ProgramPrimitive):
     def regions(self) -> Sequence[Region]:
         return (call_region(self.push),) if isinstance(self.push, Jaxpr) else ()
 
-    def evaluate(self, *args: Any) -> Sequence[Any]:
+    def evaluate(self, *args: Value) -> Sequence[Array]:
         if self.push is None:
             raise no_forward_rule(self.who)
         if isinstance(self.push, Jaxpr):
             return run(self.push, args)
         return self.push(args[: self.residual_count], args[self.residual_count :])
 
-    def stage(self, trace: Any, args: Sequence[Any]) -> Sequence[Any] | None:
+    def stage(self, trace: Any, args: Sequence[Value]) -> Sequence[Any] | None:
         """With ``push`` as a program where axes are named, since it may communicate.
 
         Elsewhere a rule of the user is not run that nobody may ask for.
@@ -82,7 +89,7 @@ class LinearCall(ProgramPrimitive):
         )
         return trace.process(op, [*staged.captured, *args])
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         push, held = self.push, []
         if not isinstance(push, Jaxpr):
             push, captured = stage(self.evaluate, ctx.in_types, self.name)
@@ -90,7 +97,7 @@ class LinearCall(ProgramPrimitive):
         return ctx.inline(push, [*held, *operands])
 
     def differentiate(
-        self, parent: Any, tangent_trace: Any, primals: Any, tangents: Any
+        self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
     ) -> Any:
         """Linear in the tangents among its operands; as ``push`` is in residuals."""
         n = self.residual_count
@@ -127,14 +134,18 @@ class LinearCall(ProgramPrimitive):
             push=push_on_all, pull=pull_on_all, residual_count=m + self.residual_count
         )
 
-    def transpose(self, cotangents: Any, *args: Any) -> Any:
+    def transpose(
+        self, cotangents: Sequence[Value | None], *args: Operand
+    ) -> Sequence[Value | None]:
         n = self.residual_count
         return [*[None] * n, *self.pull(args[:n], cotangents)]
 
     def linear_in(self, args: Any) -> bool:
         return Linear not in map(type, args[: self.residual_count])
 
-    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+    def batch_named(
+        self, axis: AxisName, size: int, args: Values, dims: BatchDims
+    ) -> Batched:
         n = self.residual_count
         batched_out = any([d is not None for d in dims])
         batch = Batch(size, axis, tuple(dims), batched_out, self.who)
@@ -142,7 +153,7 @@ class LinearCall(ProgramPrimitive):
         if batched_out:
             out_types = tuple([t.with_shape((size, *t.shape)) for t in out_types])
 
-        def push(residuals: Any, tangents: Any) -> list[Any]:
+        def push(residuals: Any, tangents: Any) -> list[Array]:
             return batch.run(self.evaluate, [*residuals, *tangents], dims)
 
         op = LinearCall(
@@ -229,10 +240,10 @@ def linear_call(
     staged = stage(flat, [x.type for x in (*residuals, *leaves)], who)
     out_types = tuple([t.strong() for t in staged.jaxpr.out_types])
 
-    def push(res: Sequence[Any], tangents: Sequence[Any]) -> Sequence[Any]:
+    def push(res: Sequence[Value], tangents: Sequence[Value]) -> Sequence[Array]:
         return flat(*res, *tangents)
 
-    def pull(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+    def pull(res: Sequence[Value], cts: Sequence[Value]) -> list[Array]:
         filled = [
             zeros(t) if ct is None else ct for ct, t in zip(cts, out_types, strict=True)
         ]
@@ -246,8 +257,8 @@ def linear_call(
 
 
 def _cotangents(
-    cts_in: Any, in_tree: Any, in_types: Sequence[ArrayType], who: str
-) -> list[Any]:
+    cts_in: Any, in_tree: PyTreeDef, in_types: Sequence[ArrayType], who: str
+) -> list[Array]:
     """What a transpose gave for each leaf of ``linear_args``, checked."""
     found, found_tree = tree.flatten(cts_in)
     if found_tree != in_tree:

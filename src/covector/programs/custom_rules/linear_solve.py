@@ -10,12 +10,14 @@ respect to its consts gives Ȧ x, and whose transpose is Aᵀ. The transpose is 
 for complex numbers: nothing is conjugated.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
+from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import scatter
-from covector.core.primitive import Linear, operation
+from covector.core.primitive import Linear, Linearized, Operand, operation
 from covector.errors import NotDifferentiable
 from covector.ops.arithmetic import neg, sub
 from covector.ops.broadcasting import batched
@@ -58,7 +60,7 @@ class LinearSolve(Solver):
 
     # -- derivatives -------------------------------------------------------------------
 
-    def linearize(self, active: Any, *primals: Any) -> Any:
+    def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
         outs = self(*primals)
         x, further = outs[: self.count], len(outs) - self.count
         consts, _ = self.split(primals)
@@ -84,7 +86,7 @@ class LinearSolve(Solver):
         outs = run(split.primal, [*consts, *x])
         residuals = split.residuals([*consts, *x], outs)
 
-        def push(tangents: list[Any]) -> list[Any]:
+        def push(tangents: list[Value | None]) -> list[Array]:
             return scatter(run(split.linear, [*residuals, *tangents]), split.nonzero)
 
         return push
@@ -98,7 +100,9 @@ class LinearSolve(Solver):
         mask = tuple([i < self.count for i in range(len(solve.outputs))])
         return solve.memo(dce, mask)
 
-    def transpose(self, cotangents: Any, *args: Any) -> Any:
+    def transpose(
+        self, cotangents: Sequence[Value | None], *args: Operand
+    ) -> Sequence[Value | None]:
         consts, right = self.split(args)
         if all([ct is None for ct in cotangents[: self.count]]):
             return [None] * len(args)
@@ -134,7 +138,9 @@ class LinearSolve(Solver):
 
     # -- batches -----------------------------------------------------------------------
 
-    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+    def batch_named(
+        self, axis: AxisName, size: int, args: Values, dims: BatchDims
+    ) -> Batched:
         """Over a batch of b alone, A is not batched."""
         given = [self.solve, self.matvec, self.transpose_solve]
         programs, mask, further = batch_together(
@@ -172,7 +178,7 @@ def _minus(b: Any, ax: Any) -> Any:
 
 def linear_solve(
     space: Vector,
-    b: list[Any],
+    b: list[Value],
     matvec: Callable[[Any], Any],
     solve: Callable[[Any, Any], Any],
     transpose_solve: Callable[[Any, Any], Any] | None,

@@ -12,6 +12,7 @@ another function of the user's, for the linear function v ↦ ∂f/∂x v.
 from collections.abc import Callable
 from typing import Any
 
+from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.primitive import operation
 from covector.core.trace import Trace, current
@@ -77,7 +78,9 @@ class Root(Solver):
         dx = run(self.tangent, [*consts, *x, *y])
         return outs, [*dx, *[None] * (len(outs) - self.count)]
 
-    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+    def batch_named(
+        self, axis: AxisName, size: int, args: Values, dims: BatchDims
+    ) -> Batched:
         programs, mask, further = batch_together(
             [self.solve, self.f, self.tangent], self.count, size, dims, axis
         )
@@ -93,7 +96,7 @@ class Root(Solver):
 
 def root(
     space: Vector,
-    guess: list[Any],
+    guess: list[Value],
     f: Callable[[Any], Any],
     solve: Callable[[Any, Any], Any],
     tangent_solve: Callable[[Any, Any], Any],

@@ -5,13 +5,17 @@ layer that is called twelve times is transformed once, and remains twelve calls.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
+from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask, drop, present, scatter
-from covector.core.primitive import Linear, operation
+from covector.core.primitive import Linear, Linearized, Operand, operation
 from covector.core.types import ArrayType, show_types
 from covector.lowering.compile import compile_program
+from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import common_placement, meshes_of
 from covector.lowering.tokens import with_token
 from covector.programs.higher_order.partition import Partition, Policy, of_call
@@ -19,6 +23,9 @@ from covector.programs.higher_order.program_primitive import ProgramPrimitive
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.linearize import linearize_jaxpr
 from covector.transforms.transpose import backward, transpose_jaxpr
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 @operation
@@ -43,12 +50,12 @@ class Call(ProgramPrimitive):
         assert given == wanted, f"{self!r} is called with {show_types(types)}"
         return self.jaxpr.out_types
 
-    def evaluate(self, *args: Any) -> Sequence[Any]:
+    def evaluate(self, *args: ConcreteArray) -> Sequence[Array]:
         who = self.jaxpr.name or "a program"
         placement, committed = common_placement(args, who, self.jaxpr.memo(meshes_of))
         return compile_program(self.jaxpr, placement)(args, committed)
 
-    def linearize(self, active: Any, *primals: Any) -> Any:
+    def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
         split = self.jaxpr.memo(linearize_jaxpr, tuple(active), "_jvp")
         outs = self._like(split.primal)(*primals)
         residuals = split.residuals(primals, outs)
@@ -59,7 +66,9 @@ class Call(ProgramPrimitive):
 
         return outs[: len(split.nonzero)], push
 
-    def transpose(self, cotangents: Any, *args: Any) -> Any:
+    def transpose(
+        self, cotangents: Sequence[Value | None], *args: Operand
+    ) -> Sequence[Value | None]:
         linear = tuple([type(a) is Linear for a in args])
         given = tuple([ct is not None for ct in cotangents])
         program, nonzero = self.jaxpr.memo(transpose_jaxpr, linear, given)
@@ -67,7 +76,9 @@ class Call(ProgramPrimitive):
         cts_in = self._like(program)(*known, *present(cotangents))
         return scatter(cts_in, nonzero)
 
-    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+    def batch_named(
+        self, axis: AxisName, size: int, args: Values, dims: BatchDims
+    ) -> Batched:
         program, out_dims = self.jaxpr.memo(batch_jaxpr, size, tuple(dims), None, axis)
         return self._like(program)(*args), out_dims
 
@@ -85,7 +96,7 @@ class Call(ProgramPrimitive):
     def with_token(self) -> tuple["Call", int]:
         return self._like(self.jaxpr.memo(with_token)), 0
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.call(self.jaxpr, operands, self.separate)
 
 
@@ -109,14 +120,16 @@ class Inlined(ProgramPrimitive):
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         return self.program.out_types
 
-    def evaluate(self, *args: Any) -> Sequence[Any]:
+    def evaluate(self, *args: ConcreteArray) -> Sequence[Array]:
         return run(self.program, args)
 
-    def transpose(self, cotangents: Sequence[Any], *args: Any) -> Sequence[Any]:
+    def transpose(
+        self, cotangents: Sequence[Value], *args: Operand
+    ) -> Sequence[Array | None]:
         return backward(self.program, args, cotangents)
 
     def with_token(self) -> tuple[Call, int]:
         return call(self.program.memo(with_token)), 0
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.inline(self.program, operands)

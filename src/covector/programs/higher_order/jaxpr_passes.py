@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
 from covector.core.jaxpr import Equation, Jaxpr, Var, run
 from covector.core.masks import present, scatter, select
 from covector.core.primitive import Primitive
@@ -120,7 +121,7 @@ def jvp_jaxpr(
     nonzero: list[bool] = []
     count = len(jaxpr.inputs)
 
-    def beside(*values: Any) -> list[Any]:
+    def beside(*values: Any) -> list[Array]:
         tangents = scatter(values[count:], active)
         jvp = _jvp_separately if separate else _jvp_together
         outs, out_tangents = jvp(jaxpr, values[:count], tangents)

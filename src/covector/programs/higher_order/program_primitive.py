@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
+from covector.core.annotations import Batched
 from covector.core.jaxpr import Jaxpr
 from covector.core.masks import Mask
 from covector.core.primitive import Linear, ManyResults
@@ -65,7 +66,9 @@ class ProgramPrimitive(ManyResults):
                     wanted[i] = type_.varying - self.bound_axes
         return Varying(wanted, None)
 
-    def batch(self, size: int, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    def batch(
+        self, size: int, args: Sequence[Any], dims: Sequence[int | None]
+    ) -> Batched:
         return self.batch_named(None, size, args, dims)
 
     def linear_in(self, args: Sequence[Any]) -> bool:

@@ -23,6 +23,7 @@ from covector.core.flat import (
 from covector.core.trace import Context, Tracer, check_scope, context, current
 from covector.core.types import ArrayType
 from covector.errors import DeletedArrayError, StaticArgumentError, did_you_mean
+from covector.tree.registry import PyTreeDef
 
 
 class ProgramKey(NamedTuple):
@@ -83,7 +84,7 @@ def _same_memory(x: Any, y: Any) -> bool:
     return x._buffer is not None and x._buffer is y._buffer
 
 
-def as_argument(leaf: Any, i: int, in_tree: Any, who: str) -> Any:
+def as_argument(leaf: Any, i: int, in_tree: PyTreeDef, who: str) -> Any:
     """Leaf ``i`` of the arguments as an array, or as what stands for one."""
     if isinstance(leaf, ShapeDtypeStruct):
         return leaf
@@ -104,7 +105,7 @@ def as_argument(leaf: Any, i: int, in_tree: Any, who: str) -> Any:
         ) from error
 
 
-def input_name(in_tree: Any, captured: int, i: int) -> str:
+def input_name(in_tree: PyTreeDef, captured: int, i: int) -> str:
     """Input ``i`` of a program in words; the first ones are captured."""
     if i < captured:
         return "an array that the function closes over"

@@ -16,7 +16,9 @@ import numpy as np
 
 from covector import options, tree
 from covector.core import dtypes
+from covector.core.annotations import Value
 from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
 from covector.core.effects import Effect
 from covector.core.flat import FlatFunction
 from covector.core.jaxpr import Equation, Jaxpr, Var, read
@@ -52,7 +54,7 @@ class Watch(NamedTuple):
             return "NaN"
         return "infinity" if self.infs and np.isinf(values).any() else None
 
-    def first(self, values: Sequence[Any]) -> int | None:
+    def first(self, values: Sequence[Value]) -> int | None:
         """Which of the values holds what is looked for, the first of them."""
         return next((i for i, x in enumerate(values) if self.found_in(x)), None)
 
@@ -73,7 +75,7 @@ def _install(on: bool) -> None:
         vars(base).pop("process", None)
 
 
-def _checked_process(op: Any, args: Sequence[Any]) -> Sequence[Any]:
+def _checked_process(op: Any, args: Sequence[Value]) -> Sequence[Array]:
     """What the base trace does with an operation, and a look at the results."""
     watch = _watch()
     if not any(watch) or type(op) in _MOVING:

@@ -30,6 +30,7 @@ from covector.lowering.compile import (
     LoweredProgram,
 )
 from covector.lowering.evaluate import base
+from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import Placement, common_placement, meshes_of
 from covector.programs.higher_order.call import call
 from covector.programs.higher_order.named_scope import outermost_scope
@@ -227,7 +228,7 @@ class Jitted:
             shardings=program.shardings,
         )
 
-    def lower(self, *args: Any, **kwargs: Any) -> Any:
+    def lower(self, *args: HloValue, **kwargs: Any) -> HloResults:
         """The StableHLO for these arguments: ``trace(*args).lower()``."""
         return self.trace(*args, **kwargs).lower()
 

@@ -30,6 +30,7 @@ from covector.lowering.placement import Meshes, MeshPlacement, Placement, on_mes
 from covector.ops.placement import ShardingConstraint
 from covector.programs.placement.device_put import device_put
 from covector.runtime import client
+from covector.tree.registry import PyTreeDef
 
 PerLeaf = tuple[Sharding | None, ...]
 
@@ -53,7 +54,7 @@ class Resolved(NamedTuple):
         return tuple(dict.fromkeys(found))
 
     def put_inputs(
-        self, leaves: Sequence[Any], in_tree: Any, who: str
+        self, leaves: Sequence[Any], in_tree: PyTreeDef, who: str
     ) -> Sequence[Any]:
         """The arguments, put where in_shardings says.
 
@@ -138,7 +139,12 @@ class Shardings(NamedTuple):
     outs: tuple[tuple[Any, ...], Any] | None
 
     def resolved(
-        self, in_tree: Any, in_types: Any, out_tree: Any, out_types: Any, who: str
+        self,
+        in_tree: PyTreeDef,
+        in_types: Any,
+        out_tree: PyTreeDef,
+        out_types: Any,
+        who: str,
     ) -> Resolved:
         """Per leaf of the arguments and of the result.
 
@@ -172,7 +178,12 @@ class OnDevice(NamedTuple):
     device: SingleDeviceSharding
 
     def resolved(
-        self, in_tree: Any, in_types: Any, out_tree: Any, out_types: Any, who: str
+        self,
+        in_tree: PyTreeDef,
+        in_types: Any,
+        out_tree: PyTreeDef,
+        out_types: Any,
+        who: str,
     ) -> Resolved:
         """Per leaf of the arguments and of the result."""
         counts = len(in_types), len(out_types)
@@ -248,7 +259,7 @@ def _checked(
     return found
 
 
-def _put_input(x: Any, sharding: Sharding, who: str, in_tree: Any, i: int) -> Any:
+def _put_input(x: Any, sharding: Sharding, who: str, in_tree: PyTreeDef, i: int) -> Any:
     if isinstance(x, Tracer):
         return x
     assert isinstance(x, ConcreteArray), "arguments are arrays"

@@ -14,6 +14,7 @@ import numpy as np
 
 from covector import options
 from covector.core import dtypes
+from covector.core.annotations import Value
 from covector.core.array import ConcreteArray
 from covector.core.convert import as_array, from_numpy
 from covector.core.sharding.as_sharding import as_sharding
@@ -102,7 +103,7 @@ def _check_parts(who: str, types: Sequence[ArrayType], part_shape: Shape) -> Non
 def make_array_from_single_device_arrays(
     shape: Sequence[int],
     sharding: Any,
-    arrays: Sequence[Any],
+    arrays: Sequence[Value],
     *,
     dtype: Any = None,
 ) -> ConcreteArray:

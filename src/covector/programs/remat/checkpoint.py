@@ -10,8 +10,9 @@ computed before, and keep it after all.
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
 from covector.core.flat import who_of
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask, present, scatter
@@ -19,6 +20,7 @@ from covector.core.primitive import operation
 from covector.core.staging import restage
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError
+from covector.lowering.hlo import HloResults, HloValue
 from covector.programs.higher_order.call import Inlined, call
 from covector.programs.higher_order.dead_code import dce
 from covector.programs.higher_order.effects import without_effects
@@ -34,6 +36,9 @@ from covector.programs.remat.policies import checkpoint_policies
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.linearize import Linearized, linearize_jaxpr
 
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
+
 
 @operation
 class Checkpoint(Inlined):
@@ -48,7 +53,7 @@ class Checkpoint(Inlined):
     def __repr__(self) -> str:
         return f"Checkpoint({self.jaxpr.name})"
 
-    def linearize(self, active: Any, *primals: Any) -> Any:
+    def linearize(self, active: Sequence[bool], *primals: Value) -> Any:
         split = self.jaxpr.memo(linearize_checkpoint, tuple(active), self.policy)
         outs = call(split.primal)(*primals)
         residuals = split.residuals(primals, outs)
@@ -59,7 +64,9 @@ class Checkpoint(Inlined):
 
         return outs[: len(self.jaxpr.outputs)], push
 
-    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+    def batch_named(
+        self, axis: AxisName, size: int, args: Values, dims: BatchDims
+    ) -> Batched:
         program, out_dims = self.jaxpr.memo(batch_jaxpr, size, tuple(dims), None, axis)
         return self.replace(jaxpr=program)(*args), out_dims
 
@@ -72,7 +79,7 @@ class Checkpoint(Inlined):
         """One that is not differentiated here is a call like any other."""
         return of_call(self.jaxpr, later, policy, call)
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.call(self.jaxpr, operands)
 
 

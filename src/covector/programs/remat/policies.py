@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from covector import tree
-from covector.core.primitive import operation
+from covector.core.annotations import LinearMaps, Value
+from covector.core.primitive import Operand, operation
 from covector.ops.identities import Identity
 from covector.programs.higher_order.partition import Policy
 
@@ -27,10 +28,12 @@ class Name(Identity):
     def on_host(self, x: Any) -> Any:
         return x
 
-    def differential(self, out: Any, x: Any) -> Any:
+    def differential(self, out: Value, x: Value) -> LinearMaps:
         return [self]
 
-    def transpose(self, cotangents: Any, x: Any) -> Any:
+    def transpose(
+        self, cotangents: Sequence[Value | None], x: Operand
+    ) -> Sequence[Value | None]:
         return [cotangents[0]]
 
 

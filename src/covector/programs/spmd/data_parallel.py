@@ -16,6 +16,7 @@ from math import prod
 from typing import Any
 
 from covector import tree
+from covector.core.annotations import AxisName
 from covector.core.convert import as_array
 from covector.core.flat import argument_numbers, argument_path, arrays, who_of
 from covector.core.sharding.context_mesh import get_mesh
@@ -36,7 +37,7 @@ def data_parallel(
     mesh: Any = None,
     *,
     batch_argnums: int | Sequence[int] = -1,
-    axis_name: Any = None,
+    axis_name: AxisName | None = None,
     reduce: str = "mean",
     out_specs: Any = SAME,
 ) -> Callable[..., Any]:
@@ -125,7 +126,7 @@ def _mesh(mesh: Any) -> Any:
     return mesh
 
 
-def _axes(mesh: Any, axis_name: Any, who: str) -> tuple[Any, ...]:
+def _axes(mesh: Any, axis_name: AxisName, who: str) -> tuple[Any, ...]:
     """The axes of the mesh that divide the batch."""
     name = mesh.axis_names[0] if axis_name is None else axis_name
     axes = tuple(name) if isinstance(name, tuple | list) else (name,)

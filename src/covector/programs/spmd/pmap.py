@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from covector import tree
+from covector.core.annotations import AxisName, Value
+from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, who_of
 from covector.core.sharding.make_mesh import create_device_mesh
 from covector.core.sharding.mesh import HOW_TO_GET_DEVICES, Mesh
@@ -39,6 +41,7 @@ from covector.transforms.mapped_axes import (
     out_axis,
     refuse_bools,
 )
+from covector.tree.registry import PyTreeDef
 
 #: the axis of the mesh where the user gave it no name
 UNNAMED = "<devices>"
@@ -46,7 +49,7 @@ UNNAMED = "<devices>"
 
 def pmap(
     fun: Callable[..., Any],
-    axis_name: Any = None,
+    axis_name: AxisName | None = None,
     *,
     in_axes: Any = 0,
     out_axes: Any = 0,
@@ -125,7 +128,12 @@ class Mapping(NamedTuple):
     axis_size: int | None
 
     def opened(
-        self, args: Any, kwargs: Any, types: Sequence[ArrayType], in_tree: Any, who: str
+        self,
+        args: Any,
+        kwargs: Any,
+        types: Sequence[ArrayType],
+        in_tree: PyTreeDef,
+        who: str,
     ) -> tuple[list[int | None], int]:
         """The mapped axis of each leaf, and the size of them all."""
         leaves, treedef = self.in_axes
@@ -154,7 +162,12 @@ class Mapping(NamedTuple):
         return Mesh(create_device_mesh((size,), found[:size]), (name,))
 
     def resolved(
-        self, in_tree: Any, in_types: Any, out_tree: Any, out_types: Any, who: str
+        self,
+        in_tree: PyTreeDef,
+        in_types: Any,
+        out_tree: PyTreeDef,
+        out_types: Any,
+        who: str,
     ) -> Resolved:
         """Where ``jit`` is to put the arguments."""
         args, kwargs = in_tree.unflatten(in_types)
@@ -184,7 +197,7 @@ class Mapped:
         specs = tuple([_divided_at(None if d is None else 0, name) for d in dims])
 
         @functools.wraps(self.fun)
-        def on_device(*parts: Any) -> list[Any]:
+        def on_device(*parts: Any) -> list[Array]:
             own = [
                 x if d is None else Reshape(x.type.shape[1:])(x)
                 for x, d in zip(parts, dims, strict=True)
@@ -225,7 +238,7 @@ class Mapped:
         found = self.spec.shardings.opened(args, kwargs, types, in_tree, self.who)
         return FlatFunction(fun, in_tree, self.who), leaves, *found
 
-    def _result(self, out_tree: Any, outs: Sequence[Any]) -> Any:
+    def _result(self, out_tree: PyTreeDef, outs: Sequence[Value]) -> Any:
         """Results, whose mapped axis is in front, with it where it is wanted."""
         prefix, treedef = self.spec.shardings.out_axes
         axes = tree.flatten_prefix(

@@ -17,13 +17,15 @@ that of an operand is summed over the axes that its spec does not name.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
 from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
 from covector.core.effects import Effect
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask, drop, present, scatter, select
-from covector.core.primitive import Linear, operation
+from covector.core.primitive import Linear, Linearized, Operand, operation
 from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
@@ -32,6 +34,7 @@ from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes
 from covector.errors import ArgumentError, TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
+from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.sharding import manual_axes_text, shardings_text
 from covector.lowering.tokens import with_token
 from covector.ops.arithmetic import div
@@ -51,6 +54,9 @@ from covector.programs.spmd.shard_map_linearize import (
 )
 from covector.transforms.batch import DividedAxis, batch_jaxpr
 from covector.transforms.transpose import transpose_jaxpr
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 @operation
@@ -113,7 +119,7 @@ class ShardMap(ProgramPrimitive):
 
     # -- values ------------------------------------------------------------------------
 
-    def evaluate(self, *args: Any) -> Sequence[Any]:
+    def evaluate(self, *args: ConcreteArray) -> Sequence[Array]:
         small = self.jaxpr.memo(runs_as_batch) and all([a.on_host() for a in args])
         # What each device does besides is not what each lane of a batch does.
         small = small and not self.effects
@@ -131,7 +137,7 @@ class ShardMap(ProgramPrimitive):
             )
         ]
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         def body(inner: Any, *values: Any) -> Sequence[Any]:
             module = ctx.module
             outer = module.mesh, module.by_hand
@@ -155,7 +161,9 @@ class ShardMap(ProgramPrimitive):
         ctx.region(made, 0, self.jaxpr.in_types, body, "sdy.return")
         return made
 
-    def _shardings(self, ctx: Any, specs: Specs, types: Sequence[ArrayType]) -> str:
+    def _shardings(
+        self, ctx: "Lowering", specs: Specs, types: Sequence[ArrayType]
+    ) -> str:
         # Over the axes that nobody maps by hand the compiler divides as it likes.
         mapped = ctx.module.by_hand | self.manual.axes
         left = not mapped.issuperset(self.mesh.axis_names)
@@ -163,7 +171,7 @@ class ShardMap(ProgramPrimitive):
 
     # -- derivatives -------------------------------------------------------------------
 
-    def linearize(self, active: Any, *primals: Any) -> Any:
+    def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
         split, specs = self.jaxpr.memo(linearize_manual, self.manual, tuple(active))
         left = (*self.out_specs, *specs)
         outs = self._like(split.primal, self.in_specs, left)(*primals)
@@ -181,7 +189,9 @@ class ShardMap(ProgramPrimitive):
 
         return outs[: len(self.out_specs)], push
 
-    def transpose(self, cotangents: Any, *args: Any) -> Any:
+    def transpose(
+        self, cotangents: Sequence[Value | None], *args: Operand
+    ) -> Sequence[Value | None]:
         linear = tuple([type(a) is Linear for a in args])
         given = tuple([ct is not None for ct in cotangents])
         program, nonzero = self.jaxpr.memo(
@@ -221,7 +231,9 @@ class ShardMap(ProgramPrimitive):
 
     # -- batches -----------------------------------------------------------------------
 
-    def batch_named(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+    def batch_named(
+        self, axis: AxisName, size: int, args: Values, dims: BatchDims
+    ) -> Batched:
         if isinstance(axis, DividedAxis) and self._is_free(axis.over):
             return self._divided_batch(axis, size, args, dims)
         program, out_dims = self.jaxpr.memo(
@@ -249,7 +261,7 @@ class ShardMap(ProgramPrimitive):
             and not self.jaxpr.memo(_carries_functions)
         )
 
-    def _divided_batch(self, axis: Any, size: int, args: Any, dims: Any) -> Any:
+    def _divided_batch(self, axis: Any, size: int, args: Any, dims: BatchDims) -> Any:
         """Over a batch that the compiler divides over axes of the mesh."""
         left = self.manual._replace(axes=self.manual.axes.difference(axis.over))
         op = self.jaxpr.memo(ShardMap, left, self.in_specs, self.out_specs)

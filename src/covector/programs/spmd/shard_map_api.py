@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from covector import tree
+from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, argument_path, arrays, who_of
 from covector.core.masks import merge, select
 from covector.core.sharding.context_mesh import get_mesh
@@ -22,6 +23,7 @@ from covector.errors import ShardingError, did_you_mean
 from covector.programs.higher_order.hash_consing import intern
 from covector.programs.spmd.manual import ManualAxes, local_type, surrounding
 from covector.programs.spmd.shard_map import shard_program
+from covector.tree.registry import PyTreeDef
 
 #: in_specs that were not given
 UNSAID = object()
@@ -124,7 +126,7 @@ class ShardMapped:
         flat = FlatFunction(self.fun, in_tree, self.who)
         outs: list[PartitionSpec] = []
 
-        def on_parts(*parts: Any) -> Sequence[Any]:
+        def on_parts(*parts: Any) -> Sequence[Array]:
             values = flat(*merge(parts, divided, leaves))
             outs[:] = self._out_specs(flat.out_tree)
             return [
@@ -202,7 +204,7 @@ class ShardMapped:
         place = f"{self.who}: in_specs"
         return [None if s is None else _as_spec(s, place) for s in found]
 
-    def _out_specs(self, out_tree: Any) -> list[PartitionSpec]:
+    def _out_specs(self, out_tree: PyTreeDef) -> list[PartitionSpec]:
         found = tree.flatten_prefix(
             self.out_specs,
             out_tree,
@@ -235,7 +237,7 @@ class ShardMapped:
             )
 
     def _checked_result(
-        self, x: Any, spec: Any, manual: ManualAxes, out_tree: Any, i: int
+        self, x: Any, spec: Any, manual: ManualAxes, out_tree: PyTreeDef, i: int
     ) -> Any:
         """A result, made to vary over the axes that its spec names and no others."""
         path = tree.keystr(tree.leaf_path(out_tree, i))

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from covector.core.annotations import Value
 from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
@@ -34,13 +36,13 @@ def run_on_host(
     in_specs: Sequence[PartitionSpec],
     out_specs: Sequence[PartitionSpec],
     args: Sequence[ConcreteArray],
-) -> list[Any]:
+) -> list[Array]:
     """The results of a program for parts, on small arrays that are on the host."""
     axes = manual.order(manual.axes)
     takes = [_mentioned(axes, spec) for spec in in_specs]
     gives = [_mentioned(axes, spec) for spec in out_specs]
 
-    def over(k: int, values: Sequence[Any]) -> list[Any]:
+    def over(k: int, values: Sequence[Value]) -> list[Array]:
         if k == len(axes):
             return run(jaxpr, values)
         dims = [0 if axes[k] in names else None for names in takes]

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from covector import tree
+from covector.core.annotations import AxisName
 from covector.core.sharding.spec import PartitionSpec
 from covector.errors import ShardingError
 from covector.programs.spmd.shard_map_api import shard_map
@@ -20,7 +21,7 @@ def smap(
     *,
     in_axes: Any,
     out_axes: Any,
-    axis_name: Any,
+    axis_name: AxisName,
 ) -> Any:
     """``f`` run by each device along one axis of the mesh in force, on its parts.
 
@@ -61,7 +62,7 @@ def smap(
     )
 
 
-def _specs(what: str, axes: Any, axis_name: Any) -> Any:
+def _specs(what: str, axes: Any, axis_name: AxisName) -> Any:
     """The tree of specs for a tree of array axes."""
 
     def spec(axis: Any) -> PartitionSpec:
