@@ -1,0 +1,171 @@
+"""Types of arrays: interned, so equality is identity; changed one fact at a time."""
+
+import copy
+import pickle
+import threading
+from itertools import product
+
+import numpy as np
+import pytest
+
+from covector.core import dtypes
+from covector.core.key_types import KeyType
+from covector.core.types import INVARIANT, ArrayType, show_types
+from covector.errors import TypeMismatch
+
+KEY = KeyType("threefry2x32")
+X, XY = frozenset({"x"}), frozenset({"x", "y"})
+SHAPES = ((), (3,), (2, 3), (0, 4))
+DTYPES = (dtypes.float32, dtypes.bfloat16, dtypes.complex64, dtypes.int32, dtypes.bool_)
+TYPES = [
+    ArrayType(*facts)
+    for facts in product(SHAPES, (*DTYPES, KEY), (False, True), (INVARIANT, X, XY))
+]
+
+
+def facts(t):
+    return t.shape, t.dtype, t.weak, t.varying
+
+
+def test_equal_types_are_one_object():
+    for t in TYPES:
+        assert ArrayType(*facts(t)) is t
+    assert len({id(t) for t in TYPES}) == len(TYPES)
+
+
+def test_other_spellings_of_a_type_give_the_same_object():
+    t = ArrayType((2, 3), dtypes.float32)
+    assert ArrayType((2, 3), "float32") is t
+    assert ArrayType((np.int64(2), np.uint8(3)), np.float32) is t
+    assert ArrayType((2, 3), np.dtype(">f4").newbyteorder("=")) is t
+    assert all(type(n) is int for n in ArrayType((np.int64(2), 3), float).shape)
+
+
+def test_copies_and_pickles_of_a_type_are_that_type():
+    for t in TYPES:
+        assert pickle.loads(pickle.dumps(t)) is t
+        assert copy.copy(t) is t
+        assert copy.deepcopy(t) is t
+
+
+def test_a_type_made_on_several_threads_at_once_is_one_object():
+    start, made = threading.Barrier(4), [[] for _ in range(4)]
+
+    def make(into):
+        start.wait()
+        into += [ArrayType((n, 9_173), dtypes.int8) for n in range(200)]
+
+    threads = [threading.Thread(target=make, args=(into,)) for into in made]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for same in zip(*made, strict=True):
+        assert len({id(t) for t in same}) == 1
+
+
+# -- one fact changes, and the others stay ---------------------------------------------
+
+
+def test_with_shape_changes_the_shape_only():
+    for t, shape in product(TYPES, SHAPES):
+        assert facts(t.with_shape(shape)) == (shape, *facts(t)[1:])
+
+
+def test_with_dtype_changes_the_dtype_and_is_strong_unless_asked():
+    for t, dtype in product(TYPES, DTYPES):
+        assert facts(t.with_dtype(dtype)) == (t.shape, dtype, False, t.varying)
+        assert t.with_dtype(dtype, weak=True) is ArrayType(
+            t.shape, dtype, True, t.varying
+        )
+
+
+def test_with_varying_changes_the_axes_only():
+    for t, axes in product(TYPES, (INVARIANT, X, XY)):
+        assert facts(t.with_varying(axes)) == (*facts(t)[:3], axes)
+
+
+def test_strong_changes_the_weakness_only():
+    for t in TYPES:
+        assert facts(t.strong()) == (t.shape, t.dtype, False, t.varying)
+
+
+def test_changing_a_fact_to_what_it_is_gives_the_type_itself():
+    for t in TYPES:
+        assert t.with_shape(t.shape) is t
+        assert t.with_dtype(t.dtype, t.weak) is t
+        assert t.with_varying(t.varying) is t
+        assert t.strong().strong() is t.strong()
+
+
+def test_a_tangent_is_strong_of_the_same_shape_and_axes():
+    for t in TYPES:
+        tangent = t.tangent()
+        assert (tangent.shape, tangent.varying) == (t.shape, t.varying)
+        assert not tangent.weak
+        assert tangent.dtype is (t.dtype if t.inexact else dtypes.float0)
+        assert tangent.tangent() is tangent
+
+
+# -- what follows from the facts -------------------------------------------------------
+
+
+def test_rank_and_size_are_those_of_the_shape():
+    for t in TYPES:
+        assert t.ndim == len(t.shape)
+        assert t.size == np.prod(t.shape, dtype=int)
+
+
+def test_only_real_and_complex_floating_point_numbers_are_inexact():
+    for t in TYPES:
+        assert t.inexact == (t.dtype in DTYPES[:3])
+
+
+def test_the_length_is_that_of_the_first_axis():
+    assert len(ArrayType((5, 2), dtypes.int32)) == 5
+    with pytest.raises(TypeError, match=r"i32\[\] has no length: it is a scalar"):
+        len(ArrayType((), dtypes.int32))
+
+
+def test_elements_are_stored_in_a_dtype_of_numpy():
+    assert all(isinstance(t.storage, np.dtype) for t in TYPES)
+    assert ArrayType((2,), KEY).storage == KEY.storage
+    assert ArrayType((2,), dtypes.float0).storage is dtypes.bool_
+
+
+def test_the_field_knows_weakness_and_axes_by_other_names():
+    for t in TYPES:
+        assert (t.weak_type, t.vma) == (t.weak, t.varying)
+
+
+# -- in words --------------------------------------------------------------------------
+
+
+def test_different_types_are_printed_differently():
+    assert len({repr(t) for t in TYPES}) == len(TYPES)
+    assert len({str(t.strong()) for t in TYPES}) == len(TYPES) / 2
+
+
+def test_a_type_is_printed_as_dtype_shape_and_sorted_axes():
+    t = ArrayType((4, 3), dtypes.float32, True, frozenset({"y", "x"}))
+    assert str(t) == "f32[4,3]{x,y}"
+    assert repr(t) == "ArrayType(f32[4,3]{x,y}, weak)"
+    assert show_types([t, t.with_shape(())]) == "f32[4,3]{x,y}, f32[]{x,y}"
+
+
+def test_a_negative_length_is_refused():
+    with pytest.raises(TypeMismatch, match=r"cannot have the shape \(2, -1\)"):
+        ArrayType((2, -1), dtypes.float32)
+
+
+def test_a_type_that_was_refused_is_refused_again():
+    for _ in range(2):
+        with pytest.raises(TypeMismatch, match="cannot have the shape"):
+            ArrayType((-7,), dtypes.float32)
+
+
+def test_a_type_knows_of_no_sharding_and_says_who_does():
+    with pytest.raises(AttributeError, match=r"An array does: x.sharding"):
+        ArrayType((), dtypes.int32).sharding  # noqa: B018
+    with pytest.raises(AttributeError, match=r"the type i32\[\] has no `values`"):
+        ArrayType((), dtypes.int32).values  # noqa: B018
