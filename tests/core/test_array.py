@@ -215,13 +215,14 @@ def test_an_equal_dtype_object_becomes_the_one_that_is_known():
     assert x.host().dtype is x.dtype is dtypes.float32
 
 
-def test_an_array_of_a_buffer_is_committed_to_its_device():
-    ours = cv.numpy.asarray(VALUES, "bfloat16")
-    x = from_buffer(buffers.from_dlpack(ours))
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int4"])
+def test_an_array_of_a_buffer_has_its_type_and_is_committed_to_its_device(dtype):
+    values = VALUES.astype(dtypes.as_dtype(dtype))
+    x = from_buffer(buffers.put(values, client.default_device()))
+    assert x.type is F32.with_dtype(dtype)
     assert x.committed
-    assert x.type is ours.type
     assert x.device is client.default_device()
-    np.testing.assert_array_equal(x.host(), ours.host())
+    np.testing.assert_array_equal(x.host(), values)
 
 
 def test_waiting_gives_the_array_itself():

@@ -304,7 +304,8 @@ def from_host(values: np.ndarray, weak: bool = False) -> ConcreteArray:
 
 def from_buffer(buffer: Any) -> ConcreteArray:
     """An array with the values of a buffer on one device, and committed to that."""
-    type_ = ArrayType(tuple(buffer.shape), buffer.dtype)
+    held = buffer.aval
+    type_ = ArrayType(tuple(held.shape), held.dtype)
     return ConcreteArray(
         type_, None, buffer, SingleDeviceSharding(buffers.device_of(buffer))
     )
