@@ -129,6 +129,9 @@ class Primitive(metaclass=Interned):
     linearize: Any = None
     #: ``stage(trace, args)``: for operations that are staged in another form
     stage: Any = None
+    #: ``process_split(mask, *args)``: what it is in a ``SplitTrace``, where some of its
+    #: operands, by the mask, are tangents that it must not mix with the others
+    process_split: Any = None
     #: ``with_token()`` gives the operation with its effects in order, and where among
     #: its operands it then takes a token; the token is its first result
     with_token: Any = None

@@ -108,12 +108,11 @@ class SplitTrace(Trace):
         self.name = tangents.name
 
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
-        for a in args:
-            if type(a) is StagedTracer and a.owner is self.tangents:
-                meaning: Trace = self.tangents
-                break
-        else:
-            meaning = self.parent
+        mask = [type(a) is StagedTracer and a.owner is self.tangents for a in args]
+        touches = True in mask
+        if touches and op.process_split is not None:
+            return op.process_split(mask, *args)
+        meaning: Trace = self.tangents if touches else self.parent
         current.trace = meaning
         try:
             return meaning.process(op, args)

@@ -277,3 +277,28 @@ def test_what_all_branches_forward_is_no_batch():
     )
     assert float(same) == 3
     assert [o.tolist() for o in others] == [[6, 3], [3, 6]]
+
+
+@pytest.mark.parametrize(
+    ("taken", "other"),
+    [(cnp.sqrt, lambda x: 0.0 * x), (lambda x: 2 * x, lambda x: x)],
+    ids=["sqrt", "linear"],
+)
+def test_the_gradient_of_a_batch_goes_through_a_choice_in_a_custom_jvp_rule(
+    taken, other
+):
+    """What a rule computes on tangents and what it computes beside them stay apart."""
+
+    def choice(x):
+        return cnp.sin(lax.cond(x > 0, taken, other, x))
+
+    ruled = cv.custom_jvp(choice)
+    ruled.defjvp(lambda primals, tangents: cv.jvp(choice, primals, tangents))
+
+    def total(f):
+        return lambda x: cnp.sum(cv.vmap(f)(x))
+
+    x = np.array([4.0, -1.0, 0.0], np.float32)
+    slopes = cv.grad(total(ruled))(x)
+    np.testing.assert_allclose(slopes, cv.grad(total(choice))(x), rtol=1e-6)
+    assert cnp.all(cnp.isfinite(slopes))

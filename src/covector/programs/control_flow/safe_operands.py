@@ -18,7 +18,7 @@ from covector.core import dtypes
 from covector.core.annotations import BatchDims, Batched, Value, Values
 from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.core.masks import merge, select
+from covector.core.masks import Mask, merge, scatter, select
 from covector.core.number_info import iinfo
 from covector.core.primitive import Linearized, ManyResults, operation
 from covector.core.types import ArrayType
@@ -68,6 +68,17 @@ class SafeOperands(ManyResults):
             return [t if t is None else _masked(taken, t, axes) for t, axes in pairs]
 
         return with_safe_operands(self.axes, taken, operands), push
+
+    def process_split(self, mask: Mask, taken: Value, *operands: Value) -> Values:
+        """Safe values and masked tangents: what takes the tangents is transposed."""
+        tangent = mask[1:]
+        known = [not t for t in tangent]
+        safe = with_safe_operands(
+            select(self.axes, known), taken, select(operands, known)
+        )
+        pairs = zip(select(operands, tangent), select(self.axes, tangent), strict=True)
+        masked = [_masked(taken, t, axes) for t, axes in pairs]
+        return merge(masked, tangent, scatter(safe, known))
 
     def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         taken = batched(size, args[0], dims[0])
