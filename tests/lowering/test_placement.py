@@ -42,6 +42,8 @@ CONSTANT = {
     "polyval without coefficients": lambda x: cnp.polyval(x[:0, 0], x),
     "array_equal of another shape": lambda x: cnp.array_equal(x, x[0]),
     "array_equiv of another shape": lambda x: cnp.array_equiv(x, x[:3, :3]),
+    "searchsorted in nothing": lambda x: cnp.searchsorted(x[:0, 0], x),
+    "the step of one number": lambda x: cnp.linspace(x, x, 1, retstep=True)[1],
     "edges within given bounds": lambda x: cnp.histogram_bin_edges(x, 3, (0, 1)),
     "zeros_like of another shape": lambda x: cnp.zeros_like(x, shape=(3,)),
 }

@@ -15,7 +15,7 @@ from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.trace import Tracer
 from covector.errors import ArgumentError, DTypeError
 from covector.lowering.evaluate import quiet
-from covector.numpy.axes import canonical_axis
+from covector.numpy.axes import beside, canonical_axis
 from covector.numpy.creation import asarray, at_hand
 from covector.numpy.promote import (
     broadcast,
@@ -141,7 +141,7 @@ def linspace(
     out = _finish("linspace", out, x.type.dtype, dtype, axis, device)
     if not retstep or step is None:
         return out
-    return out, convert(step, x.type.dtype)
+    return out, beside("linspace", convert(step, x.type.dtype), x, y)
 
 
 def logspace(

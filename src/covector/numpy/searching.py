@@ -20,7 +20,7 @@ from covector.errors import (
     IntegerOverflow,
     TypeMismatch,
 )
-from covector.numpy.axes import canonical_axis, check_no_out
+from covector.numpy.axes import beside, canonical_axis, check_no_out
 from covector.numpy.fuse import fuse
 from covector.numpy.indexing import index
 from covector.numpy.indexing_take import take
@@ -230,7 +230,8 @@ def searchsorted(
     if sorter is not None:
         x = take(x, sorter)
     if not x.type.size:
-        return zeros(ArrayType(queries.type.shape, dtypes.int32))
+        none = zeros(ArrayType(queries.type.shape, dtypes.int32))
+        return beside("searchsorted", none, x, queries)
     all_pairs = method == "compare_all" or x.type.size <= FEW
     if method == "sort" and x.type.size > FEW:
         return _search_by_sorting(x, queries, side)

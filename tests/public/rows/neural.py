@@ -7,7 +7,9 @@ from tests.public.makers import elementwise, reduction
 from tests.public.table import rows
 
 rows("nn", "celu", elementwise("f"), rounding=128, zeros=False)
-rows("nn", "elu gelu hard_sigmoid hard_silu hard_swish hard_tanh log_sigmoid "
+# The tails of gelu are differences of numbers that are nearly equal.
+rows("nn", "gelu", elementwise("f"), rounding=128, cancels=True)
+rows("nn", "elu hard_sigmoid hard_silu hard_swish hard_tanh log_sigmoid "
      "mish relu relu6 selu sigmoid silu soft_sign softplus sparse_plus sparse_sigmoid "
      "squareplus swish tanh identity", elementwise("f"), rounding=128)  # fmt: skip
 rows("nn", "leaky_relu", elementwise("f", negative_slope=(0.1, 0.3)))
