@@ -101,6 +101,12 @@ def attribute(text: str) -> ir.Attribute:
 
 
 @functools.cache
+def symbol(name: str) -> ir.Attribute:
+    """``@name``: a function of the module, whatever characters its name has."""
+    return ir.FlatSymbolRefAttr.get(name, _context)
+
+
+@functools.cache
 def dims(values: tuple[int, ...]) -> ir.Attribute:
     """``array<i64: 0, 1>``: axes, sizes and strides."""
     return ir.DenseI64ArrayAttr.get(list(values), _context)

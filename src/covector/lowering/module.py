@@ -302,7 +302,7 @@ class ModuleLowering:
             "func.call",
             [hlo.tensor_type(t) for t in jaxpr.out_types],
             operands,
-            {"callee": hlo.attribute(f'@"{known[1]}"')},
+            {"callee": hlo.symbol(known[1])},
             hlo.location(f"jit({known[1]})", lowering.equation.line),
             lowering.point,
         )
