@@ -7,12 +7,13 @@ import functools
 import operator
 from collections.abc import Callable, Sequence
 from itertools import compress
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from covector import tree
 from covector.core import dtypes
+from covector.core.annotations import PyTree
 from covector.core.convert import scalar
 from covector.core.flat import (
     FlatFunction,
@@ -47,6 +48,9 @@ from covector.transforms.linearize import (
 )
 from covector.transforms.transpose import backward, instantiate
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 _type_of = operator.attrgetter("type")
 
 
@@ -57,13 +61,13 @@ def as_argnums(argnums: Any, who: str) -> Argnums:
 
 
 def value_and_grad(
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce: Callable[[Any], Any] | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, tuple[R, PyTree]]:
     """A function that gives the value of ``fun`` and its gradient.
 
     Args:
@@ -87,7 +91,7 @@ def value_and_grad(
     wanted = reduce and functools.partial(_reduced, fun, reduce, has_aux, who)
 
     @functools.wraps(fun)
-    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+    def value_and_gradient(*args: P.args, **kwargs: P.kwargs) -> Any:
         chosen, partial = choose_arguments(wanted or fun, argnums, args, kwargs, who)
         leaves, in_tree = tree.flatten((chosen, {}))
         primals = arrays(leaves, who)
@@ -111,13 +115,13 @@ def value_and_grad(
 
 
 def grad(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce: Callable[[Any], Any] | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, PyTree]:
     """A function that gives the gradient of ``fun``; arguments as in
     ``value_and_grad``.
 
@@ -128,7 +132,7 @@ def grad(
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce)
 
     @functools.wraps(fun)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
+    def gradient(*args: P.args, **kwargs: P.kwargs) -> PyTree:
         value, result = both(*args, **kwargs)
         return (result, value[1]) if has_aux else result
 
@@ -201,7 +205,7 @@ def pull_back(
     return result
 
 
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def vjp(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False) -> Any:
     """The value of ``fun``, and a function from cotangents of it to those of
     ``primals``.
 
@@ -288,7 +292,7 @@ def cotangents_of(
 
 def jvp(
     fun: Callable[..., Any],
-    primals: Sequence[Any],
+    primals: Sequence[PyTree],
     tangents: Sequence[Any],
     has_aux: bool = False,
 ) -> Any:
@@ -349,7 +353,7 @@ def instantiate_tangent(tangent: Any, type: ArrayType) -> Any:
     return zeros(type) if type.inexact else np.zeros(type.shape, dtypes.float0)
 
 
-def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False) -> Any:
     """The value of ``fun``, and its derivative at ``primals`` as a linear function.
 
     >>> import covector as cv, covector.numpy as cnp

@@ -11,10 +11,11 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec
 
 from covector import tree
 from covector.core import dtypes
+from covector.core.annotations import PyTree
 from covector.core.flat import FlatFunction, arrays, who_of
 from covector.core.jaxpr import Var, run
 from covector.core.primitive import Linear
@@ -31,6 +32,8 @@ from covector.transforms.checks import Argnums, check_differentiable
 from covector.transforms.derivatives import as_argnums, choose_arguments
 from covector.transforms.linearize import Linearization, linearize_flat
 from covector.transforms.transpose import backward
+
+P = ParamSpec("P")
 
 #: leaves up to which all covers are tried
 _MOST_LEAVES = 12
@@ -83,12 +86,12 @@ class _Problem(NamedTuple):
 
 
 def jacobian(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[P, PyTree]:
     """The Jacobian of ``fun``, each block computed in the cheaper mode.
 
     Returns:
@@ -110,11 +113,11 @@ def jacobian(
 
 
 def jacfwd(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[P, PyTree]:
     """The Jacobian of ``fun`` by forward mode: for few arguments and many results.
 
     The result is laid out as that of ``jacobian``.
@@ -127,12 +130,12 @@ def jacfwd(
 
 
 def jacrev(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[P, PyTree]:
     """The Jacobian of ``fun`` by reverse mode: for many arguments and few results.
 
     The result is laid out as that of ``jacobian``.
@@ -147,11 +150,11 @@ def jacrev(
 
 
 def hessian(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[P, PyTree]:
     """The Hessian of ``fun``: forward mode over its gradient.
 
     >>> import covector as cv, covector.numpy as cnp

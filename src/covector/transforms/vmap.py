@@ -2,11 +2,12 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from covector import tree
+from covector.core.annotations import AxisName, PyTree
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.flat import FlatFunction, describe, who_of
@@ -23,15 +24,18 @@ from covector.transforms.mapped_axes import (
     refuse_bools,
 )
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 def vmap(
-    fun: Callable[..., Any],
-    in_axes: Any = 0,
-    out_axes: Any = 0,
-    axis_name: Any = None,
+    fun: Callable[P, R],
+    in_axes: PyTree = 0,
+    out_axes: PyTree = 0,
+    axis_name: AxisName | None = None,
     axis_size: int | None = None,
-    spmd_axis_name: Any = None,
-) -> Callable[..., Any]:
+    spmd_axis_name: AxisName | None = None,
+) -> Callable[P, R]:
     """``fun`` over a batch: each operation runs once, for all of it.
 
     Args:
@@ -70,7 +74,7 @@ def vmap(
         axis = DividedAxis(axis_name, axis_tuple(spmd_axis_name))
 
     @functools.wraps(fun)
-    def over_batch(*args: Any, **kwargs: Any) -> Any:
+    def over_batch(*args: P.args, **kwargs: P.kwargs) -> R:
         leaves, in_tree = tree.flatten((args, kwargs))
         axes = axes_of_leaves(fun, in_axes, args, kwargs, len(leaves), who)
         leaves = [

@@ -7,7 +7,7 @@ called with what users expect, what they return is checked, and the flat ones go
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, cast
 
 from covector import tree
 from covector.core.annotations import Value
@@ -32,8 +32,11 @@ from covector.programs.custom_rules.derivative_checks import (
 )
 from covector.tree.registry import PyTreeDef
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-class CustomFunction:
+
+class CustomFunction(Generic[P, R]):
     """A function with a rule for forward mode, one for reverse mode, or both."""
 
     fun: Callable[..., Any]
@@ -47,7 +50,7 @@ class CustomFunction:
 
     def __init__(
         self,
-        fun: Callable[..., Any],
+        fun: Callable[P, R],
         nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ) -> None:
@@ -69,9 +72,10 @@ class CustomFunction:
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Set a rule per argument: ``jvp(tangent, value, *primals)``; None for zero."""
+        function = cast(Callable[..., Any], self)
 
         def rule(primals: Any, tangents: Any) -> Any:
-            value = self(*primals)
+            value = function(*primals)
             parts = [
                 jvp(t, value, *primals)
                 for jvp, t in zip(jvps, tangents, strict=True)
@@ -106,7 +110,7 @@ class CustomFunction:
         del optimize_remat
         self.fwd, self.bwd, self.symbolic_zeros_in_reverse = fwd, bwd, symbolic_zeros
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         who = who_of(type(self).__name__, self.fun)
         if self.jvp is None and self.fwd is None:
             name = called(self.fun)
@@ -114,15 +118,15 @@ class CustomFunction:
                 f"{who} has no rule yet. Give it one with @{name}.defjvp, or with "
                 f"{name}.defvjp(fwd, bwd), before calling it."
             )
-        args = bind_arguments(self.fun, args, kwargs)
+        bound = bind_arguments(self.fun, args, kwargs)
         places = self.nondiff_argnums
-        if places and places[-1] >= len(args):
+        if places and places[-1] >= len(bound):
             raise TypeMismatch(
                 f"{who} has nondiff_argnums {', '.join(map(str, places))}, but the "
-                f"call has {len(args)} positional arguments."
+                f"call has {len(bound)} positional arguments."
             )
-        fixed = {p: args[p] for p in places}
-        given = [a for i, a in enumerate(args) if i not in fixed] if fixed else args
+        fixed = {p: bound[p] for p in places}
+        given = [a for i, a in enumerate(bound) if i not in fixed] if fixed else bound
         leaves, in_tree = tree.flatten((tuple(given), {}))
         flat = FlatFunction(_with(self.fun, fixed), in_tree, who)
         nondiff = tuple(fixed.values())

@@ -1,9 +1,9 @@
 """``custom_jvp``: a function with a derivative rule of its own, for both modes."""
 
-from covector.programs.custom_rules.custom_derivative import CustomFunction
+from covector.programs.custom_rules.custom_derivative import CustomFunction, P, R
 
 
-class custom_jvp(CustomFunction):
+class custom_jvp(CustomFunction[P, R]):
     """A function whose derivative is given by a rule.
 
     The rule, set with ``defjvp``, takes the primals and the tangents as tuples and

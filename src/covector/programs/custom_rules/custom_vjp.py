@@ -1,9 +1,9 @@
 """``custom_vjp``: a function whose reverse-mode derivative two functions give."""
 
-from covector.programs.custom_rules.custom_derivative import CustomFunction
+from covector.programs.custom_rules.custom_derivative import CustomFunction, P, R
 
 
-class custom_vjp(CustomFunction):
+class custom_vjp(CustomFunction[P, R]):
     """A function whose reverse-mode derivative is given by two functions.
 
     Set with ``defvjp(fwd, bwd)``: ``fwd`` takes the arguments and returns the value and

@@ -14,9 +14,10 @@ import operator
 import reprlib
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from covector import options, tree
+from covector.core.annotations import PyTree
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, who_of
@@ -30,7 +31,6 @@ from covector.lowering.compile import (
     LoweredProgram,
 )
 from covector.lowering.evaluate import base
-from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import Placement, common_placement, meshes_of
 from covector.programs.higher_order.call import call
 from covector.programs.higher_order.named_scope import outermost_scope
@@ -54,6 +54,9 @@ from covector.programs.jit.jit_shardings import (
 from covector.programs.jit.program_cache import Program
 from covector.tree.failures import recover
 from covector.tree.registry import registry
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 #: straight to C++: on the way of every call
 flatten = registry.flatten
@@ -88,24 +91,24 @@ def _caches_of(fun: Callable[..., Any], spec: JitSpec) -> Caches:
         return Caches()
 
 
-class Jitted:
+class Jitted(Generic[P, R]):
     """A function that compiles itself; what ``jit`` returns."""
 
     #: what it is, for another function that calls it (``fingerprint``)
     fingerprint_fields = ("fun", "spec")
 
     def __init__(
-        self, fun: Callable[..., Any], spec: JitSpec, transform: str = "jit"
+        self, fun: Callable[P, R], spec: JitSpec, transform: str = "jit"
     ) -> None:
         functools.update_wrapper(self, fun)
-        self.fun = fun
+        self.fun: Callable[..., Any] = fun
         self.spec = spec
         self.who = who_of(transform, fun)
         self.__name__ = getattr(fun, "__name__", type(fun).__name__)
         self._simple = not (spec.static_argnums or spec.static_argnames)
         self._caches = _caches_of(fun, spec)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if current.trace is not base:
             return self._call_inside(args, kwargs)
         given = (args, kwargs) if kwargs else args
@@ -206,7 +209,7 @@ class Jitted:
 
     # -- step by step ------------------------------------------------------------------
 
-    def trace(self, *args: Any, **kwargs: Any) -> Any:
+    def trace(self, *args: PyTree, **kwargs: PyTree) -> stages.Traced:
         """The traced program for these arguments, or what stands for them: types,
         or ``ShapeDtypeStruct``s, which may say shardings.
         """
@@ -228,11 +231,11 @@ class Jitted:
             shardings=program.shardings,
         )
 
-    def lower(self, *args: HloValue, **kwargs: Any) -> HloResults:
+    def lower(self, *args: PyTree, **kwargs: PyTree) -> stages.Lowered:
         """The StableHLO for these arguments: ``trace(*args).lower()``."""
         return self.trace(*args, **kwargs).lower()
 
-    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+    def eval_shape(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """The tree of ``ShapeDtypeStruct``s of the result, without computing it."""
         return self.trace(*args, **kwargs).out_info
 
@@ -337,6 +340,40 @@ class Jitted:
         return f"<{self.who}>"
 
 
+@overload
+def jit(
+    fun: Callable[P, R],
+    /,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    inline: bool = False,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    compiler_options: dict[str, Any] | None = None,
+) -> Jitted[P, R]: ...
+@overload
+def jit(
+    fun: None = None,
+    /,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    inline: bool = False,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    compiler_options: dict[str, Any] | None = None,
+) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 def jit(
     fun: Callable[..., Any] | None = None,
     /,

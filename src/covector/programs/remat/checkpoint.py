@@ -10,7 +10,7 @@ computed before, and keep it after all.
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
 from covector.core.flat import who_of
@@ -35,6 +35,9 @@ from covector.programs.jit.jit import Jitted
 from covector.programs.remat.policies import checkpoint_policies
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.linearize import Linearized, linearize_jaxpr
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -125,6 +128,26 @@ def linearize_checkpoint(
     return Linearized(forward, program, tuple(places), split.nonzero)
 
 
+@overload
+def checkpoint(
+    fun: Callable[P, R],
+    *,
+    prevent_cse: bool = True,
+    policy: Policy | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    concrete: bool = False,
+) -> Callable[P, R]: ...
+@overload
+def checkpoint(
+    fun: None = None,
+    *,
+    prevent_cse: bool = True,
+    policy: Policy | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    concrete: bool = False,
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def checkpoint(
     fun: Callable[..., Any] | None = None,
     *,

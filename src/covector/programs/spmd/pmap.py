@@ -12,7 +12,7 @@ them runs the whole batch.
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from covector import tree
 from covector.core.annotations import AxisName, Value
@@ -43,12 +43,15 @@ from covector.transforms.mapped_axes import (
 )
 from covector.tree.registry import PyTreeDef
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 #: the axis of the mesh where the user gave it no name
 UNNAMED = "<devices>"
 
 
 def pmap(
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     axis_name: AxisName | None = None,
     *,
     in_axes: Any = 0,
@@ -59,7 +62,7 @@ def pmap(
     axis_size: int | None = None,
     donate_argnums: int | Iterable[int] = (),
     global_arg_shapes: None = None,
-) -> Any:
+) -> Callable[P, R]:
     """``fun`` compiled and run on several devices at once, each with one member of the
     mapped axes; results are divided over the devices.
 

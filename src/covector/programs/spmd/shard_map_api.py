@@ -7,7 +7,7 @@ axis that its spec does not name is an error that says where it was made.
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
 
 from covector import tree
 from covector.core.array_like import Array
@@ -25,10 +25,37 @@ from covector.programs.spmd.manual import ManualAxes, local_type, surrounding
 from covector.programs.spmd.shard_map import shard_program
 from covector.tree.registry import PyTreeDef
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 #: in_specs that were not given
 UNSAID = object()
 
 
+@overload
+def shard_map(
+    f: Callable[P, R],
+    /,
+    *,
+    out_specs: Any,
+    in_specs: Any = UNSAID,
+    mesh: Any = None,
+    axis_names: Iterable[Any] = frozenset(),
+    check_vma: bool = True,
+    check_rep: bool | None = None,
+) -> Callable[P, R]: ...
+@overload
+def shard_map(
+    f: None = None,
+    /,
+    *,
+    out_specs: Any,
+    in_specs: Any = UNSAID,
+    mesh: Any = None,
+    axis_names: Iterable[Any] = frozenset(),
+    check_vma: bool = True,
+    check_rep: bool | None = None,
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def shard_map(
     f: Callable[..., Any] | None = None,
     /,
