@@ -136,7 +136,7 @@ def left_behind() -> str:
         "a transformation": current.trace is not base,
         "options": options._innermost.get() is not None,
         "a name": scopes.innermost.get() is not None,
-        "a tracing": recompiles._depth.now != 0,
+        "a tracing": recompiles.depth.now != 0,
     }
     return ", ".join([what for what, there in found.items() if there])
 

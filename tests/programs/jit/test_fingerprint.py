@@ -16,7 +16,7 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
-from covector.programs.jit import jit
+from covector.programs.jit import tracing
 from covector.programs.jit.code_reads import reads_of
 from covector.programs.jit.fingerprint import fingerprint_of
 
@@ -32,12 +32,12 @@ def tracings(make, times=1):
         count += 1
         return before(*args, **kwargs)
 
-    before, jit.stage = jit.stage, stage
+    before, tracing.stage = tracing.stage, stage
     try:
         for _ in range(times):
             cv.jit(make())(X)
     finally:
-        jit.stage = before
+        tracing.stage = before
     return count
 
 

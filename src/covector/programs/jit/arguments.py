@@ -20,6 +20,7 @@ from covector.core.flat import (
     argument_path,
     who_of,
 )
+from covector.core.jaxpr import type_of
 from covector.core.trace import Context, Tracer, check_scope, context, current
 from covector.core.types import ArrayType
 from covector.errors import DeletedArrayError, StaticArgumentError, did_you_mean
@@ -49,7 +50,7 @@ class Signature(NamedTuple):
 
     def key(self) -> ProgramKey:
         """What the program for this call depends on, besides the function."""
-        types = tuple([x.type for x in self.leaves])
+        types = tuple(map(type_of, self.leaves))
         return ProgramKey(self.in_tree, types, self.statics, context())
 
     def check_values(self, who: str) -> None:

@@ -11,29 +11,23 @@ which may have been traced before (``program_cache``).
 
 import functools
 import operator
-import reprlib
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from covector import options, tree
 from covector.core.annotations import PyTree
-from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
-from covector.core.flat import FlatFunction, who_of
-from covector.core.jaxpr import run
-from covector.core.source import user_line
-from covector.core.staging import stage
-from covector.core.trace import Tracer, current
+from covector.core.flat import who_of
+from covector.core.jaxpr import run, type_of
+from covector.core.trace import current
 from covector.lowering.compile import (
     ArgumentsElsewhere,
     CompiledProgram,
-    LoweredProgram,
 )
 from covector.lowering.evaluate import base
-from covector.lowering.placement import Placement, common_placement, meshes_of
+from covector.lowering.placement import Placement, common_placement
 from covector.programs.higher_order.call import call
-from covector.programs.higher_order.named_scope import outermost_scope
 from covector.programs.jit import program_cache, recompiles, stages
 from covector.programs.jit.arguments import (
     JitSpec,
@@ -41,17 +35,15 @@ from covector.programs.jit.arguments import (
     Signature,
     as_argument,
     check_disjoint,
-    input_name,
     static_places,
 )
-from covector.programs.jit.debug_nans import check_results, copies
 from covector.programs.jit.fingerprint import fingerprint_of
 from covector.programs.jit.jit_shardings import (
-    NOTHING,
     ReshardOutputs,
     requested_shardings,
 )
-from covector.programs.jit.program_cache import Program
+from covector.programs.jit.program import Program
+from covector.programs.jit.tracing import find_or_trace
 from covector.tree.failures import recover
 from covector.tree.registry import registry
 
@@ -60,7 +52,6 @@ R = TypeVar("R")
 
 #: straight to C++: on the way of every call
 flatten = registry.flatten
-type_of = operator.attrgetter("type")
 placement_of = operator.attrgetter("placement")
 
 
@@ -107,6 +98,7 @@ class Jitted(Generic[P, R]):
         self.__name__ = getattr(fun, "__name__", type(fun).__name__)
         self._simple = not (spec.static_argnums or spec.static_argnames)
         self._caches = _caches_of(fun, spec)
+        self.programs = self._caches.programs
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if current.trace is not base:
@@ -144,50 +136,64 @@ class Jitted(Generic[P, R]):
         return self._call_first(args, kwargs)
 
     def _call_first(self, args: Any, kwargs: Any) -> Any:
-        """A call that was not seen before, or needs a closer look."""
+        """A call that was not seen before, or needs a closer look.
+
+        arguments → key → trace → lower → compile → run: each step takes what the one
+        before it gave.
+        """
         now = options.current()
         if now.disable_jit:
             return self.fun(*args, **kwargs)
         signature = self.signature(args, kwargs)
         signature.check_values(self.who)
         program = self.program(signature, signature.key())
-        places = program.donated_places
-        if places:
-            signature.check_donated(places, self.who)
-        leaves = signature.leaves
-        requested = program.shardings
-        if requested.ins:
-            leaves = requested.put_inputs(leaves, signature.in_tree, self.who)
-        everything = [*program.captured, *leaves]
-        placement, committed = common_placement(everything, self.who, program.meshes)
+        donated = program.donated_places
+        if donated:
+            signature.check_donated(donated, self.who)
+        in_tree, leaves = signature.in_tree, signature.leaves
+        operands = program.operands(leaves, in_tree, self.who)
+        placement, committed = common_placement(operands, self.who, program.meshes)
         compiled = self._compiled(program, placement)
-        given = everything
-        if now.checks_values:
-            count = len(program.captured)
-            given = copies(everything, [count + i for i in places])
-        outs = compiled(given, committed)
-        if now.checks_values:
-            name = functools.partial(
-                input_name, signature.in_tree, len(program.captured)
-            )
-            check_results(program.jaxpr, everything, outs, self.who, name)
-        resharded = requested.put_outputs(outs) if requested.outs else outs
+        outs = program.run(compiled, operands, committed, in_tree, self.who)
+        results = program.shardings.put_outputs(outs)
         if self._simple and not now.checks_values:
             fast_tree = flatten((args, kwargs) if kwargs else args)[1]
-            types = tuple([x.type for x in signature.leaves])
-            placements = tuple(map(placement_of, signature.leaves))
+            placements = tuple(map(placement_of, leaves))
             chosen = placements if any(placements) else None
-            fast_key = fast_tree, types, now, chosen
+            fast_key = fast_tree, tuple(map(type_of, leaves)), now, chosen
             if fast_key not in self._caches.fast_path:
-                out_tree = program.out_tree
-                if resharded is not outs:
-                    out_tree = ReshardOutputs(out_tree, requested)
-                self._caches.fast_path[fast_key] = compiled.bind_fast_path(
-                    program.captured, out_tree, places, list(map(placement_of, outs))
-                )
-        for i in places:
-            signature.leaves[i].forget()
-        return program.out_tree.unflatten(resharded)
+                bound = self._bound(program, compiled, outs, results is not outs)
+                self._caches.fast_path[fast_key] = bound
+        for i in donated:
+            leaves[i].forget()
+        return program.out_tree.unflatten(results)
+
+    def _compiled(self, program: Program, placement: Placement) -> CompiledProgram:
+        """The executable of a program for a placement."""
+        found = program.compiled.get(placement)
+        if found is not None:
+            return found
+        if program.compiled:
+            recompiles.refuse_device(self.who, next(iter(program.compiled)), placement)
+        name, keep_unused = self.__name__, self.spec.keep_unused
+        lowered = program.lower(placement, name, self.who, keep_unused)
+        made = lowered.compile(dict(self.spec.compiler_options))
+        return program.compiled.setdefault(placement, made)
+
+    def _bound(
+        self,
+        program: Program,
+        compiled: CompiledProgram,
+        outs: Sequence[Any],
+        moved: bool,
+    ) -> Callable[[list[Any]], Any]:
+        """The call of an executable that gave such results, for the fast path."""
+        out_tree = program.out_tree
+        if moved:
+            out_tree = ReshardOutputs(out_tree, program.shardings)
+        placements = list(map(placement_of, outs))
+        captured, donated = program.captured, program.donated_places
+        return compiled.bind_fast_path(captured, out_tree, donated, placements)
 
     def _call_inside(self, args: Any, kwargs: Any) -> Any:
         """A call under another transformation, or with jit switched off."""
@@ -197,7 +203,7 @@ class Jitted(Generic[P, R]):
         signature.check_values(self.who)
         key = signature.key()
         # Not by ``program``: functions nest as deep as Python's stack lets them.
-        program = self._caches.programs.get(key) or self._find_or_trace(signature, key)
+        program = self.programs.get(key) or find_or_trace(self, signature, key)
         requested = program.shardings
         leaves = requested.constrain(signature.leaves, requested.ins)
         operands = [*program.captured, *leaves]
@@ -217,19 +223,9 @@ class Jitted(Generic[P, R]):
         program = self.program(signature, signature.key(), called=False)
         everything = program.captured + signature.leaves
         known = program.shardings.abstract_inputs(everything)
-        return stages.Traced(
-            jaxpr=program.jaxpr,
-            in_tree=signature.in_tree,
-            out_tree=program.out_tree,
-            captured=program.captured,
-            donated=program.donated,
-            placement=common_placement(known, self.who, program.meshes)[0],
-            fun_name=self.__name__,
-            who=self.who,
-            keep_unused=self.spec.keep_unused,
-            compiler_options=dict(self.spec.compiler_options),
-            shardings=program.shardings,
-        )
+        placement, _ = common_placement(known, self.who, program.meshes)
+        in_tree, name = signature.in_tree, self.__name__
+        return stages.Traced(program, in_tree, placement, name, self.who, self.spec)
 
     def lower(self, *args: PyTree, **kwargs: PyTree) -> stages.Lowered:
         """The StableHLO for these arguments: ``trace(*args).lower()``."""
@@ -257,79 +253,15 @@ class Jitted(Generic[P, R]):
     def program(
         self, signature: Signature, key: ProgramKey, *, called: bool = True
     ) -> Program:
-        """The traced function for a signature, remembered under its key."""
-        known = self._caches.programs.get(key)
-        return known or self._find_or_trace(signature, key, called)
-
-    def _find_or_trace(
-        self, signature: Signature, key: ProgramKey, called: bool = True
-    ) -> Program:
-        own_key, in_tree, types = key, key.in_tree, key.types
-        fingerprint, unknown = fingerprint_of(self.fun, signature.statics)
-        # The static arguments are in the fingerprint, which keeps nothing alive.
-        key, shared_key = key._replace(statics=()), None
-        if fingerprint is not None:
-            shared_key = fingerprint, self.spec, key
-        program = None if shared_key is None else program_cache.get(shared_key)
-        if program is not None:
-            self._caches.programs[own_key] = program
-            return program
-        statics = {index: reprlib.repr(value) for index, _, value in signature.statics}
-        tracing = recompiles.Tracing(key, statics, fingerprint, unknown, user_line())
-        with recompiles.tracing(self, tracing, called) as written:
-            fun = self.spec.with_statics(self.fun, signature.statics)
-            flat = FlatFunction(fun, in_tree, self.who)
-            with outermost_scope():
-                # As a method: to call the object takes more of Python's stack.
-                staged = stage(flat.__call__, types, self.__name__)
-            written(staged.jaxpr)
-        donated = self.spec.donated_leaves(self.fun, signature)
-        jaxpr, shardings = staged.jaxpr, NOTHING
-        if self.spec.shardings is not None:
-            shardings = self.spec.shardings.resolved(
-                in_tree, types, flat.out_tree, jaxpr.out_types, self.who
-            )
-        program = Program(
-            jaxpr,
-            staged.captured,
-            flat.out_tree,
-            donated,
-            {},
-            (*jaxpr.memo(meshes_of), *shardings.meshes),
-            shardings,
-        )
-        # What a callback writes into is what it closes over, and not something equal.
-        known = all([type(x) is ConcreteArray for x in staged.captured])
-        if shared_key is not None and known and not jaxpr.effects:
-            program_cache.put(shared_key, program)
-        if not any([isinstance(x, Tracer) for x in staged.captured]):
-            self._caches.programs[own_key] = program
-        return program
-
-    def _compiled(self, program: Program, placement: Placement) -> CompiledProgram:
-        found = program.compiled.get(placement)
-        if found is not None:
-            return found
-        if program.compiled:
-            recompiles.refuse_device(self.who, next(iter(program.compiled)), placement)
-        donated = (*[False] * len(program.captured), *program.donated)
-        lowered = LoweredProgram(
-            program.jaxpr,
-            f"jit_{self.__name__}",
-            placement,
-            donated,
-            self.spec.keep_unused,
-            program.shardings.results(program.jaxpr.out_types, placement),
-            self.who,
-        )
-        made = lowered.compile(dict(self.spec.compiler_options))
-        return program.compiled.setdefault(placement, made)
+        """The traced function for a signature, kept under its key."""
+        known = self.programs.get(key)
+        return known or find_or_trace(self, signature, key, called)
 
     def clear_cache(self) -> None:
         """Forget all programs: the next call traces and compiles again."""
         fingerprint, _ = fingerprint_of(self.fun)
         program_cache.evict(fingerprint, self.spec)
-        self._caches.programs.clear()
+        self.programs.clear()
         self._caches.fast_path.clear()
         self._caches.last_call = (None, None, None, None)
 

@@ -102,6 +102,8 @@ class Resolved(NamedTuple):
         """The results, put where out_shardings says unless the program did so already;
         ``outs`` itself where it did for all.
         """
+        if not self.outs:
+            return outs
         moved = [
             x if s is None or x.placement is s else device_put(x, s)
             for x, s in zip(outs, self.outs, strict=True)

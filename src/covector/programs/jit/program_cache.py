@@ -11,14 +11,11 @@ import weakref
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
-from covector.core.jaxpr import Jaxpr
 from covector.core.primitive import forget_plans
-from covector.lowering.compile import CompiledProgram
-from covector.lowering.placement import Meshes
 from covector.programs.higher_order.hash_consing import forget_programs
 from covector.programs.jit.arguments import JitSpec, ProgramKey
 from covector.programs.jit.fingerprint import Fingerprint
-from covector.programs.jit.jit_shardings import Resolved
+from covector.programs.jit.program import Program
 from covector.runtime import compilation_cache
 
 #: programs that are remembered, the most recently used ones
@@ -27,25 +24,6 @@ _CAPACITY = 1024
 
 #: a fingerprint, how the function is jitted, and the key of the program
 Key = tuple[Fingerprint, JitSpec, ProgramKey]
-
-
-class Program(NamedTuple):
-    """A traced function for one signature, and its executables by placement."""
-
-    jaxpr: Jaxpr
-    captured: list[Any]
-    out_tree: Any
-    donated: tuple[bool, ...]
-    compiled: dict[Any, CompiledProgram]
-    #: those that its operations name
-    meshes: Meshes
-    #: where arguments and results are to be
-    shardings: Resolved
-
-    @property
-    def donated_places(self) -> list[int]:
-        """Which leaves of the arguments give up their memory."""
-        return [i for i, d in enumerate(self.donated) if d]
 
 
 class _Entry(NamedTuple):
@@ -79,7 +57,9 @@ def put(key: Key, program: Program) -> None:
 
     captured = [weakref.ref(x, drop) for x in program.captured]
     objects = [weakref.ref(x, drop) for x in key[0].objects()]
-    _entries[key] = _Entry(program._replace(captured=[]), captured, objects)
+    if captured:
+        program = program._replace(captured=[])
+    _entries[key] = _Entry(program, captured, objects)
     while len(_entries) > _CAPACITY:
         _entries.popitem(last=False)
 

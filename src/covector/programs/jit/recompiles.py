@@ -6,13 +6,10 @@ be traced again, the remembered trace that differs least gives the reason, which
 ``explain_cache_misses`` logs and ``no_recompile`` raises.
 """
 
-import contextlib
 import functools
 import logging
 import threading
-import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from covector import options, tree
@@ -52,40 +49,50 @@ class _Depth(threading.local):
     now = 0
 
 
-_depth = _Depth()
+depth = _Depth()
 _last: OrderedDict[tuple, tuple[Tracing, ...]] = OrderedDict()
 
 
-@contextlib.contextmanager
-def tracing(jitted: Any, now: Tracing, called: bool) -> Iterator[Any]:
-    """The block in which a function is traced; what it hands out takes the program.
+def report(jitted: Any, now: Tracing, called: bool) -> None:
+    """Log, or refuse, that a function is about to be traced, where that is wanted.
 
     A function that is traced inside another is part of the other's program. One whose
     program was asked for (``lower``) is not called, so both are never refused.
     """
-    key, who = (_origin(jitted.fun), jitted.spec), jitted.who
-    before = _last.get(key, ())
-    if called and not _depth.now and not _is_library(key[0]):
-        _report(jitted.fun, who, before, now)
-    made: list[Jaxpr] = []
-    start = time.perf_counter()
-    _depth.now += 1
-    try:
-        yield made.append
-    finally:
-        _depth.now -= 1
-    _last[key] = (now, *before[: _FEW - 1])
+    if not called or depth.now:
+        return
+    origin = _origin(jitted.fun)
+    if _is_library(origin):
+        return
+    before = _last.get((origin, jitted.spec))
+    if before:
+        found = [(_reasons(jitted.fun, each, now), each) for each in before]
+        reasons, nearest = min(found, key=lambda pair: len(pair[0]))
+        _act(
+            f"{jitted.who} is compiled again: {'; '.join(reasons[:3])}. It was "
+            f"compiled before for the call at {nearest.line}."
+        )
+    elif options.current().no_recompile == "strict":
+        raise RecompilationError(
+            f"{jitted.who} is compiled for the first time, for "
+            f"{show_types(now.key.types)}, inside no_recompile(strict=True). Call it "
+            "before the block with arguments of these types, or leave strict out."
+        )
+
+
+def remember(jitted: Any, now: Tracing, jaxpr: Jaxpr, seconds: float) -> None:
+    """Keep what a function was traced for, and log how long it took."""
+    key = _origin(jitted.fun), jitted.spec
+    _last[key] = (now, *_last.get(key, ())[: _FEW - 1])
     _last.move_to_end(key)
     if len(_last) > _CAPACITY:
         _last.popitem(last=False)
     level = log_level()
     if logger.isEnabledFor(level):
-        took = 1e3 * (time.perf_counter() - start)
-        count = len(made[0].equations)
         shown = show_types(now.key.types) or "no arguments"
-        logger.log(
-            level, "Traced %s for %s: %d operations in %.1f ms", who, shown, count, took
-        )
+        text = "Traced %s for %s: %d operations in %.1f ms"
+        count = len(jaxpr.equations)
+        logger.log(level, text, jitted.who, shown, count, 1e3 * seconds)
 
 
 def refuse_device(who: str, before: Any, now: Any) -> None:
@@ -93,22 +100,6 @@ def refuse_device(who: str, before: Any, now: Any) -> None:
     _act(
         f"{who} is compiled again: its arguments were on {before} and are now on {now}."
     )
-
-
-def _report(fun: Any, who: str, before: Sequence[Tracing], now: Tracing) -> None:
-    if before:
-        found = [(_reasons(fun, each, now), each) for each in before]
-        reasons, nearest = min(found, key=lambda pair: len(pair[0]))
-        _act(
-            f"{who} is compiled again: {'; '.join(reasons[:3])}. It was compiled "
-            f"before for the call at {nearest.line}."
-        )
-    elif options.current().no_recompile == "strict":
-        raise RecompilationError(
-            f"{who} is compiled for the first time, for {show_types(now.key.types)}, "
-            "inside no_recompile(strict=True). Call it before the block with arguments "
-            "of these types, or leave strict out."
-        )
 
 
 def _act(words: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from covector import options, tree
+from covector import tree
 from covector.core.array_like import Array
 from covector.core.convert import ShapeDtypeStruct, as_array
 from covector.core.flat import argument_path
@@ -23,16 +23,13 @@ from covector.errors import ArgumentError, DeviceMismatch, TreeMismatch, TypeMis
 from covector.lowering import compile as lowering
 from covector.lowering.evaluate import base
 from covector.lowering.placement import (
-    Meshes,
     MeshPlacement,
     common_placement,
-    meshes_of,
     shown,
 )
 from covector.programs.higher_order.call import call
-from covector.programs.jit.arguments import input_name
-from covector.programs.jit.debug_nans import check_results, copies
-from covector.programs.jit.jit_shardings import NOTHING, Resolved
+from covector.programs.jit.arguments import JitSpec
+from covector.programs.jit.program import Program
 
 
 @dataclass(frozen=True)
@@ -58,22 +55,22 @@ class Traced:
     ``placement`` is where it will run: that of committed arguments, if there are any.
     """
 
-    jaxpr: Jaxpr
+    program: Program = field(repr=False)
     in_tree: Any
-    out_tree: Any
-    captured: list[Any] = field(repr=False)
-    donated: tuple[bool, ...] = field(repr=False)
     placement: Any
     fun_name: str
     who: str = field(repr=False)
-    keep_unused: bool = field(default=False, repr=False)
-    compiler_options: dict[str, Any] = field(default_factory=dict, repr=False)
-    shardings: Resolved = field(default=NOTHING, repr=False)
+    spec: JitSpec = field(repr=False)
 
     @property
-    def meshes(self) -> Meshes:
-        """The meshes that it has to run on."""
-        return (*self.jaxpr.memo(meshes_of), *self.shardings.meshes)
+    def jaxpr(self) -> Jaxpr:
+        """The program as data."""
+        return self.program.jaxpr
+
+    @property
+    def out_tree(self) -> Any:
+        """The tree of the result."""
+        return self.program.out_tree
 
     @property
     def out_info(self) -> Any:
@@ -81,21 +78,21 @@ class Traced:
         were asked for.
         """
         types = self.jaxpr.out_types
-        requested = self.shardings.outs or [None] * len(types)
+        requested = self.program.shardings.outs or [None] * len(types)
         return self.out_tree.unflatten(map(struct, types, requested))
 
     @property
     def in_avals(self) -> Any:
         """The tree of types of ``(args, kwargs)``."""
-        return self.in_tree.unflatten(self.jaxpr.in_types[len(self.captured) :])
+        return self.in_tree.unflatten(self.jaxpr.in_types[len(self.program.captured) :])
 
     @property
     def args_info(self) -> Any:
         """The tree of ``ArgInfo`` of ``(args, kwargs)``."""
-        types = self.jaxpr.in_types[len(self.captured) :]
+        types = self.jaxpr.in_types[len(self.program.captured) :]
         infos = [
             ArgInfo(t.shape, t.dtype, d)
-            for t, d in zip(types, self.donated, strict=True)
+            for t, d in zip(types, self.program.donated, strict=True)
         ]
         return self.in_tree.unflatten(infos)
 
@@ -111,18 +108,8 @@ class Traced:
           ArgumentError: several platforms, or an unknown one.
         """
         platform = _platform(lowering_platforms)
-        donated = (*[False] * len(self.captured), *self.donated)
-        name = f"jit_{self.fun_name}"
-        results = self.shardings.results(self.jaxpr.out_types, self.placement)
-        made = lowering.LoweredProgram(
-            self.jaxpr,
-            name,
-            self.placement,
-            donated,
-            self.keep_unused,
-            results,
-            self.who,
-            platform,
+        made = self.program.lower(
+            self.placement, self.fun_name, self.who, self.spec.keep_unused, platform
         )
         return Lowered(self, made)
 
@@ -180,7 +167,7 @@ class Lowered(_OfTraced):
     @property
     def donate_argnums(self) -> tuple[int, ...]:
         """The places, among the flat arguments, of those whose memory may be reused."""
-        return tuple([i for i, d in enumerate(self._traced.donated) if d])
+        return tuple(self._traced.program.donated_places)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module as text; ``dialect`` is "stablehlo" or "hlo"."""
@@ -203,7 +190,7 @@ class Lowered(_OfTraced):
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> "Compiled":
         """The executable; ``compiler_options`` are XLA's debug options by name."""
-        chosen = {**self._traced.compiler_options, **(compiler_options or {})}
+        chosen = dict(self._traced.spec.compiler_options) | (compiler_options or {})
         return Compiled(self._traced, self._lowered.compile(chosen))
 
 
@@ -241,7 +228,7 @@ class Compiled(_OfTraced):
     @property
     def input_shardings(self) -> Any:
         """Where arguments are to be: ``(args, kwargs)`` of shardings."""
-        before = len(self._traced.captured)
+        before = len(self._traced.program.captured)
         count = len(self._traced.jaxpr.inputs) - before
         found = [self._placement(before + i) for i in range(count)]
         return self._traced.in_tree.unflatten(found)
@@ -254,7 +241,7 @@ class Compiled(_OfTraced):
     @property
     def _out_shardings(self) -> list[Sharding]:
         found = list(self._compiled.out_shardings)
-        for i, requested in enumerate(self._traced.shardings.outs):
+        for i, requested in enumerate(self._traced.program.shardings.outs):
             found[i] = found[i] if requested is None else requested
         return found
 
@@ -268,36 +255,26 @@ class Compiled(_OfTraced):
                 f"{difference}. Static arguments are left out of the call. Lower it "
                 "again for these."
             )
-        wanted = traced.jaxpr.in_types[len(traced.captured) :]
-        operands = [
+        program = traced.program
+        wanted = traced.jaxpr.in_types[len(program.captured) :]
+        arguments = [
             self._argument(x, t, i)
             for i, (x, t) in enumerate(zip(leaves, wanted, strict=True))
         ]
-        requested = traced.shardings
-        if requested.ins:
-            operands = requested.put_inputs(operands, in_tree, traced.who)
-        everything = [*traced.captured, *operands]
+        operands = program.operands(arguments, in_tree, traced.who)
         if current.trace is not base:
-            outs = call(traced.jaxpr)(*everything)
-        else:
-            committed = self._check_place(everything)
-            if options.current().checks_values:
-                places = [i for i, d in enumerate(traced.donated) if d]
-                count = len(traced.captured)
-                given = copies(everything, [count + i for i in places])
-                outs = self._compiled(given, committed)
-                check_results(traced.jaxpr, everything, outs, traced.who, self._name)
-            else:
-                outs = self._compiled(everything, committed)
-            for x, donated in zip(operands, traced.donated, strict=True):
-                if donated:
-                    x.forget()
-            outs = requested.put_outputs(outs) if requested.outs else outs
-        return traced.out_tree.unflatten(outs)
+            outs = call(traced.jaxpr)(*operands)
+            return traced.out_tree.unflatten(outs)
+        committed = self._check_place(operands)
+        outs = program.run(self._compiled, operands, committed, in_tree, traced.who)
+        results = program.shardings.put_outputs(outs)
+        for i in program.donated_places:
+            arguments[i].forget()
+        return traced.out_tree.unflatten(results)
 
     def _check_place(self, everything: Any) -> Any:
         """The placement of results, for arguments that are where they should be."""
-        traced, before = self._traced, len(self._traced.captured)
+        traced, before = self._traced, len(self._traced.program.captured)
         for i, x in enumerate(everything):
             wanted = self._placement(i)
             there = x.placement
@@ -309,7 +286,7 @@ class Compiled(_OfTraced):
                     f"{shown(wanted)}. Lower it again for that, or move the argument "
                     "with covector.device_put."
                 )
-        return common_placement(everything, traced.who, traced.meshes)[1]
+        return common_placement(everything, traced.who, traced.program.meshes)[1]
 
     def _placement(self, i: int) -> Sharding:
         """Where input ``i`` of the program is to be."""
@@ -317,9 +294,6 @@ class Compiled(_OfTraced):
         if isinstance(placement, MeshPlacement):
             return placement.shardings[i]
         return SingleDeviceSharding(placement)
-
-    def _name(self, i: int) -> str:
-        return input_name(self._traced.in_tree, len(self._traced.captured), i)
 
     def _argument(self, x: Any, type: Any, i: int) -> Any:
         x = x if isinstance(x, Array) else as_array(x, self._traced.who)

@@ -1,0 +1,81 @@
+"""From the signature of a call to the program: found under its key, or traced."""
+
+import reprlib
+import time
+from typing import Any
+
+from covector.core.array import ConcreteArray
+from covector.core.flat import FlatFunction
+from covector.core.source import user_line
+from covector.core.staging import stage
+from covector.core.trace import Tracer
+from covector.lowering.placement import meshes_of
+from covector.programs.higher_order.named_scope import outermost_scope
+from covector.programs.jit import program_cache, recompiles
+from covector.programs.jit.arguments import ProgramKey, Signature
+from covector.programs.jit.fingerprint import fingerprint_of
+from covector.programs.jit.jit_shardings import NOTHING
+from covector.programs.jit.program import Program
+
+
+def find_or_trace(
+    jitted: Any, signature: Signature, key: ProgramKey, called: bool = True
+) -> Program:
+    """The program of a function for a signature that it was not called with yet.
+
+    It is one function, since jitted functions nest as deep as Python's stack lets them.
+    """
+    fun, statics = jitted.fun, signature.statics
+    fingerprint, unknown = fingerprint_of(fun, statics)
+    # The static arguments are in the fingerprint, which keeps nothing alive.
+    dynamic = key._replace(statics=()) if statics else key
+    shared = None if fingerprint is None else (fingerprint, jitted.spec, dynamic)
+    program = None if shared is None else program_cache.get(shared)
+    if program is None:
+        shown = {index: reprlib.repr(value) for index, _, value in statics}
+        now = recompiles.Tracing(dynamic, shown, fingerprint, unknown, user_line())
+        recompiles.report(jitted, now, called)
+        flat = FlatFunction(
+            jitted.spec.with_statics(fun, statics), key.in_tree, jitted.who
+        )
+        start = time.perf_counter()
+        recompiles.depth.now += 1
+        try:
+            with outermost_scope():
+                # As a method: to call the object takes more of Python's stack.
+                staged = stage(flat.__call__, key.types, jitted.__name__)
+        finally:
+            recompiles.depth.now -= 1
+        recompiles.remember(jitted, now, staged.jaxpr, time.perf_counter() - start)
+        program = _program(jitted, signature, key, staged, flat.out_tree)
+        # What a callback writes into is what it closes over, and not something equal.
+        known = {ConcreteArray}.issuperset(map(type, program.captured))
+        if shared is not None and known and not program.jaxpr.effects:
+            program_cache.put(shared, program)
+    if not any([isinstance(x, Tracer) for x in program.captured]):
+        jitted.programs[key] = program
+    return program
+
+
+def _program(
+    jitted: Any, signature: Signature, key: ProgramKey, staged: Any, out_tree: Any
+) -> Program:
+    """What was traced, with what was asked for its arguments and results."""
+    jaxpr, shardings = staged.jaxpr, NOTHING
+    meshes = jaxpr.memo(meshes_of)
+    if jitted.spec.shardings is not None:
+        shardings = jitted.spec.shardings.resolved(
+            key.in_tree, key.types, out_tree, jaxpr.out_types, jitted.who
+        )
+        meshes += shardings.meshes
+    donated = jitted.spec.donated_leaves(jitted.fun, signature)
+    return Program(
+        jaxpr,
+        staged.captured,
+        out_tree,
+        donated,
+        [i for i, given_up in enumerate(donated) if given_up],
+        {},
+        meshes,
+        shardings,
+    )
