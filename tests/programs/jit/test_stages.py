@@ -70,6 +70,15 @@ def test_the_compiled_stage_runs_and_can_be_analysed(traced):
     assert compiled.runtime_executable() is not None
 
 
+def test_a_compiled_function_deletes_what_it_was_donated_and_put_elsewhere_first():
+    device = cv.sharding.SingleDeviceSharding(cv.devices()[0])
+    f = cv.jit(lambda x: x + 1, donate_argnums=0, in_shardings=device)
+    for call in (f, f.lower(SHAPE).compile()):
+        x = cnp.ones(SHAPE.shape, SHAPE.dtype)
+        call(x)
+        assert x.is_deleted()
+
+
 def test_a_compiled_function_deletes_what_it_was_donated():
     compiled = cv.jit(lambda x: x + 1, donate_argnums=0).lower(SHAPE).compile()
     x = cnp.asarray(X)
