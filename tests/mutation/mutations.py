@@ -328,7 +328,7 @@ MUTATIONS: list[Mutation] = [
         ),
     ),
     *_in(
-        "programs/control_flow/while_loop.py",
+        "programs/control_flow/while_lowering.py",
         "tests/programs/control_flow/test_while_loop.py::test_an_unsigned_counter_that_counts_down_takes_its_last_step",
         (
             "counters without a sign stay so",

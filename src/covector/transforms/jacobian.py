@@ -17,21 +17,13 @@ from covector import tree
 from covector.core import dtypes
 from covector.core.annotations import PyTree
 from covector.core.flat import FlatFunction, arrays, who_of
-from covector.core.jaxpr import Var, run
-from covector.core.primitive import Linear
-from covector.core.types import ArrayType, show_types
+from covector.core.jaxpr import Var
+from covector.core.types import show_types
 from covector.errors import NotDifferentiable
-from covector.ops.broadcasting import batched, move_axis, zeros
-from covector.ops.casting import convert
-from covector.ops.comparison import eq
-from covector.ops.creation import Iota
-from covector.ops.slicing import Slice
-from covector.ops.transposing import Reshape
-from covector.transforms.batch import batch_flat
 from covector.transforms.checks import Argnums, check_differentiable
 from covector.transforms.derivatives import as_argnums, choose_arguments
-from covector.transforms.linearize import Linearization, linearize_flat
-from covector.transforms.transpose import backward
+from covector.transforms.jacobian_blocks import LinearizedFunction, jacobian_blocks
+from covector.transforms.linearize import linearize_flat
 
 P = ParamSpec("P")
 
@@ -58,31 +50,6 @@ class JacobianPlan(NamedTuple):
             parts.append(f"reverse over {', '.join(self.reverse)}")
         how = " and ".join(parts) or "nothing to do"
         return f"{how}: {self.passes} directions"
-
-
-class _Problem(NamedTuple):
-    """A linearised function, flat, and the trees around it."""
-
-    linear: Linearization
-    in_tree: Any
-    out_tree: Any
-    in_types: list[ArrayType]
-    out_types: list[ArrayType]
-    single: bool
-    aux: Any
-    holomorphic: bool
-
-    def allows(self, pushed: Sequence[int], pulled: Sequence[int]) -> bool:
-        """Whether unit directions say all: one of a complex number does so only for a
-        holomorphic function.
-        """
-        return self.holomorphic or not self.complex_types(pushed, pulled)
-
-    def complex_types(
-        self, pushed: Sequence[int], pulled: Sequence[int]
-    ) -> list[ArrayType]:
-        types = [self.in_types[j] for j in pushed] + [self.out_types[i] for i in pulled]
-        return [t for t in types if dtypes.is_complex(t.dtype)]
 
 
 def jacobian(
@@ -173,18 +140,44 @@ def _jacobian(
     holomorphic: bool,
     allow_int: bool,
     name: str,
-    choose: Callable[["_Problem"], tuple[list[int], list[int]]],
+    choose: Callable[["LinearizedFunction"], tuple[list[int], list[int]]],
 ) -> Callable[..., Any]:
     who = who_of(name, fun)
-    argnums = as_argnums(argnums, who)
+    made = _Jacobian(
+        fun, as_argnums(argnums, who), has_aux, holomorphic, allow_int, who, choose
+    )
 
-    def problem(args: Any, kwargs: Any) -> _Problem:
-        chosen, partial = choose_arguments(fun, argnums, args, kwargs, who)
+    @functools.wraps(fun)
+    def whole(*args: Any, **kwargs: Any) -> Any:
+        return made.value(made.problem(args, kwargs))
+
+    def plan(*args: Any, **kwargs: Any) -> JacobianPlan:
+        return made.plan(made.problem(args, kwargs))
+
+    whole.plan = plan  # type: ignore[attr-defined]
+    return whole
+
+
+class _Jacobian(NamedTuple):
+    """The Jacobian of a function: how it is linearised, and in which directions."""
+
+    fun: Any
+    argnums: Argnums
+    has_aux: bool
+    holomorphic: bool
+    allow_int: bool
+    who: str
+    choose: Callable[[LinearizedFunction], tuple[list[int], list[int]]]
+
+    def problem(self, args: Any, kwargs: Any) -> LinearizedFunction:
+        """The function, linearised at these arguments."""
+        who, argnums, holomorphic = self.who, self.argnums, self.holomorphic
+        chosen, partial = choose_arguments(self.fun, argnums, args, kwargs, who)
         leaves, in_tree = tree.flatten((chosen, {}))
         leaves = arrays(leaves, who)
-        if not allow_int:
+        if not self.allow_int:
             check_differentiable(leaves, holomorphic, who, in_tree, argnums)
-        flat = FlatFunction(partial, in_tree, who, has_aux)
+        flat = FlatFunction(partial, in_tree, who, self.has_aux)
         active = [x.type.inexact for x in leaves]
         outs, linear = linearize_flat(flat, leaves, active, who)
         for o in outs:
@@ -194,7 +187,7 @@ def _jacobian(
                     f"{who} needs {wanted} results, but one is {o.type}. Convert it, "
                     "or return it beside the others with has_aux=True."
                 )
-        return _Problem(
+        return LinearizedFunction(
             linear,
             in_tree,
             flat.out_tree,
@@ -205,46 +198,42 @@ def _jacobian(
             holomorphic,
         )
 
-    def chosen(p: _Problem) -> tuple[list[int], list[int]]:
-        pushed, pulled = choose(p)
+    def directions(self, p: LinearizedFunction) -> tuple[list[int], list[int]]:
+        """The arguments to push tangents of, and the results to pull cotangents of."""
+        pushed, pulled = self.choose(p)
         if p.allows(pushed, pulled):
             return pushed, pulled
         raise NotDifferentiable(
-            f"{who} would take one derivative per complex number of "
+            f"{self.who} would take one derivative per complex number of "
             f"{show_types(p.complex_types(pushed, pulled))}, which is enough only for "
             "holomorphic functions (holomorphic=True). For others use jacfwd with real "
             "arguments, jacrev with real results, or real and imaginary parts."
         )
 
-    @functools.wraps(fun)
-    def whole(*args: Any, **kwargs: Any) -> Any:
-        p = problem(args, kwargs)
-        blocks = _blocks(p, *chosen(p))
+    def value(self, p: LinearizedFunction) -> Any:
+        """The blocks, in the trees of results and arguments."""
+        blocks = jacobian_blocks(p, *self.directions(p))
         rows = []
         for i in range(len(p.out_types)):
             row = [blocks[i, j] for j in range(len(p.in_types))]
             (given, _) = p.in_tree.unflatten(row)
             rows.append(given[0] if p.single else tuple(given))
         result = p.out_tree.unflatten(rows)
-        return (result, p.aux) if has_aux else result
+        return (result, p.aux) if self.has_aux else result
 
-    def plan(*args: Any, **kwargs: Any) -> JacobianPlan:
-        p = problem(args, kwargs)
-        pushed, pulled = chosen(p)
+    def plan(self, p: LinearizedFunction) -> JacobianPlan:
+        """Which mode computes which blocks, and in how many directions."""
+        pushed, pulled = self.directions(p)
+        results = [tree.keystr(tree.leaf_path(p.out_tree, i)) for i in pulled]
         return JacobianPlan(
-            tuple([_argument_name(p, j, argnums) for j in pushed]),
-            tuple(
-                [f"result{tree.keystr(tree.leaf_path(p.out_tree, i))}" for i in pulled]
-            ),
+            tuple([_argument_name(p, j, self.argnums) for j in pushed]),
+            tuple([f"result{path}" for path in results]),
             sum([p.in_types[j].size for j in pushed])
             + sum([p.out_types[i].size for i in pulled]),
         )
 
-    whole.plan = plan  # type: ignore[attr-defined]
-    return whole
 
-
-def _argument_name(p: _Problem, j: int, argnums: Argnums) -> str:
+def _argument_name(p: LinearizedFunction, j: int, argnums: Argnums) -> str:
     path = tree.leaf_path(p.in_tree, j)
     nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     return f"argument {nums[path[1].idx]}{tree.keystr(path[2:])}"
@@ -253,15 +242,15 @@ def _argument_name(p: _Problem, j: int, argnums: Argnums) -> str:
 # -- which mode for which block --------------------------------------------------------
 
 
-def _all_forward(p: _Problem) -> tuple[list[int], list[int]]:
+def _all_forward(p: LinearizedFunction) -> tuple[list[int], list[int]]:
     return list(range(len(p.in_types))), []
 
 
-def _all_reverse(p: _Problem) -> tuple[list[int], list[int]]:
+def _all_reverse(p: LinearizedFunction) -> tuple[list[int], list[int]]:
     return [], list(range(len(p.out_types)))
 
 
-def _cheapest(p: _Problem) -> tuple[list[int], list[int]]:
+def _cheapest(p: LinearizedFunction) -> tuple[list[int], list[int]]:
     """The arguments to push and the results to pull that cover all blocks at least
     cost.
     """
@@ -289,7 +278,7 @@ def _cheapest(p: _Problem) -> tuple[list[int], list[int]]:
     return list(best), pulled(best)
 
 
-def _dependence(p: _Problem) -> list[set[int]]:
+def _dependence(p: LinearizedFunction) -> list[set[int]]:
     """For each result, the arguments that it depends on."""
     jaxpr, residuals, nonzero = p.linear
     ins = iter([j for j, t in enumerate(p.in_types) if t.inexact])
@@ -304,117 +293,3 @@ def _dependence(p: _Problem) -> list[set[int]]:
         reach.update(dict.fromkeys(equation.outputs, found))
     outs = iter(jaxpr.outputs)
     return [reach.get(next(outs), set()) if m else set() for m in nonzero]
-
-
-# -- the blocks ------------------------------------------------------------------------
-
-
-def _blocks(p: _Problem, pushed: Sequence[int], pulled: Sequence[int]) -> dict:
-    """Block (result, argument) by index, zeros where nothing is known to move.
-
-    A block that is pushed is weak where its result is, as a tangent; others where their
-    argument is, as a cotangent.
-    """
-    blocks: dict[tuple[int, int], Any] = {}
-    if pushed:
-        blocks |= _push_units(p, pushed)
-    if pulled:
-        blocks |= _pull_units(p, pulled)
-    for i, o in enumerate(p.out_types):
-        for j, t in enumerate(p.in_types):
-            block = blocks.get((i, j))
-            if block is None:
-                block = zeros(ArrayType((*o.shape, *t.shape), o.dtype))
-            weak = o.weak if j in pushed else t.weak
-            blocks[i, j] = convert(block, block.type.dtype, weak)
-    return blocks
-
-
-def _units(types: Sequence[ArrayType]) -> list[Any]:
-    """For arrays of these types, all unit directions, stacked in front."""
-    total = sum([t.size for t in types])
-    units, start = [], 0
-    for t in types:
-        row = Iota(dtypes.int32, (total, t.size), 0)()
-        column = Iota(dtypes.int32, (total, t.size), 1)()
-        unit = convert(eq(row, column + start), t.dtype, t.weak)
-        units.append(Reshape((total, *t.shape))(unit))
-        start += t.size
-    return units
-
-
-def _push_units(p: _Problem, pushed: Sequence[int]) -> dict:
-    jaxpr, residuals, nonzero = p.linear
-    pushed = [j for j in pushed if p.in_types[j].inexact]
-    units = dict(zip(pushed, _units([p.in_types[j] for j in pushed]), strict=True))
-    total = sum([p.in_types[j].size for j in pushed])
-
-    def push(*given: Any) -> list[Any]:
-        found = iter(given)
-        tangents = [
-            next(found) if j in units else zeros(t.strong())
-            for j, t in enumerate(p.in_types)
-            if t.inexact
-        ]
-        return run(jaxpr, [*residuals, *tangents])
-
-    outs, dims = batch_flat(push, total, list(units.values()), [0] * len(units))
-    columns = iter([batched(total, x, d) for x, d in zip(outs, dims, strict=True)])
-    blocks = {}
-    for i, m in enumerate(nonzero):
-        if not m:
-            continue
-        column, start = next(columns), 0
-        for j in pushed:
-            size = p.in_types[j].size
-            part = _rows(column, start, start + size)
-            blocks[i, j] = _behind(part, p.out_types[i].shape, p.in_types[j].shape)
-            start += size
-    return blocks
-
-
-def _pull_units(p: _Problem, pulled: Sequence[int]) -> dict:
-    jaxpr, residuals, nonzero = p.linear
-    pulled = [i for i in pulled if nonzero[i]]
-    units = dict(zip(pulled, _units([p.out_types[i] for i in pulled]), strict=True))
-    total = sum([p.out_types[i].size for i in pulled])
-    tangent_types = [v.type for v in jaxpr.inputs[len(residuals) :]]
-
-    def pull(*given: Any) -> list[Any]:
-        found = iter(given)
-        cts_out = [
-            next(found) if i in units else None for i, m in enumerate(nonzero) if m
-        ]
-        args = [*residuals, *[Linear(t) for t in tangent_types]]
-        cts_in = backward(jaxpr, args, cts_out)[len(residuals) :]
-        return [
-            zeros(t) if ct is None else ct
-            for ct, t in zip(cts_in, tangent_types, strict=True)
-        ]
-
-    if not pulled:
-        return {}
-    outs, dims = batch_flat(pull, total, list(units.values()), [0] * len(units))
-    rows = [batched(total, x, d) for x, d in zip(outs, dims, strict=True)]
-    blocks = {}
-    active = [j for j, t in enumerate(p.in_types) if t.inexact]
-    for j, row in zip(active, rows, strict=True):
-        start = 0
-        for i in pulled:
-            o = p.out_types[i]
-            part = _rows(row, start, start + o.size)
-            blocks[i, j] = Reshape((*o.shape, *p.in_types[j].shape))(part)
-            start += o.size
-    return blocks
-
-
-def _rows(x: Any, start: int, stop: int) -> Any:
-    if (start, stop) == (0, x.type.shape[0]):
-        return x
-    rest = x.type.shape[1:]
-    return Slice((start,) + (0,) * len(rest), (stop, *rest))(x)
-
-
-def _behind(x: Any, out_shape: tuple[int, ...], in_shape: tuple[int, ...]) -> Any:
-    """``[n, *out]`` as ``[*out, *in]``."""
-    return Reshape((*out_shape, *in_shape))(move_axis(x, 0, x.type.ndim - 1))

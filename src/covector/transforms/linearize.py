@@ -215,7 +215,7 @@ def linearize_flat(
 Program = TypeVar("Program")
 
 
-class Linearized(NamedTuple, Generic[Program]):
+class LinearizedProgram(NamedTuple, Generic[Program]):
     """A program in two parts: ``primal`` gives the outputs and then the residuals that
     are not among its inputs; ``linear`` takes all residuals and the active tangents.
 
@@ -235,7 +235,7 @@ class Linearized(NamedTuple, Generic[Program]):
 
 def linearize_jaxpr(
     jaxpr: Jaxpr, active: tuple[bool, ...], suffix: str = ""
-) -> Linearized[Jaxpr]:
+) -> LinearizedProgram[Jaxpr]:
     """The program as a primal program and a linear one (memoise on the program).
 
     ``suffix`` is for the names of programs that are compiled by themselves.
@@ -265,6 +265,6 @@ def linearize_jaxpr(
         current.trace = parent
         staging.alive = False
     assert not primal.captured, "a jaxpr is closed"
-    return Linearized(
+    return LinearizedProgram(
         primal.jaxpr, linearization.jaxpr, tuple(places), tuple(linearization.nonzero)
     )

@@ -202,7 +202,7 @@ def test_a_compiled_scan_is_one_that_steps_on_the_host(body, reverse, monkeypatc
     args = tuple(as_array(x.astype(np.float32)) for x in (W, C, XS))
     by_step = f(both, *args)
     monkeypatch.setattr(
-        "covector.programs.higher_order.tiering.Budget.pays", lambda self: False
+        "covector.programs.higher_order.tiering.Budget.try_spend", lambda self: False
     )
     compiled = f(both, *args)
     for x, y in zip(tree.leaves(by_step), tree.leaves(compiled), strict=True):

@@ -22,7 +22,7 @@ from covector.programs.higher_order.partition import (
     partition,
     read_places,
 )
-from covector.transforms.linearize import Linearized, linearize_jaxpr
+from covector.transforms.linearize import LinearizedProgram, linearize_jaxpr
 from covector.transforms.transpose import transpose_jaxpr
 
 Branches = tuple[Jaxpr, ...]
@@ -42,7 +42,7 @@ def common_type(types: Sequence[ArrayType]) -> ArrayType:
 
 def linearize_branches(
     first: Jaxpr, rest: Branches, active: Mask, varying: Axes
-) -> Linearized[Branches]:
+) -> LinearizedProgram[Branches]:
     """The derivative of a choice is the same choice among the derivatives (memoise on
     the first branch).
     """
@@ -77,7 +77,7 @@ def linearize_branches(
         # What a device has for a residual depends on the branch that it took.
         slotted = [make_varying(p, varying) for p in slotted]
         linear = [make_varying(p, varying) for p in linear]
-    return Linearized(tuple(slotted), tuple(linear), tuple(places), moving)
+    return LinearizedProgram(tuple(slotted), tuple(linear), tuple(places), moving)
 
 
 def transpose_branches(

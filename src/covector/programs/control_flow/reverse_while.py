@@ -25,7 +25,6 @@ from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask, drop, fixpoint, scatter, select
 from covector.core.primitive import Linear, Linearized, Operand, operation
-from covector.core.trace import Trace, current
 from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying
 from covector.errors import NotDifferentiable
@@ -40,6 +39,7 @@ from covector.programs.control_flow.lanes import (
     select_running,
     zero_stopped,
 )
+from covector.programs.control_flow.loop_primitive import LoopPrimitive
 from covector.programs.control_flow.safe_operands import with_safe_operands
 from covector.programs.control_flow.scan_rules import (
     jvp_body,
@@ -48,7 +48,6 @@ from covector.programs.control_flow.scan_rules import (
 )
 from covector.programs.control_flow.treeverse import visit_backwards
 from covector.programs.control_flow.while_rules import adjoint, reverse_programs
-from covector.programs.higher_order.program_primitive import ProgramPrimitive
 from covector.programs.higher_order.regions import (
     Region,
     communicates,
@@ -56,7 +55,6 @@ from covector.programs.higher_order.regions import (
     named_axes,
 )
 from covector.transforms.batch import batch_jaxpr, front_dims
-from covector.transforms.linearize import together
 from covector.transforms.transpose import instantiate
 
 if TYPE_CHECKING:
@@ -134,7 +132,7 @@ def transpose_while(
 
 
 @operation
-class ReverseWhile(ProgramPrimitive):
+class ReverseWhile(LoopPrimitive):
     """Run ``backward`` on consts, ct carry and primal carry for each step from the last
     to the first.
 
@@ -222,13 +220,7 @@ class ReverseWhile(ProgramPrimitive):
 
     # -- derivatives -------------------------------------------------------------------
 
-    def differentiate(
-        self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
-    ) -> Any:
-        """Where tangents are wanted at once, one loop in reverse gives both."""
-        if not together(parent, tangent_trace):
-            return super().differentiate(parent, tangent_trace, primals, tangents)
-        current.trace = parent
+    def jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
         return self._jvp(primals, tangents, separate=False)
 
     def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:

@@ -23,7 +23,6 @@ from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask, fixpoint, present, scatter, select
 from covector.core.primitive import Linear, Linearized, Operand, operation
-from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
 from covector.errors import TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
@@ -31,6 +30,7 @@ from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import common_placement
 from covector.lowering.tokens import with_token
 from covector.ops.broadcasting import batched, move_axis, zeros
+from covector.programs.control_flow.loop_primitive import LoopPrimitive
 from covector.programs.control_flow.scan_lowering import lower_scan
 from covector.programs.control_flow.scan_rules import (
     jvp_body,
@@ -42,11 +42,10 @@ from covector.programs.control_flow.scan_rules import (
 from covector.programs.control_flow.weight_gradients import sum_products
 from covector.programs.higher_order.call import call
 from covector.programs.higher_order.partition import Partition, Policy
-from covector.programs.higher_order.program_primitive import Execution, ProgramPrimitive
+from covector.programs.higher_order.program_primitive import Execution
 from covector.programs.higher_order.regions import Region, loop_region
 from covector.programs.higher_order.tiering import Budget, placed
 from covector.transforms.batch import batch_jaxpr, front_dims
-from covector.transforms.linearize import together
 from covector.transforms.transpose import instantiate
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
 
 
 @operation
-class Scan(ProgramPrimitive):
+class Scan(LoopPrimitive):
     """Run ``jaxpr`` for ``length`` steps; from the last element when ``reverse``.
 
     ``unroll`` steps are written out in each turn of the compiled loop.
@@ -163,13 +162,7 @@ class Scan(ProgramPrimitive):
 
     # -- derivatives -------------------------------------------------------------------
 
-    def differentiate(
-        self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
-    ) -> Any:
-        """Where tangents are wanted now, one scan computes all and keeps nothing."""
-        if not together(parent, tangent_trace):
-            return super().differentiate(parent, tangent_trace, primals, tangents)
-        current.trace = parent
+    def jvp(self, primals: Any, tangents: Any) -> Any:
         active = tuple([t is not None for t in tangents])
         made = self.jaxpr.memo(jvp_body, self.num_consts, self.num_carry, active)
         consts, carry, xs = self.split(primals)

@@ -34,7 +34,7 @@ from covector.programs.higher_order.partition import (
     partition,
     read_places,
 )
-from covector.transforms.linearize import Linearized, linearize_jaxpr
+from covector.transforms.linearize import LinearizedProgram, linearize_jaxpr
 from covector.transforms.transpose import instantiate, transpose_jaxpr
 
 
@@ -180,7 +180,9 @@ class _Residuals:
     and so are stacked already.
     """
 
-    def __init__(self, split: Linearized[Jaxpr], groups: Groups, count: int) -> None:
+    def __init__(
+        self, split: LinearizedProgram[Jaxpr], groups: Groups, count: int
+    ) -> None:
         body = split.primal
         self.body, self.groups, self.count = body, groups, count
         #: with their indices: the results of ``before``, and further ys of each step

@@ -12,7 +12,7 @@ counted, and the loop is run again and then backwards (``reverse_while``):
     cotangents  the transpose of that           ReverseWhile
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,6 @@ from covector.core.jaxpr import Jaxpr, Var, run
 from covector.core.masks import Mask, fixpoint, merge, present, scatter, select
 from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.staging import stage
-from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying, pvary_like
 from covector.errors import TypeMismatch
@@ -42,8 +41,10 @@ from covector.programs.control_flow.loop_invariant_carry import (
     loop_over_rest,
     rearrange,
 )
+from covector.programs.control_flow.loop_primitive import LoopPrimitive
 from covector.programs.control_flow.reverse_while import bind_loops, transpose_while
 from covector.programs.control_flow.scan_rules import jvp_body, tangents_of
+from covector.programs.control_flow.while_lowering import lower_while
 from covector.programs.control_flow.while_rules import (
     counting_body,
     counting_test,
@@ -56,7 +57,7 @@ from covector.programs.control_flow.while_rules import (
 from covector.programs.higher_order.call import call
 from covector.programs.higher_order.effects import without_effects
 from covector.programs.higher_order.jaxpr_passes import cast_outputs
-from covector.programs.higher_order.program_primitive import Execution, ProgramPrimitive
+from covector.programs.higher_order.program_primitive import Execution
 from covector.programs.higher_order.regions import (
     Kind,
     Region,
@@ -65,7 +66,6 @@ from covector.programs.higher_order.regions import (
 )
 from covector.programs.higher_order.tiering import Budget, placed
 from covector.transforms.batch import batch_jaxpr, front_dims
-from covector.transforms.linearize import together
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -75,7 +75,7 @@ CHECKPOINTS = 64
 
 
 @operation
-class While(ProgramPrimitive):
+class While(LoopPrimitive):
     """Run ``body_jaxpr`` on the carry while ``cond_jaxpr`` of it is True.
 
     Over ``lanes`` the test gives a bool for each; their mask is of the consts of the
@@ -191,33 +191,11 @@ class While(ProgramPrimitive):
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         if self.lanes.shape:
             return ctx.through(self._as_one, *operands)
-        test_consts, consts, carry = self.split(operands)
-        types = ctx.out_types
-        signed = [_signed(t) for t in types]
-        op = ctx.op("stablehlo.while", _cast(ctx, carry, types, signed), signed, 2)
-
-        def test(inner: Any, *values: Any) -> Sequence[Any]:
-            now = _cast(inner, values, signed, types)
-            return inner.inline(self.cond_jaxpr, [*test_consts, *now])
-
-        def body(inner: Any, *values: Any) -> Sequence[Any]:
-            now = _cast(inner, values, signed, types)
-            outs = inner.inline(self.body_jaxpr, [*consts, *now])
-            return _cast(inner, outs, types, signed)
-
-        ctx.region(op, 0, signed, test)
-        ctx.region(op, 1, signed, body)
-        return _cast(ctx, op.results, signed, types)
+        return lower_while(self, ctx, *self.split(operands))
 
     # -- derivatives -------------------------------------------------------------------
 
-    def differentiate(
-        self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
-    ) -> Any:
-        """Where tangents are wanted at once, one loop computes both."""
-        if not together(parent, tangent_trace):
-            return super().differentiate(parent, tangent_trace, primals, tangents)
-        current.trace = parent
+    def jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
         return self._jvp(primals, tangents, separate=False)
 
     def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
@@ -382,30 +360,6 @@ def make_while(
 ) -> While:
     """The operation that loops over these programs; the same one each time."""
     return test.memo(While, body, test_consts, body_consts, checkpoints, lanes, counted)
-
-
-def _signed(type: ArrayType) -> ArrayType:
-    """The type that a carry has in the compiled loop: counters are signed.
-
-    XLA works out how often a loop runs that counts from a known number. Where the
-    counter is unsigned and counts down, it forgets the last step, or ends the process.
-    """
-    if type.shape or not dtypes.is_unsigned(type.dtype):
-        return type
-    return type.with_dtype(dtypes.as_dtype(type.dtype.name.removeprefix("u")))
-
-
-def _cast(
-    ctx: "Lowering",
-    values: Iterable[Any],
-    types: Sequence[ArrayType],
-    wanted: Sequence[ArrayType],
-) -> list[Any]:
-    """The bits of values as those of other types, where the types differ."""
-    return [
-        x if now is then else ctx.op("stablehlo.bitcast_convert", [x], [then])
-        for x, now, then in zip(values, types, wanted, strict=True)
-    ]
 
 
 def _counted(

@@ -34,7 +34,7 @@ from covector.programs.jit.arguments import JitSpec, static_places
 from covector.programs.jit.jit import Jitted
 from covector.programs.remat.policies import checkpoint_policies
 from covector.transforms.batch import batch_jaxpr
-from covector.transforms.linearize import Linearized, linearize_jaxpr
+from covector.transforms.linearize import LinearizedProgram, linearize_jaxpr
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -88,7 +88,7 @@ class Checkpoint(Inlined):
 
 def linearize_checkpoint(
     jaxpr: Jaxpr, active: Mask, policy: Policy
-) -> Linearized[Jaxpr]:
+) -> LinearizedProgram[Jaxpr]:
     """A program and its derivative, of which the second computes residuals again
     (memoise on the program).
 
@@ -125,7 +125,7 @@ def linearize_checkpoint(
     places = [
         i if i >= ~count + 1 else i + len(residuals) for i in parts.residual_places
     ]
-    return Linearized(forward, program, tuple(places), split.nonzero)
+    return LinearizedProgram(forward, program, tuple(places), split.nonzero)
 
 
 @overload

@@ -18,14 +18,14 @@ from covector.ops.collectives import PVary
 from covector.ops.transposing import Reshape
 from covector.programs.higher_order.partition import Partition, Policy, partition
 from covector.programs.spmd.manual import ManualAxes
-from covector.transforms.linearize import Linearized, linearize_jaxpr
+from covector.transforms.linearize import LinearizedProgram, linearize_jaxpr
 
 Specs = tuple[PartitionSpec, ...]
 
 
 def linearize_manual(
     jaxpr: Jaxpr, manual: ManualAxes, active: Mask
-) -> tuple[Linearized[Jaxpr], Specs]:
+) -> tuple[LinearizedProgram[Jaxpr], Specs]:
     """The two parts of a program, and the specs of the outputs that were added (memoise
     on the program).
     """
@@ -42,15 +42,15 @@ def partition_manual(
     """
     with manual.inside():
         made = jaxpr.memo(partition, later, policy, (True,) * len(later))
-    split = Linearized(made.forward, made.recompute, made.residual_places, later)
+    split = LinearizedProgram(made.forward, made.recompute, made.residual_places, later)
     framed, specs = _with_frames(jaxpr, manual, split)
     parts = Partition(framed.primal, framed.linear, framed.residual_places, made.gives)
     return parts, specs
 
 
 def _with_frames(
-    jaxpr: Jaxpr, manual: ManualAxes, split: Linearized[Jaxpr]
-) -> tuple[Linearized[Jaxpr], Specs]:
+    jaxpr: Jaxpr, manual: ManualAxes, split: LinearizedProgram[Jaxpr]
+) -> tuple[LinearizedProgram[Jaxpr], Specs]:
     """Two programs for devices, whose residuals pass between them as whole arrays."""
     primal, count, wanted = split.primal, len(jaxpr.outputs), split.linear.in_types
     places = split.residual_places
@@ -85,7 +85,9 @@ def _with_frames(
     types = [*types, *wanted[len(framed) :]]
     moved = manual.stage(linear, types, split.linear.name)
     specs = tuple([PartitionSpec(axes) if axes else PartitionSpec() for axes in over])
-    return Linearized(made.jaxpr, moved.jaxpr, tuple(final), split.nonzero), specs
+    return LinearizedProgram(
+        made.jaxpr, moved.jaxpr, tuple(final), split.nonzero
+    ), specs
 
 
 def _nearest(primal: Jaxpr, places: Sequence[int]) -> list[int]:
