@@ -1,5 +1,7 @@
 """The core classes, under the names by which the ecosystem knows them."""
 
+from typing import Any
+
 from covector.core.jaxpr import Equation as JaxprEqn
 from covector.core.jaxpr import Jaxpr, Var
 from covector.core.jaxpr import run as _run
@@ -11,7 +13,7 @@ from covector.core.types import ArrayType as ShapedArray
 ClosedJaxpr = Jaxpr
 
 
-def eval_jaxpr(jaxpr: Jaxpr, consts: list, *args: object) -> list:
+def eval_jaxpr(jaxpr: Jaxpr, consts: list[Any], *args: object) -> list[Any]:
     """The outputs of a program on arguments; ``consts`` go before them.
 
     >>> import covector as cv

@@ -279,13 +279,13 @@ class ConcreteArray(Exported):
             )
         return shards[index].data
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return (_unpickle, (self.type, read_only(np.asarray(self.host()))))
 
     def __copy__(self) -> "ConcreteArray":
         return self.copy()
 
-    def __deepcopy__(self, memo: dict) -> "ConcreteArray":
+    def __deepcopy__(self, memo: dict[Any, Any]) -> "ConcreteArray":
         return self.copy()
 
 

@@ -1,3 +1,4 @@
+# pyright: basic
 """Conversion of Python and NumPy values to arrays; nothing else makes them.
 
 Python scalars are weak: they give way to the element type of what they meet. 64-bit

@@ -1,3 +1,4 @@
+# pyright: basic
 """Element types: their names, classes and relations.
 
 An element type is an ``np.dtype`` (NumPy's own, or one that ml_dtypes adds for the

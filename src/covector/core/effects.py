@@ -1,3 +1,4 @@
+# pyright: basic
 """Effects: what an operation does besides returning results.
 
     CALLS     runs Python on the host: not while a program is being traced

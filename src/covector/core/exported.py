@@ -1,3 +1,4 @@
+# pyright: basic
 """Export of known values: to Python, NumPy, DLPack and other libraries.
 
 Everybody may read what leaves; nobody can write to it. Random keys do not leave as

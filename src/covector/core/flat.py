@@ -1,3 +1,4 @@
+# pyright: basic
 """Flat functions: user functions on pytrees, called with lists of leaves.
 
 Public functions flatten what they are given, hand the engine a ``FlatFunction``, and
@@ -143,8 +144,8 @@ _signatures: weakref.WeakKeyDictionary[Any, inspect.Signature | None] = (
 
 
 def bind_arguments(
-    fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
-) -> tuple:
+    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, ...]:
     """All arguments by position, with keywords in their places and defaults filled in.
 
     What can only be passed by keyword is left to its default.

@@ -108,7 +108,7 @@ class Jaxpr:
         self.name = name
         self.in_types: tuple[ArrayType, ...] = tuple(map(type_of, self.inputs))
         self.out_types: tuple[ArrayType, ...] = tuple(map(type_of, self.outputs))
-        self._memo: dict[tuple, dict[tuple, Any]] = {}
+        self._memo: dict[tuple[Any, ...], dict[tuple[Any, ...], Any]] = {}
 
     def memo(self, make: Callable[..., Any], *key: Any) -> Any:
         """``make(self, *key)``, computed once and kept as long as this program.
@@ -202,7 +202,7 @@ def needed_equations(
     """The equations that the outputs depend on, given the known variables."""
     given = set(known)
     wanted = {a for a in outputs if type(a) is Var} - given
-    kept = []
+    kept: list[Any] = []
     for equation in reversed(equations):
         if equation.op.pure and wanted.isdisjoint(equation.outputs):
             continue

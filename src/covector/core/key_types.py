@@ -60,5 +60,5 @@ class KeyType:
     def __repr__(self) -> str:
         return self.name
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return (KeyType, (self.implementation,))

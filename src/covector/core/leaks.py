@@ -1,3 +1,4 @@
+# pyright: basic
 """Detection of leaked tracers: the option ``check_tracer_leaks``.
 
 A tracer belongs to one run of a transformation. When that has ended and the option is

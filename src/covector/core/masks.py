@@ -31,7 +31,9 @@ def scatter(values: Iterable[Any], mask: Sequence[bool]) -> list[Any]:
     return [next(given) if m else None for m in mask]
 
 
-def merge(values: Iterable[Any], mask: Sequence[bool], others: Iterable[Any]) -> list:
+def merge(
+    values: Iterable[Any], mask: Sequence[bool], others: Iterable[Any]
+) -> list[Any]:
     """The values, in order, where the mask is true; the item of ``others`` elsewhere.
 
     >>> merge([10, 20], [True, False, True], "abc")

@@ -1,3 +1,4 @@
+# pyright: basic
 """The numbers that a dtype can represent: limits, widths, and lossless casts."""
 
 from functools import lru_cache
@@ -105,7 +106,7 @@ def _generality(dtype: np.dtype) -> int:
     return (bool, int, float, complex).index(dtypes.python_type(dtype))
 
 
-def _extremes(dtype: np.dtype) -> list:
+def _extremes(dtype: np.dtype) -> list[Any]:
     """The values of a real dtype that are hardest to hold, as Python numbers."""
     if dtypes.is_bool(dtype):
         return [0, 1]

@@ -1,3 +1,4 @@
+# pyright: basic
 """The operators of arrays: each calls a function of ``covector.numpy``.
 
 That namespace lies several layers above. The link upwards is ``link.numpy``, set when

@@ -1,3 +1,4 @@
+# pyright: basic
 """``Primitive``: an operation as a value that carries its own rules.
 
 The fields of an operation are its parameters, its methods are its rules. Each trace
@@ -50,7 +51,7 @@ class Interned(type):
     """Makes equal constructions of an operation one object, unless it opts out."""
 
     interned: bool
-    instances: dict[tuple, Any]
+    instances: dict[tuple[Any, ...], Any]
 
     def __call__(
         cls: type[_Operation],  # pyright: ignore[reportGeneralTypeIssues]
@@ -138,7 +139,7 @@ class Primitive(metaclass=Interned):
     #: ``varying_rule(types, checked_axes)`` gives a ``Varying``; only for operations
     #: that communicate or carry programs (``core/varying.py``)
     varying_rule: Any = None
-    instances: dict[tuple, "Primitive"] = {}  # noqa: RUF012  each class has its own
+    instances: dict[tuple[Any, ...], "Primitive"] = {}  # noqa: RUF012  each class has its own
     #: plans by the types of the operands
     plans: dict[tuple[ArrayType, ...], "OpPlan"]
 

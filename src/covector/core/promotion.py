@@ -1,3 +1,4 @@
+# pyright: basic
 """Type promotion: the result dtype of operands of several dtypes.
 
 The dtypes form a graph whose arrows lead to what holds more, and operands meet at their

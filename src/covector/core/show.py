@@ -1,3 +1,4 @@
+# pyright: basic
 """Pretty-printing of programs.
 
     { loss  a:f32[3] b:f32[3] .

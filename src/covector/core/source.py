@@ -1,3 +1,4 @@
+# pyright: basic
 """Source lines: where in the user's program a value was made.
 
 While tracing, one frame is remembered per operation as (code, instruction offset),

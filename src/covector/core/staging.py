@@ -107,7 +107,9 @@ class StagingTrace(Trace):
         varying = None
         if self.checked_axes:
             args, varying = unify_varying(self, op, args)
-        atoms, types, traced = [], [], False
+        atoms: list[Any] = []
+        types: list[ArrayType] = []
+        traced = False
         for a in args:
             atom = a
             if type(a) is StagedTracer and a.owner is self:
@@ -137,7 +139,8 @@ class StagingTrace(Trace):
         ):
             return _evaluate(op, atoms)
         line = user_line() if self.lines else None
-        variables, results = [], []
+        variables: list[Any] = []
+        results: list[Any] = []
         for t in outs:
             v = Var(t)
             variables.append(v)
@@ -148,7 +151,8 @@ class StagingTrace(Trace):
     def finish(self, inputs: Sequence[StagedTracer], outs: Sequence[Any]) -> "Staged":
         """The program with these inputs and outputs, and what it captured."""
         atoms = [self.atom(o) for o in outs]
-        captured, variables = [], []
+        captured: list[Any] = []
+        variables: list[Any] = []
         for x, v in self.captured.values():
             captured.append(x)
             variables.append(v)

@@ -199,7 +199,7 @@ class Tracer(Array):
     def __copy__(self) -> "Tracer":
         return self
 
-    def __deepcopy__(self, memo: dict) -> "Tracer":
+    def __deepcopy__(self, memo: dict[Any, Any]) -> "Tracer":
         return self
 
     def tolist(self) -> Any:

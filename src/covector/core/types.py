@@ -23,7 +23,7 @@ Shape = tuple[int, ...]
 #: no varying axes: the value is the same on all devices
 INVARIANT: frozenset[Any] = frozenset()
 
-_interned: dict[tuple, "_Reference"] = {}
+_interned: dict[tuple[Any, ...], "_Reference"] = {}
 #: Types of values on the way, which would be made again in every call: the last ones
 #: made are not dropped.
 _recent: deque["ArrayType"] = deque(maxlen=1024)
@@ -32,12 +32,12 @@ _lock = threading.RLock()
 _interned_axes: dict[frozenset[Any], frozenset[Any]] = {INVARIANT: INVARIANT}
 
 
-class _Reference(weakref.ref):
+class _Reference(weakref.ref["ArrayType"]):
     """A type, and the keys under which it is found."""
 
     __slots__ = ("keys",)
 
-    keys: list[tuple]
+    keys: list[tuple[Any, ...]]
 
 
 def _drop(reference: _Reference) -> None:
@@ -90,7 +90,7 @@ class ArrayType:
         return found if found is not None else cls._interned_as(key)
 
     @classmethod
-    def _interned_as(cls, key: tuple) -> "ArrayType":
+    def _interned_as(cls, key: tuple[Any, ...]) -> "ArrayType":
         made = cls._make(*key)
         # The same type may be asked for with other spellings of its shape and dtype.
         own = (made.shape, made.dtype, made.weak, made.varying)
@@ -186,7 +186,7 @@ class ArrayType:
     def __repr__(self) -> str:
         return f"ArrayType({self}{', weak' if self.weak else ''})"
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return (ArrayType, (self.shape, self.dtype, self.weak, self.varying))
 
 

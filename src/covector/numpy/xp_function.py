@@ -8,7 +8,7 @@ define alike may be used, and element types must not depend on NumPy's 64-bit de
 
 import functools
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -21,7 +21,7 @@ R = TypeVar("R")
 XpArray: TypeAlias = Any
 
 
-def xp_function(fun: Callable[..., Any]) -> Callable[..., Any]:
+def xp_function(fun: Callable[Concatenate[Any, P], R]) -> Callable[P, R]:
     """``fun(xp, *arrays, **static)`` as a function of the arrays and the static
     values.
     """

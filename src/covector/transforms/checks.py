@@ -1,3 +1,4 @@
+# pyright: basic
 """Validation of arguments, results, tangents and cotangents of derivatives.
 
 Each check raises in the words of the function that the user called.

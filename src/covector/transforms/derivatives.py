@@ -151,12 +151,12 @@ def _reduced(
 
 def choose_arguments(
     fun: Any, argnums: Argnums, args: Any, kwargs: Any, who: str
-) -> tuple[tuple, Callable[..., Any]]:
+) -> tuple[tuple[Any, ...], Callable[..., Any]]:
     """The arguments that ``argnums`` names, and ``fun`` as a function of them alone."""
     if len(args) == 1 and argnums == 0 and not kwargs:
         return args, fun
     nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    places = []
+    places: list[Any] = []
     for n in nums:
         if not -len(args) <= n < len(args):
             raise TypeMismatch(
@@ -194,7 +194,7 @@ def pull_back(
     args = [*residuals, *[Linear(v.type) for v in jaxpr.inputs[n:]]]
     cts_out = list(compress(cotangents, nonzero))
     found = iter(backward(jaxpr, args, cts_out)[n:])
-    result = []
+    result: list[Any] = []
     for i, t in enumerate(types):
         if active[i]:
             ct = instantiate(next(found), t)

@@ -1,3 +1,4 @@
+# pyright: basic
 """``jacobian``: forward, reverse, or mixed by blocks, whichever costs least.
 
 A column of a Jacobian is one push of a unit tangent (forward), a row one pull of a unit

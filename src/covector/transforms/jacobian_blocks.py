@@ -1,3 +1,4 @@
+# pyright: basic
 """The blocks of a Jacobian: unit tangents pushed, and unit cotangents pulled, in
 batches.
 """

@@ -61,14 +61,14 @@ class LinearFunction:
         return cls(of, jaxpr, tuple(residuals), nonzero)
 
 
-def _flatten(function: LinearFunction) -> tuple[tuple, Any]:
+def _flatten(function: LinearFunction) -> tuple[tuple[Any, ...], Any]:
     """All values are residuals here: also those that are written in the program."""
     program, values = function.jaxpr.memo(without_values)
     residuals = (*values, *function.residuals)
     return residuals, (function.of, program, function.nonzero)
 
 
-def _with_keys(function: LinearFunction) -> tuple[tuple, Any]:
+def _with_keys(function: LinearFunction) -> tuple[tuple[Any, ...], Any]:
     residuals, static = _flatten(function)
     keys = [GetAttrKey(f"residuals[{i}]") for i in range(len(residuals))]
     return tuple(zip(keys, residuals, strict=True)), static

@@ -26,7 +26,7 @@ from covector.transforms.transpose import backward, instantiate
 
 def linear_transpose(
     fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()
-) -> Callable[[Any], tuple]:
+) -> Callable[[Any], tuple[Any, ...]]:
     """The transpose of ``fun``, which must be linear in all its arguments.
 
     Args:
@@ -68,7 +68,7 @@ class LinearTransposed(LinearFunction):
     __slots__ = ()
     what = "the transpose"
 
-    def __call__(self, cotangent: Any) -> tuple:
+    def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         who, in_tree, in_types, out_tree, out_types = self.of
         cts_out = cotangents_of(cotangent, out_tree, out_types, who, exact=True)
         args = [*self.residuals, *[Linear(t.strong()) for t in in_types]]

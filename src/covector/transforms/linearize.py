@@ -1,3 +1,4 @@
+# pyright: basic
 """Forward mode and linearization: values with their tangents.
 
 ``LinearTrace`` runs a function on pairs of a primal and a tangent. The primal means
@@ -73,7 +74,7 @@ class LinearTrace(Trace):
                 out_tangents = self._as_values(out_tangents, outs)
         finally:
             current.trace = self
-        results = []
+        results: list[Any] = []
         for i, out in enumerate(outs):
             t = out_tangents[i]
             results.append(out if t is None else LinearTracer(self, out, t))
@@ -186,7 +187,8 @@ def linearize_flat(
         lines=type(parent) is StagingTrace or LinearTrace.lines,
     )
     trace = LinearTrace(parent, tangent_trace, name)
-    tangents, inputs = [], []
+    tangents: list[Any] = []
+    inputs: list[Any] = []
     for i, p in enumerate(primals):
         if active[i]:
             tangent = tangent_trace.input(p.type.strong())
@@ -196,7 +198,9 @@ def linearize_flat(
             inputs.append(p)
     current.trace = trace
     try:
-        outs, out_tangents, nonzero = [], [], []
+        outs: list[Any] = []
+        out_tangents: list[Any] = []
+        nonzero: list[Any] = []
         for out in fun(*inputs):
             primal, tangent = trace.pair(out)
             outs.append(primal)
@@ -250,7 +254,8 @@ def linearize_jaxpr(
         outs, linearization = linearize_flat(
             lambda *args: run(jaxpr, args), inputs, active, name
         )
-        places, extra = [], []
+        places: list[Any] = []
+        extra: list[Any] = []
         positions: dict[Var, int] = {t.variable: i for i, t in enumerate(inputs)}
         for i, out in enumerate(outs):
             if type(out) is StagedTracer:

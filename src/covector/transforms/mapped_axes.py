@@ -1,3 +1,4 @@
+# pyright: basic
 """``in_axes`` and ``out_axes``: the mapped axis of each argument, and its size."""
 
 import inspect
@@ -80,7 +81,7 @@ def from_the_front(
 
 def _axes_by_name(
     fun: Any, in_axes: Mapping[str, Any], args: Any, kwargs: Any, who: str
-) -> tuple[tuple, dict[str, Any]]:
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     try:
         parameters = list(inspect.signature(fun).parameters)
     except (TypeError, ValueError):

@@ -39,7 +39,7 @@ def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> li
             if totals.keys().isdisjoint(equation.outputs):
                 continue
             running.equation = equation
-            cts_out = []
+            cts_out: list[Any] = []
             for v in equation.outputs:
                 cts_out.append(totals.pop(v, None))  # noqa: PERF401  quicker
             try:
@@ -62,11 +62,11 @@ def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> li
 @attributes_lines_of_equations()
 def _forward(jaxpr: Jaxpr, env: dict[Var, Any]) -> list[tuple[Equation, list[Any]]]:
     """Run what is not linear; the equations that are, with their operands."""
-    linear = []
+    linear: list[Any] = []
     outer = running.equation
     try:
         for equation in jaxpr.equations:
-            operands = []
+            operands: list[Any] = []
             for a in equation.inputs:
                 operands.append(env[a] if type(a) is Var else a)  # noqa: PERF401  quicker
             if Linear in map(type, operands):

@@ -1,3 +1,4 @@
+# pyright: basic
 """``vmap``: a function applied to every element of a batch."""
 
 import functools

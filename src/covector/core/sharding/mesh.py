@@ -126,7 +126,7 @@ class Axes:
     def are_all_axes_manual(self) -> bool:
         return self.manual_axes == self.axis_names
 
-    def __deepcopy__(self, memo: dict) -> Any:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
         return self
 
     def __copy__(self) -> Any:
@@ -139,7 +139,7 @@ class Axes:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
-_interned: dict[tuple, Any] = {}
+_interned: dict[tuple[Any, ...], Any] = {}
 
 
 class AbstractMesh(Axes):
@@ -171,7 +171,7 @@ class AbstractMesh(Axes):
     def abstract_mesh(self) -> "AbstractMesh":
         return self
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return (AbstractMesh, (self.axis_sizes, self.axis_names, self.axis_types))
 
     def __repr__(self) -> str:
@@ -312,7 +312,7 @@ class Mesh(Axes):
     def __exit__(self, *_: object) -> None:
         options.pop(self)
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         platform = client.device_platform(self.flat_devices[0]) if self.size else None
         ids = self.device_ids if self.size else None
         return (_unpickled, (platform, ids, self.axis_names, self.axis_types))

@@ -1,3 +1,4 @@
+# pyright: basic
 """``Shard``: one shard of an array, with its device and index."""
 
 from collections import Counter
@@ -21,7 +22,7 @@ class Shard(NamedTuple):
 def numbered(indices: Mapping[Any, Index], data: Sequence[Any]) -> list[Shard]:
     """The shards that devices hold, replicas numbered."""
     seen: Counter[str] = Counter()
-    shards = []
+    shards: list[Any] = []
     for (device, index), shard in zip(indices.items(), data, strict=True):
         shards.append(Shard(device, index, seen[str(index)], shard))
         seen[str(index)] += 1

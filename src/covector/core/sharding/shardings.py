@@ -1,3 +1,4 @@
+# pyright: basic
 """``Sharding``: the map from devices to the elements of an array that they hold.
 
     NamedSharding(mesh, P('x', None))      rows over the devices along x
@@ -34,7 +35,7 @@ class Tiles(NamedTuple):
     tile_indices: tuple[Shape, ...]
 
 
-_interned: dict[tuple, Any] = {}
+_interned: dict[tuple[Any, ...], Any] = {}
 
 
 class Sharding:
@@ -165,7 +166,7 @@ class Sharding:
     def __copy__(self) -> "Sharding":
         return self
 
-    def __deepcopy__(self, memo: dict) -> "Sharding":
+    def __deepcopy__(self, memo: dict[Any, Any]) -> "Sharding":
         return self
 
 
@@ -223,7 +224,7 @@ class SingleDeviceSharding(Sharding):
     def with_memory_kind(self, kind: str) -> "SingleDeviceSharding":
         return SingleDeviceSharding(self.flat_devices[0], memory_kind=kind)
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         device = self.flat_devices[0]
         key = client.device_platform(device), device.id, self.memory_kind
         return (_single_device, key)
@@ -306,7 +307,7 @@ class NamedSharding(Sharding):
         return NamedSharding(self.mesh, PartitionSpec())
 
     @property
-    def replicated_axes(self) -> frozenset:
+    def replicated_axes(self) -> frozenset[Any]:
         """The axes of the mesh that no axis of the array is partitioned over."""
         return frozenset(self.mesh.axis_names) - frozenset(self.spec.names())
 
@@ -342,7 +343,7 @@ class NamedSharding(Sharding):
     def with_memory_kind(self, kind: str) -> "NamedSharding":
         return self.update(memory_kind=kind)
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return (_named, (self.mesh, self.spec, self.memory_kind))
 
     def __repr__(self) -> str:

@@ -1,3 +1,4 @@
+# pyright: basic
 """``PartitionSpec``: the mesh axes over which each axis of an array is partitioned.
 
 P('x', None, ('y', 'z'))    axis 0 over x, axis 1 not at all, axis 2 over y and z
@@ -145,7 +146,7 @@ class PartitionSpec:
     def __hash__(self) -> int:
         return hash(self.partitions)
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return (PartitionSpec, self.partitions)
 
     def __repr__(self) -> str:

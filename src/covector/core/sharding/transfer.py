@@ -10,6 +10,8 @@ compiled program is quicker, for it moves shards between devices directly;
 ``device_put`` uses it there.
 """
 
+from typing import Any
+
 import numpy as np
 
 from covector.core.sharding.shardings import Index, Sharding
@@ -48,7 +50,7 @@ def to_host(buffer: buffers.Buffer, type: ArrayType, sharding: Sharding) -> np.n
     _check_all_here(type, sharding)
     indices = sharding.devices_indices_map(type.shape)
     values = np.empty(type.shape, type.storage)
-    done = set()
+    done: set[Any] = set()
     for shard, index in zip(found, indices.values(), strict=True):
         bounds = _bounds(index)
         if bounds not in done:
