@@ -330,7 +330,8 @@ def test_an_array_like_another_is_where_that_one_is(name):
     assert like(x).sharding is x.sharding
     assert like(x, dtype="int32").sharding is x.sharding
     assert len(like(x).addressable_shards) == 8
-    assert not like(x, shape=(3, 4)).committed  # not divisible as x is
+    other = like(x, shape=(3, 4))  # not divisible as x is
+    assert other.sharding == NamedSharding(x.sharding.mesh, P())
     y = cv.device_put(numbers(3), last)
     assert like(y).device is like(y, shape=(7,)).device is last
     assert not like(cnp.ones(3)).committed
