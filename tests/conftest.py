@@ -33,8 +33,14 @@ def checked_programs() -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def forgotten_programs() -> Iterator[None]:
-    """Programs hold maps of memory, of which a process may have some 65,000."""
+    """Programs hold maps of memory, of which a process may have some 65,000.
+
+    A module leaves the options as it found them, or the next one would be tested
+    under others.
+    """
+    before = options.current()
     yield
+    assert options.current() is before
     covector.clear_caches()
     if "jax" in sys.modules:
         sys.modules["jax"].clear_caches()
