@@ -159,7 +159,7 @@ def test_a_warm_jitted_call_with_a_static_argument():
 def test_a_warm_checkpointed_gradient_traces_nothing():
     gradient = cv.grad(cv.checkpoint(cnp.sin))
     entered = python_calls(lambda: gradient(ONE))
-    assert "StagingTrace.process" in entered  # the linear part is written down …
+    assert "StagingTrace.process" in entered  # the linear part is staged …
     assert entered["StagingTrace.process"] <= 2  # … and nothing else
     within(135, entered)
 

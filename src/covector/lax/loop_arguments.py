@@ -58,7 +58,7 @@ def natural(x: Any, what: str, who: str) -> int:
     """An argument that must be a known integer, and not negative."""
     if isinstance(x, Tracer):
         raise TracerIntegerConversionError(
-            f"{who}: {what} must be known while the program is written down, but it is "
+            f"{who}: {what} must be known while the program is traced, but it is "
             f"a traced {x.type}. {x.origin()} If it is an argument of a jitted "
             "function, make the argument static (static_argnums of jit); for a number "
             "of steps that is known only when the program runs there is "

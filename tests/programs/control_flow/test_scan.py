@@ -465,7 +465,7 @@ WORDS = {
     "traced unroll": Case(
         lambda: cv.jit(lambda n: scan(lambda c, x: (c, x), 0, XS, unroll=n))(3),
         errors.TracerIntegerConversionError,
-        r"scan of .*: unroll must be known while the program is written down, but it "
+        r"scan of .*: unroll must be known while the program is traced, but it "
         r"is a traced i32\[\]. .* for a number of steps that is known only when .*"
         "while_loop",
     ),

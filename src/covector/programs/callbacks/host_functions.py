@@ -225,7 +225,7 @@ def _lane(batch: ConcreteArray, dim: int, i: int) -> ConcreteArray:
 
 
 def result_spec(result_shape_dtypes: Any) -> ResultSpec:
-    """What a tree of arrays, or of anything with shape and dtype, promises."""
+    """The specs of a tree of arrays, or of anything with shape and dtype."""
     leaves, out_tree = tree.flatten(result_shape_dtypes)
     return ResultSpec(out_tree, tuple([_result_type(x) for x in leaves]))
 

@@ -82,7 +82,7 @@ def reduce_in_order(
 
 
 def choose(mask: Any, xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
-    """Where the mask is true elements of ``xs``, elsewhere of ``ys``."""
+    """Elements of ``xs`` where the mask is true, elsewhere of ``ys``."""
     return [where(mask, x, y) for x, y in zip(xs, ys, strict=True)]
 
 

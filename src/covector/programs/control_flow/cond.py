@@ -122,7 +122,7 @@ class Cond(ProgramPrimitive):
         return self.branches[max(0, min(int(index.host()), len(self.branches) - 1))]
 
     def stage(self, trace: Any, args: Sequence[Value]) -> Sequence[Any] | None:
-        """Where the index is known, the branch stands in the program alone."""
+        """With a known index, stage only the operations of its branch."""
         index, *operands = args
         return run(self.branch_at(index), operands) if _is_known(index) else None
 
@@ -240,7 +240,7 @@ class Cond(ProgramPrimitive):
         return merge(outs, mask, operands), merge(out_dims, mask, operand_dims)
 
     def with_token(self) -> tuple["Cond", int]:
-        """Where no branch has the effect the token passes through."""
+        """A branch without the effect returns the token unchanged."""
         return make_cond([b.memo(with_token) for b in self.branches]), 1
 
     def lower(

@@ -96,8 +96,8 @@ def transpose_branches(
 def partition_branches(
     first: Jaxpr, rest: Branches, later: Mask, policy: Policy
 ) -> Partition:
-    """What branches keep shares its slots; a branch without it gives zeros (memoise on
-    the first branch).
+    """The partitioned branches: values they save share slots, and a branch without one
+    gives zeros (memoise on the first branch).
     """
     count = len(later)
     made = [b.memo(partition, later, policy, (False,) * count) for b in (first, *rest)]

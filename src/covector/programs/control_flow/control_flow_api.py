@@ -33,7 +33,7 @@ from covector.tree.registry import PyTreeDef
 
 
 class ScanSpec(NamedTuple):
-    """How many steps a scan takes, in which order, and how many are unrolled."""
+    """The number of steps of a scan, their order, and how many are unrolled."""
 
     length: int
     reverse: bool = False

@@ -30,7 +30,7 @@ class Lanes(NamedTuple):
     per_lane: Mask = ()
 
     def mask(self, start: int, count: int) -> Mask:
-        """Which of ``count`` operands from ``start`` on are per lane."""
+        """The mask of the per-lane ones among ``count`` operands from ``start`` on."""
         if not self.shape:
             return (False,) * count
         return self.per_lane[start : start + count]

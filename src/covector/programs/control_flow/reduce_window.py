@@ -178,7 +178,7 @@ def _with_holes(op: ReduceWindow, xs: Sequence[Any]) -> list[Any]:
 
 
 def _split(values: Sequence[Any], k: int) -> tuple[Any, Sequence[Any]]:
-    """What says where there are elements, if anything does, and the k arrays."""
+    """The mask of the positions that hold elements, or None, and the k arrays."""
     return (values[0], values[1:]) if len(values) > k else (None, values)
 
 

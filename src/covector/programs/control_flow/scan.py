@@ -248,7 +248,7 @@ class Scan(LoopPrimitive):
     def partition(
         self, types: Sequence[ArrayType], later: Mask, policy: Policy
     ) -> Partition:
-        """What is kept of each step are further ys, and then further xs."""
+        """Values saved at each step become further ys, and then further xs."""
         made, consts, carry = self.jaxpr.memo(
             partition_body, self.num_consts, self.num_carry, later, policy
         )

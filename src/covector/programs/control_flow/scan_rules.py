@@ -173,7 +173,7 @@ def linearize_body(
 
 
 class _Residuals:
-    """Where the residuals of a step come from, and where the linear body finds them.
+    """The residuals of a step: their sources, and their indices in the linear body.
 
     A residual that depends on consts alone is loop-invariant: it is hoisted, computed
     once before the loop. The others are stacked, unless they are elements of xs or ys
@@ -395,7 +395,7 @@ def _accumulating(
 
 
 def _known_part(jaxpr: Jaxpr, known: Sequence[Sequence[bool]], groups: Groups) -> Jaxpr:
-    """What is not linear in a body: the known carry after a step, and before it."""
+    """The nonlinear part of a body: the known carry after a step, and before it."""
     inputs = select(jaxpr.inputs, [m for group in known for m in group])
     _, carry, _ = groups.split(jaxpr.inputs)
     before = select(carry, known[1])

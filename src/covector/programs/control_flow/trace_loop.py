@@ -32,7 +32,7 @@ class Carry(NamedTuple):
     depth: int = 0
 
     def path(self, k: int) -> str:
-        """Where a leaf is, for messages."""
+        """The path of a leaf, for messages."""
         path = tree.keystr(tree.leaf_path(self.tree, k)[self.depth :])
         return f" at {path}" if path else ""
 
@@ -96,7 +96,7 @@ def _join(jaxpr: Jaxpr, k: int, now: ArrayType, carry: Carry) -> ArrayType:
 
 
 def made_at(jaxpr: Jaxpr, atom: Any) -> str:
-    """Where in the user's program an output was made, for messages."""
+    """The source line that made an output, for messages."""
     for equation in jaxpr.equations:
         if atom in equation.outputs:
             return f", made at {equation.line}" if equation.line is not None else ""

@@ -107,7 +107,7 @@ class _Climb:
 
 
 def stride(loop: Loop, length: Any, free: Any) -> Any:
-    """How far above a state the next one is to be kept, an int32.
+    """The distance from a state to the next one that is to be kept, an int32.
 
     ``length``, at least 2, are the states from this one on that are still to be
     visited, ``free`` the snapshots for them, this one included. With r the least number

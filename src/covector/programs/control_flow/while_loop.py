@@ -98,7 +98,7 @@ class While(LoopPrimitive):
         return f"While({self.cond_jaxpr.name}, {self.body_jaxpr.name})"
 
     def split(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-        """What belongs to consts of the test, consts of the body, and the carry."""
+        """Operands in three groups: consts of the test, consts of the body, carry."""
         start = self.cond_nconsts
         end = start + self.body_nconsts
         return [*operands[:start]], [*operands[start:end]], [*operands[end:]]
@@ -369,7 +369,7 @@ def _counted(
     consts: Any,
     carry: Any,
 ) -> Sequence[Array]:
-    """How many steps a loop takes (each lane of it), and the carry after them."""
+    """The number of steps of a loop (of each lane), and the carry after them."""
     (test, body), counts = programs, (len(test_consts), len(consts))
     type_ = test.out_types[0].with_dtype(dtypes.int32, False)
     test = test.memo(counting_test, counts[0], type_)

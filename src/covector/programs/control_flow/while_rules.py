@@ -132,7 +132,8 @@ class KnownLoop(NamedTuple):
 def known_loop(
     test: Jaxpr, body: Jaxpr, test_consts: int, body_consts: int, linear: Mask
 ) -> KnownLoop:
-    """What does not depend on operands that are ``linear`` (memoise on the test).
+    """The part of a loop that is independent of the ``linear`` operands (memoise on the
+    test).
 
     Raises:
       NotDifferentiable: the test depends on them.

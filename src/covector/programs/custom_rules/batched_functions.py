@@ -59,7 +59,7 @@ class Batch:
 
     @property
     def out_dim(self) -> int | None:
-        """Where results have their batch axis."""
+        """The batch axis of all results; None where they have none."""
         return 0 if self.batched_out else None
 
     def run(

@@ -1,13 +1,13 @@
 """``CustomCall``: a function with derivative rules of its own, as one operation.
 
-Its fields are functions, and no trace knows it. Which rule is asked:
+Its fields are functions, and no trace knows it. The rule that is called:
 
     forward mode      ``jvp``
     reverse mode      ``vjp`` if there is one, and else ``jvp``, transposed
 
-What does not say yet which of the two it will be, because it writes down a linear part
-for later, leaves a ``LinearCall``: run forwards it is ``jvp``, transposed it is
-``vjp``. Once the operation is written down, ``fun`` is a program.
+Where that is not known yet, because a linear part is staged for later, the operation
+leaves a ``LinearCall`` in it: run forwards that is ``jvp``, transposed it is
+``vjp``. Once the operation is staged, ``fun`` is a jaxpr.
 """
 
 from collections.abc import Callable, Sequence
@@ -55,7 +55,7 @@ ForwardRule = Callable[[Sequence[Any], Sequence[Any]], tuple[Sequence[Any], Any]
 
 
 class Forward(NamedTuple):
-    """What ``fwd`` gave: values, array residuals, and how to call ``bwd`` with them."""
+    """The result of ``fwd``: values, array residuals, and ``bwd`` as a function."""
 
     outs: Sequence[Any]
     residuals: Sequence[Any]
@@ -88,7 +88,7 @@ class CustomCall(Inlined):
 
     @property
     def program(self) -> Jaxpr:
-        assert isinstance(self.fun, Jaxpr), "written down before it is typed"
+        assert isinstance(self.fun, Jaxpr), "staged before it is typed"
         return self.fun
 
     @cached_property
@@ -100,7 +100,7 @@ class CustomCall(Inlined):
         return self.fun(*args)
 
     def stage(self, trace: Any, args: Sequence[Value]) -> Sequence[Any] | None:
-        """Once written down, as it is; before, the form that is."""
+        """Stage ``fun`` first, unless that is done: then None, to stage it as it is."""
         if isinstance(self.fun, Jaxpr):
             return None
         args = arrays(args, self.who)
@@ -130,7 +130,7 @@ class CustomCall(Inlined):
             self._check_values(outs, f"the rule of {self.who}")
             if not forward and any([_owner(o) is tangent_trace for o in outs]):
                 # The rule computed values and tangents together, in a jitted function
-                # or a branch, which is written down as a whole.
+                # or a branch, which is staged as a whole.
                 current.trace = parent
                 outs = self.fun(*primals)
             return outs, moved

@@ -278,7 +278,7 @@ def _arrays_apart(kept: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]
 def _cotangents(
     cts_in: Any, in_tree: PyTreeDef, in_types: Sequence[ArrayType], who: str
 ) -> list[Array]:
-    """What ``bwd`` gave for each leaf of the arguments, checked."""
+    """The checked cotangent of each leaf of the arguments, from ``bwd``."""
     arguments = in_tree.children()[0]
     count = len(arguments.children())
     if not isinstance(cts_in, tuple | list) or len(cts_in) != count:

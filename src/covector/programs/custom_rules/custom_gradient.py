@@ -12,7 +12,7 @@ from covector.programs.custom_rules.custom_vjp import custom_vjp
 
 
 class _Static:
-    """Carries a rule that was written down past the residuals that are arrays."""
+    """Carries a traced rule past the residuals that are arrays."""
 
     def __init__(self, **parts: Any) -> None:
         self.__dict__ = parts

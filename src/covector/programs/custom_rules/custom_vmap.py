@@ -1,6 +1,6 @@
 """``custom_vmap``: a function with a batching rule of its own.
 
-``CustomVmap`` is an operation that carries the function, written down, and the rule. A
+``CustomVmap`` is an operation that carries the function, traced, and the rule. A
 batch asks the rule. Its derivative is again such an operation: the rule of the
 derivative is the derivative of the rule. Reverse mode transposes the program of that.
 """

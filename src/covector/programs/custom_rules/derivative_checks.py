@@ -47,7 +47,7 @@ class SymbolicZero(HasType):
 
 
 def absent(type: ArrayType, symbolic: bool) -> Any:
-    """What a rule is handed for a tangent or cotangent that is zero."""
+    """The zero tangent or cotangent that a rule is called with."""
     if symbolic:
         return SymbolicZero(type.tangent())
     return zeros(type.strong()) if type.inexact else np.zeros(type.shape, dtypes.float0)
@@ -80,7 +80,7 @@ def checked(t: Any, type: ArrayType, who: str, what: str) -> Any:
 
 
 def called(fun: Any) -> str:
-    """What to call a function in code that a message proposes."""
+    """The name of a function in code that a message proposes."""
     name = getattr(fun, "__name__", "f")
     return name if name.isidentifier() else "f"
 

@@ -54,7 +54,7 @@ class Solver(Inlined):
 
     @property
     def count(self) -> int:
-        """Of how many leaves a vector is."""
+        """The number of leaves of a vector."""
         return len(self.equation.outputs)
 
     def split(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -94,8 +94,8 @@ class Solver(Inlined):
     def partition(
         self, types: Sequence[ArrayType], later: Mask, policy: Policy
     ) -> Partition | None:
-        """What is kept of ``solve`` are further results, and then further consts, which
-        the other programs do not read.
+        """Values saved in ``solve`` become further results, and then further consts,
+        which the other programs do not read.
         """
         leaves = (True,) * self.count
         further = later[self.count :]

@@ -168,7 +168,7 @@ class LinearCall(ProgramPrimitive):
 
 
 def no_forward_rule(who: str) -> NotDifferentiable:
-    """What to raise where forward mode is asked of what has a reverse rule only."""
+    """The error for forward mode through a function with only a reverse rule."""
     name = who.partition(" (")[0].replace(" of ", ".").rpartition(".")[2]
     name = name if name.isidentifier() else "f"
     return NotDifferentiable(
@@ -259,7 +259,7 @@ def linear_call(
 def _cotangents(
     cts_in: Any, in_tree: PyTreeDef, in_types: Sequence[ArrayType], who: str
 ) -> list[Array]:
-    """What a transpose gave for each leaf of ``linear_args``, checked."""
+    """The checked cotangent of each leaf of ``linear_args``, from a transpose."""
     found, found_tree = tree.flatten(cts_in)
     if found_tree != in_tree:
         raise TreeMismatch(

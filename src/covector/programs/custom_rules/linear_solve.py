@@ -78,7 +78,7 @@ class LinearSolve(Solver):
         return outs, push
 
     def _matrix_moves(self, active: Any, consts: Any, x: Any) -> Callable[..., Any]:
-        """How A x moves with the consts, None where it does not."""
+        """The linear map from tangents of the consts to those of A x; None for zero."""
         mask = (*self.split(active)[0], *[False] * self.count)
         if not any(mask):
             return lambda _: [None] * self.count

@@ -114,7 +114,7 @@ class Inlined(ProgramPrimitive):
 
     @property
     def program(self) -> Jaxpr:
-        """What it runs on its operands."""
+        """The jaxpr that it runs on its operands."""
         return self.jaxpr
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:

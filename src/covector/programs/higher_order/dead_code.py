@@ -64,7 +64,7 @@ def trimmed(op: Any, used: Mask, num_operands: int) -> Trimmed | None:
 
 
 class _Reading:
-    """Which operands and results of an operation are read, if some results are."""
+    """The operands and results of an operation that are used, if some results are."""
 
     def __init__(self, op: Any, used: Mask, num_operands: int) -> None:
         self.op = op
@@ -96,7 +96,7 @@ class _Reading:
         return [r.jaxpr.memo(dce, self._needed(r)) for r in self.regions]
 
     def _needed(self, region: Region) -> Mask:
-        """Which outputs are read: as results, at the next step, or to decide on it."""
+        """The mask of the used outputs: results, fed to the next step, or the test."""
         return tuple(
             [
                 (result is None and operand is None)

@@ -14,7 +14,7 @@ from covector.errors import ArgumentError
 
 
 class named_scope:
-    """What is traced in this block, or by this function, has a name.
+    """A context manager or decorator that names the operations traced in it.
 
     Blocks within each other give ``outer/inner``. What runs backwards has
     ``transpose(outer/inner)``. See them with ``lower(…).as_text(debug_info=True)``, or

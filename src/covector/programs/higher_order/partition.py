@@ -39,7 +39,7 @@ class Partition(NamedTuple):
     gives: Mask
 
     def reads(self, num_inputs: int) -> Mask:
-        """Which inputs ``recompute`` takes."""
+        """The mask of the inputs that ``recompute`` takes."""
         return tuple([i in self.residual_places for i in range(num_inputs)])
 
     @property
@@ -143,8 +143,9 @@ class _Cut:
 def by_results(
     op: Any, types: Sequence[ArrayType], later: Mask, policy: Policy
 ) -> Partition | None:
-    """Of an operation that can give no further results: it keeps those that are worth
-    it, and computes the others again; None where it can only be run as a whole.
+    """The partition of an operation that can give no further results: it saves those
+    that are worth it, and recomputes the others; None where it can only be run as a
+    whole.
     """
     if policy(op, *types, **op.parameters):
         return None
@@ -173,7 +174,7 @@ def _is_saved(jaxpr: Jaxpr, output: int, policy: Policy) -> bool:
 def of_call(
     jaxpr: Jaxpr, later: Mask, policy: Policy, call: Callable[[Jaxpr], Any]
 ) -> Partition:
-    """Of an operation that runs a program once: two such operations."""
+    """The partition of an operation that runs a program once: two such operations."""
     made = jaxpr.memo(partition, later, policy, (True,) * len(later))
     return made._replace(forward=call(made.forward), recompute=call(made.recompute))
 

@@ -86,8 +86,8 @@ class ProgramPrimitive(ManyResults):
     def partition(
         self, types: Sequence[ArrayType], later: Mask, policy: Policy
     ) -> Partition | None:
-        """What a checkpoint runs now and keeps, and what it computes again, for the
-        results that are wanted ``later``; None to judge the operation as a whole.
+        """The forward and the recomputed part, for a checkpoint and the results that
+        are wanted ``later``; None to judge the operation as a whole.
         """
         return by_results(self, types, later, policy)
 

@@ -19,7 +19,7 @@ from covector.transforms.batch import name_of
 
 
 class Kind(enum.Enum):
-    """How often an operation runs a program, when it is run itself."""
+    """The number of times that an operation runs a program, in words."""
 
     CALL = "once"
     BRANCH = "once, or not at all"
@@ -49,7 +49,7 @@ class Region(NamedTuple):
     feeds: tuple[int | None, ...]
 
     def taken(self, values: Sequence[Any]) -> list[Any]:
-        """What the inputs take of operands, or of what is known of each operand."""
+        """The values for the inputs, of one value for each operand."""
         return [None if i is None else values[i] for i in self.operands]
 
     def stacks(self, output: int) -> bool:
@@ -151,7 +151,7 @@ def operands_after_steps(regions: Sequence[Region], mask: Sequence[bool]) -> Mas
 
 
 def dependent_outputs(region: Region, operands: set[int]) -> list[bool]:
-    """Which outputs of a region depend on any of these operands."""
+    """The mask of the outputs of a region that depend on any of these operands."""
     mask = tuple([i in operands for i in region.operands])
     found = region.jaxpr.memo(forward_slice, mask)
     return [type(o) is Var and o in found for o in region.jaxpr.outputs]

@@ -22,7 +22,7 @@ CALL, PACE = 2.0, 500
 
 
 class Budget:
-    """What a loop over programs may still spend on the host (memoise on the first).
+    """The time that a loop may still spend on the host (memoise on its first program).
 
     A call of it takes ``length`` steps; 1 where that is not known, and each step pays.
     """
@@ -47,7 +47,7 @@ class Budget:
 def placed(
     values: Sequence[ConcreteArray], placement: Any, args: Sequence[ConcreteArray]
 ) -> list[ConcreteArray]:
-    """What a loop on the host gave, where the user put an operand of it, if anywhere.
+    """The results of a loop on the host, placed as the operand that the user placed.
 
     Results that do not depend on that operand go there too, as those of programs do.
     """

@@ -114,7 +114,7 @@ def input_name(in_tree: PyTreeDef, captured: int, i: int) -> str:
 
 
 class JitSpec(NamedTuple):
-    """What was asked of ``jit`` besides the function."""
+    """The options of ``jit``."""
 
     static_argnums: tuple[int, ...] = ()
     static_argnames: tuple[str, ...] = ()

@@ -24,7 +24,7 @@ _BUILTINS = frozenset(vars(builtins))
 
 
 class Reads(NamedTuple):
-    """What code may read, the functions inside of it included."""
+    """The names that code may read, including the functions inside of it."""
 
     globals: tuple[str, ...]
     #: names that may be asked of modules
@@ -51,7 +51,7 @@ _NAMING = {opmap[name]: kind for name, kind in _KINDS.items() if name in opmap}
 
 @functools.lru_cache(4096)
 def reads_of(code: types.CodeType) -> Reads:
-    """What ``code`` may read."""
+    """The names that ``code`` may read."""
     found: dict[str, dict[str, None]] = {"global": {}, "attribute": {}, "import": {}}
     argument = 0
     # ``dis`` says the same, and much more, in ten calls for each instruction.

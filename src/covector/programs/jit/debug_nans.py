@@ -40,13 +40,13 @@ _SHOWN = 8
 
 
 class Watch(NamedTuple):
-    """What is looked for."""
+    """The kinds of values that are looked for."""
 
     nans: bool
     infs: bool
 
     def found_in(self, x: Any) -> str | None:
-        """What ``x`` holds of what is looked for, in a word."""
+        """The kind of bad value in ``x``, in a word; None if there is none."""
         if type(x) is not ConcreteArray or not dtypes.is_inexact(x.type.dtype):
             return None
         values = np.asarray(x.host())
@@ -55,7 +55,7 @@ class Watch(NamedTuple):
         return "infinity" if self.infs and np.isinf(values).any() else None
 
     def first(self, values: Sequence[Value]) -> int | None:
-        """Which of the values holds what is looked for, the first of them."""
+        """The index of the first bad value; None if there is none."""
         return next((i for i, x in enumerate(values) if self.found_in(x)), None)
 
 
@@ -76,7 +76,7 @@ def _install(on: bool) -> None:
 
 
 def _checked_process(op: Any, args: Sequence[Value]) -> Sequence[Array]:
-    """What the base trace does with an operation, and a look at the results."""
+    """Evaluate an operation as the base trace does, and check the results."""
     watch = _watch()
     if not any(watch) or type(op) in _MOVING:
         return EvalTrace.process(base, op, args)
@@ -114,7 +114,7 @@ def as_one(fun: Callable[..., Any], *operands: Any) -> Any:
 
 
 def _runs_at_once() -> bool:
-    """Whether no trace, from the one that is watching on, writes operations down."""
+    """Whether no trace, from the one that is watching on, stages operations."""
     trace = current.trace
     while trace is not None and type(trace) is not StagingTrace:
         trace = trace.parent

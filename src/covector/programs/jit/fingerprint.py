@@ -304,7 +304,7 @@ class _Search:
         return Fingerprint(code, code.co_filename, tuple(parts))
 
     def _globals(self, reads: Reads, space: dict[str, Any]) -> list[_Part]:
-        """What code reads by name."""
+        """The globals that code reads by name."""
         parts: list[_Part] = []
         for name in reads.globals:
             if name in space:
@@ -340,7 +340,7 @@ class _Search:
         return parts
 
     def _module(self, x: types.ModuleType) -> Fingerprint:
-        """Of a module inside an object one does not see what is asked of it."""
+        """A module held by an object: what is read of it cannot be seen."""
         if is_settled(x.__name__, getattr(x, "__file__", None)):
             return self._same(x)
         raise Unknowable(f"it reads the module {x.__name__} through an object")

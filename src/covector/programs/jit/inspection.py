@@ -39,7 +39,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _shardings_of_results(jaxpr: Jaxpr) -> list[Any]:
-    """How the program says that its results are divided; None where it does not."""
+    """The shardings of the results that the program states; None where it does not."""
     constrained = {
         e.outputs[0]: e.op.sharding
         for e in jaxpr.equations

@@ -56,7 +56,7 @@ placement_of = operator.attrgetter("placement")
 
 
 class Caches:
-    """What is known of a function under one set of jit options."""
+    """The state of a function under one set of jit options."""
 
     def __init__(self) -> None:
         self.programs: dict[ProgramKey, Program] = {}

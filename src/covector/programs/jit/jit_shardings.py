@@ -135,7 +135,7 @@ class ReshardOutputs(NamedTuple):
 
 
 class Shardings(NamedTuple):
-    """What the user requested, as a value: leaves and structure of each tree."""
+    """The requested shardings, as a value: leaves and structure of each tree."""
 
     ins: tuple[tuple[Any, ...], Any] | None
     outs: tuple[tuple[Any, ...], Any] | None

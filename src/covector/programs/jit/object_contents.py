@@ -20,7 +20,7 @@ _CODE = (types.FunctionType, *WRAPPERS)
 
 
 def kept_by(fun: Any, code: types.CodeType) -> list[tuple[str, Any]]:
-    """What a function object keeps: closure, defaults, attributes."""
+    """The contents of a function object: closure, defaults, attributes."""
     found: list[tuple[str, Any]] = []
     for name, cell in zip(code.co_freevars, fun.__closure__ or (), strict=True):
         try:
@@ -51,7 +51,7 @@ def held_by(x: Any) -> list[tuple[str, Any]]:
 
 
 def held_by_class(kind: type) -> list[tuple[str, Any]]:
-    """What the classes of a user's object hold: functions, and values beside them."""
+    """The contents of the classes of a user's object: functions and other values."""
     return [
         (name, value)
         for each in kind.__mro__

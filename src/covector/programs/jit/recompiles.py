@@ -32,7 +32,7 @@ _FEW = 4
 
 
 class Tracing(NamedTuple):
-    """What a function is traced for: all that its program depends on."""
+    """The key of one trace of a function: all that its program depends on."""
 
     #: without the static arguments, which it would keep alive
     key: ProgramKey
@@ -44,7 +44,7 @@ class Tracing(NamedTuple):
 
 
 class _Depth(threading.local):
-    """How many functions are being traced on this thread, one inside the other."""
+    """The number of functions being traced on this thread, one inside the other."""
 
     now = 0
 
@@ -96,7 +96,7 @@ def remember(jitted: Any, now: Tracing, jaxpr: Jaxpr, seconds: float) -> None:
 
 
 def refuse_device(who: str, before: Any, now: Any) -> None:
-    """Report that a program is compiled again because its arguments moved."""
+    """Report a recompilation because the arguments are on other devices."""
     _act(
         f"{who} is compiled again: its arguments were on {before} and are now on {now}."
     )
@@ -115,7 +115,7 @@ def _act(words: str) -> None:
 
 
 def _reasons(fun: Any, before: Tracing, now: Tracing) -> list[str]:
-    """What was different when the function was traced last."""
+    """The differences from the last trace of the function."""
     old, new = before.key, now.key
     if old.in_tree != new.in_tree:
         found = [_changed_tree(old.in_tree, new.in_tree)]
@@ -161,8 +161,8 @@ def _changed_context(old: Context, new: Context) -> list[str]:
 def _difference(
     before: Fingerprint, now: Fingerprint, where: str = "the function"
 ) -> str | None:
-    """Where two fingerprints part first, in words: ``closure value c was 1 and is now
-    2``; None where they are equal.
+    """The first difference of two fingerprints, in words: ``closure value c was 1 and
+    is now 2``; None where they are equal.
     """
     if before == now:
         return None

@@ -34,7 +34,7 @@ from covector.programs.jit.program import Program
 
 @dataclass(frozen=True)
 class ArgInfo:
-    """What is known of one argument of a lowered program."""
+    """The type of one argument of a lowered program, and whether it is donated."""
 
     shape: tuple[int, ...]
     dtype: Any
@@ -131,7 +131,7 @@ def _platform(names: Sequence[str] | None) -> str | None:
 
 
 class _OfTraced:
-    """What a later stage tells of the function as it tells of it when it is traced."""
+    """Properties of the traced function that later stages share."""
 
     _traced: Traced
 
@@ -235,7 +235,7 @@ class Compiled(_OfTraced):
 
     @property
     def output_shardings(self) -> Any:
-        """Where results will be: the tree of the result, of shardings."""
+        """The shardings of the results: a tree as the result."""
         return self._traced.out_tree.unflatten(self._out_shardings)
 
     @property
@@ -289,7 +289,7 @@ class Compiled(_OfTraced):
         return common_placement(everything, traced.who, traced.program.meshes)[1]
 
     def _placement(self, i: int) -> Sharding:
-        """Where input ``i`` of the program is to be."""
+        """The placement that input ``i`` of the program must have."""
         placement = self._traced.placement
         if isinstance(placement, MeshPlacement):
             return placement.shardings[i]

@@ -102,8 +102,8 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 
 
 def _references_of_library(objects: list[Any]) -> Counter[int]:
-    """How often programs, caches and modules of covector refer to an array, by its
-    identity.
+    """The number of references to each array, by its identity, from programs, caches
+    and modules of covector.
     """
     containers: dict[int, Any] = {}  # equations may share a list of inputs
     for x in objects:

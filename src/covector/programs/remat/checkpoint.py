@@ -186,7 +186,7 @@ def checkpoint(
     if concrete:
         raise ArgumentError(
             f"{who_of('checkpoint', fun)}: concrete=True is not supported, since the "
-            "values of arguments are not known when the program is written down. Name "
+            "values of arguments are not known when the program is traced. Name "
             "those that Python decides by in static_argnums or static_argnames, or use "
             "covector.lax.cond."
         )

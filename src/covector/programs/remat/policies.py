@@ -49,7 +49,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a policy may say of a value, besides True and False."""
+    """A policy's answer for a value, besides True and False."""
 
     name: str
     kept: bool
@@ -73,7 +73,7 @@ class Offloadable:
 
 
 class checkpoint_policies:
-    """What a checkpointed function keeps for its derivative, besides its inputs.
+    """Policies of ``checkpoint``: which values it saves, besides its inputs.
 
     A policy is a function of an operation, the types of its operands and its
     parameters; these are the usual ones, and functions that make them.

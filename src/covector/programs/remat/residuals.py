@@ -78,7 +78,7 @@ def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> N
 
 
 def _source(jaxpr: Jaxpr, atom: Any) -> str | None:
-    """Where a value of a program was made; None for an input."""
+    """The operation that made a value of a program; None for an input."""
     if type(atom) is not Var:
         return "from a constant"
     found = maker(jaxpr, atom)

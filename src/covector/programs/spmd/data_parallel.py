@@ -140,7 +140,7 @@ def _axes(mesh: Any, axis_name: AxisName, who: str) -> tuple[Any, ...]:
 
 
 def _batch_places(places: Sequence[int], args: Sequence[Any], who: str) -> set[int]:
-    """Which arguments are divided, counted from the front."""
+    """The indices of the sharded arguments, counted from the front."""
     for n in places:
         if not -len(args) <= n < len(args):
             raise ArgumentError(

@@ -36,11 +36,11 @@ class ManualAxes(NamedTuple):
         return self.order(self.axes.difference(spec.names()))
 
     def copies(self, spec: PartitionSpec) -> int:
-        """How many devices hold the same shard."""
+        """The number of devices that hold the same shard."""
         return math.prod([self.mesh.shape[a] for a in self.unnamed(spec)])
 
     def divisor(self, spec: PartitionSpec, dim: int) -> int:
-        """Into how many shards a spec divides an axis of an array."""
+        """The number of shards into which a spec divides an axis of an array."""
         return math.prod([self.mesh.shape[a] for a in spec.axes(dim)])
 
     @contextlib.contextmanager

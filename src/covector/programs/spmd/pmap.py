@@ -121,7 +121,7 @@ def pmap(
 
 
 class Mapping(NamedTuple):
-    """What was asked of ``pmap``, as a value; trees are leaves and structure."""
+    """The options of ``pmap``, as a value; trees are leaves and structure."""
 
     in_axes: tuple[tuple[Any, ...], Any]
     out_axes: tuple[tuple[Any, ...], Any]
@@ -172,7 +172,7 @@ class Mapping(NamedTuple):
         out_types: Any,
         who: str,
     ) -> Resolved:
-        """Where ``jit`` is to put the arguments."""
+        """The shardings to which ``jit`` transfers the arguments."""
         args, kwargs = in_tree.unflatten(in_types)
         dims, size = self.opened(args, kwargs, in_types, in_tree, who)
         mesh = self.mesh(size, who)

@@ -67,7 +67,7 @@ def shard_map(
     check_vma: bool = True,
     check_rep: bool | None = None,
 ) -> Any:
-    """``f`` run by each device of a mesh on its parts of the arguments.
+    """``f`` run by each device of a mesh on its shards of the arguments.
 
     Inside, arrays have the shapes of the parts, and the collectives of ``covector.lax``
     (``psum``, ``all_gather`` …) communicate over the axes of the mesh. Types say over
@@ -116,7 +116,7 @@ def shard_map(
 
 
 class ShardMapped:
-    """A function over parts; what ``shard_map`` returns."""
+    """The function over shards that ``shard_map`` returns."""
 
     def __init__(
         self,
@@ -170,7 +170,7 @@ class ShardMapped:
     # -- where -------------------------------------------------------------------------
 
     def _manual(self) -> ManualAxes:
-        """On which mesh, and over which axes."""
+        """The mesh, and its axes that are manual."""
         outer = surrounding(current.trace)
         mesh = self.mesh
         if mesh is None:

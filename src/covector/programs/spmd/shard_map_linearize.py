@@ -37,8 +37,8 @@ def linearize_manual(
 def partition_manual(
     jaxpr: Jaxpr, manual: ManualAxes, later: Mask, policy: Policy
 ) -> tuple[Partition, Specs]:
-    """What a checkpoint runs now, and computes again, on each device, and the specs of
-    the outputs that were added (memoise on the program).
+    """The forward and the recomputed part of a program per device, and the specs of the
+    outputs that were added (memoise on the program).
     """
     with manual.inside():
         made = jaxpr.memo(partition, later, policy, (True,) * len(later))
@@ -91,7 +91,7 @@ def _with_frames(
 
 
 def _nearest(primal: Jaxpr, places: Sequence[int]) -> list[int]:
-    """Where residuals are found: as operands where they are that, or only cast."""
+    """The sources of residuals: an operand where one is that, or that operand cast."""
     operands: dict[Any, int] = {v: k for k, v in enumerate(primal.inputs)}
 
     def operand(atom: Any, otherwise: int) -> int:
