@@ -26,9 +26,9 @@ def callback(
     """Call ``callback`` with the values that ``args`` and ``kwargs`` have when they are
     computed.
 
-    It is called once for each time that the program runs this place: with the primals
+    It is called once for each time that the program runs this line: with the primals
     where it is differentiated, never again in the backward pass; under vmap, once for
-    each member of the batch. What it returns is ignored; what it raises is raised.
+    each lane of the batch. What it returns is ignored; what it raises is raised.
 
     Args:
       callback: takes arrays, and other leaves (strings, say) as they are. Without it,

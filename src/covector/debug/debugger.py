@@ -47,7 +47,7 @@ def breakpoint(
 
     At the prompt, expressions are evaluated among the variables of a frame. ``help``
     lists the commands: where, up, down, list, locals, p, continue, quit. It stops once
-    for each member under vmap, and not in the backward pass.
+    for each lane under vmap, and not in the backward pass.
 
     Args:
       backend: "cli", the prompt at the terminal, is the only one.

@@ -36,7 +36,7 @@ def print(
     when the program runs.
 
     It is ``str.format``, and no f-string, which would show tracers. It prints once for
-    each time that the program runs this place: under vmap for each member of the batch,
+    each time that the program runs this line: under vmap for each lane of the batch,
     with the primals where it is differentiated, and never again in the backward pass.
 
     Args:

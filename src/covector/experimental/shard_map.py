@@ -16,7 +16,7 @@ def shard_map(  # noqa: PLR0913, PLR0917  as it was
     auto: Iterable[Any] = frozenset(),
 ) -> Any:
     """``covector.shard_map`` with the axes named that the compiler divides (``auto``),
-    and not those that are mapped by hand.
+    and not the manual ones.
 
     Raises:
       ArgumentError: ``auto`` has all axes of the mesh, or others.
@@ -28,8 +28,8 @@ def shard_map(  # noqa: PLR0913, PLR0917  as it was
     [0, 2, 4]
     """
     left = frozenset(auto)
-    by_hand = [name for name in mesh.axis_names if name not in left]
-    if not by_hand or len(by_hand) + len(left) != len(mesh.axis_names):
+    manual = [name for name in mesh.axis_names if name not in left]
+    if not manual or len(manual) + len(left) != len(mesh.axis_names):
         raise ArgumentError(
             f"shard_map: auto names axes of {mesh} that the compiler divides, some but "
             f"not all of them, but got {sorted(left, key=str)}."
@@ -39,6 +39,6 @@ def shard_map(  # noqa: PLR0913, PLR0917  as it was
         mesh=mesh,
         in_specs=in_specs,
         out_specs=out_specs,
-        axis_names=by_hand,
+        axis_names=manual,
         check_vma=check_rep,
     )

@@ -48,7 +48,7 @@ def cond(
     """``true_fun(*operands)`` if ``pred`` holds, ``false_fun(*operands)`` otherwise.
 
     Only the branch taken is run, except under ``vmap`` with a batch of predicates,
-    where both are run and each member takes its own result.
+    where both are run and each lane takes its own result.
 
     Args:
       pred: a scalar bool, or a number, which holds unless it is zero.

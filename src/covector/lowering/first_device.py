@@ -19,10 +19,10 @@ from covector.lowering.sharding import manual_axes_text, shardings_text
 
 
 def axes_left(module: Any) -> list[Any]:
-    """Inside of a shard_map, the axes of its mesh that are not mapped by hand."""
-    if module.over is None or not module.by_hand:
+    """Inside of a shard_map, the axes of its mesh that are not manual."""
+    if module.over is None or not module.manual_axes:
         return []
-    return [a for a in module.mesh.axis_names if a not in module.by_hand]
+    return [a for a in module.mesh.axis_names if a not in module.manual_axes]
 
 
 def call_on_first(
@@ -53,7 +53,7 @@ def call_on_first(
     )
 
     def by_first(inner: Any, *values: HloValue) -> Sequence[HloValue]:
-        outer, module.by_hand = module.by_hand, module.by_hand.union(left)
+        outer, module.manual_axes = module.manual_axes, module.manual_axes.union(left)
         chosen = inner.op("stablehlo.if", [_is_first(inner, left)], [], regions=2)
 
         def call(branch: Any) -> Sequence[HloValue]:
@@ -61,7 +61,7 @@ def call_on_first(
 
         inner.region(chosen, 0, [], call)
         inner.region(chosen, 1, [], lambda branch: [])
-        module.by_hand = outer
+        module.manual_axes = outer
         return []
 
     ctx.region(made, 0, ctx.in_types, by_first, "sdy.return")

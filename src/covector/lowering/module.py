@@ -165,11 +165,11 @@ class Lowering:
 
         On several devices the first one calls it, with all of each operand; inside of a
         shard_map each calls it, with its part, and of the devices along axes that are
-        not mapped by hand the first. Nobody checks what it returns: a tuple of arrays
+        not manual the first. Nobody checks what it returns: a tuple of arrays
         of exactly these types.
 
         Raises:
-          ArgumentError: it is kept and has results, and some axes are not by hand.
+          ArgumentError: it is kept and has results, and some axes are not manual.
         """
         if kept and axes_left(self.module):
             return call_on_first(self, function, operands, types)
@@ -209,7 +209,7 @@ class Lowering:
 
     def _shared(self) -> bool:
         """Whether XLA partitions this between devices, outside of shard_map."""
-        return self.module.over is not None and not self.module.by_hand
+        return self.module.over is not None and not self.module.manual_axes
 
     # -- programs ----------------------------------------------------------------------
 
@@ -270,9 +270,9 @@ class ModuleLowering:
         if over is not None:
             self.module.over_mesh(sharding.mesh_text(over), over.size)
         #: the mesh whose devices run what is being lowered, inside of a shard_map; and
-        #: the axes of it that are mapped by hand
+        #: its manual axes
         self.mesh: Any = None
-        self.by_hand: frozenset[Any] = frozenset()
+        self.manual_axes: frozenset[Any] = frozenset()
         #: how many operations between devices there are; each has a number of its own
         self.channels = 0
         #: functions by program (kept, so that its identity stays its own), with their

@@ -36,13 +36,13 @@ def ordered(jaxpr: Jaxpr) -> Jaxpr:
     return Jaxpr(jaxpr.inputs, equations, jaxpr.outputs, jaxpr.name)
 
 
-def with_token(jaxpr: Jaxpr, place: int = 0) -> Jaxpr:
-    """The program with a token at a place among its inputs, and first in its outputs
+def with_token(jaxpr: Jaxpr, index: int = 0) -> Jaxpr:
+    """The program with a token at this index of its inputs, and first in its outputs
     (memoise on the program).
     """
     first = Var(TOKEN)
     equations, last = _threaded(jaxpr, first)
-    inputs = [*jaxpr.inputs[:place], first, *jaxpr.inputs[place:]]
+    inputs = [*jaxpr.inputs[:index], first, *jaxpr.inputs[index:]]
     return Jaxpr(inputs, equations, [last, *jaxpr.outputs], jaxpr.name)
 
 
@@ -53,8 +53,8 @@ def _threaded(jaxpr: Jaxpr, token: Atom) -> tuple[list[Equation], Atom]:
         if not _takes_token(e.op):
             equations.append(e)
             continue
-        op, place = e.op.with_token()
-        inputs = [*e.inputs[:place], token, *e.inputs[place:]]
+        op, index = e.op.with_token()
+        inputs = [*e.inputs[:index], token, *e.inputs[index:]]
         token = Var(TOKEN)
         equations.append(Equation(op, inputs, [token, *e.outputs], e.line))
     return equations, token

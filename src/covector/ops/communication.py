@@ -165,10 +165,10 @@ def permute(
 def axis_index(ctx: "Lowering", axis: Any) -> Any:
     """The index of this device along an axis, an i32."""
     mesh, types = ctx.module.mesh, ctx.out_types
-    others = [a for a in mesh.axis_names if a not in ctx.module.by_hand]
+    others = [a for a in mesh.axis_names if a not in ctx.module.manual_axes]
     if not others:
         return _axis_index(ctx, axis)
-    # A device has a number only where all axes are mapped by hand.
+    # A device has a number only where all axes are manual.
     made = ctx.op(
         "sdy.manual_computation",
         [],

@@ -156,24 +156,24 @@ def choose_arguments(
     if len(args) == 1 and argnums == 0 and not kwargs:
         return args, fun
     nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    places: list[Any] = []
+    indices: list[Any] = []
     for n in nums:
         if not -len(args) <= n < len(args):
             raise TypeMismatch(
                 f"{who}: argnums names argument {n}, but the call has {len(args)} "
                 "positional arguments. Pass the argument by position."
             )
-        if n % len(args) in places:
+        if n % len(args) in indices:
             raise TypeMismatch(
                 f"{who}: argnums {nums} names argument {n % len(args)} twice."
             )
-        places.append(n % len(args))
-    chosen = tuple([args[p] for p in places])
+        indices.append(n % len(args))
+    chosen = tuple([args[p] for p in indices])
 
     def partial(*given: Any) -> Any:
         everything = list(args)
-        for place, value in zip(places, given, strict=True):
-            everything[place] = value
+        for index, value in zip(indices, given, strict=True):
+            everything[index] = value
         return fun(*everything, **kwargs)
 
     return chosen, partial

@@ -223,18 +223,18 @@ class LinearizedProgram(NamedTuple, Generic[Program]):
     """A program in two parts: ``primal`` gives the outputs and then the residuals that
     are not among its inputs; ``linear`` takes all residuals and the active tangents.
 
-    ``residual_places[k]`` says where residual k is found: an input of ``primal`` (i ≥
+    ``residual_sources[k]`` is the source of residual k: an input of ``primal`` (i ≥
     0), or output ``~i`` of it. ``nonzero`` masks the outputs that have a tangent.
     """
 
     primal: Program
     linear: Program
-    residual_places: tuple[int, ...]
+    residual_sources: tuple[int, ...]
     nonzero: tuple[bool, ...]
 
     def residuals(self, args: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
         """The residuals, among arguments and results of the primal program."""
-        return [args[i] if i >= 0 else outs[~i] for i in self.residual_places]
+        return [args[i] if i >= 0 else outs[~i] for i in self.residual_sources]
 
 
 def linearize_jaxpr(
@@ -254,7 +254,7 @@ def linearize_jaxpr(
         outs, linearization = linearize_flat(
             lambda *args: run(jaxpr, args), inputs, active, name
         )
-        places: list[Any] = []
+        sources: list[Any] = []
         extra: list[Any] = []
         positions: dict[Var, int] = {t.variable: i for i, t in enumerate(inputs)}
         for i, out in enumerate(outs):
@@ -264,12 +264,12 @@ def linearize_jaxpr(
             if residual.variable not in positions:
                 positions[residual.variable] = ~(len(outs) + len(extra))
                 extra.append(residual)
-            places.append(positions[residual.variable])
+            sources.append(positions[residual.variable])
         primal = staging.finish(inputs, [*outs, *extra])
     finally:
         current.trace = parent
         staging.alive = False
     assert not primal.captured, "a jaxpr is closed"
     return LinearizedProgram(
-        primal.jaxpr, linearization.jaxpr, tuple(places), tuple(linearization.nonzero)
+        primal.jaxpr, linearization.jaxpr, tuple(sources), tuple(linearization.nonzero)
     )

@@ -22,7 +22,7 @@ def get_mesh() -> Mesh:
 
 def get_abstract_mesh() -> AbstractMesh:
     """The axes of the mesh in force, without devices; none where there is none. Inside
-    shard_map those of its mesh, of which ``manual_axes`` are mapped by hand.
+    shard_map those of its mesh, of which ``manual_axes`` are manual.
 
     >>> get_abstract_mesh().axis_names
     ()

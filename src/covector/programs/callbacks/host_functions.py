@@ -46,18 +46,18 @@ _PLAIN = (str, bytes, bool, int, float, complex)
 class Static(NamedTuple):
     """A leaf that is part of the program; 1 is another one than 1.0."""
 
-    place: int
+    index: int
     kind: type
     value: Any
 
     def __eq__(self, other: Any) -> bool:
-        if self.place != other.place or self.kind is not other.kind:
+        if self.index != other.index or self.kind is not other.kind:
             return False
         same = self.value is other.value
         return same or (self.kind in _PLAIN and self.value == other.value)
 
     def __hash__(self) -> int:
-        return hash((self.place, self.kind))
+        return hash((self.index, self.kind))
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Arguments:
 
     def unflatten(self, arrays: Sequence[Value]) -> Any:
         leaves = list(arrays)
-        for place, _, value in self.static:
-            leaves.insert(place, value)
+        for index, _, value in self.static:
+            leaves.insert(index, value)
         return self.tree.unflatten(leaves)
 
 

@@ -171,7 +171,7 @@ class Cond(ProgramPrimitive):
     ) -> Partition:
         first, *rest = self.branches
         made = first.memo(partition_branches, tuple(rest), later, policy)
-        places = [i + 1 if i >= 0 else i for i in made.residual_places]
+        places = [i + 1 if i >= 0 else i for i in made.residual_sources]
         return Partition(
             make_cond(made.forward, self.line),
             make_cond(made.recompute),

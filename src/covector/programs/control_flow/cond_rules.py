@@ -20,7 +20,7 @@ from covector.programs.higher_order.partition import (
     Partition,
     Policy,
     partition,
-    read_places,
+    read_indices,
 )
 from covector.transforms.linearize import LinearizedProgram, linearize_jaxpr
 from covector.transforms.transpose import transpose_jaxpr
@@ -29,7 +29,7 @@ Branches = tuple[Jaxpr, ...]
 
 
 def common_type(types: Sequence[ArrayType]) -> ArrayType:
-    """The type of results that branches give in one place."""
+    """The common type of one result of all branches."""
     varying = INVARIANT.union(*[t.varying for t in types])
     types = [t.with_varying(varying) for t in types]
     first = types[0]
@@ -58,7 +58,7 @@ def linearize_branches(
         primals.append((split.primal, taken))
         wanted = [
             p if p >= -count else ~(count + taken[~p - count])
-            for p in split.residual_places
+            for p in split.residual_sources
         ]
         placements.append(_allocate(wanted, places))
     slotted = [_with_slots(p, count, taken, slots) for p, taken in primals]
@@ -118,7 +118,7 @@ def partition_branches(
         recompute.append(
             Jaxpr([*select(own, reads), *kept], body.equations, body.outputs, body.name)
         )
-    places = (*read_places(reads), *[~(count + k) for k in range(len(slots))])
+    places = (*read_indices(reads), *[~(count + k) for k in range(len(slots))])
     return Partition(tuple(forward), tuple(recompute), places, later)
 
 
@@ -160,7 +160,7 @@ def _with_residuals(
 ) -> Jaxpr:
     """A linear program that takes the residuals of all branches, and reads its own."""
     inputs = [Var(t) for t in types]
-    for v, place in zip(linear.inputs, placement, strict=False):
-        inputs[place] = v
+    for v, index in zip(linear.inputs, placement, strict=False):
+        inputs[index] = v
     tangents = linear.inputs[len(placement) :]
     return Jaxpr([*inputs, *tangents], linear.equations, linear.outputs, linear.name)

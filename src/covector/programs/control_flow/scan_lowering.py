@@ -55,7 +55,7 @@ class ScanLowering:
         row = type_.with_shape((1, *type_.shape[1:]))
         found = ctx.op(
             "stablehlo.dynamic_slice",
-            [x, *self.place(ctx, type_, i)],
+            [x, *self.start(ctx, type_, i)],
             [row],
             slice_sizes=row.shape,
         )
@@ -65,10 +65,10 @@ class ScanLowering:
         """``ys`` with ``ys[i] = y``."""
         row = type_.with_shape((1, *type_.shape[1:]))
         y = ctx.op("stablehlo.reshape", [y], [row])
-        place = self.place(ctx, type_, i)
-        return ctx.op("stablehlo.dynamic_update_slice", [ys, y, *place], [type_])
+        start = self.start(ctx, type_, i)
+        return ctx.op("stablehlo.dynamic_update_slice", [ys, y, *start], [type_])
 
-    def place(self, ctx: "Lowering", type_: ArrayType, i: Any) -> Values:
+    def start(self, ctx: "Lowering", type_: ArrayType, i: Any) -> Values:
         zero = ctx.constant(0, self.counter) if type_.ndim > 1 else None
         return [i, *[zero] * (type_.ndim - 1)]
 
@@ -123,6 +123,6 @@ def lower_scan(
         done = turns * unroll
         carry, ys = lowering.loop(ctx, done, unroll, carry, ys)
     for i in range(done, scan.length):
-        place = ctx.constant(i, lowering.counter)
-        carry, ys = lowering.step(ctx, place, carry, ys)
+        step = ctx.constant(i, lowering.counter)
+        carry, ys = lowering.step(ctx, step, carry, ys)
     return [*carry, *ys]

@@ -32,7 +32,7 @@ from covector.programs.higher_order.partition import (
     Partition,
     Policy,
     partition,
-    read_places,
+    read_indices,
 )
 from covector.transforms.linearize import LinearizedProgram, linearize_jaxpr
 from covector.transforms.transpose import instantiate, transpose_jaxpr
@@ -194,7 +194,7 @@ class _Residuals:
         self.per_step: dict[int, int] = {}
         mask = [i >= groups.start for i in range(len(body.inputs))]
         changing = forward_slice(body, mask, impure=True)
-        for r, index in enumerate(split.residual_places):
+        for r, index in enumerate(split.residual_sources):
             var = body.inputs[index] if index >= 0 else body.outputs[~index]
             if 0 <= index < groups.start:
                 self.loop_invariant[r] = index
@@ -270,7 +270,7 @@ def partition_body(
     recompute = Jaxpr(
         [*const_inputs, *carry_inputs, *inputs], body.equations, body.outputs, body.name
     )
-    reads = read_places([*consts, *carry_mask, *xs])
+    reads = read_indices([*consts, *carry_mask, *xs])
     parts = Partition(
         made.forward,
         recompute,

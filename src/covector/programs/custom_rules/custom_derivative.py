@@ -28,7 +28,7 @@ from covector.programs.custom_rules.derivative_checks import (
     absent,
     called,
     checked,
-    nondiff_places,
+    nondiff_indices,
 )
 from covector.tree.registry import PyTreeDef
 
@@ -57,7 +57,7 @@ class CustomFunction(Generic[P, R]):
         who_of(type(self).__name__, fun)
         functools.update_wrapper(self, fun)
         self.fun = fun
-        self.nondiff_argnums = nondiff_places(fun, nondiff_argnums, nondiff_argnames)
+        self.nondiff_argnums = nondiff_indices(fun, nondiff_argnums, nondiff_argnames)
 
     def defjvp(
         self, jvp: Callable[..., Any], symbolic_zeros: bool = False
@@ -119,13 +119,13 @@ class CustomFunction(Generic[P, R]):
                 f"{name}.defvjp(fwd, bwd), before calling it."
             )
         bound = bind_arguments(self.fun, args, kwargs)
-        places = self.nondiff_argnums
-        if places and places[-1] >= len(bound):
+        indices = self.nondiff_argnums
+        if indices and indices[-1] >= len(bound):
             raise TypeMismatch(
-                f"{who} has nondiff_argnums {', '.join(map(str, places))}, but the "
+                f"{who} has nondiff_argnums {', '.join(map(str, indices))}, but the "
                 f"call has {len(bound)} positional arguments."
             )
-        fixed = {p: bound[p] for p in places}
+        fixed = {p: bound[p] for p in indices}
         given = [a for i, a in enumerate(bound) if i not in fixed] if fixed else bound
         leaves, in_tree = tree.flatten((tuple(given), {}))
         flat = FlatFunction(_with(self.fun, fixed), in_tree, who)
@@ -152,14 +152,14 @@ def _operands(leaves: Sequence[Any], who: str) -> list[Array]:
 
 
 def _with(fun: Callable[..., Any], fixed: dict[int, Any]) -> Callable[..., Any]:
-    """``fun`` as a function of the arguments that are not at the fixed places."""
+    """``fun`` as a function of the arguments other than the fixed ones."""
     if not fixed:
         return fun
 
     def of_others(*values: Any) -> Any:
         everything = list(values)
-        for place, value in fixed.items():
-            everything.insert(place, value)
+        for index, value in fixed.items():
+            everything.insert(index, value)
         return fun(*everything)
 
     return of_others

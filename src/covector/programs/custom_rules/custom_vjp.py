@@ -17,7 +17,7 @@ class custom_vjp(CustomFunction[P, R]):
 
     Args:
       nondiff_argnums, nondiff_argnames: arguments that are not differentiated; ``fwd``
-        takes them in their places, ``bwd`` before the residuals.
+        takes them at their positions, ``bwd`` before the residuals.
 
     >>> import covector as cv, covector.numpy as cnp
     >>> @cv.custom_vjp

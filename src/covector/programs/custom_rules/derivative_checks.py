@@ -85,10 +85,10 @@ def called(fun: Any) -> str:
     return name if name.isidentifier() else "f"
 
 
-def nondiff_places(
+def nondiff_indices(
     fun: Any, nums: Sequence[int], names: Sequence[str]
 ) -> tuple[int, ...]:
-    """The places of nondiff arguments, named by number or by name."""
+    """The indices of nondiff arguments, given by number or by name."""
     who = f"the derivative rule of {function_line(fun)}"
     nums = argument_numbers(who, "nondiff_argnums", nums)
     names = argument_names(who, "nondiff_argnames", names)
@@ -112,5 +112,5 @@ def nondiff_places(
                 f"{who} has nondiff_argnums {n}, but it takes {count} positional "
                 "arguments."
             )
-    places = [n % count for n in nums]
-    return tuple(sorted({*places, *[parameters.index(n) for n in names]}))
+    indices = [n % count for n in nums]
+    return tuple(sorted({*indices, *[parameters.index(n) for n in names]}))

@@ -110,14 +110,14 @@ class Solver(Inlined):
         body = made.recompute
         solve = Jaxpr(ordered, body.equations, body.outputs, body.name)
         others = self.with_programs(lambda p: p.memo(_with_consts, consts, kept))
-        places = made.residual_places
+        sources = made.residual_sources
         return Partition(
             self.replace(solve=made.forward),
             others.replace(solve=solve),
             (
-                *places[:consts],
-                *places[consts + self.count :],
-                *places[consts : consts + self.count],
+                *sources[:consts],
+                *sources[consts + self.count :],
+                *sources[consts : consts + self.count],
             ),
             made.gives,
         )

@@ -28,24 +28,24 @@ Policy = Callable[..., Any]
 class Partition(NamedTuple):
     """A program, or an operation, in two parts.
 
-    ``recompute`` takes what is found at ``residual_places``: inputs (i ≥ 0) in their
+    ``recompute`` takes what is found at ``residual_sources``: inputs (i ≥ 0) in their
     order, then outputs ``~i`` of ``forward``, which are kept. It gives the outputs that
     ``gives`` masks: those that are wanted later and not kept as they are.
     """
 
     forward: Any
     recompute: Any
-    residual_places: tuple[int, ...]
+    residual_sources: tuple[int, ...]
     gives: Mask
 
     def reads(self, num_inputs: int) -> Mask:
         """The mask of the inputs that ``recompute`` takes."""
-        return tuple([i in self.residual_places for i in range(num_inputs)])
+        return tuple([i in self.residual_sources for i in range(num_inputs)])
 
     @property
     def saved(self) -> list[int]:
         """The numbers of the outputs of ``forward`` that ``recompute`` takes."""
-        return [~i for i in self.residual_places if i < 0]
+        return [~i for i in self.residual_sources if i < 0]
 
 
 def partition(jaxpr: Jaxpr, later: Mask, policy: Policy, keepable: Mask) -> Partition:
@@ -78,12 +78,12 @@ def partition(jaxpr: Jaxpr, later: Mask, policy: Policy, keepable: Mask) -> Part
     recompute = Jaxpr(select(everything, used), whole.equations, outputs, whole.name)
     count = len(jaxpr.inputs)
     saved = select(cut.saved, used[count:])
-    places = (*read_places(used[:count]), *[~numbers[v] for v in saved])
-    return Partition(forward, recompute, places, gives)
+    sources = (*read_indices(used[:count]), *[~numbers[v] for v in saved])
+    return Partition(forward, recompute, sources, gives)
 
 
-def read_places(mask: Sequence[bool]) -> list[int]:
-    """The places of the masked inputs."""
+def read_indices(mask: Sequence[bool]) -> list[int]:
+    """The indices of the masked inputs."""
     return [i for i, m in enumerate(mask) if m]
 
 
@@ -127,7 +127,7 @@ class _Cut:
         self.saved.update(dict.fromkeys(select(e.outputs, not_given)))
         if any(parts.gives):
             inputs = [
-                e.inputs[i] if i >= 0 else outs[~i] for i in parts.residual_places
+                e.inputs[i] if i >= 0 else outs[~i] for i in parts.residual_sources
             ]
             given = select(e.outputs, parts.gives)
             self._compute_again(Equation(parts.recompute, inputs, given, e.line))
@@ -156,7 +156,7 @@ def by_results(
     made = trimmed(op, tuple(wanted), len(types))
     if made is None:
         return None
-    return Partition(op, made.op, tuple(read_places(made.operands)), made.results)
+    return Partition(op, made.op, tuple(read_indices(made.operands)), made.results)
 
 
 def _is_saved(jaxpr: Jaxpr, output: int, policy: Policy) -> bool:
@@ -194,5 +194,5 @@ def with_all_inputs(
     ]
     body = made.recompute
     recompute = Jaxpr([*every, *inputs], body.equations, body.outputs, body.name)
-    places = (*range(len(every)), *[~k for k in made.saved])
-    return made._replace(recompute=recompute, residual_places=places)
+    sources = (*range(len(every)), *[~k for k in made.saved])
+    return made._replace(recompute=recompute, residual_sources=sources)

@@ -49,7 +49,7 @@ class Signature(NamedTuple):
     statics: tuple[Any, ...]
 
     def key(self) -> ProgramKey:
-        """What the program for this call depends on, besides the function."""
+        """The key of the program for this call, besides the function."""
         types = tuple(map(type_of, self.leaves))
         return ProgramKey(self.in_tree, types, self.statics, context())
 
@@ -128,7 +128,7 @@ class JitSpec(NamedTuple):
     def split_static(
         self, fun: Any, args: Sequence[Any], kwargs: dict[str, Any], who: str
     ) -> tuple[tuple, dict[str, Any], tuple]:
-        """Arguments without the static ones, and the static ones by place or name."""
+        """Arguments without the static ones, and the static ones by index or name."""
         places = {
             n % len(args) for n in self.static_argnums if -len(args) <= n < len(args)
         }
@@ -199,7 +199,7 @@ def _kind(value: Any) -> Any:
     return (type(value), str(value)) if signed else type(value)
 
 
-def static_places(
+def complete_argnums(
     fun: Any,
     argnums: int | Iterable[int] | None,
     argnames: str | Iterable[str] | None,
@@ -221,19 +221,19 @@ def static_places(
         parameters = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):
         return nums, names
-    by_place = [
+    positional = [
         p.name
         for p in parameters
         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
     if not any(p.kind is p.VAR_POSITIONAL for p in parameters):
         for n in nums:
-            if not -len(by_place) <= n < len(by_place):
+            if not -len(positional) <= n < len(positional):
                 raise StaticArgumentError(
                     f"{who}: argument number {n} was named, but it takes "
-                    f"{len(by_place)} positional arguments."
+                    f"{len(positional)} positional arguments."
                 )
-        nums = tuple([n % len(by_place) for n in nums])
+        nums = tuple([n % len(positional) for n in nums])
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
         known = [p.name for p in parameters]
         for name in names:
@@ -243,8 +243,8 @@ def static_places(
                     f"{', '.join(known) or 'none'}."
                     f"{did_you_mean(name, known)}"
                 )
-    all_nums = set(nums) | {i for i, name in enumerate(by_place) if name in names}
-    all_names = set(names) | {by_place[n] for n in nums if 0 <= n < len(by_place)}
+    all_nums = set(nums) | {i for i, name in enumerate(positional) if name in names}
+    all_names = set(names) | {positional[n] for n in nums if 0 <= n < len(positional)}
     return tuple(sorted(all_nums)), tuple(sorted(all_names))
 
 

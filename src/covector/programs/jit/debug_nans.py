@@ -121,13 +121,13 @@ def _runs_at_once() -> bool:
     return trace is None
 
 
-def copies(args: Sequence[Any], places: Sequence[int]) -> list[Any]:
-    """Arguments, with copies of those at these places, for a program that takes them.
+def copies(args: Sequence[Any], indices: Sequence[int]) -> list[Any]:
+    """Arguments, with copies of those at these indices, for a program that takes them.
 
     What it was given would be gone when one wants to look at it again.
     """
     kept = list(args)
-    for i in places:
+    for i in indices:
         x = kept[i]
         kept[i] = ConcreteArray(x.type, np.array(x.host()), None, x.placement)
     return kept

@@ -35,7 +35,7 @@ from covector.programs.jit.arguments import (
     Signature,
     as_argument,
     check_disjoint,
-    static_places,
+    complete_argnums,
 )
 from covector.programs.jit.fingerprint import fingerprint_of
 from covector.programs.jit.jit_shardings import (
@@ -147,7 +147,7 @@ class Jitted(Generic[P, R]):
         signature = self.signature(args, kwargs)
         signature.check_values(self.who)
         program = self.program(signature, signature.key())
-        donated = program.donated_places
+        donated = program.donated_indices
         if donated:
             signature.check_donated(donated, self.who)
         in_tree, leaves = signature.in_tree, signature.leaves
@@ -192,7 +192,7 @@ class Jitted(Generic[P, R]):
         if moved:
             out_tree = ReshardOutputs(out_tree, program.shardings)
         placements = list(map(placement_of, outs))
-        captured, donated = program.captured, program.donated_places
+        captured, donated = program.captured, program.donated_indices
         return compiled.bind_fast_path(captured, out_tree, donated, placements)
 
     def _call_inside(self, args: Any, kwargs: Any) -> Any:
@@ -372,8 +372,8 @@ def jit(
             compiler_options=compiler_options,
         )
     who_of("jit", fun)
-    nums, names = static_places(fun, static_argnums, static_argnames)
-    donated, donated_names = static_places(
+    nums, names = complete_argnums(fun, static_argnums, static_argnames)
+    donated, donated_names = complete_argnums(
         fun, donate_argnums, donate_argnames, kind="donate"
     )
     check_disjoint(fun, (*nums, *names), (*donated, *donated_names))

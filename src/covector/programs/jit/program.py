@@ -23,7 +23,7 @@ class Program(NamedTuple):
     out_tree: Any
     #: for each leaf of the arguments whether its memory is given up; those that are
     donated: tuple[bool, ...]
-    donated_places: list[int]
+    donated_indices: list[int]
     compiled: dict[Any, CompiledProgram]
     #: those that its operations name
     meshes: Meshes
@@ -70,7 +70,7 @@ class Program(NamedTuple):
         if not options.current().checks_values:
             return compiled(operands, committed)
         before = len(self.captured)
-        given = copies(operands, [before + i for i in self.donated_places])
+        given = copies(operands, [before + i for i in self.donated_indices])
         outs = compiled(given, committed)
         name = functools.partial(input_name, in_tree, before)
         check_results(self.jaxpr, operands, outs, who, name)

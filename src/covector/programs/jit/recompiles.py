@@ -205,11 +205,11 @@ def _changed_statics(
 ) -> list[str]:
     names = parameters_of(fun)
     found = []
-    for place in dict.fromkeys([*before, *now]):
-        old, new = before.get(place, "left out"), now.get(place, "left out")
-        name = place
-        if isinstance(place, int) and place < len(names):
-            name = names[place]
+    for key in dict.fromkeys([*before, *now]):
+        old, new = before.get(key, "left out"), now.get(key, "left out")
+        name = key
+        if isinstance(key, int) and key < len(names):
+            name = names[key]
         if old != new:
             found.append(f"the static argument {name} was {old} and is now {new}")
     return found

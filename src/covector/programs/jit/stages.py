@@ -166,8 +166,8 @@ class Lowered(_OfTraced):
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
-        """The places, among the flat arguments, of those whose memory may be reused."""
-        return tuple(self._traced.program.donated_places)
+        """The indices of the flat arguments whose memory may be reused."""
+        return tuple(self._traced.program.donated_indices)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module as text; ``dialect`` is "stablehlo" or "hlo"."""
@@ -227,7 +227,7 @@ class Compiled(_OfTraced):
 
     @property
     def input_shardings(self) -> Any:
-        """Where arguments are to be: ``(args, kwargs)`` of shardings."""
+        """The shardings that arguments must have: a tree of ``(args, kwargs)``."""
         before = len(self._traced.program.captured)
         count = len(self._traced.jaxpr.inputs) - before
         found = [self._placement(before + i) for i in range(count)]
@@ -268,7 +268,7 @@ class Compiled(_OfTraced):
         committed = self._check_place(operands)
         outs = program.run(self._compiled, operands, committed, in_tree, traced.who)
         results = program.shardings.put_outputs(outs)
-        for i in program.donated_places:
+        for i in program.donated_indices:
             arguments[i].forget()
         return traced.out_tree.unflatten(results)
 

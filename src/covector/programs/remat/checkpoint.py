@@ -30,7 +30,7 @@ from covector.programs.higher_order.partition import (
     of_call,
     partition,
 )
-from covector.programs.jit.arguments import JitSpec, static_places
+from covector.programs.jit.arguments import JitSpec, complete_argnums
 from covector.programs.jit.jit import Jitted
 from covector.programs.remat.policies import checkpoint_policies
 from covector.transforms.batch import batch_jaxpr
@@ -122,10 +122,10 @@ def linearize_checkpoint(
         [*recompute.in_types, *tangent_types],
         f"{jaxpr.name}_recomputed",
     )
-    places = [
-        i if i >= ~count + 1 else i + len(residuals) for i in parts.residual_places
+    sources = [
+        i if i >= ~count + 1 else i + len(residuals) for i in parts.residual_sources
     ]
-    return LinearizedProgram(forward, program, tuple(places), split.nonzero)
+    return LinearizedProgram(forward, program, tuple(sources), split.nonzero)
 
 
 @overload
@@ -191,7 +191,7 @@ def checkpoint(
             "covector.lax.cond."
         )
     kept = policy or checkpoint_policies.nothing_saveable
-    nums, names = static_places(fun, static_argnums, static_argnames, "checkpoint")
+    nums, names = complete_argnums(fun, static_argnums, static_argnames, "checkpoint")
     traced = Jitted(fun, JitSpec(nums, names), "checkpoint")
 
     @functools.wraps(fun)

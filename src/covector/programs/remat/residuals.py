@@ -53,15 +53,15 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Re
     split = staged.jaxpr.memo(linearize_jaxpr, tuple(active))
     primal = split.primal
     found = []
-    for place in split.residual_places:
-        if 0 <= place < count:
-            type_, source = primal.inputs[place].type, "from a constant or a closure"
-        elif place >= 0:
-            type_ = primal.inputs[place].type
-            source = f"from {argument_path(in_tree, place - count)}"
+    for index in split.residual_sources:
+        if 0 <= index < count:
+            type_, source = primal.inputs[index].type, "from a constant or a closure"
+        elif index >= 0:
+            type_ = primal.inputs[index].type
+            source = f"from {argument_path(in_tree, index - count)}"
         else:
-            type_ = primal.outputs[~place].type
-            source = _source(primal, primal.outputs[~place]) or "from an argument"
+            type_ = primal.outputs[~index].type
+            source = _source(primal, primal.outputs[~index]) or "from an argument"
         found.append(Residual(type_, source))
     return found
 

@@ -71,14 +71,14 @@ def data_parallel(
     who = who_of("data_parallel", fun)
     if reduce not in ("mean", "sum"):
         raise ArgumentError(f"{who}: reduce is 'mean' or 'sum', but got {reduce!r}.")
-    places = argument_numbers(who, "batch_argnums", batch_argnums)
+    indices = argument_numbers(who, "batch_argnums", batch_argnums)
 
     @functools.wraps(fun)
     def over_devices(*args: Any) -> Any:
         chosen = _mesh(mesh)
         axes = _axes(chosen, axis_name, who)
         count = prod([chosen.shape[a] for a in axes])
-        divided = _batch_places(places, args, who)
+        divided = _batch_indices(indices, args, who)
         _check_batch(args, divided, count, who)
 
         @functools.wraps(fun)
@@ -139,15 +139,15 @@ def _axes(mesh: Any, axis_name: AxisName, who: str) -> tuple[Any, ...]:
     return axes
 
 
-def _batch_places(places: Sequence[int], args: Sequence[Any], who: str) -> set[int]:
+def _batch_indices(indices: Sequence[int], args: Sequence[Any], who: str) -> set[int]:
     """The indices of the sharded arguments, counted from the front."""
-    for n in places:
+    for n in indices:
         if not -len(args) <= n < len(args):
             raise ArgumentError(
                 f"{who}: batch_argnums has {n}, but the call has {len(args)} "
                 "positional arguments."
             )
-    return {n % len(args) for n in places}
+    return {n % len(args) for n in indices}
 
 
 def _check_batch(args: tuple, divided: set[int], count: int, who: str) -> None:

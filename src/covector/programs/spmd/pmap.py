@@ -27,7 +27,7 @@ from covector.core.types import ArrayType
 from covector.errors import ArgumentError, ShardingError, TypeMismatch
 from covector.ops.broadcasting import batched, move_axis
 from covector.ops.transposing import Reshape
-from covector.programs.jit.arguments import JitSpec, check_disjoint, static_places
+from covector.programs.jit.arguments import JitSpec, check_disjoint, complete_argnums
 from covector.programs.jit.jit import Jitted
 from covector.programs.jit.jit_shardings import Resolved
 from covector.programs.spmd.manual import surrounding
@@ -104,10 +104,12 @@ def pmap(
         )
     refuse_bools(who, in_axes=in_axes, out_axes=out_axes)
     check_axis_name(who, axis_name)
-    nums, names = static_places(
+    nums, names = complete_argnums(
         fun, static_broadcasted_argnums, None, "pmap", "static_broadcasted"
     )
-    donated, donated_names = static_places(fun, donate_argnums, None, "pmap", "donate")
+    donated, donated_names = complete_argnums(
+        fun, donate_argnums, None, "pmap", "donate"
+    )
     check_disjoint(fun, (*nums, *names), (*donated, *donated_names), "pmap")
     if isinstance(in_axes, tuple | list):
         static = {n % len(in_axes) for n in nums if -len(in_axes) <= n < len(in_axes)}

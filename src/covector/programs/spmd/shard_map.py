@@ -140,12 +140,15 @@ class ShardMap(ProgramPrimitive):
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         def body(inner: Any, *values: Any) -> Sequence[Any]:
             module = ctx.module
-            outer = module.mesh, module.by_hand
-            module.mesh, module.by_hand = self.mesh, module.by_hand | self.manual.axes
+            outer = module.mesh, module.manual_axes
+            module.mesh, module.manual_axes = (
+                self.mesh,
+                module.manual_axes | self.manual.axes,
+            )
             try:
                 return inner.inline(self.jaxpr, values)
             finally:
-                module.mesh, module.by_hand = outer
+                module.mesh, module.manual_axes = outer
 
         if ctx.module.over is None:  # the mesh has one device: a part is all
             return body(ctx, *operands)
@@ -164,8 +167,8 @@ class ShardMap(ProgramPrimitive):
     def _shardings(
         self, ctx: "Lowering", specs: Specs, types: Sequence[ArrayType]
     ) -> str:
-        # Over the axes that nobody maps by hand the compiler divides as it likes.
-        mapped = ctx.module.by_hand | self.manual.axes
+        # Over the axes that are not manual the compiler shards as it likes.
+        mapped = ctx.module.manual_axes | self.manual.axes
         left = not mapped.issuperset(self.mesh.axis_names)
         return shardings_text(specs, [t.ndim for t in types], is_open=left)
 
@@ -218,7 +221,7 @@ class ShardMap(ProgramPrimitive):
     ) -> Partition:
         made, specs = self.jaxpr.memo(partition_manual, self.manual, later, policy)
         left = (*self.out_specs, *specs)
-        read = [self.in_specs[i] if i >= 0 else left[~i] for i in made.residual_places]
+        read = [self.in_specs[i] if i >= 0 else left[~i] for i in made.residual_sources]
         given = select(self.out_specs, made.gives)
         return made._replace(
             forward=self._like(made.forward, self.in_specs, left),

@@ -79,7 +79,7 @@ def shard_map(
         each device along it. None is for what is handed over as it is, any object.
       out_specs: how the results are put together, likewise.
       mesh: the mesh; None for the one in force (``set_mesh``, or around this call).
-      axis_names: the axes that are mapped by hand; the compiler divides the work over
+      axis_names: the axes that are manual; the compiler divides the work over
         the others. All of them by default.
       check_vma: check results against their specs, and track what varies. Without it a
         wrong spec gives wrong values, and gradients of results that were not reduced
@@ -147,8 +147,8 @@ class ShardMapped:
         for i, (leaf, spec) in enumerate(zip(leaves, specs, strict=True)):
             if spec is None:
                 continue
-            place = f"{self.who}: in_specs of {argument_path(in_tree, i)}"
-            self._check_spec(spec, leaf.type, manual, place)
+            where = f"{self.who}: in_specs of {argument_path(in_tree, i)}"
+            self._check_spec(spec, leaf.type, manual, where)
             types.append(local_type(leaf.type, spec, manual))
         flat = FlatFunction(self.fun, in_tree, self.who)
         outs: list[PartitionSpec] = []
@@ -228,8 +228,8 @@ class ShardMapped:
             of="the arguments",
             is_leaf=_is_spec,
         )
-        place = f"{self.who}: in_specs"
-        return [None if s is None else _as_spec(s, place) for s in found]
+        where = f"{self.who}: in_specs"
+        return [None if s is None else _as_spec(s, where) for s in found]
 
     def _out_specs(self, out_tree: PyTreeDef) -> list[PartitionSpec]:
         found = tree.flatten_prefix(
@@ -241,24 +241,24 @@ class ShardMapped:
         )
         return [_as_spec(s, f"{self.who}: out_specs") for s in found]
 
-    def _check_spec(self, spec: Any, type: Any, manual: ManualAxes, place: str) -> None:
+    def _check_spec(self, spec: Any, type: Any, manual: ManualAxes, where: str) -> None:
         """Raise where a whole array of ``type`` cannot be divided by ``spec``."""
-        self._check_names(spec, manual, place)
+        self._check_names(spec, manual, where)
         try:
             NamedSharding(manual.mesh, spec).shard_shape(type.shape)
         except ShardingError as error:
-            raise ShardingError(f"{place}, of type {type}: {error}") from None
+            raise ShardingError(f"{where}, of type {type}: {error}") from None
 
-    def _check_names(self, spec: Any, manual: ManualAxes, place: str) -> None:
+    def _check_names(self, spec: Any, manual: ManualAxes, where: str) -> None:
         """Raise where a spec names axes that are not mapped here."""
         try:
             NamedSharding(manual.mesh, spec)
         except ShardingError as error:
-            raise ShardingError(f"{place}: {error}") from None
+            raise ShardingError(f"{where}: {error}") from None
         free = [n for n in spec.names() if n not in manual.axes]
         if free:
             raise ShardingError(
-                f"{place} is {spec}, which names the axis {free[0]!r}, but only "
+                f"{where} is {spec}, which names the axis {free[0]!r}, but only "
                 f"{_shown(manual.order(manual.axes))} are mapped here (axis_names). "
                 "What is divided over the others, the compiler decides."
             )
@@ -269,12 +269,12 @@ class ShardMapped:
         """A result, made to vary over the axes that its spec names and no others."""
         path = tree.keystr(tree.leaf_path(out_tree, i))
         what = f"the result{f' at {path}' if path else ''}"
-        place = f"{self.who}: out_specs of {what}"
+        where = f"{self.who}: out_specs of {what}"
         type_ = x.type
-        self._check_names(spec, manual, place)
+        self._check_names(spec, manual, where)
         if len(spec) > type_.ndim:
             raise ShardingError(
-                f"{place} is {spec}, but each device returns {type_}, which has "
+                f"{where} is {spec}, but each device returns {type_}, which has "
                 f"{type_.ndim} axes: there is none to put the parts together along. "
                 f"Give each part one, with x[None] (or reshape), to get an array with "
                 "an entry per device; or reduce over the devices (psum, pmean) and use "
@@ -300,12 +300,12 @@ def _is_spec(x: Any) -> bool:
     return x is None or isinstance(x, PartitionSpec)
 
 
-def _as_spec(spec: Any, place: str) -> PartitionSpec:
+def _as_spec(spec: Any, where: str) -> PartitionSpec:
     if isinstance(spec, NamedSharding):
         return spec.spec
     if not isinstance(spec, PartitionSpec) or spec.is_open:
         raise ShardingError(
-            f"{place} must be PartitionSpecs, such as P('x', None) or P(), but one is "
+            f"{where} must be PartitionSpecs, such as P('x', None) or P(), but one is "
             f"{spec!r}."
         )
     return spec

@@ -42,26 +42,28 @@ def partition_manual(
     """
     with manual.inside():
         made = jaxpr.memo(partition, later, policy, (True,) * len(later))
-    split = LinearizedProgram(made.forward, made.recompute, made.residual_places, later)
+    split = LinearizedProgram(
+        made.forward, made.recompute, made.residual_sources, later
+    )
     framed, specs = _with_frames(jaxpr, manual, split)
-    parts = Partition(framed.primal, framed.linear, framed.residual_places, made.gives)
+    parts = Partition(framed.primal, framed.linear, framed.residual_sources, made.gives)
     return parts, specs
 
 
 def _with_frames(
     jaxpr: Jaxpr, manual: ManualAxes, split: LinearizedProgram[Jaxpr]
 ) -> tuple[LinearizedProgram[Jaxpr], Specs]:
-    """Two programs for devices, whose residuals pass between them as whole arrays."""
+    """Both parts, changed to pass their residuals between them as global arrays."""
     primal, count, wanted = split.primal, len(jaxpr.outputs), split.linear.in_types
-    places = split.residual_places
+    sources = split.residual_sources
     if manual.checked:
-        places = _nearest(primal, places)
+        sources = _nearest(primal, sources)
     # Where types do not say what varies, a result may be another on each device, and
     # the whole array does not say what this device had: it leaves a second time.
     first = count if manual.checked else 0
-    cts_in = sorted({~i for i in places if i < 0 and ~i >= first})
+    cts_in = sorted({~i for i in sources if i < 0 and ~i >= first})
     over = [_axes_of(primal.out_types[k], manual) for k in cts_in]
-    final = [~(count + cts_in.index(~i)) if ~i in cts_in else i for i in places]
+    final = [~(count + cts_in.index(~i)) if ~i in cts_in else i for i in sources]
     framed = [i < 0 and ~i >= count and bool(over[~i - count]) for i in final]
     types = [
         primal.in_types[i] if i >= 0 else t for i, t in zip(final, wanted, strict=False)
@@ -90,7 +92,7 @@ def _with_frames(
     ), specs
 
 
-def _nearest(primal: Jaxpr, places: Sequence[int]) -> list[int]:
+def _nearest(primal: Jaxpr, sources: Sequence[int]) -> list[int]:
     """The sources of residuals: an operand where one is that, or that operand cast."""
     operands: dict[Any, int] = {v: k for k, v in enumerate(primal.inputs)}
 
@@ -102,7 +104,7 @@ def _nearest(primal: Jaxpr, places: Sequence[int]) -> list[int]:
             found = operand(e.inputs[0], -1)
             if found >= 0:
                 operands[e.outputs[0]] = found
-    return [i if i >= 0 else operand(primal.outputs[~i], i) for i in places]
+    return [i if i >= 0 else operand(primal.outputs[~i], i) for i in sources]
 
 
 def _axes_of(type: ArrayType, manual: ManualAxes) -> tuple[Any, ...]:
