@@ -154,8 +154,8 @@ MUTATIONS: list[Mutation] = [
         "tests/transforms/test_derivatives.py::test_reduce_makes_a_scalar_of_the_result",
         (
             "negative argnums are not brought inside",
-            "        places.append(n % len(args))",
-            "        places.append(n)",
+            "        indices.append(n % len(args))",
+            "        indices.append(n)",
         ),
         (
             "auxiliary results are lost",

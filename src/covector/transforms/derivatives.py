@@ -168,7 +168,7 @@ def choose_arguments(
                 f"{who}: argnums {nums} names argument {n % len(args)} twice."
             )
         indices.append(n % len(args))
-    chosen = tuple([args[p] for p in indices])
+    chosen = tuple([args[i] for i in indices])
 
     def partial(*given: Any) -> Any:
         everything = list(args)

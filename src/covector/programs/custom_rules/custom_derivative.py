@@ -125,7 +125,7 @@ class CustomFunction(Generic[P, R]):
                 f"{who} has nondiff_argnums {', '.join(map(str, indices))}, but the "
                 f"call has {len(bound)} positional arguments."
             )
-        fixed = {p: bound[p] for p in indices}
+        fixed = {i: bound[i] for i in indices}
         given = [a for i, a in enumerate(bound) if i not in fixed] if fixed else bound
         leaves, in_tree = tree.flatten((tuple(given), {}))
         flat = FlatFunction(_with(self.fun, fixed), in_tree, who)
