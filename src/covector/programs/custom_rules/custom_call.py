@@ -18,7 +18,7 @@ from covector.core.annotations import AxisName, BatchDims, Batched, Value, Value
 from covector.core.array_like import Array
 from covector.core.flat import arrays
 from covector.core.jaxpr import Jaxpr
-from covector.core.masks import Mask, scatter
+from covector.core.masks import Mask, scatter, select
 from covector.core.primitive import operation
 from covector.core.staging import stage
 from covector.core.trace import Trace, current
@@ -152,14 +152,14 @@ class CustomCall(Inlined):
         def push(residuals: Sequence[Any], moved: Sequence[Any]) -> list[Any]:
             assert jvp is not None, "without it there is no push"
             _, found = jvp(residuals[n:], scatter(moved, active))
-            kept = [t for t, m in zip(found, moving, strict=True) if m]
+            kept = select(found, moving)
             return [
                 zeros(t) if x is None else x for x, t in zip(kept, types, strict=True)
             ]
 
         def pull(residuals: Sequence[Any], cotangents: Sequence[Value]) -> list[Array]:
             cts_in = made.bwd(residuals[:n], scatter(cotangents, moving))
-            return [ct for ct, a in zip(cts_in, active, strict=True) if a]
+            return select(cts_in, active)
 
         residuals = made.residuals if jvp is None else [*made.residuals, *primals]
         op = LinearCall(push if jvp else None, pull, len(residuals), types, self.who)

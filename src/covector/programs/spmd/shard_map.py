@@ -307,8 +307,8 @@ def _transposed(
     if manual.checked:
         return program, nonzero
     known = len(program.inputs) - sum(given)
-    ct_out_specs = [s for s, g in zip(out_specs, given, strict=True) if g]
-    ct_in_specs = [s for s, z in zip(in_specs, nonzero, strict=True) if z]
+    ct_out_specs = select(out_specs, given)
+    ct_in_specs = select(in_specs, nonzero)
 
     def of_copies(*values: Any) -> list[Any]:
         cts = [
