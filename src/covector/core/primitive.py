@@ -111,6 +111,9 @@ class Primitive(metaclass=Interned):
     executions: Any = None
     #: whether, run by itself, it runs the operations of its programs one by one
     interpreted = False
+    #: ``meshes_within(types)``: the meshes of functions of the user that are traced at
+    #: lowering, for operands of these types
+    meshes_within: Any = None
     #: the mesh whose devices it has to run on
     mesh: Any = None
     #: elements (operands and results together) up to which NumPy beats a compiled call

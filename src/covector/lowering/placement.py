@@ -204,9 +204,13 @@ def on_mesh(
 
 def meshes_of(jaxpr: Jaxpr) -> Meshes:
     """The meshes that the operations of a program name, each once."""
-    return tuple(
-        dict.fromkeys([m for e in jaxpr.equations for m in meshes_named(e.op)])
-    )
+    found: dict[Any, None] = {}
+    for e in jaxpr.equations:
+        found.update(dict.fromkeys(meshes_named(e.op)))
+        if e.op.meshes_within is not None:
+            types = tuple([a.type for a in e.inputs])
+            found.update(dict.fromkeys(e.op.meshes_within(types)))
+    return tuple(found)
 
 
 def meshes_named(op: Any) -> Meshes:

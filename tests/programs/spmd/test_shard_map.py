@@ -449,3 +449,23 @@ def test_a_reduction_that_keeps_its_order_runs_on_parts():
     np.testing.assert_allclose(over(differences)(ROWS), 9 - ROWS.sum(1))
     slopes = cv.grad(lambda x: over(differences)(x).sum())(ROWS)
     np.testing.assert_allclose(slopes, -np.ones_like(ROWS))
+
+
+def test_a_rule_that_is_traced_when_it_is_lowered_runs_on_the_devices_of_its_mesh():
+    """Its program is not there yet when the devices of the whole are chosen."""
+    mesh = cv.make_mesh((2,), ("d",))
+    over = cv.shard_map(
+        lambda a: a + 0 * lax.axis_index("d"),
+        mesh=mesh,
+        in_specs=P("d"),
+        out_specs=P("d"),
+    )
+
+    def f(x):
+        return over(x).sum()
+
+    g = cv.custom_vjp(f)
+    g.defvjp(lambda x: (f(x), x), lambda x, ct: cv.vjp(f, x)[1](ct))
+    g.defjvp(lambda primals, tangents: cv.jvp(f, primals, tangents))
+    x = cnp.ones((4, 2))
+    assert [float(y) for y in cv.jvp(cv.jit(g), (x,), (x,))] == [8, 8]

@@ -14,11 +14,12 @@ from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, describe, who_of
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.primitive import Linear, Operand, operation
-from covector.core.staging import stage
+from covector.core.staging import Staged, stage
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable, TreeMismatch
 from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.placement import Meshes, meshes_of
 from covector.ops.broadcasting import zeros
 from covector.programs.custom_rules.batched_functions import Batch, OptionalOperands
 from covector.programs.custom_rules.captured_tracers import (
@@ -90,11 +91,28 @@ class LinearCall(ProgramPrimitive):
         return trace.process(op, [*staged.captured, *args])
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
-        push, held = self.push, []
-        if not isinstance(push, Jaxpr):
-            push, captured = stage(self.evaluate, ctx.in_types, self.name)
-            held = [ctx.constant(x.host(), x.type) for x in captured]
-        return ctx.inline(push, [*held, *operands])
+        if isinstance(self.push, Jaxpr):
+            return ctx.inline(self.push, operands)
+        push, captured = self.traced(tuple(ctx.in_types))
+        constants = [ctx.constant(x.host(), x.type) for x in captured]
+        return ctx.inline(push, [*constants, *operands])
+
+    def traced(self, types: tuple[ArrayType, ...]) -> Staged:
+        """The program that ``push`` is lowered to, and the arrays that it captures."""
+        found = self._traced.get(types)
+        if found is None:
+            found = self._traced[types] = stage(self.evaluate, types, self.name)
+        return found
+
+    @cached_property
+    def _traced(self) -> dict[tuple[ArrayType, ...], Staged]:
+        return {}
+
+    def meshes_within(self, types: tuple[ArrayType, ...]) -> Meshes:
+        """The meshes of what ``push`` runs, which is a function until it is lowered."""
+        if self.push is None or isinstance(self.push, Jaxpr):
+            return ()
+        return self.traced(types).jaxpr.memo(meshes_of)
 
     def differentiate(
         self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
