@@ -207,6 +207,18 @@ def test_a_trace_is_within_itself_what_is_above_it_and_what_is_beside_it():
     assert not within(upper, None)
 
 
+def test_a_trace_that_has_ended_gives_no_meaning_even_where_it_is_still_running():
+    def fun(x):
+        check_scope(x, x.owner)
+        x.owner.alive = False
+        with pytest.raises(UnexpectedTracerError, match="after the transformation"):
+            check_scope(x, x.owner)
+        x.owner.alive = True
+        return x
+
+    cv.eval_shape(fun, X)
+
+
 def test_a_tracer_has_a_meaning_where_a_trace_gives_it_one():
     def fun(x):
         elsewhere, inside = Trace(), Trace()

@@ -39,6 +39,8 @@ def test_other_spellings_of_a_type_give_the_same_object():
     assert ArrayType((np.int64(2), np.uint8(3)), np.float32) is t
     assert ArrayType((2, 3), np.dtype(">f4").newbyteorder("=")) is t
     assert all(type(n) is int for n in ArrayType((np.int64(2), 3), float).shape)
+    spelled_first = ArrayType((5, 7, 9_001), "float32")
+    assert ArrayType((5, 7, 9_001), dtypes.float32) is spelled_first
 
 
 def test_copies_and_pickles_of_a_type_are_that_type():
