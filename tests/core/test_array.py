@@ -183,6 +183,16 @@ def test_an_array_that_was_given_up_has_no_values_but_a_type(make, give_up):
             use()
 
 
+def test_an_array_whose_buffer_another_gave_up_says_so():
+    x = on_device()
+    other = ConcreteArray(F32, None, x.buffer(client.default_device()))
+    x.delete()
+    assert other.is_deleted()
+    for use in (other.host, other.copy, lambda: other + 1, lambda: cv.numpy.sin(other)):
+        with pytest.raises(DeletedArrayError, match="was used after it was del"):
+            use()
+
+
 @each_maker
 def test_to_give_up_an_array_twice_is_harmless(make):
     x = make()

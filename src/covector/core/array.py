@@ -89,8 +89,10 @@ class ConcreteArray(Exported):
         """Whether it is right, and costs nothing, to work with the values on the
         host.
         """
+        found = self._buffer
+        # One that is gone has no platform to ask for; ``host`` says that it is gone.
         if self._host is None and (
-            self._buffer is None or self._buffer.platform() != "cpu"
+            found is None or not (found.is_deleted() or found.platform() == "cpu")
         ):
             return False
         placement = self.placement
