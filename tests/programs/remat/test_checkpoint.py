@@ -385,7 +385,7 @@ def test_results_of_a_while_loop_are_kept_where_the_policy_keeps_what_makes_them
     def f(x, n):
         def step(carry):
             i, y, z = carry
-            return i + 1, checkpoint_name(cnp.cos(y), "y"), z * 2
+            return i + 1, checkpoint_name(cnp.cos(y), "y"), checkpoint_name(z * 2, "z")
 
         start = (0, lax.stop_gradient(x), 1.0)
         _, y, z = lax.while_loop(lambda carry: carry[0] < n, step, start)
@@ -399,6 +399,7 @@ def test_results_of_a_while_loop_are_kept_where_the_policy_keeps_what_makes_them
     (both,) = loops_again(None)
     (without_y,) = loops_again(policies.save_only_these_names("y"))
     assert (len(both), len(without_y)) == (3, 2)
+    assert loops_again(policies.save_only_these_names("y", "z")) == []
     assert loops_again(policies.everything_saveable) == []
     for policy in (None, policies.save_only_these_names("y")):
         g = cv.grad(cv.checkpoint(f, policy=policy))

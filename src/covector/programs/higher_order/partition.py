@@ -153,6 +153,8 @@ def by_results(
         m and not any([_is_saved(r.jaxpr, j, policy) for r, j in outputs_behind(op, k)])
         for k, m in enumerate(later)
     ]
+    if not any(wanted):
+        return Partition(op, op, (), tuple(wanted))
     made = trimmed(op, tuple(wanted), len(types))
     if made is None:
         return None
