@@ -87,7 +87,7 @@ WORDS = {
         r"split of f32\[2,3\] along axis 1 into sizes \(1, 1\): .* add up",
     ),
     "padding": (
-        lambda: shapes.padtype_to_pads((3,), (2,), (1,), "WIDE"),
+        lambda: lax.padtype_to_pads((3,), (2,), (1,), "WIDE"),
         ArgumentError,
         "needs 'VALID', 'SAME' or 'SAME_LOWER', but got 'WIDE'",
     ),

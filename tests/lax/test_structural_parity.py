@@ -176,12 +176,6 @@ def test_values_and_types_are_those_of_the_peer(call):
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
 
 
-@pytest.mark.parametrize("padding", ["SAME", "VALID", "SAME_LOWER", "same"])
-def test_paddings_of_windows_are_those_of_the_peer(padding):
-    args = (10, 11, 1, 0), (3, 4, 2, 2), (2, 3, 1, 1), padding
-    assert shapes.padtype_to_pads(*args) == jax.lax.padtype_to_pads(*args)
-
-
 @pytest.mark.parametrize("name", ["scatter_min", "scatter_max"])
 def test_ties_share_the_derivative_as_in_the_peer(name):
     x = np.float32([1, 2, 3, 4])
