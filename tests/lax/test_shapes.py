@@ -89,7 +89,7 @@ WORDS = {
     "padding": (
         lambda: lax.padtype_to_pads((3,), (2,), (1,), "WIDE"),
         ArgumentError,
-        "needs 'VALID', 'SAME' or 'SAME_LOWER', but got 'WIDE'",
+        "padding is 'SAME', 'SAME_LOWER', 'VALID', .* but got 'WIDE'",
     ),
     "iota, dtype": (
         lambda: creation.iota(bool, 3),

@@ -10,7 +10,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.errors import DTypeError
 from covector.numpy.fuse import fuse
-from covector.numpy.promote import promote_bounds, promote_dtypes, promote_inexact
+from covector.numpy.promote import promote_bounds, promote_inexact, promote_range
 from covector.ops.bitwise import or_
 from covector.ops.comparison import gt, lt, ne
 from covector.ops.extrema import max_, min_
@@ -83,7 +83,7 @@ def clip(arr: ArrayLike | None = None, /, min: Any = None, max: Any = None) -> A
     """
     x = as_array(arr, "clip")
     if hasattr(min, "dtype") and hasattr(max, "dtype"):  # all three meet at once
-        x, min, max = promote_dtypes("clip", x, min, max)
+        x, min, max = promote_range("clip", x, min, max)
     for bound, nearer in ((min, max_), (max, min_)):
         if bound is None:
             continue

@@ -132,8 +132,26 @@ def promote_bounds(who: str, x: Any, y: Any, *, upper: bool) -> Sequence[Array]:
         if type(x) is int or isinstance(y, Array):
             return promote_bounds(who, y, x, upper=upper)[::-1]
         x = as_array(x, who)
-        zero = 0 if type(y) is int else np.zeros((), y.dtype)
-        return promote(who, x, bound_in(y, common_dtype(who, x, zero)[0], upper=upper))
+        dtype = common_dtype(who, x, _of_its_dtype(y))[0]
+        return promote(who, x, bound_in(y, dtype, upper=upper))
+
+
+def promote_range(who: str, x: Array, low: Any, high: Any) -> Sequence[Array]:
+    """An array and its lower and upper bound as arrays of one element type.
+
+    Integers beyond the dtype are as in ``promote_bounds``.
+    """
+    dtype = common_dtype(who, x, _of_its_dtype(low), _of_its_dtype(high))[0]
+    low, high = bound_in(low, dtype, upper=False), bound_in(high, dtype, upper=True)
+    return promote_dtypes(who, x, low, high)
+
+
+def _of_its_dtype(bound: Any) -> Any:
+    """Something of the dtype of a bound that fits into any."""
+    if type(bound) is int:
+        return 0
+    is_numpy = isinstance(bound, np.ndarray | np.generic)
+    return np.zeros((), bound.dtype) if is_numpy else bound
 
 
 def bound_in(bound: Any, dtype: DType, *, upper: bool) -> Any:
