@@ -409,14 +409,18 @@ MUTATIONS: list[Mutation] = [
             "            return Fingerprint(None, (kind, x))",
         ),
         (
-            "an object that is gone equals the one in its place",
-            "        return mine is not None and mine is other.ref()",
-            "        return True",
-        ),
-        (
             "deep structures are looked at for ever",
             "        if self.count > _MOST or len(self.open) > _DEEPEST:",
             "        if self.count > 100 * _MOST:",
+        ),
+    ),
+    *_in(
+        "programs/jit/fingerprint_value.py",
+        "tests/programs/jit/test_fingerprint.py",
+        (
+            "an object that is gone equals the one in its place",
+            "        return mine is not None and mine is other.ref()",
+            "        return True",
         ),
     ),
     *_in(

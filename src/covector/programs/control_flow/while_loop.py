@@ -104,10 +104,13 @@ class While(LoopPrimitive):
         return [*operands[:start]], [*operands[start:end]], [*operands[end:]]
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
-        given = [t.strong() for t in types]
-        test_consts, consts, carry = self.split(given)
         test, body = self.cond_jaxpr, self.body_jaxpr
-        if _strong(test.in_types) != [*test_consts, *carry]:
+        given, test_ins, body_ins, body_outs = [
+            [t.strong() for t in group]
+            for group in (types, test.in_types, body.in_types, body.out_types)
+        ]
+        test_consts, consts, carry = self.split(given)
+        if test_ins != [*test_consts, *carry]:
             raise TypeMismatch(
                 f"while_loop needs operands of types {show_types(test.in_types)} for "
                 f"its test {test.name}, but got {show_types([*test_consts, *carry])}."
@@ -118,10 +121,7 @@ class While(LoopPrimitive):
                 f"the test {test.name} of while_loop must give one scalar bool, but "
                 f"gives {show_types(test.out_types)}."
             )
-        if (
-            _strong(body.in_types) != [*consts, *carry]
-            or _strong(body.out_types) != carry
-        ):
+        if body_ins != [*consts, *carry] or body_outs != carry:
             raise TypeMismatch(
                 f"while_loop has a carry of types {show_types(carry)}, but its body "
                 f"{body.name} takes {show_types(body.in_types)} and gives "
@@ -417,7 +417,3 @@ def _loop(test: Any, step: Any, *carry: Any) -> list[Array]:
 
 
 bind_loops(_loop, _repeat)
-
-
-def _strong(types: Sequence[ArrayType]) -> list[ArrayType]:
-    return [t.strong() for t in types]

@@ -35,8 +35,8 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +52,7 @@ from covector.programs.jit.code_reads import (
     is_stateful,
     reads_of,
 )
+from covector.programs.jit.fingerprint_value import Fingerprint, SameObject
 from covector.programs.jit.object_contents import (
     WRAPPERS,
     held_by,
@@ -67,76 +68,9 @@ _DEEPEST = 50
 _MOST_BYTES = 1 << 20
 
 
-class Fingerprint(NamedTuple):
-    """One thing that a function reads: a value, and what it consists of, by name."""
-
-    kind: Any
-    value: Any = None
-    parts: tuple[tuple[str, "Fingerprint"], ...] = ()
-
-    def __str__(self) -> str:
-        kind = self.kind
-        if kind is None:
-            type_, value, *_ = self.value
-            shown = type_ in (float, complex) or issubclass(type_, np.generic)
-            return str(value) if shown else repr(value)
-        if isinstance(kind, types.CodeType):
-            return f"the function {kind.co_qualname}"
-        if isinstance(kind, ArrayType):
-            return f"an array {kind}"
-        name = getattr(kind, "__name__", kind)
-        return f"a {name} of {len(self.parts)}" if self.is_collection else f"a {name}"
-
-    def objects(self) -> Iterator[Any]:
-        """Everything that counts by identity, and can be gone."""
-        values = self.value if type(self.value) in (tuple, frozenset) else (self.value,)
-        for value in values:
-            if type(value) is _Same:
-                yield from value.weakly()
-            elif type(value) is Fingerprint:
-                yield from value.objects()
-        for _, part in self.parts:
-            yield from part.objects()
-
-    @property
-    def is_collection(self) -> bool:
-        kind = self.kind
-        return isinstance(kind, type) and issubclass(kind, list | dict | set | tuple)
-
-
 class Unknowable(Exception):
     """It cannot be told what an object holds."""
 
-
-class _Same:
-    """Stands for one object, as long as it lives."""
-
-    __slots__ = ("number", "ref")
-
-    def __init__(self, x: Any) -> None:
-        self.number = id(x)
-        try:
-            self.ref: Callable[[], Any] = weakref.ref(x)
-        except TypeError:
-            self.ref = lambda: x  # a builtin, or the like: small, and never gone
-
-    def weakly(self) -> list[Any]:
-        """The object, if it is still there and can be gone."""
-        x = self.ref() if type(self.ref) is weakref.ref else None
-        return [] if x is None or type(x) in _LASTING else [x]
-
-    def __hash__(self) -> int:
-        return self.number
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Same) or self.number != other.number:
-            return False
-        mine = self.ref()
-        return mine is not None and mine is other.ref()
-
-
-#: what lasts as long as the program
-_LASTING = (type, types.ModuleType, types.BuiltinFunctionType)
 
 #: code of functions that read too much to compare: it is not read once more
 _too_large: dict[types.CodeType, None] = {}
@@ -197,10 +131,10 @@ class _Search:
     # -- values ------------------------------------------------------------------------
 
     def _same(self, x: Any) -> Fingerprint:
-        return Fingerprint(type(x), _Same(x))
+        return Fingerprint(type(x), SameObject(x))
 
     def _array(self, x: Any) -> Fingerprint:
-        return Fingerprint(x.type, _Same(x))
+        return Fingerprint(x.type, SameObject(x))
 
     def _numpy(self, x: Any) -> Fingerprint:
         if x.dtype.hasobject or x.nbytes > _MOST_BYTES:
@@ -239,13 +173,13 @@ class _Search:
 
     def _namespace(self, x: Any) -> Fingerprint:
         held = [*vars(x).items(), *held_by_class(type(x))]
-        return Fingerprint(type(x), _Same(x), self._attributes(held))
+        return Fingerprint(type(x), SameObject(x), self._attributes(held))
 
     def _weak(self, x: Any) -> Fingerprint:
         return Fingerprint(type(x), None, (("()", self.of(x())),))
 
     def _context_variable(self, x: Any) -> Fingerprint:
-        return Fingerprint(type(x), _Same(x), ((" now", self.of(x.get(None))),))
+        return Fingerprint(type(x), SameObject(x), ((" now", self.of(x.get(None))),))
 
     # -- functions ---------------------------------------------------------------------
 
@@ -348,7 +282,7 @@ class _Search:
     # -- objects -----------------------------------------------------------------------
 
     def _class(self, x: type) -> Fingerprint:
-        return Fingerprint(type, _Same(x), self._attributes(held_by_class(x)))
+        return Fingerprint(type, SameObject(x), self._attributes(held_by_class(x)))
 
     def _object(self, x: Any) -> Fingerprint:
         kind = type(x)
@@ -366,7 +300,7 @@ class _Search:
         held = self._attributes([*held_by(x), *held_by_class(kind)])
         if dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen:
             return Fingerprint(kind, None, held)
-        return Fingerprint(kind, _Same(x), held)
+        return Fingerprint(kind, SameObject(x), held)
 
     def _attributes(self, held: Iterable[tuple[str, Any]]) -> tuple[_Part, ...]:
         return tuple([(f".{name}", self.of(value)) for name, value in held])

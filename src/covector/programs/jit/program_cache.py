@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from covector.core.primitive import forget_plans
 from covector.programs.higher_order.hash_consing import forget_programs
 from covector.programs.jit.arguments import JitSpec, ProgramKey
-from covector.programs.jit.fingerprint import Fingerprint
+from covector.programs.jit.fingerprint_value import Fingerprint
 from covector.programs.jit.program import Program
 from covector.runtime import compilation_cache
 

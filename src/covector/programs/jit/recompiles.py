@@ -21,7 +21,7 @@ from covector.core.types import show_types
 from covector.errors import RecompilationError
 from covector.lowering.compile import log_level
 from covector.programs.jit.arguments import ProgramKey
-from covector.programs.jit.fingerprint import Fingerprint
+from covector.programs.jit.fingerprint_value import Fingerprint
 from covector.tree.difference import first_difference
 
 logger = logging.getLogger("covector.jit")
