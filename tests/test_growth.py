@@ -35,7 +35,15 @@ def small_caches(monkeypatch):
     monkeypatch.setattr(primitive, "MOST_PLANS", 4 * BOUND)
     monkeypatch.setattr(jaxpr, "MOST_MEMOS", BOUND)
     monkeypatch.setattr(types, "_recent", deque(maxlen=BOUND))
+    # What earlier tests left in larger caches would be dropped only little by little.
+    for operation in operations(primitive.Primitive):
+        monkeypatch.setattr(operation, "instances", {})
     cv.clear_caches()
+
+
+def operations(cls):
+    """All classes of operations."""
+    return [cls, *[x for sub in cls.__subclasses__() for x in operations(sub)]]
 
 
 def kept(c):
