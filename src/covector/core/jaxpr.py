@@ -106,9 +106,22 @@ class Jaxpr:
         self.equations = tuple(equations)
         self.outputs = tuple(outputs)
         self.name = name
-        self.in_types: tuple[ArrayType, ...] = tuple(map(type_of, self.inputs))
-        self.out_types: tuple[ArrayType, ...] = tuple(map(type_of, self.outputs))
         self._memo: dict[tuple[Any, ...], dict[tuple[Any, ...], Any]] = {}
+
+    in_types: tuple[ArrayType, ...]
+    out_types: tuple[ArrayType, ...]
+
+    def __getattr__(self, name: str) -> tuple[ArrayType, ...]:
+        """The types of inputs or outputs, which most programs of gradients are never
+        asked for; from then on an attribute.
+        """
+        if name == "in_types":
+            self.in_types = found = tuple(map(type_of, self.inputs))
+        elif name == "out_types":
+            self.out_types = found = tuple(map(type_of, self.outputs))
+        else:
+            raise AttributeError(f"a Jaxpr has no attribute {name!r}")
+        return found
 
     def memo(self, make: Callable[..., Any], *key: Any) -> Any:
         """``make(self, *key)``, computed once and kept as long as this program.
