@@ -42,6 +42,8 @@ def test_an_interrupt_ends_all(number):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A shell that runs the tests in the background has interrupts ignored.
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # noqa: PLW1509
     )
     assert started.stdout is not None
     for _ in range(2):
