@@ -43,6 +43,22 @@ def merge(
     return [next(given) if m else x for m, x in zip(mask, others, strict=True)]
 
 
+def indices(mask: Iterable[bool]) -> list[int]:
+    """The numbers of the items where the mask is true."""
+    return [i for i, m in enumerate(mask) if m]
+
+
+def at_sources(
+    sources: Iterable[int], inputs: Sequence[Any], outputs: Sequence[Any]
+) -> list[Any]:
+    """The items at these sources: input i (i ≥ 0), or output ``~i``.
+
+    >>> at_sources([1, ~0], "ab", "xy")
+    ['b', 'x']
+    """
+    return [inputs[i] if i >= 0 else outputs[~i] for i in sources]
+
+
 def fixpoint(
     carry: Sequence[bool], step: Callable[[Mask], tuple[Any, Sequence[bool]]]
 ) -> tuple[Any, Mask]:

@@ -17,6 +17,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from covector.core.jaxpr import Jaxpr, Var, run
 from covector.core.leaks import check_leaks
+from covector.core.masks import at_sources
 from covector.core.primitive import Primitive
 from covector.core.staging import StagedTracer, StagingTrace
 from covector.core.trace import Trace, Tracer, current
@@ -234,7 +235,7 @@ class LinearizedProgram(NamedTuple, Generic[Program]):
 
     def residuals(self, args: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
         """The residuals, among arguments and results of the primal program."""
-        return [args[i] if i >= 0 else outs[~i] for i in self.residual_sources]
+        return at_sources(self.residual_sources, args, outs)
 
 
 def linearize_jaxpr(

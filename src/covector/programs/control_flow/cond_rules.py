@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from covector.core.jaxpr import Jaxpr, Var
-from covector.core.masks import Mask, select
+from covector.core.masks import Mask, indices, select
 from covector.core.types import INVARIANT, ArrayType, show_types
 from covector.core.varying import Axes
 from covector.errors import TypeMismatch
@@ -20,7 +20,6 @@ from covector.programs.higher_order.partition import (
     Partition,
     Policy,
     partition,
-    read_indices,
 )
 from covector.transforms.linearize import LinearizedProgram, linearize_jaxpr
 from covector.transforms.transpose import transpose_jaxpr
@@ -118,7 +117,7 @@ def partition_branches(
         recompute.append(
             Jaxpr([*select(own, reads), *kept], body.equations, body.outputs, body.name)
         )
-    places = (*read_indices(reads), *[~(count + k) for k in range(len(slots))])
+    places = (*indices(reads), *[~(count + k) for k in range(len(slots))])
     return Partition(tuple(forward), tuple(recompute), places, later)
 
 

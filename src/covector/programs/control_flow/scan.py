@@ -21,7 +21,7 @@ from covector.core.annotations import AxisName, BatchDims, Batched, Value, Value
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.masks import Mask, fixpoint, present, scatter, select
+from covector.core.masks import Mask, at_sources, fixpoint, present, scatter, select
 from covector.core.primitive import Linear, Linearized, Operand, operation
 from covector.core.types import ArrayType, show_types
 from covector.errors import TypeMismatch
@@ -188,7 +188,7 @@ class Scan(LoopPrimitive):
         consts += run(made.before, consts)
         outs = self.like(made.primal, len(consts), len(carry))(*consts, *carry, *xs)
         invariant = [consts[i] for i in made.const_indices]
-        per_step = [xs[i] if i >= 0 else outs[~i] for i in made.step_indices]
+        per_step = at_sources(made.step_indices, xs, outs)
 
         def push(*tangents: Any) -> Sequence[Array | None]:
             const_tangents, carry_tangents, x_tangents = self.split(tangents)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from covector.core.annotations import Value
 from covector.core.array_like import Array
 from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations
-from covector.core.masks import Mask, fixpoint, select
+from covector.core.masks import Mask, fixpoint, indices, select
 from covector.ops.arithmetic import add
 from covector.programs.control_flow.weight_gradients import (
     Factored,
@@ -32,7 +32,6 @@ from covector.programs.higher_order.partition import (
     Partition,
     Policy,
     partition,
-    read_indices,
 )
 from covector.transforms.linearize import LinearizedProgram, linearize_jaxpr
 from covector.transforms.transpose import instantiate, transpose_jaxpr
@@ -270,7 +269,7 @@ def partition_body(
     recompute = Jaxpr(
         [*const_inputs, *carry_inputs, *inputs], body.equations, body.outputs, body.name
     )
-    reads = read_indices([*consts, *carry_mask, *xs])
+    reads = indices([*consts, *carry_mask, *xs])
     parts = Partition(
         made.forward,
         recompute,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations
+from covector.core.masks import at_sources
 from covector.core.primitive import Primitive
 from covector.ops.arithmetic import Add, add
 from covector.ops.contraction import DotGeneral
@@ -68,9 +69,7 @@ def sum_products(
     """The sum over all steps, computed after the loop."""
     total = None
     for product in products:
-        value = product.op(
-            *[stacked[i] if i >= 0 else added[~i] for i in product.factors]
-        )
+        value = product.op(*at_sources(product.factors, stacked, added))
         for op in product.after:
             value = op(value)
         total = value if total is None else add(total, value)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from covector.core.jaxpr import Equation, Jaxpr, Var, used_inputs
-from covector.core.masks import Mask, select
+from covector.core.masks import Mask, at_sources, indices, select
 from covector.core.types import ArrayType
 from covector.programs.higher_order.dead_code import trimmed
 from covector.programs.higher_order.regions import maker, outputs_behind
@@ -41,6 +41,10 @@ class Partition(NamedTuple):
     def reads(self, num_inputs: int) -> Mask:
         """The mask of the inputs that ``recompute`` takes."""
         return tuple([i in self.residual_sources for i in range(num_inputs)])
+
+    def residuals(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+        """The operands of ``recompute``, among inputs and outputs of ``forward``."""
+        return at_sources(self.residual_sources, inputs, outputs)
 
     @property
     def saved(self) -> list[int]:
@@ -78,13 +82,8 @@ def partition(jaxpr: Jaxpr, later: Mask, policy: Policy, keepable: Mask) -> Part
     recompute = Jaxpr(select(everything, used), whole.equations, outputs, whole.name)
     count = len(jaxpr.inputs)
     saved = select(cut.saved, used[count:])
-    sources = (*read_indices(used[:count]), *[~numbers[v] for v in saved])
+    sources = (*indices(used[:count]), *[~numbers[v] for v in saved])
     return Partition(forward, recompute, sources, gives)
-
-
-def read_indices(mask: Sequence[bool]) -> list[int]:
-    """The indices of the masked inputs."""
-    return [i for i, m in enumerate(mask) if m]
 
 
 class _Cut:
@@ -126,11 +125,9 @@ class _Cut:
         not_given = [m and not g for m, g in zip(later, parts.gives, strict=True)]
         self.saved.update(dict.fromkeys(select(e.outputs, not_given)))
         if any(parts.gives):
-            inputs = [
-                e.inputs[i] if i >= 0 else outs[~i] for i in parts.residual_sources
-            ]
+            residuals = parts.residuals(e.inputs, outs)
             given = select(e.outputs, parts.gives)
-            self._compute_again(Equation(parts.recompute, inputs, given, e.line))
+            self._compute_again(Equation(parts.recompute, residuals, given, e.line))
 
     def _compute_again(self, e: Equation) -> None:
         self.recompute.append(e)
@@ -158,7 +155,7 @@ def by_results(
     made = trimmed(op, tuple(wanted), len(types))
     if made is None:
         return None
-    return Partition(op, made.op, tuple(read_indices(made.operands)), made.results)
+    return Partition(op, made.op, tuple(indices(made.operands)), made.results)
 
 
 def _is_saved(jaxpr: Jaxpr, output: int, policy: Policy) -> bool:

@@ -31,7 +31,10 @@ def linearize_manual(
     """
     with manual.inside():
         split = jaxpr.memo(linearize_jaxpr, active, "_jvp")
-    return _with_frames(jaxpr, manual, split)
+    primal, linear, sources, specs = _with_frames(
+        len(jaxpr.outputs), manual, split.primal, split.linear, split.residual_sources
+    )
+    return LinearizedProgram(primal, linear, sources, split.nonzero), specs
 
 
 def partition_manual(
@@ -42,54 +45,56 @@ def partition_manual(
     """
     with manual.inside():
         made = jaxpr.memo(partition, later, policy, (True,) * len(later))
-    split = LinearizedProgram(
-        made.forward, made.recompute, made.residual_sources, later
+    forward, recompute, sources, specs = _with_frames(
+        len(jaxpr.outputs), manual, made.forward, made.recompute, made.residual_sources
     )
-    framed, specs = _with_frames(jaxpr, manual, split)
-    parts = Partition(framed.primal, framed.linear, framed.residual_sources, made.gives)
-    return parts, specs
+    return Partition(forward, recompute, sources, made.gives), specs
 
 
 def _with_frames(
-    jaxpr: Jaxpr, manual: ManualAxes, split: LinearizedProgram[Jaxpr]
-) -> tuple[LinearizedProgram[Jaxpr], Specs]:
-    """Both parts, changed to pass their residuals between them as global arrays."""
-    primal, count, wanted = split.primal, len(jaxpr.outputs), split.linear.in_types
-    sources = split.residual_sources
+    count: int,
+    manual: ManualAxes,
+    primal: Jaxpr,
+    linear: Jaxpr,
+    sources: tuple[int, ...],
+) -> tuple[Jaxpr, Jaxpr, tuple[int, ...], Specs]:
+    """Both parts of a program with ``count`` outputs, changed to pass their residuals
+    between them as global arrays; where these are found, and the specs of the outputs
+    that were added.
+    """
+    wanted = linear.in_types
     if manual.checked:
-        sources = _nearest(primal, sources)
+        sources = tuple(_nearest(primal, sources))
     # Where types do not say what varies, a result may be another on each device, and
     # the whole array does not say what this device had: it leaves a second time.
     first = count if manual.checked else 0
-    cts_in = sorted({~i for i in sources if i < 0 and ~i >= first})
-    over = [_axes_of(primal.out_types[k], manual) for k in cts_in]
-    final = [~(count + cts_in.index(~i)) if ~i in cts_in else i for i in sources]
+    leaving = sorted({~i for i in sources if i < 0 and ~i >= first})
+    over = [_axes_of(primal.out_types[k], manual) for k in leaving]
+    final = [~(count + leaving.index(~i)) if ~i in leaving else i for i in sources]
     framed = [i < 0 and ~i >= count and bool(over[~i - count]) for i in final]
     types = [
         primal.in_types[i] if i >= 0 else t for i, t in zip(final, wanted, strict=False)
     ]
     types = [_framed(t) if f else t for t, f in zip(types, framed, strict=True)]
 
-    def forward(*args: Any) -> list[Any]:
+    def with_leaving(*args: Any) -> list[Any]:
         outs = run(primal, args)
-        pairs = zip(cts_in, over, strict=True)
+        pairs = zip(leaving, over, strict=True)
         extra = [_in_frame(outs[k]) if axes else outs[k] for k, axes in pairs]
         return [*outs[:count], *extra]
 
-    def linear(*values: Any) -> list[Any]:
+    def from_frames(*values: Any) -> list[Any]:
         columns = zip(values, framed, wanted, strict=False)
         residuals = [
             Reshape(t.shape)(x) if f else pvary_like(x, t) for x, f, t in columns
         ]
-        return run(split.linear, [*residuals, *values[len(framed) :]])
+        return run(linear, [*residuals, *values[len(framed) :]])
 
-    made = manual.stage(forward, jaxpr.in_types, primal.name)
+    made = manual.stage(with_leaving, primal.in_types, primal.name)
     types = [*types, *wanted[len(framed) :]]
-    moved = manual.stage(linear, types, split.linear.name)
+    moved = manual.stage(from_frames, types, linear.name)
     specs = tuple([PartitionSpec(axes) if axes else PartitionSpec() for axes in over])
-    return LinearizedProgram(
-        made.jaxpr, moved.jaxpr, tuple(final), split.nonzero
-    ), specs
+    return made.jaxpr, moved.jaxpr, tuple(final), specs
 
 
 def _nearest(primal: Jaxpr, sources: Sequence[int]) -> list[int]:
