@@ -76,8 +76,9 @@ class _Reading:
     def grows(self) -> bool:
         """Follow what is read through the regions once; whether that is more now."""
         before = len(self.operands), len(self.results)
-        for region, program in zip(self.regions, self._trimmed(), strict=True):
+        for region in self.regions:
             needed = self._needed(region)
+            program = region.jaxpr.memo(dce, needed)
             self.operands.update(present(select(region.operands, used_inputs(program))))
             # What comes back from a loop of no steps is what went in.
             self.operands.update(present(select(region.feeds, needed)))
@@ -87,22 +88,21 @@ class _Reading:
 
     def programs(self) -> list[Jaxpr]:
         """The programs that give what is read, of what is read."""
-        return [
-            _with_inputs(program, [i is None or i in self.operands for i in r.operands])
-            for r, program in zip(self.regions, self._trimmed(), strict=True)
-        ]
-
-    def _trimmed(self) -> list[Jaxpr]:
-        return [r.jaxpr.memo(dce, self._needed(r)) for r in self.regions]
+        found = []
+        for region in self.regions:
+            program = region.jaxpr.memo(dce, self._needed(region))
+            read = [i is None or i in self.operands for i in region.operands]
+            found.append(_with_inputs(program, read))
+        return found
 
     def _needed(self, region: Region) -> Mask:
         """The mask of the used outputs: results, fed to the next step, or the test."""
         return tuple(
             [
-                (result is None and operand is None)
-                or result in self.results
-                or operand in self.operands
-                for result, operand in zip(region.results, region.feeds, strict=True)
+                decides or result in self.results or operand in self.operands
+                for decides, result, operand in zip(
+                    region.decides, region.results, region.feeds, strict=True
+                )
             ]
         )
 

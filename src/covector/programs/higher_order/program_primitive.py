@@ -72,7 +72,7 @@ class ProgramPrimitive(ManyResults):
         return self.batch_named(None, size, args, dims)
 
     def linear_in(self, args: Sequence[Any]) -> bool:
-        """The programs are linear at every step, and what decides does not depend."""
+        """Programs are linear at every step, and what decides does not depend on it."""
         linear = [type(a) is Linear for a in args]
         if any([linear[i] for i in self.deciding_operands]):
             return False
@@ -102,10 +102,6 @@ def _is_linear(region: Region, mask: Mask) -> bool:
     if region.kind is Kind.RULE:
         return True
     linear = {i for i, m in enumerate(mask) if m}
-    deciding = [
-        r is None and f is None
-        for r, f in zip(region.results, region.feeds, strict=True)
-    ]
-    if all(deciding):
+    if all(region.decides):
         return not any(dependent_outputs(region, linear))
     return is_linear(region.jaxpr, tuple([i in linear for i in region.operands]))

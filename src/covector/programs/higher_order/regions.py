@@ -52,6 +52,12 @@ class Region(NamedTuple):
         """The values for the inputs, of one value for each operand."""
         return [None if i is None else values[i] for i in self.operands]
 
+    @property
+    def decides(self) -> list[bool]:
+        """The mask of the outputs that decide whether there is a next step."""
+        pairs = zip(self.results, self.feeds, strict=True)
+        return [result is None and operand is None for result, operand in pairs]
+
     def stacks(self, output: int) -> bool:
         """Whether a result has this output of every step of a loop."""
         return self.kind is Kind.LOOP and self.feeds[output] is None
@@ -98,6 +104,17 @@ def has_loop(jaxpr: Jaxpr) -> bool:
             region.kind is Kind.LOOP or region.jaxpr.memo(has_loop)
             for e in jaxpr.equations
             for region in e.op.regions
+        ]
+    )
+
+
+def carries_functions(jaxpr: Jaxpr) -> bool:
+    """Whether rules of users are called, which may name axes that no operation does."""
+    return any(
+        [
+            e.op.carries_functions
+            or any([region.jaxpr.memo(carries_functions) for region in e.op.regions])
+            for e in jaxpr.equations
         ]
     )
 

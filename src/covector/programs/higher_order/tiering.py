@@ -68,12 +68,9 @@ def host_cost(jaxpr: Jaxpr) -> float:
 
 def _cost(equation: Equation) -> float:
     sizes = [a.type.size for a in (*equation.inputs, *equation.outputs)]
-    inner = {Kind.CALL: 0.0, Kind.BRANCH: 0.0}
-    for kind, jaxpr in _interpreted(equation):
-        cost = jaxpr.memo(host_cost)
-        one_of = kind is Kind.BRANCH
-        inner[kind] = max(inner[kind], cost) if one_of else inner[kind] + cost
-    return CALL + sum(sizes) / PACE + sum(inner.values())
+    # A choice runs one of its branches, everything else has one program.
+    inner = [jaxpr.memo(host_cost) for jaxpr in _interpreted(equation)]
+    return CALL + sum(sizes) / PACE + max(inner, default=0.0)
 
 
 def runs_on_host(jaxpr: Jaxpr) -> bool:
@@ -90,12 +87,12 @@ def _is_quick(equation: Equation) -> bool:
     if op.effects and not op.regions:
         return True  # Python, wherever it is called from
     inner = [*_interpreted(equation)]
-    return bool(inner) and all([jaxpr.memo(runs_on_host) for _, jaxpr in inner])
+    return bool(inner) and all([jaxpr.memo(runs_on_host) for jaxpr in inner])
 
 
-def _interpreted(equation: Equation) -> Iterator[tuple[Kind, Jaxpr]]:
+def _interpreted(equation: Equation) -> Iterator[Jaxpr]:
     """The programs of which an operation, run by itself, runs the operations."""
     if equation.op.interpreted:
         for region in equation.op.regions:
             if region.kind is not Kind.RULE:
-                yield region.kind, region.jaxpr
+                yield region.jaxpr

@@ -29,7 +29,6 @@ from covector.core.primitive import Linear, Linearized, Operand, operation
 from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
-from covector.core.show import nested_programs
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes
 from covector.errors import ArgumentError, TypeMismatch
@@ -43,7 +42,7 @@ from covector.ops.collectives import PSum
 from covector.ops.placement import ShardingConstraint
 from covector.programs.higher_order.partition import Partition, Policy
 from covector.programs.higher_order.program_primitive import Execution, ProgramPrimitive
-from covector.programs.higher_order.regions import named_axes
+from covector.programs.higher_order.regions import carries_functions, named_axes
 from covector.programs.higher_order.tiering import Budget
 from covector.programs.spmd.manual import ManualAxes, global_type, insert_axis
 from covector.programs.spmd.shard_map_interpret import run_on_host, runs_as_batch
@@ -221,7 +220,7 @@ class ShardMap(ProgramPrimitive):
     ) -> Partition:
         made, specs = self.jaxpr.memo(partition_manual, self.manual, later, policy)
         left = (*self.out_specs, *specs)
-        read = [self.in_specs[i] if i >= 0 else left[~i] for i in made.residual_sources]
+        read = made.residuals(self.in_specs, left)
         given = select(self.out_specs, made.gives)
         return made._replace(
             forward=self._like(made.forward, self.in_specs, left),
@@ -261,13 +260,13 @@ class ShardMap(ProgramPrimitive):
             and self.manual.axes != set(axes)
             and used.isdisjoint(axes)
             and not self.effects
-            and not self.jaxpr.memo(_carries_functions)
+            and not self.jaxpr.memo(carries_functions)
         )
 
     def _divided_batch(self, axis: Any, size: int, args: Any, dims: BatchDims) -> Any:
         """Over a batch that the compiler divides over axes of the mesh."""
         left = self.manual._replace(axes=self.manual.axes.difference(axis.over))
-        op = self.jaxpr.memo(ShardMap, left, self.in_specs, self.out_specs)
+        op = shard_program(self.jaxpr, left, self.in_specs, self.out_specs)
 
         def divided(x: Any, spec: PartitionSpec, dim: int | None) -> Any:
             if dim is None:
@@ -322,17 +321,6 @@ def _transposed(
         ]
 
     return manual.stage(of_copies, program.in_types, program.name).jaxpr, nonzero
-
-
-def _carries_functions(jaxpr: Jaxpr) -> bool:
-    """Whether rules of users are called, which may name axes that no operation does."""
-    return any(
-        [
-            e.op.carries_functions
-            or any([p.memo(_carries_functions) for p in nested_programs(e.op)])
-            for e in jaxpr.equations
-        ]
-    )
 
 
 def _in_words_of(x: ConcreteArray, spec: PartitionSpec, mesh: Any) -> ConcreteArray:

@@ -15,7 +15,6 @@ from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
-from covector.core.show import nested_programs
 from covector.ops.broadcasting import batched
 from covector.ops.joining import Unstack
 from covector.ops.transposing import Reshape, Transpose
@@ -27,7 +26,7 @@ def runs_as_batch(jaxpr: Jaxpr) -> bool:
     """Whether the program carries no others, whose types would speak of devices
     (memoise on the program).
     """
-    return not any([any(nested_programs(e.op)) for e in jaxpr.equations])
+    return not any([e.op.regions for e in jaxpr.equations])
 
 
 def run_on_host(
