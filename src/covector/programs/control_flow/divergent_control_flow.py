@@ -8,40 +8,35 @@ are the adjoint of that, are formed outside.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
-from covector.core.jaxpr import Jaxpr, read
+from covector.core.jaxpr import Equation, Jaxpr, run
 from covector.core.show import nested_programs
 from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
-from covector.core.varying import Axes, pvary_like
+from covector.core.varying import Axes
 from covector.errors import TypeMismatch
 from covector.programs.higher_order.jaxpr_passes import cast_outputs
 
 
 def make_varying(jaxpr: Jaxpr, axes: Axes) -> Jaxpr:
     """The program for operands, and with results, that vary over these axes as well."""
+    equations = [_varying_equation(e, axes) for e in jaxpr.equations]
+    program = Jaxpr(jaxpr.inputs, equations, jaxpr.outputs, jaxpr.name)
     types = [_over(t, axes) for t in jaxpr.in_types]
-    made = stage(lambda *xs: _run_varying(jaxpr, axes, xs), types, jaxpr.name).jaxpr
+    made = stage(lambda *xs: run(program, xs), types, jaxpr.name).jaxpr
     return cast_outputs(made, [_over(t, axes) for t in made.out_types])
 
 
-def _run_varying(jaxpr: Jaxpr, axes: Axes, args: Sequence[Any]) -> list[Any]:
-    """The outputs of the program for operands that vary over the axes.
-
-    Loops, branches and calls inside have programs of their own, for operands that may
-    have been the same on all devices: these are made to vary too.
+def _varying_equation(equation: Equation, axes: Axes) -> Equation:
+    """Loops, branches and calls have programs of their own, for operands that may have
+    been the same on all devices: these are made to vary too, and operands follow.
     """
-    env = dict(zip(jaxpr.inputs, args, strict=True))
-    for equation in jaxpr.equations:
-        op, operands = equation.op, read(env, equation.inputs)
-        if op.varying_rule is not None and nested_programs(op):
-            op = op.with_programs(lambda program: program.memo(make_varying, axes))
-            operands = [pvary_like(x, _over(x.type, axes)) for x in operands]
-        outs = current.trace.process(op, operands)
-        env.update(zip(equation.outputs, outs, strict=True))
-    return read(env, jaxpr.outputs)
+    op = equation.op
+    if op.varying_rule is None or not nested_programs(op):
+        return equation
+    op = op.with_programs(lambda program: program.memo(make_varying, axes))
+    return Equation(op, equation.inputs, equation.outputs, equation.line)
 
 
 def _over(type: ArrayType, axes: Axes) -> ArrayType:
