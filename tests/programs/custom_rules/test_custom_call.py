@@ -514,6 +514,20 @@ def test_a_function_that_tells_members_apart_is_batched():
     assert float(cv.grad(lambda w: cnp.sum(over(w)))(4.0)) == 3.0
 
 
+def test_a_rule_takes_apart_what_lanes_gather_from_what_they_share(run):
+    """The rule needs the cotangent of each lane, though the value does not differ."""
+    f = cv.custom_vjp(lambda x: lax.all_gather(x, "i"))
+    f.defvjp(lambda x: (f(x), None), lambda _, ct: (ct[lax.axis_index("i")],))
+    weights = cnp.arange(4.0).reshape(2, 2)
+
+    def loss(x):
+        dots = cv.vmap(lambda w: cnp.vdot(f(x), w), axis_name="i")(weights)
+        return cnp.sum(dots)
+
+    assert float(loss(2.0)) == 12.0
+    assert float(run(cv.grad(loss))(2.0)) == 3.0  # weights[0, 0] + weights[1, 1]
+
+
 def test_a_rule_that_alone_tells_members_apart_is_refused():
     f = cv.custom_vjp(lambda x: 1.0 * x)
     f.defvjp(lambda x: (f(x), None), lambda _, ct: (ct * lax.axis_index("i"),))

@@ -1,8 +1,9 @@
 """Batched functions of users, for operations that carry functions rather than programs.
 
 Such functions may name the batch axis, so the operation is asked even where none of its
-operands is batched. Then its results are batched only if the function itself computes
-something else in each lane.
+operands is batched. Then its results are batched only if the function computes
+something else in each lane, or communicates between them: its reverse rule may need the
+cotangent of each lane even where the lanes gather one value.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,11 +12,14 @@ from typing import Any
 
 from covector.core.annotations import BatchDims, Value
 from covector.core.array_like import Array
+from covector.core.jaxpr import run
 from covector.core.masks import present, scatter
 from covector.core.staging import stage
+from covector.core.types import ArrayType
 from covector.errors import AxisError
 from covector.ops.broadcasting import ReduceSum, batched, move_axis
-from covector.transforms.batch import batch_flat
+from covector.programs.higher_order.regions import named_axes
+from covector.transforms.batch import batch_flat, name_of
 
 FlatFunction = Callable[..., Sequence[Any]]
 
@@ -47,14 +51,7 @@ class Batch:
         dims = tuple(dims)
         batched_out = any([d is not None for d in dims])
         if not batched_out:
-            found: list[int | None] = []
-
-            def outs(*values: Any) -> Sequence[Any]:
-                outs, found[:] = batch_flat(fun, size, values, dims, axis)
-                return outs
-
-            stage(outs, [a.type for a in args], who)
-            batched_out = any([d is not None for d in found])
+            batched_out = _lanes_differ(fun, size, axis, [a.type for a in args], who)
         return cls(size, axis, dims, batched_out, who)
 
     @property
@@ -96,6 +93,28 @@ class Batch:
                 f"with the batch at axis {found}), but neither its arguments nor the "
                 "value of the function do. Let the value depend on the axis as well."
             )
+
+
+def _lanes_differ(
+    fun: FlatFunction, size: int, axis: Any, types: Sequence[ArrayType], who: str
+) -> bool:
+    """Whether a function of what all lanes share is to be known of each lane."""
+    differ = False
+
+    def per_lane(*values: Any) -> Sequence[Any]:
+        nonlocal differ
+        staged = stage(fun, types, who)
+        differ = name_of(axis) in staged.jaxpr.memo(named_axes)
+        return run(staged.jaxpr, [*staged.captured, *values])
+
+    def over_batch(*values: Any) -> Sequence[Any]:
+        nonlocal differ
+        outs, dims = batch_flat(per_lane, size, values, [None] * len(types), axis)
+        differ = differ or any([d is not None for d in dims])
+        return outs
+
+    stage(over_batch, types, who)
+    return differ
 
 
 class OptionalOperands:
