@@ -146,7 +146,7 @@ _signatures: weakref.WeakKeyDictionary[Any, inspect.Signature | None] = (
 def bind_arguments(
     fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, ...]:
-    """All arguments by position, with keywords in their places and defaults filled in.
+    """All arguments by position, keywords and defaults among them.
 
     What can only be passed by keyword is left to its default.
     """

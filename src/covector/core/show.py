@@ -95,8 +95,8 @@ class _Printer:
         if line is None:
             return text
         scope = f" in {line.scope}" if line.scope else ""
-        place = f"{os.path.basename(line.file)}:{line.number}"
-        return f"{text}  # {place} ({line.function}){scope}"
+        location = f"{os.path.basename(line.file)}:{line.number}"
+        return f"{text}  # {location} ({line.function}){scope}"
 
 
 def _names(jaxpr: Any) -> dict[int, str]:

@@ -112,8 +112,8 @@ def _frames(
     while found is not None and len(frames) != most:
         code = found.f_code
         if not (filtered and is_own(code.co_filename)):
-            place = code.co_qualname, code.co_filename, found.f_lineno
-            frames.append(Frame(*place, found.f_globals))
+            where = code.co_qualname, code.co_filename, found.f_lineno
+            frames.append(Frame(*where, found.f_globals))
             at_top = found.f_locals is found.f_globals
             variables.append({} if at_top else _flattened(found.f_locals))
         found = found.f_back

@@ -1,6 +1,6 @@
 """``debug.print``: prints values of a running program with a format string.
 
-The format is tried when the function is traced, on zeros in the place of the values: a
+The format is tried when the function is traced, on zeros instead of the values: a
 mistake in it is told before anything runs.
 """
 
@@ -192,7 +192,7 @@ def _check(who: str, fmt: Any, args: tuple, kwargs: dict[str, Any]) -> None:
 
 
 def _example(x: Any) -> Any:
-    """Zeros in the place of values."""
+    """Zeros of the types of values."""
     if not has_dtype(x):
         return x
     type_ = type_of(x)

@@ -72,8 +72,8 @@ def visualize_sharding(  # noqa: PLR0913  the public signature
       ShardingError: the sharding does not fit the shape.
 
     >>> import covector as cv
-    >>> place = cv.sharding.SingleDeviceSharding(cv.devices()[0])
-    >>> visualize_sharding((2, 2), place)
+    >>> sharding = cv.sharding.SingleDeviceSharding(cv.devices()[0])
+    >>> visualize_sharding((2, 2), sharding)
     ┌───────┐
     │ CPU 0 │
     └───────┘

@@ -224,10 +224,10 @@ def global_array_to_host_local_array(
     specs = _specs(pspecs, global_inputs)
     found = []
     for x, spec in zip(leaves, specs, strict=True):
-        placed = device_put(x, NamedSharding(global_mesh, spec))
+        array = device_put(x, NamedSharding(global_mesh, spec))
         local = NamedSharding(global_mesh.local_mesh, spec)
-        shards = [shard.data for shard in placed.addressable_shards]
-        counts = local.tiles(placed.ndim).counts
+        shards = [shard.data for shard in array.addressable_shards]
+        counts = local.tiles(array.ndim).counts
         pairs = zip(shards[0].shape, counts, strict=True)
         shape = tuple([n * count for n, count in pairs])
         found.append(make_array_from_single_device_arrays(shape, local, shards))

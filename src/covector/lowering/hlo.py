@@ -158,8 +158,8 @@ def location(name: str, line: Line | None) -> ir.Location:
         if line is None:
             return ir.Location.name(name)
         name = f"{line.scope}/{name}" if line.scope else name
-        place = ir.Location.file(line.file, line.number, 0)
-        return ir.Location.name(name, ir.Location.name(line.function, place))
+        location = ir.Location.file(line.file, line.number, 0)
+        return ir.Location.name(name, ir.Location.name(line.function, location))
 
 
 class Module:

@@ -9,9 +9,9 @@ contain some: each then depends on the one before. It is a bool, of which no use
 made. (An array without elements would not do: XLA replaces it by a constant.)
 
 An operation says by ``with_token`` what it is with a token: the operation, and the
-place of the token among its operands. It is the first of its results. What has no such
-rule keeps its place among the others only as far as values say; for effects that are
-to be ordered that is an error.
+index of the token among its operands. It is the first of its results. An operation
+without such a rule is ordered by data flow only; if its effects must be ordered, that
+is an error.
 """
 
 import numpy as np

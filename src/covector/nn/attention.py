@@ -137,10 +137,10 @@ def _allowed(
         left, right = (window, window) if isinstance(window, int) else window
         near = (columns >= rows - left) & (columns <= rows + right)
         conditions.append(near[None, None])
-    for places, length in zip((rows, columns), lengths, strict=True):
+    for indices, length in zip((rows, columns), lengths, strict=True):
         if length is not None:
             conditions.append(
-                places[None, None] < as_array(length)[:, None, None, None]
+                indices[None, None] < as_array(length)[:, None, None, None]
             )
     allowed = None
     for condition in conditions:

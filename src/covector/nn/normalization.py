@@ -204,9 +204,9 @@ def one_hot(
     x = cnp.asarray(x) if isinstance(x, list | tuple) else as_array(x, "one_hot")
     if not dtypes.is_inexact(x.dtype):
         x = wide(x)  # a short dtype may not have the numbers of all classes
-    place = axis % (x.ndim + 1)
+    at = axis % (x.ndim + 1)
     classes = cnp.arange(num_classes, dtype=x.dtype)
     shape = [1] * (x.ndim + 1)
-    shape[place] = num_classes
+    shape[at] = num_classes
     wanted = dtype or dtypes.default_float(options.current().enable_x64)
-    return (cnp.expand_dims(x, place) == classes.reshape(shape)).astype(wanted)
+    return (cnp.expand_dims(x, at) == classes.reshape(shape)).astype(wanted)

@@ -92,9 +92,9 @@ def _axes_by_name(
             f"{who}: in_axes names {', '.join(sorted(unknown))}, but the arguments are "
             f"{', '.join([*parameters, *kwargs])}."
         )
-    placed = tuple([in_axes.get(name, 0) for name in parameters[: len(args)]])
-    placed += (0,) * (len(args) - len(placed))
-    return placed, {name: in_axes.get(name, 0) for name in kwargs}
+    by_position = tuple([in_axes.get(name, 0) for name in parameters[: len(args)]])
+    by_position += (0,) * (len(args) - len(by_position))
+    return by_position, {name: in_axes.get(name, 0) for name in kwargs}
 
 
 def _axis(d: Any, type: ArrayType, i: int, in_tree: Any, who: str) -> int:

@@ -90,11 +90,11 @@ def vmap(
         flat = FlatFunction(fun, in_tree, who)
         outs, found = batch_flat(flat, size, leaves, dims, axis, who)
         wanted = _out_dims(out_axes, flat.out_tree, outs, found, who)
-        placed = [
+        results = [
             x if w is None else batched(size, x, d, w)
             for x, d, w in zip(outs, found, wanted, strict=True)
         ]
-        return flat.out_tree.unflatten(placed)
+        return flat.out_tree.unflatten(results)
 
     return over_batch
 

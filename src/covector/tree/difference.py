@@ -38,7 +38,7 @@ class Difference:
         if not self.path:
             return f"{one} is {self.left} where {other} is {self.right}"
         has = f"{one} has {self.left} where {other} has {self.right}"
-        return f"at {place(self.path)} {has}"
+        return f"at {shown_path(self.path)} {has}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def describe_difference(
     """First path where two structures differ, in words; None if they are the same.
 
     Args:
-      tree1, tree2: trees or treedefs. Leaves are compared by place only.
+      tree1, tree2: trees or treedefs. Leaves are compared by path only.
       names: what the words call them.
 
     >>> describe_difference({"w": (1, 2)}, {"w": 3}, ("the input", "the output"))
@@ -75,7 +75,7 @@ def describe_difference(
 def first_difference(
     one: Any, other: Any, *, prefix: bool = False
 ) -> Difference | None:
-    """The first place where two structures differ, in the order of the leaves.
+    """The first path at which two structures differ, in the order of the leaves.
 
     With ``prefix``, a leaf of ``one`` stands for any subtree of ``other``.
     """
@@ -112,15 +112,15 @@ def check_static_data(tree: Any, what: str) -> None:
             path = tuple(keys_of(parent)[index] for parent, index in trail)
             raise StaticArgumentError(
                 f"{what}: the static data of the {name_of(node.kind)} at "
-                f"{place(path)} cannot be hashed ({error}): {short(repr(node.data))}. "
-                "Static data is part of the structure. Make it a hashable value, such "
-                "as a tuple, or a child."
+                f"{shown_path(path)} cannot be hashed ({error}): "
+                f"{short(repr(node.data))}. Static data is part of the structure. "
+                "Make it a hashable value, such as a tuple, or a child."
             ) from error
         children = enumerate(node.children)
         stack.extend([((*trail, (subtree, index)), x) for index, x in children][::-1])
 
 
-def place(path: KeyPath) -> str:
+def shown_path(path: KeyPath) -> str:
     """The path in a sentence, after "at"."""
     return short(keystr(path)) or "the root"
 
@@ -157,8 +157,8 @@ def _match(left: Node, right: Node, path: KeyPath) -> bool:
         return bool(left.data == right.data)
     except Exception as error:
         raise StaticArgumentError(
-            f"the static data of the {name_of(left.kind)} at {place(path)} cannot be "
-            f"compared ({error}): {short(repr(left.data))}. Static data must be "
+            f"the static data of the {name_of(left.kind)} at {shown_path(path)} cannot "
+            f"be compared ({error}): {short(repr(left.data))}. Static data must be "
             "hashable and compare equal or not; make an array a child instead."
         ) from error
 

@@ -1,6 +1,6 @@
 """Messages about failures to flatten a tree, with the path.
 
-C++ reports no path, so the tree is walked once more, node by node, up to the place
+C++ reports no path, so the tree is walked once more, node by node, up to the path
 where it fails.
 
 jaxlib enters one level of Python's recursion for each node, and where a node raises it
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from covector.errors import TreeMismatch
-from covector.tree.difference import name_of, place, short
+from covector.tree.difference import name_of, short, shown_path
 from covector.tree.registry import KeyPath, open_node, registry
 
 
@@ -36,9 +36,9 @@ def explain_flatten(
     """The error to raise for one that flattening a tree raised.
 
     An error of a class's own flatten function, or of ``is_leaf``, stays what it is and
-    gets a note that names the place.
+    gets a note that names the path.
     """
-    reason, path, node = _stopping_place(tree, is_leaf)
+    reason, path, node = _stopping_path(tree, is_leaf)
     if reason is Reason.FAILS:
         _leave_levels(len(path))
     # C++ that runs out of depth shows up as a SystemError caused by the RecursionError.
@@ -50,17 +50,17 @@ def explain_flatten(
         types = sorted({type(key).__name__ for key in node})
         return TreeMismatch(
             f"flatten takes a dict in the order of its sorted keys, but at "
-            f"{place(path)} the keys {short(', '.join(map(repr, node)))} of type "
+            f"{shown_path(path)} the keys {short(', '.join(map(repr, node)))} of type "
             f"{' and '.join(types)} cannot be sorted. Use keys of one type that can, "
             "or an OrderedDict, which keeps its own order."
         )
-    error.add_note(f"while flattening the {name_of(type(node))} at {place(path)}")
+    error.add_note(f"while flattening the {name_of(type(node))} at {shown_path(path)}")
     return error
 
 
 def recover(tree: Any) -> None:
     """Leave the levels of recursion in which flattening a tree has failed."""
-    reason, path, _ = _stopping_place(tree, None)
+    reason, path, _ = _stopping_path(tree, None)
     if reason is Reason.FAILS:
         _leave_levels(len(path))
 
@@ -107,20 +107,20 @@ def _levels_left() -> int:
 def _too_deep(reason: Reason, path: KeyPath, node: Any) -> RecursionError:
     if reason is Reason.REPEATS:
         return RecursionError(
-            f"flatten met the {name_of(type(node))} at {place(path)} inside itself; "
-            "a pytree cannot contain itself."
+            f"flatten met the {name_of(type(node))} at {shown_path(path)} inside "
+            "itself; a pytree cannot contain itself."
         )
     return RecursionError(
-        f"flatten cannot descend to {place(path)}: the tree is nested deeper than "
+        f"flatten cannot descend to {shown_path(path)}: the tree is nested deeper than "
         f"Python's recursion limit of {sys.getrecursionlimit()} allows. Keep a long "
         "chain in a list, or raise the limit with sys.setrecursionlimit."
     )
 
 
-def _stopping_place(
+def _stopping_path(
     tree: Any, is_leaf: Callable[[KeyPath, Any], bool] | None
 ) -> tuple[Reason, KeyPath, Any]:
-    """First place where the tree cannot be descended, or else the deepest."""
+    """First path at which the tree cannot be descended, or else the deepest."""
     deepest: tuple[KeyPath, Any] = ((), tree)
     stack: list[tuple[KeyPath, Any, frozenset[int]]] = [((), tree, frozenset())]
     while stack:
@@ -135,7 +135,7 @@ def _stopping_place(
             if (is_leaf and is_leaf(path, node)) or not registry.is_node(type(node)):
                 continue
             children = open_node(node)[0]
-        except Exception:  # noqa: BLE001  whatever it is, this is the place
+        except Exception:  # noqa: BLE001  whatever it is, it is raised here
             return Reason.FAILS, path, node
         inside = around | {id(node)}
         stack.extend([((*path, key), x, inside) for key, x in children][::-1])

@@ -54,7 +54,7 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     """The tree of this structure with these leaves.
 
     Raises:
-      TreeMismatch: there are more or fewer leaves than places for them.
+      TreeMismatch: there are more or fewer leaves than the structure has.
 
     >>> unflatten(structure((0, [0])), ["left", "right"])
     ('left', ['right'])
@@ -93,7 +93,7 @@ def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
 def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """``f`` of each leaf, in the structure of ``tree``.
 
-    With more trees, ``f`` gets what each has at the place of that leaf: a leaf, or a
+    With more trees, ``f`` gets what each has at the path of that leaf: a leaf, or a
     whole subtree.
 
     Raises:
@@ -235,5 +235,5 @@ def transpose(
     if treedef != expected:
         words = describe_difference(expected, pytree_to_transpose, names)
         raise TreeMismatch(f"{needs}, but {words}.")
-    columns = [items[place :: inner.num_leaves] for place in range(inner.num_leaves)]
+    columns = [items[i :: inner.num_leaves] for i in range(inner.num_leaves)]
     return inner.unflatten([outer_treedef.unflatten(column) for column in columns])

@@ -1,7 +1,7 @@
 """Prefix trees: one entry that stands for a whole subtree.
 
 ``in_axes=(0, {"w": 1, "b": None})`` is a prefix of the arguments of a function: each
-of its leaves speaks for every leaf below the same place of the full tree.
+of its leaves speaks for every leaf below the same node of the full tree.
 """
 
 from __future__ import annotations

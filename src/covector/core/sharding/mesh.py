@@ -332,8 +332,8 @@ def _unpickled(platform: Any, ids: Any, names: Any, types: Any) -> Mesh:
             f"but here it has {len(known)}. {HOW_TO_GET_DEVICES}"
         )
     grid = np.empty(ids.shape, object)
-    for place, i in np.ndenumerate(ids):
-        grid[place] = known[int(i)]
+    for index, i in np.ndenumerate(ids):
+        grid[index] = known[int(i)]
     return Mesh(grid, names, types)
 
 

@@ -13,7 +13,7 @@ from covector.core.sharding.spec import AxisPart, PartitionSpec
 def with_tiles(mesh: Mesh, tiles: Tiles) -> NamedSharding | None:
     """The sharding over ``mesh`` with these tiles; None if no spec produces them.
 
-    ``tiles.places`` are in the order of the mesh's devices.
+    ``tiles.tile_indices`` are in the order of the mesh's devices.
     """
     entries: list[Any] = []
     for dim, count in enumerate(tiles.counts):

@@ -289,7 +289,7 @@ def _part(said: Any, type: ArrayType, path: str) -> Part:
 
 
 def _check_cover(path: str, type: ArrayType, parts: list[Part]) -> None:
-    """Parts are blocks of one shape, as shardings make them: there is one at each place
+    """Parts are blocks of one shape, as shardings make them: there is one at each index
     of a grid.
     """
     if not type.size:

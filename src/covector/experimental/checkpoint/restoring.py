@@ -88,12 +88,12 @@ def restore(
         wanted = [
             _like(leaf, entries[k]) for (_, leaf), k in zip(pairs, order, strict=True)
         ]
-    places = pytree.flatten_prefix(
+    placements = pytree.flatten_prefix(
         shardings, treedef, "restore shardings", of="the checkpoint"
     )
     reader = Reader(data_folder(path, manifest.number))
     reader.check_sizes(entries)
-    rows = zip(order, wanted, places, strict=True)
+    rows = zip(order, wanted, placements, strict=True)
     return treedef.unflatten(
         [_restored(reader, entries[k], want, placement) for k, want, placement in rows]
     )

@@ -123,7 +123,7 @@ class HostFunction:
         return replace(self, result=self.result.over(size))
 
     def _differs_in_lists(self, out: Any) -> bool:
-        """Whether the result is as promised but for lists in the place of tuples, or
+        """Whether the result is as promised but for lists instead of tuples, or
         the other way round.
         """
         promised = self.result.tree.unflatten(self.result.types)

@@ -171,11 +171,11 @@ class Cond(ProgramPrimitive):
     ) -> Partition:
         first, *rest = self.branches
         made = first.memo(partition_branches, tuple(rest), later, policy)
-        places = [i + 1 if i >= 0 else i for i in made.residual_sources]
+        sources = [i + 1 if i >= 0 else i for i in made.residual_sources]
         return Partition(
             make_cond(made.forward, self.line),
             make_cond(made.recompute),
-            (0, *places),
+            (0, *sources),
             made.gives,
         )
 

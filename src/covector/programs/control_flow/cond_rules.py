@@ -49,8 +49,8 @@ def linearize_branches(
     count = len(first.outputs)
     moving = tuple([any(c) for c in zip(*[s.nonzero for s in splits], strict=True)])
     slots: list[ArrayType] = []
-    places: list[int] = []
-    primals, placements = [], []
+    sources: list[int] = []
+    primals, residuals = [], []
     for split in splits:
         extra = split.primal.out_types[count:]
         taken = _allocate(extra, slots)
@@ -59,24 +59,24 @@ def linearize_branches(
             p if p >= -count else ~(count + taken[~p - count])
             for p in split.residual_sources
         ]
-        placements.append(_allocate(wanted, places))
+        residuals.append(_allocate(wanted, sources))
     slotted = [_with_slots(p, count, taken, slots) for p, taken in primals]
     columns = zip(*[s.primal.out_types[:count] for s in splits], strict=True)
     out_types = [*map(common_type, columns)]
     types = [
-        first.inputs[p].type if p >= 0 else [*out_types, *slots][~p] for p in places
+        first.inputs[p].type if p >= 0 else [*out_types, *slots][~p] for p in sources
     ]
     tangent_types = [t.strong() for t in select(out_types, moving)]
     linear = []
-    for split, placement in zip(splits, placements, strict=True):
+    for split, numbers in zip(splits, residuals, strict=True):
         given = select(split.nonzero, moving)
         full = instantiate_zeros(split.linear, given, tangent_types)
-        linear.append(_with_residuals(full, placement, types))
+        linear.append(_with_residuals(full, numbers, types))
     if varying:
         # What a device has for a residual depends on the branch that it took.
         slotted = [make_varying(p, varying) for p in slotted]
         linear = [make_varying(p, varying) for p in linear]
-    return LinearizedProgram(tuple(slotted), tuple(linear), tuple(places), moving)
+    return LinearizedProgram(tuple(slotted), tuple(linear), tuple(sources), moving)
 
 
 def transpose_branches(
@@ -105,35 +105,37 @@ def partition_branches(
     masks = [m.reads(len(first.inputs)) for m in made]
     reads = [any(column) for column in zip(*masks, strict=True)]
     forward, recompute = [], []
-    for m, mask, places in zip(made, masks, taken, strict=True):
-        forward.append(_with_slots(m.forward, count, places, slots))
+    for m, mask, numbers in zip(made, masks, taken, strict=True):
+        forward.append(_with_slots(m.forward, count, numbers, slots))
         inputs = iter(m.recompute.inputs)
         pairs = zip(first.inputs, mask, strict=True)
         own = [next(inputs) if r else Var(v.type) for v, r in pairs]
         kept = [Var(t) for t in slots]
         for k, v in zip(m.saved, inputs, strict=True):
-            kept[places[k - count]] = v
+            kept[numbers[k - count]] = v
         body = m.recompute
         recompute.append(
             Jaxpr([*select(own, reads), *kept], body.equations, body.outputs, body.name)
         )
-    places = (*indices(reads), *[~(count + k) for k in range(len(slots))])
-    return Partition(tuple(forward), tuple(recompute), places, later)
+    sources = (*indices(reads), *[~(count + k) for k in range(len(slots))])
+    return Partition(tuple(forward), tuple(recompute), sources, later)
 
 
 # -- slots -----------------------------------------------------------------------------
 
 
-def _allocate(wanted: Sequence[Any], places: list[Any]) -> list[int]:
-    """A place among equals for each thing wanted, none for two; new ones if need be."""
+def _allocate(wanted: Sequence[Any], slots: list[Any]) -> list[int]:
+    """For each thing wanted the index of an equal one, none twice; ``slots`` grows
+    where there are too few.
+    """
     free: dict[Any, list[int]] = {}
-    for i in reversed(range(len(places))):
-        free.setdefault(places[i], []).append(i)
+    for i in reversed(range(len(slots))):
+        free.setdefault(slots[i], []).append(i)
     taken = []
     for thing in wanted:
         if not free.get(thing):
-            free[thing] = [len(places)]
-            places.append(thing)
+            free[thing] = [len(slots)]
+            slots.append(thing)
         taken.append(free[thing].pop())
     return taken
 

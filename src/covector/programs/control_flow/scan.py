@@ -44,7 +44,7 @@ from covector.programs.higher_order.call import call
 from covector.programs.higher_order.partition import Partition, Policy
 from covector.programs.higher_order.program_primitive import Execution
 from covector.programs.higher_order.regions import Region, loop_region
-from covector.programs.higher_order.tiering import Budget, placed
+from covector.programs.higher_order.tiering import Budget, commit_results
 from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.transpose import instantiate
 
@@ -140,7 +140,7 @@ class Scan(LoopPrimitive):
         if self.reverse:
             rows.reverse()
         outs: list[Any] = [*carry, *self._stacked(rows)]
-        return placed(outs, placement, args)
+        return commit_results(outs, placement, args)
 
     def _stacked(self, rows: Sequence[Sequence[Any]]) -> list[Array]:
         ys = []

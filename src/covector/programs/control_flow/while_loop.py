@@ -64,7 +64,7 @@ from covector.programs.higher_order.regions import (
     communicates,
     loop_region,
 )
-from covector.programs.higher_order.tiering import Budget, placed
+from covector.programs.higher_order.tiering import Budget, commit_results
 from covector.transforms.batch import batch_jaxpr, front_dims
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class While(LoopPrimitive):
             while budget.try_spend():
                 (running,) = run(test, [*test_consts, *carry])
                 if not running.host():
-                    return placed(carry, placement, args)
+                    return commit_results(carry, placement, args)
                 carry = run(body, [*consts, *carry])
             args = (*test_consts, *consts, *carry)
         return evaluate_compiled(self, plan, args)

@@ -64,9 +64,10 @@ class Batch:
     ) -> list[Array]:
         """The results of a function over the batch, with their axis where it goes."""
         outs, found = batch_flat(fun, self.size, values, dims, self.axis)
-        return self.placed(outs, found)
+        return self.with_out_dim(outs, found)
 
-    def placed(self, outs: Sequence[Value], found: Sequence[int | None]) -> list[Array]:
+    def with_out_dim(self, outs: Sequence[Value], found: BatchDims) -> list[Array]:
+        """Results with their batch axes, each with its batch axis at ``out_dim``."""
         if self.batched_out:
             return [batched(self.size, x, d) for x, d in zip(outs, found, strict=True)]
         for x, d in zip(outs, found, strict=True):

@@ -295,6 +295,6 @@ def _batch_reverse(vjp: ReverseRule, batch: Batch) -> ReverseRule:
         values, found = batch_flat(flat, batch.size, primals, batch.dims, batch.axis)
         n = len(made[0].outs)
         bwd = batch_pullback(made[0].bwd, batch, found[n:], batch.dims)
-        return Forward(batch.placed(values[:n], found[:n]), values[n:], bwd)
+        return Forward(batch.with_out_dim(values[:n], found[:n]), values[n:], bwd)
 
     return batched_rule

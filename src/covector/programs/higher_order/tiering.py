@@ -44,12 +44,12 @@ class Budget:
         return True
 
 
-def placed(
+def commit_results(
     values: Sequence[ConcreteArray], placement: Any, args: Sequence[ConcreteArray]
 ) -> list[ConcreteArray]:
-    """The results of a loop on the host, placed as the operand that the user placed.
+    """The results of a loop on the host, committed to the placement of its operands.
 
-    Results that do not depend on that operand go there too, as those of programs do.
+    Also results that depend on no such operand go there, as those of programs do.
     """
     placements = placements_of_results(placement, args, [x.type for x in values])
     return [

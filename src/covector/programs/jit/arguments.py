@@ -65,9 +65,9 @@ class Signature(NamedTuple):
                     ".lower(...).compile()."
                 )
 
-    def check_donated(self, places: Sequence[int], who: str) -> None:
+    def check_donated(self, indices: Sequence[int], who: str) -> None:
         """Raise where memory that is given up is passed another time."""
-        for i in places:
+        for i in indices:
             mine = self.leaves[i]
             for k, other in enumerate(self.leaves):
                 if k != i and (other is mine or _same_memory(other, mine)):
@@ -129,29 +129,29 @@ class JitSpec(NamedTuple):
         self, fun: Any, args: Sequence[Any], kwargs: dict[str, Any], who: str
     ) -> tuple[tuple, dict[str, Any], tuple]:
         """Arguments without the static ones, and the static ones by index or name."""
-        places = {
+        static = {
             n % len(args) for n in self.static_argnums if -len(args) <= n < len(args)
         }
-        statics = [(i, args[i]) for i in sorted(places)]
+        statics = [(i, args[i]) for i in sorted(static)]
         statics += [(k, kwargs[k]) for k in sorted(kwargs) if k in self.static_argnames]
-        for place, value in statics:
+        for name, value in statics:
             if isinstance(value, Tracer):
                 raise StaticArgumentError(
-                    f"{who}: the static argument {place!r} must be known, but got the "
+                    f"{who}: the static argument {name!r} must be known, but got the "
                     f"traced value {value!r}."
                 )
             try:
                 hash(value)
             except TypeError:
                 raise StaticArgumentError(
-                    f"{who}: the static argument {place!r} must be hashable, since the "
+                    f"{who}: the static argument {name!r} must be hashable, since the "
                     f"compiled program is found by its value, but got {value!r} of "
                     f"type {type(value).__name__}. Use a tuple for a list, a frozen "
                     "dataclass for a mapping; or do not make it static."
                 ) from None
-        dynamic = tuple([a for i, a in enumerate(args) if i not in places])
+        dynamic = tuple([a for i, a in enumerate(args) if i not in static])
         named = {k: v for k, v in kwargs.items() if k not in self.static_argnames}
-        keyed = tuple([(place, _kind(value), value) for place, value in statics])
+        keyed = tuple([(name, _kind(value), value) for name, value in statics])
         return dynamic, named, keyed
 
     def with_statics(
@@ -160,13 +160,13 @@ class JitSpec(NamedTuple):
         """``fun`` with its static arguments filled in."""
         if not statics:
             return fun
-        placed = [(k, v) for k, _, v in statics if isinstance(k, int)]
+        by_index = [(k, v) for k, _, v in statics if isinstance(k, int)]
         named = {k: v for k, _, v in statics if not isinstance(k, int)}
 
         def filled(*args: Any, **kwargs: Any) -> Any:
             everything = list(args)
-            for place, value in placed:
-                everything.insert(place, value)
+            for i, value in by_index:
+                everything.insert(i, value)
             return fun(*everything, **kwargs, **named)
 
         return filled
@@ -179,16 +179,16 @@ class JitSpec(NamedTuple):
         args, kwargs = signature.in_tree.unflatten(signature.leaves)
         count = len(args) + sum(isinstance(k, int) for k in static)
         donated = {n % count for n in self.donate_argnums if -count <= n < count}
-        places = [i for i in range(count) if i not in static]
-        marks = [
-            [place in donated] * len(tree.leaves(arg))
-            for place, arg in zip(places, args, strict=True)
+        dynamic = [i for i in range(count) if i not in static]
+        masks = [
+            [i in donated] * len(tree.leaves(arg))
+            for i, arg in zip(dynamic, args, strict=True)
         ]
-        marks += [
+        masks += [
             [k in self.donate_argnames] * len(tree.leaves(kwargs[k]))
             for k in sorted(kwargs)
         ]
-        return tuple([m for ms in marks for m in ms])
+        return tuple([m for mask in masks for m in mask])
 
 
 def _kind(value: Any) -> Any:

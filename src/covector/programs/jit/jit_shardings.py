@@ -77,10 +77,10 @@ class Resolved(NamedTuple):
         said = [None] * captured + list(self.ins) if self.ins else [None] * len(inputs)
         found = []
         for x, sharding in zip(inputs, said, strict=True):
-            place = None if isinstance(x, Tracer) else _place_of(x)
-            if place is None or (self.moves and sharding is not None):
-                place = sharding
-            found.append(ConcreteArray(x.type, None, None, place))
+            placement = None if isinstance(x, Tracer) else _placement_of(x)
+            if placement is None or (self.moves and sharding is not None):
+                placement = sharding
+            found.append(ConcreteArray(x.type, None, None, placement))
         return found
 
     def results(
@@ -240,18 +240,18 @@ def _tree(flat: tuple[tuple[Any, ...], Any]) -> Any:
     return treedef.unflatten(leaves)
 
 
-def _place_of(x: Any) -> Sharding | None:
+def _placement_of(x: Any) -> Sharding | None:
     if isinstance(x, ConcreteArray):
         return x.placement
     return None if x.sharding is None else as_sharding(x.sharding, "ShapeDtypeStruct")
 
 
 def _checked(
-    places: Sequence[Any], types: Sequence[ArrayType], named: Sequence[str], who: str
+    wanted: Sequence[Any], types: Sequence[ArrayType], named: Sequence[str], who: str
 ) -> list[Sharding | None]:
     found: list[Sharding | None] = []
-    for place, type_, name in zip(places, types, named, strict=True):
-        sharding = None if place is None else as_sharding(place, who)
+    for target, type_, name in zip(wanted, types, named, strict=True):
+        sharding = None if target is None else as_sharding(target, who)
         if sharding is not None:
             try:
                 sharding.shard_shape(type_.shape)

@@ -265,14 +265,14 @@ class Compiled(_OfTraced):
         if current.trace is not base:
             outs = call(traced.jaxpr)(*operands)
             return traced.out_tree.unflatten(outs)
-        committed = self._check_place(operands)
+        committed = self._check_placement(operands)
         outs = program.run(self._compiled, operands, committed, in_tree, traced.who)
         results = program.shardings.put_outputs(outs)
         for i in program.donated_indices:
             arguments[i].forget()
         return traced.out_tree.unflatten(results)
 
-    def _check_place(self, everything: Any) -> Any:
+    def _check_placement(self, everything: Any) -> Any:
         """The placement of results, for arguments that are where they should be."""
         traced, before = self._traced, len(self._traced.program.captured)
         for i, x in enumerate(everything):

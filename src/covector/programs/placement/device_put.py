@@ -31,7 +31,7 @@ def device_put(
 
     Args:
       device: a device, a ``Sharding``, or a ``PartitionSpec`` for the mesh in force; or
-        a tree of these, each for what is below the same place of ``x``. None leaves
+        a tree of these, each for the arrays below that node of ``x``. None leaves
         arrays where they are, and free to move.
       donate: the arrays given up may be freed.
       may_alias: False makes a copy also of what is there already.
@@ -42,7 +42,7 @@ def device_put(
     Raises:
       DeviceError: ``device`` is none of these.
       ShardingError: an array cannot be divided like this.
-      TreeMismatch: the tree of places does not fit that of arrays.
+      TreeMismatch: the tree of devices does not fit that of arrays.
 
     >>> import covector as cv
     >>> device_put({"w": 1.0}, cv.devices()[0])["w"].committed
@@ -54,10 +54,10 @@ def device_put(
             "cannot stay in use under another name. Pass one of them."
         )
     leaves, treedef = tree.flatten(x)
-    places = tree.flatten_prefix(device, x, "device_put device", of="x")
+    wanted = tree.flatten_prefix(device, x, "device_put device", of="x")
     put = [
-        _put(leaf, place, donate, may_alias)
-        for leaf, place in zip(leaves, places, strict=True)
+        _put(leaf, target, donate, may_alias)
+        for leaf, target in zip(leaves, wanted, strict=True)
     ]
     return treedef.unflatten(put)
 
@@ -80,13 +80,13 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     return device_put(xs, out_shardings)
 
 
-def _put(leaf: Any, place: Any, donate: bool, may_alias: bool | None) -> Any:
+def _put(leaf: Any, target: Any, donate: bool, may_alias: bool | None) -> Any:
     array = leaf if isinstance(leaf, Array) else as_array(leaf, "device_put")
     if isinstance(array, ConcreteArray):
         array.check_usable()
-    if place is None:
+    if target is None:
         return array.copy() if may_alias is False else array
-    sharding = as_sharding(place, "device_put")
+    sharding = as_sharding(target, "device_put")
     if isinstance(array, Tracer):
         if isinstance(sharding, NamedSharding):
             return ShardingConstraint(sharding)(array)

@@ -48,25 +48,26 @@ def make_array_from_callback(
       TypeMismatch: a part has another shape, or another dtype than the first one.
 
     >>> import covector as cv
-    >>> place = cv.sharding.SingleDeviceSharding(cv.devices()[0])
-    >>> print(make_array_from_callback((3,), place, lambda index: np.arange(3)[index]))
+    >>> sharding = cv.sharding.SingleDeviceSharding(cv.devices()[0])
+    >>> x = np.arange(3)
+    >>> print(make_array_from_callback((3,), sharding, lambda index: x[index]))
     [0 1 2]
     """
     who, shape = "make_array_from_callback", tuple(map(int, shape))
-    place = as_sharding(sharding, who)
-    check_devices(place)
-    part_shape = place.shard_shape(shape)
+    sharding = as_sharding(sharding, who)
+    check_devices(sharding)
+    part_shape = sharding.shard_shape(shape)
     made: dict[str, ConcreteArray] = {}
     values = []
-    for index in place.addressable_devices_indices_map(shape).values():
+    for index in sharding.addressable_devices_indices_map(shape).values():
         key = str(index)
         if key not in made:
             made[key] = _part(data_callback(_bounded(index, shape)), dtype, who)
         values.append(made[key])
     _check_parts(who, [v.type.strong() for v in values], part_shape)
     hosts = [np.asarray(v.host()) for v in values]
-    buffer = shards.put(hosts, shape, place.layout(len(shape)))
-    return ConcreteArray(ArrayType(shape, values[0].dtype), None, buffer, place)
+    buffer = shards.put(hosts, shape, sharding.layout(len(shape)))
+    return ConcreteArray(ArrayType(shape, values[0].dtype), None, buffer, sharding)
 
 
 def _bounded(index: tuple[slice, ...], shape: Shape) -> tuple[slice, ...]:
@@ -121,14 +122,14 @@ def make_array_from_single_device_arrays(
       TypeMismatch: an array has not the type of a part.
 
     >>> import covector as cv
-    >>> place = cv.sharding.SingleDeviceSharding(cv.devices()[0])
+    >>> sharding = cv.sharding.SingleDeviceSharding(cv.devices()[0])
     >>> x = cv.device_put(cv.numpy.arange(3), cv.devices()[0])
-    >>> print(make_array_from_single_device_arrays((3,), place, [x]))
+    >>> print(make_array_from_single_device_arrays((3,), sharding, [x]))
     [0 1 2]
     """
     who, shape = "make_array_from_single_device_arrays", tuple(map(int, shape))
-    place = as_sharding(sharding, who)
-    check_devices(place)
+    sharding = as_sharding(sharding, who)
+    check_devices(sharding)
     by_device: dict[Any, ConcreteArray] = {}
     for array in arrays:
         if not isinstance(array, ConcreteArray) or array.sharding.num_devices > 1:
@@ -136,15 +137,15 @@ def make_array_from_single_device_arrays(
                 f"{who} needs arrays that are on one device each, but got {array!r}."
             )
         by_device[array.sharding.flat_devices[0]] = array
-    local = place.layout(len(shape)).local
+    local = sharding.layout(len(shape)).local
     if by_device.keys() != set(local) or len(arrays) != len(by_device):
         raise ShardingError(
             f"{who} needs one array on each of the {len(local)} devices of "
-            f"{place}, but got {len(arrays)} on "
+            f"{sharding}, but got {len(arrays)} on "
             f"{', '.join(sorted({str(d) for d in by_device})) or 'no device'}."
         )
     ordered = [by_device[device] for device in local]
-    _check_parts(who, [a.type.strong() for a in ordered], place.shard_shape(shape))
+    _check_parts(who, [a.type.strong() for a in ordered], sharding.shard_shape(shape))
     wanted = ordered[0].dtype if dtype is None else dtypes.as_dtype(dtype)
     if wanted != ordered[0].dtype:
         raise TypeMismatch(
@@ -152,8 +153,8 @@ def make_array_from_single_device_arrays(
             f"type {show_types([ordered[0].type])}."
         )
     found = [a.buffer_over(a.sharding) for a in ordered]
-    buffer = shards.assemble(found, shape, place.layout(len(shape)))
-    return ConcreteArray(ArrayType(shape, ordered[0].dtype), None, buffer, place)
+    buffer = shards.assemble(found, shape, sharding.layout(len(shape)))
+    return ConcreteArray(ArrayType(shape, ordered[0].dtype), None, buffer, sharding)
 
 
 def make_array_from_process_local_data(
@@ -173,26 +174,26 @@ def make_array_from_process_local_data(
       TypeMismatch: ``global_shape`` does not fit the values.
 
     >>> import covector as cv
-    >>> place = cv.sharding.SingleDeviceSharding(cv.devices()[0])
-    >>> print(make_array_from_process_local_data(place, np.arange(3)))
+    >>> sharding = cv.sharding.SingleDeviceSharding(cv.devices()[0])
+    >>> print(make_array_from_process_local_data(sharding, np.arange(3)))
     [0 1 2]
     """
     who = "make_array_from_process_local_data"
-    place = as_sharding(sharding, who)
-    check_devices(place)
+    sharding = as_sharding(sharding, who)
+    check_devices(sharding)
     array = _known(local_data, who)
     values = np.asarray(array.host())
-    counts, places = place.tiles(values.ndim)
+    counts, tiles = sharding.tiles(values.ndim)
     local = [
         tile
-        for device, tile in zip(place.flat_devices, places, strict=True)
+        for device, tile in zip(sharding.flat_devices, tiles, strict=True)
         if client.is_local(device)
     ]
     #: along each axis, the parts that belong to this process
     own = [sorted({tile[axis] for tile in local}) for axis in range(values.ndim)]
     shape = _global_shape(who, values.shape, counts, own, global_shape)
-    if shape == values.shape and place.is_fully_addressable:
-        return device_put(array, place)
+    if shape == values.shape and sharding.is_fully_addressable:
+        return device_put(array, sharding)
     first = [
         0 if n == given else mine[0] * (n // count)
         for n, given, count, mine in zip(shape, values.shape, counts, own, strict=True)
@@ -206,7 +207,7 @@ def make_array_from_process_local_data(
         found = values[tuple(moved)]
         return ConcreteArray(array.type.with_shape(found.shape), found)
 
-    return make_array_from_callback(shape, place, part)
+    return make_array_from_callback(shape, sharding, part)
 
 
 def _global_shape(

@@ -249,15 +249,15 @@ class Mapped:
         axes = tree.flatten_prefix(
             treedef.unflatten(prefix), out_tree, "pmap out_axes", of="the result"
         )
-        placed = []
+        results = []
         for i, (x, axis) in enumerate(zip(outs, axes, strict=True)):
             if axis is None:
-                placed.append(x[0])
+                results.append(x[0])
                 continue
             where = f"the result{tree.keystr(tree.leaf_path(out_tree, i))}"
             at = out_axis(axis, str(x.type), x.type.ndim, where, self.who)
-            placed.append(move_axis(x, 0, at))
-        return out_tree.unflatten(placed)
+            results.append(move_axis(x, 0, at))
+        return out_tree.unflatten(results)
 
 
 class Pmapped(Jitted):
