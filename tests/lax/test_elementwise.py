@@ -93,7 +93,7 @@ def test_the_derivative_of_a_power_can_be_taken_again_at_zero():
     assert second(0.0).tolist() == 0.0
 
 
-def test_the_absolute_value_of_a_complex_number_stands_still_at_zero():
+def test_the_absolute_value_of_a_complex_number_has_derivative_zero_at_zero():
     assert covector.grad(lax.abs)(as_array(0j)).tolist() == 0
 
 

@@ -43,7 +43,7 @@ BINARY = functions(2, "f")
 OF_INTEGERS = [*functions(2, "i"), "div", "rem"]
 OF_ONE_INTEGER = functions(1, "i")
 
-#: where the derivative is another one on purpose (|x| stands still at 0), or both are
+#: where the derivative is another one on purpose (that of |x| is 0 at 0), or both are
 #: undefined and only one of them says so
 NOT_COMPARED = {
     "abs": [0.0, NAN],
@@ -63,16 +63,16 @@ def check(ours, theirs, rtol=4e-6, atol=1e-30):
 
 
 def derivatives(module, fun, *args):
-    """How the result moves, along each operand alone."""
-    moves = []
+    """The tangent of the result, along each operand alone."""
+    tangents = []
     for k in range(len(args)):
 
         def along(x, k=k):
             return fun(*args[:k], x, *args[k + 1 :])
 
         ones = module.numpy.ones_like(args[k])
-        moves.append(module.jvp(along, (args[k],), (ones,))[1])
-    return moves
+        tangents.append(module.jvp(along, (args[k],), (ones,))[1])
+    return tangents
 
 
 def both(name, *args):
@@ -95,8 +95,11 @@ def test_derivatives_of_one_float(name):
     known = [x for x in REAL if not any(np.isclose(x, without, equal_nan=True))]
     x = np.array(known, np.float32)
     (f, ours), (g, theirs) = both(name, x)
-    (move,), (wanted,) = derivatives(covector, f, *ours), derivatives(jax, g, *theirs)
-    check(move, wanted, rtol=2e-5)
+    (tangent,), (wanted,) = (
+        derivatives(covector, f, *ours),
+        derivatives(jax, g, *theirs),
+    )
+    check(tangent, wanted, rtol=2e-5)
 
 
 @pytest.mark.parametrize("name", OF_COMPLEX)
@@ -104,9 +107,9 @@ def test_values_and_derivatives_of_a_complex_number(name):
     (f, ours), (g, theirs) = both(name, COMPLEX.astype(np.complex64))
     check(f(*ours), g(*theirs), rtol=2e-5)
     if name not in NOT_COMPARED_IN_COMPLEX:
-        (move,) = derivatives(covector, f, *ours)
+        (tangent,) = derivatives(covector, f, *ours)
         (wanted,) = derivatives(jax, g, *theirs)
-        check(move, wanted, rtol=2e-5, atol=1e-6)
+        check(tangent, wanted, rtol=2e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", BINARY)
@@ -123,18 +126,18 @@ def test_derivatives_of_two_floats(name):
     xs = REAL[name == "rem" : 10]
     x, y = (a.ravel().astype(np.float32) for a in np.meshgrid(xs, xs))
     (f, ours), (g, theirs) = both(name, x, y)
-    moves, wanted = derivatives(covector, f, *ours), derivatives(jax, g, *theirs)
-    for move, want in zip(moves, wanted, strict=True):
-        check(move, want)
+    tangents, wanted = derivatives(covector, f, *ours), derivatives(jax, g, *theirs)
+    for tangent, want in zip(tangents, wanted, strict=True):
+        check(tangent, want)
 
 
 def test_derivatives_of_powers():
     x, y = (a.ravel().astype(np.float32) for a in np.meshgrid(REAL[:9], REAL[:9]))
     known = ~((x == 0) & (y <= 0))
     (f, ours), (g, theirs) = both("pow", x[known], y[known])
-    moves, wanted = derivatives(covector, f, *ours), derivatives(jax, g, *theirs)
-    for move, want in zip(moves, wanted, strict=True):
-        check(move, want, rtol=1e-5)
+    tangents, wanted = derivatives(covector, f, *ours), derivatives(jax, g, *theirs)
+    for tangent, want in zip(tangents, wanted, strict=True):
+        check(tangent, want, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", OF_INTEGERS)
@@ -158,18 +161,18 @@ def test_integer_powers(y):
     x = as_array(REAL[:10].astype(np.float32))
     peer = jax.numpy.asarray(x)
     check(lax.integer_pow(x, y), jax.lax.integer_pow(peer, y))
-    (move,) = derivatives(covector, lambda x: lax.integer_pow(x, y), x)
+    (tangent,) = derivatives(covector, lambda x: lax.integer_pow(x, y), x)
     (wanted,) = derivatives(jax, lambda x: jax.lax.integer_pow(x, y), peer)
-    check(move, wanted)
+    check(tangent, wanted)
 
 
 def test_clamping():
     x = np.array([-1.0, 0.0, 0.5, 1.0, 2.0, NAN], np.float32)
     (f, ours), (g, theirs) = both("clamp", np.zeros_like(x), x, np.ones_like(x))
     check(f(*ours), g(*theirs))
-    moves, wanted = derivatives(covector, f, *ours), derivatives(jax, g, *theirs)
-    for move, want in zip(moves, wanted, strict=True):
-        check(move, want)
+    tangents, wanted = derivatives(covector, f, *ours), derivatives(jax, g, *theirs)
+    for tangent, want in zip(tangents, wanted, strict=True):
+        check(tangent, want)
 
 
 def test_selecting():
@@ -225,6 +228,6 @@ def test_reduced_precision(bits):
     x = np.array([0.0, 1.2345, -1e30, 1e-30, 1.0625, INF, NAN, 6.1e-5], np.float32)
     (f, (ours,)), (g, (theirs,)) = both("reduce_precision", x)
     check(f(ours, *bits), g(theirs, *bits), rtol=0)
-    (move,) = derivatives(covector, lambda x: f(x, *bits) * 1.2345, ours)
+    (tangent,) = derivatives(covector, lambda x: f(x, *bits) * 1.2345, ours)
     (wanted,) = derivatives(jax, lambda x: g(x, *bits) * 1.2345, theirs)
-    check(move, wanted)
+    check(tangent, wanted)

@@ -99,7 +99,7 @@ def test_elements_keep_their_order_however_their_axes_are_transposed():
     np.testing.assert_allclose(gradient, [[1e5, 1e3, 1e1], [1e4, 1e2, 1]])
 
 
-def test_the_initial_value_of_reduce_moves_it():
+def test_reduce_is_differentiated_in_its_initial_value():
     start = as_array(np.float32(0.5))
     got = covector.grad(lambda i: lax.reduce(X, i, circle, (0, 1)))(start)
     np.testing.assert_allclose(got, np.prod(1 + X), rtol=1e-6)
@@ -154,10 +154,10 @@ def test_extrema_of_large_arrays_keep_nan(shape, name):
 
 def test_a_tie_for_the_extremum_shares_the_derivative():
     x = as_array(np.array([2.0, 5.0, 5.0, 1.0], np.float32))
-    _, (moved,) = jvp_flat(
+    _, (tangent,) = jvp_flat(
         lambda x: [lax.reduce_max(x, (0,))], [x], [as_array(np.arange(4, dtype="f"))]
     )
-    assert float(moved) == 1.5
+    assert float(tangent) == 1.5
 
 
 @pytest.mark.parametrize(

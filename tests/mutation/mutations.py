@@ -119,7 +119,7 @@ MUTATIONS: list[Mutation] = [
         "core/primitive.py",
         f"{DERIVATIVES} -k contraction.dot_general",
         (
-            "of several operands the last moves a result",
+            "only the last of several operands has a derivative",
             "total = term if total is None else total + term",
             "total = term",
         ),

@@ -96,7 +96,7 @@ def test_integers_divide_as_in_numpy_at_the_ends_of_their_range_and_by_zero(
 
 
 @pytest.mark.parametrize("x", [2.0, -2.0, 0.0])
-def test_the_remainder_moves_as_x_does_even_where_nothing_is_left(x):
+def test_the_remainder_has_the_tangent_of_x_even_where_it_is_zero(x):
     assert float(cv.grad(lambda x: cnp.remainder(x, 2.0))(x)) == 1.0
     assert float(cv.grad(lambda y: cnp.remainder(5.0, y))(2.0)) == -2.0
 

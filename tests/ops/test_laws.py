@@ -171,13 +171,13 @@ def test_the_derivative_is_that_of_difference_quotients(case):
     for active in masks(case.active):
         tangents = masked(directions(args, seed=2), active)
         outs = fun(*args)
-        for out, moved, wanted in zip(
+        for out, tangent, wanted in zip(
             outs, jvp(fun, args, tangents), quotient(fun, args, tangents), strict=True
         ):
             if not dtypes.is_inexact(out.type.dtype):
-                assert moved is None, f"a tangent of {out.type}"
+                assert tangent is None, f"a tangent of {out.type}"
                 continue
-            got = zeros(out.type) if moved is None else moved
+            got = zeros(out.type) if tangent is None else tangent
             assert got.type is out.type.strong()
             agree(got.host(), wanted, 1e-8, 1e-8 * scale(wanted, out.host()))
 
@@ -222,9 +222,9 @@ def test_the_transpose_is_the_adjoint(case):
     """⟨ȳ, J ẋ⟩ = ⟨Jᵀ ȳ, ẋ⟩ to machine precision: no step size, no truncation error."""
     args, fun = arrays(case.args), bound(case.op)
     outs = fun(*args)
-    moving = [dtypes.is_inexact(o.type.dtype) for o in outs]
+    differentiable = [dtypes.is_inexact(o.type.dtype) for o in outs]
     weights = directions(outs, seed=3)
-    for active, given in itertools.product(masks(case.active), masks(moving)):
+    for active, given in itertools.product(masks(case.active), masks(differentiable)):
         tangents = masked(directions(args, seed=4), active)
         arriving = masked(weights, given)
         pushed = jvp(fun, args, tangents)
@@ -302,20 +302,20 @@ def test_jvp_of_vmap_is_vmap_of_jvp(case):
             for a, d in zip(case.args, dims, strict=True)
         ]
         tangents = masked(directions(args, seed=7), case.active)
-        moving = [t is not None for t in tangents]
+        active = [t is not None for t in tangents]
 
         def batched(*xs, dims=dims):
             outs, out_dims = batch_flat(fun, BATCH, xs, dims)
             return [in_front(BATCH, x, d) for x, d in zip(outs, out_dims, strict=True)]
 
-        def pushed(*xs, moving=moving):
+        def pushed(*xs, active=active):
             given = iter(xs[n:])
-            ts = [next(given) if m else None for m in moving]
+            ts = [next(given) if m else None for m in active]
             return [t for t in jvp(fun, xs[:n], ts) if t is not None]
 
         left = [t for t in jvp(batched, args, tangents) if t is not None]
         given = [t for t in tangents if t is not None]
-        given_dims = [d for d, m in zip(dims, moving, strict=True) if m]
+        given_dims = [d for d, m in zip(dims, active, strict=True) if m]
         outs, out_dims = batch_flat(
             pushed, BATCH, [*args, *given], [*dims, *given_dims]
         )

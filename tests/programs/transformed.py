@@ -32,7 +32,7 @@ def host(out: Any) -> list[np.ndarray]:
     return [np.asarray(x) for x in leaves(out)]
 
 
-def moved(seed: int, x: Any) -> np.ndarray:
+def tangent(seed: int, x: Any) -> np.ndarray:
     """Another array of that shape and dtype: a tangent, or a neighbour."""
     return (
         np.random.default_rng(seed).normal(size=np.shape(x)).astype(np.asarray(x).dtype)
@@ -71,14 +71,14 @@ def forward(f: Any, args: Any, jit: Any = cv.jit) -> Any:
     found = []
     for k in range(len(args)):
         only = lambda x, k=k: f(*args[:k], x, *args[k + 1 :])  # noqa: E731
-        found += host(cv.jvp(only, (args[k],), (moved(k, args[k]),)))
+        found += host(cv.jvp(only, (args[k],), (tangent(k, args[k]),)))
     both = jit(lambda *tangents: leaves(cv.jvp(f, args, tangents)))
-    return found + host(both(*map(moved, range(9), args)))
+    return found + host(both(*map(tangent, range(9), args)))
 
 
 def linear(f: Any, args: Any) -> Any:
     out, push = cv.linearize(f, *args)
-    return host(out) + host(push(*map(moved, range(9), args)))
+    return host(out) + host(push(*map(tangent, range(9), args)))
 
 
 def backward(f: Any, args: Any, jit: Any = cv.jit) -> Any:
@@ -91,7 +91,7 @@ def backward(f: Any, args: Any, jit: Any = cv.jit) -> Any:
 def second(f: Any, args: Any, jit: Any = cv.jit) -> Any:
     """Forward over reverse, reverse over forward, reverse over reverse."""
     first = gradient(f, args)
-    tangents = tuple(map(moved, range(9), args))
+    tangents = tuple(map(tangent, range(9), args))
     slope = lambda *xs: cv.jvp(loss(f), xs, tangents)[1]  # noqa: E731
     every = tuple(range(len(args)))
     return [
@@ -120,7 +120,8 @@ def of_batch(f: Any, args: Any, axis: int, map_: Any) -> list[np.ndarray]:
     for chosen in subsets(args):
         batch = [
             np.stack(
-                [x, *[moved(7 * m, x) for m in range(1, MEMBERS)]], axis % (x.ndim + 1)
+                [x, *[tangent(7 * m, x) for m in range(1, MEMBERS)]],
+                axis % (x.ndim + 1),
             )
             if c
             else x

@@ -347,16 +347,16 @@ def derivatives(sample: Sample) -> Iterator[str]:
 
 def _derivatives(flat: Any, args: list[Any], outs: list[Any]) -> Iterator[str]:
     tangents, cotangents = laws.directions(args, 1), laws.directions(outs, 2)
-    moved = laws.jvp(flat, args, tangents)
+    out_tangents = laws.jvp(flat, args, tangents)
     pulled = laws.vjp(flat, args, [True] * len(args), cotangents)
     (left, size), (right, other) = (
-        laws.pairing(cotangents, moved),
+        laws.pairing(cotangents, out_tangents),
         laws.pairing(pulled, tangents),
     )
     if not abs(left - right) <= 1e-9 * max(size, other, 1e-3):
         yield f"vjp {right!r} is not the adjoint of jvp {left!r}"
     coarse, fine = (laws.quotient(flat, args, tangents, h) for h in (1e-4, 5e-5))
-    for rule, first, second in zip(moved, coarse, fine, strict=True):
+    for rule, first, second in zip(out_tangents, coarse, fine, strict=True):
         known = np.zeros_like(second) if rule is None else np.asarray(rule)
         bound = 1e-6 * max(agreement.magnitude([second]), 1.0)
         settled = (

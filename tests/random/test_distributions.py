@@ -296,10 +296,10 @@ def test_gamma_numbers_move_along_their_quantiles(a):
     with options.override(enable_x64=True):
         value, slope = cv.jvp(lambda a: random.gamma(KEY, a, (5,)), (a,), (1.0,))
         value, slope = np.asarray(value), np.asarray(slope)
-        _, moved = cv.jvp(lambda a: random.loggamma(KEY, a, (5,)), (a,), (1.0,))
+        _, tangent = cv.jvp(lambda a: random.loggamma(KEY, a, (5,)), (a,), (1.0,))
         logs = np.exp(np.asarray(random.loggamma(KEY, a, (5,))))
     step = 1e-5 * a
-    for x, dx in ((value, slope), (logs, logs * np.asarray(moved))):
+    for x, dx in ((value, slope), (logs, logs * np.asarray(tangent))):
         at = stats.gamma(a).cdf(x)
         ahead, behind = [stats.gamma(a + s).ppf(at) for s in (step, -step)]
         np.testing.assert_allclose(dx, (ahead - behind) / (2 * step), 1e-4, 1e-12)
@@ -357,8 +357,8 @@ def test_keys_and_integers_have_no_derivative():
             2.0,
             argument,
         )
-        _, moved = push(cnp.asarray(1.0))
-        assert (moved.shape, moved.dtype) == (argument.shape, cv.float0)
+        _, tangent = push(cnp.asarray(1.0))
+        assert (tangent.shape, tangent.dtype) == (argument.shape, cv.float0)
 
 
 def test_bounds_of_integers_that_are_not_there_to_be_drawn_are_refused():

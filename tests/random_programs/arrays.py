@@ -283,14 +283,14 @@ def writing_at_an_index(scope: Scope) -> None:
     n, rest = x.shape[0], x.shape[1:]
     i, far, rows = scope.index(n), scope.integer(()), scope.index(n, (3,))
     row, some = scope.fitted(rest), scope.fitted((3, *rest))
-    still, some_still = scope.fitted(x.shape, True), scope.fitted((3, *rest), True)
+    fixed, some_fixed = scope.fitted(x.shape, True), scope.fitted((3, *rest), True)
     text, operands = scope.maker.choose(
         [
             ("{0}.at[{1}].set({2})", [x, i, row]),
             ("{0}.at[{1}].add({2}) / 2", [x, i, row]),
             ("{0}.at[{1}].add({2}) / 4", [x, rows, some]),
             ("{0}.at[{1}].multiply({2} / 2)", [x, i, row]),
-            ("{0}.at[{1}].multiply(1 + {2} / 4) / 3", [still, rows, some_still]),
+            ("{0}.at[{1}].multiply(1 + {2} / 4) / 3", [fixed, rows, some_fixed]),
             ("{0}.at[{1}].max({2} + 0.7137) / 2", [x, i, row]),
             ("{0}.at[{1}].min(ramp({2}, 0.337)) / 3", [x, rows, some]),
             ("{0}.at[{1}].apply(cnp.sin)", [x, i]),
@@ -308,20 +308,20 @@ def writing_at_an_index(scope: Scope) -> None:
             ("lax.dynamic_update_slice_in_dim({0}, {2}[None], {1}, 0)", [x, i, row]),
         ]
     )
-    moves = any([v.moves for v in operands])
-    scope.add(text, operands, FLOAT, x.shape, simpler=("{0}",), moves=moves)
+    active = any([v.active for v in operands])
+    scope.add(text, operands, FLOAT, x.shape, simpler=("{0}",), active=active)
 
 
 @writer()
 def along_indices(scope: Scope) -> None:
-    x = scope.float_(still=False)
+    x = scope.float_(fixed=False)
     if not x.shape:
         return
-    still = scope.fitted(x.shape, still=True)
+    fixed = scope.fitted(x.shape, fixed=True)
     axis = int(scope.maker.rng.integers(len(x.shape)))
     order = scope.add(
         f"cnp.argsort(ramp({{0}}, {{c0}}), axis={axis})",
-        [still],
+        [fixed],
         "int64",
         x.shape,
         [(0.3, 0.9)],
@@ -372,7 +372,7 @@ def casts(scope: Scope) -> None:
             return
         scope.add("cnp.sin({0}.astype(float))", [k], FLOAT, k.shape)
     else:
-        p = scope.float_(still=True)
+        p = scope.float_(fixed=True)
         dtype = scope.maker.choose(["int32", "int64", "int8"])
         scope.add(
             f"cnp.floor(4 * {{0}} + {{c0}}).astype('{dtype}')",
@@ -407,14 +407,14 @@ def random_numbers(scope: Scope) -> None:
         [k],
         FLOAT,
         shape,
-        moves=False,
+        active=False,
     )
 
 
 @writer(0.5)
 def called_back(scope: Scope) -> None:
-    x = scope.float_(still=True)
+    x = scope.float_(fixed=True)
     f = scope.maker.choose(
         ["np.sin", "np.cos", "lambda x: x[..., ::-1].copy()" if x.shape else "np.tanh"]
     )
-    scope.add(f"on_host({f}, {{0}})", [x], FLOAT, x.shape, moves=False)
+    scope.add(f"on_host({f}, {{0}})", [x], FLOAT, x.shape, active=False)

@@ -14,12 +14,12 @@ def may_nest(scope: Scope) -> bool:
 
 def typed(*variables: Var) -> list[tuple[str, tuple[int, ...], bool]]:
     """Parameters for variables that are to be passed."""
-    return [(v.dtype, v.shape, v.moves) for v in variables]
+    return [(v.dtype, v.shape, v.active) for v in variables]
 
 
-def moving(block: Block, *operands: Var) -> bool:
-    """Whether what a block returns moves."""
-    return any(v.moves for v in (*block.results, *operands))
+def is_active(block: Block, *operands: Var) -> bool:
+    """Whether a result of a block is differentiated."""
+    return any(v.active for v in (*block.results, *operands))
 
 
 @writer(3)
@@ -29,7 +29,7 @@ def branches(scope: Scope) -> None:
     x, shape = scope.float_(), scope.maker.choose(SHAPES)
     count = scope.maker.choose([2, 2, 3])
     made = [scope.block(typed(x), [(FLOAT, shape)]) for _ in range(count)]
-    moves = any(moving(b) for b in made)
+    active = any(is_active(b) for b in made)
     if count == 2:
         flag = scope.flag()
         text, simpler = "lax.cond({0}, {f}, {g}, {1})", ("{f}({1})", "{g}({1})")
@@ -40,7 +40,13 @@ def branches(scope: Scope) -> None:
             ("{f}({1})", "{h}({1})"),
         )
     scope.add(
-        text, [flag, x], FLOAT, shape, blocks=tuple(made), simpler=simpler, moves=moves
+        text,
+        [flag, x],
+        FLOAT,
+        shape,
+        blocks=tuple(made),
+        simpler=simpler,
+        active=active,
     )
 
 
@@ -113,7 +119,7 @@ def counted_loop(scope: Scope) -> None:
         carry.shape,
         blocks=(body,),
         numbers=(int(scope.maker.rng.integers(0, 5)),),
-        moves=True,
+        active=True,
         simpler=("{f}(cnp.array(0), {0})",),
     )
 
@@ -153,7 +159,7 @@ def mapped(scope: Scope) -> None:
     rows, shape = scope.float_(), scope.maker.choose(SHAPES[:6])
     if not rows.shape:
         return
-    body = scope.block([(FLOAT, rows.shape[1:], rows.moves)], [(FLOAT, shape)])
+    body = scope.block([(FLOAT, rows.shape[1:], rows.active)], [(FLOAT, shape)])
     how = scope.maker.choose(["", ", batch_size=2"])
     scope.add(
         f"lax.map({{f}}, {{0}}{how})",
@@ -161,7 +167,7 @@ def mapped(scope: Scope) -> None:
         FLOAT,
         (rows.shape[0], *shape),
         blocks=(body,),
-        moves=moving(body),
+        active=is_active(body),
         simpler=("cnp.stack([{f}(x) for x in {0}])",),
     )
 
@@ -179,7 +185,7 @@ def collective(scope: Scope) -> None:
         return
     axis, size = scope.maker.choose(scope.axes)
     text = scope.maker.choose(COLLECTIVES.replace("\n", ";").split(";")).strip()
-    x = scope.float_(still="pm" in text and "mean" not in text)
+    x = scope.float_(fixed="pm" in text and "mean" not in text)
     text = text.replace("{axis}", axis).replace("{size}", str(size))
     scope.add(text, [x], FLOAT, x.shape)
 
@@ -196,7 +202,7 @@ def batched(scope: Scope) -> None:
     axis = int(maker.rng.integers(len(rows.shape)))
     size = rows.shape[axis]
     name = maker.name("axis") if maker.chance(0.5) else None
-    one = (FLOAT, rows.shape[:axis] + rows.shape[axis + 1 :], rows.moves)
+    one = (FLOAT, rows.shape[:axis] + rows.shape[axis + 1 :], rows.active)
     body = scope.block(
         [one, *typed(same)], [(FLOAT, shape)], axis=(name, size) if name else None
     )
@@ -209,7 +215,7 @@ def batched(scope: Scope) -> None:
         FLOAT,
         (*shape[:out], size, *shape[out:]),
         blocks=(body,),
-        moves=moving(body),
+        active=is_active(body),
     )
 
 
@@ -237,13 +243,13 @@ def wrapped(scope: Scope) -> None:
     x, y, shape = scope.float_(), scope.float_(), scope.maker.choose(SHAPES)
     given, closed = [x, y], ""
     if "with_batching_rule" in text or "sequential" in text:
-        given, closed = [x, y, scope.float_(still=True), scope.integer()], "all"
+        given, closed = [x, y, scope.float_(fixed=True), scope.integer()], "all"
     elif "with_" in text:
-        closed = "moving"
+        closed = "active"
     # A rule may differentiate with respect to everything that it is given.
     parameters = [
-        (d, s, moves or (closed == "moving" and d == FLOAT))
-        for d, s, moves in typed(*given)
+        (d, s, active or (closed == "active" and d == FLOAT))
+        for d, s, active in typed(*given)
     ]
     body = scope.block(parameters, [(FLOAT, shape)], closed=closed)
     call = "(" + ", ".join([f"{{{i}}}" for i in range(len(given))]) + ")"
@@ -254,7 +260,7 @@ def wrapped(scope: Scope) -> None:
         shape,
         blocks=(body,),
         # A rule may give a tangent, of zeros, to what does not move.
-        moves=moving(body, *given),
+        active=is_active(body, *given),
         simpler=("{f}" + call,) if text != "{f}" else (),
     )
 
@@ -283,7 +289,7 @@ def derivative(scope: Scope) -> None:
     x, y = scope.float_(), scope.float_()
     shape = scope.maker.choose(SHAPES[:6])
     both = "vjp({f}" in text or "({0}, {1}), (" in text
-    parameters = [(FLOAT, x.shape, True), (FLOAT, y.shape, y.moves or both)]
+    parameters = [(FLOAT, x.shape, True), (FLOAT, y.shape, y.active or both)]
     body = scope.block(parameters, [(FLOAT, shape)])
     text = text.replace("{g}", "(lambda z: {f}(z, {1}))").replace("{shape}", str(shape))
     text = text.replace("{axes}", f"axis={tuple(range(len(shape)))}")
@@ -294,7 +300,7 @@ def derivative(scope: Scope) -> None:
         FLOAT,
         result,
         blocks=(body,),
-        moves=moving(body, x, y),
+        active=is_active(body, x, y),
     )
 
 
@@ -320,5 +326,5 @@ def on_devices(scope: Scope) -> None:
         FLOAT,
         (4, *rest),
         blocks=(body,),
-        moves=True,
+        active=True,
     )

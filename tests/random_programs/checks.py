@@ -29,10 +29,10 @@ def agree(one, other, tolerance, what):
         assert not far.any(), f"{what}: result {k} is\n{x}\nand\n{y}"
 
 
-def slots(args, moving, tangents):
+def slots(args, active, tangents):
     """Tangents where arguments move, None elsewhere."""
     return [
-        tangents[moving.index(i)] if i in moving else None for i in range(len(args))
+        tangents[active.index(i)] if i in active else None for i in range(len(args))
     ]
 
 
@@ -42,21 +42,21 @@ def directions(values, seed):
     return [cnp.array(rng.uniform(-1, 1, np.shape(v))) for v in values]
 
 
-def of_moving(f, args, moving):
+def of_active(f, args, active):
     """The function of the arguments that move, with the results that may move."""
 
     def g(*xs):
         full = list(args)
-        for i, x in zip(moving, xs, strict=True):
+        for i, x in zip(active, xs, strict=True):
             full[i] = x
         return [out for out in f(*full) if out.dtype == "float64"]
 
-    return g, [args[i] for i in moving]
+    return g, [args[i] for i in active]
 
 
-def loss(f, args, moving, seed=5):
-    """A scalar that all results have a part in, as a function of what moves."""
-    g, xs = of_moving(f, args, moving)
+def loss(f, args, active, seed=5):
+    """A scalar of all results, as a function of the active arguments."""
+    g, xs = of_active(f, args, active)
 
     def scalar(*xs):
         outs = g(*xs)
@@ -103,7 +103,7 @@ def one_by_one(f, args, axes):
 # -- the checks ------------------------------------------------------------------------
 
 
-def compiled(f, args, moving, tolerance):
+def compiled(f, args, active, tolerance):
     """jit(f) = f, and again."""
     jitted = cv.jit(f)
     wanted = f(*args)
@@ -112,7 +112,7 @@ def compiled(f, args, moving, tolerance):
     agree(f(*args), wanted, tolerance, "f, the second time, and f")
 
 
-def batch(f, args, moving, tolerance):
+def batch(f, args, active, tolerance):
     """vmap(f) = f for each member, one by one."""
     axes, over = batches(args, 3)
     agree(
@@ -120,16 +120,16 @@ def batch(f, args, moving, tolerance):
     )
 
 
-def compiled_batch(f, args, moving, tolerance):
+def compiled_batch(f, args, active, tolerance):
     """jit(vmap(f)) = f for each member; vmap(jit(f)) too."""
     axes, over = batches(args, 4)
     wanted = one_by_one(f, over, axes)
     agree(cv.jit(cv.vmap(f, axes))(*over), wanted, tolerance, "jit(vmap(f)) and f")
 
 
-def derivatives(f, args, moving, tolerance):
+def derivatives(f, args, active, tolerance):
     """jvp's value = f, ⟨ȳ, Jẋ⟩ = ⟨Jᵀȳ, ẋ⟩, J linear, and linearize = jvp."""
-    g, xs = of_moving(f, args, moving)
+    g, xs = of_active(f, args, active)
     ts = directions(xs, 1)
     outs, pushed = cv.jvp(g, tuple(xs), tuple(ts))
     agree(outs, g(*xs), tolerance, "the value of jvp and f")
@@ -144,9 +144,9 @@ def derivatives(f, args, moving, tolerance):
     agree(cv.linearize(g, *xs)[1](*ts), pushed, tolerance, "linearize and jvp")
 
 
-def backward(f, args, moving, tolerance):
+def backward(f, args, active, tolerance):
     """vjp's value = f, and vjp of a sum of cotangents = the sum of vjps."""
-    g, xs = of_moving(f, args, moving)
+    g, xs = of_active(f, args, active)
     outs, pull = cv.vjp(g, *xs)
     agree(outs, g(*xs), tolerance, "the value of vjp and f")
     one, other = directions(outs, 2), directions(outs, 3)
@@ -155,9 +155,9 @@ def backward(f, args, moving, tolerance):
     agree(pull(both), sums, tolerance, "vjp of a sum and the sum of vjps")
 
 
-def difference_quotient(f, args, moving, tolerance):
+def difference_quotient(f, args, active, tolerance):
     """grad = the difference quotient; False where the quotients tell nothing."""
-    scalar, xs = loss(f, args, moving)
+    scalar, xs = loss(f, args, active)
     scalar = cv.jit(scalar)
     ts = directions(xs, 1)
     slopes = cv.grad(scalar, tuple(range(len(xs))))(*xs)
@@ -178,9 +178,9 @@ def difference_quotient(f, args, moving, tolerance):
     return True
 
 
-def gradients(f, args, moving, tolerance):
+def gradients(f, args, active, tolerance):
     """The eager gradient = the compiled one; value_and_grad's value = the loss."""
-    scalar, xs = loss(f, args, moving)
+    scalar, xs = loss(f, args, active)
     every = tuple(range(len(xs)))
     value, slopes = cv.value_and_grad(scalar, every)(*xs)
     agree([value], [scalar(*xs)], tolerance, "the value of value_and_grad and the loss")
@@ -191,9 +191,9 @@ def gradients(f, args, moving, tolerance):
     agree(compiled[1], slopes, tolerance, "jit(grad) and grad")
 
 
-def checkpointed(f, args, moving, tolerance):
+def checkpointed(f, args, active, tolerance):
     """The gradient of a checkpointed function = that of the function."""
-    scalar, xs = loss(f, args, moving)
+    scalar, xs = loss(f, args, active)
     every = tuple(range(len(xs)))
     slopes = cv.grad(scalar, every)(*xs)
     policies = cv.checkpoint_policies
@@ -206,19 +206,19 @@ def checkpointed(f, args, moving, tolerance):
         agree(again, slopes, tolerance, "grad of checkpoint and grad")
 
 
-def compiled_checkpoint(f, args, moving, tolerance):
+def compiled_checkpoint(f, args, active, tolerance):
     """The compiled gradient of a checkpointed jitted function = the gradient."""
-    scalar, xs = loss(f, args, moving)
+    scalar, xs = loss(f, args, active)
     every = tuple(range(len(xs)))
     slopes = cv.grad(scalar, every)(*xs)
     again = cv.jit(cv.grad(cv.checkpoint(cv.jit(scalar)), every))(*xs)
     agree(again, slopes, tolerance, "jit(grad(checkpoint(jit(f)))) and grad(f)")
 
 
-def batch_of_gradients(f, args, moving, tolerance):
+def batch_of_gradients(f, args, active, tolerance):
     """vmap(grad(f)) = grad(f) one by one = grad of the sum of vmap(f)."""
     axes, over = batches(args, 6)
-    for i in moving:
+    for i in active:
         axes[i] = 0 if axes[i] is None else axes[i]
     over = [
         x
@@ -228,24 +228,24 @@ def batch_of_gradients(f, args, moving, tolerance):
     ]
 
     def member(*args):
-        scalar, xs = loss(f, args, moving)
+        scalar, xs = loss(f, args, active)
         return scalar(*xs)
 
-    slope = cv.grad(member, tuple(moving))
+    slope = cv.grad(member, tuple(active))
     wanted = one_by_one(slope, over, axes)
-    out_axes = tuple(axes[i] for i in moving)
+    out_axes = tuple(axes[i] for i in active)
     batched = cv.jit(cv.vmap(slope, axes))(*over)
     agree(batched, wanted, tolerance, "vmap(grad(f)) and grad(f)")
-    summed = cv.grad(lambda *a: cnp.sum(cv.vmap(member, axes)(*a)), tuple(moving))(
+    summed = cv.grad(lambda *a: cnp.sum(cv.vmap(member, axes)(*a)), tuple(active))(
         *over
     )
     summed = [cnp.moveaxis(x, a, 0) for x, a in zip(summed, out_axes, strict=True)]
     agree(summed, wanted, tolerance, "grad of the sum of vmap(f) and grad(f)")
 
 
-def second_order(f, args, moving, tolerance):
+def second_order(f, args, active, tolerance):
     """Forward over reverse = reverse over forward = reverse over reverse."""
-    scalar, xs = loss(f, args, moving)
+    scalar, xs = loss(f, args, active)
     every, ts = tuple(range(len(xs))), tuple(directions(xs, 8))
     slope = cv.grad(scalar, every)
     wanted = cv.jvp(slope, tuple(xs), ts)[1]
@@ -265,7 +265,7 @@ def second_order(f, args, moving, tolerance):
     )
 
 
-def on_devices(f, args, moving, tolerance):
+def on_devices(f, args, active, tolerance):
     """shard_map of vmap(f) over two devices = f for each member."""
     two = [cnp.stack([x, x + x.dtype.type(1)]) for x in args]
     wanted = [
@@ -282,7 +282,7 @@ def on_devices(f, args, moving, tolerance):
     agree(cv.jit(divided)(*two), wanted, tolerance, "shard_map of vmap(f) and f")
 
 
-def divided(f, args, moving, tolerance):
+def divided(f, args, active, tolerance):
     """jit(f) of arrays that are divided over two devices = f, and so its gradient."""
     mesh = cv.make_mesh((min(2, cv.device_count()),), ("devices",))
 
@@ -293,9 +293,9 @@ def divided(f, args, moving, tolerance):
 
     parts = [over_devices(x) for x in args]
     agree(cv.jit(f)(*parts), f(*args), tolerance, "jit(f) of divided arrays and f")
-    scalar, xs = loss(f, args, moving)
+    scalar, xs = loss(f, args, active)
     slope = cv.grad(scalar, tuple(range(len(xs))))
-    scalar, divided_xs = loss(f, parts, moving)
+    scalar, divided_xs = loss(f, parts, active)
     divided_slope = cv.jit(cv.grad(scalar, tuple(range(len(xs)))))
     agree(
         divided_slope(*divided_xs),

@@ -70,7 +70,7 @@ class Scope:
         closed: str = "",
     ) -> None:
         self.maker = maker
-        #: what is not read from outside: nothing, "moving" variables, or "all"
+        #: what is not read from outside: nothing, "active" variables, or "all"
         self.closed = closed
         self.parameters = tuple(parameters)
         self.own = list(parameters)
@@ -85,7 +85,7 @@ class Scope:
         """All variables, those of this block three times: later steps build on them."""
         outer = [] if self.outer is None else self.outer.visible()
         if self.closed:
-            outer = [v for v in outer if self.closed == "moving" and not v.moves]
+            outer = [v for v in outer if self.closed == "active" and not v.active]
         return [*outer, *self.own, *self.own, *self.own]
 
     # -- reading ------------------------------------------------------------------
@@ -94,28 +94,28 @@ class Scope:
         found = [v for v in self.visible() if wanted(v)]
         return self.maker.choose(found) if found else None
 
-    def float_(self, ndim: int | None = None, still: bool = False) -> Var:
-        """A float64 variable; ``still``: that does not move."""
+    def float_(self, ndim: int | None = None, fixed: bool = False) -> Var:
+        """A float64 variable; ``fixed``: one that is not active."""
         found = self.find(
             lambda v: (
                 v.dtype == FLOAT
                 and (ndim is None or len(v.shape) == ndim)
-                and not (still and v.moves)
+                and not (fixed and v.active)
             )
         )
         if found is not None:
             return found
         shape = self.maker.choose([s for s in SHAPES if ndim in (None, len(s))])
-        return self.fitted(shape, still=still)
+        return self.fitted(shape, fixed=fixed)
 
-    def fitted(self, shape: tuple[int, ...], still: bool = False) -> Var:
+    def fitted(self, shape: tuple[int, ...], fixed: bool = False) -> Var:
         """A float64 variable of a shape, made of another one where there is none."""
         found = self.find(
-            lambda v: v.dtype == FLOAT and v.shape == shape and not (still and v.moves)
+            lambda v: v.dtype == FLOAT and v.shape == shape and not (fixed and v.active)
         )
         if found is not None and self.maker.chance(0.9):
             return found
-        of = self.find(lambda v: v.dtype == FLOAT and not (still and v.moves))
+        of = self.find(lambda v: v.dtype == FLOAT and not (fixed and v.active))
         assert of is not None, "every program has floating-point arguments that stay"
         return self.add(f"cnp.resize({{0}}, {shape})", [of], FLOAT, shape)
 
@@ -145,7 +145,7 @@ class Scope:
         if self.maker.chance(0.5):
             bound = int(self.maker.rng.integers(3))
             return self.add(f"{{0}} % 3 > {bound}", [self.integer(shape)], BOOL, shape)
-        of = self.fitted(shape, still=True)
+        of = self.fitted(shape, fixed=True)
         return self.add("{0} > {c0}", [of], BOOL, shape, constants=[(-0.6, 0.6)])
 
     # -- writing ------------------------------------------------------------------
@@ -160,9 +160,9 @@ class Scope:
         **more: Any,
     ) -> Var:
         """A step with one result. ``constants``: from where to where they may be."""
-        moves = dtype == FLOAT and any([v.moves for v in operands])
-        moves = more.pop("moves", moves)
-        outs = [(dtype, tuple(shape), moves)]
+        active = dtype == FLOAT and any([v.active for v in operands])
+        active = more.pop("active", active)
+        outs = [(dtype, tuple(shape), active)]
         return self.add_several(template, operands, outs, constants, **more)[0]
 
     def add_several(
@@ -194,7 +194,7 @@ class Scope:
         results: Sequence[tuple[str, tuple[int, ...]]],
         returns: str | None = None,
         axis: tuple[str, int] | None = None,
-        still: bool = False,
+        fixed: bool = False,
         closed: str = "",
     ) -> Block:
         """A function of what is to be passed to it, which sees this scope as well."""
@@ -204,23 +204,23 @@ class Scope:
         before = self.maker.left
         while self.maker.left > max(0, before - wanted):
             inner.write()
-        outs = [inner.result(*r, still) for r in results]
+        outs = [inner.result(*r, fixed) for r in results]
         returns = returns or ", ".join([f"{{{i}}}" for i in range(len(outs))])
         return Block(
             self.maker.name("f"), tuple(given), tuple(inner.steps), tuple(outs), returns
         )
 
-    def result(self, dtype: str, shape: tuple[int, ...], still: bool) -> Var:
+    def result(self, dtype: str, shape: tuple[int, ...], fixed: bool) -> Var:
         """Something of a type to return, rather what was written last."""
         if dtype == FLOAT:
             mine = [
                 v
                 for v in self.own
-                if v.dtype == FLOAT and v.shape == shape and not (still and v.moves)
+                if v.dtype == FLOAT and v.shape == shape and not (fixed and v.active)
             ]
-            value = mine[-1] if mine else self.fitted(shape, still)
+            value = mine[-1] if mine else self.fitted(shape, fixed)
             for end in self.unread()[-2:]:
-                if end is not value and not (still and end.moves):
+                if end is not value and not (fixed and end.active):
                     text = "({0} + cnp.cos(cnp.sum({1}))) / 2"
                     value = self.add(text, [value, end], FLOAT, shape)
             return value
@@ -284,10 +284,10 @@ def make(seed: int, devices: int = 1) -> Program:
 
 
 def _ends(scope: Scope) -> tuple[Var, ...]:
-    """The results: what no step reads, and at least one that moves."""
+    """The results: what no step reads, and at least one that is active."""
     made = [v for step in scope.steps for v in step.outs]
     read = read_by(Block("", (), tuple(scope.steps), ()))
     ends = [v for v in made if v.name not in read][-6:]
-    if not any(v.moves for v in ends):
-        ends.append([v for v in (*scope.parameters, *made) if v.moves][-1])
+    if not any(v.active for v in ends):
+        ends.append([v for v in (*scope.parameters, *made) if v.active][-1])
     return tuple(ends)

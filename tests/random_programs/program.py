@@ -24,12 +24,12 @@ HOLES = "fghk"
 
 @dataclass(frozen=True)
 class Var:
-    """A variable of a program; ``moves`` with the arguments that are differentiated."""
+    """A variable of a program; ``active`` where it depends on active arguments."""
 
     name: str
     dtype: str
     shape: tuple[int, ...]
-    moves: bool = False
+    active: bool = False
 
     @property
     def size(self) -> int:
@@ -86,9 +86,9 @@ class Program:
     seed: int
 
     @property
-    def moving(self) -> list[int]:
+    def active(self) -> list[int]:
         """Which of the arguments are differentiated."""
-        return [i for i, v in enumerate(self.block.parameters) if v.moves]
+        return [i for i, v in enumerate(self.block.parameters) if v.active]
 
     @property
     def constants(self) -> dict[str, float]:

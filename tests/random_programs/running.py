@@ -60,7 +60,7 @@ class Failure:
                 program.source(),
                 program.written_arguments(),
                 f"arguments = [{names}]",
-                f"{self.check.__name__}(program, arguments, {program.moving}, "
+                f"{self.check.__name__}(program, arguments, {program.active}, "
                 f"{tolerance(program)})",
             ]
         )
@@ -85,7 +85,7 @@ def error_of(program: Program, check: Callable[..., Any]) -> Any:
     """What a check of a program raises, else what it returns."""
     arguments = [cnp.asarray(x) for x in program.arguments]
     try:
-        return check(program.function(), arguments, program.moving, tolerance(program))
+        return check(program.function(), arguments, program.active, tolerance(program))
     except Exception as error:  # noqa: BLE001  any error is a finding
         return error
 

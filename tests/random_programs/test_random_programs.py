@@ -41,7 +41,7 @@ def test_a_program_that_fails_is_made_small_and_printed_as_a_script():
     """A check that fails because of one operation leaves little but that."""
     program = next(p for p in map(make, range(99)) if "cnp.roll" in p.source())
 
-    def no_roll(f, args, moving, tolerance):
+    def no_roll(f, args, active, tolerance):
         assert "cnp.roll" not in program_of[f].source(), "it rolls"
 
     program_of = {}

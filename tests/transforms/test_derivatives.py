@@ -121,9 +121,9 @@ def test_a_pullback_takes_the_value_itself_though_a_part_is_of_integers():
 
 def test_linearize_gives_float0_for_integers():
     value, push = cv.linearize(lambda x: {"y": x * 2, "i": 3}, 2.0)
-    moved = push(1.0)
-    assert (float(value["y"]), float(moved["y"])) == (4.0, 2.0)
-    assert moved["i"].dtype == cv.float0
+    tangents = push(1.0)
+    assert (float(value["y"]), float(tangents["y"])) == (4.0, 2.0)
+    assert tangents["i"].dtype == cv.float0
 
 
 def test_a_number_as_the_tangent_of_an_integer_is_refused():

@@ -1,7 +1,7 @@
 """The derivative of a function at a point, compared with difference quotients.
 
-One argument moves at a time, and in reverse mode one result at a time has a cotangent,
-so that what is wrong can be named. Each comparison gives lines that say what is.
+One argument is perturbed at a time, and in reverse mode one result at a time has a
+cotangent, so that the message can name the one that is wrong.
 """
 
 from collections.abc import Callable, Sequence
@@ -134,9 +134,9 @@ def forward(point: Point, push: Push, i: int) -> list[str]:
         if not _near(point, doubled, Quotient(2 * rule, np.zeros(()))):
             lines.append(f"{where}: the rule is not linear in the tangent")
         elif not _near(point, rule, expected):
-            moved = {j: _with(point, j, tangent, k) for j in _others(point, i)}
+            quotients = {j: _with(point, j, tangent, k) for j in _others(point, i)}
             shown = _apart(point, rule, expected)
-            hint = _hint(point, rule, rule.conj(), expected, moved)
+            hint = _hint(point, rule, rule.conj(), expected, quotients)
             lines.append(f"{where}: {shown}{hint}")
     return lines
 
@@ -161,14 +161,14 @@ def reverse(point: Point, outs: Sequence[Any], pull: Pull, i: int) -> list[str]:
             continue
         rule, wanted = _inner(back, along), _against(ct_values, expected)
         if not _near(point, rule, wanted, np.abs(ct_values * expected.value).sum()):
-            moved = {
+            quotients = {
                 j: _against(ct_values, _with(point, j, tangent, k))
                 for j in _others(point, i)
             }
-            hint = _hint(point, rule, _inner(back.conj(), along), wanted, moved)
+            hint = _hint(point, rule, _inner(back.conj(), along), wanted, quotients)
             lines.append(
-                f"{where}: a random cotangent, pulled back by the rule, moves by "
-                f"{rule:.4g} in a random direction, but by differences by "
+                f"{where}: a random cotangent, pulled back by the rule, is "
+                f"{rule:.4g} along a random tangent, but by differences "
                 f"{wanted.value:.4g}{hint}"
             )
     return lines
@@ -184,8 +184,8 @@ def _values(point: Point, i: int, outs: Sequence[Any]) -> list[str]:
         given, wanted = wide(out), wide(expected)
         if not _near(point, given, Quotient(wanted, np.zeros(()))):
             lines.append(
-                f"{point.result(k)}: where {point.argument(i)} moves, the rule returns "
-                f"the value {_first(given)}, and the function {_first(wanted)}"
+                f"{point.result(k)}: where {point.argument(i)} is perturbed, the rule "
+                f"returns the value {_first(given)}, and the function {_first(wanted)}"
             )
     return lines
 
@@ -198,9 +198,9 @@ def _inner(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.asarray(np.real(x * y).sum())
 
 
-def _against(ct: np.ndarray, moved: Quotient) -> Quotient:
-    error = np.abs(ct) * moved.error
-    return Quotient(_inner(ct, moved.value), np.asarray(error.sum()))
+def _against(ct: np.ndarray, quotient: Quotient) -> Quotient:
+    error = np.abs(ct) * quotient.error
+    return Quotient(_inner(ct, quotient.value), np.asarray(error.sum()))
 
 
 def _others(point: Point, i: int) -> list[int]:
@@ -216,7 +216,7 @@ def _others(point: Point, i: int) -> list[int]:
 def _with(point: Point, j: int, tangent: Any, k: int) -> Quotient:
     """The derivative of result k in argument j, along the tangent of another one."""
     found = point.along(j, tangent)[k]
-    assert found is not None, "the result can move"
+    assert found is not None, "the result is differentiable"
     return found
 
 
@@ -265,7 +265,7 @@ def _hint(
     rule: np.ndarray,
     conjugate: np.ndarray,
     wanted: Quotient,
-    moved: dict[int, Quotient],
+    quotients: dict[int, Quotient],
 ) -> str:
     """A hint at what the rule gives instead, if that can be recognised."""
     if not np.any(rule):
@@ -274,7 +274,7 @@ def _hint(
         return ": the sign is wrong"
     if np.any(conjugate != rule) and _near(point, conjugate, wanted):
         return ": its conjugate would be right"
-    for j, other in moved.items():
+    for j, other in quotients.items():
         if _near(point, rule, other):
             return f": that is for {point.argument(j)}"
     with np.errstate(all="ignore"):

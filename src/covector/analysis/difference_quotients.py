@@ -41,7 +41,7 @@ def wide(x: Any) -> np.ndarray:
 
 
 def precision(arrays: Sequence[Array]) -> float:
-    """The coarsest machine epsilon among arrays that can move."""
+    """The coarsest machine epsilon among differentiable arrays."""
     return max(
         [float(finfo(a.dtype).eps) for a in arrays if a.type.inexact], default=1e-7
     )
@@ -100,7 +100,7 @@ def _fourth_order(
 def shifted(
     primals: Sequence[Array], tangents: Sequence[Array | None], by: float
 ) -> list[Array]:
-    """The primals, moved along the tangents."""
+    """The primals, perturbed along the tangents."""
     return [
         p
         if t is None
@@ -110,7 +110,7 @@ def shifted(
 
 
 def direction(type: Any, random: np.random.Generator) -> Array | None:
-    """A random tangent of a value of this type; None if it cannot move."""
+    """A random tangent of a value of this type; None if it is not differentiable."""
     if not type.inexact:
         return None
     values = random.standard_normal(type.shape)

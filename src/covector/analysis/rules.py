@@ -144,7 +144,7 @@ def _jitted(fun: FlatFunction, i: int) -> FlatFunction:
 
 
 def _batched(fun: FlatFunction, i: int) -> FlatFunction:
-    """Over a batch in which argument i differs: of two members, one does not move."""
+    """Over a batch in which argument i differs: one of two lanes has a zero tangent."""
 
     def first(*xs: Any) -> list[Any]:
         pair = Stack(0)(xs[i], lax.stop_gradient(xs[i]))
@@ -196,8 +196,8 @@ def derivative(point: Point, mode: str) -> Point:
 def _pushed(point: Point) -> FlatFunction:
     def tangents(*primals: Any) -> list[Any]:
         given = [point.tangent(i) for i in range(len(primals))]
-        outs, moved = jvp_flat(point.fun, primals, given)
-        pairs = zip(moved, outs, strict=True)
+        outs, out_tangents = jvp_flat(point.fun, primals, given)
+        pairs = zip(out_tangents, outs, strict=True)
         return [as_array(instantiate_tangent(t, o.type.strong())) for t, o in pairs]
 
     return tangents

@@ -95,7 +95,7 @@ AxisName: TypeAlias = Hashable
 
 # -- rules of operations ---------------------------------------------------------------
 
-#: one map per operand, linear in its tangent; None where the result does not move
+#: one map per operand, linear in its tangent; None where the result has no tangent
 LinearMaps: TypeAlias = Sequence[Callable[[Any], Any] | None]
 #: the axis of each operand along which a batch lies; None where it has none
 BatchDims: TypeAlias = Sequence[int | None]

@@ -39,7 +39,7 @@ bfloat16, float16 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float16)
 float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
 complex64, complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
 
-#: the type of a derivative with respect to what cannot move: no bytes per element
+#: the dtype of tangents of integers and bools, which are all zero: no bytes per element
 float0 = np.dtype([("float0", np.void, 0)])
 
 SIGNED = (int2, int4, int8, int16, int32, int64)

@@ -142,7 +142,7 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
 
 
 def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
-    """How a sample x of the gamma distribution moves with a: ∂x/∂a at constant P(a, x).
+    """∂x/∂a at constant P(a, x), for a sample x of the gamma distribution.
 
     Raises:
       NotDifferentiable: for derivatives of it.

@@ -126,7 +126,7 @@ class IgammaGradA(_IncompleteGamma):
     """∂P(a, x)/∂a, for a > 0, x ≥ 0. It has no derivatives of its own here."""
 
     def inside(self, a: Value, x: Value) -> Value:
-        return _amplitude(a, x) * _moved(a, x)
+        return _amplitude(a, x) * _shape_derivative(a, x)
 
     def outside(self, a: Value, x: Value) -> Value:
         return _zero_at_the_edge(a, x)
@@ -136,13 +136,13 @@ class IgammaGradA(_IncompleteGamma):
 
 
 class RandomGammaGrad(_IncompleteGamma):
-    """∂x/∂a at constant P(a, x): how a sample x of the gamma distribution moves with a.
+    """∂x/∂a at constant P(a, x), for a sample x of the gamma distribution.
 
     −(∂P/∂a) / (∂P/∂x), in which the amplitude A cancels. It has no derivatives here.
     """
 
     def inside(self, a: Value, x: Value) -> Value:
-        return neg(x * _moved(a, x))
+        return neg(x * _shape_derivative(a, x))
 
     def outside(self, a: Value, x: Value) -> Value:
         return _zero_at_the_edge(a, x)
@@ -156,7 +156,7 @@ def _zero_at_the_edge(a: Value, x: Value) -> Value:
     return where(known, number(0, x), number(math.nan, x))
 
 
-def _moved(a: Value, x: Value) -> Value:
+def _shape_derivative(a: Value, x: Value) -> Value:
     """(∂P/∂a) / A.
 
     ∂A/∂a = A (log x − ψ(a)), and under the integrals −s or log(1 + u) comes down.
@@ -164,10 +164,10 @@ def _moved(a: Value, x: Value) -> Value:
     right, series = gt(x, a), le(x, number(1, x))
     tail, moment = _tail(a, x)
     along = log(x / a) + _log_less_digamma(a)
-    moved = where(right, neg(along * tail + moment), along * tail - moment)
+    by_integral = where(right, neg(along * tail + moment), along * tail - moment)
     total, change = _series(a, x)
     by_series = (total * (log(x) - digamma(a + 1)) + change) / a
-    return where(series, by_series, moved)
+    return where(series, by_series, by_integral)
 
 
 # -- their parts -----------------------------------------------------------------------

@@ -69,8 +69,8 @@ class SelectN(Elementwise):
         zero = scalar(0, out.type.dtype)
 
         def push(_: Value | None, *tangents: Value | None) -> Sequence[Value | None]:
-            moved = [zero if t is None else t for t in tangents]
-            return (broadcast_like(self(which, *moved), out),)
+            filled = [zero if t is None else t for t in tangents]
+            return (broadcast_like(self(which, *filled), out),)
 
         return (out,), push
 

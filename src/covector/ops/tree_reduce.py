@@ -91,8 +91,8 @@ def scan(combine: Combine, x: Value, axis: int) -> tuple[Any, Push]:
     even, push_even = combine(*to_even(odd, x))
 
     def push(dx: Any) -> Any:
-        moved = push_odd(push_pairs(*neighbours(dx)))
-        return merged(push_even(*to_even(moved, dx)), moved, dx)
+        out_tangents = push_odd(push_pairs(*neighbours(dx)))
+        return merged(push_even(*to_even(out_tangents, dx)), out_tangents, dx)
 
     return merged(even, odd, x), push
 

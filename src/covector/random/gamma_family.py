@@ -119,7 +119,7 @@ def _gamma(keys: Value, a: Value) -> Array:
 
 
 @_gamma.defjvp
-def _gamma_moves(primals: Any, tangents: Any) -> Any:
+def _gamma_jvp(primals: Any, tangents: Any) -> Any:
     out = _gamma(*primals)
     return out, tangents[1] * random_gamma_grad(primals[1], out)
 
@@ -134,7 +134,7 @@ def _loggamma(keys: Value, a: Value) -> Array:
 
 
 @_loggamma.defjvp
-def _loggamma_moves(primals: Any, tangents: Any) -> Any:
+def _loggamma_jvp(primals: Any, tangents: Any) -> Any:
     out, a = _loggamma(*primals), primals[1]
     tiny = finfo(out.type.dtype).tiny
     x = cnp.maximum(cnp.exp(out), tiny)

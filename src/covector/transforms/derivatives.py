@@ -273,7 +273,7 @@ def cotangents_of(
 ) -> list[Any]:
     """The flat cotangents of a value of these types, checked.
 
-    None for integers, which do not move; unless also those are wanted, ``exact``.
+    None for integers, which have no tangents; unless also those are wanted, ``exact``.
     """
     cts, ct_tree = tree.flatten(cotangent)
     if ct_tree != out_tree:

@@ -49,7 +49,7 @@ class LinearizedFunction(NamedTuple):
 def jacobian_blocks(
     p: LinearizedFunction, pushed: Sequence[int], pulled: Sequence[int]
 ) -> dict:
-    """Block (result, argument) by index, zeros where nothing is known to move.
+    """Block (result, argument) by index, zeros where the result has no tangent.
 
     A block that is pushed is weak where its result is, as a tangent; others where their
     argument is, as a cotangent.

@@ -32,7 +32,7 @@ _floats = ("float32", "float64", "float16", "bfloat16", "float8_e5m2")
 
 
 def row(*args, **options):
-    """A row of an operation with truth values as results: nothing moves."""
+    """A row of an operation with truth values as results, which have no tangents."""
     return laws.Case(*args, **options, derivative=False)
 
 

@@ -145,9 +145,9 @@ def test_gradients_are_those_of_the_branches_taken(f, xs, transform):
 def test_tangents_and_second_derivatives_are_not_harmed():
     each = cv.vmap(root, (None, 0))
     w, xs = np.float32(2), X
-    _, moved = cv.jvp(each, (w, xs), (np.float32(1), np.ones_like(xs)))
-    np.testing.assert_allclose(moved[:3], [(1 + 2) / 8**0.5, 0, 5 / 24**0.5], 1e-5)
-    assert float(moved[3]) == 0
+    _, tangent = cv.jvp(each, (w, xs), (np.float32(1), np.ones_like(xs)))
+    np.testing.assert_allclose(tangent[:3], [(1 + 2) / 8**0.5, 0, 5 / 24**0.5], 1e-5)
+    assert float(tangent[3]) == 0
     curve = cv.hessian(lambda w: cnp.sum(each(w, xs)))(w)
     wanted = -(2.0**-1.5) / 4 * (1 + 3**0.5)
     np.testing.assert_allclose(curve, wanted, rtol=1e-5)

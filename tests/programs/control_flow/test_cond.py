@@ -52,8 +52,8 @@ def residuals_of_their_own(cond, switch, x, y, z):
     )
 
 
-def one_still(cond, switch, x, y, z):
-    """Only one branch moves with the operand, and results move in one branch only."""
+def one_constant(cond, switch, x, y, z):
+    """Only one branch depends on the operand, and its results only in that branch."""
     return cond(
         cnp.sum(z) < 0.0,
         lambda x: (x * 2.0, np.ones(2), x),
@@ -102,7 +102,7 @@ CHOICES = {
     for f in (
         two_ways,
         residuals_of_their_own,
-        one_still,
+        one_constant,
         passed_through,
         many,
         inside_another,

@@ -351,13 +351,15 @@ def _is_weak(x):
 
 def scalar(np_, tree, f):
     def total(*args):
-        parts = [np_.sum(np_.sin(x)) for x in tree.leaves(f(*args)) if _moves(np_, x)]
+        parts = [
+            np_.sum(np_.sin(x)) for x in tree.leaves(f(*args)) if _is_inexact(np_, x)
+        ]
         return sum(parts, np_.float32(0))
 
     return total
 
 
-def _moves(np_, x):
+def _is_inexact(np_, x):
     return np_.issubdtype(np_.asarray(x).dtype, np_.floating)
 
 

@@ -63,8 +63,8 @@ def unrolled_whole(scan, w, c, xs):
     return scan(lambda c, x: (cnp.sin(w * c) + x, c), c, xs, unroll=True, reverse=True)
 
 
-def moved_by_another(scan, w, c, xs):
-    """The first carry starts still, and the second makes it move; the third counts."""
+def perturbed_by_another(scan, w, c, xs):
+    """The first carry has a tangent only through the second, and the third has none."""
 
     def step(carry, x):
         a, b, k = carry
@@ -164,7 +164,7 @@ BODIES = {
         backwards,
         unrolled_by_three,
         unrolled_whole,
-        moved_by_another,
+        perturbed_by_another,
         counted,
         steady,
         forgetful,
@@ -182,7 +182,7 @@ BODIES = {
 }
 
 
-VARIED = ("recurrence", "moved_by_another", "counted", "nested", "with_branches")
+VARIED = ("recurrence", "perturbed_by_another", "counted", "nested", "with_branches")
 ROWS = [(b, t) for b in BODIES for t in TRANSFORMATIONS if t not in LONG or b in VARIED]
 
 
@@ -195,7 +195,7 @@ def test_a_scan_is_its_steps(body, name):
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("body", ["recurrence", "moved_by_another", "of_trees"])
+@pytest.mark.parametrize("body", ["recurrence", "perturbed_by_another", "of_trees"])
 def test_a_compiled_scan_is_one_that_steps_on_the_host(body, reverse, monkeypatch):
     f = BODIES[body]
     both = lambda f, init, xs: scan(f, init, xs, reverse=reverse)  # noqa: E731
@@ -275,7 +275,7 @@ def test_widening_one_carry_may_widen_the_next():
     assert [float(x) for x in last] == [1, 2, 3]
 
 
-def test_a_carry_that_starts_still_has_a_gradient_after_widening():
+def test_a_carry_that_starts_constant_has_a_gradient_after_widening():
     slope = cv.grad(lambda x: scan(lambda c, _: (c * x + x, None), 0, None, 3)[0])(2.0)
     assert float(slope) == 1 + 2 * 2 + 3 * 4  # x + x² + x³
 

@@ -104,8 +104,8 @@ def test_a_converted_carry_has_a_derivative(loop):
     slope = cv.grad(lambda h: loop(lambda c: c * np.float32(3), h))(np.float16(2))
     assert slope.dtype == np.float16
     assert float(slope) == 9
-    moved = cv.jvp(lambda x: loop(lambda c: c * x + x, 0), (3.0,), (1.0,))[1]
-    assert float(moved) == 7
+    tangent = cv.jvp(lambda x: loop(lambda c: c * x + x, 0), (3.0,), (1.0,))[1]
+    assert float(tangent) == 7
 
 
 def test_one_carry_widens_another():

@@ -43,8 +43,8 @@ def growing(while_loop, x, w):
     return while_loop(small, lambda x: x * 1.3 + cnp.sin(w), x)
 
 
-def moved_by_another(while_loop, x, w):
-    """What the test sees moves only because of the others; the count does not."""
+def perturbed_by_another(while_loop, x, w):
+    """What the test reads has a tangent only through the others; the count has none."""
 
     def body(carry):
         k, a, b = carry
@@ -73,7 +73,7 @@ def nested(while_loop, x, w):
 
 LOOPS = {
     f.__name__: f
-    for f in (growing, moved_by_another, bounded_by_an_argument, never, nested)
+    for f in (growing, perturbed_by_another, bounded_by_an_argument, never, nested)
 }
 
 
@@ -319,7 +319,7 @@ def test_a_forward_derivative_is_one_loop():
     assert sum(isinstance(e.op, While) for e in program.equations) == 1
 
 
-def test_a_still_loop_inside_a_gradient_is_no_obstacle():
+def test_a_constant_loop_inside_a_gradient_is_no_obstacle():
     """The loop does not depend on what is differentiated."""
     f = lambda x: x * while_loop(lambda v: v < 9.0, lambda v: v * 2.0, 1.0)  # noqa: E731
     assert float(cv.grad(f)(3.0)) == 16

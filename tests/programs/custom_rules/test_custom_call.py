@@ -251,10 +251,10 @@ def test_programs_inside_of_rules_may_close_over_traced_values_too(run):
     assert run(over)(cnp.ones(2), cnp.array([3.0, 4.0])).tolist() == [9.0, 16.0]
 
 
-def test_a_value_that_moves_is_refused_only_where_it_is_used():
+def test_a_differentiated_value_is_refused_only_where_it_is_used():
     class Holder:
-        def __init__(self, moving):
-            self.moving = moving
+        def __init__(self, factor):
+            self.factor = factor
 
     @functools.partial(cv.custom_vjp, nondiff_argnums=(0,))
     def f(holder, x):
@@ -262,7 +262,7 @@ def test_a_value_that_moves_is_refused_only_where_it_is_used():
 
     f.defvjp(lambda holder, x: (f(holder, x), None), lambda h, _, ct: (20 * ct,))
     g = cv.custom_vjp(f.fun, nondiff_argnums=(0,))
-    g.defvjp(f.fwd, lambda h, _, ct: (ct * h.moving,))
+    g.defvjp(f.fwd, lambda h, _, ct: (ct * h.factor,))
 
     def loss(h, a):
         return h(Holder(a), a)
@@ -310,7 +310,7 @@ def test_nondiff_arguments_may_be_numbers_arrays_and_tracers(derive):
     assert float(rows(1.0)) == float(cv.jit(rows)(1.0)) == 600.0
 
 
-def test_a_nondiff_argument_that_moves_is_refused():
+def test_a_differentiated_nondiff_argument_is_refused():
     for derive in (cv.grad, cv.jacfwd):
         with pytest.raises(errors.NotDifferentiable, match="takes it as a nondiff arg"):
             derive(scaled, argnums=1)(1.0, 2.0)

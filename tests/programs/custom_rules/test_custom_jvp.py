@@ -207,8 +207,8 @@ def test_symbolic_zeros_can_be_returned():
         return x + 0, y + 0
 
     f.defjvp(lambda p, t: (f(*p), t), symbolic_zeros=True)
-    moved = cv.jvp(lambda x: f(x, 3.0), (2.0,), (5.0,))[1]
-    assert [float(t) for t in moved] == [5.0, 0.0]
+    tangent = cv.jvp(lambda x: f(x, 3.0), (2.0,), (5.0,))[1]
+    assert [float(t) for t in tangent] == [5.0, 0.0]
 
 
 def test_a_rule_that_returns_another_value_than_the_function():
@@ -308,8 +308,8 @@ def test_nested_functions_of_one_factory_that_close_over_traced_values():
             return y * a if inner is None else inner(y) * a
 
         def rule(p, t):
-            moved = t[0] if inner is None else cv.jvp(inner, p, t)[1]
-            return f(*p), moved * a
+            tangent = t[0] if inner is None else cv.jvp(inner, p, t)[1]
+            return f(*p), tangent * a
 
         f.defjvp(rule)
         return f
@@ -322,7 +322,7 @@ def test_nested_functions_of_one_factory_that_close_over_traced_values():
         assert float(cv.jit(cv.grad(f))(1.0, 3.0)) == 18.0
 
 
-def test_a_value_that_moves_in_a_closure_must_be_an_argument():
+def test_a_differentiated_value_of_a_closure_must_be_an_argument():
     with pytest.raises(errors.NotDifferentiable, match="Pass the value as an argument"):
         cv.grad(closing, argnums=1)(2.0, 3.0)
 

@@ -215,7 +215,7 @@ def test_the_row_of_a_scan_in_a_closure():
     assert float(cv.grad(through)(1.0)) == 600.0
 
 
-def test_a_value_that_moves_in_a_closure_must_be_an_argument():
+def test_a_differentiated_value_of_a_closure_must_be_an_argument():
     with pytest.raises(errors.NotDifferentiable, match="Pass the value as an argument"):
         cv.grad(closing, argnums=1)(2.0, 3.0)
 
@@ -241,7 +241,7 @@ def test_collectives_in_either_rule_find_the_axis_of_the_batch(around):
 # -- zeros and errors ------------------------------------------------------------------
 
 
-def test_symbolic_zeros_say_what_moves_and_what_arrives():
+def test_symbolic_zeros_say_what_is_perturbed_and_which_cotangents_are_zero():
     seen = []
 
     def fwd(x, y):
@@ -300,7 +300,7 @@ def test_cotangents_of_another_structure():
 
 
 def test_rules_may_close_over_what_is_differentiated_outside():
-    """The value does not depend on it, so it need not be said how it moves that."""
+    """The value does not depend on it, so no rule for it is needed."""
 
     def slope(y):
         f = cv.custom_vjp(lambda x: 2 * cnp.sin(x))

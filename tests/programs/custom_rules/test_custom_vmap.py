@@ -115,12 +115,15 @@ def test_in_forward_mode_the_derivative_has_the_derivative_of_the_rule():
 
 
 def test_in_forward_mode_of_second_order_too():
-    def moved(g):
+    def derivative(g):
         return lambda x: cv.jvp(g, (x,), (cnp.ones_like(x),))[1]
 
-    twice = cv.vmap(moved(moved(lambda x: f(x, x))))
+    twice = cv.vmap(derivative(derivative(lambda x: f(x, x))))
     assert twice(X).tolist() == cv.jit(twice)(X).tolist() == [20.0] * 3
-    assert cv.vmap(moved(cv.jit(moved(lambda x: f(x, x)))))(X).tolist() == [20.0] * 3
+    assert (
+        cv.vmap(derivative(cv.jit(derivative(lambda x: f(x, x)))))(X).tolist()
+        == [20.0] * 3
+    )
 
 
 def test_values_beside_derivatives_are_those_of_the_rule():
@@ -202,8 +205,8 @@ def test_a_sequential_batch_is_differentiated():
     total = cv.grad(lambda x: cnp.sum(cv.vmap(g)(x)))
     assert total(X).tolist() == cv.jit(total)(X).tolist() == [3.0, 12.0, 27.0]
     assert cv.vmap(cv.grad(cv.grad(g)))(X).tolist() == [6.0, 12.0, 18.0]
-    moved = cv.jvp(cv.vmap(g), (X,), (cnp.ones(3),))[1]
-    assert moved.tolist() == [3.0, 12.0, 27.0]
+    tangent = cv.jvp(cv.vmap(g), (X,), (cnp.ones(3),))[1]
+    assert tangent.tolist() == [3.0, 12.0, 27.0]
 
 
 def test_a_sequential_batch_of_none():

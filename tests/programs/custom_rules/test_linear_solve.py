@@ -157,13 +157,13 @@ def test_an_aux_is_returned_and_does_not_move():
     np.testing.assert_allclose(x, np.linalg.solve(a, b), rtol=1e-5)
     assert int(aux["steps"]) == 3
     np.testing.assert_allclose(aux["residual"], 0, atol=1e-6)
-    (_, moved) = cv.jvp(f, (a, b), (a, b))
-    np.testing.assert_array_equal(moved[1]["residual"], 0)
+    (_, tangent) = cv.jvp(f, (a, b), (a, b))
+    np.testing.assert_array_equal(tangent[1]["residual"], 0)
     found = cv.grad(lambda a: cnp.sum(f(a, b)[0]))(a)
     expected = cv.grad(lambda a: cnp.sum(dense(a, b)))(a)
     np.testing.assert_allclose(found, expected, rtol=1e-4)
-    still = cv.grad(lambda a: cnp.sum(f(a, b)[1]["residual"]))(a)
-    np.testing.assert_array_equal(still, 0)
+    zero = cv.grad(lambda a: cnp.sum(f(a, b)[1]["residual"]))(a)
+    np.testing.assert_array_equal(zero, 0)
     batched = cv.vmap(f, (None, 0))(a, cnp.stack([b, 2 * b]))
     np.testing.assert_allclose(batched[0][1], 2 * x, rtol=1e-5)
     assert batched[1]["steps"].tolist() == [3, 3]

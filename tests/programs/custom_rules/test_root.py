@@ -98,7 +98,7 @@ def in_two(a, b):
     return cnp.stack([s * b[0] - q * b[1], p * b[1] - r * b[0]]) / (p * s - q * r)
 
 
-def test_a_system_in_a_tree_moves_with_what_its_functions_close_over():
+def test_a_system_in_a_tree_is_differentiated_in_what_its_functions_close_over():
     value = float(system(2.0, 1.0))
     for k in range(2):
         step = [0.0, 0.0]

@@ -126,7 +126,7 @@ def test_shard_map_is_vmap(cases):
     compare(cv.jit(mapped)(xs), cv.jit(over)(xs), [case.label for case in cases])
 
 
-def slopes(case, moving, others, factor):
+def slopes(case, active, others, factor):
     """Cotangents of the active operands, of the results times ``factor``."""
     rest = iter(others)
     held = [None if a else next(rest) for a in case.active]
@@ -140,7 +140,7 @@ def slopes(case, moving, others, factor):
             if dtypes.is_inexact(o.type.dtype)
         ]
 
-    return flat_vjp(scaled, moving, [True] * len(moving), 3)
+    return flat_vjp(scaled, active, [True] * len(active), 3)
 
 
 @pytest.mark.parametrize("cases", [*chunks()])

@@ -60,7 +60,7 @@ def test_what_is_the_same_everywhere(name, compiled):
 
 
 ring = [(k, (k + 1) % 4) for k in range(4)]
-MOVED = {
+DERIVATIVES = {
     "ppermute": (lambda x: lax.ppermute(x, "x", ring), np.roll(ROWS, 1, 0)),
     "ppermute to some": (
         lambda x: lax.ppermute(x, "x", [(0, 2)]),
@@ -71,10 +71,10 @@ MOVED = {
 }
 
 
-@pytest.mark.parametrize("name", MOVED)
+@pytest.mark.parametrize("name", DERIVATIVES)
 @pytest.mark.parametrize("compiled", [True, False])
 def test_what_differs(name, compiled):
-    f, wanted = MOVED[name]
+    f, wanted = DERIVATIVES[name]
     g = cv.shard_map(f, mesh=line(), in_specs=P("x"), out_specs=P("x"))
     np.testing.assert_allclose((cv.jit(g) if compiled else g)(X), wanted.ravel())
 

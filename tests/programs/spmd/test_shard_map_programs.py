@@ -374,8 +374,8 @@ def test_as_a_program():
     text = str(cv.make_jaxpr(over)(W, X))
     assert "shard_map" in text and "f32[1,3]{x}" in text
     assert "pvary" in text  # the weights, where they meet the rows
-    moved = str(cv.make_jaxpr(cv.grad(lambda w: over(w, X).sum()))(W))
-    assert moved.count("psum") == 1
+    gradients = str(cv.make_jaxpr(cv.grad(lambda w: over(w, X).sum()))(W))
+    assert gradients.count("psum") == 1
 
 
 def test_a_batch_that_the_mesh_divides():
@@ -405,11 +405,11 @@ def test_a_batch_around_a_shard_map_is_divided_over_the_axis_that_vmap_names():
     def loss(over):
         return lambda w, x: (over(w, x) ** 2).sum()
 
-    moved = cv.jit(cv.grad(loss(over), (0, 1)))(w, batch)
-    assert moved[1].sharding.spec[0] == "y"
+    gradients = cv.jit(cv.grad(loss(over), (0, 1)))(w, batch)
+    assert gradients[1].sharding.spec[0] == "y"
     alone = cv.grad(loss(cv.vmap(over_x, (None, 0))), (0, 1))(w, batch)
-    np.testing.assert_allclose(moved[0], alone[0])
-    np.testing.assert_allclose(moved[1], alone[1])
+    np.testing.assert_allclose(gradients[0], alone[0])
+    np.testing.assert_allclose(gradients[1], alone[1])
 
 
 @pytest.mark.parametrize("spec", [P("x"), P("y")])

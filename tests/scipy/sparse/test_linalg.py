@@ -62,9 +62,9 @@ def test_gradients_are_those_of_a_dense_solve(solver, matrix):
     expected = jax.grad(dense, (0, 1))(matrix, B)
     for x, y in zip(found, expected, strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-3, atol=1e-4)
-    _, moved = cv.jvp(ours, (matrix, B), (matrix, B))
+    _, tangent = cv.jvp(ours, (matrix, B), (matrix, B))
     _, wanted = jax.jvp(dense, (matrix, B), (matrix, B))
-    np.testing.assert_allclose(moved, wanted, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(tangent, wanted, rtol=1e-3, atol=1e-4)
 
 
 def test_gmres_says_whether_there_is_a_solution():

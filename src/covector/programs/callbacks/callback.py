@@ -100,7 +100,7 @@ class HostCall(ManyResults):
         return NotDifferentiable(
             f"{self.function} cannot be differentiated: what it computes is outside of "
             "the program. Give the function around it a rule with covector.custom_jvp "
-            "or custom_vjp; or, where nothing is to move through it, hand it "
+            "or custom_vjp; or, where no derivative is to pass through it, hand it "
             "covector.lax.stop_gradient(x)."
         )
 

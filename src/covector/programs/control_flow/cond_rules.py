@@ -47,7 +47,7 @@ def linearize_branches(
     """
     splits = [b.memo(linearize_jaxpr, active) for b in (first, *rest)]
     count = len(first.outputs)
-    moving = tuple([any(c) for c in zip(*[s.nonzero for s in splits], strict=True)])
+    nonzero = tuple([any(c) for c in zip(*[s.nonzero for s in splits], strict=True)])
     slots: list[ArrayType] = []
     sources: list[int] = []
     primals, residuals = [], []
@@ -66,17 +66,17 @@ def linearize_branches(
     types = [
         first.inputs[p].type if p >= 0 else [*out_types, *slots][~p] for p in sources
     ]
-    tangent_types = [t.strong() for t in select(out_types, moving)]
+    tangent_types = [t.strong() for t in select(out_types, nonzero)]
     linear = []
     for split, numbers in zip(splits, residuals, strict=True):
-        given = select(split.nonzero, moving)
+        given = select(split.nonzero, nonzero)
         full = instantiate_zeros(split.linear, given, tangent_types)
         linear.append(_with_residuals(full, numbers, types))
     if varying:
         # What a device has for a residual depends on the branch that it took.
         slotted = [make_varying(p, varying) for p in slotted]
         linear = [make_varying(p, varying) for p in linear]
-    return LinearizedProgram(tuple(slotted), tuple(linear), tuple(sources), moving)
+    return LinearizedProgram(tuple(slotted), tuple(linear), tuple(sources), nonzero)
 
 
 def transpose_branches(

@@ -148,11 +148,11 @@ class CapturedTracers:
             trace.alive = False
 
     def refuse_differentiated(
-        self, values: Sequence[Any], moving: Sequence[bool]
+        self, values: Sequence[Any], active: Sequence[bool]
     ) -> list[Any]:
         """The values; use of those that are differentiated is refused."""
-        refused = Refused(self._moving)
-        return [refused if m else x for x, m in zip(values, moving, strict=True)]
+        refused = Refused(self._differentiated)
+        return [refused if m else x for x, m in zip(values, active, strict=True)]
 
     def refuse_batched(
         self, values: Sequence[Any], batched: Sequence[bool]
@@ -161,12 +161,12 @@ class CapturedTracers:
         refused = Refused(self._batched)
         return [refused if a else x for x, a in zip(values, batched, strict=True)]
 
-    def _moving(self, type: ArrayType) -> CovectorError:
+    def _differentiated(self, type: ArrayType) -> CovectorError:
         return NotDifferentiable(
             f"{self.who} closes over a value of type {type} that is being "
             "differentiated, or takes it as a nondiff argument, and its rule does not "
-            "say how that moves the result. Pass the value as an argument that is "
-            "differentiated."
+            "give a derivative with respect to it. Pass the value as an argument that "
+            "is differentiated."
         )
 
     def _batched(self, type: ArrayType) -> CovectorError:

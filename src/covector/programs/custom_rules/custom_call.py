@@ -63,7 +63,7 @@ class Forward(NamedTuple):
     bwd: Pull
 
 
-#: (primals, which of them move) → Forward
+#: (primals, which of them are active) → Forward
 ReverseRule = Callable[[Sequence[Any], Sequence[bool]], Forward]
 
 
@@ -80,7 +80,7 @@ class CustomCall(Inlined):
     vjp: ReverseRule | None
     #: whose rules these are, for messages
     who: str
-    #: of the first operands, which are read by rules alone: they do not move results
+    #: of the first operands, which are read by rules alone: they are not differentiated
     inert: tuple[bool, ...] = ()
 
     def __repr__(self) -> str:
@@ -126,14 +126,14 @@ class CustomCall(Inlined):
                 return outs, [None] * len(outs)
         if self.jvp is not None and (forward or self.vjp is None):
             current.trace = parent if forward else SplitTrace(parent, tangent_trace)
-            outs, moved = self.jvp(primals, tangents)
+            outs, out_tangents = self.jvp(primals, tangents)
             self._check_values(outs, f"the rule of {self.who}")
             if not forward and any([_owner(o) is tangent_trace for o in outs]):
                 # The rule computed values and tangents together, in a jitted function
                 # or a branch, which is staged as a whole.
                 current.trace = parent
                 outs = self.fun(*primals)
-            return outs, moved
+            return outs, out_tangents
         if forward:
             raise no_forward_rule(self.who)
         return self._leave_linear_call(parent, tangent_trace, primals, tangents)
@@ -145,27 +145,27 @@ class CustomCall(Inlined):
         active = [t is not None for t in tangents]
         made = self.vjp(primals, active)  # type: ignore[misc]  one of the two is there
         self._check_values(made.outs, f"the forward rule of {self.who}")
-        moving = [o.type.inexact for o in made.outs]
+        nonzero = [o.type.inexact for o in made.outs]
         types = tuple([o.type.strong() for o in made.outs if o.type.inexact])
         n, jvp = len(made.residuals), self.jvp
 
-        def push(residuals: Sequence[Any], moved: Sequence[Any]) -> list[Any]:
+        def push(residuals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
             assert jvp is not None, "without it there is no push"
-            _, found = jvp(residuals[n:], scatter(moved, active))
-            kept = select(found, moving)
+            _, found = jvp(residuals[n:], scatter(tangents, active))
+            kept = select(found, nonzero)
             return [
                 zeros(t) if x is None else x for x, t in zip(kept, types, strict=True)
             ]
 
         def pull(residuals: Sequence[Any], cotangents: Sequence[Value]) -> list[Array]:
-            cts_in = made.bwd(residuals[:n], scatter(cotangents, moving))
+            cts_in = made.bwd(residuals[:n], scatter(cotangents, nonzero))
             return select(cts_in, active)
 
         residuals = made.residuals if jvp is None else [*made.residuals, *primals]
         op = LinearCall(push if jvp else None, pull, len(residuals), types, self.who)
         current.trace = tangent_trace
-        moved = op(*residuals, *[t for t in tangents if t is not None])
-        return made.outs, scatter(moved, moving)
+        out_tangents = op(*residuals, *[t for t in tangents if t is not None])
+        return made.outs, scatter(out_tangents, nonzero)
 
     def _check_values(self, outs: Sequence[Value], rule: str) -> None:
         """Raise where a rule returned another value than its function."""
@@ -238,11 +238,11 @@ def _forward_with_captured(jvp: ForwardRule, over: CapturedTracers) -> ForwardRu
 
     def on_all(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         def flat() -> list[Any]:
-            outs, moved = jvp(primals[m:], tangents[m:])
-            return [*outs, *moved]
+            outs, out_tangents = jvp(primals[m:], tangents[m:])
+            return [*outs, *out_tangents]
 
-        moving = [t is not None for t in tangents[:m]]
-        found = over.run(flat, over.refuse_differentiated(primals[:m], moving))
+        active = [t is not None for t in tangents[:m]]
+        found = over.run(flat, over.refuse_differentiated(primals[:m], active))
         return found[: len(found) // 2], found[len(found) // 2 :]
 
     return on_all

@@ -185,8 +185,8 @@ def _flat_jvp(
             for p, t in zip(primals, tangents, strict=True)
         ]
         given, _ = in_tree.unflatten(primals)
-        moved, _ = in_tree.unflatten(filled)
-        value, tangent = _pair(jvp(*nondiff, given, moved), who, "(value, tangent)")
+        tangents, _ = in_tree.unflatten(filled)
+        value, tangent = _pair(jvp(*nondiff, given, tangents), who, "(value, tangent)")
         outs, flat.out_tree = tree.flatten(value)
         outs = arrays(outs, who)
         ts = _like(tangent, flat.out_tree, who)
@@ -214,7 +214,7 @@ def _like(tangent: Any, out_tree: PyTreeDef, who: str) -> list[Array]:
 
 class CustomVJPPrimal(NamedTuple):
     """A primal handed to ``fwd`` under ``symbolic_zeros``: its value, and whether it
-    moves.
+    is differentiated.
     """
 
     value: Any

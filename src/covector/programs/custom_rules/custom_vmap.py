@@ -92,8 +92,8 @@ class CustomVmap(Inlined):
         program = self.jaxpr.memo(pushed_jaxpr, active)
         op = CustomVmap(program, _pushed_rule(self.rule, active), self.who)
         current.trace = tangent_trace
-        moved = iter(op(*primals, *[t for t in tangents if t is not None]))
-        return outs, [next(moved) if o.type.inexact else None for o in outs]
+        out_tangents = iter(op(*primals, *[t for t in tangents if t is not None]))
+        return outs, [next(out_tangents) if o.type.inexact else None for o in outs]
 
     def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
         return self._select(programs[0], results)
@@ -119,8 +119,8 @@ class CustomVmap(Inlined):
 
 
 def pushed_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...]) -> Jaxpr:
-    """From primals and active tangents to the tangents of all that can move (memoise on
-    the program). It is linear in the tangents, and so can be transposed.
+    """From primals and active tangents to the tangents of all differentiable results
+    (memoise on the program). It is linear in the tangents, and so can be transposed.
     """
     given = [t.strong() for t, a in zip(jaxpr.in_types, active, strict=True) if a]
 
@@ -135,16 +135,18 @@ def pushed_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...]) -> Jaxpr:
 def _pushed(
     fun: Callable[..., Any], active: Sequence[bool], values: Sequence[Any]
 ) -> list[Any]:
-    """The tangents of a flat function, of those results that can move.
+    """The tangents of a flat function, of its differentiable results.
 
     By linearization, so that rules for reverse mode are there when this is transposed.
     """
     n = len(active)
     outs, linear = linearize_flat(fun, values[:n], active)
-    moved = scatter(run(linear.jaxpr, [*linear.residuals, *values[n:]]), linear.nonzero)
+    out_tangents = scatter(
+        run(linear.jaxpr, [*linear.residuals, *values[n:]]), linear.nonzero
+    )
     return [
         instantiate_tangent(t, o.type.strong())
-        for t, o in zip(moved, outs, strict=True)
+        for t, o in zip(out_tangents, outs, strict=True)
         if o.type.inexact
     ]
 

@@ -246,13 +246,13 @@ def batch_together(
         made = []
         for program in programs:
             copies = (len(program.inputs) - split) // count if count else 0
-            still = (False,) * (len(program.outputs) - count)
+            no_tangents = (False,) * (len(program.outputs) - count)
             made.append(
                 program.memo(
                     batch_jaxpr,
                     size,
                     (*const_dims, *given * copies),
-                    (*mask, *still),
+                    (*mask, *no_tangents),
                     axis,
                 )
             )

@@ -119,10 +119,10 @@ class LinearCall(ProgramPrimitive):
     ) -> Any:
         """Linear in the tangents among its operands; as ``push`` is in residuals."""
         n = self.residual_count
-        moving = [*tangents[:n], *[None] * len(tangents[n:])]
+        active_tangents = [*tangents[:n], *[None] * len(tangents[n:])]
         current.trace = parent
-        outs, moved = jvp_flat(
-            self.evaluate, primals, moving, parent.name, tangent_trace
+        outs, out_tangents = jvp_flat(
+            self.evaluate, primals, active_tangents, parent.name, tangent_trace
         )
         if any([t is not None for t in tangents[n:]]):
             current.trace = tangent_trace
@@ -131,10 +131,11 @@ class LinearCall(ProgramPrimitive):
                 for p, t in zip(primals[n:], tangents[n:], strict=True)
             ]
             pushed = self(*primals[:n], *filled)
-            moved = [
-                t if m is None else m + t for m, t in zip(moved, pushed, strict=True)
+            out_tangents = [
+                t if m is None else m + t
+                for m, t in zip(out_tangents, pushed, strict=True)
             ]
-        return outs, moved
+        return outs, out_tangents
 
     def with_captured(self, over: CapturedTracers) -> "LinearCall":
         """This operation on what its functions close over, and then its operands."""

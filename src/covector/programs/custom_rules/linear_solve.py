@@ -40,7 +40,7 @@ class LinearSolve(Solver):
     """Solve A x = b by ``solve``; operands are the consts of all programs, and b.
 
         matvec            (consts, x) → A x
-        solve             (consts, b) → x, and further results, which do not move
+        solve             (consts, b) → x, and further results, which have no tangents
         transpose_solve   (consts, b) → x with Aᵀ x = b, and further results
 
     A ``symmetric`` A is its own transpose, and ``solve`` serves both.
@@ -64,12 +64,12 @@ class LinearSolve(Solver):
         outs = self(*primals)
         x, further = outs[: self.count], len(outs) - self.count
         consts, _ = self.split(primals)
-        push_matrix = self._matrix_moves(active, consts, x)
+        push_matrix = self._push_matrix(active, consts, x)
 
         def push(*tangents: Any) -> Any:
-            moved_consts, right = self.split(tangents)
-            moved = push_matrix([t for t in moved_consts if t is not None])
-            right = [_minus(b, ax) for b, ax in zip(right, moved, strict=True)]
+            const_tangents, right = self.split(tangents)
+            products = push_matrix([t for t in const_tangents if t is not None])
+            right = [_minus(b, ax) for b, ax in zip(right, products, strict=True)]
             if all([r is None for r in right]):
                 return [None] * len(outs)
             right = [instantiate(r, v.type) for r, v in zip(right, x, strict=True)]
@@ -77,7 +77,7 @@ class LinearSolve(Solver):
 
         return outs, push
 
-    def _matrix_moves(self, active: Any, consts: Any, x: Any) -> Callable[..., Any]:
+    def _push_matrix(self, active: Any, consts: Any, x: Any) -> Callable[..., Any]:
         """The linear map from tangents of the consts to those of A x; None for zero."""
         mask = (*self.split(active)[0], *[False] * self.count)
         if not any(mask):

@@ -34,8 +34,8 @@ def select_jvp(jvp: Rule | None, count: int, mask: Mask) -> Rule | None:
         return None
 
     def selected(primals: Any, tangents: Any) -> Any:
-        outs, moved = jvp(primals[:count], tangents[:count])
-        return select(outs, mask), select(moved, mask)
+        outs, out_tangents = jvp(primals[:count], tangents[:count])
+        return select(outs, mask), select(out_tangents, mask)
 
     return selected
 
@@ -63,9 +63,9 @@ def append_to_jvp(jvp: Rule | None, further: Jaxpr) -> Rule | None:
         return None
 
     def appended(primals: Any, tangents: Any) -> Any:
-        outs, moved = jvp(primals, tangents)
+        outs, out_tangents = jvp(primals, tangents)
         no_tangents = [None] * len(further.outputs)
-        return [*outs, *run(further, primals)], [*moved, *no_tangents]
+        return [*outs, *run(further, primals)], [*out_tangents, *no_tangents]
 
     return appended
 

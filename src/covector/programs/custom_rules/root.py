@@ -35,7 +35,7 @@ class Root(Solver):
     """A root of f, by ``solve``; operands are the consts of all programs, and a guess.
 
     f         (consts, x) → f(x)
-    solve     (consts, guess) → x, and further results, which do not move
+    solve     (consts, guess) → x, and further results, which have no tangents
     tangent   (consts, x, y) → v with ∂f/∂x v = y, linear in y
     """
 
@@ -53,12 +53,12 @@ class Root(Solver):
     def differentiate(
         self, parent: Trace, tangent_trace: Any, primals: Any, tangents: Any
     ) -> Any:
-        """The guess does not move the root."""
+        """The root does not depend on the guess."""
         current.trace = parent
         outs = self(*primals)
         consts, _ = self.split(primals)
-        moved = [t for t in self.split(tangents)[0] if t is not None]
-        if not moved:
+        active_tangents = [t for t in self.split(tangents)[0] if t is not None]
+        if not active_tangents:
             return outs, [None] * len(outs)
         x = outs[: self.count]
         mask = [t is not None for t in self.split(tangents)[0]]
@@ -68,7 +68,7 @@ class Root(Solver):
         # What touches a tangent is staged down in its trace, the rest computed here.
         if tangent_trace is not parent:
             current.trace = SplitTrace(parent, tangent_trace)
-        pushed = iter(run(split.linear, [*residuals, *moved]))
+        pushed = iter(run(split.linear, [*residuals, *active_tangents]))
         y = [neg(next(pushed)) if m else None for m in split.nonzero]
         if all([v is None for v in y]):
             return outs, [None] * len(outs)
@@ -116,10 +116,10 @@ def root(
 
         def g(v: Any) -> Any:
             tangents = space.leaves(v, "the argument of g, which tangent_solve")
-            moved = iter(run(split.linear, [*residuals, *tangents]))
+            out_tangents = iter(run(split.linear, [*residuals, *tangents]))
             pairs = zip(split.nonzero, space.types, strict=True)
             return space.tree.unflatten(
-                [next(moved) if m else zeros(t) for m, t in pairs]
+                [next(out_tangents) if m else zeros(t) for m, t in pairs]
             )
 
         return tangent_solve(g, y)

@@ -61,8 +61,8 @@ class Call(ProgramPrimitive):
         residuals = split.residuals(primals, outs)
 
         def push(*tangents: Any) -> Any:
-            moved = self._like(split.linear)(*residuals, *present(tangents))
-            return scatter(moved, split.nonzero)
+            out_tangents = self._like(split.linear)(*residuals, *present(tangents))
+            return scatter(out_tangents, split.nonzero)
 
         return outs[: len(split.nonzero)], push
 

@@ -180,14 +180,16 @@ class ShardMap(ProgramPrimitive):
         residuals = split.residuals(primals, outs)
         residual_specs = split.residuals(self.in_specs, left)
         tangent_specs = select(self.in_specs, active)
-        moved_specs = select(self.out_specs, split.nonzero)
+        out_tangent_specs = select(self.out_specs, split.nonzero)
 
         def push(*tangents: Any) -> Any:
             run_linear = self._like(
-                split.linear, (*residual_specs, *tangent_specs), tuple(moved_specs)
+                split.linear,
+                (*residual_specs, *tangent_specs),
+                tuple(out_tangent_specs),
             )
-            moved = run_linear(*residuals, *present(tangents))
-            return scatter(moved, split.nonzero)
+            out_tangents = run_linear(*residuals, *present(tangents))
+            return scatter(out_tangents, split.nonzero)
 
         return outs[: len(self.out_specs)], push
 

@@ -92,9 +92,9 @@ def _with_frames(
 
     made = manual.stage(with_leaving, primal.in_types, primal.name)
     types = [*types, *wanted[len(framed) :]]
-    moved = manual.stage(from_frames, types, linear.name)
+    linear_body = manual.stage(from_frames, types, linear.name)
     specs = tuple([PartitionSpec(axes) if axes else PartitionSpec() for axes in over])
-    return made.jaxpr, moved.jaxpr, tuple(final), specs
+    return made.jaxpr, linear_body.jaxpr, tuple(final), specs
 
 
 def _nearest(primal: Jaxpr, sources: Sequence[int]) -> list[int]:
