@@ -191,7 +191,7 @@ def test_of_two_rules_the_wrong_one():
 
 def test_a_rule_that_is_wrong_only_over_a_batch():
     double = custom_vmap(lambda x: 2 * x)
-    double.def_vmap(lambda size, marks, x: (3 * x, True))
+    double.def_vmap(lambda size, mask, x: (3 * x, True))
     f = with_vjp(lambda x, ct: (double(ct),), lambda x: 2 * x)
     said = wrong(f, X)
     assert said.splitlines()[0].endswith("is wrong, under vmap:")
@@ -200,7 +200,7 @@ def test_a_rule_that_is_wrong_only_over_a_batch():
 
 def test_a_batching_rule_that_mixes_members():
     f = custom_vmap(cnp.sin)
-    f.def_vmap(lambda size, marks, x: (cnp.sin(x) + 0 * x + (x - x[::-1]), True))
+    f.def_vmap(lambda size, mask, x: (cnp.sin(x) + 0 * x + (x - x[::-1]), True))
     assert "is wrong, under vmap" in wrong(f, 0.5)
 
 

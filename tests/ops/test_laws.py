@@ -204,8 +204,10 @@ def test_the_value_is_the_same_beside_a_derivative(case):
 def test_what_is_linear_in_operands_has_one_derivative_in_them(case):
     args, fun = arrays(case.args), bound(case.op)
     for active in masks(case.active):
-        marked = [Linear(a.type) if m else a for a, m in zip(args, active, strict=True)]
-        if not case.op.linear_in(marked):
+        operands = [
+            Linear(a.type) if m else a for a, m in zip(args, active, strict=True)
+        ]
+        if not case.op.linear_in(operands):
             continue
         tangents = masked(directions(args, seed=2), active)
         elsewhere = masked(directions(args, seed=3), active)

@@ -83,7 +83,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """One call: arguments whose operands are marked by what they are."""
+    """One call: arguments whose operands are wrapped by what they are."""
 
     row: Row
     args: tuple[Any, ...]

@@ -126,11 +126,11 @@ def attributes_lines_of_equations(
     The loop sets ``running.equation``, and restores it in the end.
     """
 
-    def marked(fun: F) -> F:
+    def decorated(fun: F) -> F:
         _loops[fun.__code__] = becomes
         return fun
 
-    return marked
+    return decorated
 
 
 def function_line(fun: object) -> str:

@@ -103,9 +103,9 @@ class BatchTrace(Trace):
         return x, None
 
 
-def front_dims(marks: Sequence[bool]) -> tuple[int | None, ...]:
-    """A batch axis in front for what is marked, and none for the others."""
-    return tuple([0 if m else None for m in marks])
+def front_dims(mask: Sequence[bool]) -> tuple[int | None, ...]:
+    """Batch axes of masked values, 0 where True and None elsewhere."""
+    return tuple([0 if m else None for m in mask])
 
 
 def batch_flat(
@@ -143,7 +143,7 @@ def batch_jaxpr(
 ) -> tuple[Jaxpr, tuple[int | None, ...]]:
     """The program over a batch (memoise on the program), and its outputs' batch axes.
 
-    Outputs that ``force`` marks get a batch axis in front in any case; with ``force``
+    Outputs that ``force`` masks get a batch axis in front in any case; with ``force``
     given, every batched output has it in front.
     """
     out_dims: list[int | None] = []

@@ -28,7 +28,7 @@ class FunctionTypes(NamedTuple):
 class LinearFunction:
     """A linear program of ``residuals`` and then of arguments.
 
-    ``nonzero`` marks the results of the linearized function for which the program has
+    ``nonzero`` masks the results of the linearized function for which the program has
     outputs; integers, which have no derivative, have none.
     """
 

@@ -168,7 +168,7 @@ class Linearization(NamedTuple):
     """The linear part of a function at a point.
 
     ``jaxpr`` takes ``residuals`` and then a tangent per active input; it gives a
-    tangent for each output that ``nonzero`` marks.
+    tangent for each output that ``nonzero`` masks.
     """
 
     jaxpr: Jaxpr

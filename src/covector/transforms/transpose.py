@@ -1,6 +1,6 @@
 """Transpose: run a linear program backwards, from output to input cotangents.
 
-The program is linear in the inputs marked ``Linear`` and arbitrary in the others.
+The program is linear in the inputs that are ``Linear`` and arbitrary in the others.
 Equations that do not depend on a Linear input are simply run, which is also how
 checkpointing recomputes. A cotangent that is ``None`` is zero.
 """
@@ -88,8 +88,8 @@ def transpose_jaxpr(
     """The transposed program (memoise on the program), and which cotangents it gives.
 
     It takes the inputs that are not linear, then a cotangent for each output that
-    ``given`` marks; it gives the cotangents of those linear inputs that the second
-    result marks.
+    ``given`` masks; it gives the cotangents of those linear inputs that the second
+    result masks.
     """
     known_types = [t for t, m in zip(jaxpr.in_types, linear, strict=True) if not m]
     cotangent_types = [

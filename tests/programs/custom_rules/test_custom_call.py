@@ -14,7 +14,7 @@ def square(x):
     return x * x
 
 
-def marked(kind=cv.custom_jvp, fun=square):
+def with_rule(kind=cv.custom_jvp, fun=square):
     """``fun``, whose derivative is tenfold in forward and hundredfold in reverse."""
     f = kind(fun)
     f.defjvp(lambda p, t: (f(*p), 10 * cv.jvp(fun, p, t)[1]))
@@ -71,7 +71,7 @@ def run(request):
 
 @pytest.mark.parametrize("kind", [cv.custom_jvp, cv.custom_vjp])
 def test_each_mode_takes_its_rule(kind, around, run):
-    f = around(marked(kind))
+    f = around(with_rule(kind))
 
     def jvp(x):
         return cv.jvp(f, (x,), (1.0,))[1]
@@ -86,13 +86,13 @@ def test_each_mode_takes_its_rule(kind, around, run):
 
 
 def test_jacobians_take_the_rule_of_their_mode(run):
-    f = marked()
+    f = with_rule()
     assert float(run(cv.jacfwd(f))(3.0)) == 60.0
     assert float(run(cv.jacrev(f))(3.0)) == 600.0
 
 
 def test_what_linearize_gives_is_transposed_by_the_reverse_rule(around, run):
-    f = around(marked())
+    f = around(with_rule())
 
     def back(x):
         return cv.grad(cv.linearize(f, x)[1])(1.0)
@@ -101,19 +101,19 @@ def test_what_linearize_gives_is_transposed_by_the_reverse_rule(around, run):
 
 
 def test_forward_over_reverse_differentiates_the_reverse_rule_forwards(around, run):
-    f = around(marked())
+    f = around(with_rule())
     second = run(lambda x: cv.jvp(cv.grad(f), (x,), (1.0,))[1])
     assert float(second(3.0)) == 200.0
 
 
 def test_reverse_over_forward_differentiates_the_forward_rule_in_reverse(around, run):
-    f = around(marked())
+    f = around(with_rule())
     second = run(cv.grad(lambda x: cv.jvp(f, (x,), (1.0,))[1]))
     assert float(second(3.0)) == 20.0
 
 
 def test_both_rules_under_a_while_loop():
-    f = marked()
+    f = with_rule()
 
     def through(x):
         return lax.while_loop(lambda c: c[1] < 2, lambda c: (f(c[0]), c[1] + 1), (x, 0))
@@ -320,7 +320,7 @@ def test_arguments_that_are_no_arrays_must_be_nondiff():
     with pytest.raises(
         errors.DTypeError, match=r"'up' .* name the argument in nondiff"
     ):
-        marked(fun=lambda x: x)("up")
+        with_rule(fun=lambda x: x)("up")
 
 
 def test_a_nondiff_argument_that_is_not_passed():
@@ -468,7 +468,7 @@ def test_a_transpose_of_another_structure():
 
 @pytest.mark.parametrize("kind", [cv.custom_jvp, cv.custom_vjp])
 def test_what_all_members_of_a_named_batch_share_is_not_batched(kind, run):
-    f = marked(kind)
+    f = with_rule(kind)
 
     def over(g, out_axes=None):
         return cv.vmap(

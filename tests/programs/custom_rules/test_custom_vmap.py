@@ -89,7 +89,7 @@ def test_the_axis_in_the_function_is_found_where_all_share_the_arguments():
 
 
 def test_a_result_may_be_the_same_for_the_whole_batch():
-    g = with_rule(lambda x, y: (x, y), lambda size, marks, x, y: ((x, y), tuple(marks)))
+    g = with_rule(lambda x, y: (x, y), lambda size, mask, x, y: ((x, y), tuple(mask)))
     outs = cv.vmap(g, in_axes=(0, None), out_axes=(0, None))(X, 5.0)
     assert [np.asarray(o).tolist() for o in outs] == [[1.0, 2.0, 3.0], 5.0]
 
@@ -223,7 +223,7 @@ class Layer:
 
 # A layer is no array, so it stands in no batch.
 cv.tree_util.register_static(Layer)
-Layer.scaled.def_vmap(lambda size, marks, self, x: (10 * x * self.k, True))
+Layer.scaled.def_vmap(lambda size, mask, self, x: (10 * x * self.k, True))
 
 
 def test_methods():
@@ -276,7 +276,7 @@ def test_a_function_without_a_rule():
             r"which is f32\[3\], but .* bool\[3\]",
         ),
     ],
-    ids=["pair", "tree", "marks", "bools", "size", "shared", "dtype"],
+    ids=["pair", "tree", "mask", "bools", "size", "shared", "dtype"],
 )
 def test_what_a_rule_returns_is_checked(rule, error, words):
     with pytest.raises(error, match=words):

@@ -111,8 +111,8 @@ class LinearSolve(Solver):
             for ct, b in zip(cotangents, right, strict=False)
         ]
         cts_in = self._transposed()(*consts, *cts_out)
-        marked = [type(b) is Linear for b in right]
-        found = [ct if m else None for ct, m in zip(cts_in, marked, strict=True)]
+        linear = [type(b) is Linear for b in right]
+        found = [ct if m else None for ct, m in zip(cts_in, linear, strict=True)]
         return [*[None] * len(consts), *found]
 
     def linear_in(self, args: Any) -> bool:

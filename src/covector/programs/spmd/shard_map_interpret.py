@@ -49,8 +49,8 @@ def run_on_host(
         outs, found = batch_flat(
             lambda *parts: over(k + 1, parts), size, values, dims, axes[k]
         )
-        marked = zip(outs, found, gives, strict=True)
-        return [_in_front(x, d, size, axes[k] in names) for x, d, names in marked]
+        rows = zip(outs, found, gives, strict=True)
+        return [_in_front(x, d, size, axes[k] in names) for x, d, names in rows]
 
     values = [_divided(x, spec, manual) for x, spec in zip(args, in_specs, strict=True)]
     outs = []
