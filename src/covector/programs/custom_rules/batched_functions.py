@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from covector.core.annotations import BatchDims, Value
-from covector.core.array_like import Array
 from covector.core.jaxpr import run
-from covector.core.masks import present, scatter
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import AxisError
@@ -61,18 +59,17 @@ class Batch:
 
     def run(
         self, fun: FlatFunction, values: Sequence[Value], dims: BatchDims
-    ) -> list[Array]:
-        """The results of a function over the batch, with their axis where it goes."""
+    ) -> list[Any]:
+        """The results of a function over the batch, with their axis where it goes; None
+        stays None.
+        """
         outs, found = batch_flat(fun, self.size, values, dims, self.axis)
-        return self.with_out_dim(outs, found)
-
-    def with_out_dim(self, outs: Sequence[Value], found: BatchDims) -> list[Array]:
-        """Results with their batch axes, each with its batch axis at ``out_dim``."""
         if self.batched_out:
-            return [batched(self.size, x, d) for x, d in zip(outs, found, strict=True)]
+            pairs = zip(outs, found, strict=True)
+            return [None if x is None else batched(self.size, x, d) for x, d in pairs]
         for x, d in zip(outs, found, strict=True):
             self._same(x, d)
-        return list(outs)
+        return outs
 
     def summed(self, x: Any, found: int | None, wanted: int | None) -> Any:
         """A cotangent of an operand: summed where the batch shares the operand."""
@@ -116,29 +113,3 @@ def _lanes_differ(
 
     stage(over_batch, types, who)
     return differ
-
-
-class OptionalOperands:
-    """A function of arrays and of entries that may be None, as one of arrays alone.
-
-    ``rule(values, entries)`` gives values and entries; so does ``unpack``, once this
-    was called.
-    """
-
-    def __init__(
-        self, rule: Callable[..., Any], count: int, entries: Sequence[Any]
-    ) -> None:
-        self.rule = rule
-        self.count = count
-        self.in_mask = [x is not None for x in entries]
-        self.out_mask: list[bool] = []
-
-    def __call__(self, *arrays: Any) -> list[Any]:
-        entries = scatter(arrays[self.count :], self.in_mask)
-        values, out_entries = self.rule(arrays[: self.count], entries)
-        self.out_mask = [x is not None for x in out_entries]
-        return [*values, *present(out_entries)]
-
-    def unpack(self, results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        n = len(results) - sum(self.out_mask)
-        return list(results[:n]), scatter(results[n:], self.out_mask)

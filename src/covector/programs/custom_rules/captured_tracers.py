@@ -9,7 +9,7 @@ of the functions runs, ``SubstitutionTrace`` replaces them by their current valu
 import contextlib
 import functools
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from covector.core.annotations import Value
@@ -133,9 +133,7 @@ class CapturedTracers:
         used = {id(x) for x in reached}
         return [complete and id(x) not in used for x in self.captured]
 
-    def run(
-        self, fun: Callable[[], Sequence[Any]], values: Sequence[Any]
-    ) -> list[Array]:
+    def run(self, fun: Callable[[], Iterable[Any]], values: Sequence[Any]) -> list[Any]:
         """The arrays (and None) that ``fun`` returns with these captured values."""
         pairs = [*zip(self.captured, values, strict=True), *self.refused]
         parent = current.trace

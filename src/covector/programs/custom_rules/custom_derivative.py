@@ -13,16 +13,12 @@ from covector import tree
 from covector.core.annotations import Value
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
-from covector.core.masks import merge, select
+from covector.core.masks import merge, present, scatter, select
+from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, NotDifferentiable, TreeMismatch, TypeMismatch
 from covector.programs.custom_rules.captured_tracers import call_with_captured
-from covector.programs.custom_rules.custom_call import (
-    CustomCall,
-    Forward,
-    ForwardRule,
-    ReverseRule,
-)
+from covector.programs.custom_rules.custom_call import CustomCall
 from covector.programs.custom_rules.derivative_checks import (
     SymbolicZero,
     absent,
@@ -30,6 +26,10 @@ from covector.programs.custom_rules.derivative_checks import (
     checked,
     nondiff_indices,
 )
+from covector.programs.custom_rules.linear_call import LinearCall
+from covector.programs.custom_rules.ruled_program import Rule
+from covector.transforms.linearize import SplitTrace
+from covector.transforms.transpose import instantiate
 from covector.tree.registry import PyTreeDef
 
 P = ParamSpec("P")
@@ -131,7 +131,7 @@ class CustomFunction(Generic[P, R]):
         flat = FlatFunction(_with(self.fun, fixed), in_tree, who)
         nondiff = tuple(fixed.values())
         jvp = self.jvp and _flat_jvp(self, self.jvp, nondiff, flat)
-        vjp = self.fwd and _flat_vjp(self, _with(self.fwd, fixed), nondiff, flat)
+        vjp = self.fwd and _flat_vjp(self, _with(self.fwd, fixed), nondiff, flat, jvp)
         outs = call_with_captured(
             CustomCall(flat, jvp, vjp, who), _operands(leaves, who)
         )
@@ -175,7 +175,7 @@ def _pair(out: Any, what: str, wanted: str) -> tuple[Any, Any]:
 
 def _flat_jvp(
     custom: CustomFunction, jvp: Callable[..., Any], nondiff: tuple, flat: FlatFunction
-) -> ForwardRule:
+) -> Rule:
     in_tree, who = flat.in_tree, f"the rule of {flat.who}"
     symbolic = custom.symbolic_zeros
 
@@ -229,36 +229,64 @@ class _Leaf:
 
 
 def _flat_vjp(
-    custom: CustomFunction, fwd: Callable[..., Any], nondiff: tuple, flat: FlatFunction
-) -> ReverseRule:
+    custom: CustomFunction,
+    fwd: Callable[..., Any],
+    nondiff: tuple,
+    flat: FlatFunction,
+    jvp: Rule | None,
+) -> Rule:
+    """``fwd``, and the tangents as a linear map whose transpose is ``bwd``."""
     in_tree, who = flat.in_tree, f"the forward rule of {flat.who}"
     bwd, symbolic = custom.bwd, custom.symbolic_zeros_in_reverse
     assert bwd is not None, "set with fwd"
 
-    def rule(primals: Sequence[Value], active: Sequence[bool]) -> Forward:
+    def rule(primals: Sequence[Value], tangents: Sequence[Value | None]) -> Any:
+        active = [t is not None for t in tangents]
         given, _ = in_tree.unflatten(primals)
         if symbolic:
             pairs = zip(primals, active, strict=True)
             leaves = [_Leaf(CustomVJPPrimal(p, a)) for p, a in pairs]
             given, _ = tree.map(lambda leaf: leaf.pair, in_tree.unflatten(leaves))
-        value, kept = _pair(fwd(*given), who, "(value, residuals)")
-        outs, out_tree = tree.flatten(value)
-        flat.out_tree = out_tree
-        outs = arrays(outs, who)
-        held, refilled = _arrays_apart(kept)
+        value, kept = _pair(_without_tangents(fwd, given), who, "(value, residuals)")
+        leaves, out_tree = tree.flatten(value)
+        outs, flat.out_tree = arrays(leaves, who), out_tree
+        residuals, refilled = _arrays_apart(kept)
         in_types, out_types = [p.type for p in primals], [o.type for o in outs]
 
-        def pull(residuals: Sequence[Any], cotangents: Sequence[Value]) -> list[Array]:
-            filled = [
-                absent(t, symbolic) if ct is None else ct
-                for ct, t in zip(cotangents, out_types, strict=True)
-            ]
-            cts_in = bwd(*nondiff, refilled(residuals), out_tree.unflatten(filled))
-            return _cotangents(cts_in, in_tree, in_types, flat.who)
+        def pull(residuals: Sequence[Any], cts: Sequence[Value | None]) -> list[Any]:
+            pairs = zip(scatter(cts, nonzero), out_types, strict=True)
+            filled = [absent(t, symbolic) if ct is None else ct for ct, t in pairs]
+            held = refilled(residuals[:count])
+            cts_in = bwd(*nondiff, held, out_tree.unflatten(filled))
+            return select(_cotangents(cts_in, in_tree, in_types, flat.who), active)
 
-        return Forward(outs, held, pull)
+        def push(residuals: Sequence[Any], tangents: Sequence[Value]) -> Sequence[Any]:
+            assert jvp is not None, "without it there is no push"
+            _, found = jvp(residuals[count:], scatter(tangents, active))
+            return list(map(instantiate, select(found, nonzero), types))
+
+        nonzero = [t.inexact for t in out_types]
+        types = tuple([t.strong() for t in out_types if t.inexact])
+        count = len(residuals)
+        if jvp is not None:
+            residuals = [*residuals, *primals]
+        op = LinearCall(push if jvp else None, pull, len(residuals), types, flat.who)
+        out_tangents = call_with_captured(op, [*residuals, *present(tangents)])
+        return outs, scatter(out_tangents, nonzero)
 
     return rule
+
+
+def _without_tangents(fwd: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """What ``fwd`` returns, run where no tangent is: in a split, beside them."""
+    trace = current.trace
+    if type(trace) is not SplitTrace:
+        return fwd(*args)
+    current.trace = trace.parent
+    try:
+        return fwd(*args)
+    finally:
+        current.trace = trace
 
 
 def _arrays_apart(kept: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:

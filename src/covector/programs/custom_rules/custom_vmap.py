@@ -14,7 +14,7 @@ from covector.core.annotations import AxisName, BatchDims, Batched, Value, Value
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
 from covector.core.jaxpr import Jaxpr, needed_equations, run
-from covector.core.masks import Mask, merge, scatter, select
+from covector.core.masks import merge, scatter, select
 from covector.core.primitive import operation
 from covector.core.staging import restage, stage
 from covector.core.trace import Trace, current
@@ -28,40 +28,26 @@ from covector.programs.custom_rules.captured_tracers import (
     traced_values,
 )
 from covector.programs.custom_rules.derivative_checks import called
-from covector.programs.custom_rules.result_masks import (
-    append_to_batch_rule,
-    further_results,
-    select_batch_rule,
-)
-from covector.programs.higher_order.call import Inlined, call
-from covector.programs.higher_order.partition import (
-    Partition,
-    Policy,
-    with_all_inputs,
-)
+from covector.programs.custom_rules.ruled_program import Rule, RuledProgram
+from covector.programs.higher_order.call import call
 from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.derivatives import instantiate_tangent
 from covector.transforms.linearize import linearize_flat
 
-#: (size, which operands are batched, in front; operands) → (results, which are batched)
-BatchRule = Callable[
-    [int, Sequence[bool], Sequence[Any]], tuple[Sequence[Any], Sequence[bool]]
-]
-
 
 @operation
-class CustomVmap(Inlined):
-    """Run ``jaxpr``; over a batch, ``rule``."""
+class CustomVmap(RuledProgram):
+    """Run ``jaxpr``; over a batch, ``rule``.
+
+    That takes operands, which of them are batched, in front, and the size of the batch.
+    It gives results, and which of them are batched.
+    """
 
     name = "custom_vmap_call"
-    rules_read_operands = True
 
     jaxpr: Jaxpr
-    rule: BatchRule
+    rule: Rule
     who: str
-
-    def __repr__(self) -> str:
-        return f"CustomVmap({self.who})"
 
     def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         mask = [d is not None for d in dims]
@@ -69,7 +55,7 @@ class CustomVmap(Inlined):
             x if d is None else move_axis(x, d, 0)
             for x, d in zip(args, dims, strict=True)
         ]
-        outs, batched_outs = self.rule(size, mask, values)
+        outs, batched_outs = self.rule(values, mask, size)
         return outs, list(front_dims(batched_outs))
 
     def batch_named(
@@ -95,27 +81,20 @@ class CustomVmap(Inlined):
         out_tangents = iter(op(*primals, *[t for t in tangents if t is not None]))
         return outs, [next(out_tangents) if o.type.inexact else None for o in outs]
 
-    def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
-        return self._select(programs[0], results)
+    def adapted(self, fun: Jaxpr, adapt: Callable[[Rule], Rule]) -> "CustomVmap":
+        return CustomVmap(fun, adapt(self.rule), self.who)
 
-    def _select(self, jaxpr: Jaxpr, mask: Mask) -> "CustomVmap":
-        """With the masked results, by a program that may take more operands."""
-        rule = select_batch_rule(self.rule, len(self.jaxpr.inputs), mask)
-        return CustomVmap(jaxpr, rule, self.who)
+    def with_further(self, fun: Jaxpr, further: Jaxpr) -> "CustomVmap":
+        """Further results are all batched."""
 
-    def partition(
-        self, types: Sequence[ArrayType], later: Mask, policy: Policy
-    ) -> Partition | None:
-        """The rule stays what it is: kept values are a matter of the function."""
-        keepable = (True,) * len(later)
-        made = self.jaxpr.memo(with_all_inputs, later, policy, keepable)
-        if not made.saved:
-            return super().partition(types, later, policy)
-        rule = append_to_batch_rule(self.rule, further_results(later, made.forward))
-        return made._replace(
-            forward=CustomVmap(made.forward, rule, self.who),
-            recompute=self._select(made.recompute, made.gives),
-        )
+        def appended(values: Sequence[Any], mask: Sequence[bool], size: int) -> Any:
+            outs, out_mask = self.rule(values, mask, size)
+            force = (True,) * len(further.outputs)
+            dims = tuple(front_dims(mask))
+            program, _ = further.memo(batch_jaxpr, size, dims, force)
+            return [*outs, *run(program, values)], [*out_mask, *force]
+
+        return CustomVmap(fun, appended, self.who)
 
 
 def pushed_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...]) -> Jaxpr:
@@ -151,10 +130,10 @@ def _pushed(
     ]
 
 
-def _pushed_rule(rule: BatchRule, active: Sequence[bool]) -> BatchRule:
+def _pushed_rule(rule: Rule, active: Sequence[bool]) -> Rule:
     """The rule of the derivative: the derivative of the rule."""
 
-    def over(size: int, mask: Sequence[bool], values: Sequence[Any]) -> Any:
+    def over(values: Sequence[Any], mask: Sequence[bool], size: int) -> Any:
         n = len(active)
         tangent_mask = merge(mask[n:], active, [False] * n)
         # A primal and its tangent are of one type, so both are batched or neither is.
@@ -167,7 +146,7 @@ def _pushed_rule(rule: BatchRule, active: Sequence[bool]) -> BatchRule:
         found: list[bool] = []
 
         def results(*xs: Any) -> Sequence[Any]:
-            outs, batched_outs = rule(size, primal_mask, xs)
+            outs, batched_outs = rule(xs, primal_mask, size)
             pairs = zip(outs, batched_outs, strict=True)
             found[:] = [a for o, a in pairs if o.type.inexact]
             return outs
@@ -233,14 +212,12 @@ class custom_vmap:
         known = len(staged.captured)
         rule = _FlatRule(self, flat, staged.jaxpr.out_types)
 
-        def rule_on_all(
-            size: int, mask: Sequence[bool], values: Sequence[Value]
-        ) -> Any:
+        def rule_on_all(values: Values, mask: Sequence[bool], size: int) -> Any:
             mask, values = mask[known:], values[known:]
             batched_outs: list[bool] = []
 
             def flat_rule() -> Sequence[Array]:
-                outs, batched_outs[:] = rule(size, mask[m:], values[m:])
+                outs, batched_outs[:] = rule(values[m:], mask[m:], size)
                 return outs
 
             captured = over.refuse_batched(values[:m], mask[:m])
@@ -265,7 +242,7 @@ class _FlatRule:
         self.who = flat.who
 
     def __call__(
-        self, size: int, mask: Sequence[bool], values: Sequence[Value]
+        self, values: Sequence[Value], mask: Sequence[bool], size: int
     ) -> tuple[list[Any], list[bool]]:
         rule = self.custom.vmap_rule
         if rule is None:

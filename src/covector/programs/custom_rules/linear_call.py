@@ -20,8 +20,7 @@ from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable, TreeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import Meshes, meshes_of
-from covector.ops.broadcasting import zeros
-from covector.programs.custom_rules.batched_functions import Batch, OptionalOperands
+from covector.programs.custom_rules.batched_functions import Batch
 from covector.programs.custom_rules.captured_tracers import (
     CapturedTracers,
     call_with_captured,
@@ -31,6 +30,7 @@ from covector.programs.higher_order.program_primitive import ProgramPrimitive
 from covector.programs.higher_order.regions import Region, call_region
 from covector.transforms.batch import batch_flat
 from covector.transforms.linearize import jvp_flat
+from covector.transforms.transpose import instantiate
 from covector.tree.registry import PyTreeDef
 
 if TYPE_CHECKING:
@@ -126,10 +126,8 @@ class LinearCall(ProgramPrimitive):
         )
         if any([t is not None for t in tangents[n:]]):
             current.trace = tangent_trace
-            filled = [
-                zeros(p.type.strong()) if t is None else t
-                for p, t in zip(primals[n:], tangents[n:], strict=True)
-            ]
+            pairs = zip(tangents[n:], primals[n:], strict=True)
+            filled = [instantiate(t, p.type.strong()) for t, p in pairs]
             pushed = self(*primals[:n], *filled)
             out_tangents = [
                 t if m is None else m + t
@@ -139,18 +137,15 @@ class LinearCall(ProgramPrimitive):
 
     def with_captured(self, over: CapturedTracers) -> "LinearCall":
         """This operation on what its functions close over, and then its operands."""
-        m, push, pull = len(over.captured), self.push, self.pull
-        assert push is not None, "rules are closed before they leave a linear map"
-        assert not isinstance(push, Jaxpr), "a jaxpr is closed"
+        m = len(over.captured)
 
-        def push_on_all(res: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-            return over.run(lambda: push(res[m:], tangents), res[:m])
-
-        def pull_on_all(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-            return over.run(lambda: pull(res[m:], cts), res[:m])
+        def on_all(fun: Any) -> Any:
+            return lambda res, xs: over.run(lambda: fun(res[m:], xs), res[:m])
 
         return self.replace(
-            push=push_on_all, pull=pull_on_all, residual_count=m + self.residual_count
+            push=self.push and on_all(self.push),
+            pull=on_all(self.pull),
+            residual_count=m + self.residual_count,
         )
 
     def transpose(
@@ -205,21 +200,18 @@ def batch_pullback(
     """``pull`` over a batch: what belongs to an operand that all share is summed."""
 
     def over(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-        packed = OptionalOperands(
-            lambda res, cts: ((), pull(res, cts)), len(residuals), cotangents
-        )
-        given = [ct for ct in cotangents if ct is not None]
-        values, found = batch_flat(
-            packed,
+        n = len(residuals)
+        dims = [None if ct is None else batch.out_dim for ct in cotangents]
+        cts_in, found = batch_flat(
+            lambda *xs: pull(xs[:n], xs[n:]),
             batch.size,
-            [*residuals, *given],
-            [*residual_dims, *[batch.out_dim] * len(given)],
+            [*residuals, *cotangents],
+            [*residual_dims, *dims],
             batch.axis,
         )
-        _, cts_in = packed.unpack(list(zip(values, found, strict=True)))
+        columns = zip(cts_in, found, in_dims, strict=True)
         return [
-            None if pair is None else batch.summed(pair[0], pair[1], wanted)
-            for pair, wanted in zip(cts_in, in_dims, strict=True)
+            None if ct is None else batch.summed(ct, d, to) for ct, d, to in columns
         ]
 
     return over
@@ -263,9 +255,7 @@ def linear_call(
         return flat(*res, *tangents)
 
     def pull(res: Sequence[Value], cts: Sequence[Value]) -> list[Array]:
-        filled = [
-            zeros(t) if ct is None else ct for ct, t in zip(cts, out_types, strict=True)
-        ]
+        filled = map(instantiate, cts, out_types)
         ct = flat.out_tree.unflatten(filled)
         cts_in = fun_transpose(res_tree.unflatten(res), ct)
         return _cotangents(cts_in, in_tree, in_types, f"the transpose of {who}")
