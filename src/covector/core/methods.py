@@ -1,240 +1,74 @@
-"""The methods of arrays: each calls the function of that name in ``covector.numpy``.
+"""The methods of arrays: most are functions of ``covector.numpy``, called on the array.
 
-They are written out so that they can be found, completed and documented one by one.
-Each is documented where the function is.
+``sum = cnp.sum`` says that ``x.sum(axis)`` is ``cnp.sum(x, axis)``: what it takes and
+what it does is written there. The others differ from a function in what they take.
 """
 
-# ruff: noqa: PLR0913, PLR0917  the signatures are those of NumPy
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from covector.core.operators import link
 
 if TYPE_CHECKING:
+    from covector import numpy as cnp
     from covector.core.annotations import ArrayLike, Axes, DTypeLike, ShapeLike
     from covector.core.array_like import Array
     from covector.core.sharding.as_sharding import ShardingLike
     from covector.numpy.updating import At
-    from covector.ops.precision import PrecisionLike
+else:
+
+    class _Method:
+        """A function of the namespace, which is found when it is first asked for."""
+
+        def __init__(self, function: str) -> None:
+            self.function = function
+
+        def __set_name__(self, owner: type, name: str) -> None:
+            self.owner, self.name = owner, name
+
+        def __get__(self, array: Any, kind: type) -> Any:
+            function = getattr(link.numpy, self.function)
+            setattr(self.owner, self.name, function)  # Python binds it from now on
+            return function.__get__(array, kind)
+
+    class _Namespace:
+        """In place of ``covector.numpy``, which stands several layers above."""
+
+        def __getattr__(self, name: str) -> _Method:
+            return _Method(name)
+
+    cnp = _Namespace()
 
 
 class Methods:
-    """The named methods of arrays, with the signatures of NumPy's."""
+    """The named methods of arrays."""
 
     __slots__ = ()
 
     # -- reductions --------------------------------------------------------------------
 
-    def sum(
-        self,
-        axis: "Axes" = None,
-        dtype: "DTypeLike | None" = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: "ArrayLike | None" = None,
-        where: "ArrayLike | None" = None,
-        promote_integers: bool = True,
-    ) -> "Array":
-        """The sum of the elements along ``axis``."""
-        return link.numpy.sum(
-            self, axis, dtype, out, keepdims, initial, where, promote_integers
-        )
-
-    def prod(
-        self,
-        axis: "Axes" = None,
-        dtype: "DTypeLike | None" = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: "ArrayLike | None" = None,
-        where: "ArrayLike | None" = None,
-        promote_integers: bool = True,
-    ) -> "Array":
-        """The product of the elements along ``axis``."""
-        return link.numpy.prod(
-            self, axis, dtype, out, keepdims, initial, where, promote_integers
-        )
-
-    def max(
-        self,
-        axis: "Axes" = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: "ArrayLike | None" = None,
-        where: "ArrayLike | None" = None,
-    ) -> "Array":
-        """The largest element along ``axis``."""
-        return link.numpy.max(self, axis, out, keepdims, initial, where)
-
-    def min(
-        self,
-        axis: "Axes" = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: "ArrayLike | None" = None,
-        where: "ArrayLike | None" = None,
-    ) -> "Array":
-        """The smallest element along ``axis``."""
-        return link.numpy.min(self, axis, out, keepdims, initial, where)
-
-    def mean(
-        self,
-        axis: "Axes" = None,
-        dtype: "DTypeLike | None" = None,
-        out: None = None,
-        keepdims: bool = False,
-        *,
-        where: "ArrayLike | None" = None,
-    ) -> "Array":
-        """The mean of the elements along ``axis``."""
-        return link.numpy.mean(self, axis, dtype, out, keepdims, where=where)
-
-    def var(
-        self,
-        axis: "Axes" = None,
-        dtype: "DTypeLike | None" = None,
-        out: None = None,
-        ddof: int = 0,
-        keepdims: bool = False,
-        *,
-        where: "ArrayLike | None" = None,
-        correction: int | float | None = None,
-    ) -> "Array":
-        """The variance of the elements along ``axis``."""
-        return link.numpy.var(
-            self, axis, dtype, out, ddof, keepdims, where=where, correction=correction
-        )
-
-    def std(
-        self,
-        axis: "Axes" = None,
-        dtype: "DTypeLike | None" = None,
-        out: None = None,
-        ddof: int = 0,
-        keepdims: bool = False,
-        *,
-        where: "ArrayLike | None" = None,
-        correction: int | float | None = None,
-    ) -> "Array":
-        """The standard deviation of the elements along ``axis``."""
-        return link.numpy.std(
-            self, axis, dtype, out, ddof, keepdims, where=where, correction=correction
-        )
-
-    def all(
-        self,
-        axis: "Axes" = None,
-        out: None = None,
-        keepdims: bool = False,
-        *,
-        where: "ArrayLike | None" = None,
-    ) -> "Array":
-        """Whether all elements along ``axis`` are true."""
-        return link.numpy.all(self, axis, out, keepdims, where=where)
-
-    def any(
-        self,
-        axis: "Axes" = None,
-        out: None = None,
-        keepdims: bool = False,
-        *,
-        where: "ArrayLike | None" = None,
-    ) -> "Array":
-        """Whether any element along ``axis`` is true."""
-        return link.numpy.any(self, axis, out, keepdims, where=where)
-
-    def ptp(
-        self, axis: "Axes" = None, out: None = None, keepdims: bool = False
-    ) -> "Array":
-        """The largest minus the smallest element along ``axis``."""
-        return link.numpy.ptp(self, axis, out, keepdims)
-
-    def argmax(
-        self, axis: "Axes" = None, out: None = None, keepdims: bool | None = None
-    ) -> "Array":
-        """The index of the first largest element along ``axis``."""
-        return link.numpy.argmax(self, axis, out, keepdims)
-
-    def argmin(
-        self, axis: "Axes" = None, out: None = None, keepdims: bool | None = None
-    ) -> "Array":
-        """The index of the first smallest element along ``axis``."""
-        return link.numpy.argmin(self, axis, out, keepdims)
-
-    def cumsum(
-        self, axis: "Axes" = None, dtype: "DTypeLike | None" = None, out: None = None
-    ) -> "Array":
-        """The sums of the elements up to each along ``axis``."""
-        return link.numpy.cumsum(self, axis, dtype, out)
-
-    def cumprod(
-        self, axis: "Axes" = None, dtype: "DTypeLike | None" = None, out: None = None
-    ) -> "Array":
-        """The products of the elements up to each along ``axis``."""
-        return link.numpy.cumprod(self, axis, dtype, out)
-
-    def trace(
-        self,
-        offset: int = 0,
-        axis1: int = 0,
-        axis2: int = 1,
-        dtype: "DTypeLike | None" = None,
-        out: None = None,
-    ) -> "Array":
-        """The sum of a diagonal of each matrix."""
-        return link.numpy.trace(self, offset, axis1, axis2, dtype, out)
+    sum = cnp.sum
+    prod = cnp.prod
+    max = cnp.max
+    min = cnp.min
+    mean = cnp.mean
+    var = cnp.var
+    std = cnp.std
+    all = cnp.all
+    any = cnp.any
+    ptp = cnp.ptp
+    argmax = cnp.argmax
+    argmin = cnp.argmin
+    cumsum = cnp.cumsum
+    cumprod = cnp.cumprod
+    trace = cnp.trace
 
     # -- order -------------------------------------------------------------------------
 
-    def sort(
-        self,
-        axis: int | None = -1,
-        *,
-        kind: None = None,
-        order: None = None,
-        stable: bool = True,
-        descending: bool = False,
-    ) -> "Array":
-        """The elements in order along ``axis``."""
-        return link.numpy.sort(
-            self, axis, kind=kind, order=order, stable=stable, descending=descending
-        )
-
-    def argsort(
-        self,
-        axis: int | None = -1,
-        *,
-        kind: None = None,
-        order: None = None,
-        stable: bool = True,
-        descending: bool = False,
-    ) -> "Array":
-        """The indices that put the elements in order along ``axis``."""
-        return link.numpy.argsort(
-            self, axis, kind=kind, order=order, stable=stable, descending=descending
-        )
-
-    def argpartition(self, kth: int, axis: int = -1) -> "Array":
-        """Indices that bring the kth smallest elements to the front."""
-        return link.numpy.argpartition(self, kth, axis)
-
-    def searchsorted(
-        self,
-        v: "ArrayLike",
-        side: str = "left",
-        sorter: "ArrayLike | None" = None,
-        *,
-        method: str = "scan",
-    ) -> "Array":
-        """Where ``v`` belongs in this sorted array."""
-        return link.numpy.searchsorted(self, v, side, sorter, method=method)
-
-    def nonzero(
-        self, *, fill_value: "ArrayLike | None" = None, size: int | None = None
-    ) -> "tuple[Array, ...]":
-        """The indices of the elements that are not zero."""
-        return link.numpy.nonzero(self, fill_value=fill_value, size=size)
+    sort = cnp.sort
+    argsort = cnp.argsort
+    argpartition = cnp.argpartition
+    searchsorted = cnp.searchsorted
+    nonzero = cnp.nonzero
 
     # -- shape -------------------------------------------------------------------------
 
@@ -256,17 +90,8 @@ class Methods:
         axes = args[0] if len(args) == 1 else args or None
         return link.numpy.transpose(self, axes)
 
-    def ravel(
-        self, order: str = "C", *, out_sharding: "ShardingLike | None" = None
-    ) -> "Array":
-        """The elements along one axis."""
-        return self.reshape(-1, order=order, out_sharding=out_sharding)
-
-    def flatten(
-        self, order: str = "C", *, out_sharding: "ShardingLike | None" = None
-    ) -> "Array":
-        """The elements along one axis."""
-        return self.reshape(-1, order=order, out_sharding=out_sharding)
+    ravel = cnp.ravel
+    flatten = cnp.ravel
 
     @property
     def flat(self) -> "Array":
@@ -283,31 +108,10 @@ class Methods:
         """The last two axes exchanged."""
         return link.numpy.matrix_transpose(self)
 
-    def squeeze(self, axis: "Axes" = None) -> "Array":
-        """Without axes of length 1."""
-        return link.numpy.squeeze(self, axis)
-
-    def swapaxes(self, axis1: int, axis2: int) -> "Array":
-        """Two axes exchanged."""
-        return link.numpy.swapaxes(self, axis1, axis2)
-
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> "Array":
-        """A diagonal of each matrix, along a new last axis."""
-        return link.numpy.diagonal(self, offset, axis1, axis2)
-
-    def repeat(
-        self,
-        repeats: "ArrayLike",
-        axis: int | None = None,
-        *,
-        total_repeat_length: int | None = None,
-        out_sharding: "ShardingLike | None" = None,
-    ) -> "Array":
-        """Each element so many times along ``axis``."""
-        out = link.numpy.repeat(
-            self, repeats, axis, total_repeat_length=total_repeat_length
-        )
-        return out if out_sharding is None else out.to_device(out_sharding)
+    squeeze = cnp.squeeze
+    swapaxes = cnp.swapaxes
+    diagonal = cnp.diagonal
+    repeat = cnp.repeat
 
     # -- elements ----------------------------------------------------------------------
 
@@ -326,9 +130,7 @@ class Methods:
         """The same values on a device, or where a sharding says."""
         return link.device_put(self, device)
 
-    def copy(self) -> "Array":
-        """The same values in memory of their own."""
-        return link.numpy.copy(self)
+    copy = cnp.copy
 
     def view(self, dtype: "DTypeLike | None" = None, type: None = None) -> "Array":
         """The bits as elements of another type."""
@@ -353,54 +155,13 @@ class Methods:
         """``x.at[index].set(values)`` and the like: a changed copy."""
         return link.numpy.updating.at(self)
 
-    def conj(self) -> "Array":
-        """The complex conjugate."""
-        return link.numpy.conj(self)
-
-    def conjugate(self) -> "Array":
-        """The complex conjugate."""
-        return link.numpy.conjugate(self)
-
-    def clip(
-        self, min: "ArrayLike | None" = None, max: "ArrayLike | None" = None
-    ) -> "Array":
-        """Each element brought between two bounds."""
-        return link.numpy.clip(self, min, max)
-
-    def round(self, decimals: int = 0, out: None = None) -> "Array":
-        """Rounded to so many decimals."""
-        return link.numpy.round(self, decimals, out)
-
-    def take(
-        self,
-        indices: "ArrayLike",
-        axis: int | None = None,
-        out: None = None,
-        mode: str | None = None,
-        unique_indices: bool = False,
-        indices_are_sorted: bool = False,
-        fill_value: "ArrayLike | None" = None,
-    ) -> "Array":
-        """The elements at ``indices`` along ``axis``."""
-        return link.numpy.take(
-            self,
-            indices,
-            axis,
-            out,
-            mode,
-            unique_indices,
-            indices_are_sorted,
-            fill_value,
-        )
-
-    def choose(
-        self,
-        choices: "ArrayLike | Sequence[ArrayLike]",
-        out: None = None,
-        mode: str = "raise",
-    ) -> "Array":
-        """Of several arrays, the element of the one that each element numbers."""
-        return link.numpy.choose(self, choices, out, mode)
+    conj = cnp.conj
+    conjugate = cnp.conjugate
+    clip = cnp.clip
+    round = cnp.round
+    take = cnp.take
+    choose = cnp.choose
+    dot = cnp.dot
 
     def compress(
         self,
@@ -414,16 +175,4 @@ class Methods:
         """The elements along ``axis`` for which the condition holds."""
         return link.numpy.compress(
             condition, self, axis, size=size, fill_value=fill_value, out=out
-        )
-
-    def dot(
-        self,
-        b: "ArrayLike",
-        *,
-        precision: "PrecisionLike" = None,
-        preferred_element_type: "DTypeLike | None" = None,
-    ) -> "Array":
-        """The product with a vector or matrix."""
-        return link.numpy.dot(
-            self, b, precision=precision, preferred_element_type=preferred_element_type
         )
