@@ -12,6 +12,7 @@ from typing import Any
 from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.core.signatures import with_parameters_of
 from covector.errors import TypeMismatch
 from covector.lax.slicing import like
 from covector.numpy.axes import canonical_axes, canonical_shape
@@ -150,20 +151,20 @@ def scatter(
     >>> scatter(cnp.zeros(4, int), where, cnp.array([5, 6]), numbers).tolist()
     [0, 6, 0, 5]
     """
-    options = dimension_numbers, indices_are_sorted, unique_indices, mode
-    return _scatter(Scatter, operand, scatter_indices, updates, *options)
+    return _scatter(
+        Scatter,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices,
+        mode=mode,
+    )
 
 
-def scatter_add(
-    operand: ArrayLike,
-    scatter_indices: ArrayLike,
-    updates: ArrayLike,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
-) -> Array:
+@with_parameters_of(scatter)
+def scatter_add(*args: Any, **options: Any) -> Array:
     """``scatter`` that adds the updates, each as often as its index is named.
 
     >>> import covector.numpy as cnp
@@ -171,19 +172,16 @@ def scatter_add(
     >>> scatter_add(cnp.ones(3, int), where, cnp.array([5, 6]), numbers).tolist()
     [1, 12, 1]
     """
-    options = dimension_numbers, indices_are_sorted, unique_indices, mode
-    return _scatter(ScatterAdd, operand, scatter_indices, updates, *options)
+    return _scatter(ScatterAdd, *args, **options)
 
 
+@with_parameters_of(scatter)
 def scatter_sub(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
+    *args: Any,
+    **options: Any,
 ) -> Array:
     """``scatter`` that subtracts the updates, each as often as its index is named.
 
@@ -192,22 +190,13 @@ def scatter_sub(
     >>> scatter_sub(cnp.ones(3, int), where, cnp.array([5, 6]), numbers).tolist()
     [1, -10, 1]
     """
-    options = dimension_numbers, indices_are_sorted, unique_indices, mode
     x = as_array(operand, "scatter_sub")
     negative = neg(like(x, updates, "scatter_sub"))
-    return _scatter(ScatterAdd, x, scatter_indices, negative, *options)
+    return _scatter(ScatterAdd, x, scatter_indices, negative, *args, **options)
 
 
-def scatter_mul(
-    operand: ArrayLike,
-    scatter_indices: ArrayLike,
-    updates: ArrayLike,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
-) -> Array:
+@with_parameters_of(scatter)
+def scatter_mul(*args: Any, **options: Any) -> Array:
     """``scatter`` that multiplies by the updates, each as often as its index is named.
 
     Raises:
@@ -219,20 +208,11 @@ def scatter_mul(
     >>> scatter_mul(cnp.ones(3, int), where, cnp.array([5, 6]), numbers).tolist()
     [1, 30, 1]
     """
-    options = dimension_numbers, indices_are_sorted, unique_indices, mode
-    return _scatter(ScatterMul, operand, scatter_indices, updates, *options)
+    return _scatter(ScatterMul, *args, **options)
 
 
-def scatter_min(
-    operand: ArrayLike,
-    scatter_indices: ArrayLike,
-    updates: ArrayLike,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
-) -> Array:
+@with_parameters_of(scatter)
+def scatter_min(*args: Any, **options: Any) -> Array:
     """``scatter`` that keeps the smaller of what is there and the updates.
 
     >>> import covector.numpy as cnp
@@ -240,20 +220,11 @@ def scatter_min(
     >>> scatter_min(cnp.zeros(3, int), where, cnp.array([5, -6]), numbers).tolist()
     [0, -6, 0]
     """
-    options = dimension_numbers, indices_are_sorted, unique_indices, mode
-    return _scatter(ScatterMin, operand, scatter_indices, updates, *options)
+    return _scatter(ScatterMin, *args, **options)
 
 
-def scatter_max(
-    operand: ArrayLike,
-    scatter_indices: ArrayLike,
-    updates: ArrayLike,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
-) -> Array:
+@with_parameters_of(scatter)
+def scatter_max(*args: Any, **options: Any) -> Array:
     """``scatter`` that keeps the larger of what is there and the updates.
 
     >>> import covector.numpy as cnp
@@ -261,8 +232,7 @@ def scatter_max(
     >>> scatter_max(cnp.zeros(3, int), where, cnp.array([5, -6]), numbers).tolist()
     [0, 5, 0]
     """
-    options = dimension_numbers, indices_are_sorted, unique_indices, mode
-    return _scatter(ScatterMax, operand, scatter_indices, updates, *options)
+    return _scatter(ScatterMax, *args, **options)
 
 
 def scatter_apply(
@@ -304,13 +274,17 @@ def scatter_apply(
 
 
 def _writing(
-    kind: type[Scattering], numbers: Any, is_sorted: bool, unique: bool, mode: Any
+    kind: type[Scattering],
+    dimension_numbers: Any,
+    indices_are_sorted: Any = False,
+    unique_indices: Any = False,
+    mode: Any = None,
 ) -> Any:
     """The operation with these parameters."""
     return kind(
-        ScatterDimensionNumbers(*map(tuple, numbers)),
-        bool(is_sorted),
-        bool(unique),
+        ScatterDimensionNumbers(*map(tuple, dimension_numbers)),
+        bool(indices_are_sorted),
+        bool(unique_indices),
         GatherScatterMode.from_any(mode),
     )
 
@@ -318,10 +292,11 @@ def _writing(
 def _scatter(
     kind: type[Scattering],
     operand: ArrayLike,
-    indices: ArrayLike,
+    scatter_indices: ArrayLike,
     updates: ArrayLike,
-    *options: Any,
+    dimension_numbers: Any,
+    **options: Any,
 ) -> Array:
     x = as_array(operand, kind.__name__)
-    write = _writing(kind, *options)
-    return write(x, as_array(indices, write.name), like(x, updates, write.name))
+    write = _writing(kind, dimension_numbers, **options)
+    return write(x, as_array(scatter_indices, write.name), like(x, updates, write.name))

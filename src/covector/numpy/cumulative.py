@@ -3,21 +3,20 @@
 from typing import Any
 
 from covector.core import dtypes
-from covector.core.annotations import ArrayLike, Axes, DTypeLike
+from covector.core.annotations import ArrayLike, DTypeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.core.signatures import with_parameters_of
 from covector.core.types import ArrayType
 from covector.errors import AxisError
 from covector.numpy.axes import canonical_axis, check_no_out
-from covector.numpy.reduction_base import sum_dtype
+from covector.numpy.reduction_base import sum_dtype, without_nan
 from covector.numpy.reshaping import ravel
 from covector.numpy.types import asked_dtype
 from covector.ops.broadcasting import filled
 from covector.ops.casting import convert
-from covector.ops.comparison import ne
 from covector.ops.cumulative import Cumprod, Cumsum
 from covector.ops.joining import Concatenate
-from covector.ops.selection import where
 
 __all__ = [
     "cumprod",
@@ -47,60 +46,43 @@ def cumsum(
     return _running("cumsum", Cumsum, a, axis, dtype, out)
 
 
-def cumprod(
-    a: ArrayLike,
-    axis: int | None = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-) -> Array:
+@with_parameters_of(cumsum)
+def cumprod(*args: Any, **options: Any) -> Array:
     """Running products along ``axis``; arguments are those of ``cumsum``.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.cumprod(cnp.array([1, 2, 4])))
     [1 2 8]
     """
-    return _running("cumprod", Cumprod, a, axis, dtype, out)
+    return _running("cumprod", Cumprod, *args, **options)
 
 
-def nancumsum(
-    a: ArrayLike,
-    axis: int | None = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-) -> Array:
+@with_parameters_of(cumsum)
+def nancumsum(a: ArrayLike, *args: Any, **options: Any) -> Array:
     """Running sums along ``axis`` in which NaN counts as 0.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.nancumsum(cnp.array([1.0, cnp.nan, 2.0])))
     [1. 1. 3.]
     """
-    return _running("nancumsum", Cumsum, _without_nan(a, 0), axis, dtype, out)
+    x = without_nan(as_array(a, "nancumsum"), 0)
+    return _running("nancumsum", Cumsum, x, *args, **options)
 
 
-def nancumprod(
-    a: ArrayLike,
-    axis: int | None = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-) -> Array:
+@with_parameters_of(cumsum)
+def nancumprod(a: ArrayLike, *args: Any, **options: Any) -> Array:
     """Running products along ``axis`` in which NaN counts as 1.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.nancumprod(cnp.array([2.0, cnp.nan, 3.0])))
     [2. 2. 6.]
     """
-    return _running("nancumprod", Cumprod, _without_nan(a, 1), axis, dtype, out)
-
-
-def _without_nan(a: ArrayLike, neutral: int) -> Array:
-    x = as_array(a, "nancumsum")
-    if not dtypes.is_inexact(x.type.dtype):
-        return x
-    return where(ne(x, x), filled(neutral, ArrayType((), x.type.dtype)), x)
+    x = without_nan(as_array(a, "nancumprod"), 1)
+    return _running("nancumprod", Cumprod, x, *args, **options)
 
 
 def _running(
-    who: str, op: Any, a: ArrayLike, axis: Axes, dtype: DTypeLike | None, out: Any
+    who: str, op: Any, a: Any, axis: Any = None, dtype: Any = None, out: Any = None
 ) -> Array:
     check_no_out(who, out)
     x = as_array(a, who)
@@ -135,30 +117,24 @@ def cumulative_sum(
     return _cumulative("cumulative_sum", Cumsum, x, axis, dtype, include_initial)
 
 
-def cumulative_prod(
-    x: ArrayLike,
-    /,
-    *,
-    axis: int | None = None,
-    dtype: DTypeLike | None = None,
-    include_initial: bool = False,
-) -> Array:
+@with_parameters_of(cumulative_sum)
+def cumulative_prod(x: ArrayLike, /, **options: Any) -> Array:
     """Running products along ``axis``; arguments are those of ``cumulative_sum``.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.cumulative_prod(cnp.array([1, 2, 4]), include_initial=True))
     [1 1 2 8]
     """
-    return _cumulative("cumulative_prod", Cumprod, x, axis, dtype, include_initial)
+    return _cumulative("cumulative_prod", Cumprod, x, **options)
 
 
 def _cumulative(
     who: str,
     op: Any,
     x: ArrayLike,
-    axis: int | None,
-    dtype: DTypeLike | None,
-    include_initial: bool,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
 ) -> Array:
     x = as_array(x, who)
     if axis is None and x.type.ndim != 1:

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import ArrayLike, Axes, Value
+from covector.core.annotations import ArrayLike, Axes, DType, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.sharding.as_sharding import ShardingLike
+from covector.core.signatures import with_parameters_of
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.numpy.axes import canonical_axes, check_no_out, with_out_sharding
 from covector.numpy.axis_order import moveaxis
@@ -91,9 +92,8 @@ def quantile(
     >>> print(cnp.quantile(cnp.array([1.0, 2.0, 4.0]), 0.75))
     3.0
     """
-    check_no_out("quantile", out)
-    how = (method, bool(keepdims), False)
-    return _quantile("quantile", a, q, axis, how, weights)
+    how = axis, out, overwrite_input, method, keepdims
+    return _quantile("quantile", a, q, *how, weights=weights)
 
 
 def percentile(
@@ -116,54 +116,31 @@ def percentile(
     >>> print(cnp.percentile(cnp.array([1.0, 2.0, 4.0]), 75))
     3.0
     """
-    check_no_out("percentile", out)
-    how = (method, bool(keepdims), False)
-    found = _quantile("percentile", a, q, axis, how, weights, percent=True)
+    how = axis, out, overwrite_input, method, keepdims
+    found = _quantile("percentile", a, q, *how, weights=weights, percent=True)
     return with_out_sharding(found, out_sharding)
 
 
-def nanquantile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: Axes = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: ArrayLike | None = None,
-) -> Array:
+@with_parameters_of(quantile)
+def nanquantile(*args: Any, **options: Any) -> Array:
     """``quantile`` of the elements that are not NaN.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.nanquantile(cnp.array([1.0, cnp.nan, 4.0]), 0.5))
     2.5
     """
-    check_no_out("nanquantile", out)
-    how = (method, bool(keepdims), True)
-    return _quantile("nanquantile", a, q, axis, how, weights)
+    return _quantile("nanquantile", *args, skip_nan=True, **options)
 
 
-def nanpercentile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: Axes = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: ArrayLike | None = None,
-) -> Array:
+@with_parameters_of(quantile)
+def nanpercentile(*args: Any, **options: Any) -> Array:
     """``percentile`` of the elements that are not NaN.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.nanpercentile(cnp.array([1.0, cnp.nan, 4.0]), 50))
     2.5
     """
-    check_no_out("nanpercentile", out)
-    how = (method, bool(keepdims), True)
-    return _quantile("nanpercentile", a, q, axis, how, weights, percent=True)
+    return _quantile("nanpercentile", *args, percent=True, skip_nan=True, **options)
 
 
 def median(
@@ -179,8 +156,8 @@ def median(
     >>> print(cnp.median(cnp.array([[1, 9, 2], [4, 3, 8]]), axis=1))
     [2. 4.]
     """
-    check_no_out("median", out)
-    return _quantile("median", a, 0.5, axis, ("midpoint", bool(keepdims), False), None)
+    how = axis, out, overwrite_input, "midpoint", keepdims
+    return _quantile("median", a, 0.5, *how)
 
 
 def nanmedian(
@@ -196,53 +173,68 @@ def nanmedian(
     >>> print(cnp.nanmedian(cnp.array([1.0, cnp.nan, 2.0, 9.0])))
     2.0
     """
-    check_no_out("nanmedian", out)
-    return _quantile(
-        "nanmedian", a, 0.5, axis, ("midpoint", bool(keepdims), True), None
-    )
+    how = axis, out, overwrite_input, "midpoint", keepdims
+    return _quantile("nanmedian", a, 0.5, *how, skip_nan=True)
 
 
 def _quantile(
     who: str,
     a: ArrayLike,
     q: Any,
-    axis: Axes,
-    how: tuple[str, bool, bool],
-    weights: Any,
+    axis: Axes = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
     percent: bool = False,
+    skip_nan: bool = False,
 ) -> Array:
-    method, keepdims, skip_nan = how
+    check_no_out(who, out)
     if method not in METHODS:
         raise ArgumentError(
             f"{who}: method must be one of {METHODS}, but got {method!r}."
         )
-    exact = percent and isinstance(q, int | float)  # divided in double precision
-    x, levels = inexact(who, a), inexact(who, q / 100 if exact else q)
-    for operand in (x, levels):
-        if dtypes.is_complex(operand.type.dtype):
-            raise DTypeError(f"{who} needs real numbers, but got {operand.type}.")
-    if levels.type.ndim > 1:
-        raise TypeMismatch(
-            f"{who} needs a scalar or one axis of fractions q, but got {levels.type}."
-        )
-    # The levels may be coarser than the array: they are divided as precisely as it is.
-    fractions = convert(levels, working_dtype(x.type.dtype))
-    if percent and not exact:
-        fractions = fractions / scalar(100, fractions.type.dtype)
+    x = _real(who, a)
+    fractions = _fractions(who, q, working_dtype(x.type.dtype), percent)
     axes = canonical_axes(who, axis, x.type.ndim)
     shape = (*fractions.type.shape, *kept_shape(x.type.shape, axes))
     rows = _rows(x, axes)
     if weights is not None:
         counted = _rows(_weights(who, x, weights, method, axis), axes)
-        out = _weighted(rows, counted, fractions, skip_nan=skip_nan)
+        found = _weighted(rows, counted, fractions, skip_nan=skip_nan)
     else:
-        out = _at_fractions(rows, fractions, method=method, skip_nan=skip_nan)
-    out = (
-        moveaxis(out, -1, 0)
-        if fractions.type.ndim
-        else reshape(out, out.type.shape[:-1])
-    )
-    return reshape(out, shape) if keepdims else out
+        found = _at_fractions(rows, fractions, method=method, skip_nan=skip_nan)
+    if fractions.type.ndim:
+        found = moveaxis(found, -1, 0)
+    else:
+        found = reshape(found, found.type.shape[:-1])
+    return reshape(found, shape) if keepdims else found
+
+
+def _fractions(who: str, q: Any, dtype: DType, percent: bool) -> Array:
+    """The levels as fractions from 0 to 1, in the dtype of the work: they may be
+    coarser than the array, and are divided as precisely as it is.
+    """
+    exact = percent and isinstance(q, int | float)  # divided in double precision
+    levels = _real(who, q / 100 if exact else q)
+    if levels.type.ndim > 1:
+        raise TypeMismatch(
+            f"{who} needs a scalar or one axis of fractions q, but got {levels.type}."
+        )
+    fractions = convert(levels, dtype)
+    if percent and not exact:
+        return fractions / scalar(100, dtype)
+    return fractions
+
+
+def _real(who: str, x: ArrayLike) -> Array:
+    """``x`` as floating-point numbers."""
+    found = inexact(who, x)
+    if dtypes.is_complex(found.type.dtype):
+        raise DTypeError(f"{who} needs real numbers, but got {found.type}.")
+    return found
 
 
 def _rows(x: Value, axes: tuple[int, ...]) -> Array:

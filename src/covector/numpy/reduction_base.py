@@ -17,13 +17,14 @@ from covector import options
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Axes, DType, Value
 from covector.core.array_like import Array
-from covector.core.convert import as_array
+from covector.core.convert import as_array, scalar
 from covector.core.types import ArrayType, Shape
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.numpy.axes import canonical_axes
 from covector.numpy.promote import broadcast_to
 from covector.ops.broadcasting import BroadcastInDim, filled
 from covector.ops.casting import in_dtype
+from covector.ops.comparison import ne
 from covector.ops.selection import where as select
 from covector.ops.transposing import Reshape, Transpose
 from covector.programs.jit.debug_nans import as_one
@@ -108,6 +109,13 @@ def masked(who: str, x: Value, where: ArrayLike, value: Any) -> Array:
     if not isinstance(value, int | float | complex):
         return select(mask, x, value)
     return select(mask, x, filled(value, ArrayType((), x.type.dtype)))
+
+
+def without_nan(x: Value, neutral: Any) -> Array:
+    """``x`` with a neutral number in place of NaN."""
+    if not dtypes.is_inexact(x.type.dtype):
+        return x
+    return select(ne(x, x), scalar(neutral, x.type.dtype), x)
 
 
 def mask_for(who: str, where: ArrayLike, type_: ArrayType) -> Array:

@@ -14,6 +14,7 @@ from covector.core.annotations import ArrayLike, HostArray, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.number_info import iinfo
+from covector.core.signatures import with_parameters_of
 from covector.core.types import ArrayType
 from covector.errors import (
     ArgumentError,
@@ -87,12 +88,8 @@ def argmax(
     return _position_of("argmax", Argmax, a, axis, out, keepdims)
 
 
-def argmin(
-    a: ArrayLike,
-    axis: int | None = None,
-    out: None = None,
-    keepdims: bool | None = None,
-) -> Array:
+@with_parameters_of(argmax)
+def argmin(*args: Any, **options: Any) -> Array:
     """The index of the smallest element along ``axis``, or of the first NaN.
 
     Arguments are those of ``argmax``.
@@ -101,11 +98,11 @@ def argmin(
     >>> print(cnp.argmin(cnp.array([[1, 5], [7, 2]]), axis=1))
     [0 1]
     """
-    return _position_of("argmin", Argmin, a, axis, out, keepdims)
+    return _position_of("argmin", Argmin, *args, **options)
 
 
 def _position_of(
-    who: str, op: Any, a: Any, axis: int | None, out: Any, keepdims: bool | None
+    who: str, op: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = None
 ) -> Any:
     check_no_out(who, out)
     x = as_array(a, who)
@@ -123,12 +120,8 @@ def _position_of(
     return Reshape(kept)(position) if keepdims else position
 
 
-def nanargmax(
-    a: ArrayLike,
-    axis: int | None = None,
-    out: None = None,
-    keepdims: bool | None = None,
-) -> Array:
+@with_parameters_of(argmax)
+def nanargmax(*args: Any, **options: Any) -> Array:
     """The index of the largest element that is not NaN along ``axis``; −1 if all are.
 
     Arguments are those of ``argmax``.
@@ -137,16 +130,11 @@ def nanargmax(
     >>> print(cnp.nanargmax(cnp.array([1.0, cnp.nan, 3.0])))
     2
     """
-    x = as_array(a, "nanargmax")
-    return _nan_position("nanargmax", Argmax, x, axis, out, keepdims)
+    return _nan_position("nanargmax", Argmax, *args, **options)
 
 
-def nanargmin(
-    a: ArrayLike,
-    axis: int | None = None,
-    out: None = None,
-    keepdims: bool | None = None,
-) -> Array:
+@with_parameters_of(argmax)
+def nanargmin(*args: Any, **options: Any) -> Array:
     """The index of the smallest element that is not NaN along ``axis``; −1 if all are.
 
     Arguments are those of ``argmax``.
@@ -155,21 +143,21 @@ def nanargmin(
     >>> print(cnp.nanargmin(cnp.array([2.0, cnp.nan, 3.0])))
     0
     """
-    x = as_array(a, "nanargmin")
-    return _nan_position("nanargmin", Argmin, x, axis, out, keepdims)
+    return _nan_position("nanargmin", Argmin, *args, **options)
 
 
 def _nan_position(
-    who: str, op: Any, x: Any, axis: int | None, out: Any, keepdims: bool | None
+    who: str, op: Any, a: Any, axis: Any = None, *args: Any, **options: Any
 ) -> Any:
+    x = as_array(a, who)
     if not dtypes.is_inexact(x.type.dtype):
-        return _position_of(who, op, x, axis, out, keepdims)
+        return _position_of(who, op, x, axis, *args, **options)
 
     def position_of(x: Any) -> Any:
         missing = ne(x, x)
         last = lowest(x.type.dtype) if op is Argmax else highest(x.type.dtype)
         known = where(missing, scalar(last, x.type.dtype), x)
-        position = _position_of(who, op, known, axis, out, keepdims)
+        position = _position_of(who, op, known, axis, *args, **options)
         axes = tuple(range(x.type.ndim)) if axis is None else (axis % x.type.ndim,)
         none = (
             Reshape(position.type.shape)(ReduceAnd(axes)(missing)) if axes else missing

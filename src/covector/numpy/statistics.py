@@ -12,6 +12,7 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Axes, DType, DTypeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
+from covector.core.signatures import with_parameters_of
 from covector.errors import ArgumentError, DTypeError
 from covector.numpy.axes import canonical_axes, check_no_out
 from covector.numpy.fuse import fuse
@@ -116,34 +117,19 @@ def var(
     >>> print(cnp.var(cnp.array([1.0, 2.0, 3.0, 4.0]), ddof=1))
     1.6666666
     """
-    check_no_out("var", out)
-    x = as_array(a, "var")
-    missing = _missing("var", ddof, correction)
-    return _dispersion("var", x, axis, dtype, keepdims, where, mean, missing)
+    given = {"where": where, "mean": mean, "correction": correction}
+    return _dispersion("var", a, axis, dtype, out, ddof, keepdims, **given)
 
 
-def std(
-    a: ArrayLike,
-    axis: Axes = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    ddof: int = 0,
-    keepdims: bool = False,
-    *,
-    where: ArrayLike | None = None,
-    mean: ArrayLike | None = None,
-    correction: int | float | None = None,
-) -> Array:
+@with_parameters_of(var)
+def std(*args: Any, **options: Any) -> Array:
     """The square root of the variance along ``axis``; arguments are those of ``var``.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.std(cnp.array([1.0, 3.0])))
     1.0
     """
-    check_no_out("std", out)
-    x = as_array(a, "std")
-    missing = _missing("std", ddof, correction)
-    return _dispersion("std", x, axis, dtype, keepdims, where, mean, missing)
+    return _dispersion("std", *args, **options)
 
 
 def _missing(who: str, ddof: Any, correction: Any) -> float:
@@ -160,15 +146,21 @@ def _missing(who: str, ddof: Any, correction: Any) -> float:
 
 def _dispersion(
     who: str,
-    x: Value,
-    axis: Axes,
-    dtype: DTypeLike | None,
-    keepdims: bool,
-    where: ArrayLike | None,
-    mean: Any,
-    missing: float,
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: Any = None,
 ) -> Array:
     """The variance or standard deviation."""
+    check_no_out(who, out)
+    missing = _missing(who, ddof, correction)
+    x = as_array(a, who)
     axes = canonical_axes(who, axis, x.type.ndim)
     found = mean_dtype(x.type.dtype)
     result = dtypes.real_part(found) if dtype is None else asked_dtype(dtype)
