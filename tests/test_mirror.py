@@ -20,7 +20,6 @@ OF_NO_ROOM = {
 }
 #: modules of ``core/`` and ``lowering/`` that another file than their own tests
 ELSEWHERE = {
-    "core/annotations.py": "test_types_of_users.py",
     "core/array_like.py": "numpy/test_array_members.py",
     "core/key_types.py": "core/test_dtypes.py",
     "core/methods.py": "numpy/test_array_members.py",

@@ -7,11 +7,19 @@
     tree: PyTree            arrays in nested containers, which no type can describe
 
 They say what is meant, for readers and editors; nothing is checked when a program runs.
+A function that takes just what another takes says so instead:
+
+    @with_parameters_of(sum)
+    def nansum(a: ArrayLike, *args: Any, **options: Any) -> Array:
+        return sum(without_nan(a), *args, **options)
+
+Editors, type checkers and ``help`` then show the parameters of ``sum`` as its own.
 """
 
+import inspect
 from collections.abc import Callable, Hashable, Sequence
 from types import EllipsisType
-from typing import Any, Protocol, SupportsIndex, TypeAlias
+from typing import Any, ParamSpec, Protocol, SupportsIndex, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -35,7 +43,11 @@ __all__ = [
     "ShapeLike",
     "Value",
     "Values",
+    "with_parameters_of",
 ]
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
 
 
 class _HasArray(Protocol):
@@ -101,3 +113,27 @@ LinearMaps: TypeAlias = Sequence[Callable[[Any], Any] | None]
 BatchDims: TypeAlias = Sequence[int | None]
 #: the results over a batch, and along which axis of each it lies
 Batched: TypeAlias = tuple[Sequence[Value], BatchDims]
+
+# -- signatures ------------------------------------------------------------------------
+
+
+def with_parameters_of(
+    model: Callable[_Parameters, _Result],
+) -> Callable[[Callable[..., _Result]], Callable[_Parameters, _Result]]:
+    """Decorator for a function that takes exactly what ``model`` takes.
+
+    The function itself is what is called: the decorator adds nothing to a call.
+
+    >>> def larger(x, y=0, *, strict=True): ...
+    >>> @with_parameters_of(larger)
+    ... def smaller(*args, **options): ...
+    >>> inspect.signature(smaller)
+    <Signature (x, y=0, *, strict=True)>
+    """
+    signature = inspect.signature(model)
+
+    def decorate(function: Any) -> Any:
+        function.__signature__ = signature
+        return function
+
+    return decorate

@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from covector.core.annotations import ArrayLike, Value
+from covector.core.annotations import ArrayLike, Value, with_parameters_of
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.core.signatures import with_parameters_of
 from covector.errors import TypeMismatch
 from covector.lax.slicing import like
 from covector.numpy.axes import canonical_axes, canonical_shape

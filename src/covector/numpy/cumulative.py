@@ -3,10 +3,9 @@
 from typing import Any
 
 from covector.core import dtypes
-from covector.core.annotations import ArrayLike, DTypeLike
+from covector.core.annotations import ArrayLike, DTypeLike, with_parameters_of
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.core.signatures import with_parameters_of
 from covector.core.types import ArrayType
 from covector.errors import AxisError
 from covector.numpy.axes import canonical_axis, check_no_out

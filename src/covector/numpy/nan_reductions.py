@@ -7,10 +7,15 @@ too. Where no element is left, sums are 0, products 1, and everything else is Na
 from typing import Any
 
 from covector.core import dtypes
-from covector.core.annotations import ArrayLike, Axes, DTypeLike, Value
+from covector.core.annotations import (
+    ArrayLike,
+    Axes,
+    DTypeLike,
+    Value,
+    with_parameters_of,
+)
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
-from covector.core.signatures import with_parameters_of
 from covector.numpy.reduction_base import mask_for, without_nan
 from covector.numpy.reductions import all, max, min, prod, sum
 from covector.numpy.statistics import mean, std, var

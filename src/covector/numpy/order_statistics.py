@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import ArrayLike, Axes, DType, Value
+from covector.core.annotations import ArrayLike, Axes, DType, Value, with_parameters_of
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.sharding.as_sharding import ShardingLike
-from covector.core.signatures import with_parameters_of
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.numpy.axes import canonical_axes, check_no_out, with_out_sharding
 from covector.numpy.axis_order import moveaxis

@@ -10,11 +10,10 @@ import numpy as np
 
 from covector import options
 from covector.core import dtypes
-from covector.core.annotations import ArrayLike, HostArray, Value
+from covector.core.annotations import ArrayLike, HostArray, Value, with_parameters_of
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.number_info import iinfo
-from covector.core.signatures import with_parameters_of
 from covector.core.types import ArrayType
 from covector.errors import (
     ArgumentError,

@@ -9,10 +9,16 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import ArrayLike, Axes, DType, DTypeLike, Value
+from covector.core.annotations import (
+    ArrayLike,
+    Axes,
+    DType,
+    DTypeLike,
+    Value,
+    with_parameters_of,
+)
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
-from covector.core.signatures import with_parameters_of
 from covector.errors import ArgumentError, DTypeError
 from covector.numpy.axes import canonical_axes, check_no_out
 from covector.numpy.fuse import fuse

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import covector.numpy as cnp
-from covector.core.signatures import with_parameters_of
+from covector.core.annotations import with_parameters_of
 
 
 def model(x: int, axis: int = 0, *, strict: bool = True) -> Any:
