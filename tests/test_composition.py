@@ -133,7 +133,7 @@ def by_while_loop(f):
 
 
 def by_batched_while_loop(f):
-    """Members that take different numbers of steps; the last one takes one."""
+    """Lanes that take different numbers of steps; the last one takes one."""
 
     def often(n, x):
         def step(c):

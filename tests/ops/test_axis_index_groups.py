@@ -1,4 +1,4 @@
-"""A collective among groups of members is the collective over an axis of each group."""
+"""A collective among groups of indices is the collective over an axis of each group."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 import covector as cv
 from covector import P, errors, lax
 
-#: six members, each with f32[4, 4], in groups
+#: six participants, each with f32[4, 4], in groups
 PAIRS = [[0, 3], [4, 1], [5, 2]]
 UNEVEN = [[4, 1], [0, 5, 3, 2]]
 Z = np.random.default_rng(0).normal(size=(6, 4, 4)).astype(np.float32)
@@ -45,8 +45,8 @@ def group_by_group(functions, groups, x):
     alone = cv.vmap(everything(functions, None), axis_name="i")
     for group in groups:
         outs = alone(x[np.array(group)])
-        for place, member in enumerate(group):
-            found[member] = [np.asarray(out)[place] for out in outs]
+        for k, index in enumerate(group):
+            found[index] = [np.asarray(out)[k] for out in outs]
     return [np.stack(column) for column in zip(*found, strict=True)]
 
 
@@ -131,5 +131,5 @@ def test_groups_are_of_one_axis():
         return lax.psum(x, ("i", "j"), axis_index_groups=PAIRS)
 
     inner = cv.vmap(total, axis_name="j")
-    with pytest.raises(errors.TypeMismatch, match="members of one axis, but got the"):
+    with pytest.raises(errors.TypeMismatch, match="indices of one axis, but got the"):
         cv.vmap(inner, axis_name="i")(Z)

@@ -15,7 +15,7 @@ X = np.random.default_rng(0).normal(size=(N, 2 * N, N)).astype(np.float32)
 
 
 def swapped(x):
-    """all_to_all in NumPy: member t keeps part t of every member's axis."""
+    """all_to_all in NumPy: participant t keeps part t of every operand."""
     return np.swapaxes(x, 0, 1)
 
 

@@ -1,4 +1,4 @@
-"""Collectives over a tuple of axes are those over one axis with all their members."""
+"""Collectives over a tuple of axes are those over one axis, the product of theirs."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import covector as cv
 import covector.numpy as cnp
 from covector import P, errors, lax
 
-#: 2 · 3 members, each with f32[12, 6]
+#: 2 · 3 participants, each with f32[12, 6]
 Z = np.random.default_rng(0).normal(size=(6, 12, 6)).astype(np.float32)
 GRID = (2, 3)
 RING = [(k, (k + 1) % 6) for k in range(6)]

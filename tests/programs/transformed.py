@@ -19,7 +19,7 @@ from covector.ops.broadcasting import ReduceSum
 from covector.ops.transcendental import sin
 from covector.transforms.vmap import vmap
 
-MEMBERS = 3
+LANES = 3
 
 
 def leaves(out: Any) -> list[Any]:
@@ -120,7 +120,7 @@ def of_batch(f: Any, args: Any, axis: int, map_: Any) -> list[np.ndarray]:
     for chosen in subsets(args):
         batch = [
             np.stack(
-                [x, *[tangent(7 * m, x) for m in range(1, MEMBERS)]],
+                [x, *[tangent(7 * m, x) for m in range(1, LANES)]],
                 axis % (x.ndim + 1),
             )
             if c
@@ -134,15 +134,15 @@ def of_batch(f: Any, args: Any, axis: int, map_: Any) -> list[np.ndarray]:
     return found
 
 
-def members(f: Any, axes: Any) -> Any:
-    """``vmap`` by its definition: each member by itself."""
+def lanes(f: Any, axes: Any) -> Any:
+    """``vmap`` by its definition: each lane by itself."""
 
     def over_batch(*args: Any) -> Any:
-        def member(m: int) -> list[Any]:
+        def lane(m: int) -> list[Any]:
             pairs = zip(args, axes, strict=True)
             return [as_array(x if d is None else np.take(x, m, d)) for x, d in pairs]
 
-        outs = [f(*member(m)) for m in range(MEMBERS)]
+        outs = [f(*lane(m)) for m in range(LANES)]
         return tree.map(
             lambda *xs: np.stack([np.asarray(as_array(x)) for x in xs]), *outs
         )
@@ -160,26 +160,26 @@ TRANSFORMATIONS = {
     "second order": (second, lambda f, args: second(f, args, as_it_is)),
     "vmap": (
         lambda f, args: of_batch(f, args, 0, vmap),
-        lambda f, args: of_batch(f, args, 0, members),
+        lambda f, args: of_batch(f, args, 0, lanes),
     ),
     "vmap of last axes": (
         lambda f, args: of_batch(f, args, -1, vmap),
-        lambda f, args: of_batch(f, args, -1, members),
+        lambda f, args: of_batch(f, args, -1, lanes),
     ),
     "vmap of grad": (
         lambda f, args: of_batch(gradient(f, args), args, 0, vmap),
-        lambda f, args: of_batch(gradient(f, args), args, 0, members),
+        lambda f, args: of_batch(gradient(f, args), args, 0, lanes),
     ),
     "jit of grad of vmap": (
         lambda f, args: _grad_of_batch(f, args, vmap),
-        lambda f, args: _grad_of_batch(f, args, members),
+        lambda f, args: _grad_of_batch(f, args, lanes),
     ),
 }
 
 
 def _grad_of_batch(f: Any, args: Any, map_: Any) -> list[np.ndarray]:
-    """The gradient with respect to a whole batch; each member has its own."""
-    if map_ is members:
+    """The gradient with respect to a whole batch; each lane has its own."""
+    if map_ is lanes:
         return of_batch(gradient(f, args), args, 0, members_only)
     return of_batch(f, args, 0, _grad_of_vmap)
 
@@ -190,10 +190,10 @@ def _grad_of_vmap(f: Any, axes: Any) -> Any:
 
 
 def members_only(f: Any, axes: Any) -> Any:
-    """Gradients of each member with respect to the arguments that differ."""
+    """Gradients of each lane with respect to the arguments that differ."""
 
     def over_batch(*args: Any) -> Any:
-        outs = members(f, axes)(*args)
+        outs = lanes(f, axes)(*args)
         return [g for g, d in zip(outs, axes, strict=True) if d is not None]
 
     return over_batch

@@ -249,10 +249,10 @@ def batched(sample: Sample) -> Iterator[str]:
         batch = [x if a is None else cnp.stack([x, y], a)
                  for x, y, a in zip(operands, others, axes, strict=True)]  # fmt: skip
         found = cv.vmap(function, in_axes=tuple(axes))(*batch)
-        for member, given in enumerate((operands, others)):
-            mine = [x[member] for x in found]
+        for lane, given in enumerate((operands, others)):
+            mine = [x[lane] for x in found]
             for told in _compared(sample, mine, function(*given)):
-                yield f"in_axes={axes}, member {member}: {told}"
+                yield f"in_axes={axes}, lane {lane}: {told}"
 
 
 def watched(sample: Sample) -> Iterator[str]:

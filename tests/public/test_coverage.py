@@ -44,7 +44,7 @@ WITHOUT = {
         "takes functions: tests/programs": """
             associative_scan cond custom_linear_solve custom_root fori_loop map scan
             switch while_loop""",
-        "communicates between devices or members of vmap: tests/programs/spmd": """
+        "communicates between devices or lanes of vmap: tests/programs/spmd": """
             all_gather all_to_all axis_index axis_size pbroadcast pcast pmax pmean pmin
             ppermute pshuffle psum psum_scatter pswapaxes pvary""",
         "says where an array is: tests/programs/spmd": "with_sharding_constraint",

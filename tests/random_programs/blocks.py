@@ -180,7 +180,7 @@ lax.all_gather({0}, "{axis}")[0]"""
 
 @writer(3)
 def collective(scope: Scope) -> None:
-    """Communication between members, where there are some."""
+    """Communication between participants, where there are some."""
     if not scope.axes:
         return
     axis, size = scope.maker.choose(scope.axes)

@@ -10,7 +10,7 @@ import covector as cv
 import covector.numpy as cnp
 from covector.sharding import NamedSharding
 
-MEMBERS = 3
+LANES = 3
 
 
 def agree(one, other, tolerance, what):
@@ -67,7 +67,7 @@ def loss(f, args, active, seed=5):
 
 
 def batches(args, seed):
-    """Arguments for several members, and the axes: None where all have the same."""
+    """Arguments for several lanes, and the axes: None where all have the same."""
     rng = np.random.default_rng(seed)
     axes = [int(a) if a >= 0 else None for a in rng.integers(-1, 2, len(args))]
     axes = [
@@ -76,14 +76,14 @@ def batches(args, seed):
     if all(a is None for a in axes):
         axes[0] = 0
 
-    def members(x):
+    def lanes(x):
         x = np.asarray(x)
         if x.dtype == "float64":
-            return [x, *np.round(rng.uniform(-1.2, 1.2, (MEMBERS - 1, *x.shape)), 3)]
-        return [x + np.array(i, x.dtype) for i in range(MEMBERS)]
+            return [x, *np.round(rng.uniform(-1.2, 1.2, (LANES - 1, *x.shape)), 3)]
+        return [x + np.array(i, x.dtype) for i in range(LANES)]
 
     return axes, [
-        x if a is None else cnp.array(np.stack(members(x), a))
+        x if a is None else cnp.array(np.stack(lanes(x), a))
         for x, a in zip(args, axes, strict=True)
     ]
 
@@ -91,7 +91,7 @@ def batches(args, seed):
 def one_by_one(f, args, axes):
     """What ``vmap`` stands for."""
     outs = []
-    for i in range(MEMBERS):
+    for i in range(LANES):
         taken = [
             x if a is None else cnp.array(np.take(np.asarray(x), i, a))
             for x, a in zip(args, axes, strict=True)
@@ -113,7 +113,7 @@ def compiled(f, args, active, tolerance):
 
 
 def batch(f, args, active, tolerance):
-    """vmap(f) = f for each member, one by one."""
+    """vmap(f) = f for each lane, one by one."""
     axes, over = batches(args, 3)
     agree(
         cv.vmap(f, axes)(*over), one_by_one(f, over, axes), tolerance, "vmap(f) and f"
@@ -121,7 +121,7 @@ def batch(f, args, active, tolerance):
 
 
 def compiled_batch(f, args, active, tolerance):
-    """jit(vmap(f)) = f for each member; vmap(jit(f)) too."""
+    """jit(vmap(f)) = f for each lane; vmap(jit(f)) too."""
     axes, over = batches(args, 4)
     wanted = one_by_one(f, over, axes)
     agree(cv.jit(cv.vmap(f, axes))(*over), wanted, tolerance, "jit(vmap(f)) and f")
@@ -223,22 +223,20 @@ def batch_of_gradients(f, args, active, tolerance):
     over = [
         x
         if np.ndim(x) > np.ndim(a) or axes[i] is None
-        else cnp.stack([x] * MEMBERS, axes[i])
+        else cnp.stack([x] * LANES, axes[i])
         for i, (x, a) in enumerate(zip(over, args, strict=True))
     ]
 
-    def member(*args):
+    def lane(*args):
         scalar, xs = loss(f, args, active)
         return scalar(*xs)
 
-    slope = cv.grad(member, tuple(active))
+    slope = cv.grad(lane, tuple(active))
     wanted = one_by_one(slope, over, axes)
     out_axes = tuple(axes[i] for i in active)
     batched = cv.jit(cv.vmap(slope, axes))(*over)
     agree(batched, wanted, tolerance, "vmap(grad(f)) and grad(f)")
-    summed = cv.grad(lambda *a: cnp.sum(cv.vmap(member, axes)(*a)), tuple(active))(
-        *over
-    )
+    summed = cv.grad(lambda *a: cnp.sum(cv.vmap(lane, axes)(*a)), tuple(active))(*over)
     summed = [cnp.moveaxis(x, a, 0) for x, a in zip(summed, out_axes, strict=True)]
     agree(summed, wanted, tolerance, "grad of the sum of vmap(f) and grad(f)")
 
@@ -266,7 +264,7 @@ def second_order(f, args, active, tolerance):
 
 
 def on_devices(f, args, active, tolerance):
-    """shard_map of vmap(f) over two devices = f for each member."""
+    """shard_map of vmap(f) over two devices = f for each lane."""
     two = [cnp.stack([x, x + x.dtype.type(1)]) for x in args]
     wanted = [
         np.stack([np.asarray(a), np.asarray(b)])

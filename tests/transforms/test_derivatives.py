@@ -218,8 +218,8 @@ def test_what_vjp_leaves_of_each_step_or_member_runs_backward():
     _, pulls = cv.lax.scan(lambda c, x: (c, cv.vjp(f, x)[1]), 0, x)
     _, slopes = cv.lax.scan(lambda c, pull: (c, pull(1.0)[0]), 0, pulls)
     np.testing.assert_allclose(slopes, wanted, rtol=1e-6)
-    members = cv.vmap(lambda x: cv.vjp(f, x)[1])(x)
-    slopes = cv.vmap(lambda pull: pull(1.0)[0])(members)
+    lanes = cv.vmap(lambda x: cv.vjp(f, x)[1])(x)
+    slopes = cv.vmap(lambda pull: pull(1.0)[0])(lanes)
     np.testing.assert_allclose(slopes, wanted, rtol=1e-6)
 
 

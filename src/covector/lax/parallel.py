@@ -1,6 +1,6 @@
-"""Communication over named axes: sums, gathers and exchanges between their members.
+"""Collectives over named axes: sums, gathers and exchanges.
 
-A tuple of names stands for one axis with all their members, the first name outermost:
+A tuple of names stands for one axis, the product of theirs, the first name outermost:
 index ``i * size(b) + j`` of ``("a", "b")`` is index i of ``"a"`` and j of ``"b"``.
 """
 
@@ -15,12 +15,12 @@ from covector.core.convert import as_array, scalar
 from covector.core.trace import current
 from covector.errors import AxisError, TypeMismatch, did_you_mean
 from covector.lax.over_axes import exchange, gather, scatter
+from covector.ops.all_to_all import PPermute
+from covector.ops.axis_index_groups import checked_groups
 from covector.ops.broadcasting import BroadcastInDim, filled
 from covector.ops.casting import convert
 from covector.ops.collectives import AxisIndex, PMax, PMin, PSum, PVary
 from covector.ops.comparison import eq
-from covector.ops.exchanges import PPermute
-from covector.ops.member_groups import checked_groups
 from covector.ops.selection import select_n
 
 __all__ = [
@@ -69,7 +69,7 @@ def _sized(axis_name: AxisName, who: str) -> dict[Any, int]:
 
 
 def axis_size(axis_name: AxisName) -> int:
-    """The number of members of a named axis (the product, for a tuple of names).
+    """The size of a named axis (the product, for a tuple of names).
 
     >>> import covector as cv
     >>> cv.vmap(lambda x: x * axis_size("i"), axis_name="i")(cv.numpy.ones(3)).tolist()
@@ -82,7 +82,7 @@ def axis_size(axis_name: AxisName) -> int:
 
 
 def axis_index(axis_name: AxisName) -> Array:
-    """The index of this member on a named axis, an i32 scalar.
+    """The index of this participant along a named axis, an i32 scalar.
 
     >>> import covector as cv
     >>> index = cv.vmap(lambda x: x + axis_index("i"), axis_name="i")
@@ -116,13 +116,13 @@ def _grouped(
     *,
     equal: bool = False,
 ) -> Any:
-    """The groups of members of an axis; None where all communicate."""
+    """The axis index groups, checked; None where all communicate."""
     if groups is None:
         return None
     names = _named(axis_name, who)
     if len(names) != 1:
         raise TypeMismatch(
-            f"{who}: axis_index_groups are of the members of one axis, but got the "
+            f"{who}: axis_index_groups are of the indices of one axis, but got the "
             f"axes {names}."
         )
     return checked_groups(groups, names[0], axis_size(axis_name), who, equal=equal)
@@ -131,14 +131,14 @@ def _grouped(
 def _sized_and_grouped(
     axis_name: AxisName, groups: Any, who: str
 ) -> tuple[dict[Any, int], Any]:
-    """The named axes with their sizes, and groups of members, all of one size."""
+    """The named axes with their sizes, and axis index groups, all of one size."""
     return _sized(axis_name, who), _grouped(groups, axis_name, who, equal=True)
 
 
 def _size_of_groups(
     groups: Sequence[Sequence[int]] | None, axis_name: AxisName, who: str
 ) -> Any:
-    """The number of members of each group; an int where they are all alike."""
+    """The size of each group; an int where all are alike."""
     if groups is None:
         return axis_size(axis_name)
     sizes = set(map(len, _grouped(groups, axis_name, who)))
@@ -167,8 +167,8 @@ def psum(
     the axes at once, so ``psum(1, 'i')`` is an int.
 
     Args:
-      axis_index_groups: sequences that hold each member of the axis once; those of one
-        sequence are summed.
+      axis_index_groups: sequences that hold each index of the axis once; the values at
+        those of one sequence are summed.
 
     >>> import covector as cv
     >>> cv.vmap(lambda x: x / psum(x, "i"), axis_name="i")(cv.numpy.ones(4)).tolist()
@@ -245,13 +245,13 @@ def all_gather(
     axis: int = 0,
     tiled: bool = False,
 ) -> PyTree:
-    """The values of all members of a named axis.
+    """The values of all participants of a named axis.
 
     Args:
       axis: where the new array axis of length ``axis_size`` stands; with ``tiled``, the
         old one along which the values are put end to end.
-      axis_index_groups: as for ``psum``, all of one size; a member gets the values of
-        its group, in the order of that.
+      axis_index_groups: as for ``psum``, all of one size; a participant gets the values
+        of its group, in the order of that.
 
     >>> import covector as cv
     >>> everything = cv.vmap(lambda x: all_gather(x, "i"), axis_name="i")
@@ -274,13 +274,13 @@ def psum_scatter(
     axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
 ) -> PyTree:
-    """The sum over a named axis, of which each member keeps its part.
+    """The sum over a named axis, of which each participant keeps its part.
 
     Args:
       scatter_dimension: the array axis that is divided; without ``tiled`` its length is
         the size of the named axis, and it disappears.
-      axis_index_groups: as for ``psum``, all of one size, which takes the place of that
-        of the axis.
+      axis_index_groups: as for ``psum``, all of one size, which then replaces the
+        size of the axis.
 
     >>> import covector as cv
     >>> parts = cv.vmap(lambda x: psum_scatter(x, "i"), axis_name="i")
@@ -305,11 +305,11 @@ def all_to_all(
     axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
 ) -> PyTree:
-    """Array axis ``split_axis`` is divided among the members of a named axis, and what
-    a member gets from the others is put along ``concat_axis``.
+    """Array axis ``split_axis`` is split among the participants of a named axis, and
+    what each receives is concatenated along ``concat_axis``.
 
     Args:
-      axis_index_groups: as for ``psum``, all of one size; members of a group exchange.
+      axis_index_groups: as for ``psum``, all of one size: exchanges are within groups.
 
     >>> import covector as cv
     >>> x = cv.numpy.arange(4).reshape(2, 2)
@@ -340,7 +340,7 @@ def ppermute(x: PyTree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) ->
 
 
 def pshuffle(x: PyTree, axis_name: AxisName, perm: Sequence[int]) -> PyTree:
-    """Member k of a named axis gets the value of member ``perm[k]``.
+    """Index k of a named axis gets the value at index ``perm[k]``.
 
     >>> import covector as cv
     >>> swap = cv.vmap(lambda x: pshuffle(x, "i", [1, 0]), axis_name="i")
@@ -351,7 +351,7 @@ def pshuffle(x: PyTree, axis_name: AxisName, perm: Sequence[int]) -> PyTree:
     if sorted(perm) != list(range(size)):
         raise TypeMismatch(
             f"pshuffle over {axis_name!r} of size {size} needs a permutation of its "
-            f"members, but got {list(perm)}."
+            f"indices, but got {list(perm)}."
         )
     return ppermute(x, axis_name, [(s, t) for t, s in enumerate(perm)])
 
@@ -375,7 +375,7 @@ def pswapaxes(
 
 
 def pbroadcast(x: PyTree, axis_name: AxisName, source: int) -> PyTree:
-    """The value of member ``source`` of a named axis, on all of them.
+    """The value at index ``source`` of a named axis, for all participants.
 
     >>> import covector as cv
     >>> first = cv.vmap(lambda x: pbroadcast(x, "i", 1), axis_name="i")

@@ -1,4 +1,4 @@
-"""Collectives: communication between the members of a named axis.
+"""Collectives: communication between the participants of a named axis.
 
 A named axis is a batch axis of ``vmap`` that has a name, or an axis of the mesh of a
 ``shard_map``. Where the axis is batched, an operation that names it is told so
@@ -8,11 +8,11 @@ communication (``ops/communication.py``). Sizes of axes are fields, so that prog
 be read, checked and remembered without their surroundings.
 
 Inside ``shard_map`` types say what varies over an axis of the mesh: a sum, a maximum
-and a gathered array do not, since all members get the same.
+and a gathered array do not, since all participants get the same.
 
 Adjoint pairs: AllGather ⇄ PSumScatter; PSum is its own over an axis of vmap, and where
-types say what varies PSum ⇄ PVary. What members only exchange is in
-``ops/exchanges.py``.
+types say what varies PSum ⇄ PVary. Collectives that exchange data and
+combine none are in ``ops/all_to_all.py``.
 """
 
 from collections.abc import Sequence
@@ -34,6 +34,7 @@ from covector.core.varying import Axes, Varying, bind_cast
 from covector.errors import AxisError, DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.arithmetic import div, mul
+from covector.ops.axis_index_groups import Groups, along_groups
 from covector.ops.broadcasting import (
     ReduceSum,
     batched,
@@ -52,7 +53,6 @@ from covector.ops.comparison import eq
 from covector.ops.creation import Iota
 from covector.ops.dynamic_slicing import DynamicSlice
 from covector.ops.identities import Identity
-from covector.ops.member_groups import Groups, along_groups
 from covector.ops.reductions import ReduceMax, ReduceMin
 from covector.ops.transposing import Reshape
 
@@ -63,12 +63,12 @@ Axis = Any
 
 
 class Collective(Primitive):
-    """An operation between the members of named axes."""
+    """An operation between the participants of named axes."""
 
     axis: Axis
-    #: whether all members that communicate get the same
+    #: whether all participants that communicate get the same
     uniform = False
-    #: which members communicate with each other; None for all of them
+    #: which participants communicate with each other; None for all of them
     groups: Groups = None
 
     @property
@@ -92,17 +92,17 @@ class Collective(Primitive):
     ) -> Batched:
         (x,), (dim,) = args, dims
         shape = x.type.shape
-        member = (
+        operand_type = (
             x.type if dim is None else x.type.with_shape(shape[:dim] + shape[dim + 1 :])
         )
-        self.type_rule(member)  # raises what is wrong with the operand
+        self.type_rule(operand_type)  # raises what is wrong with the operand
         if self.groups is not None:
             return along_groups(self, self.groups, size, x, dim)
         return self.along(size, x, dim)
 
     def along(self, size: int, x: Value, dim: int | None) -> Any:
-        """The operation along the batch axis ``dim`` (None: all members have ``x``), of
-        members that all communicate.
+        """The operation along the batch axis ``dim`` (None: all participants have
+        ``x``), where all participants communicate.
         """
         raise NotImplementedError
 
@@ -132,7 +132,7 @@ class Collective(Primitive):
 
 
 class _Reduction(Collective):
-    """An operation that combines the operands of all members of named axes."""
+    """An operation that combines the operands of all participants of named axes."""
 
     axes: tuple[Axis, ...]
     uniform = True
@@ -155,7 +155,7 @@ class _Reduction(Collective):
 
 @operation
 class PSum(_Reduction):
-    """The sum of the operand over the named axes, the same for all their members."""
+    """The sum of the operand over the named axes, the same for all participants."""
 
     axes: tuple[Axis, ...]
     groups: Groups = None
@@ -194,7 +194,7 @@ class PSum(_Reduction):
 class _PExtreme(_Reduction):
     """The largest or smallest over the named axes.
 
-    Where several members have it, its derivative is shared among them.
+    Where several participants have it, its derivative is shared among them.
     """
 
     reduce: Any
@@ -217,7 +217,7 @@ class _PExtreme(_Reduction):
 
 @operation
 class PMax(_PExtreme):
-    """The maximum over the named axes, the same for all their members."""
+    """The maximum over the named axes, the same for all participants."""
 
     axes: tuple[Axis, ...]
     groups: Groups = None
@@ -229,7 +229,7 @@ class PMax(_PExtreme):
 
 @operation
 class PMin(_PExtreme):
-    """The minimum over the named axes, the same for all their members."""
+    """The minimum over the named axes, the same for all participants."""
 
     axes: tuple[Axis, ...]
     groups: Groups = None
@@ -241,7 +241,7 @@ class PMin(_PExtreme):
 
 @operation
 class AxisIndex(Collective):
-    """The index of each member on the named axis, an i32 scalar."""
+    """The index of each participant along the named axis, an i32 scalar."""
 
     axis: Axis
 
@@ -259,8 +259,8 @@ class AxisIndex(Collective):
 
 @operation
 class AllGather(Collective):
-    """The operands of all ``size`` members, or those of the group, along array axis
-    ``at``: a new one, or, when ``tiled``, end to end along an old one.
+    """The operands of all ``size`` participants, or those of the group, along array
+    axis ``at``: a new one, or, when ``tiled``, end to end along an old one.
     """
 
     axis: Axis
@@ -311,8 +311,8 @@ class AllGather(Collective):
 
 @operation
 class PSumScatter(Collective):
-    """The sum over the named axis, of which each member gets its part of array axis
-    ``at``.
+    """The sum over the named axis, of which each participant gets its part of array
+    axis ``at``.
     """
 
     axis: Axis
@@ -356,7 +356,7 @@ class PSumScatter(Collective):
 
 @operation
 class PVary(Identity):
-    """The operand itself, from here on a value of each member of the mesh axes.
+    """The operand itself, from here on a value of each device along the mesh axes.
 
     Its adjoint is the sum over them. It is inserted where values that vary meet others
     that do not, and what ``pvary`` writes.

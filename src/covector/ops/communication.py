@@ -15,7 +15,7 @@ from covector.core.sharding.spec import PartitionSpec
 from covector.core.types import ArrayType
 from covector.lowering.hlo import HloValue
 from covector.lowering.sharding import manual_axes_text, shardings_text
-from covector.ops.member_groups import Groups
+from covector.ops.axis_index_groups import Groups
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -214,9 +214,9 @@ def _groups(mesh: Any, axes: Axes) -> np.ndarray:
     """The indices of the devices that talk to each other, a row for each group."""
     positions = np.arange(mesh.size).reshape(mesh.axis_sizes)
     along = [mesh.axis_names.index(a) for a in axes]
-    members = int(np.prod([mesh.axis_sizes[k] for k in along]))
+    size = int(np.prod([mesh.axis_sizes[k] for k in along]))
     order = range(-len(along), 0)
-    return np.moveaxis(positions, along, order).reshape(-1, members)
+    return np.moveaxis(positions, along, order).reshape(-1, size)
 
 
 def _talk(  # noqa: PLR0913, PLR0917  one for each part of the operation

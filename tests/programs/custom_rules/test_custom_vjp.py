@@ -309,5 +309,5 @@ def test_rules_may_close_over_what_is_differentiated_outside():
 
     for gradient in (cv.grad(slope), cv.jit(cv.grad(slope)), cv.jacfwd(slope)):
         np.testing.assert_allclose(gradient(4.0), -2 * np.sin(4.0), rtol=1e-6)
-    members = cv.vmap(cv.grad(slope))(np.array([4, 5], "f"))
-    np.testing.assert_allclose(members, -2 * np.sin([4.0, 5.0]), rtol=1e-6)
+    slopes = cv.vmap(cv.grad(slope))(np.array([4, 5], "f"))
+    np.testing.assert_allclose(slopes, -2 * np.sin([4.0, 5.0]), rtol=1e-6)

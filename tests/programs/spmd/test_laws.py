@@ -63,8 +63,8 @@ def operands(case):
     return case.variants[next(iter(case.variants))]
 
 
-def members(x, n):
-    """The array for each of ``n`` members: its elements in another order."""
+def per_device(x, n):
+    """The array for each of ``n`` devices: its elements in another order."""
     host = x.host()
     rows = [np.roll(host.ravel(), k).reshape(host.shape) for k in range(n)]
     return ConcreteArray(x.type.with_shape((n, *x.type.shape)), np.stack(rows))
@@ -79,7 +79,7 @@ def flat_vjp(fun, args, active, seed):
 
 
 def with_derivatives(case):
-    """The operation, and its first and second derivatives, on one member."""
+    """The operation, and its first and second derivatives, on one device."""
     fun, active = bound(case.op), case.active
 
     def first(*args):
@@ -116,7 +116,7 @@ def same(x, y, label):
 @pytest.mark.parametrize("cases", [*chunks()])
 def test_shard_map_is_vmap(cases):
     mesh, spec = mesh_for(cases)
-    xs = [[members(a, mesh.size) for a in operands(case)] for case in cases]
+    xs = [[per_device(a, mesh.size) for a in operands(case)] for case in cases]
     functions = [with_derivatives(case) for case in cases]
 
     def over(xs):
@@ -152,7 +152,7 @@ def test_a_gradient_has_the_type_of_what_it_is_taken_with_respect_to(cases):
     n = mesh.size
     same = [[a for a, m in zip(operands(c), c.active) if m] for c in cases]  # noqa: B905
     apart = [
-        [members(a, n) for a, m in zip(operands(c), c.active) if not m]  # noqa: B905
+        [per_device(a, n) for a, m in zip(operands(c), c.active) if not m]  # noqa: B905
         for c in cases
     ]
     factors = array(np.linspace(0.5, 1.5, n, dtype=np.float32))

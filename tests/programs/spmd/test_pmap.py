@@ -1,4 +1,4 @@
-"""pmap is vmap, with one member of the batch on each device."""
+"""pmap is vmap, with one lane of the batch on each device."""
 
 import os
 import subprocess

@@ -12,7 +12,7 @@ import covector.numpy as cnp
 from covector import P, lax
 from tests.ops.test_collectives_over_several_axes import COLLECTIVES
 
-#: 6 members, each with f32[12, 6]
+#: 6 participants, each with f32[12, 6]
 Z = np.random.default_rng(0).normal(size=(6, 12, 6)).astype(np.float32)
 W = np.float32(0.7)
 
@@ -41,18 +41,18 @@ def same(found, wanted):
 def test_collectives_have_the_adjoints_of_checked_ones(name):
     collective = COLLECTIVES[name]
 
-    def member(w, x):
+    def local(w, x):
         return cnp.sum(cnp.sin(w * collective(w * x[0], "x")) * 0.1)
 
     def parts(checked):
-        f = over(lambda w, x: member(w, x)[None], P("x"), checked)
+        f = over(lambda w, x: local(w, x)[None], P("x"), checked)
         return lambda w, z: cnp.sum(f(w, z))
 
     def reduced(checked):
-        return over(lambda w, x: lax.psum(member(w, x), "x"), P(), checked)
+        return over(lambda w, x: lax.psum(local(w, x), "x"), P(), checked)
 
     def batch(w, z):
-        return cnp.sum(cv.vmap(lambda x: member(w, x[None]), axis_name="x")(z))
+        return cnp.sum(cv.vmap(lambda x: local(w, x[None]), axis_name="x")(z))
 
     wanted = derivatives(batch)(W, Z)
     for f in (parts(False), reduced(False), parts(True), reduced(True)):
@@ -99,7 +99,7 @@ def test_a_gradient_inside_of_a_sum_over_devices():
 def test_a_loop_that_runs_backward_communicates_a_value_that_is_known():
     known = cnp.asarray(np.float32(1.25))
 
-    def member(x):
+    def local(x):
         def step(carry):
             left, x = carry
             return left - 1, cnp.tanh(x * lax.pmin(known, "x"))
@@ -108,7 +108,7 @@ def test_a_loop_that_runs_backward_communicates_a_value_that_is_known():
 
     mesh = cv.make_mesh((2,), ("x",))
     f = cv.shard_map(
-        member, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False
+        local, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False
     )
     x = cnp.arange(4, dtype="float32")
     twice = lambda x: cnp.tanh(known * cnp.tanh(known * x))  # noqa: E731

@@ -234,7 +234,7 @@ def entry_from_json(said: Any) -> Entry:
 
 
 def _member(said: Any, name: str, kind: type) -> Any:
-    """The member of a JSON object with this name."""
+    """The value of a JSON object under this name."""
     found = said.get(name) if isinstance(said, dict) else None
     # A bool is an int to Python, and not to JSON.
     if not isinstance(found, kind) or (isinstance(found, bool) and kind is not bool):

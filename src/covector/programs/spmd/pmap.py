@@ -63,7 +63,7 @@ def pmap(
     donate_argnums: int | Iterable[int] = (),
     global_arg_shapes: None = None,
 ) -> Callable[P, R]:
-    """``fun`` compiled and run on several devices at once, each with one member of the
+    """``fun`` compiled and run on several devices at once, each with one lane of the
     mapped axes; results are divided over the devices.
 
     For new programs ``shard_map`` says more: parts of any size, meshes of any shape.

@@ -1,7 +1,7 @@
-"""Exchanges between members of a named axis: all-to-all and permutation.
+"""Exchanges between the participants of a named axis: all-to-all and permutation.
 
-AllToAll    every member sends a part to every other
-PPermute    a member sends all it has to one other, or to none
+AllToAll    every participant sends a part to every other
+PPermute    a participant sends its operand to one other, or to none
 
 The adjoint of each is the way back.
 """
@@ -19,12 +19,12 @@ from covector.core.types import ArrayType
 from covector.errors import TypeMismatch
 from covector.lowering.hlo import HloValue
 from covector.ops.arithmetic import add
+from covector.ops.axis_index_groups import Groups
 from covector.ops.bitwise import Or
 from covector.ops.broadcasting import batched, move_axis, zeros
 from covector.ops.collectives import Axis, Collective, merged, split_axis
 from covector.ops.communication import all_to_all, permute
 from covector.ops.joining import Stack, Unstack
-from covector.ops.member_groups import Groups
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 @operation
 class AllToAll(Collective):
-    """Array axis ``split`` goes round the members, who put what they get along
-    ``concat``.
+    """Array axis ``split`` is split among the participants, and what each receives is
+    concatenated along ``concat``.
     """
 
     axis: Axis
@@ -89,7 +89,7 @@ class AllToAll(Collective):
 
 @operation
 class PPermute(Collective):
-    """Each member of axes gets the operand of the one that ``pairs`` (from, to) sends
+    """Each participant gets the operand of the one that ``pairs`` (from, to) sends
     to it; zeros where none does. Indices count with the last axis running fastest.
     """
 
@@ -130,24 +130,24 @@ class PPermute(Collective):
     def batch_named(
         self, axis: Axis, size: int, args: Values, dims: BatchDims
     ) -> Batched:
-        """Along the batch axis now; between its members over the other axes, if any."""
+        """Along the batch axis now; between participants along the others, if any."""
         if self.axes == (axis,):
             return super().batch_named(axis, size, args, dims)
         (x,), (dim,) = args, dims
-        members = Unstack(0)(batched(size, x, dim))
-        self.type_rule(members[0].type)  # raises what is wrong with the pairs
+        operands = Unstack(0)(batched(size, x, dim))
+        self.type_rule(operands[0].type)  # raises what is wrong with the pairs
         routes = self._routes(self.axes.index(axis))
-        nothing = zeros(members[0].type)
+        nothing = zeros(operands[0].type)
         join = Or() if nothing.type.dtype == dtypes.bool_ else add
         received = [nothing] * size
         for (source, target), between in routes.items():
-            sent = between(members[source])
+            sent = between(operands[source])
             before = received[target]
             received[target] = sent if before is nothing else join(before, sent)
         return (Stack(0)(*received),), (0,)
 
     def _routes(self, k: int) -> "dict[tuple[int, int], PPermute]":
-        """The data that members of axis ``k`` exchange, over the other axes."""
+        """By (source, target) along axis ``k``, the permutation over the other axes."""
         rest = tuple([n for i, n in enumerate(self.sizes) if i != k])
         others = tuple([a for i, a in enumerate(self.axes) if i != k])
         found: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -163,8 +163,10 @@ class PPermute(Collective):
 
     def along(self, size: int, x: Value, dim: int | None) -> Any:
         x = batched(size, x, dim)
-        members = Unstack(0)(x)
+        operands = Unstack(0)(x)
         source = {t: s for s, t in self.pairs}
-        nothing = zeros(members[0].type)
-        received = [members[source[t]] if t in source else nothing for t in range(size)]
+        nothing = zeros(operands[0].type)
+        received = [
+            operands[source[t]] if t in source else nothing for t in range(size)
+        ]
         return (Stack(0)(*received),), (0,)

@@ -1,9 +1,9 @@
 """Axis index groups: subsets of a named axis that communicate separately.
 
-    groups ((0, 2), (1, 3))      member 0 with 2, and 1 with 3
+    groups ((0, 2), (1, 3))      participant 0 with 2, and 1 with 3
 
-A collective whose ``groups`` is None is over all members. Over a batch axis, one with
-groups is the same collective on the members of each group in turn.
+A collective whose ``groups`` is None is over all participants. Over a batch axis, one
+with groups is the same collective on the participants of each group in turn.
 """
 
 import operator
@@ -24,7 +24,7 @@ def checked_groups(
     """Groups as a user gave them, as tuples.
 
     Raises:
-      TypeMismatch: they do not hold each member once, or, where they have to be
+      TypeMismatch: they do not hold each index once, or, where they have to be
         ``equal``, have different sizes.
     """
     need = "one size" if equal else "any size"
@@ -32,12 +32,12 @@ def checked_groups(
         found = tuple([tuple([operator.index(k) for k in group]) for group in groups])
     except TypeError:
         found = ()
-    members = sorted([k for group in found for k in group])
+    indices = sorted([k for group in found for k in group])
     wrong = not all(found) or (equal and len({*map(len, found)}) > 1)
-    if wrong or members != list(range(size)):
+    if wrong or indices != list(range(size)):
         raise TypeMismatch(
             f"{who} over {axis!r} of size {size} needs axis_index_groups of {need} "
-            f"that hold each member from 0 to {size - 1} once, but got {groups!r}."
+            f"that hold each index from 0 to {size - 1} once, but got {groups!r}."
         )
     return found
 
@@ -49,11 +49,11 @@ def along_groups(
     x: Value,
     dim: int | None,
 ) -> tuple[Any, Any]:
-    """A collective along the batch axis ``dim``, among the members of each group."""
-    members = Unstack(0)(batched(size, x, dim))
+    """A collective along the batch axis ``dim``, within each group."""
+    operands = Unstack(0)(batched(size, x, dim))
     received: list[Any] = [None] * size
     for group in groups:
-        together = Stack(0)(*[members[k] for k in group])
+        together = Stack(0)(*[operands[k] for k in group])
         (out,), (at,) = collective.along(len(group), together, 0)
         parts = Unstack(0)(batched(len(group), out, at))
         for k, part in zip(group, parts, strict=True):
