@@ -12,6 +12,7 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.host_values import read_only
+from covector.core.key_types import KeyType
 from covector.errors import DLPackError, DTypeError
 from covector.runtime import buffers
 
@@ -38,22 +39,27 @@ class Exported(Array):
 
     def _numbers(self) -> Any:
         """The values for Python and NumPy, which know no random keys."""
-        if dtypes.is_key(self.type.dtype):
-            raise DTypeError(
-                f"random keys ({self.type}) do not become numbers of Python or NumPy; "
-                "covector.random.key_data(key) gives their bits."
-            )
+        if type(self.type.dtype) is KeyType:
+            raise self._no_numbers()
         return self.host()
 
+    def _no_numbers(self) -> DTypeError:
+        return DTypeError(
+            f"random keys ({self.type}) do not become numbers of Python or NumPy; "
+            "covector.random.key_data(key) gives their bits."
+        )
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        values = np.asarray(self._numbers())
-        if self.dtype is dtypes.float0:
+        kept = self.type.dtype
+        if kept is dtypes.float0:
             values = np.zeros(self.shape, dtypes.float0)
-        if dtype is not None and values.dtype != dtype:
+        else:
+            values = self._numbers() if type(kept) is KeyType else self.host()
+        if dtype is not None and kept != dtype:
             if copy is False:
                 raise ValueError(f"{self.type} cannot become {dtype} without a copy")
-            return values.astype(dtype)
-        return values.copy() if copy else read_only(values)
+            return np.asarray(values).astype(dtype)
+        return np.array(values) if copy else read_only(values)
 
     def __buffer__(self, flags: int, /) -> memoryview:
         """The values for ``memoryview(x)``, from Python 3.12; before, ``np.asarray(x)``
@@ -71,16 +77,24 @@ class Exported(Array):
         return memoryview(values)  # type: ignore[arg-type]
 
     def __bool__(self) -> bool:
-        return bool(self._numbers())
+        if type(self.type.dtype) is KeyType:
+            raise self._no_numbers()
+        return bool(self.host())
 
     def __int__(self) -> int:
-        return int(self._numbers())
+        if type(self.type.dtype) is KeyType:
+            raise self._no_numbers()
+        return int(self.host())
 
     def __float__(self) -> float:
-        return float(self._numbers())
+        if type(self.type.dtype) is KeyType:
+            raise self._no_numbers()
+        return float(self.host())
 
     def __complex__(self) -> complex:
-        return complex(self._numbers())
+        if type(self.type.dtype) is KeyType:
+            raise self._no_numbers()
+        return complex(self.host())
 
     def __index__(self) -> int:
         if self.ndim or not dtypes.is_integer(self.dtype):

@@ -47,14 +47,26 @@ def in_numpy_dtype(values: np.ndarray) -> np.ndarray:
 
 def read_only(values: np.ndarray) -> np.ndarray:
     """A view of ``values`` that cannot be written to, nor be made writable."""
-    if not values.dtype.itemsize:
-        return values  # float0: there is nothing to write
     # What has the memory of an array as its base can be followed back to that array,
     # and be made writable there. A capsule leads nowhere.
+    try:
+        view = np.from_dlpack(values)
+    except (AttributeError, BufferError):
+        return _read_only_otherwise(np.asarray(values))
+    view.setflags(write=False)
+    return view
+
+
+def _read_only_otherwise(values: np.ndarray) -> np.ndarray:
+    """The same for scalars of NumPy, dtypes that DLPack does not know, and NumPy before
+    2.1, which exports nothing that is read-only.
+    """
+    if not values.dtype.itemsize:
+        return values  # float0: there is nothing to write
     bits = in_numpy_dtype(values)
     try:
         view = np.from_dlpack(bits)
-    except BufferError:  # NumPy before 2.1 exports nothing that is read-only
+    except BufferError:
         view = np.from_dlpack(bits.copy())
-    view.flags.writeable = False
-    return view if view.dtype is values.dtype else with_dtype(view, values.dtype)
+    view.setflags(write=False)
+    return with_dtype(view, values.dtype)

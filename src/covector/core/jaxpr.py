@@ -13,6 +13,7 @@ from outside is either a literal or has become a leading input.
 
 import operator
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from covector import options
@@ -84,17 +85,6 @@ class Equation:
 class Jaxpr:
     """A closed program: inputs, equations in order, outputs."""
 
-    __slots__ = (
-        "__weakref__",
-        "_memo",
-        "equations",
-        "in_types",
-        "inputs",
-        "name",
-        "out_types",
-        "outputs",
-    )
-
     def __init__(
         self,
         inputs: Sequence[Var],
@@ -108,20 +98,16 @@ class Jaxpr:
         self.name = name
         self._memo: dict[tuple[Any, ...], dict[tuple[Any, ...], Any]] = {}
 
-    in_types: tuple[ArrayType, ...]
-    out_types: tuple[ArrayType, ...]
+    # Most programs of gradients are never asked for these.
+    @cached_property
+    def in_types(self) -> tuple[ArrayType, ...]:
+        """The types of the inputs."""
+        return tuple(map(type_of, self.inputs))
 
-    def __getattr__(self, name: str) -> tuple[ArrayType, ...]:
-        """The types of inputs or outputs, which most programs of gradients are never
-        asked for; from then on an attribute.
-        """
-        if name == "in_types":
-            self.in_types = found = tuple(map(type_of, self.inputs))
-        elif name == "out_types":
-            self.out_types = found = tuple(map(type_of, self.outputs))
-        else:
-            raise AttributeError(f"a Jaxpr has no attribute {name!r}")
-        return found
+    @cached_property
+    def out_types(self) -> tuple[ArrayType, ...]:
+        """The types of the outputs."""
+        return tuple(map(type_of, self.outputs))
 
     def memo(self, make: Callable[..., Any], *key: Any) -> Any:
         """``make(self, *key)``, computed once and kept as long as this program.

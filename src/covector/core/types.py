@@ -162,14 +162,13 @@ class ArrayType:
     def vma(self) -> frozenset[Any]:
         return self.varying
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "sharding":
-            raise AttributeError(
-                f"the type {self} does not say how arrays are divided. An array does: "
-                "x.sharding, outside of functions that are transformed; a program is "
-                "told by jit(in_shardings=) and with_sharding_constraint."
-            )
-        raise AttributeError(f"the type {self} has no `{name}`")
+    @property
+    def sharding(self) -> Any:
+        raise AttributeError(
+            f"the type {self} does not say how arrays are divided. An array does: "
+            "x.sharding, outside of functions that are transformed; a program is "
+            "told by jit(in_shardings=) and with_sharding_constraint."
+        )
 
     def __len__(self) -> int:
         if not self.shape:

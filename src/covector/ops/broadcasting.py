@@ -233,11 +233,12 @@ def align_elementwise(
     positions = {d for d in dims if d is not None}
     ranks = [x.type.ndim - (d is not None) for x, d in zip(args, dims, strict=True)]
     rank = max(ranks)
-    simple = all(
-        (r == rank) if d is not None else r == 0
-        for r, d in zip(ranks, dims, strict=True)
-    )
-    if simple and len(positions) == 1:
+    if len(positions) == 1 and all(
+        [
+            (r == rank) if d is not None else r == 0
+            for r, d in zip(ranks, dims, strict=True)
+        ]
+    ):
         return list(args), positions.pop()
     aligned = []
     for x, d, r in zip(args, dims, ranks, strict=True):

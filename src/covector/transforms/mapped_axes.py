@@ -2,6 +2,7 @@
 """``in_axes`` and ``out_axes``: the mapped axis of each argument, and its size."""
 
 import inspect
+import operator
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -118,33 +119,42 @@ def batch_size(
     """The one size that all mapped axes have."""
     if given is not None and not hasattr(given, "__index__"):
         raise AxisError(f"{who}: axis_size must be an integer, but got {given!r}.")
-    sizes = {
-        i: t.shape[d]
-        for i, (t, d) in enumerate(zip(types, dims, strict=True))
-        if d is not None
-    }
-    counted = Counter(sizes.values())
+    sizes = [t.shape[d] for t, d in zip(types, dims, strict=True) if d is not None]
     if given is not None:
-        counted[given] += 1
-    if not counted:
+        sizes.append(operator.index(given))
+    if not sizes:
         raise AxisError(
             f"{who}: no argument is mapped, so the size of the batch is unknown. Give "
             "some argument an axis in in_axes, or pass axis_size."
         )
-    if len(counted) > 1:
-        common = counted.most_common(1)[0][0] if given is None else given
-        shown = "; ".join(
-            f"{argument_path(in_tree, i)} is {types[i]}, mapped over axis "
-            f"{dims[i]} of size {n}"
-            for i, n in sizes.items()
-            if n != common
-        )
-        source = "axis_size is" if given is not None else "the others have"
-        raise AxisError(
-            f"{who}: the mapped axes must have one size, but {shown}, where {source} "
-            f"{common}."
-        )
-    return next(iter(counted))
+    if sizes.count(sizes[0]) != len(sizes):
+        raise _sizes_differ(types, dims, given, in_tree, who)
+    return sizes[0]
+
+
+def _sizes_differ(
+    types: Sequence[Any],
+    dims: Sequence[int | None],
+    given: int | None,
+    in_tree: Any,
+    who: str,
+) -> AxisError:
+    mapped = [i for i, d in enumerate(dims) if d is not None]
+    sizes = {i: types[i].shape[dims[i]] for i in mapped}
+    common = given
+    if common is None:
+        common = Counter(sizes.values()).most_common(1)[0][0]
+    shown = "; ".join(
+        f"{argument_path(in_tree, i)} is {types[i]}, mapped over axis "
+        f"{dims[i]} of size {n}"
+        for i, n in sizes.items()
+        if n != common
+    )
+    source = "axis_size is" if given is not None else "the others have"
+    return AxisError(
+        f"{who}: the mapped axes must have one size, but {shown}, where {source} "
+        f"{common}."
+    )
 
 
 def out_axis(axis: Any, shown: str, ndim: int, where: str, who: str) -> int:
