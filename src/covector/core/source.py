@@ -143,5 +143,5 @@ def function_line(fun: object) -> str:
         code = getattr(inner, "__code__", None)
     if code is None:
         return str(name)
-    file = os.path.basename(code.co_filename)
+    file = code.co_filename.rpartition(os.sep)[2]
     return f"{name} ({file}:{code.co_firstlineno})"

@@ -18,7 +18,6 @@ from covector.core.flat import (
     argument_names,
     argument_numbers,
     argument_path,
-    who_of,
 )
 from covector.core.jaxpr import type_of
 from covector.core.trace import Context, Tracer, check_scope, context, current
@@ -201,16 +200,15 @@ def _kind(value: Any) -> Any:
 
 def complete_argnums(
     fun: Any,
+    who: str,
     argnums: int | Iterable[int] | None,
     argnames: str | Iterable[str] | None,
-    transform: str = "jit",
     kind: str = "static",
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Numbers and names of the same arguments, each completed from the other.
 
     ``kind`` begins the names of both options: "static" or "donate".
     """
-    who = who_of(transform, fun)
     nums = () if argnums is None else argument_numbers(who, f"{kind}_argnums", argnums)
     names = (
         () if argnames is None else argument_names(who, f"{kind}_argnames", argnames)
@@ -248,14 +246,12 @@ def complete_argnums(
     return tuple(sorted(all_nums)), tuple(sorted(all_names))
 
 
-def check_disjoint(
-    fun: Any, static: Sequence[Any], donated: Sequence[Any], transform: str = "jit"
-) -> None:
+def check_disjoint(who: str, static: Sequence[Any], donated: Sequence[Any]) -> None:
     """Raise where an argument is part of the program and to be donated as well."""
     both = [argument for argument in static if argument in donated]
     if both:
         raise StaticArgumentError(
-            f"{who_of(transform, fun)}: the argument {both[-1]!r} is static and "
+            f"{who}: the argument {both[-1]!r} is static and "
             "donated. A static argument has no memory to give away: leave it out of "
             "donate_argnums and donate_argnames."
         )

@@ -88,13 +88,11 @@ class Jitted(Generic[P, R]):
     #: what it is, for another function that calls it (``fingerprint``)
     fingerprint_fields = ("fun", "spec")
 
-    def __init__(
-        self, fun: Callable[P, R], spec: JitSpec, transform: str = "jit"
-    ) -> None:
+    def __init__(self, fun: Callable[P, R], spec: JitSpec, who: str) -> None:
         functools.update_wrapper(self, fun)
         self.fun: Callable[..., Any] = fun
         self.spec = spec
-        self.who = who_of(transform, fun)
+        self.who = who
         self.__name__ = getattr(fun, "__name__", type(fun).__name__)
         self._simple = not (spec.static_argnums or spec.static_argnames)
         self._caches = _caches_of(fun, spec)
@@ -371,15 +369,15 @@ def jit(
             backend=backend,
             compiler_options=compiler_options,
         )
-    who_of("jit", fun)
-    nums, names = complete_argnums(fun, static_argnums, static_argnames)
+    who = who_of("jit", fun)
+    nums, names = complete_argnums(fun, who, static_argnums, static_argnames)
     donated, donated_names = complete_argnums(
-        fun, donate_argnums, donate_argnames, kind="donate"
+        fun, who, donate_argnums, donate_argnames, "donate"
     )
-    check_disjoint(fun, (*nums, *names), (*donated, *donated_names))
+    check_disjoint(who, (*nums, *names), (*donated, *donated_names))
     chosen = tuple(sorted((compiler_options or {}).items()))
     shardings = requested_shardings(in_shardings, out_shardings, device, backend)
     spec = JitSpec(
         nums, names, donated, donated_names, inline, keep_unused, chosen, shardings
     )
-    return Jitted(fun, spec)
+    return Jitted(fun, spec, who)

@@ -183,16 +183,17 @@ def checkpoint(
             static_argnames=static_argnames,
             concrete=concrete,
         )
+    who = who_of("checkpoint", fun)
     if concrete:
         raise ArgumentError(
-            f"{who_of('checkpoint', fun)}: concrete=True is not supported, since the "
+            f"{who}: concrete=True is not supported, since the "
             "values of arguments are not known when the program is traced. Name "
             "those that Python decides by in static_argnums or static_argnames, or use "
             "covector.lax.cond."
         )
     kept = policy or checkpoint_policies.nothing_saveable
-    nums, names = complete_argnums(fun, static_argnums, static_argnames, "checkpoint")
-    traced = Jitted(fun, JitSpec(nums, names), "checkpoint")
+    nums, names = complete_argnums(fun, who, static_argnums, static_argnames)
+    traced = Jitted(fun, JitSpec(nums, names), who)
 
     @functools.wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:

@@ -105,12 +105,10 @@ def pmap(
     refuse_bools(who, in_axes=in_axes, out_axes=out_axes)
     check_axis_name(who, axis_name)
     nums, names = complete_argnums(
-        fun, static_broadcasted_argnums, None, "pmap", "static_broadcasted"
+        fun, who, static_broadcasted_argnums, None, "static_broadcasted"
     )
-    donated, donated_names = complete_argnums(
-        fun, donate_argnums, None, "pmap", "donate"
-    )
-    check_disjoint(fun, (*nums, *names), (*donated, *donated_names), "pmap")
+    donated, donated_names = complete_argnums(fun, who, donate_argnums, None, "donate")
+    check_disjoint(who, (*nums, *names), (*donated, *donated_names))
     if isinstance(in_axes, tuple | list):
         static = {n % len(in_axes) for n in nums if -len(in_axes) <= n < len(in_axes)}
         in_axes = tuple([a for i, a in enumerate(in_axes) if i not in static])
