@@ -169,5 +169,3 @@ def test_a_type_that_was_refused_is_refused_again():
 def test_a_type_knows_of_no_sharding_and_says_who_does():
     with pytest.raises(AttributeError, match=r"An array does: x.sharding"):
         ArrayType((), dtypes.int32).sharding  # noqa: B018
-    with pytest.raises(AttributeError, match=r"the type i32\[\] has no `values`"):
-        ArrayType((), dtypes.int32).values  # noqa: B018

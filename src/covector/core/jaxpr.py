@@ -96,7 +96,7 @@ class Jaxpr:
         self.equations = tuple(equations)
         self.outputs = tuple(outputs)
         self.name = name
-        self._memo: dict[tuple[Any, ...], dict[tuple[Any, ...], Any]] = {}
+        self._memo: dict[tuple[Any, ...], Any] = {}
 
     # Most programs of gradients are never asked for these.
     @cached_property
@@ -116,13 +116,11 @@ class Jaxpr:
         the axes over which types are checked, as any program does.
         """
         now = options.current().of_programs, current.trace.checked_axes
-        known = self._memo.get(now)
-        if known is None:
-            known = self._memo.setdefault(now, {})
-        found = known.get((make, *key))
+        full_key = (make, *now, *key)
+        found = self._memo.get(full_key)
         if found is None:
-            drop_older_half(known, MOST_MEMOS)
-            found = known.setdefault((make, *key), make(self, *key))
+            drop_older_half(self._memo, MOST_MEMOS)
+            found = self._memo.setdefault(full_key, make(self, *key))
         return found
 
     # The names by which the ecosystem knows these parts.
@@ -158,19 +156,16 @@ class Jaxpr:
     def out_avals(self) -> tuple[ArrayType, ...]:
         return self.out_types
 
-    @property
+    @cached_property
     def effects(self) -> Effects:
-        return self.memo(_effects)
+        """The effects of all operations."""
+        return NONE.union(*[e.op.effects for e in self.equations])
 
     def __call__(self, *args: Any) -> list[Any]:
         return run(self, args)
 
     def __repr__(self) -> str:
         return show_jaxpr(self)
-
-
-def _effects(jaxpr: Jaxpr) -> Effects:
-    return NONE.union(*[e.op.effects for e in jaxpr.equations])
 
 
 @attributes_lines_of_equations()
