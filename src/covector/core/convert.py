@@ -88,6 +88,11 @@ def python_scalar(value: bool | int | float | complex) -> ConcreteArray:
     return scalar(value, dtype, weak)
 
 
+#: the dtypes that arrays have under all options, by those that equal them: NumPy has
+#: equal dtypes that are different objects
+_KEPT = {d: d for d in dtypes.NUMBERS if dtypes.canonical(d, x64=False) is d}
+
+
 @lru_cache(256)
 def _held_as(dtype: Any, x64: bool) -> Any:
     return dtypes.canonical(dtypes.element_type(dtype), x64)
@@ -102,17 +107,21 @@ def from_numpy(
     Raises:
       IntegerOverflow: an integer does not fit 32 bits.
     """
-    dtype = _held_as(values.dtype, wide or options.current().enable_x64)
-    if dtype is dtypes.float0:
-        host = np.zeros(values.shape, dtypes.bool_)
+    if type(values) is not np.ndarray and isinstance(values, np.ndarray):
+        refuse_masks(values)
+    dtype = _KEPT.get(values.dtype)
+    if dtype is not None:
+        host = np.array(values, order="C")
     else:
-        if type(values) is not np.ndarray and isinstance(values, np.ndarray):
-            refuse_masks(values)
+        dtype = _held_as(values.dtype, wide or options.current().enable_x64)
+        if dtype is dtypes.float0:
+            host = np.zeros(values.shape, dtypes.bool_)
+            return ConcreteArray(ArrayType(host.shape, dtype), host, None, placement)
         host = np.array(values, dtype, order="C")
         if dtype.itemsize < values.dtype.itemsize and values.dtype.kind in "iu":
             check_narrowed(values, host)
-        if host.dtype is not dtype:
-            host = with_dtype(host, dtype)
+    if host.dtype is not dtype:
+        host = with_dtype(host, dtype)
     return ConcreteArray(ArrayType(host.shape, dtype), host, None, placement)
 
 

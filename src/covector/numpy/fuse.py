@@ -67,7 +67,10 @@ def fuse(
             call = calls.get(key)
             if call is None:
                 prefers_host = sum([t.size for t in types]) <= limit
-                call = calls[key] = _FusedCall(fun, host, types, static, prefers_host)
+                promotes = options.current().promotes
+                call = calls[key] = _FusedCall(
+                    written if promotes else fun, host, types, static, prefers_host
+                )
             return call(operands)
 
         return run
