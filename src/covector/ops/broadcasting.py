@@ -223,6 +223,14 @@ def align(size: int, args: Sequence[Value], dims: Dims) -> list[Array]:
     return [batched(size, x, d) for x, d in zip(args, dims, strict=True)]
 
 
+def align_masked(
+    size: int, args: Sequence[Value], dims: Dims, mask: Sequence[bool]
+) -> list[Any]:
+    """The operands in the mask with a batch axis in front, the others as they are."""
+    columns = zip(args, dims, mask, strict=True)
+    return [batched(size, x, d) if m else x for x, d, m in columns]
+
+
 def align_elementwise(
     size: int, args: Sequence[Value], dims: Dims
 ) -> tuple[list[Any], int]:

@@ -378,6 +378,18 @@ def test_steps_that_are_not_taken_make_no_nan(shared, outside):
     assert of_x[1] == of_x[3] == 1
 
 
+def test_lanes_of_lanes_that_have_stopped_make_no_nan():
+    x = np.array([[3.0, 0.1, 0.9], [0.4, 0.4, 0.2]], np.float32)
+    inner = cv.vmap(towards_the_edge, (None, 0))
+    both = cv.vmap(inner, (None, 0))
+    of_t = cv.grad(lambda t: cnp.sum(both(t, x)))(np.float32(0.7))
+    each = [float(cv.grad(towards_the_edge)(np.float32(0.7), v)) for v in x.ravel()]
+    assert float(of_t) == pytest.approx(sum(each), rel=1e-5)
+    rows = cv.vmap(cv.grad(lambda t, x: cnp.sum(inner(t, x))), (None, 0))
+    found = rows(np.float32(0.7), x)
+    assert found.tolist() == pytest.approx([sum(each[:3]), sum(each[3:])], rel=1e-5)
+
+
 def test_no_nan_in_second_order_either():
     x = np.array([3.0, 0.1, 0.9, 0.4, 2.0], np.float32)
     f = lambda t: cnp.sum(cv.vmap(towards_the_edge, (None, 0))(t, x))  # noqa: E731

@@ -39,7 +39,7 @@ from covector.programs.control_flow.cond_rules import (
 )
 from covector.programs.control_flow.divergent_control_flow import check_no_collectives
 from covector.programs.control_flow.safe_operands import (
-    SafeOperands,
+    if_taken,
     with_safe_operands,
 )
 from covector.programs.higher_order.call import call
@@ -310,8 +310,8 @@ def _in_lanes(
     if axis is None or not branch.memo(communicates, axis):
         if loops:
             operands = with_safe_operands(axes, taken, operands)
-        elif program.equations and any([t.inexact for t in branch.in_types]):
-            operands = SafeOperands(axes)(taken, *operands)
+        elif program.equations:
+            operands = if_taken(axes, taken, operands)
     if not loops:
         return run(program, operands)
     nothing = Jaxpr(program.inputs, [], [], program.name)

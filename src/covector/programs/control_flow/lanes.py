@@ -1,134 +1,72 @@
-"""Lanes of a batched while loop: which still run, and which operands are per lane.
+"""Lanes of a batched loop, which runs until the last one stops.
 
-A loop over a batch runs until the last lane stops; a lane that has stopped keeps its
-carry. Operands *per lane* have the axes of the lanes in front; the others are *shared*.
-In a derivative it is not enough to drop what is computed for stopped lanes: an infinite
-slope times a cotangent of zero is not a zero. So where a shared operand is
-differentiated, stopped lanes are given the values of a running one, for which the step
-has a meaning (``safe_operands``).
+A lane that has stopped keeps its carry, and computes nothing: where derivatives are
+taken its step is given operands for which it has a meaning (``safe_operands``), since
+an infinite slope times a cotangent of zero is not a zero.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from covector.core.convert import scalar
-from covector.core.masks import Mask, drop, select
-from covector.ops.broadcasting import BroadcastInDim, zeros
-from covector.ops.extrema import max_
-from covector.ops.reductions import ReduceMax
+from covector.core.array_like import Array
+from covector.core.jaxpr import Jaxpr, run
+from covector.core.masks import Mask
+from covector.core.staging import stage
+from covector.ops.bitwise import and_
+from covector.ops.reductions import ReduceOr
 from covector.ops.selection import where
+from covector.programs.control_flow.safe_operands import expand, if_taken
 
 
-class Lanes(NamedTuple):
-    """The axes of the lanes, in front of all operands that are per lane; without any,
-    the loop is not batched and every operand is shared.
+def until_all_stop(
+    body: Jaxpr, test: Jaxpr, test_consts: int, mask: Mask, mixes: bool
+) -> tuple[Jaxpr, Jaxpr]:
+    """Test and body of a loop over a batch, whose carry begins with the mask of running
+    lanes (memoise on the body).
 
-    ``per_lane`` is a mask of operands of a loop.
+    Test and body are those over the batch; ``mask`` is of the operands of the body
+    that are per lane. The new body takes the consts of both. Where it ``mixes`` lanes,
+    running ones see the carry of those that have stopped.
     """
+    carry = len(mask) - len(body.outputs)
+    count = test_consts + carry
 
-    shape: tuple[int, ...] = ()
-    per_lane: Mask = ()
+    def turn(*values: Any) -> list[Array]:
+        running, operands = values[count], [*values[test_consts:count]]
+        operands += values[count + 1 :]
+        kept = step_running(body, mask, running, operands, carry, mixes)
+        (more,) = run(test, [*values[:test_consts], *kept])
+        return [and_(running, more), *kept]
 
-    def mask(self, start: int, count: int) -> Mask:
-        """The mask of the per-lane ones among ``count`` operands from ``start`` on."""
-        if not self.shape:
-            return (False,) * count
-        return self.per_lane[start : start + count]
-
-    def select(self, mask: Sequence[bool]) -> "Lanes":
-        """For the operands in the mask only."""
-        if not self.shape:
-            return self
-        return Lanes(self.shape, tuple(select(self.per_lane, mask)))
-
-    def with_tangents(self, *masks: Sequence[bool]) -> "Lanes":
-        """For groups of operands, each followed by tangents of those in its mask."""
-        if not self.shape:
-            return self
-        rest, per_lane = iter(self.per_lane), []
-        for mask in masks:
-            group = [next(rest) for _ in mask]
-            per_lane += [*group, *select(group, mask)]
-        return Lanes(self.shape, tuple(per_lane))
-
-    def with_count(self, index: int, per_lane: bool) -> "Lanes":
-        """With a number of steps at this index among the operands."""
-        if not self.shape:
-            return self
-        before, after = self.per_lane[:index], self.per_lane[index:]
-        return Lanes(self.shape, (*before, per_lane, *after))
-
-    def reverse(
-        self, consts: Sequence[bool], carry: Sequence[bool], differentiated: Mask
-    ) -> "Lanes":
-        """For the reverse of a loop: the consts and the carry in these masks are its
-        known operands, and each ``differentiated`` operand has a cotangent.
-        """
-        if not self.shape:
-            return self
-        known = select(self.per_lane, [*consts, *carry])
-        return Lanes(self.shape, (*known, *select(self.per_lane, differentiated)))
-
-    def adjoint(self, *masks: Sequence[bool]) -> "Lanes":
-        """For the adjoint of a ``ReverseWhile``; the masks are of what is linear in its
-        consts, primal carry and cotangent carry.
-        """
-        if not self.shape:
-            return self
-        rest = iter(self.per_lane)
-        groups = [[next(rest) for _ in mask] for mask in masks]
-        consts, primals, cts = [drop(*p) for p in zip(groups, masks, strict=True)]
-        of_consts, of_primals, of_cts = [
-            select(*p) for p in zip(groups, masks, strict=True)
-        ]
-        per_lane = (*consts, *primals, *of_cts, *cts, *of_consts, *of_primals)
-        return Lanes(self.shape, per_lane)
-
-    def must_batch(self, diverge: bool, count: int, consts: int) -> Mask:
-        """Operands that a further batch axis must be added to: those already per lane
-        or, once lanes ``diverge``, all after the consts.
-        """
-        if self.shape:
-            return self.per_lane[:count]
-        return tuple([diverge and k >= consts for k in range(count)])
-
-    def add_axis(self, size: int, batched: Sequence[bool]) -> "Lanes":
-        """With a batch axis in front, which the operands in the mask have."""
-        per_lane = self.per_lane if self.shape else tuple(batched)
-        return Lanes((size, *self.shape), per_lane)
-
-    def most_steps(self, counts: Any) -> Any:
-        """The largest of the lanes' numbers of steps; 0 where there is no lane."""
-        if not self.shape:
-            return counts
-        axes = tuple(range(len(self.shape)))
-        return max_(ReduceMax(axes)(counts), scalar(0, counts.type.dtype))
+    flags, types = test.out_types[0], body.in_types
+    consts = [*test.in_types[:test_consts], *types[:carry]]
+    turned = stage(turn, [*consts, flags, *types[carry:]], body.name)
+    going = stage(lambda *xs: [_any(xs[0])], [flags, *types[carry:]], "any")
+    return going.jaxpr, turned.jaxpr
 
 
-UNBATCHED = Lanes()
+def until_all_fail(test: Jaxpr) -> Jaxpr:
+    """Whether the test holds for any lane (memoise on the test over a batch)."""
+    return stage(lambda *xs: [_any(*run(test, xs))], test.in_types, "any").jaxpr
 
 
-def select_running(
-    per_lane: Sequence[bool], running: Any, new: Sequence[Any], old: Sequence[Any]
+def _any(flags: Any) -> Any:
+    return ReduceOr(tuple(range(flags.type.ndim)))(flags)
+
+
+def step_running(
+    body: Jaxpr,
+    mask: Mask,
+    running: Any,
+    operands: Sequence[Any],
+    carry: int,
+    mixes: bool = False,
 ) -> list[Any]:
-    """The new values of lanes that are running, the old ones of those that stopped.
-
-    A value that is shared is new.
+    """The carry, which are the operands from number ``carry`` on, after a step of the
+    running lanes. What is not per lane no step changes.
     """
-    columns = zip(per_lane, new, old, strict=True)
-    return [where(_expand(running, x), x, y) if o else x for o, x, y in columns]
-
-
-def zero_stopped(
-    per_lane: Sequence[bool], running: Any, values: Sequence[Any]
-) -> list[Any]:
-    """The values, with zeros for lanes that have stopped."""
-    return select_running(per_lane, running, values, [zeros(x.type) for x in values])
-
-
-def _expand(running: Any, x: Any) -> Any:
-    """The mask of running lanes, with one bool for each element of ``x``."""
-    shape = x.type.shape
-    if len(shape) == running.type.ndim:
-        return running
-    return BroadcastInDim(shape, tuple(range(running.type.ndim)))(running)
+    end = carry + len(body.outputs)
+    axes = tuple([(m,) for m in mask])
+    made = run(body, operands if mixes else if_taken(axes, running, operands))
+    columns = zip(made, operands[carry:end], mask[carry:end], strict=True)
+    return [where(expand(running, x), x, y) if m else y for x, y, m in columns]

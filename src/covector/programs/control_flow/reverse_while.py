@@ -22,25 +22,24 @@ from typing import TYPE_CHECKING, Any
 
 from covector.core.annotations import AxisName, BatchDims, Batched, Value
 from covector.core.array_like import Array
+from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask, drop, fixpoint, scatter, select
 from covector.core.primitive import Linear, Linearized, Operand, operation
+from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying
 from covector.errors import NotDifferentiable
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue
-from covector.ops.broadcasting import batched, zeros
+from covector.ops.arithmetic import add
+from covector.ops.broadcasting import align_masked, batched, zeros
 from covector.ops.comparison import lt
+from covector.ops.extrema import max_
+from covector.ops.reductions import ReduceMax
 from covector.programs.control_flow.divergent_control_flow import check_no_collectives
-from covector.programs.control_flow.lanes import (
-    UNBATCHED,
-    Lanes,
-    select_running,
-    zero_stopped,
-)
+from covector.programs.control_flow.lanes import step_running
 from covector.programs.control_flow.loop_primitive import LoopPrimitive
-from covector.programs.control_flow.safe_operands import with_safe_operands
 from covector.programs.control_flow.scan_rules import (
     jvp_body,
     tangents_of,
@@ -82,28 +81,19 @@ def reverse_while(
     count: Any,
     values: Sequence[Values],
     checkpoints: int,
-    lanes: Lanes = UNBATCHED,
 ) -> Values:
     """The ct carry before the first step; ``values``: consts, primal and ct carry."""
     consts, primals, cts = values
     made = programs[0].memo(reverse_programs, programs[1], len(consts))
     primals = select(primals, made.primal_mask)
-    mask = [*[True] * len(consts), *made.primal_mask, *[True] * len(cts)]
-    op = made.forward.memo(
-        ReverseWhile,
-        made.backward,
-        len(consts),
-        len(primals),
-        checkpoints,
-        lanes.select(mask),
-    )
+    counts = len(consts), len(primals)
+    op = made.forward.memo(ReverseWhile, made.backward, *counts, checkpoints)
     return op(count, *consts, *primals, *cts)
 
 
 def transpose_while(
     body: Jaxpr,
     checkpoints: int,
-    lanes: Lanes,
     count: Any,
     operands: tuple[Values, Values],
     cotangents: Sequence[Any],
@@ -124,9 +114,8 @@ def transpose_while(
         select(carry, made.known_carry),
         [instantiate(ct, t) for ct, t in zip(cts_out, types, strict=True)],
     )
-    lanes = lanes.reverse(known, made.known_carry, mask)
     programs = (made.forward, made.jaxpr)
-    cts_in = scatter(reverse_while(programs, count, values, checkpoints, lanes), mask)
+    cts_in = scatter(reverse_while(programs, count, values, checkpoints), mask)
     # A carry that starts known, at zero, has no cotangent to give back.
     return [ct if m else None for ct, m in zip(cts_in, linear, strict=True)]
 
@@ -136,8 +125,7 @@ class ReverseWhile(LoopPrimitive):
     """Run ``backward`` on consts, ct carry and primal carry for each step from the last
     to the first.
 
-    ``forward`` takes consts and primal carry. ``lanes`` has a mask of the operands
-    after the count, which is per lane itself.
+    ``forward`` takes consts and primal carry.
     """
 
     forward: Jaxpr
@@ -145,7 +133,6 @@ class ReverseWhile(LoopPrimitive):
     num_consts: int
     num_primals: int
     checkpoints: int
-    lanes: Lanes = UNBATCHED
 
     deciding_operands = (0,)
 
@@ -156,12 +143,6 @@ class ReverseWhile(LoopPrimitive):
         """Consts, primal carry and ct carry among the operands after the count."""
         start, end = self.num_consts, self.num_consts + self.num_primals
         return [*operands[:start]], [*operands[start:end]], [*operands[end:]]
-
-    @property
-    def per_lane(self) -> tuple[Values, Values, Values]:
-        """Masks of what is per lane among consts, primal carry and ct carry."""
-        count = len(self.forward.inputs) + len(self.backward.outputs)
-        return self.split(self.lanes.mask(0, count))
 
     def type_rule(self, count: ArrayType, *types: ArrayType) -> Sequence[ArrayType]:
         return [t.strong() for t in self.backward.out_types]
@@ -192,31 +173,15 @@ class ReverseWhile(LoopPrimitive):
 
     def _visit(self, count: Any, *operands: Any) -> Values:
         consts, primals, cts = self.split(operands)
-        lane_consts, lane_primals, lane_cts = self.per_lane
-        shape = self.lanes.shape
 
-        def forward(k: Any, primals: Values) -> Values:
-            after = run(self.forward, [*consts, *primals])
-            if not shape:
-                return after
-            return select_running(lane_primals, lt(k, count), after, primals)
+        def forward(_: Any, primals: Values) -> Values:
+            return run(self.forward, [*consts, *primals])
 
-        def backward(k: Any, primals: Values, cts: Values) -> Values:
-            if not shape:
-                return run(self.backward, [*consts, *cts, *primals])
-            running, known = lt(k, count), [*consts, *primals]
-            if not all(lane_cts):
-                axes = [(m,) * len(shape) for m in (*lane_consts, *lane_primals)]
-                known = with_safe_operands(axes, running, known)
-            safe_consts, safe_primals = known[: len(consts)], known[len(consts) :]
-            cts_out = zero_stopped(lane_cts, running, cts)
-            cts_in = run(self.backward, [*safe_consts, *cts_out, *safe_primals])
-            return select_running(lane_cts, running, cts_in, cts)
+        def backward(_: Any, primals: Values, cts: Values) -> Values:
+            return run(self.backward, [*consts, *cts, *primals])
 
-        most = self.lanes.most_steps(count)
-        return visit_backwards(
-            _LateBinding.loop, most, self.checkpoints, forward, backward, primals, cts
-        )
+        loop, most = _LateBinding.loop, self.checkpoints
+        return visit_backwards(loop, count, most, forward, backward, primals, cts)
 
     # -- derivatives -------------------------------------------------------------------
 
@@ -251,7 +216,6 @@ class ReverseWhile(LoopPrimitive):
             primals[0],
             values,
             self.checkpoints,
-            self.lanes.with_tangents(*masks),
         )
         split = len(ct_carry)
         return outs[:split], scatter(outs[split:], backward.carry)
@@ -270,16 +234,14 @@ class ReverseWhile(LoopPrimitive):
         pairs = zip(cotangents, types[2], strict=True)
         cts_out = [instantiate(*pair) for pair in select(pairs, made.ct_carry)]
         start = (known[0], [*known[1], *cts_out])
-        settings = (self.checkpoints, self.lanes.adjoint(*masks))
-        ends = _LateBinding.repeat(made.forward, count, *start, *settings)
+        ends = _LateBinding.repeat(made.forward, count, *start, self.checkpoints)
         found: list[Values] = [[], [], ends[len(known[1]) :]]
         if any(made.primal_carry) or any(linear[0]):
             pairs = zip(types[:2], masks[:2], strict=True)
             sums = [zeros(t) for pair in pairs for t in select(*pair)]
             values = (*start, [*known[2], *sums])
-            outs = reverse_while(
-                (made.forward, made.backward), count, values, *settings
-            )
+            programs = (made.forward, made.backward)
+            outs = reverse_while(programs, count, values, self.checkpoints)
             split = len(known[2]) + sum(linear[0])
             found[:2] = outs[len(known[2]) : split], outs[split:]
         cts_in = [scatter(*pair) for pair in zip(found, masks, strict=True)]
@@ -290,9 +252,8 @@ class ReverseWhile(LoopPrimitive):
     def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
         forward, backward = programs
         consts, primals, _ = self.split(operands[1:])
-        lanes = self.lanes.select(operands[1:])
         counts = sum(consts), sum(primals)
-        return forward.memo(ReverseWhile, backward, *counts, self.checkpoints, lanes)
+        return forward.memo(ReverseWhile, backward, *counts, self.checkpoints)
 
     # -- batches -----------------------------------------------------------------------
 
@@ -301,15 +262,15 @@ class ReverseWhile(LoopPrimitive):
     ) -> Batched:
         """The ct carry is batched if it starts so, or is made so by another operand."""
         (count, *operands), (count_dim, *dims) = args, dims
-        diverge = count_dim is not None or bool(self.lanes.shape)
+        diverges = count_dim is not None
         mixes = [p.memo(communicates, axis) for p in (self.forward, self.backward)]
-        if diverge and any(mixes):
+        if diverges and any(mixes):
             raise _mixes(axis)
-        forced = self.lanes.must_batch(diverge, len(operands), self.num_consts)
-        consts, primals, cts = map(
-            tuple,
-            self.split([f or d is not None for d, f in zip(dims, forced, strict=True)]),
-        )
+        consts, primals, cts = [
+            tuple([d is not None for d in group]) for group in self.split(dims)
+        ]
+        if diverges:
+            primals, cts = (True,) * len(primals), (True,) * len(cts)
 
         def step_forward(mask: Any) -> Any:
             now = front_dims((*consts, *mask))
@@ -323,20 +284,49 @@ class ReverseWhile(LoopPrimitive):
 
         forward, primals = fixpoint(primals, step_forward)
         backward, cts = fixpoint(cts, step_backward)
-        mask = (*consts, *primals, *cts)
-        columns = zip(operands, dims, mask, strict=True)
-        values = [batched(size, x, d) if m else x for x, d, m in columns]
-        count = batched(size, count, count_dim) if diverge else count
-        lanes = self.lanes.add_axis(size, mask) if diverge else UNBATCHED
-        over = forward.memo(
-            ReverseWhile,
-            backward,
-            self.num_consts,
-            self.num_primals,
-            self.checkpoints,
-            lanes,
-        )
+        values = align_masked(size, operands, dims, (*consts, *primals, *cts))
+        counts = [self.num_consts, self.num_primals]
+        if diverges:
+            count = batched(size, count, count_dim)
+            programs = forward.memo(in_lanes, backward, consts, count.type)
+            most = max_(ReduceMax((0,))(count), scalar(0, count.type.dtype))
+            values.insert(counts[0], scalar(0, count.type.dtype))
+            values, count = [count, *values], most
+            (forward, backward), counts = programs, [n + 1 for n in counts]
+        over = forward.memo(ReverseWhile, backward, *counts, self.checkpoints)
         return over(count, *values), list(front_dims(cts))
+
+
+def in_lanes(
+    forward: Jaxpr, backward: Jaxpr, consts: Mask, count: ArrayType
+) -> tuple[Jaxpr, Jaxpr]:
+    """The programs of a reverse loop over a batch of which each lane takes its number
+    of steps (memoise on forward): that is the first const, and the number of the step
+    is the first of the primal carry. All after the consts are per lane.
+    """
+    split, total = len(consts), len(backward.outputs)
+    number = count.with_shape(())
+
+    def step_forward(count: Any, *values: Any) -> list[Any]:
+        k, operands = values[split], [*values[:split], *values[split + 1 :]]
+        mask = (*consts, *[True] * len(forward.outputs))
+        after = step_running(forward, mask, lt(k, count), operands, split)
+        return [add(k, scalar(1, number.dtype)), *after]
+
+    def step_backward(count: Any, *values: Any) -> list[Any]:
+        end = split + total
+        k, operands = values[end], [*values[:end], *values[end + 1 :]]
+        mask = (*consts, *[True] * (len(operands) - split))
+        return step_running(backward, mask, lt(k, count), operands, split)
+
+    types, cts = forward.in_types, backward.in_types[split : split + total]
+    consts_types, primals = types[:split], types[split:]
+    forward_types = [count, *consts_types, number, *primals]
+    backward_types = [count, *consts_types, *cts, number, *primals]
+    return (
+        stage(step_forward, forward_types, forward.name).jaxpr,
+        stage(step_backward, backward_types, backward.name).jaxpr,
+    )
 
 
 def _mixes(axis: Any) -> NotDifferentiable:

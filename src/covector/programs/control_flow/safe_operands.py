@@ -21,7 +21,9 @@ from covector.core.convert import scalar
 from covector.core.masks import Mask, merge, scatter, select
 from covector.core.number_info import iinfo
 from covector.core.primitive import Linearized, ManyResults, operation
+from covector.core.trace import Trace
 from covector.core.types import ArrayType
+from covector.core.varying import Varying
 from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.argmax import Argmax
 from covector.ops.broadcasting import BroadcastInDim, batched, broadcast_like, zeros
@@ -31,6 +33,7 @@ from covector.ops.reductions import ReduceOr
 from covector.ops.selection import select_n
 from covector.ops.transposing import Reshape
 from covector.transforms.batch import batch_flat
+from covector.transforms.linearize import together
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -52,6 +55,11 @@ class SafeOperands(ManyResults):
     def type_rule(self, taken: ArrayType, *types: ArrayType) -> Sequence[ArrayType]:
         return types
 
+    def varying_rule(self, types: Sequence[ArrayType], checked_axes: Any) -> Varying:
+        """Where devices differ in what is taken, they differ in safe operands."""
+        taken = types[0].varying
+        return Varying([t.varying | taken for t in types], None)
+
     def evaluate(self, taken: Any, *operands: Value) -> Sequence[Array]:
         return operands
 
@@ -67,7 +75,19 @@ class SafeOperands(ManyResults):
             pairs = zip(tangents, self.axes, strict=True)
             return [t if t is None else _masked(taken, t, axes) for t, axes in pairs]
 
-        return with_safe_operands(self.axes, taken, operands), push
+        shared = [not all(axes) for axes in select(self.axes, active[1:])]
+        if any(shared):
+            return with_safe_operands(self.axes, taken, operands), push
+        # Each lane has cotangents of its own, of which those not taken are dropped.
+        return self(taken, *operands), push
+
+    def differentiate(
+        self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
+        if not together(parent, tangent_trace):
+            return super().differentiate(parent, tangent_trace, primals, tangents)
+        # Forwards, what is computed in other lanes is dropped as their values are.
+        return parent.process(self, primals), tangents[1:]
 
     def process_split(self, mask: Mask, taken: Value, *operands: Value) -> Values:
         """Safe values and masked tangents: what takes the tangents is transposed."""
@@ -89,6 +109,15 @@ class SafeOperands(ManyResults):
         axes = [(d is not None, *a) for d, a in zip(dims[1:], self.axes, strict=True)]
         out_dims = [None if d is None else 0 for d in dims[1:]]
         return SafeOperands(tuple(axes))(taken, *operands), out_dims
+
+
+def if_taken(
+    axes: tuple[Axes, ...], taken: Any, operands: Sequence[Any]
+) -> Sequence[Any]:
+    """The operands, which a derivative takes for safe ones."""
+    if not any([x.type.inexact for x in operands]):
+        return operands
+    return SafeOperands(axes)(taken, *operands)
 
 
 def with_safe_operands(
@@ -139,17 +168,17 @@ def _from_lane(taken: Any, index: Any, x: Any, count: int) -> Any:
     if dtypes.is_inexact(x.type.dtype):
         one = stop_gradient(one)
     axes = tuple(range(count, x.type.ndim))
-    return select_n(_expand(taken, x), BroadcastInDim(x.type.shape, axes)(one), x)
+    return select_n(expand(taken, x), BroadcastInDim(x.type.shape, axes)(one), x)
 
 
 def _masked(taken: Any, tangent: Any, axes: Axes) -> Any:
     """A tangent in the lanes taken, or of what one of them shares; else zeros."""
     missing = tuple([k for k, has in enumerate(axes) if not has])
     mask = ReduceOr(missing)(taken) if missing else taken
-    return select_n(_expand(mask, tangent), zeros(tangent.type), tangent)
+    return select_n(expand(mask, tangent), zeros(tangent.type), tangent)
 
 
-def _expand(mask: Any, x: Any) -> Any:
+def expand(mask: Any, x: Any) -> Any:
     """A mask over the leading axes of ``x``, in the shape of ``x``."""
     if not mask.type.ndim:
         return broadcast_like(mask, x)

@@ -22,7 +22,7 @@ from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.effects import Effect
 from covector.core.jaxpr import Jaxpr, Var, run
-from covector.core.masks import Mask, fixpoint, merge, present, scatter, select
+from covector.core.masks import Mask, fixpoint, present, scatter, select
 from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType, show_types
@@ -32,15 +32,10 @@ from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import common_placement
 from covector.lowering.tokens import TOKEN, with_token
-from covector.ops.broadcasting import batched, zeros
+from covector.ops.broadcasting import align_masked, zeros
 from covector.programs.control_flow.batch_sequentially import batch_sequentially
 from covector.programs.control_flow.divergent_control_flow import check_no_collectives
-from covector.programs.control_flow.lanes import UNBATCHED, Lanes
-from covector.programs.control_flow.loop_invariant_carry import (
-    loop_invariant_carry,
-    loop_over_rest,
-    rearrange,
-)
+from covector.programs.control_flow.lanes import until_all_fail, until_all_stop
 from covector.programs.control_flow.loop_primitive import LoopPrimitive
 from covector.programs.control_flow.reverse_while import bind_loops, transpose_while
 from covector.programs.control_flow.scan_rules import jvp_body, tangents_of
@@ -51,12 +46,11 @@ from covector.programs.control_flow.while_rules import (
     known_loop,
     repeating_test,
     testing_first,
-    until_all_stop,
     with_tangents,
 )
 from covector.programs.higher_order.call import call
 from covector.programs.higher_order.effects import without_effects
-from covector.programs.higher_order.jaxpr_passes import cast_outputs
+from covector.programs.higher_order.jaxpr_passes import cast_outputs, forwarded_inputs
 from covector.programs.higher_order.program_primitive import Execution
 from covector.programs.higher_order.regions import (
     Kind,
@@ -78,10 +72,9 @@ CHECKPOINTS = 64
 class While(LoopPrimitive):
     """Run ``body_jaxpr`` on the carry while ``cond_jaxpr`` of it is True.
 
-    Over ``lanes`` the test gives a bool for each; their mask is of the consts of the
-    body and the carry. A loop that is ``counted`` takes as many steps as the const of
-    its test says, and its carry begins with their number. In reverse ``checkpoints``
-    carries are kept.
+    In reverse ``checkpoints`` carries are kept. A loop that is ``counted`` takes as
+    many steps as the const of its test says, and its carry begins with their number.
+    One that ``settles`` would not be changed by more steps than it takes.
     """
 
     name = "while"  # type: ignore[assignment]
@@ -91,8 +84,8 @@ class While(LoopPrimitive):
     cond_nconsts: int
     body_nconsts: int
     checkpoints: int = CHECKPOINTS
-    lanes: Lanes = UNBATCHED
     counted: bool = False
+    settles: bool = False
 
     def __repr__(self) -> str:
         return f"While({self.cond_jaxpr.name}, {self.body_jaxpr.name})"
@@ -102,6 +95,13 @@ class While(LoopPrimitive):
         start = self.cond_nconsts
         end = start + self.body_nconsts
         return [*operands[:start]], [*operands[start:end]], [*operands[end:]]
+
+    def like(
+        self, test: Jaxpr, body: Jaxpr, test_consts: int, body_consts: int
+    ) -> "While":
+        """Another loop over programs with so many consts, otherwise as this one."""
+        settings = self.checkpoints, self.counted, self.settles
+        return make_while(test, body, test_consts, body_consts, *settings)
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         test, body = self.cond_jaxpr, self.body_jaxpr
@@ -116,7 +116,7 @@ class While(LoopPrimitive):
                 f"its test {test.name}, but got {show_types([*test_consts, *carry])}."
             )
         (running,) = test.out_types
-        if running.shape != self.lanes.shape or running.dtype != dtypes.bool_:
+        if running.shape or running.dtype != dtypes.bool_:
             raise TypeMismatch(
                 f"the test {test.name} of while_loop must give one scalar bool, but "
                 f"gives {show_types(test.out_types)}."
@@ -149,8 +149,6 @@ class While(LoopPrimitive):
 
     def evaluate(self, *args: ConcreteArray) -> Sequence[Array]:
         """The first steps on the host, where they are quick; then a compiled loop."""
-        if self.lanes.shape:
-            return self._as_one(*args)
         test, body = self.cond_jaxpr, self.body_jaxpr
         plan = self.plan(tuple([a.type for a in args]))
         if plan.executable is None and all([a.on_host() for a in args]):
@@ -175,22 +173,9 @@ class While(LoopPrimitive):
         body, test = self.body_jaxpr.memo(with_token, count), self.cond_jaxpr
         inputs = [*test.inputs[:first], Var(TOKEN), *test.inputs[first:]]
         test = Jaxpr(inputs, test.equations, test.outputs, test.name)
-        return make_while(test, body, first, count), first + count
-
-    def _as_one(self, *operands: Any) -> Sequence[Array]:
-        """The loop over lanes as a loop until all of them stop."""
-        test_consts, consts, carry = self.split(operands)
-        counts = self.cond_nconsts, self.body_nconsts
-        test, body = self.body_jaxpr.memo(
-            until_all_stop, self.cond_jaxpr, *counts, self.lanes
-        )
-        running = run(self.cond_jaxpr, [*test_consts, *carry])
-        loop = make_while(test, body, 0, sum(counts), self.checkpoints)
-        return loop(*test_consts, *consts, *running, *carry)[1:]
+        return self.like(test, body, first, count), first + count
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
-        if self.lanes.shape:
-            return ctx.through(self._as_one, *operands)
         return lower_while(self, ctx, *self.split(operands))
 
     # -- derivatives -------------------------------------------------------------------
@@ -206,7 +191,7 @@ class While(LoopPrimitive):
             return self(*primals), lambda *ts: self._jvp(primals, ts, separate=True)[1]
         test_consts, consts, carry = self.split(primals)
         programs = (self.cond_jaxpr, self.body_jaxpr)
-        count, *outs = _counted(programs, self.lanes, test_consts, consts, carry)
+        count, *outs = _counted(programs, test_consts, consts, carry)
         again, operands = self._again(count, consts, carry)
 
         def push(*tangents: Any) -> Sequence[Array]:
@@ -221,7 +206,7 @@ class While(LoopPrimitive):
         called with.
         """
         body = self.body_jaxpr.memo(without_effects)
-        return _repeating(body, count, consts, carry, self.checkpoints, self.lanes)
+        return _repeating(body, count, consts, carry, self.checkpoints)
 
     def _jvp_loop(
         self, active: Sequence[bool], separate: bool
@@ -231,17 +216,8 @@ class While(LoopPrimitive):
         active, num_consts = (*consts, *carry), self.body_nconsts
         made = self.body_jaxpr.memo(jvp_body, num_consts, len(carry), active, separate)
         test = self.cond_jaxpr.memo(with_tangents, made.carry)
-        lanes = self.lanes.with_tangents(consts, made.carry)
-        loop = make_while(
-            test,
-            made.jaxpr,
-            self.cond_nconsts,
-            num_consts + sum(consts),
-            self.checkpoints,
-            lanes,
-            self.counted,
-        )
-        return loop, made.carry
+        counts = self.cond_nconsts, num_consts + sum(consts)
+        return self.like(test, made.jaxpr, *counts), made.carry
 
     def _jvp(
         self, primals: Any, tangents: Any, separate: bool
@@ -261,8 +237,8 @@ class While(LoopPrimitive):
         if not self.counted:
             return self._transpose_uncounted(cotangents, *args)
         (count,), consts, carry = self.split(args)
-        programs = (self.body_jaxpr, self.checkpoints, self.lanes)
-        return [None, *transpose_while(*programs, count, (consts, carry), cotangents)]
+        loop = (self.body_jaxpr, self.checkpoints)
+        return [None, *transpose_while(*loop, count, (consts, carry), cotangents)]
 
     def _transpose_uncounted(self, cotangents: Any, *args: Any) -> Sequence[Any]:
         """The known part of the loop counts the steps."""
@@ -272,8 +248,7 @@ class While(LoopPrimitive):
             known_loop, self.body_jaxpr, self.cond_nconsts, self.body_nconsts, linear
         )
         known = [select(consts, made.consts), select(carry, made.carry)]
-        lanes = self.lanes.select([*made.consts, *made.carry])
-        count = _counted((made.test, made.body), lanes, test_consts, *known)[0]
+        count = _counted((made.test, made.body), test_consts, *known)[0]
         again, operands = self._again(count, consts, carry)
         cts_in = again.transpose([None, *cotangents], *operands)
         split = 1 + len(consts)
@@ -283,14 +258,12 @@ class While(LoopPrimitive):
 
     def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
         test, body = programs
-        test_consts, consts, carry = self.split(operands)
-        counts = sum(test_consts), sum(consts)
-        lanes = self.lanes.select([*consts, *carry])
-        return make_while(test, body, *counts, self.checkpoints, lanes, self.counted)
+        test_consts, consts, _ = self.split(operands)
+        return self.like(test, body, sum(test_consts), sum(consts))
 
     def executions(self, operands: Sequence[Any]) -> Iterator[Execution]:
-        if self.lanes.shape:
-            return
+        if self.settles:
+            return  # what lanes that have stopped compute is dropped
         test_consts, consts, carry = self.split(operands)
         i = 0
         while bool(call(self.cond_jaxpr)(*test_consts, *carry)[0]):
@@ -303,50 +276,47 @@ class While(LoopPrimitive):
     def batch_named(
         self, axis: AxisName, size: int, args: Values, dims: BatchDims
     ) -> Any:
-        """A carry is batched if it starts so or is made so by another.
-
-        Where lanes take different numbers of steps, all of it is but
-        the loop-invariant part.
+        """A carry is batched if it starts so or is made so by another; where lanes take
+        different numbers of steps, all of it is but what no step changes.
         """
-        invariant = self.body_jaxpr.memo(loop_invariant_carry, self.body_nconsts)
-        if any(invariant):
-            rest = self.body_jaxpr.memo(loop_over_rest, self)
-            given = [rearrange(self, invariant, x) for x in (args, dims)]
-            outs = rest.batch_named(axis, size, *given)
-            changing = [not m for m in invariant]
-            carries = [self.split(x)[2] for x in (args, dims)]
-            return [merge(o, changing, c) for o, c in zip(outs, carries, strict=True)]
         test_consts, consts, carry = self.split(args)
         test_dims, const_dims, carry_dims = self.split(dims)
-        forced = self.lanes.must_batch(False, len(args) - self.cond_nconsts, 0)
-        start = [d is not None for d in (*const_dims, *carry_dims)]
-        start = [a or b for a, b in zip(start, forced, strict=True)]
-        const_mask, diverged = start[: len(consts)], bool(self.lanes.shape)
+        const_mask, carry_mask = [
+            tuple([d is not None for d in group]) for group in (const_dims, carry_dims)
+        ]
+        forwarded = forwarded_inputs([self.body_jaxpr], range(len(carry)))
+        fixed = [i == len(consts) + k for k, i in enumerate(forwarded)]
 
-        def step(mask: Any) -> Any:
+        def step(mask: Mask) -> Any:
             now = (*test_dims, *front_dims(mask))
-            test, (running,) = self.cond_jaxpr.memo(
-                batch_jaxpr, size, now, (diverged,), axis
-            )
+            test, (flag,) = self.cond_jaxpr.memo(batch_jaxpr, size, now, (False,), axis)
             now = front_dims((*const_mask, *mask))
-            body, outs = self.body_jaxpr.memo(batch_jaxpr, size, now, mask, axis)
-            diverge = running is not None
-            every = diverge and not diverged
-            return (test, body, diverge), [every or d is not None for d in outs]
+            body, found = self.body_jaxpr.memo(batch_jaxpr, size, now, mask, axis)
+            every = flag is not None and not self.settles
+            pairs = zip(found, fixed, strict=True)
+            after = [d is not None or (every and not same) for d, same in pairs]
+            return (test, body, flag is not None), after
 
-        (test, body, diverge), carry_mask = fixpoint(start[len(consts) :], step)
-        if diverge and not self.pure:
+        (test, body, diverges), carry_mask = fixpoint(carry_mask, step)
+        if diverges and not self.pure:
             return batch_sequentially(self, axis, size, args, dims)
         mask = (*const_mask, *carry_mask)
-        columns = zip((*consts, *carry), (*const_dims, *carry_dims), mask, strict=True)
-        values = [batched(size, x, d) if m else x for x, d, m in columns]
-        lanes = self.lanes.add_axis(size, mask) if diverge else UNBATCHED
-        counts = self.cond_nconsts, self.body_nconsts
-        loop = make_while(test, body, *counts, self.checkpoints, lanes, self.counted)
-        if diverge and self.body_jaxpr.memo(communicates, axis):
-            # Running lanes see the carry of those that have stopped.
-            return loop._as_one(*test_consts, *values), list(front_dims(carry_mask))
-        return loop(*test_consts, *values), list(front_dims(carry_mask))
+        values = align_masked(size, [*consts, *carry], [*const_dims, *carry_dims], mask)
+        counts, out_dims = (
+            (self.cond_nconsts, self.body_nconsts),
+            front_dims(carry_mask),
+        )
+        if not diverges:
+            return self.like(test, body, *counts)(*test_consts, *values), out_dims
+        if self.settles:
+            test = test.memo(until_all_fail)
+            return self.like(test, body, *counts)(*test_consts, *values), out_dims
+        mixes = self.body_jaxpr.memo(communicates, axis)
+        going, turn = body.memo(until_all_stop, test, len(test_consts), mask, mixes)
+        consts, carry = values[: len(consts)], values[len(consts) :]
+        running = run(test, [*test_consts, *carry])
+        loop = make_while(going, turn, 0, sum(counts), self.checkpoints, settles=True)
+        return loop(*test_consts, *consts, *running, *carry)[1:], out_dims
 
 
 def make_while(
@@ -355,40 +325,34 @@ def make_while(
     test_consts: int,
     body_consts: int,
     checkpoints: int = CHECKPOINTS,
-    lanes: Lanes = UNBATCHED,
     counted: bool = False,
+    settles: bool = False,
 ) -> While:
     """The operation that loops over these programs; the same one each time."""
-    return test.memo(While, body, test_consts, body_consts, checkpoints, lanes, counted)
+    counts = test_consts, body_consts
+    return test.memo(While, body, *counts, checkpoints, counted, settles)
 
 
 def _counted(
-    programs: Sequence[Jaxpr],
-    lanes: Lanes,
-    test_consts: Any,
-    consts: Any,
-    carry: Any,
+    programs: Sequence[Jaxpr], test_consts: Any, consts: Any, carry: Any
 ) -> Sequence[Array]:
-    """The number of steps of a loop (of each lane), and the carry after them."""
+    """The number of steps of a loop, and the carry after them."""
     (test, body), counts = programs, (len(test_consts), len(consts))
     type_ = test.out_types[0].with_dtype(dtypes.int32, False)
     test = test.memo(counting_test, counts[0], type_)
     body = body.memo(counting_body, counts[1], type_)
-    lanes = lanes.with_count(counts[1], per_lane=True)
-    loop = make_while(test, body, *counts, lanes=lanes)
+    loop = make_while(test, body, *counts)
     return loop(*test_consts, *consts, zeros(type_), *carry)
 
 
 def _repeating(
-    body: Jaxpr, count: Any, consts: Any, carry: Any, checkpoints: int, lanes: Lanes
+    body: Jaxpr, count: Any, consts: Any, carry: Any, checkpoints: int
 ) -> tuple[While, list[Any]]:
     """The loop that runs a body ``count`` times, and what it is called with."""
-    type_ = count.type.with_shape(())
-    counting = body.memo(counting_body, len(consts), type_)
+    counting = body.memo(counting_body, len(consts), count.type)
     test = counting.memo(repeating_test, len(consts), count.type)
-    lanes = lanes.with_count(len(consts), per_lane=False)
-    loop = make_while(test, counting, 1, len(consts), checkpoints, lanes, True)
-    return loop, [count, *consts, zeros(type_), *carry]
+    loop = make_while(test, counting, 1, len(consts), checkpoints, counted=True)
+    return loop, [count, *consts, zeros(count.type), *carry]
 
 
 def _repeat(*loop_and_operands: Any) -> list[Any]:

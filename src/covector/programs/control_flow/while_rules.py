@@ -1,6 +1,5 @@
 """The programs of a while loop, and of its reverse.
 
-    until all stop   a loop over lanes as one with a single test
     counting         a body that counts its steps; the test that counts them again
     reverse          programs without what the reverse loop does not read
     adjoint          the reverse of the reverse, for higher derivatives
@@ -21,11 +20,8 @@ from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable
 from covector.lowering.tokens import TOKEN, with_token
 from covector.ops.arithmetic import add
-from covector.ops.bitwise import and_
 from covector.ops.broadcasting import zeros
 from covector.ops.comparison import lt
-from covector.ops.reductions import ReduceOr
-from covector.programs.control_flow.lanes import Lanes, select_running
 from covector.programs.higher_order.jaxpr_passes import forward_slice
 from covector.transforms.transpose import instantiate, transpose_jaxpr
 
@@ -35,34 +31,6 @@ def with_tangents(test: Jaxpr, mask: Sequence[bool]) -> Jaxpr:
     carry = test.inputs[len(test.inputs) - len(mask) :]
     tangents = [Var(v.type.strong()) for v in select(carry, mask)]
     return Jaxpr([*test.inputs, *tangents], test.equations, test.outputs, test.name)
-
-
-def until_all_stop(
-    body: Jaxpr, test: Jaxpr, test_consts: int, body_consts: int, lanes: Lanes
-) -> tuple[Jaxpr, Jaxpr]:
-    """Test and body for a carry that begins with the mask of running lanes (memoise on
-    the body).
-
-    The body takes the consts of both.
-    """
-    count = test_consts + body_consts
-    carry_types = body.in_types[body_consts:]
-    per_lane = lanes.mask(body_consts, len(carry_types))
-
-    def turn(*values: Any) -> list[Array]:
-        running, *carry = values[count:]
-        made = run(body, [*values[test_consts:count], *carry])
-        kept = select_running(per_lane, running, made, carry)
-        (more,) = run(test, [*values[:test_consts], *kept])
-        return [and_(running, more), *kept]
-
-    def any_running(running: Any, *_: Any) -> list[Any]:
-        return [ReduceOr(tuple(range(running.type.ndim)))(running)]
-
-    flags = test.out_types[0]
-    consts = [*test.in_types[:test_consts], *body.in_types[:body_consts]]
-    turned = stage(turn, [*consts, flags, *carry_types], body.name)
-    return stage(any_running, [flags, *carry_types], "any").jaxpr, turned.jaxpr
 
 
 def testing_first(test: Jaxpr, loop: Any) -> Jaxpr:
