@@ -17,8 +17,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from covector.core.jaxpr import Jaxpr, Var, run
 from covector.core.leaks import check_leaks
-from covector.core.masks import at_sources
-from covector.core.primitive import Primitive
+from covector.core.masks import at_sources, present, scatter
+from covector.core.primitive import Linearized, Primitive
 from covector.core.staging import StagedTracer, StagingTrace
 from covector.core.trace import Trace, Tracer, current
 from covector.core.varying import pvary_like, unify_varying
@@ -236,6 +236,23 @@ class LinearizedProgram(NamedTuple, Generic[Program]):
     def residuals(self, args: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
         """The residuals, among arguments and results of the primal program."""
         return at_sources(self.residual_sources, args, outs)
+
+    def at(
+        self,
+        primals: Sequence[Any],
+        call: Callable[[Program, Sequence[Any]], Sequence[Any]] = run,
+    ) -> Linearized:
+        """The outputs, and the linear function of the tangents at these primals; in
+        both lists of tangents None is zero.
+        """
+        outs = call(self.primal, primals)
+        residuals = self.residuals(primals, outs)
+
+        def push(*tangents: Any) -> list[Any]:
+            nonzero = call(self.linear, [*residuals, *present(tangents)])
+            return scatter(nonzero, self.nonzero)
+
+        return outs[: len(self.nonzero)], push
 
 
 def linearize_jaxpr(

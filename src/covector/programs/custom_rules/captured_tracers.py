@@ -145,33 +145,32 @@ class CapturedTracers:
             current.trace = parent
             trace.alive = False
 
-    def refuse_differentiated(
-        self, values: Sequence[Any], active: Sequence[bool]
+    def refuse(
+        self,
+        values: Sequence[Any],
+        mask: Sequence[bool],
+        error: Callable[[str, ArrayType], CovectorError],
     ) -> list[Any]:
-        """The values; use of those that are differentiated is refused."""
-        refused = Refused(self._differentiated)
-        return [refused if m else x for x, m in zip(values, active, strict=True)]
+        """The values, of which those in the mask raise an error where they are used."""
+        refused = Refused(functools.partial(error, self.who))
+        return [refused if m else x for x, m in zip(values, mask, strict=True)]
 
-    def refuse_batched(
-        self, values: Sequence[Any], batched: Sequence[bool]
-    ) -> list[Any]:
-        """The values; use of those that differ over a batch is refused."""
-        refused = Refused(self._batched)
-        return [refused if a else x for x, a in zip(values, batched, strict=True)]
 
-    def _differentiated(self, type: ArrayType) -> CovectorError:
-        return NotDifferentiable(
-            f"{self.who} closes over a value of type {type} that is being "
-            "differentiated, or takes it as a nondiff argument, and its rule does not "
-            "give a derivative with respect to it. Pass the value as an argument that "
-            "is differentiated."
-        )
+def is_differentiated(who: str, type: ArrayType) -> CovectorError:
+    """The error of a derivative rule that uses such a value."""
+    return NotDifferentiable(
+        f"{who} closes over a value of type {type} that is being differentiated, or "
+        "takes it as a nondiff argument, and its rule does not give a derivative with "
+        "respect to it. Pass the value as an argument that is differentiated."
+    )
 
-    def _batched(self, type: ArrayType) -> CovectorError:
-        return AxisError(
-            f"the batching rule of {self.who} closes over a value of type {type} that "
-            "differs over the batch. Pass the value as an argument."
-        )
+
+def is_batched(who: str, type: ArrayType) -> CovectorError:
+    """The error of a batching rule that uses such a value."""
+    return AxisError(
+        f"the batching rule of {who} closes over a value of type {type} that differs "
+        "over the batch. Pass the value as an argument."
+    )
 
 
 def call_with_captured(op: Any, operands: list[Any]) -> Any:

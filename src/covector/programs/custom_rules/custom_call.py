@@ -25,7 +25,10 @@ from covector.core.staging import stage
 from covector.core.trace import Trace, current
 from covector.ops.broadcasting import batched
 from covector.programs.custom_rules.batched_functions import Batch
-from covector.programs.custom_rules.captured_tracers import CapturedTracers
+from covector.programs.custom_rules.captured_tracers import (
+    CapturedTracers,
+    is_differentiated,
+)
 from covector.programs.custom_rules.derivative_checks import same_results
 from covector.programs.custom_rules.linear_call import no_forward_rule
 from covector.programs.custom_rules.ruled_program import Rule, RuledProgram, halves
@@ -122,7 +125,7 @@ class CustomCall(RuledProgram):
         def adapt(rule: Rule) -> Rule:
             def on_all(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
                 active = [t is not None for t in tangents[:m]]
-                values = over.refuse_differentiated(primals[:m], active)
+                values = over.refuse(primals[:m], active, is_differentiated)
                 given = primals[m:], tangents[m:]
                 return halves(over.run(lambda: chain(*rule(*given)), values))
 

@@ -25,6 +25,7 @@ from covector.programs.custom_rules.derivative_checks import (
     called,
     checked,
     nondiff_indices,
+    pair,
 )
 from covector.programs.custom_rules.linear_call import LinearCall
 from covector.programs.custom_rules.ruled_program import Rule
@@ -165,14 +166,6 @@ def _with(fun: Callable[..., Any], fixed: dict[int, Any]) -> Callable[..., Any]:
     return of_others
 
 
-def _pair(out: Any, what: str, wanted: str) -> tuple[Any, Any]:
-    if not isinstance(out, tuple | list) or len(out) != 2:
-        raise TypeMismatch(
-            f"{what} must return a pair {wanted}, but it returned {describe(out)}."
-        )
-    return out[0], out[1]
-
-
 def _flat_jvp(
     custom: CustomFunction, jvp: Callable[..., Any], nondiff: tuple, flat: FlatFunction
 ) -> Rule:
@@ -186,7 +179,7 @@ def _flat_jvp(
         ]
         given, _ = in_tree.unflatten(primals)
         tangents, _ = in_tree.unflatten(filled)
-        value, tangent = _pair(jvp(*nondiff, given, tangents), who, "(value, tangent)")
+        value, tangent = pair(jvp(*nondiff, given, tangents), who, "(value, tangent)")
         outs, flat.out_tree = tree.flatten(value)
         outs = arrays(outs, who)
         ts = _like(tangent, flat.out_tree, who)
@@ -247,7 +240,7 @@ def _flat_vjp(
             pairs = zip(primals, active, strict=True)
             leaves = [_Leaf(CustomVJPPrimal(p, a)) for p, a in pairs]
             given, _ = tree.map(lambda leaf: leaf.pair, in_tree.unflatten(leaves))
-        value, kept = _pair(_without_tangents(fwd, given), who, "(value, residuals)")
+        value, kept = pair(_without_tangents(fwd, given), who, "(value, residuals)")
         leaves, out_tree = tree.flatten(value)
         outs, flat.out_tree = arrays(leaves, who), out_tree
         residuals, refilled = _arrays_apart(kept)

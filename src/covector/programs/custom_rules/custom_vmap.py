@@ -6,13 +6,14 @@ derivative is the derivative of the rule. Reverse mode transposes the program of
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from covector import tree
 from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
 from covector.core.array_like import Array
-from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
+from covector.core.flat import FlatFunction, arrays, bind_arguments, who_of
 from covector.core.jaxpr import Jaxpr, needed_equations, run
 from covector.core.masks import merge, scatter, select
 from covector.core.primitive import operation
@@ -25,10 +26,11 @@ from covector.ops.broadcasting import batched, move_axis
 from covector.programs.control_flow.control_flow_api import Loop, ScanSpec, name_of
 from covector.programs.custom_rules.captured_tracers import (
     CapturedTracers,
+    is_batched,
     traced_values,
 )
-from covector.programs.custom_rules.derivative_checks import called
-from covector.programs.custom_rules.ruled_program import Rule, RuledProgram
+from covector.programs.custom_rules.derivative_checks import called, pair
+from covector.programs.custom_rules.ruled_program import Rule, RuledProgram, halves
 from covector.programs.higher_order.call import call
 from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.derivatives import instantiate_tangent
@@ -209,93 +211,72 @@ class custom_vmap:
 
         operands = [*over.captured, *leaves]
         staged = stage(fun, [x.type for x in operands], flat.who)
-        known = len(staged.captured)
-        rule = _FlatRule(self, flat, staged.jaxpr.out_types)
+        known, types = len(staged.captured), staged.jaxpr.out_types
 
-        def rule_on_all(values: Values, mask: Sequence[bool], size: int) -> Any:
-            mask, values = mask[known:], values[known:]
-            batched_outs: list[bool] = []
+        def rule(values: Values, mask: Sequence[bool], size: int) -> Any:
+            values, mask = values[known:], mask[known:]
 
-            def flat_rule() -> Sequence[Array]:
-                outs, batched_outs[:] = rule(values[m:], mask[m:], size)
-                return outs
+            def flat_rule() -> Iterable[Any]:
+                return chain(*self._run_rule(values[m:], mask[m:], size, flat, types))
 
-            captured = over.refuse_batched(values[:m], mask[:m])
-            return over.run(flat_rule, captured), batched_outs
+            captured = over.refuse(values[:m], mask[:m], is_batched)
+            return halves(over.run(flat_rule, captured))
 
-        op = CustomVmap(staged.jaxpr, rule_on_all, flat.who)
+        op = CustomVmap(staged.jaxpr, rule, flat.who)
         return op(*staged.captured, *operands)
+
+    def _run_rule(
+        self,
+        values: Values,
+        mask: Sequence[bool],
+        size: int,
+        flat: FlatFunction,
+        types: Sequence[ArrayType],
+    ) -> tuple[list[Any], list[bool]]:
+        """The rule as ``CustomVmap`` calls it, with checks of what it returns."""
+        who = f"the batching rule of {flat.who}"
+        if self.vmap_rule is None:
+            raise MissingRule(
+                f"{flat.who} has no batching rule yet. Give it one with "
+                f"@{called(self.fun)}.def_vmap before it is called under vmap."
+            )
+        args, _ = flat.in_tree.unflatten(values)
+        in_batched, _ = flat.in_tree.unflatten(mask)
+        found = self.vmap_rule(size, list(in_batched), *args)
+        out, out_batched = pair(found, who, "(out, out_batched)")
+        outs, out_tree = tree.flatten(out)
+        if out_tree != flat.out_tree:
+            raise TreeMismatch(
+                f"{who} must return a result with the structure of that of the "
+                f"function, {flat.out_tree}, but it returned {out_tree}."
+            )
+        out_mask = tree.flatten_prefix(
+            out_batched, out_tree, f"out_batched from {who}", of="the result"
+        )
+        outs = arrays(outs, flat.who)
+        for i, (x, m) in enumerate(zip(outs, out_mask, strict=True)):
+            path = tree.keystr(tree.leaf_path(out_tree, i))
+            _check_result(f"the result{path}", who, x, m, types[i], size)
+        return outs, out_mask
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
 
-class _FlatRule:
-    """The user's rule between trees and flat lists, and checks of what it returns."""
-
-    def __init__(
-        self, custom: custom_vmap, flat: FlatFunction, types: Sequence[ArrayType]
-    ) -> None:
-        self.custom = custom
-        self.in_tree, self.out_tree = flat.in_tree, flat.out_tree
-        self.types = types
-        self.who = flat.who
-
-    def __call__(
-        self, values: Sequence[Value], mask: Sequence[bool], size: int
-    ) -> tuple[list[Any], list[bool]]:
-        rule = self.custom.vmap_rule
-        if rule is None:
-            raise MissingRule(
-                f"{self.who} has no batching rule yet. Give it one with "
-                f"@{called(self.custom.fun)}.def_vmap before it is called under vmap."
-            )
-        args, _ = self.in_tree.unflatten(values)
-        in_batched, _ = self.in_tree.unflatten(list(mask))
-        found = rule(size, list(in_batched), *args)
-        if not isinstance(found, tuple | list) or len(found) != 2:
-            raise TypeMismatch(
-                f"the batching rule of {self.who} must return a pair (out, "
-                f"out_batched), but it returned {describe(found)}."
-            )
-        out, out_batched = found
-        outs, out_tree = tree.flatten(out)
-        if out_tree != self.out_tree:
-            raise TreeMismatch(
-                f"the batching rule of {self.who} must return a result with the "
-                f"structure of that of the function, {self.out_tree}, but it returned "
-                f"{out_tree}."
-            )
-        batched_outs = tree.flatten_prefix(
-            out_batched,
-            out_tree,
-            f"out_batched from the batching rule of {self.who}",
-            of="the result",
+def _check_result(
+    which: str, who: str, x: Any, m: Any, one: ArrayType, size: int
+) -> None:
+    if not isinstance(m, bool):
+        raise TypeMismatch(
+            f"out_batched from {who} holds bools, but it has {m!r} for {which}."
         )
-        outs = arrays(outs, self.who)
-        for i, (x, a) in enumerate(zip(outs, batched_outs, strict=True)):
-            self._check(i, x, a, size)
-        return outs, batched_outs
-
-    def _check(self, i: int, x: Any, is_batched: Any, size: int) -> None:
-        where = f"the result{tree.keystr(tree.leaf_path(self.out_tree, i))}"
-        if not isinstance(is_batched, bool):
-            raise TypeMismatch(
-                f"out_batched from the batching rule of {self.who} holds bools, but it "
-                f"has {is_batched!r} for {where}."
-            )
-        one = self.types[i]
-        wanted = one.with_shape((size, *one.shape)) if is_batched else one
-        if (x.type.shape, x.type.dtype) != (wanted.shape, wanted.dtype):
-            said = (
-                f"is batched over {size}"
-                if is_batched
-                else "is the same for the whole batch"
-            )
-            raise TypeMismatch(
-                f"the batching rule of {self.who} says that {where} {said}, which is "
-                f"{wanted.strong()}, but it returned {x.type.strong()}."
-            )
+    wanted = one.with_shape((size, *one.shape)) if m else one
+    if (x.type.shape, x.type.dtype) != (wanted.shape, wanted.dtype):
+        batch = f"batched over {size}" if m else "the same for the whole batch"
+        raise TypeMismatch(
+            f"{who} says that {which} is {batch}, which is {wanted.strong()}, but it "
+            f"returned {x.type.strong()}."
+        )
 
 
 def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:

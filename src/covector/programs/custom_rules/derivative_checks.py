@@ -14,7 +14,7 @@ from covector import tree
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.core.flat import argument_names, argument_numbers
+from covector.core.flat import argument_names, argument_numbers, describe
 from covector.core.source import function_line
 from covector.core.types import ArrayType, HasType, show_types
 from covector.errors import TypeMismatch
@@ -77,6 +77,15 @@ def checked(t: Any, type: ArrayType, who: str, what: str) -> Any:
             f"it returned {t.type}."
         )
     return t
+
+
+def pair(out: Any, what: str, wanted: str) -> tuple[Any, Any]:
+    """The two parts of what a rule returned."""
+    if not isinstance(out, tuple | list) or len(out) != 2:
+        raise TypeMismatch(
+            f"{what} must return a pair {wanted}, but it returned {describe(out)}."
+        )
+    return out[0], out[1]
 
 
 def called(fun: Any) -> str:

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from covector import options, tree
+from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, split_aux
 from covector.core.jaxpr import Jaxpr, Var
@@ -23,6 +24,7 @@ from covector.core.show import nested_programs
 from covector.core.staging import Staged, stage
 from covector.core.types import ArrayType, show_types
 from covector.errors import NotDifferentiable, TreeMismatch, TypeMismatch
+from covector.ops.broadcasting import batched
 from covector.ops.casting import convert
 from covector.programs.control_flow.branches import with_captured_inputs
 from covector.programs.higher_order.call import Inlined
@@ -34,6 +36,7 @@ from covector.programs.higher_order.partition import (
 )
 from covector.programs.higher_order.regions import Region, call_region, rule_region
 from covector.transforms.batch import batch_jaxpr, front_dims
+from covector.transforms.linearize import linearize_jaxpr
 
 
 class Solver(Inlined):
@@ -81,6 +84,46 @@ class Solver(Inlined):
         """``solve``; the other programs are for derivatives."""
         rules = [p for p in nested_programs(self) if p is not self.solve]
         return [call_region(self.solve), *map(rule_region, rules)]
+
+    def push_consts(self, active: Sequence[bool], operands: Sequence[Value]) -> Any:
+        """The linear function from tangents of the consts to those of the equation, at
+        these operands; None is zero.
+        """
+        if not any(active):
+            return lambda *_: [None] * self.count
+        split = self.equation.memo(linearize_jaxpr, (*active, *[False] * self.count))
+        return split.at(operands)[1]
+
+    # -- batches -----------------------------------------------------------------------
+
+    def batch_named(
+        self, axis: AxisName, size: int, args: Values, dims: BatchDims
+    ) -> Batched:
+        """Over a batch of the vector alone, the equation is not batched.
+
+        If any program makes a batch of a leaf, it is batched in all vectors.
+        """
+        consts, vector = self.split(args)
+        const_dims, vector_dims = self.split(dims)
+
+        def step(mask: Sequence[bool]) -> Any:
+            made = {}
+            for program in nested_programs(self):
+                vectors = len(program.inputs) - len(consts)
+                copies = vectors // self.count if self.count else 0
+                given = (*const_dims, *front_dims(mask) * copies)
+                force = (*mask, *[False] * (len(program.outputs) - self.count))
+                made[program] = program.memo(batch_jaxpr, size, given, force, axis)
+            columns = zip(*[d[: self.count] for _, d in made.values()], strict=True)
+            return made, [any([d is not None for d in column]) for column in columns]
+
+        made, mask = fixpoint([d is not None for d in vector_dims], step)
+        vector = [
+            batched(size, x, d) if m else x
+            for x, d, m in zip(vector, vector_dims, mask, strict=True)
+        ]
+        outs = self.with_programs(lambda p: made[p][0])(*consts, *vector)
+        return outs, [*front_dims(mask), *made[self.solve][1][self.count :]]
 
     # -- parts -------------------------------------------------------------------------
 
@@ -211,53 +254,20 @@ class FlatSolver:
             self.aux_tree = keep.out_tree
         return [*self.space.leaves(out, self.whose), *aux]
 
+    def solution(
+        self, make: Callable[..., Solver], programs: Sequence[Staged], vector: Any
+    ) -> Any:
+        """The result of the operation that ``make`` gives of the programs, which share
+        their consts; with its aux where there is one.
+        """
+        captured = list({id(x): x for p in programs for x in p.captured}.values())
+        op = make(*[intern(with_captured_inputs(p, captured)) for p in programs])
+        outs = op(*captured, *vector)
+        x = self.space.tree.unflatten(outs[: op.count])
+        return (x, self.aux_tree.unflatten(outs[op.count :])) if self.has_aux else x
+
 
 def trace(fun: Any, types: Sequence[ArrayType], name: str) -> Staged:
     """A function of a solver as a program; loops stay loops, though jit be off."""
     with options.override(disable_jit=False):
         return stage(fun, types, name)
-
-
-def with_shared_consts(programs: Sequence[Staged]) -> tuple[list[Jaxpr], list[Any]]:
-    """Programs that begin with the same inputs, and the values of those."""
-    captured = list({id(x): x for p in programs for x in p.captured}.values())
-    return [intern(with_captured_inputs(p, captured)) for p in programs], captured
-
-
-def batch_together(
-    programs: Sequence[Jaxpr],
-    count: int,
-    size: int,
-    dims: Sequence[int | None],
-    axis: Any,
-) -> tuple[list[Jaxpr], tuple[bool, ...], list[int | None]]:
-    """The programs over a batch, which leaves of vectors are batched, and further
-    results of the first.
-
-    ``dims`` are those of the consts and of one vector, of ``count`` leaves. If any
-    program makes a batch of a leaf, it is batched in all vectors; consts stay as they
-    are.
-    """
-    split = len(dims) - count
-    const_dims, vector_dims = tuple(dims[:split]), dims[split:]
-
-    def step(mask: Sequence[bool]) -> Any:
-        given = front_dims(mask)
-        made = []
-        for program in programs:
-            copies = (len(program.inputs) - split) // count if count else 0
-            no_tangents = (False,) * (len(program.outputs) - count)
-            made.append(
-                program.memo(
-                    batch_jaxpr,
-                    size,
-                    (*const_dims, *given * copies),
-                    (*mask, *no_tangents),
-                    axis,
-                )
-            )
-        columns = zip(*[out_dims[:count] for _, out_dims in made], strict=True)
-        return made, [any([d is not None for d in column]) for column in columns]
-
-    made, mask = fixpoint([d is not None for d in vector_dims], step)
-    return [program for program, _ in made], mask, list(made[0][1][count:])

@@ -13,25 +13,19 @@ for complex numbers: nothing is conjugated.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
-from covector.core.array_like import Array
+from covector.core.annotations import Value
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.masks import scatter
+from covector.core.masks import present
 from covector.core.primitive import Linear, Linearized, Operand, operation
 from covector.errors import NotDifferentiable
 from covector.ops.arithmetic import neg, sub
-from covector.ops.broadcasting import batched
 from covector.programs.custom_rules.implicit_diff import (
     Solver,
     Vector,
-    batch_together,
     trace,
-    with_shared_consts,
 )
 from covector.programs.higher_order.dead_code import dce
 from covector.programs.higher_order.jaxpr_passes import instantiate_zeros
-from covector.transforms.batch import front_dims
-from covector.transforms.linearize import linearize_jaxpr
 from covector.transforms.transpose import instantiate, transpose_jaxpr
 
 
@@ -62,34 +56,20 @@ class LinearSolve(Solver):
 
     def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
         outs = self(*primals)
-        x, further = outs[: self.count], len(outs) - self.count
+        x, none = outs[: self.count], [None] * (len(outs) - self.count)
         consts, _ = self.split(primals)
-        push_matrix = self._push_matrix(active, consts, x)
+        push_matrix = self.push_consts(self.split(active)[0], [*consts, *x])
 
         def push(*tangents: Any) -> Any:
             const_tangents, right = self.split(tangents)
-            products = push_matrix([t for t in const_tangents if t is not None])
+            products = push_matrix(*const_tangents)
             right = [_minus(b, ax) for b, ax in zip(right, products, strict=True)]
-            if all([r is None for r in right]):
+            if not present(right):
                 return [None] * len(outs)
             right = [instantiate(r, v.type) for r, v in zip(right, x, strict=True)]
-            return [*self._alone()(*consts, *right), *[None] * further]
+            return [*self._alone()(*consts, *right), *none]
 
         return outs, push
-
-    def _push_matrix(self, active: Any, consts: Any, x: Any) -> Callable[..., Any]:
-        """The linear map from tangents of the consts to those of A x; None for zero."""
-        mask = (*self.split(active)[0], *[False] * self.count)
-        if not any(mask):
-            return lambda _: [None] * self.count
-        split = self.matvec.memo(linearize_jaxpr, mask)
-        outs = run(split.primal, [*consts, *x])
-        residuals = split.residuals([*consts, *x], outs)
-
-        def push(tangents: list[Value | None]) -> list[Array]:
-            return scatter(run(split.linear, [*residuals, *tangents]), split.nonzero)
-
-        return push
 
     def _alone(self) -> "LinearSolve":
         """This solve without its further results."""
@@ -104,7 +84,7 @@ class LinearSolve(Solver):
         self, cotangents: Sequence[Value | None], *args: Operand
     ) -> Sequence[Value | None]:
         consts, right = self.split(args)
-        if all([ct is None for ct in cotangents[: self.count]]):
+        if not present(cotangents[: self.count]):
             return [None] * len(args)
         cts_out = [
             instantiate(ct, b.type.strong())
@@ -135,29 +115,6 @@ class LinearSolve(Solver):
             self._first(self.solve),
             who=self.who,
         )
-
-    # -- batches -----------------------------------------------------------------------
-
-    def batch_named(
-        self, axis: AxisName, size: int, args: Values, dims: BatchDims
-    ) -> Batched:
-        """Over a batch of b alone, A is not batched."""
-        given = [self.solve, self.matvec, self.transpose_solve]
-        programs, mask, further = batch_together(
-            [p for p in given if p is not None], self.count, size, dims, axis
-        )
-        solve, matvec, *rest = programs
-        op = LinearSolve(
-            matvec, solve, rest[0] if rest else None, self.symmetric, self.who
-        )
-        consts, right = self.split(args)
-        _, right_dims = self.split(dims)
-        right = [
-            batched(size, b, d) if m else b
-            for b, d, m in zip(right, right_dims, mask, strict=True)
-        ]
-        out_dims = [*front_dims(mask), *further]
-        return op(*consts, *right), out_dims
 
 
 def transposed_matvec(matvec: Jaxpr) -> Jaxpr:
@@ -202,14 +159,10 @@ def linear_solve(
             lambda b: transpose_solve(vecmat, b), "transpose_solve", has_aux
         )
         programs.append(trace(backward, space.types, "transpose_solve"))
-    jaxprs, captured = with_shared_consts(programs)
-    op = LinearSolve(
-        jaxprs[0],
-        jaxprs[1],
-        jaxprs[2] if len(jaxprs) > 2 else None,
-        symmetric,
-        space.who,
-    )
-    outs = op(*captured, *b)
-    x = space.tree.unflatten(outs[: op.count])
-    return (x, solver.aux_tree.unflatten(outs[op.count :])) if has_aux else x
+
+    def operation(
+        matvec: Jaxpr, solve: Jaxpr, back: Jaxpr | None = None
+    ) -> LinearSolve:
+        return LinearSolve(matvec, solve, back, symmetric, space.who)
+
+    return solver.solution(operation, programs, b)

@@ -12,20 +12,17 @@ another function of the user's, for the linear function v ↦ ∂f/∂x v.
 from collections.abc import Callable
 from typing import Any
 
-from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
+from covector.core.annotations import Value
 from covector.core.jaxpr import Jaxpr, run
+from covector.core.masks import present
 from covector.core.primitive import operation
 from covector.core.trace import Trace, current
 from covector.ops.arithmetic import neg
-from covector.ops.broadcasting import batched, zeros
 from covector.programs.custom_rules.implicit_diff import (
     Solver,
     Vector,
-    batch_together,
     trace,
-    with_shared_consts,
 )
-from covector.transforms.batch import front_dims
 from covector.transforms.linearize import SplitTrace, linearize_jaxpr
 from covector.transforms.transpose import instantiate
 
@@ -56,42 +53,21 @@ class Root(Solver):
         """The root does not depend on the guess."""
         current.trace = parent
         outs = self(*primals)
-        consts, _ = self.split(primals)
-        active_tangents = [t for t in self.split(tangents)[0] if t is not None]
-        if not active_tangents:
-            return outs, [None] * len(outs)
-        x = outs[: self.count]
-        mask = [t is not None for t in self.split(tangents)[0]]
-        split = self.f.memo(linearize_jaxpr, (*mask, *[False] * self.count))
-        operands = [*consts, *x]
-        residuals = split.residuals(operands, run(split.primal, operands))
+        operands = [*self.split(primals)[0], *outs[: self.count]]
+        const_tangents, _ = self.split(tangents)
+        push = self.push_consts([t is not None for t in const_tangents], operands)
         # What touches a tangent is staged down in its trace, the rest computed here.
         if tangent_trace is not parent:
             current.trace = SplitTrace(parent, tangent_trace)
-        pushed = iter(run(split.linear, [*residuals, *active_tangents]))
-        y = [neg(next(pushed)) if m else None for m in split.nonzero]
-        if all([v is None for v in y]):
+        y = push(*const_tangents)
+        if not present(y):
             return outs, [None] * len(outs)
         y = [
-            instantiate(v, t.strong()) for v, t in zip(y, self.f.out_types, strict=True)
+            instantiate(None if v is None else neg(v), t.strong())
+            for v, t in zip(y, self.f.out_types, strict=True)
         ]
-        dx = run(self.tangent, [*consts, *x, *y])
+        dx = run(self.tangent, [*operands, *y])
         return outs, [*dx, *[None] * (len(outs) - self.count)]
-
-    def batch_named(
-        self, axis: AxisName, size: int, args: Values, dims: BatchDims
-    ) -> Batched:
-        programs, mask, further = batch_together(
-            [self.solve, self.f, self.tangent], self.count, size, dims, axis
-        )
-        solve, f, tangent = programs
-        consts, guess = self.split(args)
-        guess = [
-            batched(size, x, d) if m else x
-            for x, d, m in zip(guess, self.split(dims)[1], mask, strict=True)
-        ]
-        outs = Root(f, solve, tangent, self.who)(*consts, *guess)
-        return outs, [*front_dims(mask), *further]
 
 
 def root(
@@ -111,16 +87,11 @@ def root(
 
     def tangent(x: Any, y: Any) -> Any:
         split = staged.jaxpr.memo(linearize_jaxpr, on_f)
-        operands = [*staged.captured, *space.leaves(x, "the root")]
-        residuals = split.residuals(operands, run(split.primal, operands))
+        _, push = split.at([*staged.captured, *space.leaves(x, "the root")])
 
         def g(v: Any) -> Any:
             tangents = space.leaves(v, "the argument of g, which tangent_solve")
-            out_tangents = iter(run(split.linear, [*residuals, *tangents]))
-            pairs = zip(split.nonzero, space.types, strict=True)
-            return space.tree.unflatten(
-                [next(out_tangents) if m else zeros(t) for m, t in pairs]
-            )
+            return space.tree.unflatten(map(instantiate, push(*tangents), space.types))
 
         return tangent_solve(g, y)
 
@@ -130,8 +101,4 @@ def root(
         trace(solver, space.types, "solve"),
         trace(flat_tangent, space.types * 2, "tangent_solve"),
     ]
-    jaxprs, captured = with_shared_consts(programs)
-    op = Root(*jaxprs, who=space.who)
-    outs = op(*captured, *guess)
-    x = space.tree.unflatten(outs[: op.count])
-    return (x, solver.aux_tree.unflatten(outs[op.count :])) if has_aux else x
+    return solver.solution(lambda *ps: Root(*ps, who=space.who), programs, guess)

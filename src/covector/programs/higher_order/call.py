@@ -57,14 +57,7 @@ class Call(ProgramPrimitive):
 
     def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
         split = self.jaxpr.memo(linearize_jaxpr, tuple(active), "_jvp")
-        outs = self._like(split.primal)(*primals)
-        residuals = split.residuals(primals, outs)
-
-        def push(*tangents: Any) -> Any:
-            out_tangents = self._like(split.linear)(*residuals, *present(tangents))
-            return scatter(out_tangents, split.nonzero)
-
-        return outs[: len(split.nonzero)], push
+        return split.at(primals, lambda program, args: self._like(program)(*args))
 
     def transpose(
         self, cotangents: Sequence[Value | None], *args: Operand

@@ -143,10 +143,8 @@ def _jvp_together(jaxpr: Jaxpr, primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 def _jvp_separately(jaxpr: Jaxpr, primals: Any, tangents: Any) -> tuple[Any, Any]:
     split = jaxpr.memo(linearize_jaxpr, tuple([t is not None for t in tangents]))
-    outs = run(split.primal, primals)
-    given = [*split.residuals(primals, outs), *present(tangents)]
-    tangents = scatter(run(split.linear, given), split.nonzero)
-    return outs[: len(tangents)], tangents
+    outs, push = split.at(primals)
+    return outs, push(*tangents)
 
 
 def select_per_lane(index: Any, values: Sequence[Any]) -> Any:
