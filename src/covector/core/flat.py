@@ -164,6 +164,22 @@ def bind_arguments(
     return bound.args
 
 
+def with_fixed(fun: Callable[..., Any], fixed: dict[Any, Any]) -> Callable[..., Any]:
+    """``fun`` as a function of the arguments that are not fixed by position or name."""
+    if not fixed:
+        return fun
+    positions = sorted([k for k in fixed if isinstance(k, int)])
+    named = {k: v for k, v in fixed.items() if not isinstance(k, int)}
+
+    def of_others(*args: Any, **kwargs: Any) -> Any:
+        everything = list(args)
+        for i in positions:
+            everything.insert(i, fixed[i])
+        return fun(*everything, **kwargs, **named)
+
+    return of_others
+
+
 #: calls of such functions return before their code has run
 _NO_RESULT = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 

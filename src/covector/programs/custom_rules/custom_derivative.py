@@ -12,7 +12,14 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, cast
 from covector import tree
 from covector.core.annotations import Value
 from covector.core.array_like import Array
-from covector.core.flat import FlatFunction, arrays, bind_arguments, describe, who_of
+from covector.core.flat import (
+    FlatFunction,
+    arrays,
+    bind_arguments,
+    describe,
+    who_of,
+    with_fixed,
+)
 from covector.core.masks import merge, present, scatter, select
 from covector.core.trace import current
 from covector.core.types import ArrayType
@@ -129,10 +136,12 @@ class CustomFunction(Generic[P, R]):
         fixed = {i: bound[i] for i in indices}
         given = [a for i, a in enumerate(bound) if i not in fixed] if fixed else bound
         leaves, in_tree = tree.flatten((tuple(given), {}))
-        flat = FlatFunction(_with(self.fun, fixed), in_tree, who)
+        flat = FlatFunction(with_fixed(self.fun, fixed), in_tree, who)
         nondiff = tuple(fixed.values())
         jvp = self.jvp and _flat_jvp(self, self.jvp, nondiff, flat)
-        vjp = self.fwd and _flat_vjp(self, _with(self.fwd, fixed), nondiff, flat, jvp)
+        vjp = self.fwd and _flat_vjp(
+            self, with_fixed(self.fwd, fixed), nondiff, flat, jvp
+        )
         outs = call_with_captured(
             CustomCall(flat, jvp, vjp, who), _operands(leaves, who)
         )
@@ -150,20 +159,6 @@ def _operands(leaves: Sequence[Any], who: str) -> list[Array]:
             f"{error} If it is not to be differentiated, name the argument in "
             "nondiff_argnums or nondiff_argnames."
         ) from None
-
-
-def _with(fun: Callable[..., Any], fixed: dict[int, Any]) -> Callable[..., Any]:
-    """``fun`` as a function of the arguments other than the fixed ones."""
-    if not fixed:
-        return fun
-
-    def of_others(*values: Any) -> Any:
-        everything = list(values)
-        for index, value in fixed.items():
-            everything.insert(index, value)
-        return fun(*everything)
-
-    return of_others
 
 
 def _flat_jvp(

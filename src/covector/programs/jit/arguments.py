@@ -18,6 +18,7 @@ from covector.core.flat import (
     argument_names,
     argument_numbers,
     argument_path,
+    with_fixed,
 )
 from covector.core.jaxpr import type_of
 from covector.core.trace import Context, Tracer, check_scope, context, current
@@ -153,22 +154,9 @@ class JitSpec(NamedTuple):
         keyed = tuple([(name, _kind(value), value) for name, value in statics])
         return dynamic, named, keyed
 
-    def with_statics(
-        self, fun: Callable[..., Any], statics: tuple
-    ) -> Callable[..., Any]:
+    def with_statics(self, fun: Any, statics: tuple) -> Callable[..., Any]:
         """``fun`` with its static arguments filled in."""
-        if not statics:
-            return fun
-        by_index = [(k, v) for k, _, v in statics if isinstance(k, int)]
-        named = {k: v for k, _, v in statics if not isinstance(k, int)}
-
-        def filled(*args: Any, **kwargs: Any) -> Any:
-            everything = list(args)
-            for i, value in by_index:
-                everything.insert(i, value)
-            return fun(*everything, **kwargs, **named)
-
-        return filled
+        return with_fixed(fun, {k: v for k, _, v in statics})
 
     def donated_leaves(self, fun: Any, signature: Signature) -> tuple[bool, ...]:
         """For each leaf, whether its buffer may be reused for a result."""

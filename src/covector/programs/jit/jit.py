@@ -13,7 +13,15 @@ import functools
 import operator
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import (
+    Any,
+    Generic,
+    ParamSpec,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 from covector import options, tree
 from covector.core.annotations import PyTree
@@ -270,39 +278,27 @@ class Jitted(Generic[P, R]):
         return f"<{self.who}>"
 
 
+class JitOptions(TypedDict, total=False):
+    """The keyword arguments of ``jit``, for its overloads."""
+
+    in_shardings: Any
+    out_shardings: Any
+    static_argnums: int | Sequence[int] | None
+    static_argnames: str | Iterable[str] | None
+    donate_argnums: int | Sequence[int] | None
+    donate_argnames: str | Iterable[str] | None
+    inline: bool
+    keep_unused: bool
+    device: Any
+    backend: str | None
+    compiler_options: dict[str, Any] | None
+
+
+@overload
+def jit(fun: Callable[P, R], /, **options: Unpack[JitOptions]) -> Jitted[P, R]: ...
 @overload
 def jit(
-    fun: Callable[P, R],
-    /,
-    *,
-    in_shardings: Any = None,
-    out_shardings: Any = None,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Iterable[str] | None = None,
-    donate_argnums: int | Sequence[int] | None = None,
-    donate_argnames: str | Iterable[str] | None = None,
-    inline: bool = False,
-    keep_unused: bool = False,
-    device: Any = None,
-    backend: str | None = None,
-    compiler_options: dict[str, Any] | None = None,
-) -> Jitted[P, R]: ...
-@overload
-def jit(
-    fun: None = None,
-    /,
-    *,
-    in_shardings: Any = None,
-    out_shardings: Any = None,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Iterable[str] | None = None,
-    donate_argnums: int | Sequence[int] | None = None,
-    donate_argnames: str | Iterable[str] | None = None,
-    inline: bool = False,
-    keep_unused: bool = False,
-    device: Any = None,
-    backend: str | None = None,
-    compiler_options: dict[str, Any] | None = None,
+    fun: None = None, /, **options: Unpack[JitOptions]
 ) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 def jit(
     fun: Callable[..., Any] | None = None,

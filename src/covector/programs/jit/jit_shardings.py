@@ -5,8 +5,9 @@ of the result. ``Resolved`` is the same per leaf, for one traced program: specs 
 become shardings over the mesh in force.
 """
 
+import functools
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from covector import tree
@@ -134,11 +135,16 @@ class ReshardOutputs(NamedTuple):
         return self.out_tree.unflatten(self.requested.put_outputs(list(outs)))
 
 
-class Shardings(NamedTuple):
-    """The requested shardings, as a value: leaves and structure of each tree."""
+#: a tree of shardings as a value: its leaves and its structure
+Prefix = tuple[tuple[Any, ...], Any]
 
-    ins: tuple[tuple[Any, ...], Any] | None
-    outs: tuple[tuple[Any, ...], Any] | None
+
+class Shardings(NamedTuple):
+    """The requested shardings, as a value; with ``device`` all is put there."""
+
+    ins: Prefix | None = None
+    outs: Prefix | None = None
+    device: SingleDeviceSharding | None = None
 
     def resolved(
         self,
@@ -154,48 +160,24 @@ class Shardings(NamedTuple):
           ShardingError: a sharding does not fit its array.
           TreeMismatch: a tree is no prefix of the arguments, or of the result.
         """
-        ins: list[Any] = []
-        outs: list[Any] = []
-        if self.ins is not None:
-            args_tree, kwargs_tree = in_tree.children()
-            prefix = _tree(self.ins)
-            prefix = tuple(prefix) if isinstance(prefix, list) else prefix
-            what = f"{who} in_shardings"
-            ins = tree.flatten_prefix(prefix, args_tree, what, of="the arguments")
+        if self.device is not None:
+            ins, outs = [(self.device,) * len(types) for types in (in_types, out_types)]
+            return Resolved(ins, outs, moves=True)
+        args_tree, kwargs_tree = in_tree.children()
+        ins = _per_leaf(self.ins, args_tree, f"{who} in_shardings", "the arguments")
+        if ins:
             ins += [None] * kwargs_tree.num_leaves
-            named = [argument_path(in_tree, i) for i in range(len(ins))]
-            ins = _checked(ins, in_types, named, f"{who}: in_shardings")
-        if self.outs is not None:
-            what = f"{who} out_shardings"
-            prefix = _tree(self.outs)
-            outs = tree.flatten_prefix(prefix, out_tree, what, of="the result")
-            named = [f"result {i}" for i in range(len(outs))]
-            outs = _checked(outs, out_types, named, f"{who}: out_shardings")
-        return Resolved(tuple(ins), tuple(outs))
-
-
-class OnDevice(NamedTuple):
-    """All on one device, whatever the user put elsewhere."""
-
-    device: SingleDeviceSharding
-
-    def resolved(
-        self,
-        in_tree: PyTreeDef,
-        in_types: Any,
-        out_tree: PyTreeDef,
-        out_types: Any,
-        who: str,
-    ) -> Resolved:
-        """Per leaf of the arguments and of the result."""
-        counts = len(in_types), len(out_types)
-        ins, outs = [(self.device,) * count for count in counts]
-        return Resolved(ins, outs, moves=True)
+        outs = _per_leaf(self.outs, out_tree, f"{who} out_shardings", "the result")
+        path = functools.partial(argument_path, in_tree)
+        return Resolved(
+            _checked(ins, in_types, path, f"{who}: in_shardings"),
+            _checked(outs, out_types, "result {}".format, f"{who}: out_shardings"),
+        )
 
 
 def requested_shardings(
     in_shardings: Any, out_shardings: Any, device: Any = None, backend: Any = None
-) -> Shardings | OnDevice | None:
+) -> Shardings | None:
     """The user's request as a value; None for nothing.
 
     Raises:
@@ -210,6 +192,8 @@ def requested_shardings(
     }
     names = [name for name, value in given.items() if value is not None]
     if device is None and backend is None:
+        if isinstance(in_shardings, list):
+            in_shardings = tuple(in_shardings)  # as the arguments are
         ins, outs = _flat(in_shardings), _flat(out_shardings)
         return None if ins is outs is None else Shardings(ins, outs)
     if len(names) > 1:
@@ -225,19 +209,21 @@ def requested_shardings(
             f"{device!r} of type {type(device).__name__}. For shardings pass "
             "in_shardings."
         )
-    return OnDevice(SingleDeviceSharding(device))
+    return Shardings(device=SingleDeviceSharding(device))
 
 
-def _flat(prefix: Any) -> tuple[tuple[Any, ...], Any] | None:
+def _flat(prefix: Any) -> Prefix | None:
     if prefix is None:
         return None
     leaves, treedef = tree.flatten(prefix, lambda x: x is None)
     return tuple(leaves), treedef
 
 
-def _tree(flat: tuple[tuple[Any, ...], Any]) -> Any:
-    leaves, treedef = flat
-    return treedef.unflatten(leaves)
+def _per_leaf(prefix: Prefix | None, whole: PyTreeDef, what: str, of: str) -> list[Any]:
+    if prefix is None:
+        return []
+    leaves, treedef = prefix
+    return tree.flatten_prefix(treedef.unflatten(leaves), whole, what, of=of)
 
 
 def _placement_of(x: Any) -> Sharding | None:
@@ -247,18 +233,19 @@ def _placement_of(x: Any) -> Sharding | None:
 
 
 def _checked(
-    wanted: Sequence[Any], types: Sequence[ArrayType], named: Sequence[str], who: str
-) -> list[Sharding | None]:
-    found: list[Sharding | None] = []
-    for target, type_, name in zip(wanted, types, named, strict=True):
-        sharding = None if target is None else as_sharding(target, who)
+    wanted: Sequence[Any],
+    types: Sequence[ArrayType],
+    name: Callable[[int], str],
+    who: str,
+) -> PerLeaf:
+    found = [None if target is None else as_sharding(target, who) for target in wanted]
+    for i, sharding in enumerate(found):
         if sharding is not None:
             try:
-                sharding.shard_shape(type_.shape)
+                sharding.shard_shape(types[i].shape)
             except ShardingError as error:
-                raise ShardingError(f"{who} of {name}: {error}") from None
-        found.append(sharding)
-    return found
+                raise ShardingError(f"{who} of {name(i)}: {error}") from None
+    return tuple(found)
 
 
 def _put_input(x: Any, sharding: Sharding, who: str, in_tree: PyTreeDef, i: int) -> Any:
