@@ -33,8 +33,8 @@ def __getattr__(name: str) -> Any:
     if name in ("auto_axes", "explicit_axes"):
         raise AttributeError(
             f"covector.sharding.{name} is not there: types of arrays do not say "
-            "shardings, so every axis of a mesh is divided by the compiler (Auto), or "
-            "by hand inside shard_map."
+            "shardings, so every axis of a mesh is left to the compiler (Auto), or "
+            "used by hand inside shard_map."
         )
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -21,7 +21,7 @@ def mesh_of_all(*names):
     return cv.make_mesh((cv.device_count(), *[1] * (len(names) - 1)), names or ("x",))
 
 
-def divided(values, *spec):
+def sharded(values, *spec):
     return cv.device_put(values, NamedSharding(mesh_of_all(), P(*spec)))
 
 
@@ -87,7 +87,7 @@ def arrays():
     whole = cv.make_array_from_process_local_data(rows, values, (8, 3))
     assert float(cnp.abs(whole - x).max()) == 0
     words = raised(cv.make_array_from_process_local_data, rows, mine, (6, 3))
-    assert "this process has 2 of 4, 1 of 1 parts along each axis, so data of" in words
+    assert "this process has 2 of 4, 1 of 1 shards along each axis, so data of" in words
     assert "global_shape must be (8, 3), but is (6, 3)" in words
 
     elsewhere = next(d for d in cv.devices() if d not in cv.local_devices())
@@ -98,12 +98,12 @@ def dtypes():
     """Parts of every kind go and come as they were."""
     for dtype in ("bool", "int8", "bfloat16", "float16", "complex64", "uint32"):
         values = np.arange(16).reshape(8, 2).astype(cv.dtypes.canonicalize_dtype(dtype))
-        found = between.process_allgather(divided(values, "x"))
+        found = between.process_allgather(sharded(values, "x"))
         assert found.dtype == values.dtype and np.array_equal(found, values)
-    empty = between.process_allgather(divided(np.zeros((8, 0), np.float32), "x"))
+    empty = between.process_allgather(sharded(np.zeros((8, 0), np.float32), "x"))
     assert empty.shape == (8, 0)
     special = np.array([np.nan, np.inf, -np.inf, -0.0] * 2, np.float32)
-    found = between.process_allgather(divided(special, "x"))
+    found = between.process_allgather(sharded(special, "x"))
     assert found.tobytes() == special.tobytes()
 
 
@@ -112,25 +112,25 @@ def programs():
     mesh = mesh_of_all()
     a = np.random.default_rng(0).normal(size=(16, 12)).astype(np.float32)
     b = np.random.default_rng(1).normal(size=(12, 8)).astype(np.float32)
-    product = cv.jit(cnp.matmul)(divided(a, "x"), divided(b, None, "x"))
+    product = cv.jit(cnp.matmul)(sharded(a, "x"), sharded(b, None, "x"))
     np.testing.assert_allclose(between.process_allgather(product), a @ b, rtol=2e-5)
     # An array without a placement is taken to be the same everywhere.
-    product = cv.jit(cnp.matmul)(divided(a, "x"), b)
+    product = cv.jit(cnp.matmul)(sharded(a, "x"), b)
     np.testing.assert_allclose(between.process_allgather(product), a @ b, rtol=2e-5)
-    eager = divided(a, "x") * 2 + 1
+    eager = sharded(a, "x") * 2 + 1
     np.testing.assert_allclose(between.process_allgather(eager), a * 2 + 1, rtol=1e-6)
 
     total = cv.shard_map(
         lambda x: cv.lax.psum(x, "x"), mesh=mesh, in_specs=P("x"), out_specs=P()
     )
     for run in (total, cv.jit(total)):
-        found = np.asarray(run(divided(np.arange(8.0), "x")))
+        found = np.asarray(run(sharded(np.arange(8.0), "x")))
         assert found.tolist() == [12.0, 16.0]
-    # What each process has on its own host are its own parts, also if they are small.
+    # What each process has on its own host are its own shards, also if they are small.
     ones = np.full(cv.device_count(), rank + 1, np.float32)
     each = cv.local_device_count() * sum(range(1, cv.process_count() + 1))
     assert np.asarray(total(ones)).tolist() == [each]
-    slopes = cv.jit(cv.grad(lambda w, x: ((x @ w) ** 2).sum()))(b, divided(a, "x"))
+    slopes = cv.jit(cv.grad(lambda w, x: ((x @ w) ** 2).sum()))(b, sharded(a, "x"))
     np.testing.assert_allclose(
         np.asarray(slopes), 2 * a.T @ a @ b, rtol=2e-4, atol=1e-3
     )
@@ -163,7 +163,7 @@ def values_between():
 
 
 def train(steps, folder=""):
-    """Losses of gradient descent on data that are divided between the processes; half
+    """Losses of gradient descent on data that are sharded between the processes; half
     way, the parameters are saved, and restored.
     """
     mesh = mesh_of_all("data")
@@ -191,7 +191,7 @@ def train(steps, folder=""):
         value, weights = step(weights, *data)
         say("loss", float(value).hex())
         if folder and k == int(steps) // 2:
-            half = {"w": divided(np.asarray(weights["w1"]).T, "x"), "rest": weights}
+            half = {"w": sharded(np.asarray(weights["w1"]).T, "x"), "rest": weights}
             checkpoint.save(f"{folder}/half", half)
             found = checkpoint.restore(f"{folder}/half", like=half)
             assert found["w"].sharding == half["w"].sharding
@@ -213,12 +213,12 @@ def differing(x):
 
 
 def mismatch():
-    cv.jit(differing)(divided(np.arange(8.0), "x"))
+    cv.jit(differing)(sharded(np.arange(8.0), "x"))
 
 
 def killed(rank):
     """One process is killed while the others run a program again and again."""
-    x, step = divided(np.arange(8.0), "x"), cv.jit(double)
+    x, step = sharded(np.arange(8.0), "x"), cv.jit(double)
     step(x)
     if cv.process_index() == int(rank):
         time.sleep(0.2)
@@ -229,7 +229,7 @@ def killed(rank):
 
 def stopped():
     """One process stands still, as on a machine that cannot be reached."""
-    x, step = divided(np.arange(8.0), "x"), cv.jit(double)
+    x, step = sharded(np.arange(8.0), "x"), cv.jit(double)
     step(x)
     if cv.process_index() == 1:
         os.kill(os.getpid(), signal.SIGSTOP)
@@ -239,7 +239,7 @@ def stopped():
 
 def absent(known):
     """One process does not come to a program that is known to it, or is not."""
-    x, step = divided(np.arange(8.0), "x"), cv.jit(double)
+    x, step = sharded(np.arange(8.0), "x"), cv.jit(double)
     if int(known):
         step(x)
     if cv.process_index() == 1:
@@ -249,14 +249,14 @@ def absent(known):
 
 def elsewhere():
     """One process comes to a new program while the other is in a known one."""
-    x, step = divided(np.arange(8.0), "x"), cv.jit(double)
+    x, step = sharded(np.arange(8.0), "x"), cv.jit(double)
     step(x)
     (cv.jit(differing) if cv.process_index() == 0 else step)(x)
 
 
 def killed_soon():
     """One process is killed before it has told much of itself."""
-    x = divided(np.arange(8.0), "x")
+    x = sharded(np.arange(8.0), "x")
     for n in range(6):
         cv.jit(lambda x: (x * n).sum())(x)  # noqa: B023  it is called now
     if cv.process_index() == 1:
@@ -266,7 +266,7 @@ def killed_soon():
 
 
 def failed():
-    x, step = divided(np.arange(8.0), "x"), cv.jit(double)
+    x, step = sharded(np.arange(8.0), "x"), cv.jit(double)
     step(x)
     if cv.process_index() == 1:
         raise ArgumentError("these data are no good")
@@ -276,7 +276,7 @@ def failed():
 
 def other_order(calls):
     """Two programs that all know, and that one process runs the other way round."""
-    x = divided(np.arange(8.0), "x")
+    x = sharded(np.arange(8.0), "x")
     known = [cv.jit(double), cv.jit(lambda x: (x * 3).sum())]
     for call in known:
         call(x)

@@ -327,7 +327,7 @@ def test_words_of_refused_shardings():
 # -- constraints -----------------------------------------------------------------------
 
 
-def test_a_constraint_divides_a_value_inside_of_a_program():
+def test_a_constraint_shards_a_value_inside_of_a_program():
     f = lambda x: lax.with_sharding_constraint(x * 2, named("y", "x"))  # noqa: E731
     for fun in (f, cv.jit(f)):
         for x in (X, put(X, "x")):
@@ -447,7 +447,7 @@ DIVIDED_OVER_X = {
 
 
 @pytest.mark.parametrize("name", DIVIDED_OVER_X)
-def test_a_batch_is_divided_over_the_axis_that_vmap_was_told(name):
+def test_a_batch_is_sharded_over_the_axis_that_vmap_was_told(name):
     x = numbers(4, 8)
     over_batch = cv.vmap(DIVIDED_OVER_X[name], spmd_axis_name="x")
     with cv.set_mesh(mesh()):
@@ -456,7 +456,7 @@ def test_a_batch_is_divided_over_the_axis_that_vmap_was_told(name):
     assert got.sharding == named("x", "y")
 
 
-def test_a_batch_that_is_divided_may_have_a_name_and_batches_inside():
+def test_a_batch_that_is_sharded_may_have_a_name_and_batches_inside():
     def center(x):
         centered = lax.with_sharding_constraint(x - lax.pmean(x, "i"), named())
         return lax.fori_loop(0, 2, lambda _, x: x + lax.pmean(x, "i"), centered)
@@ -477,7 +477,7 @@ def test_an_axis_cannot_divide_the_batch_and_its_members():
         cv.vmap(constrained("x"), spmd_axis_name="z")(numbers(4, 8))
 
 
-def test_updates_at_indices_of_64_bits_that_are_divided_unevenly_do_not_abort():
+def test_updates_at_indices_of_64_bits_that_are_sharded_unevenly_do_not_abort():
     """XLA's partitioner can pad only indices of 32 bits."""
 
     def update(x, k, row):

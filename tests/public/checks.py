@@ -203,7 +203,7 @@ def placed(sample: Sample) -> Iterator[str]:
         return
     function, operands = _flat(sample)
     # Programs for several devices are compiled, which takes time: one in eight.
-    put = _divided if zlib.crc32(str(sample).encode()) % 8 == 0 else _on_last_device
+    put = _sharded if zlib.crc32(str(sample).encode()) % 8 == 0 else _on_last_device
     with COVECTOR.bits(sample.draw.x64):
         given = [put(x) if isinstance(x, cv.Array) else x for x in operands]
         homes = {frozenset(x.devices()) for x in given if isinstance(x, cv.Array)}
@@ -221,8 +221,8 @@ def _on_last_device(x: Any) -> Any:
     return cv.device_put(x, cv.devices()[-1])
 
 
-def _divided(x: Any) -> Any:
-    """An array over two devices, divided along the first axis of even length."""
+def _sharded(x: Any) -> Any:
+    """An array over two devices, sharded along the first axis of even length."""
     even = [k for k, n in enumerate(x.shape) if n and n % 2 == 0]
     spec = cv.P(*[None] * even[0], "x") if even else cv.P()
     return cv.device_put(x, cv.NamedSharding(cv.make_mesh((2,), ("x",)), spec))

@@ -271,17 +271,17 @@ def on_devices(f, args, active, tolerance):
         for a, b in zip(f(*[x[0] for x in two]), f(*[x[1] for x in two]), strict=True)
     ]
     mesh = cv.make_mesh((min(2, cv.device_count()),), ("devices",))
-    divided = cv.shard_map(
+    sharded = cv.shard_map(
         cv.vmap(lambda *args: list(f(*args))),
         mesh=mesh,
         in_specs=cv.P("devices"),
         out_specs=cv.P("devices"),
     )
-    agree(cv.jit(divided)(*two), wanted, tolerance, "shard_map of vmap(f) and f")
+    agree(cv.jit(sharded)(*two), wanted, tolerance, "shard_map of vmap(f) and f")
 
 
-def divided(f, args, active, tolerance):
-    """jit(f) of arrays that are divided over two devices = f, and so its gradient."""
+def sharded(f, args, active, tolerance):
+    """jit(f) of arrays that are sharded over two devices = f, and so its gradient."""
     mesh = cv.make_mesh((min(2, cv.device_count()),), ("devices",))
 
     def over_devices(x):
@@ -289,17 +289,17 @@ def divided(f, args, active, tolerance):
         entries = [None] * (axes[-1] if axes else 0) + ["devices"] * bool(axes)
         return cv.device_put(x, NamedSharding(mesh, cv.P(*entries)))
 
-    parts = [over_devices(x) for x in args]
-    agree(cv.jit(f)(*parts), f(*args), tolerance, "jit(f) of divided arrays and f")
+    shards = [over_devices(x) for x in args]
+    agree(cv.jit(f)(*shards), f(*args), tolerance, "jit(f) of sharded arrays and f")
     scalar, xs = loss(f, args, active)
     slope = cv.grad(scalar, tuple(range(len(xs))))
-    scalar, divided_xs = loss(f, parts, active)
-    divided_slope = cv.jit(cv.grad(scalar, tuple(range(len(xs)))))
+    scalar, sharded_xs = loss(f, shards, active)
+    sharded_slope = cv.jit(cv.grad(scalar, tuple(range(len(xs)))))
     agree(
-        divided_slope(*divided_xs),
+        sharded_slope(*sharded_xs),
         slope(*xs),
         tolerance,
-        "jit(grad(f)) of divided arrays and grad(f)",
+        "jit(grad(f)) of sharded arrays and grad(f)",
     )
 
 
@@ -317,7 +317,7 @@ CHECKS = {
     batch_of_gradients: 0.04,
     second_order: 0.1,
     on_devices: 0.04,
-    divided: 0.05,
+    sharded: 0.05,
 }
 #: checks of forward mode
 FORWARD = {derivatives, second_order}

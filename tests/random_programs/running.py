@@ -98,7 +98,7 @@ def applies(program: Program, check: Callable[..., Any]) -> bool:
     counts = set(re.findall(r"over_devices\(\w+, (\d+)", program.source()))
     if check is checks.on_devices:
         return not counts
-    return check is not checks.divided or counts <= {"2"}
+    return check is not checks.sharded or counts <= {"2"}
 
 
 def chosen(program: Program) -> list[Callable[..., Any]]:

@@ -1,4 +1,4 @@
-"""Meshes of 1 to 8 virtual CPU devices, and arrays divided over them."""
+"""Meshes of 1 to 8 virtual CPU devices, and arrays sharded over them."""
 
 import numpy as np
 import pytest

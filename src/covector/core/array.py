@@ -277,7 +277,7 @@ class ConcreteArray(Exported):
         if not -len(shards) <= index < len(shards):
             raise AxisError(
                 f"addressable_data({index}) of an array of type {self.type}, which has "
-                f"{len(shards)} {'part' if len(shards) == 1 else 'parts'} here."
+                f"{len(shards)} {'shard' if len(shards) == 1 else 'shards'} here."
             )
         return shards[index].data
 

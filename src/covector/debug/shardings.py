@@ -84,11 +84,11 @@ def visualize_sharding(  # noqa: PLR0913  the public signature
             f"{tuple(shape)}. Reshape the array, or index it."
         )
     labels, counts = _labels(tuple(shape), sharding)
-    part = sharding.shard_shape(tuple(shape))
+    shard_shape = sharding.shard_shape(tuple(shape))
     longest = max(map(len, labels.values())) + 2
     room = max(longest, (max_width - 1) // counts[1] - 1)
-    width = min(max(longest, min_width - 2, round(scale * part[-1])), room)
-    height = min(max(1, round(scale * (0, *part)[-2] / 2)), 5)
+    width = min(max(longest, min_width - 2, round(scale * shard_shape[-1])), room)
+    height = min(max(1, round(scale * (0, *shard_shape)[-2] / 2)), 5)
     colors = _colors(counts, color_map) if use_color else None
     _write(_drawing(labels, counts, (height, width), colors), colors is not None)
 

@@ -183,7 +183,7 @@ def host_local_array_to_global_array(
 
     Args:
       pspecs: the global sharding: a ``PartitionSpec`` for each array, or a tree
-        prefix of them. What a spec does not divide, all processes have whole.
+        prefix of them. What a spec does not shard, all processes have in full.
 
     Raises:
       ShardingError: a spec does not fit.
@@ -208,8 +208,8 @@ def host_local_array_to_global_array(
 def global_array_to_host_local_array(
     global_inputs: Any, global_mesh: Mesh, pspecs: Any
 ) -> Any:
-    """Arrays with the values on the devices of this process only, over its part of the
-    mesh: the way back from ``host_local_array_to_global_array``.
+    """Arrays with the values on the devices of this process only, over its part of
+    the mesh: the way back from ``host_local_array_to_global_array``.
 
     Raises:
       ShardingError: a spec does not fit.

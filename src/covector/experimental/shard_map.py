@@ -15,7 +15,7 @@ def shard_map(  # noqa: PLR0913, PLR0917  as it was
     check_rep: bool = True,
     auto: Iterable[Any] = frozenset(),
 ) -> Any:
-    """``covector.shard_map`` with the axes named that the compiler divides (``auto``),
+    """``covector.shard_map`` that is told the axes left to the compiler (``auto``),
     and not the manual ones.
 
     Raises:
@@ -31,7 +31,7 @@ def shard_map(  # noqa: PLR0913, PLR0917  as it was
     manual = [name for name in mesh.axis_names if name not in left]
     if not manual or len(manual) + len(left) != len(mesh.axis_names):
         raise ArgumentError(
-            f"shard_map: auto names axes of {mesh} that the compiler divides, some but "
+            f"shard_map: auto names axes of {mesh} left to the compiler, some but "
             f"not all of them, but got {sorted(left, key=str)}."
         )
     return shard_map_api.shard_map(

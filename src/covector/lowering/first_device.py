@@ -1,8 +1,8 @@
 """Host callbacks with effects inside ``shard_map``, made by one device only.
 
-Inside of a ``shard_map`` over some of the axes of a mesh, the compiler divides the work
-over the other axes. A call with effects cannot be divided: the first device along these
-axes makes it, with all of each operand.
+Inside of a ``shard_map`` over some of the axes of a mesh, the compiler partitions the
+work over the other axes. A call with effects cannot be partitioned: the first device
+along these axes makes it, with all of each operand.
 """
 
 from collections.abc import Sequence

@@ -124,8 +124,8 @@ class Lowering:
         """``x`` replicated, for an operation that cannot be partitioned."""
         if self.module.over is None or self.module.mesh is not None:
             return x
-        whole = sharding.sharding_text(PartitionSpec(), type.ndim)
-        attribute = f"#sdy.sharding{whole}"
+        replicated = sharding.sharding_text(PartitionSpec(), type.ndim)
+        attribute = f"#sdy.sharding{replicated}"
         return self.op("sdy.sharding_constraint", [x], [type], sharding=attribute)
 
     def region(
@@ -164,7 +164,7 @@ class Lowering:
         """Call a function of NumPy arrays; where it is ``kept``, also for no results.
 
         On several devices the first one calls it, with all of each operand; inside of a
-        shard_map each calls it, with its part, and of the devices along axes that are
+        shard_map each calls it, with its shard, and of the devices along axes that are
         not manual the first. Nobody checks what it returns: a tuple of arrays
         of exactly these types.
 

@@ -196,7 +196,7 @@ def on_mesh(
         if found is not None:
             return found
     raise DeviceMismatch(
-        f"{who} runs on {mesh}, whose axes cannot say how an array is divided that was "
+        f"{who} runs on {mesh}, whose axes cannot say how an array is sharded that was "
         f"put on {sharding}. Move it there: covector.device_put(x, "
         "NamedSharding(mesh, spec))."
     )

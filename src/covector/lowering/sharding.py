@@ -12,7 +12,7 @@ from typing import Any
 
 from covector.core.sharding.mesh import AbstractMesh, Mesh
 from covector.core.sharding.shardings import NamedSharding
-from covector.core.sharding.spec import UNCONSTRAINED, AxisPart, PartitionSpec
+from covector.core.sharding.spec import UNCONSTRAINED, PartitionSpec, SubAxis
 
 
 def mesh_text(mesh: Mesh | AbstractMesh) -> str:
@@ -79,6 +79,6 @@ def attributes(
 
 
 def _quoted(name: Any) -> str:
-    part = f":({name.before}){name.size}" if isinstance(name, AxisPart) else ""
-    axis = name.axis if isinstance(name, AxisPart) else name
-    return f'"{axis}"{part}'
+    sub_axis = f":({name.before}){name.size}" if isinstance(name, SubAxis) else ""
+    axis = name.axis if isinstance(name, SubAxis) else name
+    return f'"{axis}"{sub_axis}'

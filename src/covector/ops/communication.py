@@ -98,11 +98,11 @@ def all_gather(ctx: "Lowering", x: HloValue, op: Any) -> Any:
 
 
 def reduce_scatter(ctx: "Lowering", x: HloValue, op: Any) -> Any:
-    """The sum of ``x`` of all devices, of which each gets a part of axis ``op.at``."""
+    """The sum of ``x`` over the devices, each with its shard of axis ``op.at``."""
     (x_type,), (out,) = ctx.in_types, ctx.out_types
-    part = list(x_type.shape)
-    part[op.at] //= op.size
-    local_type = x_type.with_shape(tuple(part))
+    shape = list(x_type.shape)
+    shape[op.at] //= op.size
+    local_type = x_type.with_shape(tuple(shape))
     at = f"{op.at} : i64"
     made = _talk(
         ctx,
@@ -126,7 +126,7 @@ def all_to_all(ctx: "Lowering", x: HloValue, op: Any) -> Any:
     split, concat = op.split, op.concat
     shape = x_type.shape
     if not op.tiled:
-        # The axis that is divided is left with length 1 and dropped in the end; the new
+        # The axis that is split is left with length 1 and dropped in the end; the new
         # one stands before it or behind.
         concat += concat > split
         split += concat <= split

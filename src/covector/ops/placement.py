@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class ShardingConstraint(Primitive):
     """The operand itself, sharded over the axes of a mesh as ``sharding`` says.
 
-    An axis whose length is not a multiple of its number of parts is padded inside of
+    An axis whose length is not a multiple of its number of shards is padded inside of
     the program. ``P.UNCONSTRAINED`` leaves an axis to the compiler.
     """
 
@@ -51,7 +51,7 @@ class ShardingConstraint(Primitive):
             raise ShardingError(
                 f"{self.name} names the axis {taken[0]!r} in {self.sharding.spec}, but "
                 "it is called inside of a shard_map over that axis: what is there is "
-                "one part already. Name axes that the compiler divides "
+                "one shard already. Name axes that the compiler shards "
                 f"({', '.join(map(repr, get_abstract_mesh().auto_axes)) or 'here none'}"
                 "), or leave the constraint out."
             )
@@ -104,7 +104,7 @@ class ShardingConstraint(Primitive):
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         mesh = ctx.module.over
-        if mesh is None:  # one device: there is nothing to divide
+        if mesh is None:  # one device: there is nothing to shard
             return x
         (type_,) = ctx.in_types
         sharding = self.sharding

@@ -134,9 +134,9 @@ def assemble(
     found: Sequence[Buffer], shape: tuple[int, ...], layout: ShardLayout
 ) -> Buffer:
     """A buffer of this shape whose shards are these buffers, without a copy."""
-    whole = describe(shape, found[0].aval.dtype)
+    described = describe(shape, found[0].aval.dtype)
     return Buffer(
-        whole, layout.sharding, list(found), committed=True, _skip_checks=True
+        described, layout.sharding, list(found), committed=True, _skip_checks=True
     )
 
 

@@ -32,7 +32,7 @@ class BatchTracer(Tracer):
 
 
 @dataclass(frozen=True)
-class DividedAxis:
+class ShardedAxis:
     """A batch axis that is partitioned over mesh axes; it may have a name besides.
 
     Operations with shardings are told so, also in programs.
@@ -44,7 +44,7 @@ class DividedAxis:
 
 def name_of(axis: Any) -> Any:
     """The name of a batch axis, by which collectives know it."""
-    return axis.name if isinstance(axis, DividedAxis) else axis
+    return axis.name if isinstance(axis, ShardedAxis) else axis
 
 
 class BatchTrace(Trace):

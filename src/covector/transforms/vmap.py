@@ -15,7 +15,7 @@ from covector.core.flat import FlatFunction, describe, who_of
 from covector.core.sharding.mesh import axis_tuple
 from covector.errors import AxisError, TypeMismatch
 from covector.ops.broadcasting import batched
-from covector.transforms.batch import DividedAxis, batch_flat
+from covector.transforms.batch import ShardedAxis, batch_flat
 from covector.transforms.mapped_axes import (
     axes_of_leaves,
     batch_size,
@@ -72,7 +72,7 @@ def vmap(
 
     axis = axis_name
     if spmd_axis_name is not None:
-        axis = DividedAxis(axis_name, axis_tuple(spmd_axis_name))
+        axis = ShardedAxis(axis_name, axis_tuple(spmd_axis_name))
 
     @functools.wraps(fun)
     def over_batch(*args: P.args, **kwargs: P.kwargs) -> R:

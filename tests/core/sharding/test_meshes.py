@@ -10,7 +10,7 @@ import covector as cv
 import covector.numpy as cnp
 from covector import P, options
 from covector.core.sharding.shardings import Tiles
-from covector.core.sharding.spec import AxisPart
+from covector.core.sharding.spec import SubAxis
 from covector.core.sharding.spec_from_tiles import with_tiles
 from covector.errors import DeviceError, SettingError, ShardingError
 from covector.experimental.mesh_utils import create_device_mesh
@@ -92,7 +92,7 @@ def test_what_switches_between_kinds_of_axes_is_missing_in_words(name):
 
 
 @pytest.mark.parametrize("name", ["unreduced", "reduced"])
-def test_a_spec_of_parts_yet_to_be_summed_is_refused_in_words(name):
+def test_a_spec_of_shards_yet_to_be_summed_is_refused_in_words(name):
     with pytest.raises(ShardingError, match=f"{name}=.*psum"):
         P("x", **{name: {"y"}})
     assert P("x", **{name: ()}) == P("x")
@@ -275,7 +275,7 @@ def test_shardings_over_abstract_meshes_have_no_devices():
         (lambda: named(("x", "y"), "y"), "names the axis 'y' twice"),
         (
             lambda: named("x").shard_shape((3, 4)),
-            r"axis 0 of an array of shape \(3, 4\) into 2 parts, but its length 3 .* "
+            r"axis 0 of an array of shape \(3, 4\) into 2 shards, but its length 3 .* "
             r"Pad the axis by 1, to 4",
         ),
         (
@@ -300,9 +300,9 @@ def test_words_of_refused_shardings(make, words):
         P(None, "y"),
         P(("y", "x")),
         P("y", "x"),
-        P(AxisPart("y", 1, 2)),
-        P(AxisPart("y", 2, 2), "x"),
-        P(("x", AxisPart("y", 1, 2)), AxisPart("y", 2, 2)),
+        P(SubAxis("y", 1, 2)),
+        P(SubAxis("y", 2, 2), "x"),
+        P(("x", SubAxis("y", 1, 2)), SubAxis("y", 2, 2)),
     ],
     ids=str,
 )

@@ -19,7 +19,7 @@ def picture(capsys, *args, show=debug.visualize_array_sharding, **how):
     return capsys.readouterr().out.splitlines()
 
 
-def test_boxes_are_parts_with_the_devices_that_hold_them(capsys):
+def test_boxes_are_shards_with_the_devices_that_hold_them(capsys):
     assert picture(capsys, put(X, "x", "y"), scale=0.1) == [
         "┌───────┬───────┬───────┬───────┐",
         "│ CPU 0 │ CPU 1 │ CPU 2 │ CPU 3 │",
@@ -36,7 +36,7 @@ def test_boxes_are_parts_with_the_devices_that_hold_them(capsys):
     assert middle == "│ CPU 0,1,2,3,4,5,6,7 │"
 
 
-def test_large_parts_are_larger_up_to_bounds(capsys):
+def test_large_shards_are_larger_up_to_bounds(capsys):
     lines = picture(
         capsys, (64, 64), named("x", None), show=debug.visualize_sharding, max_width=40
     )

@@ -54,20 +54,20 @@ def test_an_array_on_one_device_has_a_sharding():
     assert y.sharding == SingleDeviceSharding(cv.devices()[3]) and y.committed
 
 
-def test_parts():
+def test_shards():
     x = put(X, "y")
-    parts = x.addressable_shards
-    assert [s.device for s in parts] == cv.devices()
-    assert [s.replica_id for s in parts] == [0] * 4 + [1] * 4
-    for s in parts:
+    shards = x.addressable_shards
+    assert [s.device for s in shards] == cv.devices()
+    assert [s.replica_id for s in shards] == [0] * 4 + [1] * 4
+    for s in shards:
         assert np.array_equal(s.data, X[s.index]) and s.data.devices() == {s.device}
     assert len(x.global_shards) == 8
     assert np.array_equal(x.addressable_data(5), X[2:4])
-    with pytest.raises(AxisError, match=r"addressable_data\(9\) .* has 8 parts here"):
+    with pytest.raises(AxisError, match=r"addressable_data\(9\) .* has 8 shards here"):
         x.addressable_data(9)
 
 
-def test_parts_are_read_where_they_are():
+def test_shards_are_read_where_they_are():
     x = put(X, "x")
     assert (x.addressable_data(0) + 1).devices() == {cv.devices()[0]}
     assert float(cnp.sum(x.addressable_data(7))) == pytest.approx(
@@ -229,7 +229,7 @@ def test_words_of_refused_places():
         cv.device_put(X, named("x", P.UNCONSTRAINED))
 
 
-def test_a_compiled_program_moves_parts_between_devices():
+def test_a_compiled_program_moves_shards_between_devices():
     x = put(X, "x", "y")
     for entries in ((), ("y",), ("y", "x"), (None, ("x", "y"))):
         y = resharded(x, named(*entries))
@@ -251,7 +251,7 @@ def test_threads_may_use_different_meshes():
     assert seen == {"2": 2, "4": 4, "8": 8}
 
 
-# -- from parts ------------------------------------------------------------------------
+# -- from shards -----------------------------------------------------------------------
 
 
 def test_an_array_from_a_function_of_the_index():
@@ -269,27 +269,27 @@ def test_an_array_from_a_function_of_the_index():
     whole = cv.make_array_from_callback((), named(), lambda index: 3.0)
     assert float(whole) == 3.0 and whole.dtype == np.float32
     with pytest.raises(
-        TypeMismatch, match=r"parts of type f32\[4,8\], but one is f32\[8"
+        TypeMismatch, match=r"shards of type f32\[4,8\], but one is f32\[8"
     ):
         cv.make_array_from_callback((8, 8), named("x"), lambda index: X)
 
 
 def test_an_array_from_arrays_on_their_devices():
     x = put(X, "y")
-    parts = [s.data for s in x.addressable_shards]
+    shards = [s.data for s in x.addressable_shards]
     make = cv.make_array_from_single_device_arrays
-    assert np.array_equal(make(X.shape, named("y"), parts[::-1]), X)
-    assert np.array_equal(make(X.shape, named("y"), parts, dtype=np.float32), X)
+    assert np.array_equal(make(X.shape, named("y"), shards[::-1]), X)
+    assert np.array_equal(make(X.shape, named("y"), shards, dtype=np.float32), X)
     with pytest.raises(ShardingError, match="one array on each of the 8 devices"):
-        make(X.shape, named("y"), parts[1:])
+        make(X.shape, named("y"), shards[1:])
     with pytest.raises(ShardingError, match="on one device each, but got"):
         make(X.shape, named("y"), [x])
     with pytest.raises(
-        TypeMismatch, match=r"parts of type f32\[4,8\], but one is f32\[2"
+        TypeMismatch, match=r"shards of type f32\[4,8\], but one is f32\[2"
     ):
-        make(X.shape, named("x"), parts)
-    with pytest.raises(TypeMismatch, match="got dtype=bf16, but parts of type f32"):
-        make(X.shape, named("y"), parts, dtype="bfloat16")
+        make(X.shape, named("x"), shards)
+    with pytest.raises(TypeMismatch, match="got dtype=bf16, but shards of type f32"):
+        make(X.shape, named("y"), shards, dtype="bfloat16")
 
 
 def test_an_array_of_what_this_process_has():

@@ -428,8 +428,8 @@ def test_functions_that_write_into_lists_of_their_own_are_not_taken_for_one():
 # -- several devices -------------------------------------------------------------------
 
 
-def divided():
-    """An array over two devices, and how it is divided."""
+def sharded():
+    """An array over two devices, and how it is sharded."""
     if cv.device_count() < 2:
         pytest.skip("needs two devices")
     mesh = cv.make_mesh((2,), ("x",), devices=cv.devices()[:2])
@@ -438,7 +438,7 @@ def divided():
 
 
 def test_one_device_of_several_has_the_effects(log):
-    x, _ = divided()
+    x, _ = sharded()
 
     def f(x):
         log(x)
@@ -454,7 +454,7 @@ def test_one_device_of_several_has_the_effects(log):
 
 
 def test_each_device_has_the_effects_of_its_part():
-    x, mesh = divided()
+    x, mesh = sharded()
     log = Log()
     spec = cv.sharding.PartitionSpec("x")
 
@@ -469,7 +469,7 @@ def test_each_device_has_the_effects_of_its_part():
 
 
 def test_an_order_over_parts_is_refused():
-    x, mesh = divided()
+    x, mesh = sharded()
     log, spec = Log(ordered=True), cv.sharding.PartitionSpec("x")
     mapped = cv.shard_map(log, mesh=mesh, in_specs=spec, out_specs=None)
     for f in (mapped, cv.jit(mapped)):
@@ -524,7 +524,7 @@ def test_a_result_that_one_device_of_several_would_have_is_refused():
 
 
 def test_a_failure_on_several_devices_is_told():
-    x, _ = divided()
+    x, _ = sharded()
 
     def fail(x):
         raise KeyError("late")

@@ -162,7 +162,7 @@ def test_meshes():
         predict, grid, axis_name=("model", "data"), out_specs=P(("model", "data"))
     )
     same(rows(PARAMS, X), predict(PARAMS, X))
-    # The compiler divides what the other axis divides.
+    # The compiler partitions over the other axis.
     w = cv.device_put(PARAMS["w"], NamedSharding(grid, P(None, "data")))
     over = cv.jit(cv.data_parallel(step, grid, axis_name="model"))
     same(over({**PARAMS, "w": w}, BATCH), wanted)
@@ -197,7 +197,7 @@ def test_training_steps_with_everything_around_them():
 
 
 def test_a_padded_batch():
-    """As the message about batches that cannot be divided says it."""
+    """As the message about batches that cannot be sharded says it."""
     n = 6
     pad = lambda a: cnp.pad(a[:n], [(0, 8 - n), (0, 0)])  # noqa: E731
     weights = (np.arange(8) < n).astype(np.float32)
@@ -230,7 +230,7 @@ def test_words():
     part = cv.tree.map(lambda a: a[:6], BATCH)
     assert words(errors.ShardingError, over, PARAMS, part) == (
         f"{WHERE}: the batch has 6 examples (argument 1['x'] is f32[6,3]), which 4 "
-        "devices cannot divide equally. Leave out 2; or pad to 8 (covector.numpy.pad), "
+        "devices cannot share evenly. Leave out 2; or pad to 8 (covector.numpy.pad), "
         "give what was added the weight 0, sum with reduce='sum', and divide by the "
         "sum of the weights."
     )
@@ -240,7 +240,7 @@ def test_words():
     )
     assert words(errors.AxisError, over, PARAMS, {"x": X, "y": 1.0}) == (
         f"{WHERE}: argument 1['y'] is f32[], which has no axis along which a batch "
-        "could be divided. Say with batch_argnums which arguments are batches."
+        "could be sharded. Say with batch_argnums which arguments are batches."
     )
     assert (
         words(
@@ -254,6 +254,6 @@ def test_words():
     assert words(
         errors.ShardingError, cv.data_parallel(loss, line(4), axis_name="x"), 1, X
     ) == (
-        f"{WHERE} divides the batch over the axis 'x', but the axes of "
+        f"{WHERE} shards the batch over the axis 'x', but the axes of "
         "Mesh('data': 4) are 'data'."
     )

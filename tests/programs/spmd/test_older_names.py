@@ -29,8 +29,8 @@ def test_axes_left_to_the_compiler():
         with pytest.raises(errors.ArgumentError) as caught:
             shard_map(lambda x: x, mesh, P("x"), P("x"), auto=frozenset(auto))
         assert str(caught.value) == (
-            "shard_map: auto names axes of Mesh('x': 2, 'y': 4) that the compiler "
-            f"divides, some but not all of them, but got {sorted(auto)}."
+            "shard_map: auto names axes of Mesh('x': 2, 'y': 4) left to the "
+            f"compiler, some but not all of them, but got {sorted(auto)}."
         )
 
 

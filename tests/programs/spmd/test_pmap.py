@@ -151,9 +151,9 @@ def test_arguments_are_taken_from_where_they_are():
     f = cv.pmap(lambda x, w: x @ w, "i", in_axes=(0, None))
     on_one = cv.device_put(X, cv.devices()[3])
     mesh = cv.make_mesh((4,), ("other",))
-    divided = cv.device_put(X, NamedSharding(mesh, cv.P("other")))
+    sharded = cv.device_put(X, NamedSharding(mesh, cv.P("other")))
     for _ in range(2):
-        for x in (X, cnp.asarray(X), on_one, divided):
+        for x in (X, cnp.asarray(X), on_one, sharded):
             same(f(x, W), X @ W)
     # What one function gives goes into the next as it is.
     first = cv.pmap(lambda x: x + 1, "a")(X)

@@ -23,10 +23,10 @@ def loss(x):
     return cnp.mean(x**2)
 
 
-PARTS = P("x")
+SHARDED = P("x")
 
 
-def on_parts(f, out_specs, in_specs=PARTS):
+def on_shards(f, out_specs, in_specs=SHARDED):
     return cv.shard_map(f, mesh=two(), in_specs=in_specs, out_specs=out_specs)
 
 
@@ -35,7 +35,7 @@ def on_parts(f, out_specs, in_specs=PARTS):
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_the_derivative_of_a_mapped_mean(compiled):
-    mapped = on_parts(lambda x: lax.pmean(loss(x), "x"), P())
+    mapped = on_shards(lambda x: lax.pmean(loss(x), "x"), P())
     both = cv.value_and_grad(mapped)
     value, slope = (cv.jit(both) if compiled else both)(X)
     np.testing.assert_allclose(value, loss(X), rtol=1e-6)
@@ -44,11 +44,11 @@ def test_the_derivative_of_a_mapped_mean(compiled):
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_the_mapped_derivative_is_of_each_device(compiled):
-    def of_part(x):
+    def of_shard(x):
         value, slope = cv.value_and_grad(loss)(x)
         return value[None], slope
 
-    mapped = on_parts(of_part, P("x"))
+    mapped = on_shards(of_shard, P("x"))
     values, slopes = (cv.jit(mapped) if compiled else mapped)(X)
     np.testing.assert_allclose(values, [loss(X[:4]), loss(X[4:])], rtol=1e-6)
     wanted = np.concatenate([cv.grad(loss)(X[:4]), cv.grad(loss)(X[4:])])
@@ -61,7 +61,7 @@ def test_the_mapped_derivative_reduced(reduce):
         value, slope = cv.value_and_grad(lambda w: loss(w * x))(w)
         return reduce(value, "x"), slope
 
-    mapped = on_parts(of_all, P(), (P(), P("x")))
+    mapped = on_shards(of_all, P(), (P(), P("x")))
     value, slope = cv.jit(mapped)(np.float32(2), X)
     parts = [cv.value_and_grad(lambda w, x=x: loss(w * x))(2.0) for x in (X[:4], X[4:])]
     scale = 1 if reduce is lax.psum else 0.5
@@ -74,16 +74,16 @@ def test_the_reduced_loss_has_the_gradient_of_one_device():
     def of_all(w, x):
         return cv.value_and_grad(lambda w: lax.pmean(loss(w * x), "x"))(w)
 
-    value, slope = cv.jit(on_parts(of_all, P(), (P(), P("x"))))(np.float32(2), X)
+    value, slope = cv.jit(on_shards(of_all, P(), (P(), P("x"))))(np.float32(2), X)
     wanted = cv.value_and_grad(lambda w: loss(w * X))(2.0)
     np.testing.assert_allclose([value, slope], wanted, rtol=1e-6)
 
 
 def test_a_loss_that_was_not_reduced_is_refused():
     with pytest.raises(ShardingError, match=r"still varies over 'x'.*psum, pmean"):
-        cv.value_and_grad(on_parts(loss, P()))(X)
+        cv.value_and_grad(on_shards(loss, P()))(X)
     with pytest.raises(ShardingError, match=r"x\[None\]"):
-        cv.value_and_grad(on_parts(loss, P("x")))(X)
+        cv.value_and_grad(on_shards(loss, P("x")))(X)
 
 
 # -- a while_loop inside ---------------------------------------------------------------

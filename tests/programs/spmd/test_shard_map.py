@@ -1,4 +1,4 @@
-"""shard_map: parts, communication, derivatives, and every program inside."""
+"""shard_map: shards, communication, derivatives, and every program inside."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ PARTS, SAME = P("x"), P()
 
 
 def over(f, in_specs=PARTS, out_specs=PARTS, mesh=None, **how):
-    """``f`` on parts, compiled: a small one would run on the host otherwise."""
+    """``f`` on shards, compiled: a small one would run on the host otherwise."""
     mesh = mesh or line()
     return cv.jit(
         cv.shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, **how)
@@ -183,7 +183,7 @@ PROGRAMS = {
             0
         ]
     ),
-    "scan over parts": lambda f: (
+    "scan over shards": lambda f: (
         lambda w, x: lax.scan(lambda c, e: (c, f(w, e)), 0.0, x)[1]
     ),
     "while_loop": lambda f: (
@@ -363,12 +363,12 @@ def test_as_a_decorator():
     np.testing.assert_allclose(doubled(X), 2 * X)
 
 
-def test_results_are_divided_as_the_specs_say():
+def test_results_are_sharded_as_the_specs_say():
     f = over(lambda x: (x, lax.psum(x, "x")), P("x"), (P("x"), P()))
-    parts, whole = f(X)
-    assert parts.addressable_shards[3].data.tolist() == [6.0, 7.0]
-    assert whole.is_fully_replicated
-    assert [len(a.addressable_shards) for a in (parts, whole)] == [4, 4]
+    sharded, replicated = f(X)
+    assert sharded.addressable_shards[3].data.tolist() == [6.0, 7.0]
+    assert replicated.is_fully_replicated
+    assert [len(a.addressable_shards) for a in (sharded, replicated)] == [4, 4]
 
 
 def test_random_keys_differ_between_devices():
@@ -413,7 +413,7 @@ def test_inside_the_mesh_in_force_has_the_axes_that_are_mapped_by_hand():
     assert get_abstract_mesh().empty
 
 
-def test_a_spec_inside_means_the_axes_that_the_compiler_divides():
+def test_a_spec_inside_means_the_axes_that_are_left_to_the_compiler():
     def rows(x):
         return lax.with_sharding_constraint(2 * x, P("y"))
 
@@ -423,7 +423,7 @@ def test_a_spec_inside_means_the_axes_that_the_compiler_divides():
     x = numbers(8, 8)
     got = cv.jit(over)(x)
     np.testing.assert_allclose(got, 2 * x)
-    # What is not mapped by hand stays divided when the function returns.
+    # What is not mapped by hand stays sharded when the function returns.
     assert got.sharding == NamedSharding(mesh(), P(("x", "y")))
     slope = cv.grad(lambda x: (over(x) * over(x)).sum())(x)
     np.testing.assert_allclose(slope, 8 * x, rtol=1e-6)
@@ -442,7 +442,7 @@ def test_arguments_without_a_spec_are_handed_over_as_they_are():
     )
 
 
-def test_a_reduction_that_keeps_its_order_runs_on_parts():
+def test_a_reduction_that_keeps_its_order_runs_on_shards():
     def differences(x):
         return lax.reduce(x, np.float32(9), lambda a, b: a - b, (1,))
 

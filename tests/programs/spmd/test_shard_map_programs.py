@@ -190,7 +190,7 @@ INSIDE = {
     "programs in a branch that devices decide": (
         by_programs_in_a_branch_that_devices_decide
     ),
-    "scan over parts": lambda w, x: lax.scan(lambda c, r: (c, wave(c, r)), w, x)[1],
+    "scan over shards": lambda w, x: lax.scan(lambda c, r: (c, wave(c, r)), w, x)[1],
     "scan": lambda w, x: lax.scan(lambda c, k: (wave(w, c) * k, c), x, W)[0],
     "unrolled scan": lambda w, x: lax.scan(
         lambda c, k: (wave(w, c) * k, c), x, W, unroll=2
@@ -275,7 +275,7 @@ AROUND = {
     "while_loop": by_outer_while,
     "cond": lambda f: lambda w, x: lax.cond(w.sum() > 0, f, lambda w, x: x, w, x),
     "vmap": lambda f: lambda w, x: cv.vmap(f, (0, None))(cnp.outer(W, w), x).sum(0),
-    "vmap over parts": lambda f: (
+    "vmap over shards": lambda f: (
         lambda w, x: cv.vmap(f, (None, 1), 1)(w, cnp.stack([x, -x], 1)).sum(1)
     ),
     "custom_vjp": by_outer_custom_vjp,
@@ -378,7 +378,7 @@ def test_as_a_program():
     assert gradients.count("psum") == 1
 
 
-def test_a_batch_that_the_mesh_divides():
+def test_a_batch_that_is_sharded_over_the_mesh():
     """vmap says over which axis of the mesh its batch goes, for shardings inside."""
     over = cv.vmap(wave, (None, 0), spmd_axis_name="y")
     mesh = cv.make_mesh((2, 2), ("x", "y"))
@@ -388,7 +388,7 @@ def test_a_batch_that_the_mesh_divides():
     agree(with_derivatives(mapped)(W, X), with_derivatives(wave)(W, X))
 
 
-def test_a_batch_around_a_shard_map_is_divided_over_the_axis_that_vmap_names():
+def test_a_batch_around_a_shard_map_is_sharded_over_the_axis_that_vmap_names():
     mesh = cv.make_mesh((2, 2), ("x", "y"))
 
     def steps(w, x):

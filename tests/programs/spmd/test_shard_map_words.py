@@ -62,11 +62,11 @@ def test_a_scalar_for_each_device():
     )
 
 
-def test_an_argument_that_cannot_be_divided():
+def test_an_argument_that_cannot_be_sharded():
     says(
         lambda x: x,
         "in_specs of argument 0['a']",
-        "(6,) into 4 parts",
+        "(6,) into 4 shards",
         "Pad the axis by 2, to 8",
         args=({"a": X[:6]},),
     )
@@ -271,7 +271,7 @@ def test_a_constraint_over_an_axis_that_is_mapped_by_hand_is_refused(constrain):
     over = cv.shard_map(
         constrain, mesh=mesh(), in_specs=P("x"), out_specs=P("x"), axis_names={"x"}
     )
-    words = r"names the axis 'x' in .* inside of a shard_map over .*divides \('y'\)"
+    words = r"names the axis 'x' in .* inside of a shard_map over .*shards \('y'\)"
     with cv.set_mesh(mesh()), pytest.raises(ShardingError, match=words):
         over(cnp.ones((8, 8)))
 

@@ -54,7 +54,7 @@ def _axis_types(types: Any, names: tuple[Any, ...]) -> tuple[AxisType, ...]:
         raise ShardingError(
             f"the axes {names} were given the types {types}, but types of arrays do "
             "not say shardings here, so no axis can be Explicit. Leave axis_types out, "
-            "or use AxisType.Auto: the compiler divides the work, and "
+            "or use AxisType.Auto: the compiler partitions the work, and "
             "with_sharding_constraint tells it how."
         )
     if len(types) != len(names) or not all(isinstance(t, AxisType) for t in types):

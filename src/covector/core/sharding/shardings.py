@@ -18,7 +18,7 @@ import numpy as np
 
 from covector.core.sharding.mesh import AbstractMesh, Mesh
 from covector.core.sharding.mesh_coordinates import position, sizes
-from covector.core.sharding.spec import AxisPart, PartitionSpec
+from covector.core.sharding.spec import PartitionSpec, SubAxis
 from covector.errors import ShardingError, did_you_mean
 from covector.runtime import client, shards
 
@@ -123,17 +123,17 @@ class Sharding:
 
         Raises:
           ShardingError: the array has fewer axes than the spec, or a length cannot be
-            divided evenly.
+            sharded evenly.
         """
         counts = self.tiles(len(global_shape)).counts
         for axis, (length, count) in enumerate(zip(global_shape, counts, strict=True)):
             if length % count:
                 more = count - length % count
                 raise ShardingError(
-                    f"{self} divides axis {axis} of an array of shape {global_shape} "
-                    f"into {count} parts, but its length {length} is not a multiple of "
-                    f"{count}. Pad the axis by {more}, to {length + more}, with "
-                    "covector.numpy.pad, or divide another axis."
+                    f"{self} shards axis {axis} of an array of shape "
+                    f"{global_shape} into {count} shards, but its length {length} is "
+                    f"not a multiple of {count}. Pad the axis by {more}, to "
+                    f"{length + more}, with covector.numpy.pad, or shard another axis."
                 )
         return tuple([n // c for n, c in zip(global_shape, counts, strict=True)])
 
@@ -367,7 +367,7 @@ def _check(mesh: Any, spec: Any) -> None:
         )
     names = spec.names()
     for i, name in enumerate(names):
-        axis = name.axis if isinstance(name, AxisPart) else name
+        axis = name.axis if isinstance(name, SubAxis) else name
         if axis not in mesh.axis_names:
             raise ShardingError(
                 f"{spec} names the axis {axis!r}, but {mesh} has the axes "
@@ -375,6 +375,6 @@ def _check(mesh: Any, spec: Any) -> None:
             )
         if name in names[:i]:
             raise ShardingError(
-                f"{spec} names the axis {name!r} twice. An axis of the mesh can divide "
+                f"{spec} names the axis {name!r} twice. An axis of the mesh can shard "
                 "one axis of an array only."
             )

@@ -13,7 +13,7 @@ from covector.errors import ShardingError
 
 
 class _Unconstrained:
-    """Marks an axis of an array that the compiler may divide as it likes."""
+    """The entry of an array axis that the compiler may shard as it likes."""
 
     def __repr__(self) -> str:
         return "P.UNCONSTRAINED"
@@ -26,12 +26,12 @@ UNCONSTRAINED = _Unconstrained()
 
 
 @dataclass(frozen=True)
-class AxisPart:
+class SubAxis:
     """A sub-axis of a mesh axis: of its digits, some in the middle.
 
-    An axis of size 8 is three digits of size 2. The part with ``before=2, size=2`` is
-    the second: two values before it, two of its own, two after it. No user writes one;
-    the compiler may divide the axis of a result like this.
+    An axis of size 8 is three digits of size 2. The sub-axis with ``before=2, size=2``
+    is the second: a factor of 2 before it, 2 of its own, and 2 after it. No user writes
+    one; the compiler may shard the axis of a result like this.
     """
 
     axis: Any
@@ -77,7 +77,7 @@ class PartitionSpec:
         for name, axes in (("unreduced", unreduced), ("reduced", reduced)):
             if axes:
                 raise ShardingError(
-                    f"PartitionSpec got {name}={axes!r}, but arrays whose parts are "
+                    f"PartitionSpec got {name}={axes!r}, but arrays whose shards are "
                     "yet to be summed over devices are not there: types of arrays do "
                     "not say shardings. Sum inside shard_map, with covector.lax.psum, "
                     "or leave it to the compiler."

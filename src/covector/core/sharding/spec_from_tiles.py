@@ -7,7 +7,7 @@ import numpy as np
 from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.mesh_coordinates import coordinate
 from covector.core.sharding.shardings import NamedSharding, Tiles
-from covector.core.sharding.spec import AxisPart, PartitionSpec
+from covector.core.sharding.spec import PartitionSpec, SubAxis
 
 
 def with_tiles(mesh: Mesh, tiles: Tiles) -> NamedSharding | None:
@@ -29,7 +29,7 @@ def with_tiles(mesh: Mesh, tiles: Tiles) -> NamedSharding | None:
 
 def _names_for(mesh: Mesh, wanted: np.ndarray, count: int) -> tuple[Any, ...] | None:
     """The mesh axes along which devices have these tile indices: found from the last
-    axis, the largest candidates first, so that whole axes come out whole.
+    axis, the largest candidates first, so that an axis is found before its sub-axes.
     """
     if count == 1:
         return () if not wanted.any() else None
@@ -47,10 +47,10 @@ def _candidates(mesh: Mesh) -> list[tuple[Any, int]]:
     """The axes of the mesh, then sub-axes, large ones first."""
     found: list[tuple[Any, int]] = list(mesh.shape_tuple)
     parts_of = [
-        (AxisPart(name, before, size), size)
-        for name, whole in mesh.shape_tuple
-        for size in range(2, whole)
-        for before in range(1, whole // size + 1)
-        if whole % (before * size) == 0
+        (SubAxis(name, before, size), size)
+        for name, full in mesh.shape_tuple
+        for size in range(2, full)
+        for before in range(1, full // size + 1)
+        if full % (before * size) == 0
     ]
     return found + sorted(parts_of, key=lambda pair: -pair[1])

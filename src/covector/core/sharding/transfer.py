@@ -136,7 +136,7 @@ def _check_all_here(type: ArrayType, sharding: Sharding) -> None:
         f"over {sharding}, and of its {sharding.num_devices} devices "
         f"{len(sharding.addressable_devices)} are here. Gather it in every process, "
         "with covector.experimental.multihost_utils.process_allgather(x, tiled=True), "
-        "look at the parts that are here with x.addressable_shards, or reduce it in a "
+        "look at the shards that are here with x.addressable_shards, or reduce it in a "
         "program whose result is replicated."
     )
 

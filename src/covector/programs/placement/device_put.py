@@ -27,7 +27,7 @@ def device_put(
     donate: bool = False,
     may_alias: bool | None = None,
 ) -> Any:
-    """``x``, an array or a tree of them, on a device, or divided over several.
+    """``x``, an array or a tree of them, on a device, or sharded over several.
 
     Args:
       device: a device, a ``Sharding``, or a ``PartitionSpec`` for the mesh in force; or
@@ -41,7 +41,7 @@ def device_put(
 
     Raises:
       DeviceError: ``device`` is none of these.
-      ShardingError: an array cannot be divided like this.
+      ShardingError: an array cannot be sharded like this.
       TreeMismatch: the tree of devices does not fit that of arrays.
 
     >>> import covector as cv
@@ -63,14 +63,14 @@ def device_put(
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:
-    """``xs``, an array or a tree of them, divided as ``out_shardings`` says.
+    """``xs``, an array or a tree of them, sharded as ``out_shardings`` says.
 
     Args:
       out_shardings: a ``NamedSharding``, a ``PartitionSpec`` for the mesh in force, or
         a tree of these that is a prefix of ``xs``.
 
     Raises:
-      ShardingError: an array cannot be divided like this.
+      ShardingError: an array cannot be sharded like this.
 
     >>> import covector as cv
     >>> mesh = cv.make_mesh((1,), ("x",))
@@ -114,7 +114,7 @@ def _there(array: ConcreteArray, sharding: Sharding) -> ConcreteArray:
 
 
 def _moves_directly(array: ConcreteArray, sharding: Sharding) -> bool:
-    """Whether parts go from device to device: between accelerators it is quicker, and
+    """Whether shards go from device to device: between accelerators it is quicker, and
     between processes there is no other way.
     """
     return (
@@ -128,14 +128,14 @@ def _moves_directly(array: ConcreteArray, sharding: Sharding) -> bool:
 
 
 def resharded(array: ConcreteArray, sharding: NamedSharding) -> ConcreteArray:
-    """The array divided otherwise over the same devices, by a compiled program: what
-    moves goes directly from device to device.
+    """The array in another sharding over the same devices, by a compiled program: data
+    goes directly from device to device.
     """
     sharding.shard_shape(array.shape)
     program = _identity(array.type)
     placement, _ = common_placement([array], "device_put", (sharding.mesh,))
-    (moved,) = program.memo(_compile_resharding, placement, sharding)([array])
-    return moved
+    (out,) = program.memo(_compile_resharding, placement, sharding)([array])
+    return out
 
 
 @functools.lru_cache(256)

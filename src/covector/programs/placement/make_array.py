@@ -34,18 +34,18 @@ def make_array_from_callback(
     data_callback: Callable[[tuple[slice, ...]], Any],
     dtype: Any = None,
 ) -> ConcreteArray:
-    """An array whose parts ``data_callback`` gives: it is called with the index of
-    each, a tuple of slices of the whole, once for each part that differs and that a
+    """An array whose shards ``data_callback`` gives: it is called with the index of
+    each, a tuple of slices of the global array, once for each different shard that a
     device of this process is to have.
 
     Args:
-      shape: of the whole.
-      sharding: which device gets which part.
-      dtype: what the parts are converted to; that of the first one by default.
+      shape: of the global array.
+      sharding: which device gets which shard.
+      dtype: what the shards are converted to; that of the first one by default.
 
     Raises:
       ShardingError: the sharding does not fit the shape, or is over no devices.
-      TypeMismatch: a part has another shape, or another dtype than the first one.
+      TypeMismatch: a shard has another shape, or another dtype than the first one.
 
     >>> import covector as cv
     >>> sharding = cv.sharding.SingleDeviceSharding(cv.devices()[0])
@@ -56,15 +56,15 @@ def make_array_from_callback(
     who, shape = "make_array_from_callback", tuple(map(int, shape))
     sharding = as_sharding(sharding, who)
     check_devices(sharding)
-    part_shape = sharding.shard_shape(shape)
+    shard_shape = sharding.shard_shape(shape)
     made: dict[str, ConcreteArray] = {}
     values = []
     for index in sharding.addressable_devices_indices_map(shape).values():
         key = str(index)
         if key not in made:
-            made[key] = _part(data_callback(_bounded(index, shape)), dtype, who)
+            made[key] = _shard(data_callback(_bounded(index, shape)), dtype, who)
         values.append(made[key])
-    _check_parts(who, [v.type.strong() for v in values], part_shape)
+    _check_shards(who, [v.type.strong() for v in values], shard_shape)
     hosts = [np.asarray(v.host()) for v in values]
     buffer = shards.put(hosts, shape, sharding.layout(len(shape)))
     return ConcreteArray(ArrayType(shape, values[0].dtype), None, buffer, sharding)
@@ -83,7 +83,7 @@ def _known(data: Any, who: str) -> ConcreteArray:
     return from_numpy(np.asarray(array))  # which says of a tracer what it is
 
 
-def _part(data: Any, dtype: Any, who: str) -> ConcreteArray:
+def _shard(data: Any, dtype: Any, who: str) -> ConcreteArray:
     array = _known(data, who)
     if dtype is None:
         return array
@@ -92,12 +92,12 @@ def _part(data: Any, dtype: Any, who: str) -> ConcreteArray:
     return converted
 
 
-def _check_parts(who: str, types: Sequence[ArrayType], part_shape: Shape) -> None:
+def _check_shards(who: str, types: Sequence[ArrayType], shard_shape: Shape) -> None:
     for type_ in types:
-        if type_.shape != part_shape or type_.dtype != types[0].dtype:
-            wanted = ArrayType(part_shape, types[0].dtype)
+        if type_.shape != shard_shape or type_.dtype != types[0].dtype:
+            wanted = ArrayType(shard_shape, types[0].dtype)
             raise TypeMismatch(
-                f"{who} needs parts of type {wanted}, but one is {type_}."
+                f"{who} needs shards of type {wanted}, but one is {type_}."
             )
 
 
@@ -108,18 +108,18 @@ def make_array_from_single_device_arrays(
     *,
     dtype: Any = None,
 ) -> ConcreteArray:
-    """An array whose parts are these arrays, each on its device already; they share
+    """An array whose shards are these arrays, each on its device already; they share
     the memory.
 
     Args:
-      shape: of the whole.
-      sharding: which device has which part.
+      shape: of the global array.
+      sharding: which device has which shard.
       arrays: one for each device of the sharding in this process, in any order.
-      dtype: of the whole, where there are no parts to tell.
+      dtype: of the global array, where there are no shards to tell.
 
     Raises:
       ShardingError: a device of the sharding has no array, or another device has one.
-      TypeMismatch: an array has not the type of a part.
+      TypeMismatch: an array has not the type of a shard.
 
     >>> import covector as cv
     >>> sharding = cv.sharding.SingleDeviceSharding(cv.devices()[0])
@@ -145,11 +145,11 @@ def make_array_from_single_device_arrays(
             f"{', '.join(sorted({str(d) for d in by_device})) or 'no device'}."
         )
     ordered = [by_device[device] for device in local]
-    _check_parts(who, [a.type.strong() for a in ordered], sharding.shard_shape(shape))
+    _check_shards(who, [a.type.strong() for a in ordered], sharding.shard_shape(shape))
     wanted = ordered[0].dtype if dtype is None else dtypes.as_dtype(dtype)
     if wanted != ordered[0].dtype:
         raise TypeMismatch(
-            f"{who} got dtype={dtypes.short_name(wanted)}, but parts of "
+            f"{who} got dtype={dtypes.short_name(wanted)}, but shards of "
             f"type {show_types([ordered[0].type])}."
         )
     found = [a.buffer_over(a.sharding) for a in ordered]
@@ -163,11 +163,11 @@ def make_array_from_process_local_data(
     """An array of the values that each process has: the rows of its own devices, say.
 
     Args:
-      sharding: which device has which elements of the whole.
+      sharding: which device has which elements of the global array.
       local_data: the values for the devices of this process, beside each other as in
-        the whole; along axes where ``global_shape`` says so, all values of the axis.
-      global_shape: of the whole; None, or None for an axis, where it follows from the
-        data: as many times the data as the axis is divided between processes.
+        the global array; along axes where ``global_shape`` says so, all values.
+      global_shape: None, or None for an axis, where it follows from the data: the
+        length of the data times the number of processes that the axis is over.
 
     Raises:
       ShardingError: the sharding does not fit the shape.
@@ -189,7 +189,7 @@ def make_array_from_process_local_data(
         for device, tile in zip(sharding.flat_devices, tiles, strict=True)
         if client.is_local(device)
     ]
-    #: along each axis, the parts that belong to this process
+    #: along each axis, the indices of the shards that belong to this process
     own = [sorted({tile[axis] for tile in local}) for axis in range(values.ndim)]
     shape = _global_shape(who, values.shape, counts, own, global_shape)
     if shape == values.shape and sharding.is_fully_addressable:
@@ -199,15 +199,15 @@ def make_array_from_process_local_data(
         for n, given, count, mine in zip(shape, values.shape, counts, own, strict=True)
     ]
 
-    def part(index: tuple[slice, ...]) -> ConcreteArray:
-        moved = [
+    def shard(index: tuple[slice, ...]) -> ConcreteArray:
+        local = [
             slice(s.start - start, s.stop - start)
             for s, start in zip(index, first, strict=True)
         ]
-        found = values[tuple(moved)]
+        found = values[tuple(local)]
         return ConcreteArray(array.type.with_shape(found.shape), found)
 
-    return make_array_from_callback(shape, sharding, part)
+    return make_array_from_callback(shape, sharding, shard)
 
 
 def _global_shape(
@@ -217,12 +217,12 @@ def _global_shape(
     own: Sequence[Sequence[int]],
     asked: Sequence[int | None] | None,
 ) -> Shape:
-    """The shape of the whole: as asked for, or as the data of one process say."""
+    """The global shape: as asked for, or as follows from the data of one process."""
     found = tuple([n * c // len(o) for n, c, o in zip(given, counts, own, strict=True)])
     for axis, mine in enumerate(own):
         if mine != list(range(mine[0], mine[0] + len(mine))):
             raise ShardingError(
-                f"{who}: along axis {axis} the devices of this process have the parts "
+                f"{who}: along axis {axis} the devices of this process have the shards "
                 f"{mine}, which are not beside each other. Use "
                 "make_array_from_callback."
             )
@@ -238,7 +238,7 @@ def _global_shape(
     if any([n not in each for n, *each in zip(wanted, given, found, strict=True)]):
         shares = [f"{len(o)} of {c}" for o, c in zip(own, counts, strict=True)]
         raise TypeMismatch(
-            f"{who}: this process has {', '.join(shares)} parts along each axis, so "
+            f"{who}: this process has {', '.join(shares)} shards along each axis, so "
             f"data of shape {given} are those of an array of shape {found}; or, along "
             f"an axis, all there are: global_shape must be {found}, but is "
             f"{tuple(asked)}."

@@ -41,25 +41,26 @@ def data_parallel(
     reduce: str = "mean",
     out_specs: Any = SAME,
 ) -> Callable[..., Any]:
-    """``fun`` on a batch that the devices of a mesh divide among themselves.
+    """``fun`` on a batch that is sharded over the devices of a mesh.
 
-    Each device runs it on its part of the batch, with all of the other arguments, and
+    Each device runs it on its shard of the batch, with all of the other arguments, and
     every result is averaged over the devices: a loss that is a mean over the batch, and
     its gradient, are those of one device that has it all. ``fun`` may take derivatives,
-    and derivatives of the whole may be taken; inside it, collectives may name the axis.
+    and derivatives of the result may be taken; inside it, collectives may name the
+    axis.
 
     Args:
       mesh: None for the one in force, or else all devices of this process, in a line
         whose axis is called "batch".
-      batch_argnums: the arguments that are divided, along axis 0 of each array.
-      axis_name: the axis of the mesh that divides them, or several; the first by
-        default. The compiler divides the work over the other axes.
+      batch_argnums: the arguments that are sharded, along axis 0 of each array.
+      axis_name: the axis of the mesh that they are sharded over, or several; the first
+        by default. The compiler partitions the work over the other axes.
       reduce: "mean", or "sum" for losses that are sums.
       out_specs: ``P()`` for results that are reduced; ``P(axis_name)`` for those with a
         value for each example, which are put together; or a prefix of the result.
 
     Raises:
-      ShardingError: the devices cannot divide the batch equally.
+      ShardingError: the batch cannot be sharded evenly.
       AxisError: arrays of the batch differ in size, or have no axis.
 
     >>> import covector as cv
@@ -78,23 +79,23 @@ def data_parallel(
         chosen = _mesh(mesh)
         axes = _axes(chosen, axis_name, who)
         count = prod([chosen.shape[a] for a in axes])
-        divided = _batch_indices(indices, args, who)
-        _check_batch(args, divided, count, who)
+        sharded = _batch_indices(indices, args, who)
+        _check_batch(args, sharded, count, who)
 
         @functools.wraps(fun)
-        def on_device(*parts: Any) -> Any:
-            leaves, out_tree = tree.flatten(fun(*parts))
+        def on_device(*shards: Any) -> Any:
+            leaves, out_tree = tree.flatten(fun(*shards))
             specs = tree.flatten_prefix(
                 out_specs, out_tree, f"{who}: out_specs", of="the result", is_leaf=_leaf
             )
-            whole = [
+            reduced = [
                 _reduced(x, axes, count if reduce == "mean" else 1) if s == SAME else x
                 for x, s in zip(leaves, specs, strict=True)
             ]
-            return out_tree.unflatten(whole)
+            return out_tree.unflatten(reduced)
 
         over_batch = PartitionSpec(axes)
-        in_specs = [over_batch if i in divided else SAME for i in range(len(args))]
+        in_specs = [over_batch if i in sharded else SAME for i in range(len(args))]
         mapped = shard_map(
             on_device,
             mesh=chosen,
@@ -127,13 +128,13 @@ def _mesh(mesh: Any) -> Any:
 
 
 def _axes(mesh: Any, axis_name: AxisName, who: str) -> tuple[Any, ...]:
-    """The axes of the mesh that divide the batch."""
+    """The axes of the mesh that the batch is sharded over."""
     name = mesh.axis_names[0] if axis_name is None else axis_name
     axes = tuple(name) if isinstance(name, tuple | list) else (name,)
     for axis in axes:
         if axis not in mesh.shape:
             raise ShardingError(
-                f"{who} divides the batch over the axis {axis!r}, but the axes of "
+                f"{who} shards the batch over the axis {axis!r}, but the axes of "
                 f"{mesh} are {', '.join(map(repr, mesh.axis_names))}."
             )
     return axes
@@ -150,27 +151,27 @@ def _batch_indices(indices: Sequence[int], args: Sequence[Any], who: str) -> set
     return {n % len(args) for n in indices}
 
 
-def _check_batch(args: tuple, divided: set[int], count: int, who: str) -> None:
-    """Raise where the arrays of a batch do not fit together, or cannot be divided."""
+def _check_batch(args: tuple, sharded: set[int], count: int, who: str) -> None:
+    """Raise where the arrays of a batch do not fit together, or cannot be sharded."""
     leaves, in_tree = tree.flatten((args, {}))
     types: list[ArrayType] = [x.type for x in arrays(leaves, who)]
     counts = [len(tree.leaves(a)) for a in args]
     owners = [i for i, n in enumerate(counts) for _ in range(n)]
     for i, (type_, owner) in enumerate(zip(types, owners, strict=True)):
-        if owner in divided and type_.ndim == 0:
+        if owner in sharded and type_.ndim == 0:
             raise AxisError(
                 f"{who}: {argument_path(in_tree, i)} is {type_}, which has no axis "
-                "along which a batch could be divided. Say with batch_argnums which "
+                "along which a batch could be sharded. Say with batch_argnums which "
                 "arguments are batches."
             )
-    dims = [0 if owner in divided else None for owner in owners]
+    dims = [0 if owner in sharded else None for owner in owners]
     size = batch_size(types, dims, None, in_tree, who)
     rest = size % count
     if rest:
         k = dims.index(0)
         raise ShardingError(
             f"{who}: the batch has {size} examples ({argument_path(in_tree, k)} is "
-            f"{types[k]}), which {count} devices cannot divide equally. Leave out "
+            f"{types[k]}), which {count} devices cannot share evenly. Leave out "
             f"{rest}; or pad to {size + count - rest} (covector.numpy.pad), give what "
             "was added the weight 0, sum with reduce='sum', and divide by the sum of "
             "the weights."

@@ -64,9 +64,9 @@ def pmap(
     global_arg_shapes: None = None,
 ) -> Callable[P, R]:
     """``fun`` compiled and run on several devices at once, each with one lane of the
-    mapped axes; results are divided over the devices.
+    mapped axes; results are sharded over the devices.
 
-    For new programs ``shard_map`` says more: parts of any size, meshes of any shape.
+    For new programs ``shard_map`` says more: shards of any size, meshes of any shape.
 
     Args:
       axis_name: a name by which collectives such as ``lax.psum`` refer to the devices.
@@ -94,8 +94,8 @@ def pmap(
     who = who_of("pmap", fun)
     if global_arg_shapes is not None:
         raise ArgumentError(
-            f"{who}: global_arg_shapes is not there. Parts of other shapes than the "
-            "whole are what covector.shard_map is for."
+            f"{who}: global_arg_shapes is not there. Shards of other shapes than "
+            "the array are what covector.shard_map is for."
         )
     if not isinstance(in_axes, int | tuple | list | None):
         raise TypeMismatch(
@@ -176,7 +176,7 @@ class Mapping(NamedTuple):
         args, kwargs = in_tree.unflatten(in_types)
         dims, size = self.opened(args, kwargs, in_types, in_tree, who)
         mesh = self.mesh(size, who)
-        specs = [_divided_at(d, mesh.axis_names[0]) for d in dims]
+        specs = [_sharded_at(d, mesh.axis_names[0]) for d in dims]
         return Resolved(tuple([NamedSharding(mesh, s) for s in specs]), moves=True)
 
 
@@ -197,13 +197,13 @@ class Mapped:
         flat, leaves, dims, size = self._opened(args, kwargs)
         mesh = self.spec.shardings.mesh(size, self.who)
         (name,) = mesh.axis_names
-        specs = tuple([_divided_at(None if d is None else 0, name) for d in dims])
+        specs = tuple([_sharded_at(None if d is None else 0, name) for d in dims])
 
         @functools.wraps(self.fun)
-        def on_device(*parts: Any) -> list[Array]:
+        def on_device(*shards: Any) -> list[Array]:
             own = [
                 x if d is None else Reshape(x.type.shape[1:])(x)
-                for x, d in zip(parts, dims, strict=True)
+                for x, d in zip(shards, dims, strict=True)
             ]
             return [Reshape((1, *x.type.shape))(x) for x in flat(*own)]
 
@@ -267,7 +267,7 @@ class Pmapped(Jitted):
         return super()._call_inside(args, kwargs)
 
 
-def _divided_at(dim: int | None, name: Any) -> PartitionSpec:
+def _sharded_at(dim: int | None, name: Any) -> PartitionSpec:
     """An array whose axis ``dim`` has an entry for each device; None for copies."""
     return PartitionSpec() if dim is None else PartitionSpec(*[None] * dim, name)
 

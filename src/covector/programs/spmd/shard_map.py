@@ -51,7 +51,7 @@ from covector.programs.spmd.shard_map_linearize import (
     linearize_manual,
     partition_manual,
 )
-from covector.transforms.batch import DividedAxis, batch_jaxpr
+from covector.transforms.batch import ShardedAxis, batch_jaxpr
 from covector.transforms.transpose import transpose_jaxpr
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 @operation
 class ShardMap(ProgramPrimitive):
-    """Run ``jaxpr`` on each device of ``manual.mesh``, on its parts of the operands."""
+    """Run ``jaxpr`` on each device of ``manual.mesh``, on shards of the operands."""
 
     name = "shard_map"
 
@@ -108,11 +108,11 @@ class ShardMap(ProgramPrimitive):
         return None
 
     def _with_token(self) -> tuple["ShardMap", int]:
-        whole = PartitionSpec()
+        replicated = PartitionSpec()
         ordered = self._like(
             self.jaxpr.memo(with_token),
-            (whole, *self.in_specs),
-            (whole, *self.out_specs),
+            (replicated, *self.in_specs),
+            (replicated, *self.out_specs),
         )
         return ordered, 0
 
@@ -149,7 +149,7 @@ class ShardMap(ProgramPrimitive):
             finally:
                 module.mesh, module.manual_axes = outer
 
-        if ctx.module.over is None:  # the mesh has one device: a part is all
+        if ctx.module.over is None:  # the mesh has one device: a shard is the array
             return body(ctx, *operands)
         made = ctx.op(
             "sdy.manual_computation",
@@ -208,7 +208,7 @@ class ShardMap(ProgramPrimitive):
         back = self._like(program, (*known_specs, *ct_specs), tuple(leaving_specs))
         return scatter(back(*known, *present(cotangents)), nonzero)
 
-    # -- parts -------------------------------------------------------------------------
+    # -- passes ------------------------------------------------------------------------
 
     def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
         in_specs, out_specs = (
@@ -238,8 +238,8 @@ class ShardMap(ProgramPrimitive):
     def batch_named(
         self, axis: AxisName, size: int, args: Values, dims: BatchDims
     ) -> Batched:
-        if isinstance(axis, DividedAxis) and self._is_free(axis.over):
-            return self._divided_batch(axis, size, args, dims)
+        if isinstance(axis, ShardedAxis) and self._is_free(axis.over):
+            return self._sharded_batch(axis, size, args, dims)
         program, out_dims = self.jaxpr.memo(
             _batched, self.manual, size, tuple(dims), axis
         )
@@ -265,20 +265,20 @@ class ShardMap(ProgramPrimitive):
             and not self.jaxpr.memo(carries_functions)
         )
 
-    def _divided_batch(self, axis: Any, size: int, args: Any, dims: BatchDims) -> Any:
-        """Over a batch that the compiler divides over axes of the mesh."""
+    def _sharded_batch(self, axis: Any, size: int, args: Any, dims: BatchDims) -> Any:
+        """Over a batch that the compiler shards over axes of the mesh."""
         left = self.manual._replace(axes=self.manual.axes.difference(axis.over))
         op = shard_program(self.jaxpr, left, self.in_specs, self.out_specs)
 
-        def divided(x: Any, spec: PartitionSpec, dim: int | None) -> Any:
+        def sharded(x: Any, spec: PartitionSpec, dim: int | None) -> Any:
             if dim is None:
                 return x
             spec = insert_axis(spec, dim, axis.over)
             return ShardingConstraint(NamedSharding(self.mesh, spec))(x)
 
-        args = list(map(divided, args, self.in_specs, dims))
+        args = list(map(sharded, args, self.in_specs, dims))
         outs, out_dims = op.batch_named(axis, size, args, dims)
-        return list(map(divided, outs, self.out_specs, out_dims)), out_dims
+        return list(map(sharded, outs, self.out_specs, out_dims)), out_dims
 
     def _like(self, jaxpr: Jaxpr, in_specs: Specs, out_specs: Specs) -> "ShardMap":
         return shard_program(jaxpr, self.manual, tuple(in_specs), tuple(out_specs))
@@ -287,7 +287,7 @@ class ShardMap(ProgramPrimitive):
 def shard_program(
     jaxpr: Jaxpr, manual: ManualAxes, in_specs: Specs, out_specs: Specs
 ) -> ShardMap:
-    """The operation that runs a program on the parts; the same one each time."""
+    """The operation that runs a program on the shards; the same one each time."""
     return jaxpr.memo(ShardMap, manual, in_specs, out_specs)
 
 

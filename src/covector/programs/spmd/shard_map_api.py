@@ -69,17 +69,17 @@ def shard_map(
 ) -> Any:
     """``f`` run by each device of a mesh on its shards of the arguments.
 
-    Inside, arrays have the shapes of the parts, and the collectives of ``covector.lax``
-    (``psum``, ``all_gather`` …) communicate over the axes of the mesh. Types say over
-    which axes a value may differ between devices; casts are inserted where needed.
+    Inside, arrays are shards, and the collectives of ``covector.lax`` (``psum``,
+    ``all_gather`` …) communicate over the axes of the mesh. Types say over which axes a
+    value may differ between devices; casts are inserted where needed.
 
     Args:
-      in_specs: how the arguments are divided: a ``PartitionSpec`` for each, or a tree
+      in_specs: how the arguments are sharded: a ``PartitionSpec`` for each, or a tree
         prefix of them. An axis of the mesh that a spec does not name means a copy on
         each device along it. None is for what is handed over as it is, any object.
       out_specs: how the results are put together, likewise.
       mesh: the mesh; None for the one in force (``set_mesh``, or around this call).
-      axis_names: the axes that are manual; the compiler divides the work over
+      axis_names: the axes that are manual; the compiler partitions the work over
         the others. All of them by default.
       check_vma: check results against their specs, and track what varies. Without it a
         wrong spec gives wrong values, and gradients of results that were not reduced
@@ -109,7 +109,7 @@ def shard_map(
     if in_specs is UNSAID or in_specs is None:
         raise ShardingError(
             f"{who_of('shard_map', f)} needs in_specs: types of arrays do not say how "
-            "they are divided. Give a PartitionSpec for each argument, such as P('x'), "
+            "they are sharded. Give a PartitionSpec for each argument, such as P('x'), "
             "or P() for a copy on each device."
         )
     return ShardMapped(f, mesh, in_specs, out_specs, frozenset(axis_names), checked)
@@ -140,9 +140,9 @@ class ShardMapped:
         manual = self._manual()
         leaves, in_tree = tree.flatten((args, {}))
         specs = self._in_specs(args)
-        divided = [s is not None for s in specs]
-        operands = arrays(select(leaves, divided), self.who)
-        leaves = merge(operands, divided, leaves)
+        sharded = [s is not None for s in specs]
+        operands = arrays(select(leaves, sharded), self.who)
+        leaves = merge(operands, sharded, leaves)
         types = []
         for i, (leaf, spec) in enumerate(zip(leaves, specs, strict=True)):
             if spec is None:
@@ -153,16 +153,16 @@ class ShardMapped:
         flat = FlatFunction(self.fun, in_tree, self.who)
         outs: list[PartitionSpec] = []
 
-        def on_parts(*parts: Any) -> Sequence[Array]:
-            values = flat(*merge(parts, divided, leaves))
+        def on_shards(*shards: Any) -> Sequence[Array]:
+            values = flat(*merge(shards, sharded, leaves))
             outs[:] = self._out_specs(flat.out_tree)
             return [
                 self._checked_result(x, spec, manual, flat.out_tree, i)
                 for i, (x, spec) in enumerate(zip(values, outs, strict=True))
             ]
 
-        staged = manual.stage(on_parts, types, getattr(self.fun, "__name__", "parts"))
-        specs = select(specs, divided)
+        staged = manual.stage(on_shards, types, getattr(self.fun, "__name__", "shards"))
+        specs = select(specs, sharded)
         in_specs = (*[PartitionSpec()] * len(staged.captured), *specs)
         op = shard_program(intern(staged.jaxpr), manual, in_specs, tuple(outs))
         return flat.out_tree.unflatten(op(*staged.captured, *operands))
@@ -242,7 +242,7 @@ class ShardMapped:
         return [_as_spec(s, f"{self.who}: out_specs") for s in found]
 
     def _check_spec(self, spec: Any, type: Any, manual: ManualAxes, where: str) -> None:
-        """Raise where a whole array of ``type`` cannot be divided by ``spec``."""
+        """Raise where a global array of ``type`` cannot be sharded by ``spec``."""
         self._check_names(spec, manual, where)
         try:
             NamedSharding(manual.mesh, spec).shard_shape(type.shape)
@@ -260,7 +260,7 @@ class ShardMapped:
             raise ShardingError(
                 f"{where} is {spec}, which names the axis {free[0]!r}, but only "
                 f"{_shown(manual.order(manual.axes))} are mapped here (axis_names). "
-                "What is divided over the others, the compiler decides."
+                "The compiler decides what is sharded over the others."
             )
 
     def _checked_result(
@@ -275,8 +275,8 @@ class ShardMapped:
         if len(spec) > type_.ndim:
             raise ShardingError(
                 f"{where} is {spec}, but each device returns {type_}, which has "
-                f"{type_.ndim} axes: there is none to put the parts together along. "
-                f"Give each part one, with x[None] (or reshape), to get an array with "
+                f"{type_.ndim} axes: there is none to concatenate the shards along. "
+                f"Give each shard one, with x[None] (or reshape), to get an array with "
                 "an entry per device; or reduce over the devices (psum, pmean) and use "
                 "P()."
             )
@@ -287,7 +287,7 @@ class ShardMapped:
                 f"{_made_at(x)}, but its out_specs entry {spec} does not name "
                 f"{'it' if len(left) == 1 else 'them'}: each device would have another "
                 f"value. Either reduce it over {_shown(left)} before returning it "
-                "(covector.lax.psum, pmean, pmax …); or return the parts, with "
+                "(covector.lax.psum, pmean, pmax …); or return the shards, with "
                 f"{left[0]!r} in the out_specs entry."
             )
         if not manual.checked:

@@ -36,7 +36,7 @@ def run_on_host(
     out_specs: Sequence[PartitionSpec],
     args: Sequence[ConcreteArray],
 ) -> list[Array]:
-    """The results of a program for parts, on small arrays that are on the host."""
+    """The results of a program per device, on small arrays that are on the host."""
     axes = manual.order(manual.axes)
     takes = [_mentioned(axes, spec) for spec in in_specs]
     gives = [_mentioned(axes, spec) for spec in out_specs]
@@ -47,17 +47,20 @@ def run_on_host(
         dims = [0 if axes[k] in names else None for names in takes]
         size = manual.mesh.shape[axes[k]]
         outs, found = batch_flat(
-            lambda *parts: over(k + 1, parts), size, values, dims, axes[k]
+            lambda *shards: over(k + 1, shards), size, values, dims, axes[k]
         )
         rows = zip(outs, found, gives, strict=True)
         return [_in_front(x, d, size, axes[k] in names) for x, d, names in rows]
 
-    values = [_divided(x, spec, manual) for x, spec in zip(args, in_specs, strict=True)]
+    values = [
+        _shards_in_front(x, spec, manual)
+        for x, spec in zip(args, in_specs, strict=True)
+    ]
     outs = []
     for x, spec in zip(over(0, values), out_specs, strict=True):
-        whole = _joined(x, spec, manual)
+        out = _global_array(x, spec, manual)
         placement = NamedSharding(manual.mesh, spec)
-        outs.append(ConcreteArray(whole.type, whole.host(), None, placement))
+        outs.append(ConcreteArray(out.type, out.host(), None, placement))
     return outs
 
 
@@ -74,8 +77,8 @@ def _in_front(x: Any, dim: int | None, size: int, wanted: bool) -> Any:
     return x if dim is None else Unstack(dim)(x)[0]
 
 
-def _divided(x: Any, spec: PartitionSpec, manual: ManualAxes) -> Any:
-    """The parts of an array, with an axis in front for each axis of the mesh."""
+def _shards_in_front(x: Any, spec: PartitionSpec, manual: ManualAxes) -> Any:
+    """The shards of an array, with an axis in front for each axis of the mesh."""
     shape, names = [], []
     for k, n in enumerate(x.type.shape):
         here = spec.axes(k)
@@ -86,8 +89,8 @@ def _divided(x: Any, spec: PartitionSpec, manual: ManualAxes) -> Any:
     return Transpose(tuple(order))(Reshape(tuple(shape))(x))
 
 
-def _joined(x: Any, spec: PartitionSpec, manual: ManualAxes) -> Any:
-    """The array whose parts stand along an axis in front for each axis of the mesh."""
+def _global_array(x: Any, spec: PartitionSpec, manual: ManualAxes) -> Any:
+    """The array whose shards stand along an axis in front for each axis of the mesh."""
     front = _mentioned(manual.mesh.axis_names, spec)
     order, shape = [], []
     for k, n in enumerate(x.type.shape[len(front) :]):

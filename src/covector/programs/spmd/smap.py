@@ -23,15 +23,15 @@ def smap(
     out_axes: Any,
     axis_name: AxisName,
 ) -> Any:
-    """``f`` run by each device along one axis of the mesh in force, on its parts.
+    """``f`` run by each device along one axis of the mesh in force, on its shards.
 
-    The compiler divides the work over the other axes, unless another ``smap`` inside or
-    around maps them.
+    The compiler partitions the work over the other axes, unless another ``smap``
+    inside or around maps them.
 
     Args:
-      in_axes: for each argument the array axis that is divided, or None for a copy on
+      in_axes: for each argument the array axis that is sharded, or None for a copy on
         each device; a number for all, or a tree that is a prefix of the arguments.
-      out_axes: the same of the result: along which axis the parts are put together, or
+      out_axes: the same of the result: along which axis the shards are concatenated, or
         None for what is the same on all devices.
       axis_name: the axis of the mesh.
 
