@@ -77,13 +77,7 @@ from covector.runtime.client import (
     process_index,
 )
 from covector.transforms.compose import compose
-from covector.transforms.derivatives import (
-    grad,
-    jvp,
-    linearize,
-    value_and_grad,
-    vjp,
-)
+from covector.transforms.derivatives import grad, jvp, linearize, value_and_grad, vjp
 from covector.transforms.jacobian import hessian, jacfwd, jacobian, jacrev
 from covector.transforms.linear_transpose import linear_transpose
 from covector.transforms.vmap import vmap

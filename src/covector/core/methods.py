@@ -46,26 +46,17 @@ class Methods:
 
     # -- reductions --------------------------------------------------------------------
 
-    sum = cnp.sum
-    prod = cnp.prod
-    max = cnp.max
-    min = cnp.min
-    mean = cnp.mean
-    var = cnp.var
-    std = cnp.std
-    all = cnp.all
-    any = cnp.any
-    ptp = cnp.ptp
-    argmax = cnp.argmax
-    argmin = cnp.argmin
-    cumsum = cnp.cumsum
-    cumprod = cnp.cumprod
+    sum, prod = cnp.sum, cnp.prod
+    max, min, ptp = cnp.max, cnp.min, cnp.ptp
+    mean, var, std = cnp.mean, cnp.var, cnp.std
+    all, any = cnp.all, cnp.any
+    argmax, argmin = cnp.argmax, cnp.argmin
+    cumsum, cumprod = cnp.cumsum, cnp.cumprod
     trace = cnp.trace
 
     # -- order -------------------------------------------------------------------------
 
-    sort = cnp.sort
-    argsort = cnp.argsort
+    sort, argsort = cnp.sort, cnp.argsort
     argpartition = cnp.argpartition
     searchsorted = cnp.searchsorted
     nonzero = cnp.nonzero
@@ -90,8 +81,7 @@ class Methods:
         axes = args[0] if len(args) == 1 else args or None
         return link.numpy.transpose(self, axes)
 
-    ravel = cnp.ravel
-    flatten = cnp.ravel
+    ravel, flatten = cnp.ravel, cnp.ravel
 
     @property
     def flat(self) -> "Array":
@@ -108,8 +98,7 @@ class Methods:
         """The last two axes exchanged."""
         return link.numpy.matrix_transpose(self)
 
-    squeeze = cnp.squeeze
-    swapaxes = cnp.swapaxes
+    squeeze, swapaxes = cnp.squeeze, cnp.swapaxes
     diagonal = cnp.diagonal
     repeat = cnp.repeat
 
@@ -155,12 +144,9 @@ class Methods:
         """``x.at[index].set(values)`` and the like: a changed copy."""
         return link.numpy.updating.at(self)
 
-    conj = cnp.conj
-    conjugate = cnp.conjugate
-    clip = cnp.clip
-    round = cnp.round
-    take = cnp.take
-    choose = cnp.choose
+    conj, conjugate = cnp.conj, cnp.conjugate
+    clip, round = cnp.clip, cnp.round
+    take, choose = cnp.take, cnp.choose
     dot = cnp.dot
 
     def compress(

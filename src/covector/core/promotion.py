@@ -21,13 +21,7 @@ from typing import Any, TypeAlias
 
 from covector import options
 from covector.core import dtypes
-from covector.core.dtypes import (
-    DType,
-    as_dtype,
-    canonical,
-    element_type,
-    short_name,
-)
+from covector.core.dtypes import DType, as_dtype, canonical, element_type, short_name
 from covector.core.number_info import iinfo
 from covector.errors import DTypeError, IntegerOverflow, TypePromotionError
 

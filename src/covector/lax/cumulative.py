@@ -1,15 +1,13 @@
-"""Cumulative results along an axis: entry k combines the elements 0 to k."""
+"""Cumulative results along an axis: entry k combines the elements 0 to k.
+
+With ``reverse`` it combines the elements from k to the end. What the arguments may be
+is written once, for ``cumsum``.
+"""
 
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.ops.cumulative import (
-    Cumlogsumexp,
-    Cummax,
-    Cummin,
-    Cumprod,
-    Cumsum,
-)
+from covector.ops.cumulative import Cumlogsumexp, Cummax, Cummin, Cumprod, Cumsum
 
 __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
 
@@ -33,15 +31,7 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """Products of the elements up to each index along ``axis``.
-
-    Args:
-      axis: counted from 0.
-      reverse: multiply from each index to the end instead.
-
-    Raises:
-      TypeMismatch: there is no such axis.
-      DTypeError: the elements are not numbers.
+    """Products of the elements up to each index along ``axis``; see ``cumsum``.
 
     >>> import covector.numpy as cnp
     >>> print(cumprod(cnp.array([1, 2, 3])))
@@ -53,13 +43,7 @@ def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The largest element up to each index along ``axis``; NaN from the first one on.
 
-    Args:
-      axis: counted from 0.
-      reverse: the largest from each index to the end instead.
-
-    Raises:
-      TypeMismatch: there is no such axis.
-      DTypeError: the elements are not numbers.
+    In all else as ``cumsum``.
 
     >>> import covector.numpy as cnp
     >>> print(cummax(cnp.array([1, 3, 2])))
@@ -71,13 +55,7 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The smallest element up to each index along ``axis``; NaN from the first one on.
 
-    Args:
-      axis: counted from 0.
-      reverse: the smallest from each index to the end instead.
-
-    Raises:
-      TypeMismatch: there is no such axis.
-      DTypeError: the elements are not numbers.
+    In all else as ``cumsum``.
 
     >>> import covector.numpy as cnp
     >>> print(cummin(cnp.array([2, 3, 1])))
@@ -89,13 +67,7 @@ def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Logarithms of the sums of the exponentials up to each index along ``axis``.
 
-    Args:
-      axis: counted from 0.
-      reverse: sum from each index to the end instead.
-
-    Raises:
-      TypeMismatch: there is no such axis.
-      DTypeError: the elements are neither floats nor complex numbers.
+    Of floats and complex numbers; in all else as ``cumsum``.
 
     >>> import covector.numpy as cnp
     >>> cumlogsumexp(cnp.array([1000.0, 1000.0])).tolist()

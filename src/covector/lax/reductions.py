@@ -105,6 +105,8 @@ def reduce_sum(
 ) -> Array:
     """The sum of the elements along ``axes``, in their dtype: integers wrap around.
 
+    All of ``reduce_sum`` … ``reduce_xor`` take axes, and refuse others, in this way.
+
     Raises:
       TypeMismatch: ``axes`` are not different axes of the operand, counted from 0.
       DTypeError: the elements are not numbers.
@@ -117,11 +119,7 @@ def reduce_sum(
 
 
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The product of the elements along ``axes``, in their dtype.
-
-    Raises:
-      TypeMismatch: ``axes`` are not different axes of the operand, counted from 0.
-      DTypeError: the elements are not numbers.
+    """The product of the elements along ``axes``, in their dtype, as ``reduce_sum``.
 
     >>> import covector.numpy as cnp
     >>> print(reduce_prod(cnp.array([[1, 2], [3, 4]]), (1,)))
@@ -137,7 +135,6 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
     that tie share the derivative evenly.
 
     Raises:
-      TypeMismatch: ``axes`` are not different axes of the operand, counted from 0.
       DTypeError: the elements are neither numbers nor bools.
 
     >>> import covector.numpy as cnp
@@ -150,12 +147,7 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The smallest element along ``axes``: NaN if any is, ∞ of no elements.
 
-    Complex numbers are ordered by their real, then by their imaginary parts. Elements
-    that tie share the derivative evenly.
-
-    Raises:
-      TypeMismatch: ``axes`` are not different axes of the operand, counted from 0.
-      DTypeError: the elements are neither numbers nor bools.
+    In all else as ``reduce_max``.
 
     >>> import covector.numpy as cnp
     >>> print(reduce_min(cnp.array([[1, 5], [3, 4]]), (0,)))
@@ -168,7 +160,6 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bits set in all elements along ``axes``; of bools, whether all are True.
 
     Raises:
-      TypeMismatch: ``axes`` are not different axes of the operand, counted from 0.
       DTypeError: the elements are neither integers nor bools.
 
     >>> import covector.numpy as cnp
@@ -181,9 +172,7 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bits set in any element along ``axes``; of bools, whether any is True.
 
-    Raises:
-      TypeMismatch: ``axes`` are not different axes of the operand, counted from 0.
-      DTypeError: the elements are neither integers nor bools.
+    Of integers and bools, as ``reduce_and``.
 
     >>> import covector.numpy as cnp
     >>> print(reduce_or(cnp.array([6, 12]), (0,)))
@@ -195,9 +184,7 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bits set in an odd number of elements along ``axes``.
 
-    Raises:
-      TypeMismatch: ``axes`` are not different axes of the operand, counted from 0.
-      DTypeError: the elements are neither integers nor bools.
+    Of integers and bools, as ``reduce_and``.
 
     >>> import covector.numpy as cnp
     >>> print(reduce_xor(cnp.array([6, 12]), (0,)))
@@ -226,12 +213,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the smallest element along ``axis``, the first if several are.
 
-    NaN counts as smaller than any number.
-
-    Raises:
-      TypeMismatch: there is no such axis (counted from 0), no element along it, or too
-        many to be counted in ``index_dtype``.
-      DTypeError: complex elements, or an ``index_dtype`` that is not of integers.
+    NaN counts as smaller than any number. In all else as ``argmax``.
 
     >>> import covector.numpy as cnp
     >>> print(argmin(cnp.array([[1, 5, 1], [3, 4, 0]]), 1, "int32"))

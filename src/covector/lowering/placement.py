@@ -13,11 +13,7 @@ from covector import options
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Jaxpr
 from covector.core.sharding.mesh import AbstractMesh, Mesh
-from covector.core.sharding.shardings import (
-    NamedSharding,
-    Sharding,
-    Tiles,
-)
+from covector.core.sharding.shardings import NamedSharding, Sharding, Tiles
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.sharding.spec_from_tiles import with_tiles
 from covector.core.types import ArrayType

@@ -8,7 +8,13 @@ types.
 from collections.abc import Sequence
 from typing import Any
 
-from covector.core.annotations import ArrayLike, Axes, DTypeLike, Value
+from covector.core.annotations import (
+    ArrayLike,
+    Axes,
+    DTypeLike,
+    Value,
+    with_parameters_of,
+)
 from covector.core.array_like import Array
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import ArgumentError, TypeMismatch
@@ -23,6 +29,7 @@ from covector.numpy.matrices import diagonal
 from covector.numpy.matrix_products import (
     ProductOptions,
     conjugated,
+    matmul,
     product_options,
 )
 from covector.numpy.promote import promote_dtypes
@@ -54,31 +61,26 @@ def _contract(
     return DotGeneral(((ours, theirs), ((), ())), *options)(x, y)
 
 
+@with_parameters_of(matmul)
 def dot(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    precision: PrecisionLike | None = None,
-    preferred_element_type: DTypeLike | None = None,
     out_sharding: ShardingLike | None = None,
+    **exactness: Any,
 ) -> Array:
     """Products summed over the last axis of ``a`` and the last but one of ``b``.
 
     If ``b`` has one axis, over that; if one of the two is a scalar, nothing is summed.
     The result has the other axes of ``a``, then those of ``b``. ``matmul`` treats
-    stacks of matrices as such.
-
-    Args:
-      precision: how exactly products of floats are formed on accelerators.
-      preferred_element_type: of the result, and of the sums.
-      out_sharding: where the result is to be.
+    stacks of matrices as such; the other arguments are those of ``matmul``.
 
     >>> import covector.numpy as cnp
     >>> float(cnp.dot(cnp.array([1.0, 2.0]), cnp.array([3.0, 4.0])))
     11.0
     """
     x, y = promote_dtypes("dot", a, b)
-    options = product_options("dot", precision, preferred_element_type)
+    options = product_options("dot", **exactness)
     if not (x.type.ndim and y.type.ndim):
         return with_out_sharding(
             _contract("dot", x, y, ((), ()), options), out_sharding
@@ -107,13 +109,8 @@ def inner(
     return _contract("inner", x, y, ((x.type.ndim - 1,), (y.type.ndim - 1,)), options)
 
 
-def vdot(
-    a: ArrayLike,
-    b: ArrayLike,
-    *,
-    precision: PrecisionLike | None = None,
-    preferred_element_type: DTypeLike | None = None,
-) -> Array:
+@with_parameters_of(inner)
+def vdot(a: ArrayLike, b: ArrayLike, **exactness: Any) -> Array:
     """Products of all elements, those of ``a`` conjugated, summed.
 
     >>> import covector.numpy as cnp
@@ -121,7 +118,7 @@ def vdot(
     (1+0j)
     """
     x, y = promote_dtypes("vdot", a, b)
-    options = product_options("vdot", precision, preferred_element_type)
+    options = product_options("vdot", **exactness)
     return _contract("vdot", ravel(conjugated(x)), ravel(y), ((0,), (0,)), options)
 
 

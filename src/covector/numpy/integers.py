@@ -1,4 +1,4 @@
-"""Greatest common divisors and least common multiples."""
+"""Greatest common divisors and least common multiples, of integers only."""
 
 from functools import lru_cache
 from typing import Any
@@ -39,10 +39,7 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The least common multiple of |x| and |y|; of 0 and y it is 0.
-
-    Raises:
-      DTypeError: the operands are not integers.
+    """The least common multiple of |x| and |y|, integers; of 0 and y it is 0.
 
     >>> import covector.numpy as cnp
     >>> print(lcm(cnp.array([4, 6, 0]), 10))

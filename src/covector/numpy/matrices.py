@@ -107,10 +107,7 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
 
 
 def triu(m: ArrayLike, k: int = 0) -> Array:
-    """The matrices ``[..., n, m]`` with zeros below the diagonal k.
-
-    Raises:
-      AxisError: the array has fewer than two axes.
+    """The matrices ``[..., n, m]`` with zeros below the diagonal k; see ``tril``.
 
     >>> print(triu(ones((2, 3))))
     [[1. 1. 1.]

@@ -34,7 +34,9 @@ class ProductOptions(NamedTuple):
 
 
 def product_options(
-    who: str, precision: PrecisionLike, preferred_element_type: DTypeLike | None
+    who: str,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> ProductOptions:
     preferred = preferred_element_type
     return ProductOptions(

@@ -36,10 +36,7 @@ from covector.ops.joining import Stack
 from covector.ops.scattering import Scatter
 from covector.ops.selection import where
 from covector.ops.transposing import Reshape
-from covector.ops.windows import (
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-)
+from covector.ops.windows import GatherScatterMode, ScatterDimensionNumbers
 
 __all__ = ["argwhere", "compress", "extract", "flatnonzero", "nonzero", "place"]
 

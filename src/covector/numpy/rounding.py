@@ -1,5 +1,7 @@
 """Rounding to integers or to decimals, and fractional parts."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from covector.core import dtypes
@@ -40,40 +42,33 @@ def floor(x: ArrayLike, /) -> Array:
     >>> print(floor(cnp.array([1.7, -1.2])))
     [ 1. -2.]
     """
-    x = as_array(x, "floor")
-    return x if _is_whole(x) else rounding.floor(x)
+    return _rounded("floor", x, rounding.floor)
 
 
 def ceil(x: ArrayLike, /) -> Array:
-    """The smallest whole number not below x; integers and bools stay as they are.
-
-    Raises:
-      DTypeError: x is complex.
+    """The smallest whole number not below x; otherwise as ``floor``.
 
     >>> import covector.numpy as cnp
     >>> print(ceil(cnp.array([1.2, -1.7])))
     [ 2. -1.]
     """
-    x = as_array(x, "ceil")
-    return x if _is_whole(x) else rounding.ceil(x)
+    return _rounded("ceil", x, rounding.ceil)
 
 
 def trunc(x: ArrayLike) -> Array:
-    """x without its fraction: rounded towards 0. Integers and bools stay as they are.
-
-    Raises:
-      DTypeError: x is complex.
+    """x without its fraction: rounded towards 0; otherwise as ``floor``.
 
     >>> import covector.numpy as cnp
     >>> print(trunc(cnp.array([1.7, -1.7])))
     [ 1. -1.]
     """
-    x = as_array(x, "trunc")
-    return x if _is_whole(x) else _trunc(x)
+    return _rounded("trunc", x, _trunc)
 
 
-def _is_whole(x: Value) -> bool:
-    return x.type.dtype is bool_ or dtypes.is_integer(x.type.dtype)
+def _rounded(who: str, x: ArrayLike, op: Callable[[Array], Array]) -> Array:
+    x = as_array(x, who)
+    whole = x.type.dtype is bool_ or dtypes.is_integer(x.type.dtype)
+    return x if whole else op(x)
 
 
 @fuse(host=np.trunc)

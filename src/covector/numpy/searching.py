@@ -15,11 +15,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.number_info import iinfo
 from covector.core.types import ArrayType
-from covector.errors import (
-    ArgumentError,
-    IntegerOverflow,
-    TypeMismatch,
-)
+from covector.errors import ArgumentError, IntegerOverflow, TypeMismatch
 from covector.numpy.axes import beside, canonical_axis, check_no_out
 from covector.numpy.fuse import fuse
 from covector.numpy.indexing import index
@@ -42,10 +38,7 @@ from covector.ops.ordering import order_key
 from covector.ops.reductions import ReduceAnd, highest, lowest
 from covector.ops.selection import where
 from covector.ops.transposing import Reshape
-from covector.ops.windows import (
-    GatherDimensionNumbers,
-    GatherScatterMode,
-)
+from covector.ops.windows import GatherDimensionNumbers, GatherScatterMode
 from covector.programs.jit.debug_nans import as_one
 
 __all__ = [

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from covector.core.annotations import ArrayLike, Value
+from covector.core.annotations import ArrayLike, Value, with_parameters_of
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import ArgumentError
@@ -125,13 +125,9 @@ def setdiff1d(
     return compress(keep, x, size=size, fill_value=fill)
 
 
+@with_parameters_of(setdiff1d)
 def setxor1d(
-    ar1: ArrayLike,
-    ar2: ArrayLike,
-    assume_unique: bool = False,
-    *,
-    size: int | None = None,
-    fill_value: ArrayLike | None = None,
+    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, **listing: Any
 ) -> Array:
     """The different elements that are in just one of the two, ascending.
 
@@ -151,11 +147,11 @@ def setxor1d(
         new = differs_from_last(both, False)
         last = filled(True, index(new, slice(1)).type)
         ends = concatenate([index(new, slice(1, None)), last])
-        return _listed(and_(new, ends), both, size, fill_value)
+        return _listed(and_(new, ends), both, **listing)
     alone = concatenate([isin(x, y, invert=True), isin(y, x, invert=True)])
     both, alone = Sort(0)(concatenate([x, y]), alone)
     keep = and_(alone, differs_from_last(both, True))
-    return _listed(keep, both, size, fill_value)
+    return _listed(keep, both, **listing)
 
 
 def intersect1d(
@@ -199,7 +195,9 @@ def intersect1d(
     return values, in_x, compress(keep, at_y, size=size, fill_value=y.type.size)
 
 
-def _listed(keep: Value, values: Value, size: int | None, fill_value: Any) -> Array:
+def _listed(
+    keep: Value, values: Value, size: int | None = None, fill_value: Any = None
+) -> Array:
     """The values to keep; the first of them, by default, where there are too few."""
     if size is None or fill_value is not None:
         fill = 0 if fill_value is None else fill_value

@@ -30,14 +30,7 @@ from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError
 from covector.numpy.axes import with_out_sharding
 from covector.numpy.index_parsing import Span, canonical_index, one_per_axis, select
-from covector.numpy.indexing import (
-    CLIP,
-    FILL_OR_DROP,
-    Access,
-    index,
-    modulo,
-    read,
-)
+from covector.numpy.indexing import CLIP, FILL_OR_DROP, Access, index, modulo, read
 from covector.numpy.masking import (
     broadcast_mask,
     broadcast_values,
@@ -46,15 +39,7 @@ from covector.numpy.masking import (
 )
 from covector.numpy.powers import power
 from covector.numpy.promote import bound_in, inexact_dtype, number
-from covector.numpy.writing import (
-    ADD,
-    MAXIMUM,
-    MINIMUM,
-    MULTIPLY,
-    SET,
-    Change,
-    write,
-)
+from covector.numpy.writing import ADD, MAXIMUM, MINIMUM, MULTIPLY, SET, Change, write
 from covector.ops.arithmetic import div, neg
 from covector.ops.broadcasting import filled
 from covector.ops.casting import convert, in_dtype

@@ -19,13 +19,7 @@ from covector.core.convert import scalar
 from covector.core.number_info import can_cast_losslessly
 from covector.core.types import ArrayType, Shape
 from covector.errors import TypeMismatch
-from covector.numpy.index_parsing import (
-    WHOLE,
-    Selection,
-    Span,
-    one_per_axis,
-    select,
-)
+from covector.numpy.index_parsing import WHOLE, Selection, Span, one_per_axis, select
 from covector.numpy.indexing import (
     CLIP,
     FILL_OR_DROP,

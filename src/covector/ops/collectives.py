@@ -35,12 +35,7 @@ from covector.errors import AxisError, DTypeError, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.arithmetic import div, mul
 from covector.ops.axis_index_groups import Groups, along_groups
-from covector.ops.broadcasting import (
-    ReduceSum,
-    batched,
-    filled,
-    move_axis,
-)
+from covector.ops.broadcasting import ReduceSum, batched, filled, move_axis
 from covector.ops.casting import ConvertElementType
 from covector.ops.communication import (
     all_gather,
@@ -191,14 +186,18 @@ class PSum(_Reduction):
         return (ReduceSum((dim,))(x),), (None,)
 
 
+@operation
 class _PExtreme(_Reduction):
     """The largest or smallest over the named axes.
 
     Where several participants have it, its derivative is shared among them.
     """
 
-    reduce: Any
-    combine: str
+    axes: tuple[Axis, ...]
+    groups: Groups = None
+
+    reduce = ReduceMax
+    combine = "stablehlo.maximum"
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         if not dtypes.is_floating(x.type.dtype):
@@ -215,24 +214,14 @@ class _PExtreme(_Reduction):
         return ((x if dim is None else self.reduce((dim,))(x)),), (None,)
 
 
-@operation
 class PMax(_PExtreme):
     """The maximum over the named axes, the same for all participants."""
 
-    axes: tuple[Axis, ...]
-    groups: Groups = None
-
     name = "pmax"
-    reduce = ReduceMax
-    combine = "stablehlo.maximum"
 
 
-@operation
 class PMin(_PExtreme):
     """The minimum over the named axes, the same for all participants."""
-
-    axes: tuple[Axis, ...]
-    groups: Groups = None
 
     name = "pmin"
     reduce = ReduceMin

@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import (
-    Batched,
-    DType,
-    HostArray,
-    Value,
-    Values,
-)
+from covector.core.annotations import Batched, DType, HostArray, Value, Values
 from covector.core.primitive import Linearized, Operand, Primitive, operation
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
@@ -137,31 +131,29 @@ class Cumprod(Cumulative):
         return 1
 
 
-class Cummax(Cumulative):
-    """The largest element up to each index; NaN from the first NaN on.
+class _Extreme(Cumulative):
+    """An extreme element up to each index; NaN from the first NaN on.
 
     Complex numbers are ordered by their real parts, then by their imaginary parts.
     Where two parts of the tree tie, each has the partial derivative ½.
     """
 
-    combine = max_
-    ufunc = np.maximum
     widens = False
+
+
+class Cummax(_Extreme):
+    """The largest element up to each index."""
+
+    combine, ufunc = max_, np.maximum
 
     def identity(self, dtype: DType) -> Any:
         return lowest(dtype)
 
 
-class Cummin(Cumulative):
-    """The smallest element up to each index; NaN from the first NaN on.
+class Cummin(_Extreme):
+    """The smallest element up to each index."""
 
-    Complex numbers are ordered by their real parts, then by their imaginary parts.
-    Where two parts of the tree tie, each has the partial derivative ½.
-    """
-
-    combine = min_
-    ufunc = np.minimum
-    widens = False
+    combine, ufunc = min_, np.minimum
 
     def identity(self, dtype: DType) -> Any:
         return highest(dtype)

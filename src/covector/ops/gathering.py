@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import (
-    Batched,
-    HostArray,
-    LinearMaps,
-    Value,
-    Values,
-)
+from covector.core.annotations import Batched, HostArray, LinearMaps, Value, Values
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import scalar

@@ -6,12 +6,7 @@ ShardingConstraint    this value has that sharding
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from covector.core.annotations import (
-    Batched,
-    LinearMaps,
-    Value,
-    Values,
-)
+from covector.core.annotations import Batched, LinearMaps, Value, Values
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.primitive import Operand, Primitive, operation

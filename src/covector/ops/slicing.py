@@ -11,25 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import (
-    Batched,
-    HostArray,
-    LinearMaps,
-    Value,
-    Values,
-)
+from covector.core.annotations import Batched, HostArray, LinearMaps, Value, Values
 from covector.core.convert import scalar
 from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
-from covector.ops.broadcasting import (
-    BroadcastInDim,
-    ReduceSum,
-    batched,
-    filled,
-    zeros,
-)
+from covector.ops.broadcasting import BroadcastInDim, ReduceSum, batched, filled, zeros
 from covector.ops.selection import where
 from covector.ops.transposing import Reshape
 

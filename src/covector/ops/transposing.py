@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from covector.core.annotations import (
-    Batched,
-    HostArray,
-    LinearMaps,
-    Value,
-    Values,
-)
+from covector.core.annotations import Batched, HostArray, LinearMaps, Value, Values
 from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType, Shape
 from covector.errors import TypeMismatch

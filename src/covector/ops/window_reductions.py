@@ -17,13 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import (
-    Batched,
-    DType,
-    HostArray,
-    LinearMaps,
-    Value,
-)
+from covector.core.annotations import Batched, DType, HostArray, LinearMaps, Value
 from covector.core.convert import scalar
 from covector.core.host_values import in_numpy_dtype
 from covector.core.primitive import Operand, Primitive, operation

@@ -201,10 +201,7 @@ def rademacher(
 ) -> Array:
     """−1 or 1, equally likely.
 
-    Args:
-      key: one key, typed or raw.
-      shape: the shape of the result.
-      dtype: any dtype of numbers; by default the default integer one.
+    ``dtype`` is any dtype of numbers, by default the default integer one.
 
     >>> from covector import random
     >>> random.rademacher(random.key(0), (3,)).tolist()

@@ -21,11 +21,7 @@ from covector.core.array_like import Array
 from covector.core.types import Shape
 from covector.errors import TypeMismatch
 from covector.lax.control_flow import scan
-from covector.numpy.promote import (
-    inexact,
-    promote_dtypes_inexact,
-    standard_promotion,
-)
+from covector.numpy.promote import inexact, promote_dtypes_inexact, standard_promotion
 from covector.ops import random as operations
 from covector.ops.casting import convert, in_dtype
 from covector.ops.special import lgamma

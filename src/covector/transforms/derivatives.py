@@ -41,11 +41,7 @@ from covector.transforms.checks import (
     matching,
 )
 from covector.transforms.linear_functions import FunctionTypes, LinearFunction
-from covector.transforms.linearize import (
-    Linearization,
-    jvp_flat,
-    linearize_flat,
-)
+from covector.transforms.linearize import Linearization, jvp_flat, linearize_flat
 from covector.transforms.transpose import backward, instantiate
 
 P = ParamSpec("P")

@@ -30,11 +30,7 @@ from covector.core.array import ConcreteArray
 from covector.core.key_types import KEY_TAGS, KeyType
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
-from covector.errors import (
-    ArgumentError,
-    DTypeError,
-    TracerArrayConversionError,
-)
+from covector.errors import ArgumentError, DTypeError, TracerArrayConversionError
 from covector.tree.prefix import is_none
 from covector.tree.registry import LEAF, DictKey, GetAttrKey, PyTreeDef, open_node
 

@@ -22,11 +22,7 @@ from covector.errors import (
     TreeMismatch,
     TypeMismatch,
 )
-from covector.experimental.checkpoint.contents import (
-    SCALARS,
-    Entry,
-    Shape,
-)
+from covector.experimental.checkpoint.contents import SCALARS, Entry, Shape
 from covector.experimental.checkpoint.manifest import data_folder, read_manifest
 from covector.experimental.checkpoint.reading import Reader
 from covector.runtime import shards

@@ -14,7 +14,7 @@ from typing import Any
 
 from covector import numpy as cnp
 from covector import tree
-from covector.core.annotations import PyTree, Value
+from covector.core.annotations import PyTree, Value, with_parameters_of
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.flat import arrays
@@ -65,26 +65,17 @@ def cg(
     >>> print(cnp.round(x, 4))
     [0.0909 0.6364]
     """
-    given = _Given("cg", A, b, x0, M, tol, atol)
-    steps = given.size * 10 if maxiter is None else maxiter
+    given = _Given("cg", A, b, x0, tol=tol, atol=atol, maxiter=maxiter, M=M)
 
     def solve(matvec: Operator, b: PyTree) -> Array:
-        return krylov.cg(matvec, b, given.x0, given.M, given.bound(b), steps)
+        return krylov.cg(matvec, b, given.x0, given.M, given.bound(b), given.steps)
 
     # The transpose of a complex A is its conjugate: positive definite as well.
     return given.solution(solve, given.is_real, lambda: solve)
 
 
-def bicgstab(
-    A: Value,
-    b: PyTree,
-    x0: PyTree = None,
-    *,
-    tol: float = 1e-5,
-    atol: float = 0.0,
-    maxiter: int | None = None,
-    M: Any = None,
-) -> tuple[Any, None]:
+@with_parameters_of(cg)
+def bicgstab(*args: Any, **options: Any) -> tuple[Any, None]:
     """The x with A x = b by stabilised biconjugate gradients, for any A.
 
     Van der Vorst (1992); preconditioned as in Barrett and others, *Templates for the
@@ -99,12 +90,11 @@ def bicgstab(
     >>> print(cnp.round(x, 4))
     [0.0769 0.6923]
     """
-    given = _Given("bicgstab", A, b, x0, M, tol, atol)
-    steps = given.size * 10 if maxiter is None else maxiter
+    given = _Given("bicgstab", *args, **options)
 
     def by(M: Operator) -> Any:
         return lambda matvec, b: krylov.bicgstab(
-            matvec, b, given.x0, M, given.bound(b), steps
+            matvec, b, given.x0, M, given.bound(b), given.steps
         )
 
     return given.solution(by(given.M), False, lambda: by(given.transposed_M()))
@@ -151,14 +141,13 @@ def gmres(
         )
     if restart < 1:
         raise ArgumentError(f"gmres: restart must be at least 1, but is {restart}.")
-    given = _Given("gmres", A, b, x0, M, tol, atol)
-    steps = given.size * 10 if maxiter is None else maxiter
+    given = _Given("gmres", A, b, x0, tol=tol, atol=atol, maxiter=maxiter, M=M)
     kept = min(restart, given.size)
     early = solve_method == "incremental"
 
     def by(M: Operator) -> Any:
         return lambda matvec, b: krylov.gmres(
-            matvec, b, given.x0, M, given.bound(b), steps, kept, early
+            matvec, b, given.x0, M, given.bound(b), given.steps, kept, early
         )
 
     x, _ = given.solution(by(given.M), False, lambda: by(given.transposed_M()))
@@ -169,13 +158,23 @@ class _Given:
     """The arguments of a solver, brought to one form."""
 
     def __init__(
-        self, who: str, A: Value, b: PyTree, x0: PyTree, M: Any, tol: float, atol: float
+        self,
+        who: str,
+        A: Value,
+        b: PyTree,
+        x0: PyTree = None,
+        *,
+        tol: float = 1e-5,
+        atol: float = 0.0,
+        maxiter: int | None = None,
+        M: Any = None,
     ) -> None:
         self.who = who
         self.tol, self.atol = tol, atol
         self.b = tree.map(lambda x: as_array(x, who), b)
         leaves = tree.leaves(self.b)
         self.size = max(1, sum([x.type.size for x in leaves]))
+        self.steps = self.size * 10 if maxiter is None else maxiter
         self.is_real = not any([cnp.iscomplexobj(x) for x in leaves])
         self.A = _operator(who, "A", A)
         self.M = (lambda x: x) if M is None else _operator(who, "M", M)
