@@ -301,3 +301,25 @@ def test_what_a_solver_prints_is_printed_in_order_and_once(capsys):
 
     cv.jit(f)(cnp.ones(2)).block_until_ready()
     assert capsys.readouterr().out.split("\n")[:3] == ["before", "solving 1.0", "after"]
+
+
+def policies():
+    found = cv.checkpoint_policies
+    return [found.everything_saveable, found.dots_saveable, found.nothing_saveable]
+
+
+@pytest.mark.parametrize("policy", policies(), ids=lambda policy: policy.__name__)
+@pytest.mark.parametrize("solve", [solution, symmetric])
+def test_values_saved_in_a_solver_do_not_answer_for_other_vectors(solve, policy):
+    """Second derivatives solve again, by the program that a checkpoint has cut."""
+
+    def curvature(f):
+        def slope(b):
+            slopes = cv.grad(lambda a: cnp.sum(cnp.sin(f(a, b))))(A + b[0])
+            return cnp.vdot(slopes, A)
+
+        return cv.grad(slope)(B)
+
+    with cv.options.override(enable_x64=True):
+        found = curvature(cv.checkpoint(solve, policy=policy))
+        np.testing.assert_allclose(found, curvature(solve), rtol=1e-10)

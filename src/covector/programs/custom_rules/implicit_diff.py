@@ -43,6 +43,8 @@ class Solver(Inlined):
     """Run ``solve``; operands are the consts of all programs, and a vector."""
 
     rules_read_operands = True
+    #: whether derivatives run ``solve`` for other vectors
+    solves_again = False
 
     solve: Jaxpr
     who: str
@@ -139,15 +141,25 @@ class Solver(Inlined):
     ) -> Partition | None:
         """Values saved in ``solve`` become further results, and then further consts,
         which the other programs do not read.
+
+        Where derivatives solve again, only what all vectors have in common is saved,
+        such as the factors of a matrix.
         """
+        whole = super().partition(types, later, policy)
+        if whole is None or not any(whole.gives[: self.count]):
+            return whole
+        consts = len(self.solve.inputs) - self.count
         leaves = (True,) * self.count
         further = later[self.count :]
         keepable = (*[False] * self.count, *[True] * len(further))
-        made = self.solve.memo(with_all_inputs, (*leaves, *further), policy, keepable)
+        vector = (*[False] * consts, *[self.solves_again] * self.count)
+        made = self.solve.memo(
+            with_all_inputs, (*leaves, *further), policy, keepable, vector
+        )
         if not made.saved:
-            return super().partition(types, later, policy)
+            return whole
         kept = tuple([made.forward.out_types[k] for k in made.saved])
-        inputs, consts = made.recompute.inputs, len(self.solve.inputs) - self.count
+        inputs = made.recompute.inputs
         vectors = inputs[consts : consts + self.count]
         ordered = [*inputs[:consts], *inputs[consts + self.count :], *vectors]
         body = made.recompute

@@ -41,6 +41,7 @@ class LinearSolve(Solver):
     """
 
     name = "custom_linear_solve"
+    solves_again = True
 
     matvec: Jaxpr
     solve: Jaxpr

@@ -19,6 +19,7 @@ from covector.core.jaxpr import Equation, Jaxpr, Var, used_inputs
 from covector.core.masks import Mask, at_sources, indices, select
 from covector.core.types import ArrayType
 from covector.programs.higher_order.dead_code import trimmed
+from covector.programs.higher_order.jaxpr_passes import forward_slice
 from covector.programs.higher_order.regions import maker, outputs_behind
 
 #: (operation, *operand types, **parameters) → whether its results are worth keeping
@@ -52,13 +53,16 @@ class Partition(NamedTuple):
         return [~i for i in self.residual_sources if i < 0]
 
 
-def partition(jaxpr: Jaxpr, later: Mask, policy: Policy, keepable: Mask) -> Partition:
+def partition(
+    jaxpr: Jaxpr, later: Mask, policy: Policy, keepable: Mask, changing: Mask = ()
+) -> Partition:
     """The program in two parts (memoise on the program).
 
     ``later`` masks the outputs that are wanted later, and ``keepable`` those that can
-    be kept as they are.
+    be kept as they are. The recomputation may be run with other values of the
+    ``changing`` inputs: what depends on them is not saved.
     """
-    cut = _Cut(jaxpr, later, policy)
+    cut = _Cut(jaxpr, later, policy, changing)
     kept = [
         can_keep and type(v) is Var
         for v, can_keep in zip(jaxpr.outputs, keepable, strict=True)
@@ -92,8 +96,11 @@ class _Cut:
     What only something kept depends on is not computed again, and so not kept either.
     """
 
-    def __init__(self, jaxpr: Jaxpr, later: Mask, policy: Policy) -> None:
+    def __init__(
+        self, jaxpr: Jaxpr, later: Mask, policy: Policy, changing: Mask
+    ) -> None:
         self.policy = policy
+        self.changing = jaxpr.memo(forward_slice, changing) if any(changing) else set()
         self.wanted = {v for v in select(jaxpr.outputs, later) if type(v) is Var}
         self.saved: dict[Any, None] = {}
         self.forward: list[Equation] = []
@@ -103,8 +110,9 @@ class _Cut:
 
     def _take(self, e: Equation) -> None:
         later = tuple([v in self.wanted for v in e.outputs])
+        saveable = self.changing.isdisjoint(e.outputs)
         parts = None
-        if any(later) and e.op.partition is not None:
+        if any(later) and saveable and e.op.partition is not None:
             types = [a.type for a in e.inputs]
             parts = e.op.partition(types, later, self.policy)
         if parts is not None:
@@ -112,7 +120,8 @@ class _Cut:
             return
         self.forward.append(e)
         if any(later):
-            if self.policy(e.op, *[a.type for a in e.inputs], **e.op.parameters):
+            types = [a.type for a in e.inputs]
+            if saveable and self.policy(e.op, *types, **e.op.parameters):
                 self.saved.update(dict.fromkeys(select(e.outputs, later)))
             else:
                 self._compute_again(e)
@@ -179,12 +188,12 @@ def of_call(
 
 
 def with_all_inputs(
-    jaxpr: Jaxpr, later: Mask, policy: Policy, keepable: Mask
+    jaxpr: Jaxpr, later: Mask, policy: Policy, keepable: Mask, changing: Mask = ()
 ) -> Partition:
     """As ``partition``, with all inputs taken by the second part: rules read them
     (memoise on the program).
     """
-    made = jaxpr.memo(partition, later, policy, keepable)
+    made = jaxpr.memo(partition, later, policy, keepable, changing)
     inputs = iter(made.recompute.inputs)
     reads = made.reads(len(jaxpr.inputs))
     every = [
