@@ -25,8 +25,8 @@ from covector.errors import SettingError, did_you_mean
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """What can change the program that a function is traced and compiled to, and, from
-    ``log_compiles`` on, what only watches.
+    """The options that can change the program of a function, and, from ``log_compiles``
+    on, those that only watch.
 
     Equal options are one object (``_changed`` sees to it), so they hash by identity.
     """

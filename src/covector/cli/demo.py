@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """How long, from which seed, and where to."""
+    """The options of the demo: length of training, seed, and output."""
     parser.add_argument(
         "--epochs",
         type=_positive,

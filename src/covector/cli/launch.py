@@ -28,7 +28,7 @@ _INTERRUPTED = 128 + signal.SIGINT
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """How many processes, and of what."""
+    """The options of launch: the number of processes, and the program."""
     parser.add_argument(
         "-n",
         "--processes",
@@ -81,7 +81,7 @@ def _terminated(number: int, _: Any) -> None:
 
 
 def _ending_with_parent() -> Callable[[], None] | None:
-    """What a new process calls to be killed when this one is gone, however it ends.
+    """The function by which a new process asks to be killed when this one ends.
 
     Linux can do that; elsewhere processes outlive a launcher that was killed itself.
     """

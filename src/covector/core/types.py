@@ -190,7 +190,7 @@ class ArrayType:
 
 
 class HasType:
-    """What has a ``type``, an array or what stands for one, has also what it says."""
+    """Base of arrays and their stand-ins: the properties that follow from ``type``."""
 
     __slots__ = ()
 

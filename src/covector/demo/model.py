@@ -52,7 +52,7 @@ def dense(layer: Layer, features: Array) -> Array:
 
 
 def logits(params: Params, image: Array) -> Array:
-    """How strongly an image ``[8, 8]`` suggests each digit, ``[10]``."""
+    """The logits of the digits, ``[10]``, for an image ``[8, 8]``."""
     x = image[:, :, None]
     x = cv.nn.gelu(convolve(params["conv1"], x, stride=1))
     x = cv.nn.gelu(convolve(params["conv2"], x, stride=2))

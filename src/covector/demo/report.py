@@ -35,7 +35,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Findings:
-    """What the report tells. Losses are ``[epochs][steps]``."""
+    """The contents of the report. Losses are ``[epochs][steps]``."""
 
     accuracy: float
     tested: int
@@ -48,7 +48,7 @@ class Findings:
 
     @property
     def right(self) -> int:
-        """How many of the test images are read correctly."""
+        """The number of test images that are classified correctly."""
         return round(self.accuracy * self.tested)
 
 

@@ -57,7 +57,7 @@ def watched(training: Training, console: Console) -> Iterator[Epoch]:
 
 
 def judge(training: Training, history: list[Epoch], test: Digits) -> report.Findings:
-    """What the trained network is worth, and what it cost."""
+    """The accuracy of the trained network, and the cost of training it."""
     params = history[-1].state.params
     train = training.digits
     odds = np.asarray(model.probabilities(params, test.images))

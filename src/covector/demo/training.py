@@ -30,7 +30,7 @@ class Epoch:
 
     @property
     def examples_per_second(self) -> float:
-        """How many images went through the step each second."""
+        """The number of training images processed per second."""
         return len(self.losses) * BATCH / self.seconds
 
 

@@ -63,7 +63,7 @@ def _gather(values: list[np.ndarray], source: int | None = None) -> list[np.ndar
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
-    """What all processes have, as NumPy arrays, in each of them.
+    """The values of all processes, as NumPy arrays, in each of them.
 
     Values of this process get an axis in front, with an entry for each process; with
     ``tiled`` they are put one behind the other along their first axis. Arrays that are
@@ -95,7 +95,7 @@ def _replicated(x: ConcreteArray) -> ConcreteArray:
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
-    """What one process has, as NumPy arrays, in each of them.
+    """The values of one process, as NumPy arrays, in each of them.
 
     Args:
       in_tree: the same structure, shapes and dtypes everywhere; values of the others
@@ -168,7 +168,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
 
 def _sums(x: np.ndarray) -> tuple[int, int]:
-    """Of the type and of the values."""
+    """Checksums of the type and of the values."""
     return (
         zlib.crc32(f"{x.shape} {x.dtype}".encode()),
         zlib.crc32(np.ascontiguousarray(x).tobytes()),

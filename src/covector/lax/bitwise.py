@@ -83,7 +83,7 @@ def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def population_count(x: ArrayLike) -> Array:
-    """How many bits of an integer are set.
+    """The number of bits of an integer that are set.
 
     >>> population_count(7).tolist()
     3
@@ -92,7 +92,7 @@ def population_count(x: ArrayLike) -> Array:
 
 
 def clz(x: ArrayLike) -> Array:
-    """How many zeros are in front of the highest bit set in an integer.
+    """The number of zeros in front of the highest bit set in an integer.
 
     >>> clz(1).tolist()
     31

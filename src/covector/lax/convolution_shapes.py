@@ -63,7 +63,7 @@ def conv_dimension_numbers(
 
 
 def conv_general_permutations(dimension_numbers: Any) -> tuple[tuple[int, ...], ...]:
-    """Where the batch, feature and spatial axes of lhs, rhs and the result are.
+    """The numbers of the batch, feature and spatial axes of lhs, rhs and the result.
 
     >>> conv_general_permutations(('NWC', 'WIO', 'NWC'))
     ((0, 2, 1), (2, 1, 0), (0, 2, 1))

@@ -217,7 +217,7 @@ def _apart(
 def _own_group(
     product: Array, inside: Array, sides: tuple[Side, Side], axis: int, group: int
 ) -> Array:
-    """Of products with all groups, those of each entry with its own."""
+    """The products of entries with their own group, out of those with all groups."""
     left, right = sides
     count = len(left.batch)
     before = [k for k in left.free if k < axis]

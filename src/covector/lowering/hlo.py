@@ -151,7 +151,7 @@ def results(made: Any) -> list[HloValue]:
 
 @functools.lru_cache(65536)
 def location(name: str, line: Line | None) -> ir.Location:
-    """Where an operation came from: its name, in the scopes that the user named
+    """The MLIR location of an operation: its name, in the scopes that the user named
     (``a/b/sin``), the user's function, file and line.
     """
     with _context:

@@ -67,8 +67,8 @@ def manual_axes_text(axes: Sequence[Any]) -> str:
 def attributes(
     shardings: Sequence[NamedSharding | None], ndims: Sequence[int]
 ) -> list[dict[str, str]]:
-    """What arguments or results of a function have for their shardings; nothing for
-    None, which leaves the sharding to the compiler.
+    """The sharding attributes of arguments or results of a function; none for None,
+    which leaves the sharding to the compiler.
     """
     return [
         {}

@@ -125,8 +125,8 @@ def _allowed(
     lengths: tuple[Any, Any],
     window: int | tuple[int, int] | None,
 ) -> Array | None:
-    """Which positions attend to which, ``[batch, heads, t, s]`` or what broadcasts to
-    it.
+    """The mask of positions that attend to each other, ``[batch, heads, t, s]`` or what
+    broadcasts to it.
     """
     _, t, s = sizes
     rows, columns = cnp.arange(t)[:, None], cnp.arange(s)[None, :]

@@ -130,7 +130,7 @@ def _integers(who: str, x1: Any, x2: Any) -> tuple[Array, Array]:
 
 
 def bitwise_count(x: ArrayLike, /) -> Array:
-    """How many bits are set in the absolute value, as ``uint8``.
+    """The number of bits set in the absolute value, as ``uint8``.
 
     Raises:
       DTypeError: x does not hold integers or bools.

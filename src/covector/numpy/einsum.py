@@ -174,8 +174,8 @@ class OpSequence(NamedTuple):
 
 
 class Contraction(NamedTuple):
-    """What to do with the terms at some indices: prepare the first, then join each
-    next.
+    """One step of an einsum: prepare the first of some terms, then contract it with
+    each next.
     """
 
     positions: tuple[int, ...]

@@ -80,7 +80,7 @@ def savez(file: Any, *args: ArrayLike, allow_pickle: bool = True, **kwds: Any) -
 
 
 def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) -> Any:
-    """What a file of ``save`` holds; of ``savez``, a mapping from names to NumPy
+    """The array in a file of ``save``; for ``savez``, a mapping from names to NumPy
     arrays.
 
     A file does not tell which dtype of two bytes it holds that NumPy does not have: it

@@ -58,7 +58,7 @@ def bincount(
     length: int | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """How often each of 0, 1, 2, … occurs in ``x``; negative numbers count as 0.
+    """The counts of 0, 1, 2, … in ``x``; negative numbers count as 0.
 
     Args:
       x: integers along one axis.
@@ -193,7 +193,7 @@ def histogram(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array]:
-    """How many elements lie in each bin, and the edges of the bins.
+    """The number of elements in each bin, and the edges of the bins.
 
     A bin includes its left edge; the last one includes both.
 
@@ -254,7 +254,7 @@ def histogramdd(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, list[Array]]:
-    """How many points lie in each cell of a grid, and the edges along each dimension.
+    """The number of points in each cell of a grid, and the edges along each dimension.
 
     Args:
       sample: ``[points, dimensions]``, or a sequence of coordinates for each dimension.
@@ -337,7 +337,7 @@ def histogram2d(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array, Array]:
-    """How many points lie in each cell of a plane, and the edges in x and in y.
+    """The number of points in each cell of a plane, and the edges in x and in y.
 
     Args:
       x, y: the coordinates of the points.

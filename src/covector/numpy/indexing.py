@@ -52,7 +52,7 @@ LARGE = 4096
 
 @dataclass(frozen=True)
 class Access:
-    """How indices are interpreted: those outside, and promises about the others."""
+    """The mode for indices outside of the array, and promises about the others."""
 
     mode: GatherScatterMode = CLIP
     fill: int | str | None = None

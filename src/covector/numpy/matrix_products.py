@@ -90,7 +90,7 @@ def _product(who: str, x: Value, y: Value, options: ProductOptions) -> Array:
 
 @lru_cache(4096)
 def _product_plan(who: str, x: ArrayType, y: ArrayType, options: ProductOptions) -> Any:
-    """What to do before, the contraction, and what after, for a product of matrices.
+    """The steps of a product of matrices: before, the contraction itself, and after.
 
     An axis of the stacks that both have is a batch axis; one that only one of them has
     is a free axis of it. Those of length 1 against a longer one are dropped.

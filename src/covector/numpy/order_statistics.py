@@ -68,7 +68,7 @@ def quantile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """What is larger than a fraction ``q`` of the elements along ``axis``.
+    """The quantiles ``q``, fractions of the elements, along ``axis``.
 
     Args:
       q: a number from 0 to 1, or several along one axis, which then stands first in the

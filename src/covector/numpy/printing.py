@@ -74,7 +74,7 @@ def set_printoptions(*args: Any, **kwargs: Any) -> None:
 
 
 def get_printoptions() -> Any:
-    """How arrays are printed: ``numpy.get_printoptions``.
+    """The options for printing arrays: ``numpy.get_printoptions``.
 
     >>> get_printoptions()["precision"]
     8

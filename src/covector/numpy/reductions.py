@@ -205,7 +205,7 @@ def any(
 
 
 def count_nonzero(a: ArrayLike, axis: Axes = None, keepdims: bool = False) -> Array:
-    """How many elements along ``axis`` are not zero.
+    """The number of elements along ``axis`` that are not zero.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.count_nonzero(cnp.array([[0, 4], [2, 3]]), axis=1))

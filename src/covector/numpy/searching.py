@@ -174,7 +174,7 @@ def searchsorted(
     *,
     method: str = "scan",
 ) -> Array:
-    """Where in a sorted array ``a`` elements would be inserted so that it stays sorted.
+    """The indices at which elements would be inserted so that ``a`` stays sorted.
 
     Args:
       a: one axis, ascending, NaN last.
@@ -245,7 +245,7 @@ def _dtype_of_positions(n: int) -> Any:
 
 @fuse(host=_search_on_host)
 def _search(a: Value, v: Value, *, side: str, all_pairs: bool) -> Array:
-    """How many elements of ``a`` stand before each of ``v``.
+    """The number of elements of ``a`` before each of ``v``.
 
     The search goes from large steps to small: each is made if the element it leads to
     stands before.

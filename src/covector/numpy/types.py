@@ -279,7 +279,7 @@ _STANDARD = (
 
 
 class ArrayNamespaceInfo:
-    """What this namespace offers, in the terms of the array API standard."""
+    """The capabilities and dtypes of this namespace, as the array API standard asks."""
 
     def capabilities(self) -> dict[str, Any]:
         """The capabilities of eager code. In ``jit`` shapes cannot depend on values."""
@@ -325,7 +325,7 @@ class ArrayNamespaceInfo:
 
 
 def __array_namespace_info__() -> ArrayNamespaceInfo:
-    """What this namespace offers, in the terms of the array API standard.
+    """The capabilities and dtypes of this namespace, as the array API standard asks.
 
     >>> __array_namespace_info__().default_dtypes()["integral"]
     dtype('int32')

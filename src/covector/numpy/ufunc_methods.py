@@ -73,7 +73,7 @@ def accumulate_in_order(f: Binary, a: Value, axis: int) -> Any:
 
 
 def _step(f: Binary, x: Value, mask: Any = None) -> tuple[Any, Array]:
-    """What the elements along the first axis combine to, and the entries on the way.
+    """The elements along the first axis combined, and the running combinations.
 
     Where the mask is False, an element takes no part.
     """

@@ -219,7 +219,7 @@ def _access(
     out_sharding: ShardingLike | None = None,
     **promises: Any,
 ) -> Access:
-    """How indices are interpreted, from the keywords of a method."""
+    """The ``Access`` that the keywords of a method ask for."""
     unknown = promises.keys() - UpdateOptions.__annotations__.keys()
     if unknown:
         raise ArgumentError(

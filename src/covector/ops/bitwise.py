@@ -97,7 +97,7 @@ class ShiftRightArithmetic(_OfIntegers):
 
 
 class PopulationCount(_OfIntegers):
-    """How many bits of x are set."""
+    """The number of bits of x that are set."""
 
     hlo = "stablehlo.popcnt"
 
@@ -106,7 +106,7 @@ class PopulationCount(_OfIntegers):
 
 
 class Clz(_OfIntegers):
-    """How many zeros are in front of the highest bit set in x: its width if x is 0."""
+    """The number of zeros in front of the highest bit set in x: its width if x is 0."""
 
     hlo = "stablehlo.count_leading_zeros"
 

@@ -197,8 +197,8 @@ def _axis_index(ctx: "Lowering", axis: Any) -> Any:
 
 
 def _rows(ctx: "Lowering", axes: Axes, groups: Groups) -> np.ndarray:
-    """Which devices talk to each other, along all of the axes or in groups; a row may
-    end with -1, for no device.
+    """The replica groups of a collective, along all of the axes or in groups of their
+    indices; a row may end with -1, for no device.
     """
     rows = _groups(ctx.module.mesh, axes)
     if groups is None:

@@ -55,7 +55,7 @@ LOOP_LIMIT = 2**16
 
 
 class ConvDimensionNumbers(NamedTuple):
-    """Where the axes are.
+    """The numbers of the axes of a convolution.
 
     ``lhs_spec`` and ``out_spec`` give the batch axis, the feature axis and the spatial
     axes; ``rhs_spec`` the axis of features of the result, that of features of the

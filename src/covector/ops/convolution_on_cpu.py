@@ -146,7 +146,7 @@ def _by_positions(conv: Any, out: ArrayType, lhs: Value, rhs: Value) -> Sequence
 
 
 def _sums(lhs: Value, out: ArrayType) -> DType:
-    """In which dtype to form products and sums, to round once."""
+    """The dtype in which to form products and sums, so as to round once."""
     working = working_dtype(lhs.type.dtype, out.dtype)
     return ON_HOST.get(working, working)
 

@@ -150,7 +150,7 @@ class Gather(Primitive):
         return (gather(x, indices),), (0,)
 
     def _batch_operand(self, size: int, x: Value, indices: Value, dim: int) -> Any:
-        """Where only the operand is batched: windows span its batch axis."""
+        """The rule where only the operand is batched: windows span its batch axis."""
         d = self.dimension_numbers
         position = sum([a < dim for a in window_axes(d, x.type.ndim - 1)])
         ndim = indices.type.ndim - 1 + len(d.offset_dims)

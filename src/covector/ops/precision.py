@@ -37,7 +37,7 @@ BLAS = frozenset([dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.compl
 
 
 def working_dtype(dtype: DType, out: DType) -> DType:
-    """In which dtype operands of ``dtype`` are multiplied for a result in ``out``."""
+    """The dtype in which operands of ``dtype`` are multiplied for dtype ``out``."""
     if out == dtype:
         return dtype
     try:
@@ -47,7 +47,7 @@ def working_dtype(dtype: DType, out: DType) -> DType:
 
 
 def operand_dtype(dtype: DType, out: DType) -> DType:
-    """In which dtype XLA is given operands of ``dtype`` for a result in ``out``.
+    """The dtype of operands of ``dtype`` as XLA gets them, for a result in ``out``.
 
     It widens floats to floats and integers to integers by itself, as it sums.
     """
@@ -70,7 +70,7 @@ def lower_converted(
 
 
 class Precision(enum.Enum):
-    """How exactly products of 32-bit floats are to be computed on an accelerator.
+    """The precision of products of 32-bit floats on an accelerator.
 
     ``DEFAULT`` is the fastest (one pass in bfloat16 on a TPU), ``HIGH`` takes three
     passes or tensor floats, ``HIGHEST`` is full float32.
@@ -110,7 +110,7 @@ _SPELLINGS: dict[object, Precision] = {
 
 
 class DotAlgorithm(NamedTuple):
-    """What is computed: operands rounded to these types, products summed in that one.
+    """An algorithm of products: operands rounded to these types, summed in that one.
 
     With component counts above one, an operand is split into as many numbers of its
     type, and ``num_primitive_operations`` products of components are summed.
@@ -177,7 +177,7 @@ Exactness: TypeAlias = (
 
 
 def exactness(precision: PrecisionLike, who: str) -> Exactness:
-    """What the user asked for as operations keep it; None: the option's default.
+    """The precision as operations keep it; for None, the default of the options.
 
     Raises:
       ArgumentError: there is no such precision or algorithm.

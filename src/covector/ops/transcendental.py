@@ -119,7 +119,7 @@ def _complex_log2(z: Value) -> list[Value]:
 
 
 def _log2(x: Value) -> list[Value]:
-    """Of x = m · 2ᵏ with √½ ≤ m < √2: k + log(m) / log 2. For powers of 2, m is 1."""
+    """Sum k + log(m) / log 2, x = m · 2ᵏ, √½ ≤ m < √2; m is 1 for powers of 2."""
     dtype = x.type.dtype
     x = convert(x, dtypes.float32 if dtype.itemsize < 4 else dtype)
     width, positions = (32, 23) if x.type.dtype == dtypes.float32 else (64, 52)

@@ -275,7 +275,7 @@ Pairwise = Callable[[Values, Values], Values]
 def slide(
     combine: Pairwise, xs: Values, windows: Sequence[Window], taps: Shape
 ) -> Values:
-    """What the elements in each window combine to, for arrays that combine together.
+    """The elements in each window combined, for arrays that combine together.
 
     Elements are combined in the order that they have in the window. There must be
     positions for the windows, and no gaps or margins to be made.
@@ -327,7 +327,7 @@ def _doubled(
 def _joined(
     combine: Pairwise, first: Values, then: Values, axis: int, start: int
 ) -> Values:
-    """What ``first`` has at each position, with what ``then`` has ``start`` later."""
+    """Each element of ``first`` combined with that of ``then``, ``start`` later."""
     a, b = first[0].type.shape[axis], then[0].type.shape[axis] - start
     length = min(a, b)
     return combine(

@@ -52,7 +52,7 @@ def poisson(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """How many events happen where ``lam`` are expected: P(k) = λᵏ e^−λ / k!.
+    """The number of events where ``lam`` are expected: P(k) = λᵏ e^−λ / k!.
 
     Args:
       key: one key, typed or raw.
@@ -164,7 +164,7 @@ def binomial(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """How many of ``n`` trials succeed, each with probability ``p``.
+    """The number of ``n`` trials that succeed, each with probability ``p``.
 
     Args:
       key: one key, typed or raw.
@@ -289,7 +289,7 @@ def multinomial(
     dtype: DTypeLike | None = None,
     unroll: int | bool = 1,
 ) -> Array:
-    """How ``n`` trials fall into categories of probabilities ``p``.
+    """The numbers of ``n`` trials in each category, of probabilities ``p``.
 
     One category after the other takes a binomial part of what is left.
 

@@ -284,8 +284,7 @@ def geometric(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """How many trials, each succeeding with probability ``p``, it takes to succeed
-    once.
+    """The number of trials up to the first success, each of probability ``p``.
 
     Args:
       key: one key, typed or raw.

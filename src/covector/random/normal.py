@@ -205,7 +205,7 @@ def wald(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """When a random walk with drift first reaches a level: mean ``mean``, shape 1.
+    """The time when Brownian motion with drift reaches a level: mean ``mean``, shape 1.
 
     Density (2πx³)^(−½) exp(−(x − μ)² / (2μ²x)), drawn as Michael, Schucany and Haas do
     (1976). ``shape`` defaults to that of ``mean``.

@@ -92,7 +92,7 @@ def _entry_points(group: str) -> dict[str, str]:
 
 
 def _declared(text: str, group: str) -> dict[str, str]:
-    """What one such file, of ``[group]`` and ``name = module:object`` lines, says."""
+    """The entry points of a group, from a file of ``name = module:object`` lines."""
     found, section = {}, ""
     for line in map(str.strip, text.splitlines()):
         name, _, value = line.partition("=")

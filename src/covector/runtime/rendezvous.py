@@ -113,7 +113,7 @@ def _wait_for_all(
 
 
 def _misfit(mine: Hello, hello: Hello, here: dict[int, Any]) -> str | None:
-    """Why the process that sent this ``Hello`` cannot work with the others."""
+    """The reason why the sender of this ``Hello`` cannot join; None if it can."""
     if hello.size != mine.size:
         return (
             f"process {hello.rank} was started with num_processes={hello.size}, but "

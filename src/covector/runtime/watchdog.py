@@ -359,7 +359,7 @@ class Watchdog(threading.Thread):
 
 
 def _doing(heartbeat: Heartbeat) -> str:
-    """In which program a process is, or was last; nothing where in none."""
+    """The program that a process is in, or was in last, in words; "" for none."""
     if heartbeat.running is None:
         return ""
     _, number, name, _ = heartbeat.running

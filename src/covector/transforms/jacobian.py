@@ -223,7 +223,7 @@ class _Jacobian(NamedTuple):
         return (result, p.aux) if self.has_aux else result
 
     def plan(self, p: LinearizedFunction) -> JacobianPlan:
-        """Which mode computes which blocks, and in how many directions."""
+        """The blocks that each mode computes, and the number of directions."""
         pushed, pulled = self.directions(p)
         results = [tree.keystr(tree.leaf_path(p.out_tree, i)) for i in pulled]
         return JacobianPlan(

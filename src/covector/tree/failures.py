@@ -23,7 +23,7 @@ from covector.tree.registry import KeyPath, open_node, registry
 
 
 class Reason(enum.Enum):
-    """Why the walk stopped where it did."""
+    """The reason why the walk stopped."""
 
     REPEATS = enum.auto()
     FAILS = enum.auto()

@@ -125,7 +125,7 @@ class Contents(NamedTuple):
 
 
 def contents(tree: Any) -> Contents:
-    """What is to be saved of a tree.
+    """The contents of a checkpoint of this tree.
 
     Raises:
       ArgumentError: a leaf, or the key of a dict, is none that a checkpoint can hold.

@@ -52,7 +52,7 @@ def _search(x: Any) -> tuple[list[Tracer], bool]:
 
 
 def _refusal(x: Tracer) -> "Refused | None":
-    """Why a rule that is running may not use ``x``; nor may what it calls."""
+    """The refusal of ``x`` in a rule that is running, or in what that calls, if any."""
     trace: Trace | None = current.trace
     while trace is not None:
         found = trace.meanings.get(id(x))

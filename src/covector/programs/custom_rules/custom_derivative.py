@@ -278,8 +278,8 @@ def _without_tangents(fwd: Callable[..., Any], args: Sequence[Any]) -> Any:
 
 
 def _arrays_apart(kept: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
-    """The arrays of a tree, and what makes it again from such; the rest of it stays
-    what it is.
+    """The arrays of a tree, and the function from arrays to the tree; other leaves stay
+    as they are.
     """
     leaves, treedef = tree.flatten(kept)
     mask = [isinstance(x, Array) for x in leaves]

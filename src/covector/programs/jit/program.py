@@ -31,9 +31,7 @@ class Program(NamedTuple):
     shardings: Resolved
 
     def operands(self, leaves: Sequence[Any], in_tree: Any, who: str) -> list[Any]:
-        """What it is called with: captured values, and the arguments where they are to
-        be.
-        """
+        """The captured values, and the arguments put where in_shardings says."""
         if self.shardings.ins:
             leaves = self.shardings.put_inputs(leaves, in_tree, who)
         return [*self.captured, *leaves]

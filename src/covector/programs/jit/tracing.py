@@ -60,7 +60,7 @@ def find_or_trace(
 def _program(
     jitted: Any, signature: Signature, key: ProgramKey, staged: Any, out_tree: Any
 ) -> Program:
-    """What was traced, with what was asked for its arguments and results."""
+    """The traced program, with the shardings and donation asked for."""
     jaxpr, shardings = staged.jaxpr, NOTHING
     meshes = jaxpr.memo(meshes_of)
     if jitted.spec.shardings is not None:
