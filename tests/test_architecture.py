@@ -25,6 +25,8 @@ PATH = re.compile(r"([\w.]+/)*[\w.]*(/|\.py|\.md|\.toml)")
 NAMED = re.compile(rf"({PATH.pattern}): ([\w.]+)")
 LINK = re.compile(r"\]\(([^)#:]+)(#[^)]*)?\)")
 IDENTIFIER = re.compile(r"([A-Za-z_]\w*)(\.[A-Za-z_]\w*)*(\(.*\))?")
+#: comments that loosen the checks of types for more than one rule on one line
+LOOSER = re.compile(r"# *(pyright:(?! *ignore\[)|type: *ignore(?!\[)|mypy:).*")
 #: what is no name of ours: Python's words, and the operations of compilers
 FOREIGN = {*keyword.kwlist}
 DIALECTS = ("sdy.", "stablehlo.")
@@ -94,6 +96,18 @@ def test_the_floors_of_programs_are_those_of_the_import_contract():
 def test_the_glossary_has_at_most_forty_nouns_each_once():
     nouns = re.findall(r"^\| \*\*([\w ]+)\*\*", read(DOCUMENTS[0]), re.MULTILINE)
     assert len(nouns) == len({*nouns}) <= 40
+
+
+@pytest.mark.parametrize("room", ["core", "transforms"])
+def test_every_file_of_the_strict_rooms_is_checked_strictly(room):
+    project = tomllib.loads(read(ROOT / "pyproject.toml"))
+    assert f"src/covector/{room}" in project["tool"]["pyright"]["strict"]
+    exempt = [
+        f"{file.relative_to(SOURCE)}: {found[0]}"
+        for file in (SOURCE / room).rglob("*.py")
+        for found in LOOSER.finditer(read(file))
+    ]
+    assert not exempt, "\n".join(exempt)
 
 
 def read(file: Path) -> str:

@@ -1,4 +1,3 @@
-# pyright: basic
 """Conversion of Python and NumPy values to arrays; nothing else makes them.
 
 Python scalars are weak: they give way to the element type of what they meet. 64-bit
@@ -25,8 +24,10 @@ from covector.runtime import buffers
 #: how many bits an integer may have to be a Python float
 LARGEST_FLOAT_BITS = 1023
 
-_PYTHON_NUMBERS = (bool, int, float, complex)
-_OF_NUMPY = (np.ndarray, np.generic)
+_PYTHON_NUMBERS: tuple[type, ...] = (bool, int, float, complex)
+_OF_NUMPY: tuple[type, ...] = (np.ndarray, np.generic)
+#: sequences of Python, which are not converted
+SEQUENCES: tuple[type, ...] = (list, tuple)
 
 
 @lru_cache(1024)
@@ -71,7 +72,7 @@ def _truncated(value: float | complex, limits: Any) -> int:
     return 0 if math.isnan(value) else limits.max if value > 0 else limits.min
 
 
-def scalar(value: Any, dtype: Any, weak: bool = False) -> ConcreteArray:
+def scalar(value: object, dtype: Any, weak: bool = False) -> ConcreteArray:
     """A Python number as a scalar array of the given dtype.
 
     Floats become integers as by ``astype``: truncated, and the nearest that the dtype
@@ -160,7 +161,7 @@ def as_array(x: Any, who: str = "this operation") -> Array:
         return from_numpy(np.asanyarray(x))
     if hasattr(x, "__dlpack__"):
         return _from_tensor(x)
-    if isinstance(x, list | tuple):
+    if isinstance(x, SEQUENCES):
         raise DTypeError(
             f"{who} needs an array, but got a {type(x).__name__}. Python sequences are "
             "not converted silently, since that is slow for long ones: use "
@@ -182,7 +183,7 @@ def to_be_cast(x: Any, who: str) -> Array:
 
 def _from_tensor(x: Any) -> ConcreteArray:
     values = buffers.from_dlpack(x)
-    if isinstance(values, np.ndarray):
+    if isinstance(values, _OF_NUMPY):
         return from_numpy(values)
     return from_buffer(values).copy()
 
@@ -193,11 +194,11 @@ def type_of(x: Any) -> ArrayType:
         return x.type
     if isinstance(x, ArrayType):
         return x
-    if isinstance(x, _PYTHON_NUMBERS) and not isinstance(x, np.generic):
+    if isinstance(x, _PYTHON_NUMBERS) and not isinstance(x, _OF_NUMPY):
         dtype, weak = python_scalar_type(x, options.current().enable_x64)
         return ArrayType((), dtype, weak)
     if hasattr(x, "shape") and hasattr(x, "dtype"):
-        if isinstance(x, np.ndarray) and type(x) is not np.ndarray:
+        if isinstance(x, _OF_NUMPY) and type(x) is not np.ndarray:
             refuse_masks(x)
         dtype = dtypes.canonical(
             dtypes.element_type(x.dtype), options.current().enable_x64
@@ -231,7 +232,7 @@ class ShapeDtypeStruct(HasType):
 
     def update(self, **changes: Any) -> "ShapeDtypeStruct":
         """The same, with other ``shape``, ``dtype``, ``sharding`` or ``weak_type``."""
-        now = {
+        now: dict[str, Any] = {
             "shape": self.shape,
             "dtype": self.dtype,
             "sharding": self.sharding,

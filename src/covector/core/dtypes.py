@@ -1,4 +1,3 @@
-# pyright: basic
 """Element types: their names, classes and relations.
 
 An element type is an ``np.dtype`` (NumPy's own, or one that ml_dtypes adds for the
@@ -8,6 +7,7 @@ dtypes are compared with ``is``, and a question about one is a look-up in a tabl
 here. How two dtypes meet in one operation is the subject of ``promotion``.
 """
 
+from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -97,7 +97,7 @@ _SPELLINGS: dict[Any, DType] = {
     float0: float0,
 }
 for _dtype in NUMBERS:
-    _SPELLINGS |= dict.fromkeys((_dtype, _dtype.type, _dtype.name), _dtype)
+    _SPELLINGS.update(dict.fromkeys((_dtype, _dtype.type, _dtype.name), _dtype))
 
 #: classes that stand for a kind of element type, not for one
 _ABSTRACT = frozenset(
@@ -181,6 +181,7 @@ def _no_element_type(x: Any) -> str:
     return f"{message} Give a dtype, its name such as 'float32', or bool, int, float."
 
 
+_NUMBER_STRINGS = "Number the strings: numpy.unique(x, return_inverse=True)[1]."
 #: per kind of NumPy: what to do with data that is not of numbers, or of other numbers
 _WAYS_OUT = {
     "O": "If all elements are numbers, convert them: numpy.asarray(x, 'float32').",
@@ -189,10 +190,8 @@ _WAYS_OUT = {
     "f": "Convert it: x.astype('float64').",
     "c": "Convert it: x.astype('complex128').",
     "W": "Convert it: x.astype('complex64').",
+    **dict.fromkeys("UST", _NUMBER_STRINGS),
 }
-_WAYS_OUT |= dict.fromkeys(
-    "UST", "Number the strings: numpy.unique(x, return_inverse=True)[1]."
-)
 
 
 def _way_out(dtype: np.dtype) -> str:
@@ -283,6 +282,10 @@ _NUMPY_PARENT: dict[type, type] = {
 }
 
 
+#: the classes of what spells an element type by itself, and not by its ``dtype``
+_SPELLING_CLASSES: tuple[type, ...] = (type, np.dtype, str, KeyType)
+
+
 def issubdtype(a: Any, b: Any) -> bool:
     """Whether ``a`` is ``b`` or of the kind ``b``.
 
@@ -295,9 +298,9 @@ def issubdtype(a: Any, b: Any) -> bool:
     return _issubdtype(_hashable(a), _hashable(b))
 
 
-def _hashable(x: Any) -> Any:
+def _hashable(x: Any) -> Hashable:
     # An array or a tracer must not be kept alive by a cache: its dtype stands for it.
-    if x is None or isinstance(x, type | np.dtype | str | KeyType):
+    if x is None or isinstance(x, _SPELLING_CLASSES):
         return x
     if not hasattr(x, "dtype"):
         raise DTypeError(_no_element_type(x))
@@ -305,15 +308,19 @@ def _hashable(x: Any) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def _issubdtype(a: Any, b: Any) -> bool:
+def _issubdtype(a: Hashable, b: Hashable) -> bool:
     if isinstance(b, KeyType):
         return a is b
     a, b = _scalar_class(a), _scalar_class(b)
     return issubclass(a, b) or issubclass(_NUMPY_PARENT.get(a) or a, b)
 
 
+def _is_scalar_class(x: object) -> bool:
+    return isinstance(x, type) and issubclass(x, np.generic)
+
+
 def _scalar_class(x: Any) -> type:
-    if isinstance(x, type) and issubclass(x, np.generic):
+    if _is_scalar_class(x):
         return x
     if isinstance(x, KeyType):
         return x.type
@@ -358,7 +365,7 @@ def default_complex(x64: bool) -> np.dtype:
     return complex128 if x64 else complex64
 
 
-def python_type(dtype: Any) -> type:
+def python_type(dtype: DType) -> type:
     """The Python type whose values the elements are: bool, int, float or complex."""
     if is_bool(dtype):
         return bool
@@ -377,15 +384,16 @@ def python_type(dtype: Any) -> type:
 # -- relations -------------------------------------------------------------------------
 
 
-_REAL_PART = {complex64: float32, complex128: float64}
+_REAL_PART: dict[np.dtype, np.dtype] = {complex64: float32, complex128: float64}
 
 
 def real_part(dtype: Any) -> np.dtype:
     """The dtype of the real part: ``f32`` for ``c64``; a real dtype is its own."""
-    return _REAL_PART.get(dtype, dtype)
+    part = _REAL_PART.get(dtype)
+    return dtype if part is None else part
 
 
-def complex_of(dtype: Any) -> np.dtype:
+def complex_of(dtype: DType) -> np.dtype:
     """The narrowest complex dtype that holds every number of an inexact dtype."""
     if not is_inexact(dtype):
         raise DTypeKindError(

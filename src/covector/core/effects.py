@@ -1,4 +1,3 @@
-# pyright: basic
 """Effects: what an operation does besides returning results.
 
     CALLS     runs Python on the host: not while a program is being traced
@@ -11,8 +10,8 @@ results, or run again.
 """
 
 import enum
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, Protocol, TypeAlias, TypeGuard
 
 
 class Effect(enum.Enum):
@@ -36,7 +35,20 @@ LASTS: Effects = CALLS | {Effect.LASTS}
 ORDERED: Effects = LASTS | {Effect.ORDERED}
 
 
-def effects_among(values: Iterable[Any]) -> Effects:
+class Program(Protocol):
+    """A parameter that has equations, and the effects of all of them."""
+
+    @property
+    def equations(self) -> Sequence[Any]: ...
+    @property
+    def effects(self) -> Effects: ...
+
+
+#: a parameter of an operation: a constant, a program, or a tuple of parameters
+Parameter: TypeAlias = "Hashable | tuple[Parameter, ...]"
+
+
+def effects_among(values: Iterable[Parameter]) -> Effects:
     """The effects of the programs among the parameters of an operation."""
     found = NONE
     for value in values:
@@ -47,6 +59,6 @@ def effects_among(values: Iterable[Any]) -> Effects:
     return found
 
 
-def is_program(value: Any) -> bool:
+def is_program(value: object) -> TypeGuard[Program]:
     """Whether a parameter is a program: what has equations."""
     return hasattr(value, "equations")

@@ -1,4 +1,3 @@
-# pyright: basic
 """Export of known values: to Python, NumPy, DLPack and other libraries.
 
 Everybody may read what leaves; nobody can write to it. Random keys do not leave as
@@ -156,14 +155,20 @@ class Exported(Array):
                 f"DLPack has no dtype for random keys ({self.type}); "
                 "covector.random.key_data(key) gives their bits."
             )
-        wanted = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
         tells = max_version is not None and tuple(max_version) >= (1, 0)
         if tells and self.platform() == "cpu" and dtypes.is_of_numpy(self.dtype):
             self._check_on_one_device("DLPack")
             buffers.check_dlpack_device(self.device, dl_device, self.type)
-            return self.__array__().__dlpack__(**wanted)
-        buffer = self._only_buffer("DLPack")
-        return buffers.to_dlpack(buffer, stream=stream, **wanted)
+            return self.__array__().__dlpack__(
+                max_version=max_version, dl_device=dl_device, copy=copy
+            )
+        return buffers.to_dlpack(
+            self._only_buffer("DLPack"),
+            stream=stream,
+            max_version=max_version,
+            dl_device=dl_device,
+            copy=copy,
+        )
 
     def __dlpack_device__(self) -> tuple[int, int]:
         self._check_on_one_device("DLPack")

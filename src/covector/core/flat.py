@@ -1,4 +1,3 @@
-# pyright: basic
 """Flat functions: user functions on pytrees, called with lists of leaves.
 
 Public functions flatten what they are given, hand the engine a ``FlatFunction``, and
@@ -14,7 +13,7 @@ from typing import Any
 
 from covector import tree
 from covector.core.array_like import Array
-from covector.core.convert import as_array
+from covector.core.convert import SEQUENCES, as_array
 from covector.core.source import function_line
 from covector.core.trace import current
 from covector.errors import ArgumentError, CovectorError, TypeMismatch
@@ -59,7 +58,7 @@ class FlatFunction:
 
 def split_aux(out: Any, who: str) -> tuple[Any, Any]:
     """``(result, aux)`` of a function with ``has_aux``."""
-    if not isinstance(out, tuple | list) or len(out) != 2:
+    if not isinstance(out, SEQUENCES) or len(out) != 2:
         raise TypeMismatch(
             f"{who} with has_aux=True needs a function that returns a pair (result, "
             f"aux), but it returned {describe(out)}."
@@ -71,7 +70,7 @@ def describe(x: Any) -> str:
     """A value in the words of messages: its type if it is an array."""
     if isinstance(x, Array):
         return str(x.type)
-    if isinstance(x, tuple | list):
+    if isinstance(x, SEQUENCES):
         return f"a {type(x).__name__} of {len(x)}"
     return f"{x!r}"
 

@@ -20,7 +20,7 @@ def with_dtype(values: Any, dtype: np.dtype) -> Any:
     return values.view(dtype)
 
 
-def refuse_masks(values: np.ndarray) -> None:
+def refuse_masks(values: np.ndarray | np.generic) -> None:
     """Raise where elements are hidden by a mask, which arrays here do not have."""
     if isinstance(values, np.ma.MaskedArray):
         raise DTypeError(

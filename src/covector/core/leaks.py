@@ -1,4 +1,3 @@
-# pyright: basic
 """Detection of leaked tracers: the option ``check_tracer_leaks``.
 
 A tracer belongs to one run of a transformation. When that has ended and the option is
@@ -101,7 +100,7 @@ def _chain(top: Any, below: dict[int, Any]) -> list[Any]:
     return chain
 
 
-def _words(holder: Any, held: Any, below: dict[int, Any]) -> str | None:
+def _words(holder: object, held: object, below: dict[int, Any]) -> str | None:
     """A description of ``holder`` if it lives on by itself; None to look further.
 
     A function lives on if it is the one that is being transformed, which is what a
@@ -109,10 +108,7 @@ def _words(holder: Any, held: Any, below: dict[int, Any]) -> str | None:
     """
     kind, inside = type(holder), below.get(id(held))
     if kind is dict:
-        module = sys.modules.get(str(holder.get("__name__", "")))
-        if module is not None and vars(module) is holder:
-            return f"the global {_key(holder, held)} of {module.__name__}"
-        return None
+        return _global(holder, held)
     if kind.__name__ == "FlatFunction":
         return _closure(held, below)
     if isinstance(holder, _TRANSPARENT):
@@ -128,7 +124,15 @@ def _words(holder: Any, held: Any, below: dict[int, Any]) -> str | None:
     )
 
 
-def _container(chain: Sequence[Any]) -> str:
+def _global(space: Any, held: object) -> str | None:
+    """The global by which a tracer is held, where a dict is that of a module."""
+    module = sys.modules.get(str(space.get("__name__", "")))
+    if module is not None and vars(module) is space:
+        return f"the global {_key(space, held)} of {module.__name__}"
+    return None
+
+
+def _container(chain: Sequence[object]) -> str:
     """`` (in a list)``, where that is what the tracer itself lies in."""
     if len(chain) < 3 or getattr(chain[0], "__dict__", None) is chain[-2]:
         return ""
@@ -152,7 +156,7 @@ def _closure(held: Any, below: dict[int, Any]) -> str | None:
     return None
 
 
-def _key(space: dict[str, Any], held: Any) -> str:
+def _key(space: dict[str, Any], held: object) -> str:
     return next((str(k) for k, v in space.items() if v is held), "")
 
 

@@ -1,6 +1,6 @@
-# pyright: basic
 """The numbers that a dtype can represent: limits, widths, and lossless casts."""
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -54,9 +54,13 @@ def iinfo(dtype: Any) -> ml_dtypes.iinfo:
     return _integer_info(dtype)
 
 
+#: that of ml_dtypes, whose annotations leave open what it returns
+_finfo: Callable[[np.dtype], np.finfo] = ml_dtypes.finfo
+
+
 @lru_cache
 def _float_info(dtype: np.dtype) -> np.finfo:
-    return ml_dtypes.finfo(dtype)
+    return _finfo(dtype)
 
 
 @lru_cache

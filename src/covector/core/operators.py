@@ -1,4 +1,3 @@
-# pyright: basic
 """The operators of arrays: each calls a function of ``covector.numpy``.
 
 That namespace lies several layers above. The link upwards is ``link.numpy``, set when
@@ -43,7 +42,7 @@ _OPERANDS = (bool, int, float, complex, np.ndarray, np.generic, list, tuple)
 _USUAL = frozenset({int, float, bool, complex, np.ndarray})
 
 
-def _is_operand(x: Any) -> bool:
+def _is_operand(x: object) -> bool:
     return (
         type(x) in _USUAL
         or isinstance(x, (Operators, *_OPERANDS))

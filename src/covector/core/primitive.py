@@ -1,4 +1,3 @@
-# pyright: basic
 """``Primitive``: an operation as a value that carries its own rules.
 
 The fields of an operation are its parameters, its methods are its rules. Each trace
@@ -21,10 +20,17 @@ executables).
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar, dataclass_transform
+from typing import Any, TypeAlias, TypeVar, dataclass_transform, overload
 
 from covector.core.annotations import Value, Values
-from covector.core.effects import NONE, Effect, Effects, effects_among, is_program
+from covector.core.effects import (
+    NONE,
+    Effect,
+    Effects,
+    Parameter,
+    effects_among,
+    is_program,
+)
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType, show_types
 from covector.errors import MissingRule
@@ -201,16 +207,22 @@ class Primitive(metaclass=Interned):
 
     def with_programs(self, change: Callable[[Any], Any]) -> Any:
         """This operation with ``change(program)`` for each program that it carries."""
-        changes = {}
-        for name, value in self.parameters.items():
-            if isinstance(value, tuple) and any(map(is_program, value)):
+        changes: dict[str, Parameter] = {}
+        parameters: dict[str, Parameter] = self.parameters
+        for name, value in parameters.items():
+            if type(value) is tuple and any(map(is_program, value)):
                 changes[name] = tuple(map(change, value))
             elif is_program(value):
                 changes[name] = change(value)
         return self.replace(**changes)
 
-    def __call__(self, *args: Any) -> Value:
-        return current.trace.process(self, args)[0]
+    @overload
+    def __call__(self: "ManyResults", *args: Any) -> Values: ...
+    @overload
+    def __call__(self, *args: Any) -> Value: ...
+    def __call__(self, *args: Any) -> Value | Values:
+        outs = current.trace.process(self, args)
+        return outs if self.multiple_results else outs[0]
 
     # -- types -------------------------------------------------------------------------
 
@@ -350,9 +362,6 @@ class ManyResults(Primitive):
     """An operation with any number of results: calling it gives all of them."""
 
     multiple_results = True
-
-    def __call__(self, *args: Any) -> Values:
-        return current.trace.process(self, args)
 
 
 def forget_plans() -> None:

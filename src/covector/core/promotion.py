@@ -1,4 +1,3 @@
-# pyright: basic
 """Type promotion: the result dtype of operands of several dtypes.
 
 The dtypes form a graph whose arrows lead to what holds more, and operands meet at their
@@ -26,7 +25,7 @@ from covector.core.number_info import iinfo
 from covector.errors import DTypeError, IntegerOverflow, TypePromotionError
 
 #: a dtype, or a Python type for weak operands of that kind
-Node: TypeAlias = Any
+Node: TypeAlias = DType | type[Any]
 
 _NARROW_INTEGERS = (dtypes.int2, dtypes.int4, dtypes.uint2, dtypes.uint4)
 
@@ -65,7 +64,8 @@ def _upper_bounds(node: Node, mode: str) -> frozenset[Node]:
 
 
 def _least_upper_bound(nodes: list[Node], mode: str) -> Node | None:
-    common = frozenset.intersection(*(_upper_bounds(node, mode) for node in nodes))
+    first, *others = [_upper_bounds(node, mode) for node in nodes]
+    common = first.intersection(*others)
     # The least of them is the one below all the others.
     return next((n for n in common if _upper_bounds(n, mode) == common), None)
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """Pretty-printing of programs.
 
     { loss  a:f32[3] b:f32[3] .
@@ -14,37 +13,42 @@ Parameters of an operation stand in brackets where they differ from their defaul
 Scalar literals show their value, others their type. A nested program stands below its
 operation the first time it occurs, with names of its own: it is closed.
 
-Nothing here imports the classes of programs, which print themselves through this
-module. A program is what has ``equations``; a literal is what has values on the
-``host``.
+When it runs, nothing here imports the classes of programs, which print themselves
+through this module. A program is what has ``equations``; a literal is what has values
+on the ``host``.
 """
 
 import os
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from covector.core import dtypes
-from covector.core.effects import is_program
+from covector.core.effects import Parameter, is_program
 from covector.core.key_types import KeyType
+
+if TYPE_CHECKING:
+    from covector.core.jaxpr import Equation, Jaxpr
+    from covector.core.primitive import Primitive
 
 _STEP = "    "
 
 
-def show_jaxpr(jaxpr: Any, lines: bool = False) -> str:
+def show_jaxpr(jaxpr: "Jaxpr", lines: bool = False) -> str:
     """The text of a program; with ``lines``, where its equations were asked for."""
     return "\n".join(_Printer(lines).program(jaxpr, ""))
 
 
-def show_operation(op: Any) -> str:
+def show_operation(op: "Primitive") -> str:
     """``reduce_sum[axes=(0,)]``: an operation and its parameters."""
     return _operation(op, _program_name)
 
 
-def nested_programs(op: Any) -> list[Any]:
+def nested_programs(op: "Primitive") -> list[Any]:
     """The programs among the parameters of an operation."""
-    values: list[Any] = []
-    for value in op.parameters.values():
-        values.extend(value if isinstance(value, tuple) else [value])
+    values: list[Parameter] = []
+    parameters: dict[str, Parameter] = op.parameters
+    for value in parameters.values():
+        values.extend(value if type(value) is tuple else [value])
     return [value for value in values if is_program(value)]
 
 
@@ -71,7 +75,7 @@ class _Printer:
             self.names[program] = known
         return known
 
-    def program(self, jaxpr: Any, indent: str) -> Iterator[str]:
+    def program(self, jaxpr: "Jaxpr", indent: str) -> Iterator[str]:
         self.shown.add(jaxpr)
         names = _names(jaxpr)
         inputs = "".join(f" {names[id(v)]}:{v.type}" for v in jaxpr.inputs)
@@ -86,7 +90,7 @@ class _Printer:
         outputs = "".join(" " + _atom(a, names) for a in jaxpr.outputs)
         yield f"{inner}return{outputs} }}"
 
-    def equation(self, equation: Any, names: dict[int, str]) -> str:
+    def equation(self, equation: "Equation", names: dict[int, str]) -> str:
         outputs = " ".join([f"{names[id(v)]}:{v.type}" for v in equation.outputs])
         operands = [_atom(a, names) for a in equation.inputs]
         operation = _operation(equation.op, self.name)
@@ -99,7 +103,7 @@ class _Printer:
         return f"{text}  # {location} ({line.function}){scope}"
 
 
-def _names(jaxpr: Any) -> dict[int, str]:
+def _names(jaxpr: "Jaxpr") -> dict[int, str]:
     """Letters, by identity, for the variables in the order of their definition."""
     variables = [*jaxpr.inputs, *[v for e in jaxpr.equations for v in e.outputs]]
     return {id(v): _letters(i) for i, v in enumerate(variables)}
@@ -123,14 +127,14 @@ def _atom(atom: Any, names: dict[int, str]) -> str:
     return str(atom)
 
 
-def _operation(op: Any, name: Any) -> str:
+def _operation(op: "Primitive", name: Callable[[Any], str]) -> str:
     shown = [f"{key}={_value(value, name)}" for key, value in _chosen(op)]
     return f"{op.name}[{', '.join(shown)}]" if shown else op.name
 
 
-def _chosen(op: Any) -> list[tuple[str, Any]]:
+def _chosen(op: "Primitive") -> list[tuple[str, Parameter]]:
     """The parameters that differ from their default."""
-    parameters: dict[str, Any] = op.parameters
+    parameters: dict[str, Parameter] = op.parameters
     none = object()
     return [
         (key, value)
@@ -139,10 +143,10 @@ def _chosen(op: Any) -> list[tuple[str, Any]]:
     ]
 
 
-def _value(value: Any, name: Any) -> str:
+def _value(value: Parameter, name: Callable[[Any], str]) -> str:
     if is_program(value):
         return name(value)
-    if isinstance(value, tuple):
+    if type(value) is tuple:
         return _sequence([_value(v, name) for v in value])
     if isinstance(value, KeyType) or hasattr(value, "itemsize"):
         return dtypes.short_name(value)

@@ -1,4 +1,3 @@
-# pyright: basic
 """Source lines: where in the user's program a value was made.
 
 While tracing, one frame is remembered per operation as (code, instruction offset),
@@ -78,7 +77,9 @@ class Line(NamedTuple):
 
 
 #: a ``Line`` from a tuple, without a Python call
-_line = partial(tuple.__new__, Line)
+_line = partial(tuple[Any, ...].__new__, Line)
+#: a frame by its distance from here: ``inspect.currentframe`` without a Python call
+_frame = sys._getframe  # pyright: ignore[reportPrivateUsage]
 
 
 def is_own(file: str) -> bool:
@@ -93,7 +94,7 @@ def _internal(code: CodeType) -> bool:
 
 def user_line() -> Line | None:
     """The innermost frame that is not the library's own."""
-    frame = sys._getframe(1)
+    frame = _frame(1)
     while frame is not None:
         code = frame.f_code
         known = _is_internal.get(code)
@@ -111,7 +112,7 @@ def user_line() -> Line | None:
 
 def user_level() -> int:
     """The ``stacklevel`` of that frame for ``warnings.warn``, seen from the caller."""
-    frame, level = sys._getframe(1), 1
+    frame, level = _frame(1), 1
     while frame.f_back is not None and is_own(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1
     return level

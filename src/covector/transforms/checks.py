@@ -1,4 +1,3 @@
-# pyright: basic
 """Validation of arguments, results, tangents and cotangents of derivatives.
 
 Each check raises in the words of the function that the user called.
@@ -116,10 +115,12 @@ def check_zero_tangent(
         )
 
 
+_NUMBERS: tuple[type, ...] = (Array, np.ndarray, np.generic, int, float)
+
+
 def check_zero_cotangent(x: Any, type: ArrayType, who: str) -> None:
     """Check the cotangent of a value that is not differentiable: any numbers do."""
-    numbers = isinstance(x, Array | np.ndarray | np.generic | int | float)
-    if not numbers or getattr(x, "shape", ()) != type.shape:
+    if not isinstance(x, _NUMBERS) or getattr(x, "shape", ()) != type.shape:
         check_zero_tangent(x, type, who, "cotangent")
 
 

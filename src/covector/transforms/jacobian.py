@@ -1,4 +1,3 @@
-# pyright: basic
 """``jacobian``: forward, reverse, or mixed by blocks, whichever costs least.
 
 A column of a Jacobian is one push of a unit tangent (forward), a row one pull of a unit
@@ -44,7 +43,7 @@ class JacobianPlan(NamedTuple):
     passes: int
 
     def __str__(self) -> str:
-        parts = []
+        parts: list[str] = []
         if self.forward:
             parts.append(f"forward over {', '.join(self.forward)}")
         if self.reverse:
@@ -214,7 +213,7 @@ class _Jacobian(NamedTuple):
     def value(self, p: LinearizedFunction) -> Any:
         """The blocks, in the trees of results and arguments."""
         blocks = jacobian_blocks(p, *self.directions(p))
-        rows = []
+        rows: list[PyTree] = []
         for i in range(len(p.out_types)):
             row = [blocks[i, j] for j in range(len(p.in_types))]
             (given, _) = p.in_tree.unflatten(row)

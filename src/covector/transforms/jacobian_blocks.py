@@ -1,12 +1,12 @@
-# pyright: basic
 """The blocks of a Jacobian: unit tangents pushed, and unit cotangents pulled, in
 batches.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from covector.core import dtypes
+from covector.core.annotations import PyTree, Shape, Value
 from covector.core.jaxpr import run
 from covector.core.primitive import Linear
 from covector.core.types import ArrayType
@@ -20,6 +20,9 @@ from covector.transforms.batch import batch_flat
 from covector.transforms.linearize import Linearization
 from covector.transforms.transpose import backward
 
+#: by the indices of result and argument, what the one contributes to the other
+Blocks: TypeAlias = dict[tuple[int, int], Value]
+
 
 class LinearizedFunction(NamedTuple):
     """A linearised function, flat, and the trees around it."""
@@ -30,7 +33,7 @@ class LinearizedFunction(NamedTuple):
     in_types: list[ArrayType]
     out_types: list[ArrayType]
     single: bool
-    aux: Any
+    aux: PyTree
     holomorphic: bool
 
     def allows(self, pushed: Sequence[int], pulled: Sequence[int]) -> bool:
@@ -48,13 +51,13 @@ class LinearizedFunction(NamedTuple):
 
 def jacobian_blocks(
     p: LinearizedFunction, pushed: Sequence[int], pulled: Sequence[int]
-) -> dict:
+) -> Blocks:
     """Block (result, argument) by index, zeros where the result has no tangent.
 
     A block that is pushed is weak where its result is, as a tangent; others where their
     argument is, as a cotangent.
     """
-    blocks: dict[tuple[int, int], Any] = {}
+    blocks: Blocks = {}
     if pushed:
         blocks |= _push_units(p, pushed)
     if pulled:
@@ -69,10 +72,11 @@ def jacobian_blocks(
     return blocks
 
 
-def _units(types: Sequence[ArrayType]) -> list[Any]:
+def _units(types: Sequence[ArrayType]) -> list[Value]:
     """For arrays of these types, all unit directions, stacked in front."""
     total = sum([t.size for t in types])
-    units, start = [], 0
+    units: list[Value] = []
+    start = 0
     for t in types:
         row = Iota(dtypes.int32, (total, t.size), 0)()
         column = Iota(dtypes.int32, (total, t.size), 1)()
@@ -82,13 +86,13 @@ def _units(types: Sequence[ArrayType]) -> list[Any]:
     return units
 
 
-def _push_units(p: LinearizedFunction, pushed: Sequence[int]) -> dict:
+def _push_units(p: LinearizedFunction, pushed: Sequence[int]) -> Blocks:
     jaxpr, residuals, nonzero = p.linear
     pushed = [j for j in pushed if p.in_types[j].inexact]
     units = dict(zip(pushed, _units([p.in_types[j] for j in pushed]), strict=True))
     total = sum([p.in_types[j].size for j in pushed])
 
-    def push(*given: Any) -> list[Any]:
+    def push(*given: Value) -> list[Value]:
         found = iter(given)
         tangents = [
             next(found) if j in units else zeros(t.strong())
@@ -99,7 +103,7 @@ def _push_units(p: LinearizedFunction, pushed: Sequence[int]) -> dict:
 
     outs, dims = batch_flat(push, total, list(units.values()), [0] * len(units))
     columns = iter([batched(total, x, d) for x, d in zip(outs, dims, strict=True)])
-    blocks = {}
+    blocks: Blocks = {}
     for i, m in enumerate(nonzero):
         if not m:
             continue
@@ -112,14 +116,14 @@ def _push_units(p: LinearizedFunction, pushed: Sequence[int]) -> dict:
     return blocks
 
 
-def _pull_units(p: LinearizedFunction, pulled: Sequence[int]) -> dict:
+def _pull_units(p: LinearizedFunction, pulled: Sequence[int]) -> Blocks:
     jaxpr, residuals, nonzero = p.linear
     pulled = [i for i in pulled if nonzero[i]]
     units = dict(zip(pulled, _units([p.out_types[i] for i in pulled]), strict=True))
     total = sum([p.out_types[i].size for i in pulled])
     tangent_types = [v.type for v in jaxpr.inputs[len(residuals) :]]
 
-    def pull(*given: Any) -> list[Any]:
+    def pull(*given: Value) -> list[Value]:
         found = iter(given)
         cts_out = [
             next(found) if i in units else None for i, m in enumerate(nonzero) if m
@@ -135,7 +139,7 @@ def _pull_units(p: LinearizedFunction, pulled: Sequence[int]) -> dict:
         return {}
     outs, dims = batch_flat(pull, total, list(units.values()), [0] * len(units))
     rows = [batched(total, x, d) for x, d in zip(outs, dims, strict=True)]
-    blocks = {}
+    blocks: Blocks = {}
     active = [j for j, t in enumerate(p.in_types) if t.inexact]
     for j, row in zip(active, rows, strict=True):
         start = 0
@@ -147,13 +151,13 @@ def _pull_units(p: LinearizedFunction, pulled: Sequence[int]) -> dict:
     return blocks
 
 
-def _rows(x: Any, start: int, stop: int) -> Any:
+def _rows(x: Value, start: int, stop: int) -> Value:
     if (start, stop) == (0, x.type.shape[0]):
         return x
     rest = x.type.shape[1:]
     return Slice((start,) + (0,) * len(rest), (stop, *rest))(x)
 
 
-def _behind(x: Any, out_shape: tuple[int, ...], in_shape: tuple[int, ...]) -> Any:
+def _behind(x: Value, out_shape: Shape, in_shape: Shape) -> Value:
     """``[n, *out]`` as ``[*out, *in]``."""
     return Reshape((*out_shape, *in_shape))(move_axis(x, 0, x.type.ndim - 1))

@@ -1,4 +1,3 @@
-# pyright: basic
 """Forward mode and linearization: values with their tangents.
 
 ``LinearTrace`` runs a function on pairs of a primal and a tangent. The primal means
@@ -15,6 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from covector.core.annotations import Value
 from covector.core.jaxpr import Jaxpr, Var, run
 from covector.core.leaks import check_leaks
 from covector.core.masks import at_sources, present, scatter
@@ -54,7 +54,9 @@ class LinearTrace(Trace):
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
         if self.checked_axes:
             args, _ = unify_varying(self, op, args)
-        primals, tangents, active = [], [], False
+        primals: list[Value] = []
+        tangents: list[Value | None] = []
+        active = False
         for a in args:
             if type(a) is LinearTracer and a.owner is self:
                 primals.append(a.primal)

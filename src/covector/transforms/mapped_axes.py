@@ -1,16 +1,28 @@
-# pyright: basic
 """``in_axes`` and ``out_axes``: the mapped axis of each argument, and its size."""
 
 import inspect
 import operator
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from covector import tree
 from covector.core.flat import argument_path
 from covector.core.types import ArrayType
 from covector.errors import AxisError, TypeMismatch
+
+#: the mapped axes of the positional arguments: one for all, one entry for each (an axis
+#: or a tree of axes), or entries by the names of arguments
+InAxes: TypeAlias = int | list[Any] | tuple[Any, ...] | Mapping[str, Any] | None
+
+
+def check_in_axes(who: str, in_axes: object) -> None:
+    """Raise where ``in_axes`` is of no class that it may be of."""
+    if not isinstance(in_axes, int | tuple | list | Mapping | None):
+        raise TypeMismatch(
+            f"{who}: in_axes must be an int, None, a tuple with an entry per "
+            f"positional argument, or a dict by argument name, but got {in_axes!r}."
+        )
 
 
 def refuse_bools(who: str, **axes: Any) -> None:
@@ -32,7 +44,7 @@ def check_axis_name(who: str, name: Any) -> None:
 
 def in_dims(
     fun: Any,
-    in_axes: Any,
+    in_axes: InAxes,
     args: Sequence[Any],
     kwargs: dict[str, Any],
     types: Sequence[ArrayType],
@@ -45,17 +57,17 @@ def in_dims(
 
 
 def axes_of_leaves(
-    fun: Any, in_axes: Any, args: Sequence[Any], kwargs: Any, count: int, who: str
+    fun: Any, in_axes: InAxes, args: Sequence[Any], kwargs: Any, count: int, who: str
 ) -> list[Any]:
     """The entry of ``in_axes`` for each leaf of the arguments."""
-    if in_axes == 0 and isinstance(in_axes, int):
+    if isinstance(in_axes, int) and in_axes == 0:
         return [0] * count
     what = f"{who.partition(' ')[0]} in_axes"
     if isinstance(in_axes, Mapping):
         axes, named = _axes_by_name(fun, in_axes, args, kwargs, who)
     else:
-        axes, named = in_axes, dict.fromkeys(kwargs, 0)
-        axes = tuple(axes) if isinstance(axes, list) else axes
+        axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+        named = dict.fromkeys(kwargs, 0)
     if isinstance(axes, tuple) and len(axes) != len(args):
         raise AxisError(
             f"{who}: in_axes must have one entry per positional argument, but it "

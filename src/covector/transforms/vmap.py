@@ -1,8 +1,7 @@
-# pyright: basic
 """``vmap``: a function applied to every element of a batch."""
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -13,13 +12,15 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.flat import FlatFunction, describe, who_of
 from covector.core.sharding.mesh import axis_tuple
-from covector.errors import AxisError, TypeMismatch
+from covector.errors import AxisError
 from covector.ops.broadcasting import batched
 from covector.transforms.batch import ShardedAxis, batch_flat
 from covector.transforms.mapped_axes import (
+    InAxes,
     axes_of_leaves,
     batch_size,
     check_axis_name,
+    check_in_axes,
     from_the_front,
     out_axis,
     refuse_bools,
@@ -31,7 +32,7 @@ R = TypeVar("R")
 
 def vmap(
     fun: Callable[P, R],
-    in_axes: PyTree = 0,
+    in_axes: InAxes = 0,
     out_axes: PyTree = 0,
     axis_name: AxisName | None = None,
     axis_size: int | None = None,
@@ -62,11 +63,7 @@ def vmap(
     [0, 2, 4]
     """
     who = who_of("vmap", fun)
-    if not isinstance(in_axes, int | tuple | list | Mapping | None):
-        raise TypeMismatch(
-            f"{who}: in_axes must be an int, None, a tuple with an entry per "
-            f"positional argument, or a dict by argument name, but got {in_axes!r}."
-        )
+    check_in_axes(who, in_axes)
     refuse_bools(who, in_axes=in_axes, out_axes=out_axes)
     check_axis_name(who, axis_name)
 
@@ -107,7 +104,7 @@ def _out_dims(
     who: str,
 ) -> list[int | None]:
     """The position of the batch axis in each result."""
-    if out_axes == 0 and isinstance(out_axes, int):
+    if isinstance(out_axes, int) and out_axes == 0:
         return [0] * len(outs)
     axes = tree.flatten_prefix(out_axes, out_tree, "vmap out_axes", of="the result")
     wanted: list[int | None] = []

@@ -236,6 +236,11 @@ def test_equal_shardings_are_one_object():
     assert repr(named("x")) == "NamedSharding(Mesh('x': 2, 'y': 4), P('x'))"
 
 
+def test_update_of_a_sharding_refuses_a_word_it_does_not_know():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'specs'"):
+        named("x").update(specs=P("y"))
+
+
 def test_one_device_is_a_sharding_as_well():
     first, second, *_ = cv.devices()
     s = SingleDeviceSharding(first)

@@ -1,14 +1,15 @@
-# pyright: basic
 """``Shard``: one shard of an array, with its device and index."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from covector.core.sharding.shardings import Index
 
 
-class Shard(NamedTuple):
+@dataclass(frozen=True)
+class Shard:
     """A shard of an array: its device, the index of its elements, and the number of
     devices before this one that hold the same.
     """
@@ -22,7 +23,7 @@ class Shard(NamedTuple):
 def numbered(indices: Mapping[Any, Index], data: Sequence[Any]) -> list[Shard]:
     """The shards that devices hold, replicas numbered."""
     seen: Counter[str] = Counter()
-    shards: list[Any] = []
+    shards: list[Shard] = []
     for (device, index), shard in zip(indices.items(), data, strict=True):
         shards.append(Shard(device, index, seen[str(index)], shard))
         seen[str(index)] += 1

@@ -1,4 +1,3 @@
-# pyright: basic
 """``Sharding``: the map from devices to the elements of an array that they hold.
 
     NamedSharding(mesh, P('x', None))      rows over the devices along x
@@ -336,9 +335,12 @@ class NamedSharding(Sharding):
 
     def update(self, **changes: Any) -> "NamedSharding":
         """The same with another ``mesh``, ``spec`` or ``memory_kind``."""
-        now = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self.memory_kind}
-        now |= changes
-        return NamedSharding(now["mesh"], now["spec"], memory_kind=now["memory_kind"])
+        now: dict[str, Any] = {
+            "mesh": self.mesh,
+            "spec": self.spec,
+            "memory_kind": self.memory_kind,
+        }
+        return NamedSharding(**(now | changes))
 
     def with_memory_kind(self, kind: str) -> "NamedSharding":
         return self.update(memory_kind=kind)

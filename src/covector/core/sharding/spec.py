@@ -1,13 +1,12 @@
-# pyright: basic
 """``PartitionSpec``: the mesh axes over which each axis of an array is partitioned.
 
 P('x', None, ('y', 'z'))    axis 0 over x, axis 1 not at all, axis 2 over y and z
 P('x')                      what is not mentioned is not partitioned
 """
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from covector.errors import ShardingError
 
@@ -42,15 +41,19 @@ class SubAxis:
         return f"{self.axis}:({self.before}){self.size}"
 
 
-def _entry(entry: Any) -> Any:
+#: the mesh axes for one axis of an array: several, one, or None
+Entry: TypeAlias = Hashable | tuple[Hashable, ...]
+
+_SEQUENCES: tuple[type, ...] = (list, tuple)
+
+
+def _entry(entry: Any) -> Entry:
     """An entry in its one form: a tuple of one name is that name, of none is None."""
-    if isinstance(entry, list):
-        entry = tuple(entry)
-    if not isinstance(entry, tuple):
+    if not isinstance(entry, _SEQUENCES):
         return entry
     if not entry:
         return None
-    return entry[0] if len(entry) == 1 else entry
+    return entry[0] if len(entry) == 1 else tuple(entry)
 
 
 class PartitionSpec:
@@ -69,7 +72,7 @@ class PartitionSpec:
 
     UNCONSTRAINED = UNCONSTRAINED
 
-    partitions: tuple[Any, ...]
+    partitions: tuple[Entry, ...]
 
     def __init__(
         self, *partitions: Any, unreduced: Any = (), reduced: Any = ()
@@ -93,14 +96,14 @@ class PartitionSpec:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{self} is a constant: make another with spec.update()")
 
-    def axes(self, dim: int) -> tuple[Any, ...]:
+    def axes(self, dim: int) -> tuple[Hashable, ...]:
         """The mesh axes that axis ``dim`` of an array is partitioned over."""
         entry = self.partitions[dim] if dim < len(self.partitions) else None
         if entry is None or entry is UNCONSTRAINED:
             return ()
-        return entry if isinstance(entry, tuple) else (entry,)
+        return entry if type(entry) is tuple else (entry,)
 
-    def names(self) -> list[Any]:
+    def names(self) -> list[Hashable]:
         """All names in the spec, in order, as often as they occur."""
         return [name for dim in range(len(self)) for name in self.axes(dim)]
 
@@ -118,7 +121,7 @@ class PartitionSpec:
     def __len__(self) -> int:
         return len(self.partitions)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Entry]:
         return iter(self.partitions)
 
     def __getitem__(self, index: Any) -> Any:
