@@ -113,27 +113,27 @@ def input_name(in_tree: PyTreeDef, captured: int, i: int) -> str:
     return argument_path(in_tree, i - captured)
 
 
+#: positions and names of arguments
+Keys = tuple[int | str, ...]
+
+
 class JitSpec(NamedTuple):
     """The options of ``jit``."""
 
-    static_argnums: tuple[int, ...] = ()
-    static_argnames: tuple[str, ...] = ()
-    donate_argnums: tuple[int, ...] = ()
-    donate_argnames: tuple[str, ...] = ()
+    static: Keys = ()
+    donated: Keys = ()
     inline: bool = False
     keep_unused: bool = False
     compiler_options: tuple[tuple[str, Any], ...] = ()
     shardings: Any = None
 
     def split_static(
-        self, fun: Any, args: Sequence[Any], kwargs: dict[str, Any], who: str
+        self, args: Sequence[Any], kwargs: dict[str, Any], who: str
     ) -> tuple[tuple, dict[str, Any], tuple]:
         """Arguments without the static ones, and the static ones by index or name."""
-        static = {
-            n % len(args) for n in self.static_argnums if -len(args) <= n < len(args)
-        }
-        statics = [(i, args[i]) for i in sorted(static)]
-        statics += [(k, kwargs[k]) for k in sorted(kwargs) if k in self.static_argnames]
+        static = in_call(self.static, len(args))
+        given = [*enumerate(args), *sorted(kwargs.items())]
+        statics = [(name, value) for name, value in given if name in static]
         for name, value in statics:
             if isinstance(value, Tracer):
                 raise StaticArgumentError(
@@ -150,7 +150,7 @@ class JitSpec(NamedTuple):
                     "dataclass for a mapping; or do not make it static."
                 ) from None
         dynamic = tuple([a for i, a in enumerate(args) if i not in static])
-        named = {k: v for k, v in kwargs.items() if k not in self.static_argnames}
+        named = {k: v for k, v in kwargs.items() if k not in static}
         keyed = tuple([(name, _kind(value), value) for name, value in statics])
         return dynamic, named, keyed
 
@@ -158,24 +158,23 @@ class JitSpec(NamedTuple):
         """``fun`` with its static arguments filled in."""
         return with_fixed(fun, {k: v for k, _, v in statics})
 
-    def donated_leaves(self, fun: Any, signature: Signature) -> tuple[bool, ...]:
+    def donated_leaves(self, signature: Signature) -> tuple[bool, ...]:
         """For each leaf, whether its buffer may be reused for a result."""
-        if not (self.donate_argnums or self.donate_argnames):
+        if not self.donated:
             return (False,) * len(signature.leaves)
         static = {k for k, _, _ in signature.statics}
         args, kwargs = signature.in_tree.unflatten(signature.leaves)
         count = len(args) + sum(isinstance(k, int) for k in static)
-        donated = {n % count for n in self.donate_argnums if -count <= n < count}
+        donated = in_call(self.donated, count)
         dynamic = [i for i in range(count) if i not in static]
-        masks = [
-            [i in donated] * len(tree.leaves(arg))
-            for i, arg in zip(dynamic, args, strict=True)
-        ]
-        masks += [
-            [k in self.donate_argnames] * len(tree.leaves(kwargs[k]))
-            for k in sorted(kwargs)
-        ]
-        return tuple([m for mask in masks for m in mask])
+        given = [*zip(dynamic, args, strict=True), *sorted(kwargs.items())]
+        return tuple([k in donated for k, part in given for _ in tree.leaves(part)])
+
+
+def in_call(keys: Keys, count: int) -> set[int | str]:
+    """Names, and the positions among ``count`` that there are, none negative."""
+    positions = [k for k in keys if isinstance(k, int) and -count <= k < count]
+    return {k % count for k in positions} | {k for k in keys if isinstance(k, str)}
 
 
 def _kind(value: Any) -> Any:
@@ -192,7 +191,7 @@ def complete_argnums(
     argnums: int | Iterable[int] | None,
     argnames: str | Iterable[str] | None,
     kind: str = "static",
-) -> tuple[tuple[int, ...], tuple[str, ...]]:
+) -> Keys:
     """Numbers and names of the same arguments, each completed from the other.
 
     ``kind`` begins the names of both options: "static" or "donate".
@@ -202,11 +201,11 @@ def complete_argnums(
         () if argnames is None else argument_names(who, f"{kind}_argnames", argnames)
     )
     if not nums and not names:
-        return nums, names
+        return ()
     try:
         parameters = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):
-        return nums, names
+        return (*nums, *names)
     positional = [
         p.name
         for p in parameters
@@ -231,15 +230,15 @@ def complete_argnums(
                 )
     all_nums = set(nums) | {i for i, name in enumerate(positional) if name in names}
     all_names = set(names) | {positional[n] for n in nums if 0 <= n < len(positional)}
-    return tuple(sorted(all_nums)), tuple(sorted(all_names))
+    return (*sorted(all_nums), *sorted(all_names))
 
 
-def check_disjoint(who: str, static: Sequence[Any], donated: Sequence[Any]) -> None:
+def check_disjoint(who: str, static: Keys, donated: Keys) -> None:
     """Raise where an argument is part of the program and to be donated as well."""
     both = [argument for argument in static if argument in donated]
     if both:
         raise StaticArgumentError(
-            f"{who}: the argument {both[-1]!r} is static and "
-            "donated. A static argument has no memory to give away: leave it out of "
-            "donate_argnums and donate_argnames."
+            f"{who}: the argument {both[-1]!r} is static and donated. A static "
+            "argument has no memory to give away: leave it out of donate_argnums and "
+            "donate_argnames."
         )

@@ -68,11 +68,11 @@ def make_jaxpr(
     """
     who = who_of("make_jaxpr", fun)
     nums = argument_numbers(who, "static_argnums", static_argnums)
-    spec = JitSpec(static_argnums=nums)
+    spec = JitSpec(nums)
 
     @functools.wraps(fun)
     def program(*args: Any, **kwargs: Any) -> Any:
-        dynamic, named, statics = spec.split_static(fun, args, kwargs, who)
+        dynamic, named, statics = spec.split_static(args, kwargs, who)
         leaves, in_tree = tree.flatten((dynamic, named))
         flat = FlatFunction(spec.with_statics(fun, statics), in_tree, who)
         before = current.trace

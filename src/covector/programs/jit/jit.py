@@ -102,7 +102,7 @@ class Jitted(Generic[P, R]):
         self.spec = spec
         self.who = who
         self.__name__ = getattr(fun, "__name__", type(fun).__name__)
-        self._simple = not (spec.static_argnums or spec.static_argnames)
+        self._simple = not spec.static
         self._caches = _caches_of(fun, spec)
         self.programs = self._caches.programs
 
@@ -247,9 +247,7 @@ class Jitted(Generic[P, R]):
         """The flat arguments of a call, and its static ones apart."""
         statics: tuple[Any, ...] = ()
         if not self._simple:
-            args, kwargs, statics = self.spec.split_static(
-                self.fun, args, kwargs, self.who
-            )
+            args, kwargs, statics = self.spec.split_static(args, kwargs, self.who)
         leaves, in_tree = tree.flatten((args, kwargs))
         for i, leaf in enumerate(leaves):
             if not isinstance(leaf, Array):
@@ -366,14 +364,10 @@ def jit(
             compiler_options=compiler_options,
         )
     who = who_of("jit", fun)
-    nums, names = complete_argnums(fun, who, static_argnums, static_argnames)
-    donated, donated_names = complete_argnums(
-        fun, who, donate_argnums, donate_argnames, "donate"
-    )
-    check_disjoint(who, (*nums, *names), (*donated, *donated_names))
+    static = complete_argnums(fun, who, static_argnums, static_argnames)
+    donated = complete_argnums(fun, who, donate_argnums, donate_argnames, "donate")
+    check_disjoint(who, static, donated)
     chosen = tuple(sorted((compiler_options or {}).items()))
     shardings = requested_shardings(in_shardings, out_shardings, device, backend)
-    spec = JitSpec(
-        nums, names, donated, donated_names, inline, keep_unused, chosen, shardings
-    )
+    spec = JitSpec(static, donated, inline, keep_unused, chosen, shardings)
     return Jitted(fun, spec, who)

@@ -68,14 +68,5 @@ def _program(
             key.in_tree, key.types, out_tree, jaxpr.out_types, jitted.who
         )
         meshes += shardings.meshes
-    donated = jitted.spec.donated_leaves(jitted.fun, signature)
-    return Program(
-        jaxpr,
-        staged.captured,
-        out_tree,
-        donated,
-        [i for i, given_up in enumerate(donated) if given_up],
-        {},
-        meshes,
-        shardings,
-    )
+    donated = jitted.spec.donated_leaves(signature)
+    return Program(jaxpr, staged.captured, out_tree, donated, {}, meshes, shardings)

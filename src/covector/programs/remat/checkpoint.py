@@ -192,8 +192,8 @@ def checkpoint(
             "covector.lax.cond."
         )
     kept = policy or checkpoint_policies.nothing_saveable
-    nums, names = complete_argnums(fun, who, static_argnums, static_argnames)
-    traced = Jitted(fun, JitSpec(nums, names), who)
+    static = complete_argnums(fun, who, static_argnums, static_argnames)
+    traced = Jitted(fun, JitSpec(static), who)
 
     @functools.wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:

@@ -27,7 +27,12 @@ from covector.core.types import ArrayType
 from covector.errors import ArgumentError, ShardingError, TypeMismatch
 from covector.ops.broadcasting import batched, move_axis
 from covector.ops.transposing import Reshape
-from covector.programs.jit.arguments import JitSpec, check_disjoint, complete_argnums
+from covector.programs.jit.arguments import (
+    JitSpec,
+    check_disjoint,
+    complete_argnums,
+    in_call,
+)
 from covector.programs.jit.jit import Jitted
 from covector.programs.jit.jit_shardings import Resolved
 from covector.programs.spmd.manual import surrounding
@@ -104,19 +109,19 @@ def pmap(
         )
     refuse_bools(who, in_axes=in_axes, out_axes=out_axes)
     check_axis_name(who, axis_name)
-    nums, names = complete_argnums(
+    static = complete_argnums(
         fun, who, static_broadcasted_argnums, None, "static_broadcasted"
     )
-    donated, donated_names = complete_argnums(fun, who, donate_argnums, None, "donate")
-    check_disjoint(who, (*nums, *names), (*donated, *donated_names))
+    donated = complete_argnums(fun, who, donate_argnums, None, "donate")
+    check_disjoint(who, static, donated)
     if isinstance(in_axes, tuple | list):
-        static = {n % len(in_axes) for n in nums if -len(in_axes) <= n < len(in_axes)}
-        in_axes = tuple([a for i, a in enumerate(in_axes) if i not in static])
+        dropped = in_call(static, len(in_axes))
+        in_axes = tuple([a for i, a in enumerate(in_axes) if i not in dropped])
     chosen = None if devices is None else tuple(devices)
     how = Mapping(
         _flat(in_axes), _flat(out_axes), axis_name, chosen, backend, axis_size
     )
-    spec = JitSpec(nums, names, donated, donated_names, shardings=how)
+    spec = JitSpec(static, donated, shardings=how)
     return Pmapped(Mapped(fun, spec), spec, "pmap")
 
 
@@ -233,7 +238,7 @@ class Mapped:
         self, args: Any, kwargs: Any
     ) -> tuple[FlatFunction, list[Any], list[int | None], int]:
         """The flat function and its arguments, their mapped axes, and the size."""
-        args, kwargs, statics = self.spec.split_static(self.fun, args, kwargs, self.who)
+        args, kwargs, statics = self.spec.split_static(args, kwargs, self.who)
         fun = self.spec.with_statics(self.fun, statics)
         leaves, in_tree = tree.flatten((args, kwargs))
         leaves = arrays(leaves, self.who)
