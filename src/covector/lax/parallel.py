@@ -9,14 +9,24 @@ from typing import Any
 
 from covector import options, tree
 from covector.core import dtypes
-from covector.core.annotations import PyTree, Value
+from covector.core.annotations import PyTree, Value, with_parameters_of
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.trace import current
-from covector.errors import AxisError, TypeMismatch, did_you_mean
-from covector.lax.over_axes import exchange, gather, scatter
+from covector.errors import TypeMismatch
+from covector.lax.named_axes import (
+    AxisName,
+    IndexGroups,
+    exchange,
+    gather,
+    grouped,
+    named,
+    scatter,
+    size_of,
+    sized,
+    sized_and_grouped,
+)
 from covector.ops.all_to_all import PPermute
-from covector.ops.axis_index_groups import checked_groups
 from covector.ops.broadcasting import BroadcastInDim, filled
 from covector.ops.casting import convert
 from covector.ops.collectives import AxisIndex, PMax, PMin, PSum, PVary
@@ -42,31 +52,6 @@ __all__ = [
     "pvary",
 ]
 
-AxisName = Any
-
-
-def _named(axis_name: AxisName, who: str) -> tuple[Any, ...]:
-    """The axes that are named, each of which must exist around here."""
-    names = axis_name if isinstance(axis_name, tuple | list) else (axis_name,)
-    axes = current.trace.axes
-    for name in names:
-        if name not in axes:
-            known = ", ".join(map(repr, axes)) or "none"
-            raise AxisError(
-                f"{who} over the axis {name!r}, but the named axes here are "
-                f"{known}.{did_you_mean(name, axes)} An axis gets its name from "
-                "vmap(..., axis_name=...), or from the mesh of a shard_map."
-            )
-    return tuple(names)
-
-
-def _sized(axis_name: AxisName, who: str) -> dict[Any, int]:
-    """The axes that are named, at least one, with their sizes."""
-    names = _named(axis_name, who)
-    if not names:
-        raise AxisError(f"{who} needs the name of an axis, but got {axis_name!r}.")
-    return {name: current.trace.axes[name] for name in names}
-
 
 def axis_size(axis_name: AxisName) -> int:
     """The size of a named axis (the product, for a tuple of names).
@@ -75,10 +60,7 @@ def axis_size(axis_name: AxisName) -> int:
     >>> cv.vmap(lambda x: x * axis_size("i"), axis_name="i")(cv.numpy.ones(3)).tolist()
     [3.0, 3.0, 3.0]
     """
-    size = 1
-    for name in _named(axis_name, "axis_size"):
-        size *= current.trace.axes[name]
-    return size
+    return size_of(axis_name, "axis_size")
 
 
 def axis_index(axis_name: AxisName) -> Array:
@@ -90,7 +72,7 @@ def axis_index(axis_name: AxisName) -> Array:
     [0.0, 1.0, 2.0]
     """
     index: Any = None
-    for name in _named(axis_name, "axis_index"):
+    for name in named(axis_name, "axis_index"):
         position = AxisIndex(name)()
         index = (
             position if index is None else index * current.trace.axes[name] + position
@@ -100,51 +82,25 @@ def axis_index(axis_name: AxisName) -> Array:
 
 def _over(
     make: Callable[..., Any],
-    x: Value,
-    axis_name: AxisName,
-    groups: Sequence[Sequence[int]] | None,
     who: str,
-) -> Array:
-    op = make(_named(axis_name, who), _grouped(groups, axis_name, who))
+    x: PyTree,
+    axis_name: AxisName,
+    *,
+    axis_index_groups: IndexGroups = None,
+) -> PyTree:
+    op = make(named(axis_name, who), grouped(axis_index_groups, axis_name, who))
     return _each(x, op) if op.axes else x
 
 
-def _grouped(
-    groups: Sequence[Sequence[int]] | None,
-    axis_name: AxisName,
-    who: str,
-    *,
-    equal: bool = False,
-) -> Any:
-    """The axis index groups, checked; None where all communicate."""
-    if groups is None:
-        return None
-    names = _named(axis_name, who)
-    if len(names) != 1:
-        raise TypeMismatch(
-            f"{who}: axis_index_groups are of the indices of one axis, but got the "
-            f"axes {names}."
-        )
-    return checked_groups(groups, names[0], axis_size(axis_name), who, equal=equal)
-
-
-def _sized_and_grouped(
-    axis_name: AxisName, groups: Any, who: str
-) -> tuple[dict[Any, int], Any]:
-    """The named axes with their sizes, and axis index groups, all of one size."""
-    return _sized(axis_name, who), _grouped(groups, axis_name, who, equal=True)
-
-
-def _size_of_groups(
-    groups: Sequence[Sequence[int]] | None, axis_name: AxisName, who: str
-) -> Any:
+def _size_of_groups(groups: IndexGroups, axis_name: AxisName, who: str) -> Any:
     """The size of each group; an int where all are alike."""
     if groups is None:
         return axis_size(axis_name)
-    sizes = set(map(len, _grouped(groups, axis_name, who)))
+    sizes = set(map(len, grouped(groups, axis_name, who)))
     if len(sizes) == 1:
         return sizes.pop()
-    return _over(PSum, scalar(1, dtypes.int32), axis_name, groups, who)
+    one = scalar(1, dtypes.int32)
+    return _over(PSum, who, one, axis_name, axis_index_groups=groups)
 
 
 def _countable(x: Value) -> Array:
@@ -159,7 +115,7 @@ def psum(
     x: PyTree,
     axis_name: AxisName,
     *,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    axis_index_groups: IndexGroups = None,
 ) -> PyTree:
     """The sum over named axes of ``x``, an array or a tree of them; bools count.
 
@@ -177,19 +133,14 @@ def psum(
     if isinstance(x, bool | int | float | complex):
         return x * _size_of_groups(axis_index_groups, axis_name, "psum")
     counted = tree.map(_countable, x)
-    return _over(PSum, counted, axis_name, axis_index_groups, "psum")
+    groups = axis_index_groups
+    return _over(PSum, "psum", counted, axis_name, axis_index_groups=groups)
 
 
 def pmean(
-    x: PyTree,
-    axis_name: AxisName,
-    *,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    x: PyTree, axis_name: AxisName, *, axis_index_groups: IndexGroups = None
 ) -> PyTree:
-    """The mean over named axes of ``x``, an array or a tree of them.
-
-    Args:
-      axis_index_groups: as for ``psum``.
+    """The mean over named axes of ``x``, with the arguments of ``psum``.
 
     >>> import covector as cv
     >>> center = cv.vmap(lambda x: x - pmean(x, "i"), axis_name="i")
@@ -201,47 +152,33 @@ def pmean(
     return tree.map(lambda t: t / size, total)
 
 
-def pmax(
-    x: PyTree,
-    axis_name: AxisName,
-    *,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
-) -> PyTree:
-    """The maximum over named axes of ``x``, an array or a tree of them.
-
-    Args:
-      axis_index_groups: as for ``psum``.
+@with_parameters_of(psum)
+def pmax(*args: Any, **options: Any) -> PyTree:
+    """The maximum over named axes of ``x``, with the arguments of ``psum``.
 
     >>> import covector as cv
     >>> cv.vmap(lambda x: pmax(x, "i"), axis_name="i")(cv.numpy.arange(3.0)).tolist()
     [2.0, 2.0, 2.0]
     """
-    return _over(PMax, x, axis_name, axis_index_groups, "pmax")
+    return _over(PMax, "pmax", *args, **options)
 
 
-def pmin(
-    x: PyTree,
-    axis_name: AxisName,
-    *,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
-) -> PyTree:
-    """The minimum over named axes of ``x``, an array or a tree of them.
-
-    Args:
-      axis_index_groups: as for ``psum``.
+@with_parameters_of(psum)
+def pmin(*args: Any, **options: Any) -> PyTree:
+    """The minimum over named axes of ``x``, with the arguments of ``psum``.
 
     >>> import covector as cv
     >>> cv.vmap(lambda x: pmin(x, "i"), axis_name="i")(cv.numpy.arange(3.0)).tolist()
     [0.0, 0.0, 0.0]
     """
-    return _over(PMin, x, axis_name, axis_index_groups, "pmin")
+    return _over(PMin, "pmin", *args, **options)
 
 
 def all_gather(
     x: PyTree,
     axis_name: AxisName,
     *,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    axis_index_groups: IndexGroups = None,
     axis: int = 0,
     tiled: bool = False,
 ) -> PyTree:
@@ -258,7 +195,7 @@ def all_gather(
     >>> everything(cv.numpy.arange(2)).tolist()
     [[0, 1], [0, 1]]
     """
-    axes, groups = _sized_and_grouped(axis_name, axis_index_groups, "all_gather")
+    axes, groups = sized_and_grouped(axis_name, axis_index_groups, "all_gather")
 
     def leaf(v: PyTree) -> Array:
         return gather(v, axes, axis % (v.ndim + (not tiled)), tiled, groups)
@@ -271,7 +208,7 @@ def psum_scatter(
     axis_name: AxisName,
     *,
     scatter_dimension: int = 0,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    axis_index_groups: IndexGroups = None,
     tiled: bool = False,
 ) -> PyTree:
     """The sum over a named axis, of which each participant keeps its part.
@@ -287,7 +224,7 @@ def psum_scatter(
     >>> parts(cv.numpy.ones((2, 2))).tolist()
     [2.0, 2.0]
     """
-    axes, groups = _sized_and_grouped(axis_name, axis_index_groups, "psum_scatter")
+    axes, groups = sized_and_grouped(axis_name, axis_index_groups, "psum_scatter")
 
     def leaf(v: PyTree) -> Array:
         v = _countable(v)
@@ -302,7 +239,7 @@ def all_to_all(
     split_axis: int,
     concat_axis: int,
     *,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    axis_index_groups: IndexGroups = None,
     tiled: bool = False,
 ) -> PyTree:
     """Array axis ``split_axis`` is split among the participants of a named axis, and
@@ -316,7 +253,7 @@ def all_to_all(
     >>> cv.vmap(lambda x: all_to_all(x, "i", 0, 0), axis_name="i")(x).tolist()
     [[0, 2], [1, 3]]
     """
-    axes, groups = _sized_and_grouped(axis_name, axis_index_groups, "all_to_all")
+    axes, groups = sized_and_grouped(axis_name, axis_index_groups, "all_to_all")
 
     def leaf(v: PyTree) -> Array:
         split, concat = split_axis % v.ndim, concat_axis % v.ndim
@@ -334,7 +271,7 @@ def ppermute(x: PyTree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) ->
     >>> cv.vmap(shift, axis_name="i")(cv.numpy.arange(1.0, 4.0)).tolist()
     [0.0, 1.0, 2.0]
     """
-    axes = _sized(axis_name, "ppermute")
+    axes = sized(axis_name, "ppermute")
     pairs = tuple([(int(s), int(t)) for s, t in perm])
     return _each(x, PPermute(tuple(axes), tuple(axes.values()), pairs))
 
@@ -361,7 +298,7 @@ def pswapaxes(
     axis_name: AxisName,
     axis: int,
     *,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    axis_index_groups: IndexGroups = None,
 ) -> PyTree:
     """A named axis, or each of its groups, and an array axis of the same size change
     indices.
@@ -382,7 +319,7 @@ def pbroadcast(x: PyTree, axis_name: AxisName, source: int) -> PyTree:
     >>> first(cv.numpy.arange(3.0)).tolist()
     [1.0, 1.0, 1.0]
     """
-    axes = _sized(axis_name, "pbroadcast")
+    axes = sized(axis_name, "pbroadcast")
     size = axis_size(axis_name)
     if not 0 <= source < size:
         raise TypeMismatch(
@@ -428,7 +365,7 @@ def pcast(x: PyTree, axis_name: AxisName, *, to: str) -> PyTree:
 
 def pvary(x: PyTree, axis_name: AxisName) -> PyTree:
     """``pcast(x, axis_name, to="varying")``."""
-    axes = current.trace.checked_axes.intersection(_named(axis_name, "pvary"))
+    axes = current.trace.checked_axes.intersection(named(axis_name, "pvary"))
     return _each(x, PVary(axes)) if axes else x
 
 

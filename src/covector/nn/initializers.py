@@ -6,7 +6,7 @@ its outputs, or their mean (Glorot).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -21,6 +21,7 @@ from covector.core.annotations import (
     Shape,
     ShapeLike,
     Value,
+    with_parameters_of,
 )
 from covector.core.array_like import Array
 from covector.core.sharding.as_sharding import ShardingLike
@@ -94,11 +95,9 @@ def zeros(
     return cnp.zeros(shape, _dtype(dtype))
 
 
+@with_parameters_of(zeros)
 def ones(
-    key: ArrayLike,
-    shape: ShapeLike,
-    dtype: DTypeLike | None = None,
-    out_sharding: ShardingLike | None = None,
+    key: ArrayLike, shape: ShapeLike, dtype: Any = None, out_sharding: Any = None
 ) -> Array:
     """Ones, whatever the key.
 
@@ -114,16 +113,7 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     >>> constant(3.0)(None, (2,)).tolist()
     [3.0, 3.0]
     """
-
-    def init(
-        key: ArrayLike,
-        shape: ShapeLike,
-        dtype_: DTypeLike | None = None,
-        out_sharding: ShardingLike | None = None,
-    ) -> Array:
-        return cnp.full(shape, value, _dtype(dtype_, dtype))
-
-    return _renamed(init)
+    return _initializer(dtype, lambda key, shape, kind: cnp.full(shape, value, kind))
 
 
 def uniform(scale: ArrayLike = 0.01, dtype: DTypeLike | None = None) -> Initializer:
@@ -133,17 +123,7 @@ def uniform(scale: ArrayLike = 0.01, dtype: DTypeLike | None = None) -> Initiali
     >>> uniform(1.0)(random.key(0), (2, 3)).shape
     (2, 3)
     """
-
-    def init(
-        key: ArrayLike,
-        shape: ShapeLike,
-        dtype_: DTypeLike | None = None,
-        out_sharding: ShardingLike | None = None,
-    ) -> Array:
-        kind = _dtype(dtype_, dtype)
-        return random.uniform(key, shape, kind) * cnp.array(scale, kind)
-
-    return _renamed(init)
+    return _initializer(dtype, random.uniform, scale)
 
 
 def normal(stddev: ArrayLike = 0.01, dtype: DTypeLike | None = None) -> Initializer:
@@ -153,17 +133,7 @@ def normal(stddev: ArrayLike = 0.01, dtype: DTypeLike | None = None) -> Initiali
     >>> normal()(random.key(0), (2, 3)).shape
     (2, 3)
     """
-
-    def init(
-        key: ArrayLike,
-        shape: ShapeLike,
-        dtype_: DTypeLike | None = None,
-        out_sharding: ShardingLike | None = None,
-    ) -> Array:
-        kind = _dtype(dtype_, dtype)
-        return random.normal(key, shape, kind) * cnp.array(stddev, kind)
-
-    return _renamed(init)
+    return _initializer(dtype, random.normal, stddev)
 
 
 def truncated_normal(
@@ -179,21 +149,18 @@ def truncated_normal(
     True
     """
 
-    def init(
-        key: ArrayLike,
-        shape: ShapeLike,
-        dtype_: DTypeLike | None = None,
-        out_sharding: ShardingLike | None = None,
-    ) -> Array:
-        kind = _dtype(dtype_, dtype)
-        drawn = random.truncated_normal(key, lower, upper, shape, kind)
-        return drawn * cnp.array(stddev, kind)
+    def draw(key: ArrayLike, shape: ShapeLike, kind: DType) -> Array:
+        return random.truncated_normal(key, lower, upper, shape, kind)
 
-    return _renamed(init)
+    return _initializer(dtype, draw, stddev)
 
 
-def _renamed(init: Any) -> Initializer:
-    """The initializer with its dtype argument under its public name."""
+def _initializer(
+    default: DTypeLike | None,
+    draw: Callable[[Any, Any, DType], Array],
+    scale: ArrayLike | None = None,
+) -> Initializer:
+    """The initializer that draws weights in the dtype asked for, and scales them."""
 
     def initializer(
         key: Value | None,
@@ -201,7 +168,9 @@ def _renamed(init: Any) -> Initializer:
         dtype: DTypeLike | None = None,
         out_sharding: ShardingLike | None = None,
     ) -> Array:
-        return init(key, shape, dtype, out_sharding)
+        kind = _dtype(dtype, default)
+        drawn = draw(key, shape, kind)
+        return drawn if scale is None else drawn * cnp.array(scale, kind)
 
     return initializer
 
@@ -251,14 +220,8 @@ def variance_scaling(
     (4, 2)
     """
 
-    def init(
-        key: ArrayLike,
-        shape: Sequence[int],
-        dtype_: DTypeLike | None = None,
-        out_sharding: ShardingLike | None = None,
-    ) -> Array:
+    def draw(key: ArrayLike, shape: Sequence[int], kind: DType) -> Array:
         shape = tuple(shape)
-        kind = _dtype(dtype_, dtype)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
         fans = {
             "fan_in": fan_in,
@@ -272,7 +235,7 @@ def variance_scaling(
             )
         return _drawn(key, shape, kind, scale / max(fans[mode], 1.0), distribution)
 
-    return _renamed(init)
+    return _initializer(dtype, draw)
 
 
 def _drawn(

@@ -11,8 +11,14 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import ArrayLike, DType, DTypeLike, ShapeLike, Value
-from covector.core.array import ConcreteArray, from_buffer, from_host
+from covector.core.annotations import (
+    ArrayLike,
+    DTypeLike,
+    ShapeLike,
+    Value,
+    with_parameters_of,
+)
+from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import (
     ShapeDtypeStruct,
@@ -39,7 +45,7 @@ from covector.numpy.types import asked_dtype
 from covector.ops.casting import convert, in_dtype
 from covector.ops.identities import copy as duplicate
 from covector.ops.transposing import Reshape
-from covector.runtime import buffers, client
+from covector.runtime import client
 
 __all__ = [
     "array",
@@ -47,7 +53,6 @@ __all__ = [
     "copy",
     "empty",
     "empty_like",
-    "from_dlpack",
     "full",
     "full_like",
     "ones",
@@ -181,7 +186,9 @@ def _check_order(who: str, order: str | None) -> None:
         )
 
 
-def _placed(x: Value, device: ShardingLike, out_sharding: ShardingLike) -> Array:
+def _placed(
+    x: Value, device: ShardingLike = None, out_sharding: ShardingLike = None
+) -> Array:
     """``x`` where the caller wants it."""
     for target in (device, out_sharding):
         if target is not None:
@@ -204,41 +211,37 @@ def zeros(
     >>> zeros(3)
     Array([0., 0., 0.], f32[3])
     """
-    x = _constant(0, ArrayType(canonical_shape("zeros", shape), _float_or(dtype)))
+    x = _filled("zeros", 0, shape, dtype)
     return x if device is out_sharding is None else _placed(x, device, out_sharding)
 
 
-def ones(
-    shape: ShapeLike,
-    dtype: DTypeLike | None = None,
-    *,
-    device: ShardingLike | None = None,
-    out_sharding: ShardingLike | None = None,
-) -> Array:
+@with_parameters_of(zeros)
+def ones(*args: Any, **options: Any) -> Array:
     """Ones; float32 by default.
 
     >>> ones((2, 1), int)
     Array([[1],
            [1]], i32[2,1])
     """
-    x = _constant(1, ArrayType(canonical_shape("ones", shape), _float_or(dtype)))
-    return x if device is out_sharding is None else _placed(x, device, out_sharding)
+    return _filled("ones", 1, *args, **options)
 
 
-def empty(
-    shape: ShapeLike,
-    dtype: DTypeLike | None = None,
-    *,
-    device: ShardingLike | None = None,
-    out_sharding: ShardingLike | None = None,
-) -> Array:
+@with_parameters_of(zeros)
+def empty(*args: Any, **options: Any) -> Array:
     """Zeros: memory is never handed out with what was in it.
 
     >>> empty(2).tolist()
     [0.0, 0.0]
     """
-    x = _constant(0, ArrayType(canonical_shape("empty", shape), _float_or(dtype)))
-    return _placed(x, device, out_sharding)
+    return _filled("empty", 0, *args, **options)
+
+
+def _filled(
+    who: str, value: int, shape: ShapeLike, dtype: Any = None, **placed: Any
+) -> Array:
+    to = asked_dtype(float if dtype is None else dtype)
+    x = _constant(value, ArrayType(canonical_shape(who, shape), to))
+    return _placed(x, **placed) if placed else x
 
 
 def full(
@@ -279,13 +282,9 @@ def zeros_like(
     return _placed_like(x, a, device, out_sharding)
 
 
+@with_parameters_of(zeros_like)
 def ones_like(
-    a: ArrayLike,
-    dtype: DTypeLike | None = None,
-    shape: ShapeLike | None = None,
-    *,
-    device: ShardingLike | None = None,
-    out_sharding: ShardingLike | None = None,
+    a: ArrayLike, dtype: Any = None, shape: Any = None, **placed: Any
 ) -> Array:
     """Ones of the shape and dtype of ``a``, and where that is, unless others are given.
 
@@ -293,7 +292,7 @@ def ones_like(
     [1, 1]
     """
     x = _constant(1, _type_like("ones_like", a, dtype, shape))
-    return _placed_like(x, a, device, out_sharding)
+    return _placed_like(x, a, **placed)
 
 
 def empty_like(
@@ -339,7 +338,7 @@ def full_like(
 
 
 def _placed_like(
-    x: Value, like: Any, device: ShardingLike, out_sharding: ShardingLike
+    x: Value, like: Any, device: ShardingLike = None, out_sharding: ShardingLike = None
 ) -> Array:
     """``x`` where the caller wants it, or else where the user put ``like``: with
     another shape whole on each device, for it may not be divisible as that is.
@@ -358,10 +357,6 @@ def _placed_like(
             return x.to_device(NamedSharding(target.mesh, REPLICATED))
         return x
     return _placed(x, device, out_sharding)
-
-
-def _float_or(dtype: DTypeLike | None) -> DType:
-    return asked_dtype(float if dtype is None else dtype)
 
 
 def _type_like(
@@ -409,38 +404,3 @@ def at_hand(size: int) -> bool:
     if current.trace is not base:
         return size <= KNOWN_LIMIT
     return size <= Primitive.host_limit or client.default_platform() == "cpu"
-
-
-# -- from other libraries --------------------------------------------------------------
-
-
-def from_dlpack(
-    x: ArrayLike, /, *, device: ShardingLike | None = None, copy: bool | None = None
-) -> Array:
-    """An array of any object that speaks DLPack, sharing its memory where possible.
-
-    Whoever writes to ``x`` afterwards may change the array: pass ``copy=True`` then.
-
-    Args:
-      copy: True for memory of its own; False to refuse a copy.
-
-    Raises:
-      DLPackError: the tensor cannot be read here.
-      ArgumentError: ``copy`` is False, and the dtype has to be narrowed to 32 bits.
-
-    >>> from_dlpack(np.arange(3.0, dtype="float32")).tolist()
-    [0.0, 1.0, 2.0]
-    """
-    values = buffers.from_dlpack(x)
-    if not isinstance(values, np.ndarray):
-        out = from_buffer(values)
-        return _placed(out.copy() if copy else out, device, None)
-    to = asked_dtype(values.dtype)
-    if copy or to != values.dtype:
-        if copy is False:
-            raise ArgumentError(
-                f"from_dlpack of {dtypes.short_name(values.dtype)} elements as "
-                f"{dtypes.short_name(to)} needs a copy, and copy=False forbids it."
-            )
-        return _placed(as_array(values), device, None)
-    return _placed(from_host(values), device, None)

@@ -1,4 +1,4 @@
-"""Arrays in files, in bytes and in text: NumPy reads and writes them."""
+"""Arrays in files, in bytes, in text and in other libraries, and back."""
 
 import os
 from collections.abc import Iterable
@@ -7,12 +7,20 @@ from typing import IO, Any
 import ml_dtypes
 import numpy as np
 
+from covector.core import dtypes
 from covector.core.annotations import ArrayLike
+from covector.core.array import from_buffer, from_host
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.core.sharding.as_sharding import ShardingLike
+from covector.errors import ArgumentError
+from covector.numpy.axes import with_out_sharding
 from covector.numpy.creation import asarray
+from covector.numpy.types import asked_dtype
+from covector.runtime import buffers
 
 __all__ = [
+    "from_dlpack",
     "frombuffer",
     "fromfile",
     "fromiter",
@@ -21,6 +29,38 @@ __all__ = [
     "save",
     "savez",
 ]
+
+
+def from_dlpack(
+    x: ArrayLike, /, *, device: ShardingLike | None = None, copy: bool | None = None
+) -> Array:
+    """An array of any object that speaks DLPack, sharing its memory where possible.
+
+    Whoever writes to ``x`` afterwards may change the array: pass ``copy=True`` then.
+
+    Args:
+      copy: True for memory of its own; False to refuse a copy.
+
+    Raises:
+      DLPackError: the tensor cannot be read here.
+      ArgumentError: ``copy`` is False, and the dtype has to be narrowed to 32 bits.
+
+    >>> from_dlpack(np.arange(3.0, dtype="float32")).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    values = buffers.from_dlpack(x)
+    if not isinstance(values, np.ndarray):
+        out = from_buffer(values)
+        return with_out_sharding(out.copy() if copy else out, device)
+    to = asked_dtype(values.dtype)
+    if copy or to != values.dtype:
+        if copy is False:
+            raise ArgumentError(
+                f"from_dlpack of {dtypes.short_name(values.dtype)} elements as "
+                f"{dtypes.short_name(to)} needs a copy, and copy=False forbids it."
+            )
+        return with_out_sharding(as_array(values), device)
+    return with_out_sharding(from_host(values), device)
 
 
 def frombuffer(

@@ -5,7 +5,7 @@ windows and indices are explained in ``windows``.
 """
 
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from covector.ops.extrema import clamp
 from covector.ops.selection import where
 from covector.ops.slicing import MOVING_LIMIT, insert
 from covector.ops.transposing import Reshape
-from covector.ops.window_layout import WindowLayout
+from covector.ops.window_layout import read_layout, write_layout
 from covector.ops.windows import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -35,6 +35,7 @@ from covector.ops.windows import (
     check_windows,
     default_fill,
     fits_narrow,
+    flag,
     last_starts,
     narrow,
     shifted,
@@ -171,21 +172,12 @@ class Gather(Primitive):
         _, kind = ctx.in_types
         if kind.dtype.itemsize < 4 or self.mode is FILL_OR_DROP:
             return ctx.through(self.clipped, x, indices)
-        d = self.dimension_numbers
-        numbers = (
-            f"#stablehlo.gather<offset_dims = {list(d.offset_dims)}, "
-            f"collapsed_slice_dims = {list(d.collapsed_slice_dims)}, "
-            f"operand_batching_dims = {list(d.operand_batching_dims)}, "
-            f"start_indices_batching_dims = {list(d.start_indices_batching_dims)}, "
-            f"start_index_map = {list(d.start_index_map)}, "
-            f"index_vector_dim = {kind.ndim - 1}>"
-        )
         return ctx.op(
             "stablehlo.gather",
             [x, indices],
-            dimension_numbers=numbers,
+            dimension_numbers=self.dimension_numbers.attribute(kind.ndim - 1),
             slice_sizes=self.slice_sizes,
-            indices_are_sorted=_flag(self.indices_are_sorted),
+            indices_are_sorted=flag(self.indices_are_sorted),
         )
 
     def clipped(self, x: Value, indices: Value) -> Sequence[Array]:
@@ -307,22 +299,13 @@ class Scattering(Primitive):
             return ctx.through(self.into_scalar, x, indices, updates)
         if ctx.on_several_devices and fits_narrow(kind, source):
             return ctx.through(self.narrowed, x, indices, updates)
-        d = self.dimension_numbers
-        numbers = (
-            f"#stablehlo.scatter<update_window_dims = {list(d.update_window_dims)}, "
-            f"inserted_window_dims = {list(d.inserted_window_dims)}, "
-            f"input_batching_dims = {list(d.operand_batching_dims)}, "
-            f"scatter_indices_batching_dims = {list(d.scatter_indices_batching_dims)}, "
-            f"scatter_dims_to_operand_dims = {list(d.scatter_dims_to_operand_dims)}, "
-            f"index_vector_dim = {kind.ndim - 1}>"
-        )
         op = ctx.op(
             "stablehlo.scatter",
             [x, indices, updates],
             regions=1,
-            scatter_dimension_numbers=numbers,
-            indices_are_sorted=_flag(self.indices_are_sorted),
-            unique_indices=_flag(self.unique_indices),
+            scatter_dimension_numbers=self.dimension_numbers.attribute(kind.ndim - 1),
+            indices_are_sorted=flag(self.indices_are_sorted),
+            unique_indices=flag(self.unique_indices),
         )
         pair = [ArrayType((), source.dtype)] * 2
         body = stage(lambda old, update: [self.element(old, update)], pair).jaxpr
@@ -416,25 +399,3 @@ class ScatterAdd(Combining):
             None,
             read(ct, indices) if type(updates) is Linear else None,
         ]
-
-
-# -- on the host -----------------------------------------------------------------------
-
-
-@lru_cache(256)
-def read_layout(op: Gather, shape: Shape, batch: Shape) -> WindowLayout:
-    """The host layout of the windows that a gather reads."""
-    return WindowLayout(op.dimension_numbers, op.slice_sizes, shape, batch)
-
-
-@lru_cache(256)
-def write_layout(
-    op: Scattering, shape: Shape, batch: Shape, updates: Shape
-) -> WindowLayout:
-    """The host layout of the windows that a scatter writes."""
-    sizes = update_sizes(op.reading, shape, updates)
-    return WindowLayout(op.reading, sizes, shape, batch)
-
-
-def _flag(value: bool) -> str:
-    return "true" if value else "false"

@@ -1,6 +1,7 @@
 """Gather and scatter on the host, by one flat index per window."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -8,7 +9,25 @@ import numpy as np
 
 from covector.core.annotations import HostArray
 from covector.core.types import Shape
-from covector.ops.windows import GatherDimensionNumbers, interleave_axes, window_axes
+from covector.ops.windows import (
+    GatherDimensionNumbers,
+    interleave_axes,
+    update_sizes,
+    window_axes,
+)
+
+
+@lru_cache(256)
+def read_layout(op: Any, shape: Shape, batch: Shape) -> "WindowLayout":
+    """The host layout of the windows that a gather reads."""
+    return WindowLayout(op.dimension_numbers, op.slice_sizes, shape, batch)
+
+
+@lru_cache(256)
+def write_layout(op: Any, shape: Shape, batch: Shape, updates: Shape) -> "WindowLayout":
+    """The host layout of the windows that a scatter writes."""
+    sizes = update_sizes(op.reading, shape, updates)
+    return WindowLayout(op.reading, sizes, shape, batch)
 
 
 class WindowLayout:

@@ -57,6 +57,10 @@ class GatherDimensionNumbers(NamedTuple):
     operand_batching_dims: Axes = ()
     start_indices_batching_dims: Axes = ()
 
+    def attribute(self, index_vector_dim: int) -> str:
+        """These numbers in StableHLO."""
+        return _attribute("gather", self._fields, self, index_vector_dim)
+
 
 class ScatterDimensionNumbers(NamedTuple):
     """The dimension numbers of a scatter: those of the gather that reads its windows.
@@ -70,6 +74,21 @@ class ScatterDimensionNumbers(NamedTuple):
     scatter_dims_to_operand_dims: Axes
     operand_batching_dims: Axes = ()
     scatter_indices_batching_dims: Axes = ()
+
+    def attribute(self, index_vector_dim: int) -> str:
+        """These numbers in StableHLO, which calls the operand the input."""
+        names = [n.replace("operand_batching", "input_batching") for n in self._fields]
+        return _attribute("scatter", names, self, index_vector_dim)
+
+
+def _attribute(
+    kind: str, names: Sequence[str], numbers: Sequence[Axes], index_vector_dim: int
+) -> str:
+    pairs = zip(names, map(list, numbers), strict=True)
+    parts = [f"{name} = {axes}" for name, axes in pairs]
+    return (
+        f"#stablehlo.{kind}<{', '.join(parts)}, index_vector_dim = {index_vector_dim}>"
+    )
 
 
 class GatherScatterMode(Enum):
@@ -108,6 +127,11 @@ _MODES = {
     "clip": GatherScatterMode.CLIP,
     "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
 }
+
+
+def flag(value: bool) -> str:
+    """A promise in StableHLO."""
+    return "true" if value else "false"
 
 
 # -- axes and shapes -------------------------------------------------------------------

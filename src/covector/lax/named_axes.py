@@ -1,24 +1,82 @@
-"""Gathers, scatters and exchanges over several named axes, as over one.
+"""Named axes as collectives take them: one or several by name, or groups of indices.
 
-The last of the axes ``{a: n, b: m}`` is the fastest: index i of a and j of b is index
-``i * m + j`` of both. So a gather starts with the last axis, whose indices stand next
-to each other, and a scatter with the first. Groups are of the indices of one axis.
+``named``, ``sized`` and ``grouped`` check the arguments. ``gather``, ``scatter`` and
+``exchange`` communicate over several axes as over one: the last of the axes
+``{a: n, b: m}`` is the fastest, index i of a and j of b is index ``i * m + j`` of both.
+So a gather starts with the last axis, whose indices stand next to each other, and a
+scatter with the first. Groups are of the indices of one axis.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
 from covector.core.annotations import Value
 from covector.core.array_like import Array
-from covector.errors import TypeMismatch
+from covector.core.trace import current
+from covector.errors import AxisError, TypeMismatch, did_you_mean
 from covector.ops.all_to_all import AllToAll
-from covector.ops.axis_index_groups import Groups
+from covector.ops.axis_index_groups import Groups, checked_groups
 from covector.ops.broadcasting import move_axis
 from covector.ops.collectives import AllGather, PSumScatter
 from covector.ops.transposing import Reshape
 
 Axes = Mapping[Any, int]
+#: the name of an axis, or a tuple of names
+AxisName = Any
+#: sequences that hold each index of the axis once; None where all communicate
+IndexGroups = Sequence[Sequence[int]] | None
+
+
+def named(axis_name: AxisName, who: str) -> tuple[Any, ...]:
+    """The axes that are named, each of which must exist around here."""
+    names = axis_name if isinstance(axis_name, tuple | list) else (axis_name,)
+    axes = current.trace.axes
+    for name in names:
+        if name not in axes:
+            known = ", ".join(map(repr, axes)) or "none"
+            raise AxisError(
+                f"{who} over the axis {name!r}, but the named axes here are "
+                f"{known}.{did_you_mean(name, axes)} An axis gets its name from "
+                "vmap(..., axis_name=...), or from the mesh of a shard_map."
+            )
+    return tuple(names)
+
+
+def sized(axis_name: AxisName, who: str) -> dict[Any, int]:
+    """The axes that are named, at least one, with their sizes."""
+    names = named(axis_name, who)
+    if not names:
+        raise AxisError(f"{who} needs the name of an axis, but got {axis_name!r}.")
+    return {name: current.trace.axes[name] for name in names}
+
+
+def size_of(axis_name: AxisName, who: str) -> int:
+    """The size of the axes that are named, together."""
+    return prod([current.trace.axes[name] for name in named(axis_name, who)])
+
+
+def grouped(
+    groups: IndexGroups, axis_name: AxisName, who: str, *, equal: bool = False
+) -> Any:
+    """The axis index groups, checked; None where all communicate."""
+    if groups is None:
+        return None
+    names = named(axis_name, who)
+    if len(names) != 1:
+        raise TypeMismatch(
+            f"{who}: axis_index_groups are of the indices of one axis, but got the "
+            f"axes {names}."
+        )
+    size = size_of(axis_name, who)
+    return checked_groups(groups, names[0], size, who, equal=equal)
+
+
+def sized_and_grouped(
+    axis_name: AxisName, groups: IndexGroups, who: str
+) -> tuple[dict[Any, int], Any]:
+    """The named axes with their sizes, and axis index groups, all of one size."""
+    return sized(axis_name, who), grouped(groups, axis_name, who, equal=True)
 
 
 def gather(x: Value, axes: Axes, at: int, tiled: bool, groups: Groups = None) -> Array:
