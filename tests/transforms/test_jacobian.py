@@ -175,6 +175,15 @@ def test_the_hessian_of_a_holomorphic_function():
     assert complex(cv.hessian(lambda z: z**3, holomorphic=True)(2 + 1j)) == 12 + 6j
 
 
+def test_errors_of_a_hessian_speak_of_the_hessian():
+    with pytest.raises(errors.TypeMismatch, match="^hessian needs a function"):
+        cv.hessian(3)
+    with pytest.raises(errors.NotDifferentiable, match=r"^hessian of .* i32\[3\]"):
+        cv.hessian(cnp.sum)(cnp.ones(3, int))
+    with pytest.raises(errors.TypeMismatch, match=r"^hessian of .* argument 4"):
+        cv.hessian(cnp.sum, argnums=4)(1.0)
+
+
 @pytest.mark.parametrize("name", ["jacfwd", "jacrev", "hessian"])
 def test_the_jacobian_at_a_python_number_is_as_weak_as_that_of_jax(name):
     functions = [

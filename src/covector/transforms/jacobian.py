@@ -128,8 +128,11 @@ def hessian(
     >>> cv.hessian(lambda x: cnp.sum(x ** 3))(cnp.arange(2.0)).tolist()
     [[0.0, 0.0], [0.0, 6.0]]
     """
-    return jacfwd(
-        jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic
+    gradient = _jacobian(
+        fun, argnums, has_aux, holomorphic, False, "hessian", _all_reverse
+    )
+    return _jacobian(
+        gradient, argnums, has_aux, holomorphic, False, "hessian", _all_forward
     )
 
 
