@@ -176,7 +176,7 @@ def test_the_hessian_of_a_holomorphic_function():
 
 
 def test_errors_of_a_hessian_speak_of_the_hessian():
-    with pytest.raises(errors.TypeMismatch, match="^hessian needs a function"):
+    with pytest.raises(errors.TypeMismatch, match=r"^hessian needs a function"):
         cv.hessian(3)
     with pytest.raises(errors.NotDifferentiable, match=r"^hessian of .* i32\[3\]"):
         cv.hessian(cnp.sum)(cnp.ones(3, int))

@@ -406,3 +406,33 @@ def test_a_gradient_meets_its_value_where_that_is():
     for loss in (lambda b: b.sum(), lambda b: (b**2).sum()):
         for grad in (cv.grad(loss), cv.jit(cv.grad(loss))):
             assert (b - grad(b)).devices() == b.devices()
+
+
+def test_gradients_go_back_to_the_device_of_what_was_put_elsewhere():
+    on_two_devices("""
+        def loss(x, w, v):
+            hidden = cnp.tanh(x * w)  # on the first device
+            return cnp.sum(put(hidden) * v) ** 2
+
+        x, w, v = cnp.asarray(X), put(X + 1, first), put(X - 1)
+        together = put(v, first)
+        expected = cv.grad(lambda x, w, v: cnp.sum(cnp.tanh(x * w) * v) ** 2, (0, 1, 2))
+        wanted = expected(x, w, together)
+        found = cv.grad(loss, (0, 1, 2))(x, w, v)
+        for g, value, device in zip(found, wanted, (first, first, second)):
+            np.testing.assert_allclose(g, value, rtol=1e-6)
+            assert g.device == device
+        assert cv.jvp(loss, (x, w, v), (x, w, v))[1].device == second
+        batch = cnp.stack([x, 2 * x])
+        each = cv.vmap(cv.grad(loss), (0, None, None))(batch, w, v)
+        np.testing.assert_allclose(each[0], wanted[0], rtol=1e-6)
+        slopes = cv.grad(lambda x: cnp.vdot(cv.grad(loss)(x, w, v), v_first))
+        v_first = together
+        assert slopes(x).device == first
+        assert not cv.grad(lambda x: cnp.sum(put(x) ** 2))(x).committed
+    """)
+
+
+def test_a_pulled_back_put_says_nothing_to_a_compiled_program():
+    out, pull = cv.vjp(lambda x: cv.device_put(x * 2, cv.devices()[0]), cnp.ones(3))
+    assert cv.jit(lambda ct: pull(ct)[0])(out).tolist() == [4.0] * 3

@@ -156,7 +156,7 @@ class JitSpec(NamedTuple):
 
     def with_statics(self, fun: Any, statics: tuple) -> Callable[..., Any]:
         """``fun`` with its static arguments filled in."""
-        return with_fixed(fun, {k: v for k, _, v in statics})
+        return with_fixed(fun, {k: v for k, _, v in statics}) if statics else fun
 
     def donated_leaves(self, signature: Signature) -> tuple[bool, ...]:
         """For each leaf, whether its buffer may be reused for a result."""

@@ -1,22 +1,31 @@
 """``device_put`` and ``reshard``: arrays copied to a device or a sharding."""
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
-from covector import tree
+from covector import options, tree
+from covector.core.annotations import LinearMaps, Value, Values
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.jaxpr import Jaxpr, Var
+from covector.core.primitive import Operand, operation
 from covector.core.sharding.as_sharding import as_sharding
-from covector.core.sharding.shardings import NamedSharding, Sharding
+from covector.core.sharding.shardings import (
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+)
 from covector.core.sharding.transfer import check_devices
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError
 from covector.lowering.compile import LoweredProgram
 from covector.lowering.placement import Placement, common_placement
+from covector.ops.identities import Identity
 from covector.ops.placement import ShardingConstraint
+from covector.runtime import client
 
 
 def device_put(
@@ -36,8 +45,9 @@ def device_put(
       donate: the arrays given up may be freed.
       may_alias: False makes a copy also of what is there already.
 
-    Traced arrays are put where a sharding says when the program runs; a device says
-    nothing to them, for that is decided where the program is called.
+    Arrays that are differentiated or batched eagerly are moved, and their gradients
+    move back. Those of a program are put where a sharding says when the program runs; a
+    device says nothing to them, for that is decided where the program is called.
 
     Raises:
       DeviceError: ``device`` is none of these.
@@ -90,12 +100,47 @@ def _put(leaf: Any, target: Any, donate: bool, may_alias: bool | None) -> Any:
     if isinstance(array, Tracer):
         if isinstance(sharding, NamedSharding):
             return ShardingConstraint(sharding)(array)
-        return array
+        known = _concrete(array)
+        return array if known is None else DevicePut(sharding, known.placement)(array)
     assert isinstance(array, ConcreteArray), "an array is traced or concrete"
     moved = array.to_device(sharding) if may_alias is False else _there(array, sharding)
     if donate and moved._buffer is not array._buffer:
         array.forget()
     return moved
+
+
+@operation
+class DevicePut(Identity):
+    """The operand on one device; its cotangent goes back to where the operand was.
+
+    None stands for no choice of the user's. A compiled program runs where its operands
+    are, so there it says nothing.
+    """
+
+    name = "device_put"
+
+    sharding: Sharding | None
+    source: Sharding | None
+
+    def evaluate(self, x: ConcreteArray) -> Sequence[Array]:
+        if self.sharding is not None:
+            return (_there(x, self.sharding),)
+        device = options.current().default_device or client.default_device()
+        there = _there(x, SingleDeviceSharding(device))
+        return (ConcreteArray(x.type, there._host, there._buffer),)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        return [self]
+
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
+        return [DevicePut(self.source, self.sharding)(cotangents[0])]
+
+
+def _concrete(x: Any) -> ConcreteArray | None:
+    """The array whose derivative or batch a tracer is, where that is known now."""
+    while isinstance(x, Tracer):
+        x = getattr(x, "primal", getattr(x, "value", None))
+    return x
 
 
 def _there(array: ConcreteArray, sharding: Sharding) -> ConcreteArray:
