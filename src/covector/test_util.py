@@ -121,5 +121,5 @@ def _leaves(x: Any) -> list[Any]:
 
 
 def _subject(err_msg: str, mode: str, point: Point) -> str:
-    said = f"{err_msg}: " if err_msg else ""
-    return f"{said}the {mode} derivative of {point.subject}"
+    prefix = f"{err_msg}: " if err_msg else ""
+    return f"{prefix}the {mode} derivative of {point.subject}"

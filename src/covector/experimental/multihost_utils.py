@@ -110,14 +110,14 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
     """
     source = 0
     if is_source is not None:
-        (said,) = _gather([np.asarray(is_source, np.bool_)])
-        if said.sum() != 1:
+        (sources,) = _gather([np.asarray(is_source, np.bool_)])
+        if sources.sum() != 1:
             raise ArgumentError(
                 "broadcast_one_to_all needs one process that is the source, but "
-                f"{int(said.sum())} say so: processes "
-                f"{np.flatnonzero(said).tolist()}."
+                f"{int(sources.sum())} say so: processes "
+                f"{np.flatnonzero(sources).tolist()}."
             )
-        source = int(said.argmax())
+        source = int(sources.argmax())
     leaves, treedef = tree.flatten(in_tree)
     if not leaves:
         return in_tree

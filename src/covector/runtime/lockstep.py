@@ -101,7 +101,7 @@ class Group:
                 return ["missing", self._of_missing(program, missing)]
             if json.loads(theirs)[0] != digest:
                 return ["differs", rank]
-        # All are here, so all have read what was said the last time.
+        # All are here, so all have read the keys of the last time.
         self.member.erase(self._folder(self.compared - 1))
         return ["go"]
 
@@ -140,24 +140,24 @@ class Group:
         if self.member.rank in (first, other):
             self.member.write(self._key("text", self.member.rank), program.text())
         end = time.monotonic() + self.member.peer_timeout
-        texts, said = [], []
+        texts, peers = [], []
         for rank in (first, other):
             texts.append(
                 (self._wait_for(self._key("text", rank), end) or "").split("\n")
             )
             come = self._wait_for(self._key("come", rank), end) or '["", "", ""]'
-            said.append((rank, *json.loads(come)[1:]))
+            peers.append((rank, *json.loads(come)[1:]))
         raise ProgramMismatch(
             f"processes {first} and {other} are about to run different programs as "
             f"number {self.compared} of those that are new to them:\n"
-            f"{_difference(texts[0], texts[1], said)}\n"
+            f"{_difference(texts[0], texts[1], peers)}\n"
             "All processes must call the same functions on arrays of the same types, "
             "in the same order: look for what depends on the process, as process_index "
             "or the size of its own data does."
         )
 
 
-def _difference(one: list[str], two: list[str], said: list[tuple]) -> str:
+def _difference(one: list[str], two: list[str], peers: list[tuple]) -> str:
     """The first line that differs, of both; and where their processes are."""
     count = max(len(one), len(two))
     lines = [[*text, *[""] * (count - len(text))] for text in (one, two)]
@@ -165,7 +165,7 @@ def _difference(one: list[str], two: list[str], said: list[tuple]) -> str:
     pairs = enumerate(zip(*bare, strict=True))
     number = next((i for i, (a, b) in pairs if a != b), None)
     shown = []
-    for (rank, name, line), text, full in zip(said, bare, lines, strict=True):
+    for (rank, name, line), text, full in zip(peers, bare, lines, strict=True):
         shown.append(f"  process {rank}, in {name}, at {line}:")
         if number is None:
             shown.append("    the same text, to be compiled with other options")

@@ -99,11 +99,11 @@ def _wait_for_all(
                 "processes started, with this coordinator's address?"
             )
         connection, _ = listener.accept()
-        said = _receive(connection, 5.0)
-        if "rank" not in said:  # not one of us
+        message = _receive(connection, 5.0)
+        if "rank" not in message:  # not one of us
             connection.close()
             continue
-        hello = Hello(said["rank"], said["size"], said["versions"])
+        hello = Hello(message["rank"], message["size"], message["versions"])
         wrong = _misfit(mine, hello, here)
         if wrong:
             _send(connection, error=wrong, lost=False)
@@ -213,16 +213,16 @@ def _send(connection: socket.socket, **what: Any) -> None:
 
 
 def _receive(connection: socket.socket, seconds: float) -> dict[str, Any]:
-    """One message; an empty one for silence, an end, or what is none of ours."""
+    """One message; an empty one for silence, an end, or one from elsewhere."""
     connection.settimeout(max(seconds, _PAUSE))
-    said = b""
+    received = b""
     try:
-        while not said.endswith(b"\n") and len(said) < _LONGEST:
+        while not received.endswith(b"\n") and len(received) < _LONGEST:
             more = connection.recv(4096)
             if not more:
                 return {}
-            said += more
-        found = json.loads(said)
+            received += more
+        found = json.loads(received)
     except (OSError, ValueError):
         return {}
     connection.setblocking(False)

@@ -293,9 +293,9 @@ class Watchdog(threading.Thread):
         return "\n".join(lines)
 
     def _whereabouts(self, rank: int, heartbeat: Heartbeat | None) -> str:
-        said = self.left.get(rank)
-        if said is not None:
-            return f" has ended: {said}"
+        reason = self.left.get(rank)
+        if reason is not None:
+            return f" has ended: {reason}"
         gone = " (gone)" if rank in self.lost else ""
         if heartbeat is None:
             return f"{gone} was not heard of"

@@ -90,12 +90,12 @@ class Entry:
         return f"{self.path}: {self.value!r}"
 
     def to_json(self) -> dict[str, Any]:
-        said: dict[str, Any] = {"path": self.path, "kind": self.kind}
+        data: dict[str, Any] = {"path": self.path, "kind": self.kind}
         if self.type is None:
             # JSON has no NaN, no infinity and no complex numbers; their text does.
             exact = self.kind in ("float", "complex")
-            return said | {"value": repr(self.value) if exact else self.value}
-        return said | {
+            return data | {"value": repr(self.value) if exact else self.value}
+        return data | {
             "shape": self.type.shape,
             "dtype": _dtype_name(self.type.dtype),
             "weak": self.type.weak,
@@ -207,31 +207,31 @@ def _name(key: Any) -> str | int:
 # -- reading ---------------------------------------------------------------------------
 
 
-def entry_from_json(said: Any) -> Entry:
+def entry_from_json(data: Any) -> Entry:
     """The entry that ``Entry.to_json`` described.
 
     Raises:
       Malformed: this describes none.
     """
-    path, kind = _member(said, "path", str), _member(said, "kind", str)
+    path, kind = _field(data, "path", str), _field(data, "kind", str)
     if kind in SCALARS:
-        return Entry(path, kind, value=_scalar(kind, said, path))
+        return Entry(path, kind, value=_scalar(kind, data, path))
     if kind == "none":
         return Entry(path, kind)
     if kind not in ("array", "numpy"):
         raise Malformed(f"{path} is of an unknown kind, {kind!r}")
-    dtype = _dtype(_member(said, "dtype", str), kind)
-    type_ = ArrayType(_shape(said, "shape", path), dtype, _member(said, "weak", bool))
+    dtype = _dtype(_field(data, "dtype", str), kind)
+    type_ = ArrayType(_shape(data, "shape", path), dtype, _field(data, "weak", bool))
     if type_.size * type_.storage.itemsize >= _MOST_BYTES:
         raise Malformed(f"{path} has more elements than there can be")
-    parts = [_part(part, type_, path) for part in _member(said, "parts", list)]
+    parts = [_part(part, type_, path) for part in _field(data, "parts", list)]
     _check_cover(path, type_, parts)
     return Entry(path, kind, type_, parts=parts)
 
 
-def _member(said: Any, name: str, kind: type) -> Any:
+def _field(data: Any, name: str, kind: type) -> Any:
     """The value of a JSON object under this name."""
-    found = said.get(name) if isinstance(said, dict) else None
+    found = data.get(name) if isinstance(data, dict) else None
     # A bool is an int to Python, and not to JSON.
     if not isinstance(found, kind) or (isinstance(found, bool) and kind is not bool):
         raise Malformed(
@@ -240,18 +240,18 @@ def _member(said: Any, name: str, kind: type) -> Any:
     return found
 
 
-def _scalar(kind: str, said: Any, path: str) -> Any:
+def _scalar(kind: str, data: Any, path: str) -> Any:
     if kind not in ("float", "complex"):
-        return _member(said, "value", SCALARS[kind])
-    text = _member(said, "value", str)
+        return _field(data, "value", SCALARS[kind])
+    text = _field(data, "value", str)
     try:
         return SCALARS[kind](text)
     except ValueError:
         raise Malformed(f"{path} is no {kind}: {text!r}") from None
 
 
-def _shape(said: Any, name: str, path: str) -> Shape:
-    found = _member(said, name, list)
+def _shape(data: Any, name: str, path: str) -> Shape:
+    found = _field(data, name, list)
     fits = all([type(n) is int and 0 <= n < _MOST_BYTES for n in found])
     if not fits or len(found) > _MOST_AXES:
         raise Malformed(f"the {name} of {path} is none, {reprlib.repr(found)}")
@@ -268,10 +268,10 @@ def _dtype(name: str, kind: str) -> Any:
     return _NAMED[name]
 
 
-def _part(said: Any, type: ArrayType, path: str) -> Part:
-    file, offset = _member(said, "file", str), _member(said, "offset", int)
-    start, shape = _shape(said, "start", path), _shape(said, "shape", path)
-    digests = _member(said, "digests", list)
+def _part(data: Any, type: ArrayType, path: str) -> Part:
+    file, offset = _field(data, "file", str), _field(data, "offset", int)
+    start, shape = _shape(data, "start", path), _shape(data, "shape", path)
+    digests = _field(data, "digests", list)
     # A name of another form could lead out of the folder.
     if not _FILE.fullmatch(file) or not 0 <= offset < _MOST_BYTES:
         raise Malformed(f"a part of {path} is at byte {offset} of {file!r}")

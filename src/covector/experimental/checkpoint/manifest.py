@@ -67,18 +67,18 @@ def read_manifest(directory: Path) -> Manifest:
     try:
         with open_file(path) as file:
             text = file.read().decode("utf-8")
-        said = json.loads(text)
+        data = json.loads(text)
     except (FileNotFoundError, NotADirectoryError):
         raise CheckpointNotFound(_absence(directory)) from None
     except ValueError as error:
         raise CheckpointError(f"{path} is damaged: it is not JSON ({error}).") from None
     except RecursionError:
         raise CheckpointError(f"{path} is damaged: it is nested too deeply.") from None
-    if not isinstance(said, dict) or said.get("format") != _FORMAT:
+    if not isinstance(data, dict) or data.get("format") != _FORMAT:
         raise CheckpointError(
             f"{path} is not the manifest of a checkpoint that covector saved."
         )
-    version = said.get("version")
+    version = data.get("version")
     if type(version) is not int or version != _VERSION:
         raise CheckpointError(
             f"the checkpoint at {directory} has version {version} of the format, but "
@@ -86,17 +86,17 @@ def read_manifest(directory: Path) -> Manifest:
             "that saved it."
         )
     try:
-        return _manifest(said, text.partition("\n")[2])
+        return _manifest(data, text.partition("\n")[2])
     except Malformed as error:
         raise CheckpointError(f"{path} is damaged: {error}.") from None
     except RecursionError:
         raise CheckpointError(f"{path} is damaged: it is nested too deeply.") from None
 
 
-def _manifest(said: dict[str, Any], content: str) -> Manifest:
-    if said.get("digest") != digest(content.encode()):
+def _manifest(data: dict[str, Any], content: str) -> Manifest:
+    if data.get("digest") != digest(content.encode()):
         raise Malformed("its content is not the one that its digest is of")
-    number, leaves = said.get("number"), said.get("leaves")
+    number, leaves = data.get("number"), data.get("leaves")
     if type(number) is not int or number < 1:
         raise Malformed(f"its number is none, {reprlib.repr(number)}")
     if not isinstance(leaves, list):
@@ -104,7 +104,7 @@ def _manifest(said: dict[str, Any], content: str) -> Manifest:
     entries = [entry_from_json(entry) for entry in leaves]
     if len({entry.path for entry in entries}) != len(entries):
         raise Malformed("two of its leaves have the same path")
-    return Manifest(number, tree_from_json(said.get("tree"), len(entries)), entries)
+    return Manifest(number, tree_from_json(data.get("tree"), len(entries)), entries)
 
 
 def _absence(directory: Path) -> str:

@@ -75,9 +75,11 @@ class Resolved(NamedTuple):
         captured inputs are before the arguments.
         """
         captured = len(inputs) - len(self.ins)
-        said = [None] * captured + list(self.ins) if self.ins else [None] * len(inputs)
+        shardings = (
+            [None] * captured + list(self.ins) if self.ins else [None] * len(inputs)
+        )
         found = []
-        for x, sharding in zip(inputs, said, strict=True):
+        for x, sharding in zip(inputs, shardings, strict=True):
             placement = None if isinstance(x, Tracer) else _placement_of(x)
             if placement is None or (self.moves and sharding is not None):
                 placement = sharding
