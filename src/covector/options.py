@@ -198,8 +198,8 @@ class Switch:
         """Install what the blocks and the process's options ask for."""
         with self._lock:
             process = _process["options"]
-            asked = any([getattr(process, name) for name in self.names])
-            self.install(bool(self._blocks) or asked)
+            wanted = any([getattr(process, name) for name in self.names])
+            self.install(bool(self._blocks) or wanted)
 
 
 switches: list[Switch] = []

@@ -83,8 +83,8 @@ def operation(cls: type[_Operation]) -> type[_Operation]:
     It is what a frozen dataclass is, without the compilation of methods for each class,
     which would be a fifth of the time that the package takes to import.
     """
-    own = inspect.get_annotations(cls)
-    cls.fields = (*cls.fields, *[name for name in own if name not in cls.fields])
+    declared = inspect.get_annotations(cls)
+    cls.fields = (*cls.fields, *[name for name in declared if name not in cls.fields])
     return cls
 
 

@@ -93,14 +93,14 @@ class ArrayType:
     def _interned_as(cls, key: tuple[Any, ...]) -> "ArrayType":
         made = cls._make(*key)
         # The same type may be asked for with other spellings of its shape and dtype.
-        own = (made.shape, made.dtype, made.weak, made.varying)
+        canonical = (made.shape, made.dtype, made.weak, made.varying)
         with _lock:
-            reference = _interned.get(own)
+            reference = _interned.get(canonical)
             found = None if reference is None else reference()
             if found is None:
                 found, reference = made, _Reference(made, _drop)
-                reference.keys = [own]
-                _interned[own] = reference
+                reference.keys = [canonical]
+                _interned[canonical] = reference
                 _recent.append(found)
             assert reference is not None, "found, or made"
             if _interned.get(key) is not reference:

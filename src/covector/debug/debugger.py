@@ -146,10 +146,10 @@ class _Stop:
         self.frames, self.stdin, self.stdout = frames, stdin, stdout
 
     def __call__(self, variables: list[dict[str, Any]], named: dict[str, Any]) -> None:
-        for own in variables:
-            for name, value in own.items():
+        for scope in variables:
+            for name, value in scope.items():
                 if isinstance(value, _Leaf):
-                    own[name] = value.value
+                    scope[name] = value.value
         prompt = _Prompt(self.frames, variables, named, self.stdin, self.stdout)
         prompt.cmdloop()
         if prompt.stopped:
@@ -180,8 +180,8 @@ class _Prompt(cmd.Cmd):
         self.stdout.write(f"{text}\n")
 
     def _known(self) -> dict[str, Any]:
-        own = self.variables[self.level] if self.frames else {}
-        return {**own, **self.named}
+        scope = self.variables[self.level] if self.frames else {}
+        return {**scope, **self.named}
 
     def _evaluate(self, expression: str, show: Any) -> None:
         around = dict(self.frames[self.level].globals) if self.frames else {}

@@ -96,10 +96,10 @@ def _scan(reporter: _Reporter) -> Callable[..., Any]:
         total = len(leaves[0]) if leaves and length is None else length or 0
 
         def step(carry: Any, x: Any) -> Any:
-            done, own = carry
-            own, y = f(own, x)
+            done, inner = carry
+            inner, y = f(inner, x)
             reporter.after(done + 1, total)
-            return (done + 1, own), y
+            return (done + 1, inner), y
 
         (_, last), ys = lax.scan(step, (0, init), xs, length, **options)
         return last, ys

@@ -146,12 +146,12 @@ def detect(environ: Environment, method: str | None = None) -> Found:
             f"cluster_detection_method must be one of "
             f"{', '.join(map(repr, (*DETECTORS, 'deactivate')))}, but is {method!r}."
         )
-    own = by_hand(environ) or Found()
+    explicit = by_hand(environ) or Found()
     names = list(DETECTORS) if method is None else [method]
-    asked = [DETECTORS[name](environ) for name in names if name in DETECTORS]
-    found = next((f for f in asked if f is not None), Found())
+    detected = [DETECTORS[name](environ) for name in names if name in DETECTORS]
+    found = next((f for f in detected if f is not None), Found())
     # What was set by hand goes before what a scheduler says, one by one.
     by_name = found._asdict()
     return Found(
-        **{n: by_name[n] if v is None else v for n, v in own._asdict().items()}
+        **{n: by_name[n] if v is None else v for n, v in explicit._asdict().items()}
     )

@@ -50,11 +50,11 @@ def _gathering(source: int | None) -> Any:
 
 
 def _gather(values: list[np.ndarray], source: int | None = None) -> list[np.ndarray]:
-    own = NamedSharding(_mesh(), PartitionSpec(PROCESSES))
+    per_process = NamedSharding(_mesh(), PartitionSpec(PROCESSES))
     rank, count = client.process_index(), client.process_count()
     stacked = [
         make_array_from_callback(
-            (count, *x.shape), own, lambda _, x=x: x[None], x.dtype
+            (count, *x.shape), per_process, lambda _, x=x: x[None], x.dtype
         )
         for x in values
     ]
@@ -73,15 +73,17 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     [[0, 1]]
     """
     leaves, treedef = tree.flatten(in_tree)
-    whole = [
+    is_global = [
         isinstance(x, ConcreteArray) and not x.is_fully_addressable for x in leaves
     ]
-    own = [np.asarray(x) for x, done in zip(leaves, whole, strict=True) if not done]
+    local = [
+        np.asarray(x) for x, done in zip(leaves, is_global, strict=True) if not done
+    ]
     if tiled:
-        own = [np.atleast_1d(x) for x in own]
-    gathered = iter(_gather(own) if own else [])
+        local = [np.atleast_1d(x) for x in local]
+    gathered = iter(_gather(local) if local else [])
     found = []
-    for x, done in zip(leaves, whole, strict=True):
+    for x, done in zip(leaves, is_global, strict=True):
         if done:
             found.append(np.asarray(_replicated(x)))
         else:

@@ -224,8 +224,8 @@ def _own_group(
     position = count + len(left.free) + right.free.index(group)
     targets = [*range(count + len(before)), position, count + left.free.index(axis)]
     mask = _broadcast(inside, targets, product.type.shape)
-    own = cnp.where(mask, product, cnp.zeros((), product.type.dtype))
-    return cnp.sum(own, axis=position, dtype=product.type.dtype)
+    masked = cnp.where(mask, product, cnp.zeros((), product.type.dtype))
+    return cnp.sum(masked, axis=position, dtype=product.type.dtype)
 
 
 def _broadcast(x: Array, targets: Ints, shape: tuple[int, ...]) -> Array:

@@ -217,13 +217,13 @@ class DotGeneral(Bilinear):
         of the two comes first decides the order of the result: the one that needs no
         transposition is taken, if there is one.
         """
-        own, side = self.sides(type.ndim, other.type.ndim)
+        axes, side = self.sides(type.ndim, other.type.ndim)
         working = working_dtype(type.dtype, ct.type.dtype)
         ct, other = convert(ct, working), convert(other, working)
         order = sorted(range(len(side.contracted)), key=side.contracted.__getitem__)
-        contracted = tuple([own.contracted[k] for k in order])
-        first = own.batch + own.free + contracted
-        last = own.batch + contracted + own.free
+        contracted = tuple([axes.contracted[k] for k in order])
+        first = axes.batch + axes.free + contracted
+        last = axes.batch + contracted + axes.free
         if list(last) == sorted(last) and list(first) != sorted(first):
             numbers = ((side.free, ct_side.contracted), (side.batch, ct_side.batch))
             made = DotGeneral(numbers, swapped(self.precision))(other, ct)

@@ -247,14 +247,14 @@ class ConvGeneralDilated(Bilinear):
     ) -> Sequence[Value | None]:
         (ct,) = cotangents
         first = type(lhs) is Linear
-        own, other = (lhs.type, rhs) if first else (rhs.type, lhs)
+        operand, other = (lhs.type, rhs) if first else (rhs.type, lhs)
         if 0 in (ct.type.size, other.type.size):
-            made = zeros(own)
+            made = zeros(operand)
         else:
-            working = working_dtype(own.dtype, ct.type.dtype)
+            working = working_dtype(operand.dtype, ct.type.dtype)
             adjoint = self._adjoint_of_lhs if first else self._adjoint_of_rhs
-            made = adjoint(convert(ct, working), convert(other, working), own)
-        made = convert(made, own.dtype)
+            made = adjoint(convert(ct, working), convert(other, working), operand)
+        made = convert(made, operand.dtype)
         return [made, None] if first else [None, made]
 
     def _adjoint_of_lhs(self, ct: Value, rhs: Value, type: ArrayType) -> Value:

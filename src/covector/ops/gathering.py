@@ -126,10 +126,10 @@ class Gather(Primitive):
         d = self.dimension_numbers
         indices = batched(size, indices, index_dim)
         offset_dims = shifted(d.offset_dims, 0)
-        theirs = shifted(d.start_indices_batching_dims, 0)
+        in_indices = shifted(d.start_indices_batching_dims, 0)
         if dim is None:
             numbers = d._replace(
-                offset_dims=offset_dims, start_indices_batching_dims=theirs
+                offset_dims=offset_dims, start_indices_batching_dims=in_indices
             )
             gather = self.replace(
                 dimension_numbers=numbers,
@@ -137,14 +137,14 @@ class Gather(Primitive):
                 unique_indices=False,
             )
             return (gather(x, indices),), (0,)
-        own = shifted(d.operand_batching_dims, dim)
-        position = sum([a < dim for a in own])
+        in_operand = shifted(d.operand_batching_dims, dim)
+        position = sum([a < dim for a in in_operand])
         numbers = GatherDimensionNumbers(
             offset_dims,
             shifted(d.collapsed_slice_dims, dim),
             shifted(d.start_index_map, dim),
-            insert(own, position, dim),
-            insert(theirs, position, 0),
+            insert(in_operand, position, dim),
+            insert(in_indices, position, 0),
         )
         sizes = insert(self.slice_sizes, dim, min(size, 1))
         gather = self.replace(dimension_numbers=numbers, slice_sizes=sizes)
@@ -248,8 +248,8 @@ class Scattering(Primitive):
 
     def is_unique(self, indices: ArrayType) -> bool:
         """Whether no two windows overlap, as promised or for there is only one."""
-        own = self.dimension_numbers.scatter_indices_batching_dims
-        batch = [n for a, n in enumerate(indices.shape[:-1]) if a not in own]
+        batching = self.dimension_numbers.scatter_indices_batching_dims
+        batch = [n for a, n in enumerate(indices.shape[:-1]) if a not in batching]
         return self.unique_indices or all([n <= 1 for n in batch])
 
     def on_host(
@@ -273,19 +273,19 @@ class Scattering(Primitive):
         x, updates = batched(size, x, dims[0]), batched(size, updates, dims[2])
         d = self.dimension_numbers
         windows = shifted(d.update_window_dims, 0)
-        own = shifted(d.operand_batching_dims, 0)
-        theirs = d.scatter_indices_batching_dims
+        in_operand = shifted(d.operand_batching_dims, 0)
+        in_indices = d.scatter_indices_batching_dims
         if dims[1] is None:
             windows = (0, *windows)
         else:
             indices = batched(size, indices, dims[1])
-            own, theirs = (0, *own), (0, *shifted(theirs, 0))
+            in_operand, in_indices = (0, *in_operand), (0, *shifted(in_indices, 0))
         numbers = ScatterDimensionNumbers(
             windows,
             shifted(d.inserted_window_dims, 0),
             shifted(d.scatter_dims_to_operand_dims, 0),
-            own,
-            theirs,
+            in_operand,
+            in_indices,
         )
         return (self.replace(dimension_numbers=numbers)(x, indices, updates),), (0,)
 

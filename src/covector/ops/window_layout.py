@@ -55,8 +55,8 @@ class WindowLayout:
         self.flat = (*batch, *_at(inner, sizes))
         steps = {a: prod([shape[b] for b in counted if b > a]) for a in counted}
         self._count(d, sizes, shape, steps)
-        own = zip(d.operand_batching_dims, d.start_indices_batching_dims, strict=True)
-        positions = [*own, *[(a, len(batch) + k) for k, a in enumerate(inner)]]
+        pairs = zip(d.operand_batching_dims, d.start_indices_batching_dims, strict=True)
+        positions = [*pairs, *[(a, len(batch) + k) for k, a in enumerate(inner)]]
         self.offsets = self._offsets({position: steps[a] for a, position in positions})
         rest = [f"batch axis {k}" for k in range(len(batch))]
         found = [*before, *rest, *inner, *after]

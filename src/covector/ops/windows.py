@@ -180,16 +180,16 @@ def check_windows(
 
 def _wrong_indices(d: GatherDimensionNumbers, x: ArrayType, indices: ArrayType) -> str:
     """The fault of the indexed axes, in words."""
-    own, theirs = d.operand_batching_dims, d.start_indices_batching_dims
+    in_operand, in_indices = d.operand_batching_dims, d.start_indices_batching_dims
     if indices.ndim == 0 or indices.shape[-1] != len(d.start_index_map):
         return (
             "the last axis of the indices needs one entry per axis of start_index_map"
         )
-    if not are_axes((*d.start_index_map, *own), x.ndim):
+    if not are_axes((*d.start_index_map, *in_operand), x.ndim):
         return "indices must count along different axes of the operand, none of a batch"
-    if len(own) != len(theirs) or not are_axes(theirs, indices.ndim - 1):
+    if len(in_operand) != len(in_indices) or not are_axes(in_indices, indices.ndim - 1):
         return "the batching axes of operand and indices must come in pairs"
-    if [x.shape[a] for a in own] != [indices.shape[a] for a in theirs]:
+    if [x.shape[a] for a in in_operand] != [indices.shape[a] for a in in_indices]:
         return "the batching axes of operand and indices must have the same lengths"
     return ""
 

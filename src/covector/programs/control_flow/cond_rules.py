@@ -109,13 +109,15 @@ def partition_branches(
         forward.append(_with_slots(m.forward, count, numbers, slots))
         inputs = iter(m.recompute.inputs)
         pairs = zip(first.inputs, mask, strict=True)
-        own = [next(inputs) if r else Var(v.type) for v, r in pairs]
+        known = [next(inputs) if r else Var(v.type) for v, r in pairs]
         kept = [Var(t) for t in slots]
         for k, v in zip(m.saved, inputs, strict=True):
             kept[numbers[k - count]] = v
         body = m.recompute
         recompute.append(
-            Jaxpr([*select(own, reads), *kept], body.equations, body.outputs, body.name)
+            Jaxpr(
+                [*select(known, reads), *kept], body.equations, body.outputs, body.name
+            )
         )
     sources = (*indices(reads), *[~(count + k) for k in range(len(slots))])
     return Partition(tuple(forward), tuple(recompute), sources, later)

@@ -102,8 +102,8 @@ class _Search:
         self.open: dict[int, int] = {}
         #: by identity, with the object, so that no other takes its identity meanwhile
         self.done: dict[int, tuple[Any, Fingerprint]] = {}
-        #: modules of which something is being asked, each with the names
-        self.asked: set[tuple[int, tuple[str, ...]]] = set()
+        #: modules that are being read, each with the names
+        self.reading: set[tuple[int, tuple[str, ...]]] = set()
 
     def of(self, x: Any) -> Fingerprint:
         kind = type(x)
@@ -259,10 +259,10 @@ class _Search:
         if type(value) is not types.ModuleType:
             return [(label, self.of(value))]
         parts = [(label, self._same(value))]
-        question = id(value), names
-        if question in self.asked:
+        request = id(value), names
+        if request in self.reading:
             return parts
-        self.asked.add(question)
+        self.reading.add(request)
         space = vars(value)
         settled = is_settled(space.get("__name__"), space.get("__file__"))
         for name in names:
@@ -270,7 +270,7 @@ class _Search:
                 inner = space[name]
                 if not settled or type(inner) is types.ModuleType:
                     parts += self._read(f"{label}.{name}", inner, names)
-        self.asked.remove(question)
+        self.reading.remove(request)
         return parts
 
     def _module(self, x: types.ModuleType) -> Fingerprint:

@@ -190,13 +190,13 @@ def make_array_from_process_local_data(
         if client.is_local(device)
     ]
     #: along each axis, the indices of the shards that belong to this process
-    own = [sorted({tile[axis] for tile in local}) for axis in range(values.ndim)]
-    shape = _global_shape(who, values.shape, counts, own, global_shape)
+    held = [sorted({tile[axis] for tile in local}) for axis in range(values.ndim)]
+    shape = _global_shape(who, values.shape, counts, held, global_shape)
     if shape == values.shape and sharding.is_fully_addressable:
         return device_put(array, sharding)
     first = [
         0 if n == given else mine[0] * (n // count)
-        for n, given, count, mine in zip(shape, values.shape, counts, own, strict=True)
+        for n, given, count, mine in zip(shape, values.shape, counts, held, strict=True)
     ]
 
     def shard(index: tuple[slice, ...]) -> ConcreteArray:
@@ -214,33 +214,35 @@ def _global_shape(
     who: str,
     given: Shape,
     counts: Shape,
-    own: Sequence[Sequence[int]],
-    asked: Sequence[int | None] | None,
+    held: Sequence[Sequence[int]],
+    requested: Sequence[int | None] | None,
 ) -> Shape:
     """The global shape: as asked for, or as follows from the data of one process."""
-    found = tuple([n * c // len(o) for n, c, o in zip(given, counts, own, strict=True)])
-    for axis, mine in enumerate(own):
+    found = tuple(
+        [n * c // len(o) for n, c, o in zip(given, counts, held, strict=True)]
+    )
+    for axis, mine in enumerate(held):
         if mine != list(range(mine[0], mine[0] + len(mine))):
             raise ShardingError(
                 f"{who}: along axis {axis} the devices of this process have the shards "
                 f"{mine}, which are not beside each other. Use "
                 "make_array_from_callback."
             )
-    if asked is None:
+    if requested is None:
         return found
-    if len(asked) != len(given):
+    if len(requested) != len(given):
         raise TypeMismatch(
-            f"{who} got data of shape {given}, but global_shape={tuple(asked)}."
+            f"{who} got data of shape {given}, but global_shape={tuple(requested)}."
         )
     wanted = tuple(
-        [n if n is not None else f for n, f in zip(asked, found, strict=True)]
+        [n if n is not None else f for n, f in zip(requested, found, strict=True)]
     )
     if any([n not in each for n, *each in zip(wanted, given, found, strict=True)]):
-        shares = [f"{len(o)} of {c}" for o, c in zip(own, counts, strict=True)]
+        shares = [f"{len(o)} of {c}" for o, c in zip(held, counts, strict=True)]
         raise TypeMismatch(
             f"{who}: this process has {', '.join(shares)} shards along each axis, so "
             f"data of shape {given} are those of an array of shape {found}; or, along "
             f"an axis, all there are: global_shape must be {found}, but is "
-            f"{tuple(asked)}."
+            f"{tuple(requested)}."
         )
     return wanted

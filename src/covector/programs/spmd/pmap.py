@@ -206,11 +206,11 @@ class Mapped:
 
         @functools.wraps(self.fun)
         def on_device(*shards: Any) -> list[Array]:
-            own = [
+            operands = [
                 x if d is None else Reshape(x.type.shape[1:])(x)
                 for x, d in zip(shards, dims, strict=True)
             ]
-            return [Reshape((1, *x.type.shape))(x) for x in flat(*own)]
+            return [Reshape((1, *x.type.shape))(x) for x in flat(*operands)]
 
         over = shard_map(
             on_device,

@@ -84,8 +84,10 @@ def _shards_in_front(x: Any, spec: PartitionSpec, manual: ManualAxes) -> Any:
         here = spec.axes(k)
         shape += [*[manual.mesh.shape[a] for a in here], n // manual.divisor(spec, k)]
         names += [*here, None]
-    own = [k for k, a in enumerate(names) if a is None]
-    order = [names.index(a) for a in _mentioned(manual.mesh.axis_names, spec)] + own
+    array_axes = [k for k, a in enumerate(names) if a is None]
+    order = [
+        names.index(a) for a in _mentioned(manual.mesh.axis_names, spec)
+    ] + array_axes
     return Transpose(tuple(order))(Reshape(tuple(shape))(x))
 
 

@@ -68,9 +68,9 @@ def _with_frames(
     # Where types do not say what varies, a result may be another on each device, and
     # the whole array does not say what this device had: it leaves a second time.
     first = count if manual.checked else 0
-    leaving = sorted({~i for i in sources if i < 0 and ~i >= first})
-    over = [_axes_of(primal.out_types[k], manual) for k in leaving]
-    final = [~(count + leaving.index(~i)) if ~i in leaving else i for i in sources]
+    passed = sorted({~i for i in sources if i < 0 and ~i >= first})
+    over = [_axes_of(primal.out_types[k], manual) for k in passed]
+    final = [~(count + passed.index(~i)) if ~i in passed else i for i in sources]
     framed = [i < 0 and ~i >= count and bool(over[~i - count]) for i in final]
     types = [
         primal.in_types[i] if i >= 0 else t for i, t in zip(final, wanted, strict=False)
@@ -79,7 +79,7 @@ def _with_frames(
 
     def with_leaving(*args: Any) -> list[Any]:
         outs = run(primal, args)
-        pairs = zip(leaving, over, strict=True)
+        pairs = zip(passed, over, strict=True)
         extra = [_in_frame(outs[k]) if axes else outs[k] for k, axes in pairs]
         return [*outs[:count], *extra]
 
