@@ -2,6 +2,7 @@
 
 single_key, sample_shape, float_dtype, parameters      arguments, one by one
 checked                                                and all of them
+drawn                                                  the same, and then the draw
 sampler                                                small draws run at once on the
                                                        host, large ones compiled
 """
@@ -149,6 +150,20 @@ def checked(
         return key, sample_shape(who, shape), dtype, ()
     shape, arrays = parameters(who, shape, dtype, *values)
     return key, shape, dtype, arrays
+
+
+def drawn(
+    draw: Callable[..., R],
+    key: ArrayLike,
+    shape: Any,
+    dtype: DTypeLike | None,
+    *values: Any,
+    **static: Any,
+) -> R:
+    """What the sampler ``draw_<distribution>`` draws with these arguments, checked."""
+    who = draw.__name__.removeprefix("draw_")
+    key, shape, dtype, arrays = checked(who, key, shape, dtype, *values)
+    return draw(key, *arrays, shape=shape, dtype=dtype, **static)
 
 
 def sampler(draw: Callable[P, R]) -> Callable[P, R]:

@@ -30,7 +30,7 @@ from covector.numpy.promote import inexact
 from covector.ops.joining import Unstack
 from covector.ops.multiply_add import multiply_add
 from covector.random.arguments import (
-    checked,
+    drawn,
     int_dtype,
     parameters,
     sampler,
@@ -61,8 +61,7 @@ def exponential(
     >>> random.exponential(random.key(0), (3,)).shape
     (3,)
     """
-    key, shape, dtype, _ = checked("exponential", key, shape, dtype)
-    return draw_exponential(key, shape=shape, dtype=dtype)
+    return drawn(draw_exponential, key, shape, dtype)
 
 
 @sampler
@@ -86,9 +85,8 @@ def gumbel(
     >>> random.gumbel(random.key(0), (3,)).shape
     (3,)
     """
-    key, shape, dtype, _ = checked("gumbel", key, shape, dtype)
     check_mode("gumbel", mode or "low")
-    return draw_gumbel(key, shape=shape, dtype=dtype, fine=mode == "high")
+    return drawn(draw_gumbel, key, shape, dtype, fine=mode == "high")
 
 
 @sampler
@@ -112,8 +110,7 @@ def laplace(
     >>> random.laplace(random.key(0), (3,)).shape
     (3,)
     """
-    key, shape, dtype, _ = checked("laplace", key, shape, dtype)
-    return draw_laplace(key, shape=shape, dtype=dtype)
+    return drawn(draw_laplace, key, shape, dtype)
 
 
 @sampler
@@ -133,8 +130,7 @@ def logistic(
     >>> random.logistic(random.key(0), (3,)).shape
     (3,)
     """
-    key, shape, dtype, _ = checked("logistic", key, shape, dtype)
-    return draw_logistic(key, shape=shape, dtype=dtype)
+    return drawn(draw_logistic, key, shape, dtype)
 
 
 @sampler
@@ -153,8 +149,7 @@ def cauchy(
     >>> random.cauchy(random.key(0), (3,)).shape
     (3,)
     """
-    key, shape, dtype, _ = checked("cauchy", key, shape, dtype)
-    return draw_cauchy(key, shape=shape, dtype=dtype)
+    return drawn(draw_cauchy, key, shape, dtype)
 
 
 @sampler
@@ -183,8 +178,7 @@ def rayleigh(
     >>> random.rayleigh(random.key(0), 2.0, (3,)).shape
     (3,)
     """
-    key, shape, dtype, (scale,) = checked("rayleigh", key, shape, dtype, scale)
-    return draw_rayleigh(key, scale, shape=shape, dtype=dtype)
+    return drawn(draw_rayleigh, key, shape, dtype, scale)
 
 
 @sampler
@@ -207,14 +201,11 @@ def weibull_min(
     >>> random.weibull_min(random.key(0), 2.0, 1.5, (3,)).shape
     (3,)
     """
-    key, shape, dtype, given = checked(
-        "weibull_min", key, shape, dtype, scale, concentration
-    )
-    return draw_weibull(key, *given, shape=shape, dtype=dtype)
+    return drawn(draw_weibull_min, key, shape, dtype, scale, concentration)
 
 
 @sampler
-def draw_weibull(
+def draw_weibull_min(
     key: Value, scale: Value, concentration: Value, *, shape: Shape, dtype: DType
 ) -> Array:
     """Weibull numbers."""
@@ -234,8 +225,7 @@ def pareto(
     >>> random.pareto(random.key(0), 3.0, (3,)).shape
     (3,)
     """
-    key, shape, dtype, (b,) = checked("pareto", key, shape, dtype, b)
-    return draw_pareto(key, b, shape=shape, dtype=dtype)
+    return drawn(draw_pareto, key, shape, dtype, b)
 
 
 @sampler
@@ -260,10 +250,7 @@ def triangular(
     >>> random.triangular(random.key(0), 0.0, 1.0, 3.0, (3,)).shape
     (3,)
     """
-    key, shape, dtype, given = checked(
-        "triangular", key, shape, dtype, left, mode, right
-    )
-    return draw_triangular(key, *given, shape=shape, dtype=dtype)
+    return drawn(draw_triangular, key, shape, dtype, left, mode, right)
 
 
 @sampler

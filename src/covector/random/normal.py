@@ -27,7 +27,7 @@ from covector.ops.identities import stop_gradient
 from covector.ops.rounding import nextafter
 from covector.ops.special import erf, erf_inv
 from covector.random.arguments import (
-    checked,
+    drawn,
     float_dtype,
     sample_shape,
     sampler,
@@ -104,9 +104,7 @@ def truncated_normal(
     >>> float(random.truncated_normal(random.key(0), 1.0, 1.5)) < 1.5
     True
     """
-    who = "truncated_normal"
-    key, shape, dtype, (lower, upper) = checked(who, key, shape, dtype, lower, upper)
-    return draw_truncated_normal(key, lower, upper, shape=shape, dtype=dtype)
+    return drawn(draw_truncated_normal, key, shape, dtype, lower, upper)
 
 
 @sampler
@@ -137,8 +135,7 @@ def lognormal(
     >>> random.lognormal(random.key(0), 0.5, (3,)).shape
     (3,)
     """
-    key, shape, dtype, (sigma,) = checked("lognormal", key, shape, dtype, sigma)
-    return draw_lognormal(key, sigma, shape=shape, dtype=dtype)
+    return drawn(draw_lognormal, key, shape, dtype, sigma)
 
 
 @sampler
@@ -159,8 +156,7 @@ def maxwell(
     >>> random.maxwell(random.key(0), (3,)).shape
     (3,)
     """
-    key, shape, dtype, _ = checked("maxwell", key, shape, dtype)
-    return draw_maxwell(key, shape=shape, dtype=dtype)
+    return drawn(draw_maxwell, key, shape, dtype)
 
 
 @sampler
@@ -183,9 +179,7 @@ def double_sided_maxwell(
     >>> random.double_sided_maxwell(random.key(0), 0.0, 1.0, (3,)).shape
     (3,)
     """
-    who = "double_sided_maxwell"
-    key, shape, dtype, (loc, scale) = checked(who, key, shape, dtype, loc, scale)
-    return draw_double_sided_maxwell(key, loc, scale, shape=shape, dtype=dtype)
+    return drawn(draw_double_sided_maxwell, key, shape, dtype, loc, scale)
 
 
 @sampler
@@ -214,8 +208,7 @@ def wald(
     >>> random.wald(random.key(0), 2.0, (3,)).shape
     (3,)
     """
-    key, shape, dtype, (mean,) = checked("wald", key, shape, dtype, mean)
-    return draw_wald(key, mean, shape=shape, dtype=dtype)
+    return drawn(draw_wald, key, shape, dtype, mean)
 
 
 @sampler
