@@ -1,5 +1,7 @@
 """Iterative solvers: solutions as SciPy's and the peer's, derivatives as dense ones."""
 
+import functools
+
 import jax
 import jax.scipy.sparse.linalg as peer
 import numpy as np
@@ -224,3 +226,25 @@ def test_an_object_with_a_matrix_product_is_an_operator(solve):
 def test_the_solution_gives_way_to_other_dtypes_where_the_right_hand_side_does(solver):
     assert solver(lambda x: 2 * x, 1.0)[0].weak_type
     assert not solver(lambda x: 2 * x, np.float32(1))[0].weak_type
+
+
+@pytest.mark.parametrize("method", ["batched", "incremental"])
+def test_a_system_that_gmres_cannot_solve_is_not_reported_as_solved(method):
+    solve = functools.partial(gmres, solve_method=method)
+    singular, b = cnp.array([[1.0, 0.0], [0.0, 0.0]]), cnp.ones(2)
+    for A in (singular, 0 * singular):
+        x, info = solve(A, b)
+        assert int(info) == -1
+        assert cnp.vdot(b - A @ x, b - A @ x) <= cnp.vdot(b, b)
+    x, info = solve(singular, cnp.array([1.0, 0.0]))
+    assert (x.tolist(), int(info)) == ([1.0, 0.0], 0)
+    A = cnp.arange(1.0, 10.0) * cnp.eye(9) + cnp.eye(9, k=1)
+    for steps, expected in ((1, -1), (20, 0)):
+        assert int(solve(A, cnp.ones(9), restart=2, maxiter=steps)[1]) == expected
+
+
+def test_gmres_of_nan_is_nan():
+    bad, good = cnp.array([cnp.nan, 1.0]), cnp.ones(2)
+    for A, b in ((cnp.eye(2), bad), (cnp.diag(bad), good)):
+        x, info = gmres(A, b)
+        assert cnp.isnan(x).all() and int(info) == -1

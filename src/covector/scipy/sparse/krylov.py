@@ -116,11 +116,16 @@ def gmres(
 
     def turn(state: Sequence[Value]) -> tuple[Array, ...]:
         x, r, k = state
-        x = x + M(arnoldi.correction(r))
-        return x, flat_b - A(x), k + 1
+        found = x + M(arnoldi.correction(r))
+        left = flat_b - A(found)
+        # Without progress, as where A is singular, there is none in a next turn either.
+        better = norm(left) < norm(r)
+        k = cnp.where(better, k + 1, maxiter)
+        return cnp.where(better, found, x), cnp.where(better, left, r), k
 
     x = ravel_pytree(x)[0].astype(flat_b.dtype)
-    return unravel(lax.while_loop(going, turn, (x, flat_b - A(x), 0))[0])
+    x, r, _ = lax.while_loop(going, turn, (x, flat_b - A(x), 0))
+    return unravel(cnp.where(cnp.isfinite(norm(r)), x, cnp.nan))
 
 
 class _Arnoldi:

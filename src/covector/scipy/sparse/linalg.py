@@ -126,7 +126,8 @@ def gmres(
         solution is good enough, "incremental" looks after each step.
 
     Returns:
-      ``(x, info)``; info is 0, or -1 where the solution has a NaN.
+      ``(x, info)``; info is 0 where the norm of b − A x is at most ``tol`` times that
+      of b or ``atol``, and -1 where it is not: x is then the best that was found.
 
     >>> from covector import numpy as cnp
     >>> from covector.scipy.sparse.linalg import gmres
@@ -151,7 +152,8 @@ def gmres(
         )
 
     x, _ = given.solution(by(given.M), False, lambda: by(given.transposed_M()))
-    return x, cnp.where(cnp.isnan(krylov.norm(x)), -1, 0)
+    left = krylov.norm(krylov.plus(given.b, -1.0, given.A(x)))
+    return x, cnp.where(left <= given.bound(given.b), 0, -1)
 
 
 class _Given:
