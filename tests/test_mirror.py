@@ -15,7 +15,6 @@ OF_NO_ROOM = {
     "ops/cases",
     "public",
     "random_programs",
-    "sharding",
     "typing",
 }
 #: modules of ``core/`` and ``lowering/`` that another file than their own tests

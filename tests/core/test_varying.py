@@ -5,7 +5,7 @@ import numpy as np
 import covector as cv
 from covector import P
 from covector.core.varying import cotangent_of
-from tests.sharding.meshes import mesh
+from tests.meshes import mesh
 
 
 def as_cotangent(ct, x):

@@ -12,7 +12,7 @@ import covector as cv
 from covector.errors import CheckpointNotFound
 from covector.experimental import checkpoint
 from tests.distributed.starting import LAUNCH, PATIENCE, environment, said, succeeded
-from tests.sharding.meshes import named
+from tests.meshes import named
 
 PROGRAMS = Path(__file__).parent / "checkpoint_programs.py"
 VALUES = np.arange(32, dtype=np.float32).reshape(8, 4)

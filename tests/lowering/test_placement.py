@@ -13,7 +13,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import P, lax, tree
-from tests.sharding.meshes import mesh, named, numbers
+from tests.meshes import mesh, named, numbers
 from tests.tree.examples import TREES
 
 SMALL, LARGE = numbers(8, 8), numbers(256, 256)

@@ -9,7 +9,7 @@ from covector import P, lax
 from covector.errors import DeviceMismatch, ShardingError, TreeMismatch
 from covector.experimental.pjit import pjit
 from covector.sharding import AbstractMesh, Mesh, NamedSharding, SingleDeviceSharding
-from tests.sharding.meshes import SHAPES, mesh, named, numbers, put
+from tests.meshes import SHAPES, mesh, named, numbers, put
 
 X, Y = numbers(8, 8), numbers(8, 8, seed=1)
 SPD = X @ X.T + 8 * np.eye(8, dtype=np.float32)

@@ -405,7 +405,7 @@ def lowerings(cases: Sequence[Case]) -> list[str]:
 def test_every_operation_has_a_case():
     rowed = {type(case.op) for cases in CASES.values() for case in cases}
     # Collectives, and the adjoint of one, need a named axis, and constraints a mesh:
-    # test_collectives.py and tests/sharding have laws of their own.
+    # test_collectives.py and the tests of shardings have laws of their own.
     elsewhere = (Collective, PVary, ShardingConstraint)
     missing = [
         f"{op.__module__}.{op.__name__}"

@@ -28,7 +28,7 @@ from covector.sharding import (
     use_abstract_mesh,
     use_mesh,
 )
-from tests.sharding.meshes import mesh, named
+from tests.meshes import mesh, named
 
 # -- meshes ----------------------------------------------------------------------------
 

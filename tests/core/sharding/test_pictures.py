@@ -9,7 +9,7 @@ import covector as cv
 import covector.numpy as cnp
 from covector import debug
 from covector.errors import ArgumentError, ShardingError
-from tests.sharding.meshes import named, numbers, put
+from tests.meshes import named, numbers, put
 
 X = numbers(8, 8)
 

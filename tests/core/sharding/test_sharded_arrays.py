@@ -24,7 +24,7 @@ from covector.errors import (
 )
 from covector.programs.placement.device_put import resharded
 from covector.sharding import Mesh, NamedSharding, SingleDeviceSharding
-from tests.sharding.meshes import mesh, named, numbers, put
+from tests.meshes import mesh, named, numbers, put
 
 X = numbers(8, 8)
 DTYPES = ["bool", "int4", "int8", "uint64", "float16", "bfloat16", "float8_e4m3fn"]

@@ -17,7 +17,7 @@ from covector.errors import (
 )
 from covector.experimental import checkpoint
 from covector.experimental.checkpoint import files
-from tests.sharding.meshes import mesh, named, numbers
+from tests.meshes import mesh, named, numbers
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from covector.experimental import checkpoint
 from covector.experimental.checkpoint.manifest import read_manifest
 from covector.experimental.checkpoint.reading import Reader
 from covector.sharding import SingleDeviceSharding
-from tests.sharding.meshes import mesh, named, numbers
+from tests.meshes import mesh, named, numbers
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from covector.errors import (
 from covector.experimental import checkpoint
 from covector.experimental.checkpoint import files
 from covector.experimental.checkpoint.manifest import sealed
-from tests.sharding.meshes import named
+from tests.meshes import named
 
 
 @pytest.fixture

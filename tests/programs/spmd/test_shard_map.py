@@ -7,7 +7,7 @@ import covector as cv
 import covector.numpy as cnp
 from covector import P, lax
 from covector.sharding import NamedSharding, get_abstract_mesh
-from tests.sharding.meshes import mesh, numbers
+from tests.meshes import mesh, numbers
 
 X = np.arange(8, dtype=np.float32)
 ROWS = X.reshape(4, 2)

@@ -8,7 +8,7 @@ import covector.numpy as cnp
 from covector import P, lax
 from covector.errors import NotDifferentiable, ShardingError, TreeMismatch, TypeMismatch
 from covector.sharding import NamedSharding
-from tests.sharding.meshes import mesh
+from tests.meshes import mesh
 
 X = np.arange(8, dtype=np.float32)
 W = np.float32(3.0)

@@ -7,7 +7,7 @@ import covector as cv
 from covector import P, lax
 from covector.errors import ShardingError
 from covector.sharding import NamedSharding, get_abstract_mesh
-from tests.sharding.meshes import mesh, numbers
+from tests.meshes import mesh, numbers
 
 X = numbers(8, 8)
 
