@@ -165,8 +165,6 @@ def bind_arguments(
 
 def with_fixed(fun: Callable[..., Any], fixed: dict[Any, Any]) -> Callable[..., Any]:
     """``fun`` as a function of the arguments that are not fixed by position or name."""
-    if not fixed:
-        return fun
     positions = sorted([k for k in fixed if isinstance(k, int)])
     named = {k: v for k, v in fixed.items() if not isinstance(k, int)}
 

@@ -24,7 +24,10 @@ from covector.core.masks import merge, present, scatter, select
 from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, NotDifferentiable, TreeMismatch, TypeMismatch
-from covector.programs.custom_rules.captured_tracers import call_with_captured
+from covector.programs.custom_rules.captured_tracers import (
+    SubstitutionTrace,
+    call_with_captured,
+)
 from covector.programs.custom_rules.custom_call import CustomCall
 from covector.programs.custom_rules.derivative_checks import (
     SymbolicZero,
@@ -136,12 +139,13 @@ class CustomFunction(Generic[P, R]):
         fixed = {i: bound[i] for i in indices}
         given = [a for i, a in enumerate(bound) if i not in fixed] if fixed else bound
         leaves, in_tree = tree.flatten((tuple(given), {}))
-        flat = FlatFunction(with_fixed(self.fun, fixed), in_tree, who)
+        fun, fwd = self.fun, self.fwd
+        if fixed:
+            fun, fwd = with_fixed(fun, fixed), fwd and with_fixed(fwd, fixed)
+        flat = FlatFunction(fun, in_tree, who)
         nondiff = tuple(fixed.values())
         jvp = self.jvp and _flat_jvp(self, self.jvp, nondiff, flat)
-        vjp = self.fwd and _flat_vjp(
-            self, with_fixed(self.fwd, fixed), nondiff, flat, jvp
-        )
+        vjp = fwd and _flat_vjp(self, fwd, nondiff, flat, jvp)
         outs = call_with_captured(
             CustomCall(flat, jvp, vjp, who), _operands(leaves, who)
         )
@@ -259,7 +263,9 @@ def _flat_vjp(
         if jvp is not None:
             residuals = [*residuals, *primals]
         op = LinearCall(push if jvp else None, pull, len(residuals), types, flat.who)
-        out_tangents = call_with_captured(op, [*residuals, *present(tangents)])
+        operands = [*residuals, *present(tangents)]
+        closes = isinstance(current.trace, SubstitutionTrace)
+        out_tangents = call_with_captured(op, operands) if closes else op(*operands)
         return outs, scatter(out_tangents, nonzero)
 
     return rule

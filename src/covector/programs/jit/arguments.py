@@ -173,8 +173,13 @@ class JitSpec(NamedTuple):
 
 def in_call(keys: Keys, count: int) -> set[int | str]:
     """Names, and the positions among ``count`` that there are, none negative."""
-    positions = [k for k in keys if isinstance(k, int) and -count <= k < count]
-    return {k % count for k in positions} | {k for k in keys if isinstance(k, str)}
+    found: set[int | str] = set()
+    for key in keys:
+        if isinstance(key, str):
+            found.add(key)
+        elif -count <= key < count:
+            found.add(key % count)
+    return found
 
 
 def _kind(value: Any) -> Any:

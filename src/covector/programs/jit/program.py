@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from covector import options
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Jaxpr
-from covector.core.masks import indices
 from covector.core.sharding.shardings import Sharding
 from covector.lowering.compile import CompiledProgram, LoweredProgram
 from covector.lowering.placement import Meshes, Placement
@@ -22,17 +21,14 @@ class Program(NamedTuple):
     jaxpr: Jaxpr
     captured: list[Any]
     out_tree: Any
-    #: for each leaf of the arguments whether its memory is given up
+    #: for each leaf of the arguments whether its memory is given up; those that are
     donated: tuple[bool, ...]
+    donated_indices: list[int]
     compiled: dict[Any, CompiledProgram]
     #: those that its operations name
     meshes: Meshes
     #: where arguments and results are to be
     shardings: Resolved
-
-    @property
-    def donated_indices(self) -> list[int]:
-        return indices(self.donated)
 
     def operands(self, leaves: Sequence[Any], in_tree: Any, who: str) -> list[Any]:
         """The captured values, and the arguments put where in_shardings says."""

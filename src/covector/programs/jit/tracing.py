@@ -69,4 +69,6 @@ def _program(
         )
         meshes += shardings.meshes
     donated = jitted.spec.donated_leaves(signature)
-    return Program(jaxpr, staged.captured, out_tree, donated, {}, meshes, shardings)
+    given_up = [i for i, m in enumerate(donated) if m]
+    captured = staged.captured
+    return Program(jaxpr, captured, out_tree, donated, given_up, {}, meshes, shardings)
