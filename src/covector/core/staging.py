@@ -132,11 +132,7 @@ class StagingTrace(Trace):
             outs = op.plan(signature).outs
         if varying:
             outs = [t.with_varying(varying) for t in outs]
-        elif (
-            not (traced or op.effects)
-            and _is_known(atoms, types, outs)
-            and not op.axis_names  # a program may be staged again outside of them
-        ):
+        elif not traced and _is_known(op, atoms, types, outs):
             return _evaluate(op, atoms)
         line = user_line() if self.lines else None
         variables: list[Any] = []
@@ -171,12 +167,19 @@ class Staged(NamedTuple):
 
 
 def _is_known(
-    atoms: Sequence[Any], types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    op: Primitive,
+    atoms: Sequence[Any],
+    types: Sequence[ArrayType],
+    outs: Sequence[ArrayType],
 ) -> bool:
-    """Whether all operands are concrete, and everything is small."""
-    return Var not in map(type, atoms) and all(
-        [t.size <= KNOWN_LIMIT for t in (*types, *outs)]
-    )
+    """Whether ``op`` can be evaluated now: it has no effects, all operands are
+    concrete, and everything is small.
+
+    Not where it names axes: a program may be staged again outside of them.
+    """
+    if op.effects or op.axis_names or Var in map(type, atoms):
+        return False
+    return all([t.size <= KNOWN_LIMIT for t in (*types, *outs)])
 
 
 def _evaluate(op: Primitive, args: Sequence[Any]) -> Sequence[Any]:

@@ -50,6 +50,21 @@ MANY_SCALARS = 1000
 class LoweredProgram:
     """A StableHLO module, with all that compiling and calling it needs."""
 
+    #: what is compiled, for messages
+    who: str
+    #: the devices that it runs on, in the order of its partitions
+    devices: tuple[client.Device, ...]
+    #: the platform that it is written for, perhaps not that of the device
+    platform: str
+    #: the requested shardings of results, where the placement is a mesh
+    results: Sequence[NamedSharding | None]
+    #: positions of the inputs that are passed on
+    kept: list[int]
+    #: the placement where that is a mesh, with the shardings of the kept inputs
+    mesh_placement: MeshPlacement | None
+    #: what the compiler is given
+    bytecode: bytes
+
     def __init__(
         self,
         jaxpr: Jaxpr,
@@ -62,23 +77,18 @@ class LoweredProgram:
         platform: str | None = None,
     ) -> None:
         start = time.perf_counter()
-        #: what is compiled, for messages
         self.who = who or name
         self.jaxpr = jaxpr
-        self.placement = placement
-        #: the devices that it runs on, in the order of its partitions
-        self.devices: tuple[client.Device, ...] = (
-            placement.mesh.flat_devices
-            if isinstance(placement, MeshPlacement)
-            else (placement,)
-        )
-        #: the platform that it is written for, perhaps not that of the device
-        self.platform = platform or client.device_platform(self.devices[0])
-        #: the requested shardings of results, where the placement is a mesh
         self.results = results or [None] * len(jaxpr.outputs)
-        #: positions of the inputs that are passed on
         used = used_inputs(jaxpr)
         self.kept = [i for i, u in enumerate(used) if u or keep_unused]
+        if isinstance(placement, MeshPlacement):
+            shardings = tuple([placement.shardings[i] for i in self.kept])
+            self.mesh_placement = MeshPlacement(placement.mesh, shardings)
+            self.devices = placement.mesh.flat_devices
+        else:
+            self.mesh_placement, self.devices = None, (placement,)
+        self.platform = platform or client.device_platform(self.devices[0])
         program = jaxpr
         if len(self.kept) < len(used):
             inputs = [jaxpr.inputs[i] for i in self.kept]
@@ -87,11 +97,6 @@ class LoweredProgram:
         if any(given_up):
             types = compress(program.in_types, given_up)
             _warn_of_idle_memory(self.who, tuple(types), program.out_types)
-        #: the placement where that is a mesh, with the shardings of the kept inputs
-        self.mesh_placement: MeshPlacement | None = None
-        if isinstance(placement, MeshPlacement):
-            kept = tuple([placement.shardings[i] for i in self.kept])
-            self.mesh_placement = MeshPlacement(placement.mesh, kept)
         with hlo.building():
             self.module = module.lower_module(
                 tokens.ordered(program),
@@ -101,7 +106,6 @@ class LoweredProgram:
                 self.mesh_placement,
                 results,
             )
-            #: what the compiler is given
             self.bytecode = self.module.bytecode()
         self._seconds = time.perf_counter() - start
 
