@@ -155,7 +155,7 @@ def standardize(
     where: ArrayLike | None = None,
     *,
     algorithm: str = "fast",
-) -> Array | None:
+) -> Array:
     """(x − mean) / √(variance + epsilon) over an axis or axes.
 
     Args:
