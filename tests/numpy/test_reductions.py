@@ -500,7 +500,7 @@ def test_weights_that_are_none_give_no_quantile(weights):
     assert np.isnan(weighted(0.5, weights))
 
 
-def test_weights_of_a_quantile_may_be_those_of_places_along_the_axis():
+def test_weights_of_a_quantile_may_be_those_of_positions_along_the_axis():
     x = np.arange(12).reshape(4, 3)
     assert weighted(0.5, [1, 1, 0, 3], x, axis=0).tolist() == [9, 10, 11]
     assert weighted(0.5, [0, 3, 1], x, axis=1).tolist() == [1, 4, 7, 10]
