@@ -554,3 +554,19 @@ def test_words_of_quantiles_of_what_is_not_real():
     ):
         with pytest.raises(cv.errors.DTypeError, match=r"needs real .* c64\[3\]"):
             run()
+
+
+def test_counts_of_an_empty_array_are_where_it_is():
+    device = cv.devices()[-1]
+    none = cv.device_put(cnp.zeros(0), device)
+    numbers = cv.device_put(cnp.zeros(0, "uint8"), device)
+    results = [
+        cnp.bincount(numbers, minlength=3),
+        *cnp.histogram(none, 3),
+        *cnp.histogram2d(none, none, 3),
+    ]
+    wanted = [np.bincount([], minlength=3), *np.histogram([], 3)]
+    wanted += np.histogram2d([], [], 3)
+    for found, expected in zip(results, wanted, strict=True):
+        assert found.committed and found.devices() == {device}
+        np.testing.assert_allclose(found, expected)
