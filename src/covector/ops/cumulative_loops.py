@@ -38,7 +38,7 @@ _CONTIGUOUS = 16
 #: up to this length an axis is transposed; from the other on it is cut into parts
 _SHORT, _LONG = 64, 2048
 
-_INDEX = ArrayType((), dtypes.int32)
+INDEX = ArrayType((), dtypes.int32)
 
 
 def lower_on_cpu(op: Any, ctx: "Lowering", x: HloValue) -> HloValue:
@@ -107,14 +107,14 @@ def _along(op: Any, ctx: "Lowering", x: HloValue, type_: ArrayType) -> HloValue:
     ) -> Sequence[Any]:
         position = i
         if op.reverse:
-            last = inner.constant(n - 1, _INDEX)
-            position = inner.op("stablehlo.subtract", [last, i], [_INDEX])
-        zero = inner.constant(0, _INDEX)
+            last = inner.constant(n - 1, INDEX)
+            position = inner.op("stablehlo.subtract", [last, i], [INDEX])
+        zero = inner.constant(0, INDEX)
         new = _read(inner, out, (zero, position, zero), slab)
         (total,) = inner.inline(step, [total, new])
         return [total, _write(inner, out, total, (zero, position, zero), type_)]
 
-    return _loop(ctx, n, [start, x], [slab, type_], body)[1]
+    return counted_loop(ctx, n, [start, x], [slab, type_], body)[1]
 
 
 def _over_blocks(
@@ -128,16 +128,16 @@ def _over_blocks(
     block = type_.with_shape((rows, *type_.shape[1:]))
 
     def body(inner: "Lowering", i: HloValue, out: HloValue) -> Sequence[Any]:
-        zero, count = inner.constant(0, _INDEX), inner.constant(rows, _INDEX)
-        row = inner.op("stablehlo.multiply", [i, count], [_INDEX])
+        zero, count = inner.constant(0, INDEX), inner.constant(rows, INDEX)
+        row = inner.op("stablehlo.multiply", [i, count], [INDEX])
         part = _along(op, inner, _read(inner, x, (row, zero, zero), block), block)
         return [_write(inner, out, part, (row, zero, zero), type_)]
 
     turns = -(-type_.shape[0] // rows)
-    return _loop(ctx, turns, [ctx.constant(0, type_)], [type_], body)[0]
+    return counted_loop(ctx, turns, [ctx.constant(0, type_)], [type_], body)[0]
 
 
-def _loop(
+def counted_loop(
     ctx: "Lowering",
     turns: int,
     start: Sequence[Any],
@@ -145,22 +145,22 @@ def _loop(
     body: Callable[..., Sequence[Any]],
 ) -> Sequence[Any]:
     """``values = body(i, *values)`` for i from 0 up to ``turns``."""
-    all_types = [_INDEX, *types]
+    all_types = [INDEX, *types]
     op = ctx.op(
-        "stablehlo.while", [ctx.constant(0, _INDEX), *start], all_types, regions=2
+        "stablehlo.while", [ctx.constant(0, INDEX), *start], all_types, regions=2
     )
 
     def more(inner: "Lowering", i: HloValue, *_: Any) -> Sequence[Any]:
         less = "#stablehlo<comparison_direction LT>"
-        end, flag = inner.constant(turns, _INDEX), ArrayType((), dtypes.bool_)
+        end, flag = inner.constant(turns, INDEX), ArrayType((), dtypes.bool_)
         return [
             inner.op("stablehlo.compare", [i, end], [flag], comparison_direction=less)
         ]
 
     def turn(inner: "Lowering", i: HloValue, *values: Any) -> Sequence[Any]:
         outs = body(inner, i, *values)
-        one = inner.constant(1, _INDEX)
-        return [inner.op("stablehlo.add", [i, one], [_INDEX]), *outs]
+        one = inner.constant(1, INDEX)
+        return [inner.op("stablehlo.add", [i, one], [INDEX]), *outs]
 
     ctx.region(op, 0, all_types, more)
     ctx.region(op, 1, all_types, turn)

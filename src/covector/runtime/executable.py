@@ -20,7 +20,15 @@ from jaxlib import xla_client as xc
 from jaxlib.mlir import ir
 
 from covector.errors import DeviceError
-from covector.runtime import client, endings, host_calls, modules, multi_process, shards
+from covector.runtime import (
+    client,
+    endings,
+    host_calls,
+    lapack,
+    modules,
+    multi_process,
+    shards,
+)
 from covector.runtime.buffers import (
     Buffer,
     JaxlibError,
@@ -249,6 +257,8 @@ def load_executable(serialized: bytes, where: Where, outputs: Outputs) -> Execut
     """
     endings.check_compiler()
     devices = _devices(where)
+    if lapack.PREFIX.encode() in serialized:
+        lapack.prepare()
     try:
         loaded = devices[0].client.deserialize_executable(
             serialized, xc.DeviceList(devices), None

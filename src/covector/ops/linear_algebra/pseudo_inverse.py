@@ -1,0 +1,84 @@
+"""``PseudoInverse``: of matrices of any shape and rank, with their singular values."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from covector.core import dtypes
+from covector.core.annotations import Value
+from covector.core.convert import scalar
+from covector.core.primitive import Linearized
+from covector.core.types import ArrayType
+from covector.errors import TypeMismatch
+from covector.lowering.hlo import HloValue
+from covector.ops.broadcasting import BroadcastInDim
+from covector.ops.comparison import gt
+from covector.ops.linear_algebra import lapack
+from covector.ops.linear_algebra.matrices import (
+    adjoint,
+    diagonal,
+    in_columns,
+    largest,
+    matmul,
+    real_part,
+)
+from covector.ops.linear_algebra.svd import SVD
+from covector.ops.selection import where
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
+
+
+class PseudoInverse(lapack.OnMatrices):
+    """The Moore–Penrose inverse of A, ``[..., n, m]``, and the singular values of A.
+
+    Singular values that are not larger than a fraction ``rcond [...]`` of the largest
+    count as zero. The derivative is that of matrices of this rank: where it is less
+    than it could be, others nearby have pseudo-inverses that are far away.
+    """
+
+    op_count = 8
+
+    def type_rule(self, a: ArrayType, rcond: ArrayType) -> Sequence[ArrayType]:
+        lapack.check_matrices("pinv", a)
+        if rcond.dtype != dtypes.real_part(a.dtype) or rcond.shape != a.shape[:-2]:
+            raise TypeMismatch(
+                "pinv needs a real number for each matrix, below which singular values "
+                f"count as zero, but got {a} and {rcond}."
+            )
+        m, n = a.shape[-2:]
+        return lapack.stack_of(a, (n, m)), lapack.real_stack_of(a, (min(m, n),))
+
+    def linearize(self, active: Sequence[bool], a: Value, rcond: Value) -> Linearized:
+        # As long as the rank stays, with P = A⁺ (Golub and Pereyra, 1973):
+        # dP = −P dA P + P Pᴴ dAᴴ (1 − A P) + (1 − P A) dAᴴ Pᴴ P
+        p, s = self(a, rcond)
+        u, _, vh = SVD(full_matrices=False)(a)
+        uh, v, ph = adjoint(u), adjoint(vh), adjoint(p)
+        left, right = matmul(p, ph), matmul(ph, p)
+        on_rows, on_columns = matmul(p, a), matmul(a, p)
+
+        def push(da: Value, _: None) -> Sequence[Value]:
+            dah = adjoint(da)
+            outside = dah - matmul(dah, on_columns)
+            across = dah - matmul(on_rows, dah)
+            dp = matmul(left, outside) + matmul(across, right)
+            ds = real_part(diagonal(matmul(matmul(uh, da), v)))
+            return dp - matmul(matmul(p, da), p), ds
+
+        return (p, s), push
+
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> Sequence[HloValue]:
+        return ctx.through(self._formula, *operands)
+
+    def _formula(self, a: Value, rcond: Value) -> Sequence[Value]:
+        u, s, vh = SVD(full_matrices=False)(a)
+        cutoff = rcond * largest(s)
+        cutoff = BroadcastInDim(s.type.shape, tuple(range(cutoff.type.ndim)))(cutoff)
+        one, zero = scalar(1, s.type.dtype), scalar(0, s.type.dtype)
+        kept = gt(s, cutoff)
+        inverse = where(kept, one / where(kept, s, one), zero)
+        v = adjoint(vh)
+        return matmul(v * in_columns(inverse, v.type), adjoint(u)), s
+
+
+pseudo_inverse = PseudoInverse()
