@@ -11,6 +11,8 @@
     ├── InvalidIndex            an index that the array cannot be indexed with
     ├── ArgumentError           an argument with a value that it cannot have here
     ├── ImmutableArrayError     an attempt to write into an array
+    ├── LinAlgError             a matrix that has no inverse, or no such factorization
+    │   └── NotSquare           … because it is not square, or no matrix
     ├── NotScalar               a derivative of something that is not a real scalar
     ├── NotDifferentiable       a derivative with respect to, or of, what has none
     ├── WrongRule               a derivative that is not that of its function
@@ -44,6 +46,8 @@ say who, what was wanted, what came (types written like ``f32[4]``), and the way
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+import numpy as np
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
@@ -98,6 +102,14 @@ class ArgumentError(CovectorError, ValueError, TypeError):
 
 class ImmutableArrayError(CovectorError, TypeError, NotImplementedError):
     """An array was to be written to; arrays never change."""
+
+
+class LinAlgError(CovectorError, np.linalg.LinAlgError):
+    """A matrix that has no inverse, or no factorization of the kind asked for."""
+
+
+class NotSquare(TypeMismatch, LinAlgError):
+    """A matrix that is not square, or an array that is no matrix."""
 
 
 class NotScalar(CovectorError, TypeError):

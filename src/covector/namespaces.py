@@ -43,12 +43,13 @@ def declared(module: str) -> list[str]:
 
 
 def lazy(
-    package: str, modules: Sequence[str], *also: str
+    package: str, modules: Sequence[str], *also: str, packages: Sequence[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package with lazy modules.
 
     The first also answers with ``__all__``: the names of the lazy modules and those
-    that are ``public``, with ``also``.
+    that are ``public``, with ``also``. ``packages`` are lazy too, and public by their
+    own names.
     """
     namespace = vars(sys.modules[package])
 
@@ -58,10 +59,10 @@ def lazy(
         return {name: path for path in paths for name in declared(path)}
 
     def __getattr__(name: str) -> Any:
-        if name in modules:
+        if name in modules or name in packages:
             return _imported(f"{package}.{name}")
         if name == "__all__":
-            return sorted({*homes(), *public(namespace, *also)})
+            return sorted({*homes(), *public(namespace, *also, *packages)})
         path = None if name.startswith("_") else homes().get(name)
         if path is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
@@ -69,7 +70,7 @@ def lazy(
         return found
 
     def __dir__() -> list[str]:
-        return sorted({*homes(), *namespace})
+        return sorted({*homes(), *packages, *namespace})
 
     return __getattr__, __dir__
 

@@ -47,6 +47,7 @@ from covector.numpy.vectorize import *
 scalar_types.install_constructor(creation.array)
 
 if typing.TYPE_CHECKING:
+    from covector.numpy import linalg as linalg
     from covector.numpy.convolution import *
     from covector.numpy.covariance import *
     from covector.numpy.differences import *
@@ -93,5 +94,9 @@ else:
         "windows",
     )
     __getattr__, __dir__ = namespaces.lazy(
-        __name__, _LAZY, "__array_api_version__", "__array_namespace_info__"
+        __name__,
+        _LAZY,
+        "__array_api_version__",
+        "__array_namespace_info__",
+        packages=("linalg",),
     )

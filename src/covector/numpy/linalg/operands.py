@@ -1,0 +1,77 @@
+"""What the functions of linear algebra ask of their operands, and of their results."""
+
+from typing import Any
+
+import numpy as np
+
+from covector.core.annotations import ArrayLike, Value
+from covector.core.array import ConcreteArray
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.core.trace import current
+from covector.core.types import show_types
+from covector.errors import ArgumentError, LinAlgError, NotSquare
+from covector.lowering.evaluate import base
+from covector.numpy.promote import inexact, promote_dtypes_inexact
+
+__all__ = []
+
+
+def matrices(who: str, a: ArrayLike) -> Array:
+    """A stack of matrices of floating-point or complex numbers."""
+    x = inexact(who, as_array(a, who))
+    check_matrix(who, x)
+    return x
+
+
+def square_matrices(who: str, a: ArrayLike) -> Array:
+    """A stack of square matrices of floating-point or complex numbers."""
+    x = matrices(who, a)
+    check_square(who, x)
+    return x
+
+
+def two_operands(who: str, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
+    """Matrices and right-hand sides, in one element type."""
+    x, y = promote_dtypes_inexact(who, as_array(a, who), as_array(b, who))
+    check_matrix(who, x)
+    return x, y
+
+
+def check_matrix(who: str, x: Value) -> None:
+    """Raise unless there are two axes at least."""
+    if x.type.ndim < 2:
+        raise NotSquare(
+            f"{who} needs matrices, with two axes at least, but got {x.type}."
+        )
+
+
+def check_square(who: str, x: Value) -> None:
+    """Raise unless matrices are square."""
+    if x.type.shape[-1] != x.type.shape[-2]:
+        raise NotSquare(f"{who} needs square matrices, but got {show_types([x.type])}.")
+
+
+def values_of(x: Value) -> Any:
+    """The values of a result that is computed eagerly, or None."""
+    if type(x) is ConcreteArray and current.trace is base:
+        return x.host()
+    return None
+
+
+def refuse_nan(x: Value, problem: str) -> None:
+    """Raise LinAlgError where a result that is known has NaN in it."""
+    values = values_of(x)
+    if values is not None and np.isnan(values).any():
+        raise LinAlgError(problem)
+
+
+def subset_of(who: str, chosen: tuple[int, int] | None, count: int) -> tuple[int, int]:
+    """The first of the values that are asked for by index, and the end of them."""
+    first, last = (0, count) if chosen is None else chosen
+    if not 0 <= first <= last <= count:
+        raise ArgumentError(
+            f"{who} got subset_by_index={chosen}: it must be a first index and an end, "
+            f"among {count} values."
+        )
+    return first, last
