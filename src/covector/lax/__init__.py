@@ -7,6 +7,7 @@ promotes and broadcasts.
 import typing
 
 from covector import namespaces
+from covector.lax import linalg as linalg
 from covector.lax.arithmetic import *
 from covector.lax.bitwise import *
 from covector.lax.casting import *
@@ -39,4 +40,4 @@ from covector.ops.accuracy import AccuracyMode as AccuracyMode
 from covector.ops.accuracy import Tolerance as Tolerance
 
 if not typing.TYPE_CHECKING:  # editors follow the star imports
-    __all__ = namespaces.public(globals())
+    __all__ = namespaces.public(globals(), "linalg")

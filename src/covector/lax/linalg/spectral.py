@@ -1,0 +1,210 @@
+"""Eigenvalues and singular values, and forms of matrices on the way to them."""
+
+from covector.core.annotations import ArrayLike
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.errors import ArgumentError
+from covector.numpy.linalg.operands import subset_of
+from covector.ops.linear_algebra import lapack
+from covector.ops.linear_algebra.eig import Eig, Schur
+from covector.ops.linear_algebra.eigh import Eigh
+from covector.ops.linear_algebra.matrices import adjoint, hermitian_part
+from covector.ops.linear_algebra.svd import SVD
+from covector.ops.linear_algebra.tridiagonal import Tridiagonal
+from covector.ops.linear_algebra.tridiagonal import hessenberg as hessenberg_
+
+__all__ = ["eig", "eigh", "hessenberg", "schur", "svd", "tridiagonal"]
+
+
+def eig(
+    x: ArrayLike,
+    *,
+    compute_left_eigenvectors: bool = True,
+    compute_right_eigenvectors: bool = True,
+) -> list[Array]:
+    """The eigenvalues w, and the left U and right V eigenvectors of square matrices.
+
+    A V = V diag(w) and Aᴴ U = U diag(w̄), in complex numbers. The vectors have length 1,
+    and the largest component of each is real: so are those that derivatives are of.
+
+    Args:
+      x: ``[..., n, n]``.
+
+    Returns:
+      ``[w, U, V]``, without those that are not asked for.
+
+    Raises:
+      TypeMismatch, DTypeError: the operand is of another type.
+
+    >>> import covector.numpy as cnp
+    >>> w, u, v = eig(cnp.array([[0.0, -1.0], [1.0, 0.0]]))
+    >>> print(w)
+    [0.+1.j 0.-1.j]
+    """
+    op = Eig(bool(compute_left_eigenvectors), bool(compute_right_eigenvectors))
+    return list(op(as_array(x, "eig")))
+
+
+def eigh(
+    x: ArrayLike,
+    *,
+    lower: bool = True,
+    symmetrize_input: bool = True,
+    sort_eigenvalues: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+) -> tuple[Array, Array]:
+    """The eigenvectors V and eigenvalues w of Hermitian matrices: A V = V diag(w).
+
+    Args:
+      x: ``[..., n, n]``.
+      lower: which triangle is read, where the input is not symmetrized.
+      symmetrize_input: take (A + Aᴴ) / 2 for A, and so its derivative.
+      sort_eigenvalues: they ascend; here they always do.
+      subset_by_index: only those from the first index up to the second.
+
+    Returns:
+      ``(v, w)``: the columns of v are the vectors, w ``[..., n]`` is real. Derivatives
+      are right for functions that do not depend on which vectors are chosen where
+      eigenvalues are equal, and finite for others.
+
+    Raises:
+      ArgumentError: the subset is none.
+      TypeMismatch, DTypeError: the operand is of another type.
+
+    >>> import covector.numpy as cnp
+    >>> v, w = eigh(cnp.array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> print(w.round(5))
+    [1. 3.]
+    """
+    a = as_array(x, "eigh")
+    lapack.check_matrices("eigh", a.type, square=True)
+    if symmetrize_input:
+        a = hermitian_part(a)
+    elif not lower:
+        a = adjoint(a)
+    v, w = Eigh()(a)
+    if subset_by_index is None:
+        return v, w
+    first, last = subset_of("eigh", subset_by_index, w.type.shape[-1])
+    return v[..., first:last], w[..., first:last]
+
+
+def svd(
+    x: ArrayLike,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Array | tuple[Array, Array, Array]:
+    """U, the descending singular values s and Vᴴ of A = U diag(s) Vᴴ; or s alone.
+
+    Args:
+      x: ``[..., m, n]``.
+      full_matrices: U and V are square; otherwise they have k = min(m, n) columns.
+      compute_uv: otherwise s alone is returned.
+      subset_by_index: only the singular values from the first index up to the second,
+        and their vectors.
+
+    Returns:
+      ``(u, s, vh)``, or s ``[..., k]``. Derivatives are right for functions that do not
+      depend on which vectors are chosen where singular values are equal, and finite for
+      others.
+
+    Raises:
+      ArgumentError: a subset is asked for together with full matrices, or is none.
+      TypeMismatch, DTypeError: the operand is of another type.
+
+    >>> import covector.numpy as cnp
+    >>> print(svd(cnp.array([[0.0, 2.0], [3.0, 0.0]]), compute_uv=False))
+    [3. 2.]
+    """
+    a = as_array(x, "svd")
+    if subset_by_index is not None and full_matrices and compute_uv:
+        raise ArgumentError(
+            "svd gives a subset of the singular vectors or full matrices of them, not "
+            "both: pass full_matrices=False."
+        )
+    outs = SVD(bool(full_matrices), bool(compute_uv))(a)
+    if not compute_uv:
+        (s,) = outs
+        first, last = subset_of("svd", subset_by_index, s.type.shape[-1])
+        return s[..., first:last] if subset_by_index is not None else s
+    u, s, vh = outs
+    if subset_by_index is None:
+        return u, s, vh
+    first, last = subset_of("svd", subset_by_index, s.type.shape[-1])
+    return u[..., first:last], s[..., first:last], vh[..., first:last, :]
+
+
+def schur(x: ArrayLike, *, compute_schur_vectors: bool = True) -> list[Array]:
+    """T and Z of A = Z T Zᴴ, with unitary Z and upper triangular T.
+
+    Of real matrices all is real, and pairs of complex eigenvalues are blocks of 2 × 2
+    on the diagonal of T. There is no derivative.
+
+    Args:
+      x: ``[..., n, n]``.
+
+    Returns:
+      ``[T, Z]``, or ``[T]``.
+
+    Raises:
+      TypeMismatch, DTypeError: the operand is of another type.
+
+    >>> import covector.numpy as cnp
+    >>> t, z = schur(cnp.array([[1.0, 2.0], [0.0, 3.0]]))
+    >>> print(t)
+    [[1. 2.]
+     [0. 3.]]
+    """
+    return list(Schur(bool(compute_schur_vectors))(as_array(x, "schur")))
+
+
+def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
+    """H of A = Q H Qᴴ, zero below the first subdiagonal, and the reflections of Q.
+
+    Args:
+      a: ``[..., n, n]``.
+
+    Returns:
+      ``(h, taus)``: H on its first subdiagonal and above, the vectors of the
+      reflections below, and the numbers τ ``[..., n − 1]``. There is no derivative.
+
+    Raises:
+      TypeMismatch, DTypeError: the operand is of another type.
+
+    >>> import covector.numpy as cnp
+    >>> h, taus = hessenberg(cnp.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> print(h, taus)
+    [[1. 2.]
+     [3. 4.]] [0.]
+    """
+    h, taus = hessenberg_(as_array(a, "hessenberg"))
+    return h, taus
+
+
+def tridiagonal(
+    a: ArrayLike, *, lower: bool = True
+) -> tuple[Array, Array, Array, Array]:
+    """T of A = Q T Qᴴ, tridiagonal and real, and the reflections of Q; A is Hermitian.
+
+    Args:
+      a: ``[..., n, n]``.
+      lower: which triangle is read.
+
+    Returns:
+      ``(a, d, e, taus)``: a matrix with T on its three diagonals and the vectors of the
+      reflections beyond, the diagonal d ``[..., n]`` and the subdiagonal e
+      ``[..., n − 1]`` of T, and the numbers τ of the reflections. There is no
+      derivative.
+
+    Raises:
+      TypeMismatch, DTypeError: the operand is of another type.
+
+    >>> import covector.numpy as cnp
+    >>> _, d, e, _ = tridiagonal(cnp.array([[1.0, 2.0], [2.0, 4.0]]))
+    >>> print(d, e)
+    [1. 4.] [2.]
+    """
+    x, d, e, taus = Tridiagonal(bool(lower))(as_array(a, "tridiagonal"))
+    return x, d, e, taus
