@@ -21,8 +21,8 @@ def over(*entries):
 
 
 def array(*entries):
-    sharding = over(*entries)
-    return cv.make_array_from_callback((8, 4), sharding, lambda index: VALUES[index])
+    place = over(*entries)
+    return cv.make_array_from_callback((8, 4), place, lambda index: VALUES[index])
 
 
 def tree(n):

@@ -182,11 +182,9 @@ def rayleigh(
 
 
 @sampler
-def draw_rayleigh(key: Value, scale: Value, *, shape: Shape) -> Array:
+def draw_rayleigh(key: Value, scale: Value, *, shape: Shape, dtype: DType) -> Array:
     """Rayleigh numbers."""
-    return scale * cnp.sqrt(
-        -2 * cnp.log(draw_positive(key, shape=shape, dtype=scale.type.dtype))
-    )
+    return scale * cnp.sqrt(-2 * cnp.log(draw_positive(key, shape=shape, dtype=dtype)))
 
 
 def weibull_min(
@@ -208,10 +206,10 @@ def weibull_min(
 
 @sampler
 def draw_weibull_min(
-    key: Value, scale: Value, concentration: Value, *, shape: Shape
+    key: Value, scale: Value, concentration: Value, *, shape: Shape, dtype: DType
 ) -> Array:
     """Weibull numbers."""
-    waited = draw_exponential(key, shape=shape, dtype=scale.type.dtype)
+    waited = draw_exponential(key, shape=shape, dtype=dtype)
     return cnp.power(waited, 1 / concentration) * scale
 
 
@@ -231,9 +229,9 @@ def pareto(
 
 
 @sampler
-def draw_pareto(key: Value, b: Value, *, shape: Shape) -> Array:
+def draw_pareto(key: Value, b: Value, *, shape: Shape, dtype: DType) -> Array:
     """Pareto numbers."""
-    return cnp.exp(draw_exponential(key, shape=shape, dtype=b.type.dtype) / b)
+    return cnp.exp(draw_exponential(key, shape=shape, dtype=dtype) / b)
 
 
 def triangular(
@@ -257,10 +255,10 @@ def triangular(
 
 @sampler
 def draw_triangular(
-    key: Value, left: Value, mode: Value, right: Value, *, shape: Shape
+    key: Value, left: Value, mode: Value, right: Value, *, shape: Shape, dtype: DType
 ) -> Array:
     """Triangular numbers."""
-    u = draw_unit(key, shape=shape, dtype=left.type.dtype)
+    u = draw_unit(key, shape=shape, dtype=dtype)
     width = right - left
     rising = left + cnp.sqrt(u * width * (mode - left))
     falling = right - cnp.sqrt((1 - u) * width * (right - mode))

@@ -52,7 +52,7 @@ NUMBERS = {
 }
 
 #: where the function of x runs
-WRAPPERS = {
+PLACES = {
     "eagerly": lambda f: f(X),
     "jit": lambda f: cv.jit(f)(X),
     "jit in jit": lambda f: cv.jit(lambda x: cv.jit(f)(x) + 0)(X),
@@ -79,8 +79,8 @@ WRAPPERS = {
 }
 
 
-@pytest.mark.parametrize("wrapper", WRAPPERS.values(), ids=WRAPPERS)
-def test_known_numbers_are_shapes_indices_and_conditions(wrapper):
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
+def test_known_numbers_are_shapes_indices_and_conditions(place):
     def f(x, k=3, n=5):
         for name, (number, wanted) in NUMBERS.items():
             found = number(x, k, n)
@@ -90,7 +90,7 @@ def test_known_numbers_are_shapes_indices_and_conditions(wrapper):
             assert cnp.arange(20)[:found].shape == (wanted,)
         return cnp.sum(x.reshape(cnp.prod(cnp.array(x.shape))))
 
-    out = wrapper(f)
+    out = place(f)
     assert out.shape == ()
     if isinstance(out, cv.Array):
         assert float(out) == 15.0
