@@ -46,15 +46,15 @@ VMAP_METHODS = (
 )
 
 
+@operation
 class HostCall(ManyResults):
     """Run ``function`` on the operands, in Python."""
 
     interned = False
+    token = False
 
     #: a ``HostFunction``, or one over a batch
     function: Any
-    #: with a token as the first operand and result (``lowering/tokens.py``)
-    token: bool = False
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.parameters == other.parameters  # type: ignore[attr-defined]
@@ -105,9 +105,8 @@ class HostCall(ManyResults):
         )
 
     def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
-        outs = self.replace(function=VmappedCallback(self.function, size, tuple(dims)))(
-            *args
-        )
+        function = VmappedCallback(self.function, size, tuple(dims))
+        outs = self.replace(function=function)(*args)
         return outs, [0] * len(outs)
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
@@ -133,9 +132,7 @@ class PureCallback(HostCall):
 
     effects = CALLS
 
-    function: Any
     vmap_method: str | None = None
-    token: bool = False
 
     def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         method = self.vmap_method
@@ -157,10 +154,13 @@ class PureCallback(HostCall):
         return outs, [0] * len(outs)
 
 
+@operation
 class LastingCall(HostCall):
     """A call for the sake of what it does."""
 
     ordered: bool = False
+    #: with a token as the first operand and result (``lowering/tokens.py``)
+    token: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "effects", ORDERED if self.ordered else LASTS)
@@ -179,18 +179,10 @@ class IOCallback(LastingCall):
 
     name = "io_callback"
 
-    function: Any
-    ordered: bool = False
-    token: bool = False
-
 
 @operation
 class DebugCallback(LastingCall):
     """Run ``function`` once, for what it does."""
-
-    function: Any
-    ordered: bool = False
-    token: bool = False
 
 
 def pure_callback(
@@ -229,13 +221,14 @@ def pure_callback(
     0.0
     """
     who = who_of("pure_callback", callback)
-    _refuse_sharding(sharding, who)
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
         raise ArgumentError(
             f"{who} has no vmap_method {vmap_method!r}; there are "
             f"{', '.join(VMAP_METHODS)}."
         )
-    function, leaves = _host_function(callback, result_shape_dtypes, args, kwargs, who)
+    function, leaves = _host_function(
+        callback, result_shape_dtypes, args, kwargs, sharding, who
+    )
     outs = PureCallback(function, vmap_method)(*leaves)
     return function.result.tree.unflatten(outs)
 
@@ -273,26 +266,24 @@ def io_callback(
     [2.0]
     """
     who = who_of("io_callback", callback)
-    _refuse_sharding(sharding, who)
-    function, leaves = _host_function(callback, result_shape_dtypes, args, kwargs, who)
+    function, leaves = _host_function(
+        callback, result_shape_dtypes, args, kwargs, sharding, who
+    )
     outs = IOCallback(function, ordered)(*leaves)
     return function.result.tree.unflatten(outs)
 
 
 def _host_function(
-    callback: Any, result: Any, args: tuple, kwargs: dict[str, Any], who: str
+    callback: Any, result: Any, args: Any, kwargs: Any, sharding: Any, who: str
 ) -> tuple[HostFunction, list[Any]]:
-    leaves, arguments = split_arguments(args, kwargs, lambda _: True)
-    function = HostFunction(callback, arguments, result_spec(result), who)
-    return function, arrays(leaves, who)
-
-
-def _refuse_sharding(sharding: Any, who: str) -> None:
     if sharding is not None:
         raise ArgumentError(
             f"{who} runs where the program runs that calls it: sharding must be None, "
             f"but is {sharding!r}."
         )
+    leaves, arguments = split_arguments(args, kwargs, lambda _: True)
+    function = HostFunction(callback, arguments, result_spec(result), who)
+    return function, arrays(leaves, who)
 
 
 def effects_barrier() -> None:
