@@ -9,7 +9,7 @@ from covector.core.array_like import Array
 from covector.core.convert import type_of
 from covector.core.flat import FlatFunction, argument_numbers, who_of
 from covector.core.jaxpr import Jaxpr, Var, run
-from covector.core.staging import stage
+from covector.core.staging import Staged, stage
 from covector.core.trace import Trace, Tracer, current
 from covector.lowering.evaluate import base
 from covector.ops.placement import ShardingConstraint
@@ -31,23 +31,26 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     >>> eval_shape(lambda x: cnp.stack([x, x]), cv.ShapeDtypeStruct((3,), "float32"))
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
-    leaves, in_tree = tree.flatten((args, kwargs))
-    flat = FlatFunction(fun, in_tree, who_of("eval_shape", fun))
-    staged = stage(flat, [type_of(x) for x in leaves], "eval_shape")
-    shardings = _shardings_of_results(staged.jaxpr)
-    return flat.out_tree.unflatten(map(struct, staged.jaxpr.out_types, shardings))
-
-
-def _shardings_of_results(jaxpr: Jaxpr) -> list[Any]:
-    """The shardings of the results that the program states; None where it does not."""
+    name, who = "eval_shape", who_of("eval_shape", fun)
+    (jaxpr, _), out_tree = _staged(fun, args, kwargs, who, name)
     constrained = {
         e.outputs[0]: e.op.sharding
         for e in jaxpr.equations
         if isinstance(e.op, ShardingConstraint)
     }
-    return [
+    shardings = [
         constrained.get(x) if type(x) is Var else x.placement for x in jaxpr.outputs
     ]
+    return out_tree.unflatten(map(struct, jaxpr.out_types, shardings))
+
+
+def _staged(
+    fun: Callable[..., Any], args: Any, kwargs: Any, who: str, name: str
+) -> tuple[Staged, Any]:
+    """The program of a function, what it captured, and the tree of the result."""
+    leaves, in_tree = tree.flatten((args, kwargs))
+    flat = FlatFunction(fun, in_tree, who)
+    return stage(flat, [type_of(x) for x in leaves], name), flat.out_tree
 
 
 def make_jaxpr(
@@ -73,20 +76,19 @@ def make_jaxpr(
     @functools.wraps(fun)
     def program(*args: Any, **kwargs: Any) -> Any:
         dynamic, named, statics = spec.split_static(args, kwargs, who)
-        leaves, in_tree = tree.flatten((dynamic, named))
-        flat = FlatFunction(spec.with_statics(fun, statics), in_tree, who)
+        filled = spec.with_statics(fun, statics)
         before = current.trace
         current.trace = _AxisTrace(before, dict(axis_env or ()))
         try:
             name = getattr(fun, "__name__", "fun")
-            staged = stage(flat, [type_of(x) for x in leaves], name)
+            staged, out_tree = _staged(filled, dynamic, named, who, name)
         finally:
             current.trace = before
-        jaxpr = _closed(staged.jaxpr, staged.captured)
+        jaxpr = _closed(*staged)
         if not return_shape:
             return jaxpr
         shapes = [struct(t) for t in jaxpr.out_types]
-        return jaxpr, flat.out_tree.unflatten(shapes)
+        return jaxpr, out_tree.unflatten(shapes)
 
     return program
 
@@ -133,17 +135,14 @@ def closure_convert(
     >>> float(converted(3.0, *values))
     6.0
     """
-    leaves, in_tree = tree.flatten((example_args, {}))
-    flat = FlatFunction(fun, in_tree, who_of("closure_convert", fun))
-    staged = stage(flat, [type_of(x) for x in leaves], "closure")
-    count = len(example_args)
+    who, count = who_of("closure_convert", fun), len(example_args)
+    (jaxpr, captured), out_tree = _staged(fun, example_args, {}, who, "closure")
 
     def converted(*args: Any) -> Any:
-        given, values = args[:count], args[count:]
-        flat_args = tree.leaves((given, {}))
-        return flat.out_tree.unflatten(run(staged.jaxpr, [*values, *flat_args]))
+        leaves = tree.leaves(args[:count])
+        return out_tree.unflatten(run(jaxpr, [*args[count:], *leaves]))
 
-    return converted, staged.captured
+    return converted, captured
 
 
 class ensure_compile_time_eval:

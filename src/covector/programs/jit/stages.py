@@ -19,6 +19,7 @@ from covector.core.flat import argument_path
 from covector.core.jaxpr import Jaxpr
 from covector.core.sharding.shardings import Sharding, SingleDeviceSharding
 from covector.core.trace import current
+from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DeviceMismatch, TreeMismatch, TypeMismatch
 from covector.lowering import compile as lowering
 from covector.lowering.evaluate import base
@@ -82,18 +83,20 @@ class Traced:
         return self.out_tree.unflatten(map(struct, types, requested))
 
     @property
+    def in_types(self) -> Sequence[ArrayType]:
+        """The types of the leaves of the arguments."""
+        return self.jaxpr.in_types[len(self.program.captured) :]
+
+    @property
     def in_avals(self) -> Any:
         """The tree of types of ``(args, kwargs)``."""
-        return self.in_tree.unflatten(self.jaxpr.in_types[len(self.program.captured) :])
+        return self.in_tree.unflatten(self.in_types)
 
     @property
     def args_info(self) -> Any:
         """The tree of ``ArgInfo`` of ``(args, kwargs)``."""
-        types = self.jaxpr.in_types[len(self.program.captured) :]
-        infos = [
-            ArgInfo(t.shape, t.dtype, d)
-            for t, d in zip(types, self.program.donated, strict=True)
-        ]
+        pairs = zip(self.in_types, self.program.donated, strict=True)
+        infos = [ArgInfo(t.shape, t.dtype, donated) for t, donated in pairs]
         return self.in_tree.unflatten(infos)
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> "Lowered":
@@ -229,21 +232,19 @@ class Compiled(_OfTraced):
     def input_shardings(self) -> Any:
         """The shardings that arguments must have: a tree of ``(args, kwargs)``."""
         before = len(self._traced.program.captured)
-        count = len(self._traced.jaxpr.inputs) - before
-        found = [self._placement(before + i) for i in range(count)]
-        return self._traced.in_tree.unflatten(found)
+        found = map(self._placement, range(before, len(self._traced.jaxpr.inputs)))
+        return self.in_tree.unflatten(found)
 
     @property
     def output_shardings(self) -> Any:
         """The shardings of the results: a tree as the result."""
-        return self._traced.out_tree.unflatten(self._out_shardings)
+        return self.out_tree.unflatten(self._out_shardings)
 
     @property
     def _out_shardings(self) -> list[Sharding]:
-        found = list(self._compiled.out_shardings)
-        for i, requested in enumerate(self._traced.program.shardings.outs):
-            found[i] = found[i] if requested is None else requested
-        return found
+        found = self._compiled.out_shardings
+        requested = self._traced.program.shardings.outs or found
+        return [r or s for r, s in zip(requested, found, strict=True)]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = tree.flatten((args, kwargs))
@@ -256,11 +257,8 @@ class Compiled(_OfTraced):
                 "again for these."
             )
         program = traced.program
-        wanted = traced.jaxpr.in_types[len(program.captured) :]
-        arguments = [
-            self._argument(x, t, i)
-            for i, (x, t) in enumerate(zip(leaves, wanted, strict=True))
-        ]
+        numbers = range(len(leaves))
+        arguments = list(map(self._argument, leaves, traced.in_types, numbers))
         operands = program.operands(arguments, in_tree, traced.who)
         if current.trace is not base:
             outs = call(traced.jaxpr)(*operands)
