@@ -6,7 +6,11 @@ from typing import Any
 import pytest
 
 import covector.numpy as cnp
+from covector import lax
 from covector.core.annotations import with_parameters_of
+from covector.errors import CovectorError
+from covector.nn import initializers
+from covector.scipy.sparse import linalg
 
 
 def model(x: int, axis: int = 0, *, strict: bool = True) -> Any:
@@ -32,3 +36,42 @@ def test_a_parameter_that_there_is_not_is_refused_by_its_name():
     argmin: Any = cnp.argmin
     with pytest.raises(TypeError, match="axes"):
         argmin(cnp.ones(2), axes=0)
+
+
+def borrowers() -> dict[str, Any]:
+    """The public functions that take what another takes."""
+    spaces = cnp, lax, initializers, linalg
+    found = {f"{s.__name__}.{n}": getattr(s, n) for s in spaces for n in s.__all__}
+    functions = {n: f for n, f in found.items() if inspect.isfunction(f)}
+    return {n: f for n, f in functions.items() if "__signature__" in vars(f)}
+
+
+def arguments(function: Any, by_name: bool) -> tuple[list[Any], dict[str, Any]]:
+    """One argument for each parameter: its default, or an array."""
+    args, options = [], {}
+    for p in inspect.signature(function).parameters.values():
+        value = cnp.ones(2) if p.default is p.empty else p.default
+        if p.kind is p.KEYWORD_ONLY or (by_name and p.kind is not p.POSITIONAL_ONLY):
+            options[p.name] = value
+        else:
+            args.append(value)
+    return args, options
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_functions_take_what_their_signature_shows_by_position_and_by_name(by_name):
+    for name, function in borrowers().items():
+        args, options = arguments(function, by_name)
+        try:
+            function(*args, **options)
+        except CovectorError:
+            pass  # what it says of these values is another matter
+        except TypeError as error:
+            assert "argument" not in str(error), name
+
+
+def test_functions_take_by_position_no_more_than_their_signature_shows():
+    for function in borrowers().values():
+        args, _ = arguments(function, by_name=False)
+        with pytest.raises(TypeError, match="positional"):
+            function(*args, None)
