@@ -17,7 +17,7 @@ OF_NO_ROOM = {
     "random_programs",
     "typing",
 }
-#: modules of ``core/`` and ``lowering/`` that another file than their own tests
+#: modules of these rooms that another file than their own tests
 ELSEWHERE = {
     "core/array_like.py": "numpy/test_array_members.py",
     "core/key_types.py": "core/test_dtypes.py",
@@ -25,6 +25,11 @@ ELSEWHERE = {
     "core/operators.py": "numpy/test_array_members.py",
     "lowering/first_device.py": "programs/callbacks/test_effects.py",
     "lowering/sharding.py": "lowering/test_programs_over_meshes.py",
+    "transforms/checks.py": "transforms/test_derivatives.py",
+    "transforms/jacobian_blocks.py": "transforms/test_jacobian.py",
+    "transforms/linear_functions.py": "transforms/test_derivatives.py",
+    "transforms/linearity.py": "transforms/test_linear_transpose.py",
+    "transforms/mapped_axes.py": "transforms/test_vmap.py",
 }
 
 
@@ -46,8 +51,8 @@ def test_every_folder_of_tests_is_a_room_of_the_sources():
     assert not strange, f"no room of src/covector is named {', '.join(sorted(strange))}"
 
 
-@pytest.mark.parametrize("room", ["core", "lowering"])
-def test_every_module_of_the_lowest_rooms_has_a_direct_test(room):
+@pytest.mark.parametrize("room", ["core", "lowering", "transforms", "nn"])
+def test_every_module_has_a_file_of_direct_tests(room):
     modules = [f for f in (SOURCE / room).glob("*.py") if f.stem != "__init__"]
     missing = [
         f"{room}/{f.name}"
