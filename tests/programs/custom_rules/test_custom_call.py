@@ -235,6 +235,15 @@ def test_values_that_only_the_function_closes_over(around, run):
     assert run(cv.grad(lambda x, a: cnp.sum(cv.vmap(f)(x, a))))(ones, rows)[0] == 7.0
 
 
+def test_a_rule_none_of_whose_arguments_is_differentiated_gives_zero(run):
+    def f(a):
+        g = cv.custom_vjp(lambda y: y * a)
+        g.defvjp(lambda y: (2.0 * y, None), lambda _, ct: (7 * ct,))
+        return g(3.0)
+
+    assert float(run(cv.grad(f))(2.0)) == 0.0
+
+
 def test_programs_inside_of_rules_may_close_over_traced_values_too(run):
     def f(x, a):
         g = cv.custom_vjp(lambda y: y * a)

@@ -181,27 +181,15 @@ def _flat_jvp(
         value, tangent = pair(jvp(*nondiff, given, tangents), who, "(value, tangent)")
         outs, flat.out_tree = tree.flatten(value)
         outs = arrays(outs, who)
-        ts = _like(tangent, flat.out_tree, who)
-        return outs, [
-            checked(t, o.type, who, "tangent") for t, o in zip(ts, outs, strict=True)
-        ]
+        tangents, found = tree.flatten(tangent)
+        if found != flat.out_tree:
+            raise TreeMismatch(
+                f"{who} must return a tangent with the structure of the value, "
+                f"{flat.out_tree}, but it returned {found}."
+            )
+        return outs, checked(tangents, [o.type for o in outs], who, "tangent")
 
     return rule
-
-
-def _zero(x: Any) -> bool:
-    return x is None or isinstance(x, SymbolicZero)
-
-
-def _like(tangent: Any, out_tree: PyTreeDef, who: str) -> list[Array]:
-    """The leaves of a tangent with the structure of the value."""
-    leaves, found = tree.flatten(tangent)
-    if found != out_tree:
-        raise TreeMismatch(
-            f"{who} must return a tangent with the structure of the value, {out_tree}, "
-            f"but it returned {found}."
-        )
-    return leaves
 
 
 class CustomVJPPrimal(NamedTuple):
@@ -211,13 +199,6 @@ class CustomVJPPrimal(NamedTuple):
 
     value: Any
     perturbed: bool
-
-
-class _Leaf:
-    """Keeps a pair together as one leaf."""
-
-    def __init__(self, pair: CustomVJPPrimal) -> None:
-        self.pair = pair
 
 
 def _flat_vjp(
@@ -234,15 +215,14 @@ def _flat_vjp(
 
     def rule(primals: Sequence[Value], tangents: Sequence[Value | None]) -> Any:
         active = [t is not None for t in tangents]
-        given, _ = in_tree.unflatten(primals)
-        if symbolic:
-            pairs = zip(primals, active, strict=True)
-            leaves = [_Leaf(CustomVJPPrimal(p, a)) for p, a in pairs]
-            given, _ = tree.map(lambda leaf: leaf.pair, in_tree.unflatten(leaves))
+        values = map(CustomVJPPrimal, primals, active) if symbolic else primals
+        given, _ = in_tree.unflatten(values)
         value, kept = pair(_without_tangents(fwd, given), who, "(value, residuals)")
         leaves, out_tree = tree.flatten(value)
         outs, flat.out_tree = arrays(leaves, who), out_tree
         residuals, refilled = _arrays_apart(kept)
+        if True not in active:  # what a function closes over is differentiated
+            return outs, [None] * len(outs)
         in_types, out_types = [p.type for p in primals], [o.type for o in outs]
 
         def pull(residuals: Sequence[Any], cts: Sequence[Value | None]) -> list[Any]:
@@ -313,12 +293,9 @@ def _cotangents(
         arguments,
         f"the cotangents from the backward rule of {who}",
         of="the arguments",
-        is_leaf=_zero,
+        is_leaf=lambda x: x is None or isinstance(x, SymbolicZero),
     )
-    return [
-        checked(ct, t, f"the backward rule of {who}", "cotangent")
-        for ct, t in zip(found, in_types, strict=True)
-    ]
+    return checked(found, in_types, f"the backward rule of {who}", "cotangent")
 
 
 def custom_vjp_primal_tree_values(primals: Any) -> Any:

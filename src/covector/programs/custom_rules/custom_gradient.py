@@ -1,7 +1,7 @@
 """``custom_gradient``: a function that returns its value and its own pullback."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector import tree
@@ -9,13 +9,6 @@ from covector.core.flat import FlatFunction, arrays, split_aux, who_of
 from covector.core.jaxpr import run
 from covector.core.staging import stage
 from covector.programs.custom_rules.custom_vjp import custom_vjp
-
-
-class _Static:
-    """Carries a traced rule past the residuals that are arrays."""
-
-    def __init__(self, **parts: Any) -> None:
-        self.__dict__ = parts
 
 
 def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -38,21 +31,22 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     def fwd(*args: Any) -> tuple[Any, Any]:
         out, pull = split_aux(fun(*args), who)
-        leaves = tree.leaves(out)
+        leaves = arrays(tree.leaves(out), who)
         flat = FlatFunction(pull, tree.structure(((out,), {})), who)
-        staged = stage(flat, [x.type.strong() for x in arrays(leaves, who)], who)
-        rule = _Static(jaxpr=staged.jaxpr, out_tree=flat.out_tree, count=len(args))
-        return out, (staged.captured, rule)
+        jaxpr, captured = stage(flat, [x.type.strong() for x in leaves], who)
+        out_tree, count = flat.out_tree, len(args)
+
+        def bwd_of(captured: Sequence[Any], cotangent: Any) -> tuple:
+            outs = run(jaxpr, [*captured, *tree.leaves(cotangent)])
+            result = out_tree.unflatten(outs)
+            one = count == 1 and not isinstance(result, tuple)
+            return (result,) if one else tuple(result)
+
+        return out, (captured, bwd_of)
 
     def bwd(residuals: Any, cotangent: Any) -> tuple:
-        captured, rule = residuals
-        outs = run(rule.jaxpr, [*captured, *tree.leaves(cotangent)])
-        result = rule.out_tree.unflatten(outs)
-        return (
-            (result,)
-            if rule.count == 1 and not isinstance(result, tuple)
-            else tuple(result)
-        )
+        captured, bwd_of = residuals
+        return bwd_of(captured, cotangent)
 
     wrapped = custom_vjp(functools.wraps(fun)(value))
     wrapped.defvjp(fwd, bwd)

@@ -66,17 +66,21 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     return tree.map(zero, val)
 
 
-def checked(t: Any, type: ArrayType, who: str, what: str) -> Any:
-    """A tangent or cotangent that a rule returned; None where it is zero."""
-    if t is None or isinstance(t, SymbolicZero) or not type.inexact:
-        return None
-    t = t if isinstance(t, Array) else as_array(t)
-    if t.type.shape != type.shape or t.type.dtype != type.dtype:
-        raise TypeMismatch(
-            f"{who} must return a {what} of type {type.strong()} for that value, but "
-            f"it returned {t.type}."
-        )
-    return t
+def checked(
+    values: Sequence[Any], types: Sequence[ArrayType], who: str, what: str
+) -> list[Any]:
+    """Tangents or cotangents that a rule returned; None where they are zero."""
+    found: list[Any] = []
+    for value, type in zip(values, types, strict=True):
+        zero = value is None or isinstance(value, SymbolicZero) or not type.inexact
+        t = value if zero or isinstance(value, Array) else as_array(value)
+        if not zero and (t.type.shape, t.type.dtype) != (type.shape, type.dtype):
+            raise TypeMismatch(
+                f"{who} must return a {what} of type {type.strong()} for that value, "
+                f"but it returned {t.type}."
+            )
+        found.append(None if zero else t)
+    return found
 
 
 def pair(out: Any, what: str, wanted: str) -> tuple[Any, Any]:

@@ -159,22 +159,19 @@ class Solver(Inlined):
         if not made.saved:
             return whole
         kept = tuple([made.forward.out_types[k] for k in made.saved])
-        inputs = made.recompute.inputs
-        vectors = inputs[consts : consts + self.count]
-        ordered = [*inputs[:consts], *inputs[consts + self.count :], *vectors]
         body = made.recompute
+
+        def vector_last(items: Sequence[Any]) -> tuple[Any, ...]:
+            end = consts + self.count
+            return (*items[:consts], *items[end:], *items[consts:end])
+
+        ordered = vector_last(body.inputs)
         solve = Jaxpr(ordered, body.equations, body.outputs, body.name)
         others = self.with_programs(lambda p: p.memo(_with_consts, consts, kept))
-        sources = made.residual_sources
+        sources = vector_last(made.residual_sources)
+        recompute = others.replace(solve=solve)
         return Partition(
-            self.replace(solve=made.forward),
-            others.replace(solve=solve),
-            (
-                *sources[:consts],
-                *sources[consts + self.count :],
-                *sources[consts : consts + self.count],
-            ),
-            made.gives,
+            self.replace(solve=made.forward), recompute, sources, made.gives
         )
 
 
@@ -234,17 +231,13 @@ class Vector(NamedTuple):
         """A function of one vector, whose results are looked at."""
         return lambda x: self.tree.unflatten(self.leaves(fun(x), whose))
 
-    def flat(
-        self, fun: Callable[..., Any], whose: str, has_aux: bool = False
-    ) -> "FlatSolver":
-        """A function of vectors, as one of their leaves side by side."""
-        return FlatSolver(self, fun, whose, has_aux)
-
 
 class FlatSolver:
     """A function of the leaves of vectors, which remembers the tree of its aux."""
 
-    def __init__(self, space: Vector, fun: Any, whose: str, has_aux: bool) -> None:
+    def __init__(
+        self, space: Vector, fun: Any, whose: str, has_aux: bool = False
+    ) -> None:
         self.space = space
         self.fun = fun
         self.whose = whose

@@ -275,5 +275,4 @@ def _cotangents(
             f"{who} must give a cotangent with the structure of linear_args, "
             f"{in_tree}, but it returned {describe(cts_in)}."
         )
-    pairs = zip(found, in_types, strict=True)
-    return [checked(ct, t, who, "cotangent") for ct, t in pairs]
+    return checked(found, in_types, who, "cotangent")

@@ -20,6 +20,7 @@ from covector.core.primitive import Linear, Linearized, Operand, operation
 from covector.errors import NotDifferentiable
 from covector.ops.arithmetic import neg, sub
 from covector.programs.custom_rules.implicit_diff import (
+    FlatSolver,
     Solver,
     Vector,
     trace,
@@ -145,9 +146,9 @@ def linear_solve(
     has_aux: bool,
 ) -> Any:
     """The x with ``matvec(x) = b``; with its aux where ``has_aux``."""
-    product = trace(space.flat(matvec, "matvec"), space.types, "matvec")
+    product = trace(FlatSolver(space, matvec, "matvec"), space.types, "matvec")
     checked = space.checked(matvec, "matvec")
-    solver = space.flat(lambda b: solve(checked, b), "solve", has_aux)
+    solver = FlatSolver(space, lambda b: solve(checked, b), "solve", has_aux)
     programs = [product, trace(solver, space.types, "solve")]
     if transpose_solve is not None and not symmetric:
 
@@ -156,8 +157,8 @@ def linear_solve(
             transposed = product.jaxpr.memo(transposed_matvec)
             return space.tree.unflatten(run(transposed, [*product.captured, *leaves]))
 
-        backward = space.flat(
-            lambda b: transpose_solve(vecmat, b), "transpose_solve", has_aux
+        backward = FlatSolver(
+            space, lambda b: transpose_solve(vecmat, b), "transpose_solve", has_aux
         )
         programs.append(trace(backward, space.types, "transpose_solve"))
 

@@ -19,6 +19,7 @@ from covector.core.primitive import operation
 from covector.core.trace import Trace, current
 from covector.ops.arithmetic import neg
 from covector.programs.custom_rules.implicit_diff import (
+    FlatSolver,
     Solver,
     Vector,
     trace,
@@ -80,9 +81,9 @@ def root(
     has_aux: bool,
 ) -> Any:
     """The x with ``f(x) = 0``; with its aux where ``has_aux``."""
-    staged = trace(space.flat(f, "f"), space.types, "f")
+    staged = trace(FlatSolver(space, f, "f"), space.types, "f")
     checked = space.checked(f, "f")
-    solver = space.flat(lambda x: solve(checked, x), "solve", has_aux)
+    solver = FlatSolver(space, lambda x: solve(checked, x), "solve", has_aux)
     on_f = (*[False] * len(staged.captured), *[True] * len(space.types))
 
     def tangent(x: Any, y: Any) -> Any:
@@ -95,7 +96,7 @@ def root(
 
         return tangent_solve(g, y)
 
-    flat_tangent = space.flat(tangent, "tangent_solve")
+    flat_tangent = FlatSolver(space, tangent, "tangent_solve")
     programs = [
         staged,
         trace(solver, space.types, "solve"),
