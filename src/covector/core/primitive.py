@@ -22,7 +22,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar, dataclass_transform, overload
 
-from covector.core.annotations import Value, Values
+from covector.core.annotations import DType, Value, Values
 from covector.core.effects import (
     NONE,
     Effect,
@@ -124,6 +124,8 @@ class Primitive(metaclass=Interned):
     mesh: Any = None
     #: elements (operands and results together) up to which NumPy beats a compiled call
     host_limit = 32768
+    #: the element types that NumPy does not compute with as XLA does, or not at all
+    not_on_host: frozenset[DType] = frozenset()
     #: about how many StableHLO operations it is compiled to
     op_count = 1
 
@@ -241,9 +243,10 @@ class Primitive(metaclass=Interned):
         self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
     ) -> bool:
         """Whether running on the host is cheaper than a compiled call."""
-        return sum([t.size for t in types]) + sum([t.size for t in outs]) <= (
-            self.host_limit
-        )
+        both = [*types, *outs]
+        if self.not_on_host and any([t.dtype in self.not_on_host for t in both]):
+            return False
+        return sum([t.size for t in both]) <= self.host_limit
 
     # -- rules -------------------------------------------------------------------------
 

@@ -133,6 +133,9 @@ class BitcastConvertType(Primitive):
 
     new_dtype: Any
 
+    # In NumPy, integers narrower than a byte have one each.
+    not_on_host = dtypes.SUB_BYTE
+
     def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
         if x.dtype == self.new_dtype:
             return (x.strong(),)
@@ -156,13 +159,6 @@ class BitcastConvertType(Primitive):
                 )
             shape = x.shape[:-1]
         return (ArrayType(shape, self.new_dtype),)
-
-    def prefers_host(
-        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
-    ) -> bool:
-        # In NumPy, integers narrower than a byte have one each.
-        narrow = any(t.dtype in dtypes.SUB_BYTE for t in (*types, *outs))
-        return not narrow and super().prefers_host(types, outs)
 
     def on_host(self, x: HostArray) -> HostArray:
         x, ratio = np.asarray(x), x.dtype.itemsize / self.new_dtype.itemsize

@@ -45,6 +45,7 @@ class Cumulative(Primitive):
     accepted = "numbers"
     #: whether floats of 16 bits or fewer are combined in float32
     widens = True
+    not_on_host = dtypes.SUB_BYTE
 
     def identity(self, dtype: DType) -> Any:
         """The identity of the combination."""
@@ -67,13 +68,6 @@ class Cumulative(Primitive):
         key = (slice(None),) * self.axis + (slice(None, None, -1),)
         out = self.ufunc.accumulate(x[key], self.axis, wide)
         return out.astype(x.dtype, copy=False)[key]
-
-    def prefers_host(
-        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
-    ) -> bool:
-        return types[0].dtype not in dtypes.SUB_BYTE and super().prefers_host(
-            types, outs
-        )
 
     def linearize(self, active: Sequence[bool], x: Value) -> Linearized:
         out, push = self.by_tree(with_jvp(self.combine), x)
@@ -164,15 +158,9 @@ class Cumlogsumexp(Cumulative):
 
     combine = logaddexp
     ufunc = np.logaddexp
+    not_on_host = Cumulative.not_on_host.union(dtypes.COMPLEX)
     accepts = staticmethod(dtypes.is_inexact)
     accepted = "floating-point or complex numbers"
 
     def identity(self, dtype: DType) -> Any:
         return -np.inf
-
-    def prefers_host(
-        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
-    ) -> bool:
-        return not dtypes.is_complex(outs[0].dtype) and super().prefers_host(
-            types, outs
-        )

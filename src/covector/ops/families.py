@@ -35,6 +35,8 @@ class Elementwise(Primitive):
     #: which element types are meant: a test from ``dtypes``, and its name in messages
     accepts: Callable[[Any], bool] = staticmethod(dtypes.is_numeric)
     accepted: str = "numbers"
+    # NumPy widens integers that are narrower than a byte; XLA does not.
+    not_on_host = dtypes.SUB_BYTE
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         first = types[0]
@@ -58,13 +60,6 @@ class Elementwise(Primitive):
     def out_dtype(self, dtype: DType) -> DType:
         """The element type of the result."""
         return dtype
-
-    def prefers_host(
-        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
-    ) -> bool:
-        # NumPy widens integers that are narrower than a byte; XLA does not.
-        narrow = any(t.dtype in dtypes.SUB_BYTE for t in (*types, *outs))
-        return not narrow and super().prefers_host(types, outs)
 
     def _mismatch(self, types: Sequence[ArrayType]) -> TypeMismatch:
         return TypeMismatch(

@@ -343,6 +343,7 @@ class Combining(Scattering):
     """A scatter that combines each update with what is there."""
 
     host_limit = Primitive.host_limit
+    not_on_host = dtypes.SUB_BYTE
     #: the operation that does so
     combine = add
 
@@ -352,11 +353,6 @@ class Combining(Scattering):
         if not self.combine.accepts(x.dtype):
             raise DTypeError(f"{self.name} needs {self.combine.accepted}, but got {x}.")
         return super().type_rule(x, indices, updates)
-
-    def prefers_host(self, types: Sequence[ArrayType], outs: Any) -> bool:
-        return types[0].dtype not in dtypes.SUB_BYTE and super().prefers_host(
-            types, outs
-        )
 
     def change(
         self, array: HostArray, key: Sequence[HostArray], values: HostArray

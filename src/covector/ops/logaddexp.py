@@ -9,7 +9,6 @@ from covector.core import dtypes
 from covector.core.annotations import HostArray, Value
 from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.core.types import ArrayType
 from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.arithmetic import add, sub
 from covector.ops.bitwise import and_
@@ -31,15 +30,9 @@ class LogAddExp(WithPartials):
     """
 
     name = "logaddexp"
+    not_on_host = WithPartials.not_on_host.union(dtypes.COMPLEX)
     accepts = staticmethod(dtypes.is_inexact)
     accepted = "floating-point or complex numbers"
-
-    def prefers_host(
-        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
-    ) -> bool:
-        return not dtypes.is_complex(outs[0].dtype) and super().prefers_host(
-            types, outs
-        )
 
     def on_host(self, x: HostArray, y: HostArray) -> HostArray:
         return np.logaddexp(widened(x), widened(y)).astype(x.dtype, copy=False)

@@ -37,14 +37,8 @@ class Pow(WithPartials):
     """
 
     hlo = "stablehlo.power"
-
-    def prefers_host(
-        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
-    ) -> bool:
-        # NumPy's complex powers of infinity are others than the compiled program's.
-        return not dtypes.is_complex(outs[0].dtype) and super().prefers_host(
-            types, outs
-        )
+    # NumPy's complex powers of infinity are others than the compiled program's.
+    not_on_host = WithPartials.not_on_host.union(dtypes.COMPLEX)
 
     def type_rule(self, x: ArrayType, y: ArrayType) -> Sequence[ArrayType]:
         if dtypes.is_integer(y.dtype) and dtypes.is_inexact(x.dtype):

@@ -83,12 +83,8 @@ class ErfInv(Special):
 
     hlo = "chlo.erf_inv"
     on_host = staticmethod(inverse_erf.erf_inv)
+    not_on_host = frozenset({dtypes.float64})
     host_limit = 8192
-
-    def prefers_host(
-        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
-    ) -> bool:
-        return types[0].dtype != dtypes.float64 and super().prefers_host(types, outs)
 
     def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
         return [lambda: math.sqrt(math.pi) / 2 * exp(mul(out, out))]

@@ -6,7 +6,6 @@ counts as positive.
 """
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,6 @@ import numpy as np
 from covector.core import dtypes
 from covector.core.annotations import HostArray, LinearMaps, Value
 from covector.core.convert import scalar
-from covector.core.types import ArrayType
 from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.accuracy import HasAccuracy
 from covector.ops.arithmetic import div, mul, neg, sub
@@ -270,15 +268,10 @@ class Atan2(WithPartials):
     """
 
     hlo = "stablehlo.atan2"
-    on_host = staticmethod(np.arctan2)
+    on_host = staticmethod(np.arctan2)  # which is for real numbers only
+    not_on_host = WithPartials.not_on_host.union(dtypes.COMPLEX)
     accepts = staticmethod(dtypes.is_inexact)
     accepted = "floating-point or complex numbers"
-
-    def prefers_host(self, types: Sequence[ArrayType], outs: Any) -> bool:
-        # NumPy's is for real numbers only.
-        return not dtypes.is_complex(types[0].dtype) and super().prefers_host(
-            types, outs
-        )
 
     def partials(self, out: Value, y: Value, x: Value) -> Any:
         square = y * y + x * x
