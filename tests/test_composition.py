@@ -361,8 +361,8 @@ def by_data_parallel(f):
 
     def over(x):
         rows = cnp.stack([x, 2 * x] * (cv.device_count() // 2 or 1))
-        one_by_one = cv.data_parallel(cv.vmap(f), out_specs=cv.P("batch"))
-        return one_by_one(rows)[0]
+        per_example = cv.data_parallel(cv.vmap(f), out_specs=cv.P("batch"))
+        return per_example(rows)[0]
 
     return over
 

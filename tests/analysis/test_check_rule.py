@@ -112,15 +112,15 @@ def wrong(f, *args, **options):
 
 
 def test_a_wrong_sign():
-    said = wrong(with_jvp(lambda x, y, dx, dy: dx * y * y - 2 * x * y * dy), X, Y)
-    first, line = said.splitlines()
+    message = wrong(with_jvp(lambda x, y, dx, dy: dx * y * y - 2 * x * y * dy), X, Y)
+    first, line = message.splitlines()
     assert first.startswith("the forward-mode derivative of product (")
     assert line.startswith("  argument 1 → the result: the rule gives")
     assert line.endswith("other indices: the sign is wrong")
-    said = wrong(with_vjp(lambda x, y, ct: (ct * y * y, -2 * ct * x * y)), X, Y)
-    assert said.startswith("the reverse-mode derivative of product (")
-    assert "argument 1 → the result: a random cotangent, pulled back" in said
-    assert said.endswith("the sign is wrong")
+    message = wrong(with_vjp(lambda x, y, ct: (ct * y * y, -2 * ct * x * y)), X, Y)
+    assert message.startswith("the reverse-mode derivative of product (")
+    assert "argument 1 → the result: a random cotangent, pulled back" in message
+    assert message.endswith("the sign is wrong")
 
 
 def test_a_wrong_order_of_arguments():
@@ -145,9 +145,9 @@ def test_a_forgotten_factor():
 
 
 def test_a_forgotten_argument():
-    said = wrong(with_vjp(lambda x, y, ct: (ct * y * y, None)), X, Y)
-    assert "argument 1" in said
-    assert said.endswith("it gives zero")
+    message = wrong(with_vjp(lambda x, y, ct: (ct * y * y, None)), X, Y)
+    assert "argument 1" in message
+    assert message.endswith("it gives zero")
 
 
 def test_a_missing_conjugate():
@@ -159,17 +159,19 @@ def test_a_missing_conjugate():
 
 
 def test_a_rule_that_is_not_linear():
-    said = wrong(with_jvp(lambda x, y, dx, dy: right_jvp(x, y, cnp.sin(dx), dy)), X, Y)
-    assert "argument 0 → the result: the rule is not linear in the tangent" in said
-    said = wrong(with_vjp(lambda x, y, ct: right_vjp(x, y, ct * ct)), X, Y)
-    assert "argument 0 → the result: the rule is not linear in the cotangent" in said
+    message = wrong(
+        with_jvp(lambda x, y, dx, dy: right_jvp(x, y, cnp.sin(dx), dy)), X, Y
+    )
+    assert "argument 0 → the result: the rule is not linear in the tangent" in message
+    message = wrong(with_vjp(lambda x, y, ct: right_vjp(x, y, ct * ct)), X, Y)
+    assert "argument 0 → the result: the rule is not linear in the cotangent" in message
 
 
 def test_a_rule_that_returns_another_value():
     f = cv.custom_jvp(product)
     f.defjvp(lambda p, t: (2 * product(*p), right_jvp(*p, *t)))
-    said = wrong(f, 1.0, 1.0)
-    assert "the rule returns the value 2, and the function 1" in said
+    message = wrong(f, 1.0, 1.0)
+    assert "the rule returns the value 2, and the function 1" in message
     g = cv.custom_vjp(product)
     g.defvjp(lambda x, y: (-product(x, y), (x, y)), lambda r, ct: right_vjp(*r, ct))
     words = "where argument 1 is perturbed, the rule returns the value -1"
@@ -182,8 +184,8 @@ def test_of_two_rules_the_wrong_one():
         f.defvjp(lambda x, y: (product(x, y), (x, y)), lambda r, ct: backward(*r, ct))
         return f
 
-    said = wrong(both(right_jvp, lambda x, y, ct: (ct * y * y, ct * x * y)), X, Y)
-    assert said.startswith("the reverse-mode derivative")
+    message = wrong(both(right_jvp, lambda x, y, ct: (ct * y * y, ct * x * y)), X, Y)
+    assert message.startswith("the reverse-mode derivative")
     half = both(lambda x, y, dx, dy: right_jvp(x, y, dx, dy) / 2, right_vjp)
     assert wrong(half, X, Y).startswith("the forward-mode derivative")
     cv.check_rule(half, X, Y, modes=["rev"], order=1)
@@ -193,9 +195,9 @@ def test_a_rule_that_is_wrong_only_over_a_batch():
     double = custom_vmap(lambda x: 2 * x)
     double.def_vmap(lambda size, mask, x: (3 * x, True))
     f = with_vjp(lambda x, ct: (double(ct),), lambda x: 2 * x)
-    said = wrong(f, X)
-    assert said.splitlines()[0].endswith("is wrong, under vmap:")
-    assert said.endswith("1.5 times as much")
+    message = wrong(f, X)
+    assert message.splitlines()[0].endswith("is wrong, under vmap:")
+    assert message.endswith("1.5 times as much")
 
 
 def test_a_batching_rule_that_mixes_members():
@@ -206,9 +208,11 @@ def test_a_batching_rule_that_mixes_members():
 
 def test_a_wrong_second_derivative():
     f = with_jvp(lambda x, dx: 3 * dx * lax.stop_gradient(x) ** 2, lambda x: x * x * x)
-    said = wrong(f, X)
-    assert said.startswith("the forward-mode derivative of the forward-mode derivative")
-    assert "argument 0 → the tangent of the result" in said
+    message = wrong(f, X)
+    assert message.startswith(
+        "the forward-mode derivative of the forward-mode derivative"
+    )
+    assert "argument 0 → the tangent of the result" in message
     cv.check_rule(f, X, order=1)
     g = with_vjp(
         lambda x, ct: (3 * ct * lax.stop_gradient(x) ** 2,), lambda x: x * x * x
@@ -227,8 +231,8 @@ def test_arguments_and_results_are_named_by_their_paths():
             "n": np.zeros((), cv.float0),
         }
 
-    said = wrong(with_jvp(rule, f), {"w": X, "b": [Y]}, 3)
-    _, line = said.splitlines()
+    message = wrong(with_jvp(rule, f), {"w": X, "b": [Y]}, 3)
+    _, line = message.splitlines()
     assert line.startswith("  argument 0['b'][0] → the result['s']: the rule gives")
     assert line.endswith("3 times as much")
 

@@ -107,8 +107,8 @@ def other_files(chance: random.Random, there: Path) -> None:
 def other_manifest(chance: random.Random, there: Path) -> None:
     """A manifest with something else at one place, and the digest that fits it."""
     path = there / "manifest.json"
-    said = json.loads(path.read_text())
-    content = {name: said[name] for name in ("number", "tree", "leaves")}
+    manifest = json.loads(path.read_text())
+    content = {name: manifest[name] for name in ("number", "tree", "leaves")}
     for _ in range(chance.choice([1, 1, 1, 2, 5])):
         _change_member(chance, content)
     path.write_text(sealed(json.dumps(content)[1:] if content else "}"))

@@ -23,8 +23,8 @@ print(leaks.main())
 
 
 @pytest.fixture(scope="module")
-def said() -> dict[str, str | None]:
-    """What is said of each function."""
+def messages() -> dict[str, str | None]:
+    """The messages about each function."""
     return json.loads(output_of(FRESH))
 
 
@@ -36,8 +36,8 @@ def nothing_saved():
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize(("leak", "holder"), [(k, h) for k, (_, h) in LEAKS.items()])
-def test_who_holds_a_leaked_value_is_named(said, leak, holder, transform):
-    words = said[f"{leak}, {transform}"]
+def test_who_holds_a_leaked_value_is_named(messages, leak, holder, transform):
+    words = messages[f"{leak}, {transform}"]
     assert re.search(holder, words)
     assert "has ended, but the" in words or "Slotted" in words
     assert "Return the value from the transformed function" in words
@@ -47,18 +47,18 @@ def test_a_leaked_value_is_an_unexpected_one():
     assert issubclass(errors.LeakedTracerError, errors.UnexpectedTracerError)
 
 
-def test_the_line_that_made_the_value_is_named(said):
+def test_the_line_that_made_the_value_is_named(messages):
     line = f"{leaks.__file__}:{into_list.__code__.co_firstlineno + 1}"
     words = f"a traced value of type f32[]. It was made at {line} (into_list)"
-    assert words in said["a global list, jit"]
+    assert words in messages["a global list, jit"]
 
 
 # -- what is no leak -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", CLEAN)
-def test_what_goes_with_its_frame_is_no_leak(said, name):
-    assert said[name] is None
+def test_what_goes_with_its_frame_is_no_leak(messages, name):
+    assert messages[name] is None
 
 
 def test_an_error_of_the_function_is_the_one_that_is_raised():
@@ -82,6 +82,6 @@ def test_it_costs_nothing_when_it_is_off(monkeypatch):
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_the_option_of_the_process(said, name):
-    assert "the global last of tests.core.leaks" in said[f"{name} on"]
-    assert said[f"{name} off"] is None
+def test_the_option_of_the_process(messages, name):
+    assert "the global last of tests.core.leaks" in messages[f"{name} on"]
+    assert messages[f"{name} off"] is None

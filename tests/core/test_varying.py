@@ -16,16 +16,16 @@ def as_cotangent(ct, x):
 
 
 def test_the_cotangent_of_a_value_that_is_the_same_everywhere_is_the_sum_over_devices():
-    arriving, value = np.array([3.0, 5.0], "float32"), np.ones(1, "float32")
+    cotangents, value = np.array([3.0, 5.0], "float32"), np.ones(1, "float32")
     cotangent = cv.shard_map(
         as_cotangent, mesh=mesh("2"), in_specs=(P("x"), P()), out_specs=P()
     )
-    np.testing.assert_array_equal(cotangent(arriving, value), [8.0])
+    np.testing.assert_array_equal(cotangent(cotangents, value), [8.0])
 
 
 def test_the_cotangent_of_a_value_that_varies_varies_like_it():
-    arriving, values = np.array([3.0], "float32"), np.ones(2, "float32")
+    cotangents, values = np.array([3.0], "float32"), np.ones(2, "float32")
     cotangent = cv.shard_map(
         as_cotangent, mesh=mesh("2"), in_specs=(P(), P("x")), out_specs=P("x")
     )
-    np.testing.assert_array_equal(cotangent(arriving, values), [3.0, 3.0])
+    np.testing.assert_array_equal(cotangent(cotangents, values), [3.0, 3.0])

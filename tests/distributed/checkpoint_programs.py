@@ -62,7 +62,7 @@ def die(directory):
     checkpoint.save(directory, tree(2), overwrite=True)
 
 
-def apart(directory):
+def separate_folders(directory):
     checkpoint.save(f"{directory}/{cv.process_index()}", tree(1))
 
 

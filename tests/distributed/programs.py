@@ -25,7 +25,7 @@ def sharded(values, *spec):
     return cv.device_put(values, NamedSharding(mesh_of_all(), P(*spec)))
 
 
-def say(*words):
+def report(*words):
     sys.stdout.write(" ".join(map(str, words)) + "\n")
     sys.stdout.flush()
 
@@ -189,7 +189,7 @@ def train(steps, folder=""):
 
     for k in range(int(steps)):
         value, weights = step(weights, *data)
-        say("loss", float(value).hex())
+        report("loss", float(value).hex())
         if folder and k == int(steps) // 2:
             half = {"w": sharded(np.asarray(weights["w1"]).T, "x"), "rest": weights}
             checkpoint.save(f"{folder}/half", half)
@@ -288,27 +288,27 @@ def other_order(calls):
 
 
 def sleeping():
-    say("a line of its own")
+    report("a line of its own")
     time.sleep(1000)
 
 
 def printing():
-    say("a line of its own")
+    report("a line of its own")
     if os.environ["COVECTOR_PROCESS_ID"] == "1":
         for k in range(20):
-            say(f"line {k}")
+            report(f"line {k}")
         sys.exit(3)
     time.sleep(1000)
 
 
 def hello(*words):
-    say("rank", os.environ["COVECTOR_PROCESS_ID"], *words)
+    report("rank", os.environ["COVECTOR_PROCESS_ID"], *words)
 
 
-ALONE = (printing, hello, sleeping)
+WITHOUT_JOINING = (printing, hello, sleeping)
 
 if __name__ == "__main__":
     program = globals()[sys.argv[1]]
-    if program not in ALONE:
+    if program not in WITHOUT_JOINING:
         cv.distributed.initialize(initialization_timeout=30)
     program(*sys.argv[2:])

@@ -1,4 +1,4 @@
-"""How tests start programs of several processes, and read what they said."""
+"""How tests start programs of several processes, and read their output."""
 
 import os
 import subprocess
@@ -47,7 +47,7 @@ def launch(
     )
 
 
-def said(done: subprocess.CompletedProcess[str], rank: int) -> str:
+def output(done: subprocess.CompletedProcess[str], rank: int) -> str:
     """What one process printed, to either of its outputs."""
     lines = (done.stdout + done.stderr).splitlines()
     mark = f"[{rank}] "
@@ -55,7 +55,7 @@ def said(done: subprocess.CompletedProcess[str], rank: int) -> str:
 
 
 def succeeded(done: subprocess.CompletedProcess[str]) -> bool:
-    """Whether all processes ended well; otherwise pytest shows what they said."""
+    """Whether all processes ended well; otherwise pytest shows their output."""
     if done.returncode:
         sys.stdout.write(done.stdout + done.stderr)
     return done.returncode == 0

@@ -11,7 +11,7 @@ import pytest
 import covector as cv
 from covector.errors import CheckpointNotFound
 from covector.experimental import checkpoint
-from tests.distributed.starting import LAUNCH, PATIENCE, environment, said, succeeded
+from tests.distributed.starting import LAUNCH, PATIENCE, environment, output, succeeded
 from tests.meshes import named
 
 PROGRAMS = Path(__file__).parent / "checkpoint_programs.py"
@@ -73,15 +73,15 @@ def test_each_process_reads_what_it_is_to_have(there):
     assert succeeded(done)
     for rank in (0, 1):
         blocks = [((4 * rank, 2 * k), (4, 2)) for k in range(2)]
-        assert said(done, rank) == str(blocks)
+        assert output(done, rank) == str(blocks)
 
 
 def test_processes_that_save_different_trees_are_told_where(there):
     done = launch("differ", there)
     assert succeeded(done)
     for rank in (0, 1):
-        assert "line 2: ['n']: 0" in said(done, rank)
-        assert "line 2: ['n']: 1" in said(done, rank)
+        assert "line 2: ['n']: 0" in output(done, rank)
+        assert "line 2: ['n']: 1" in output(done, rank)
     with pytest.raises(CheckpointNotFound):
         checkpoint.restore(there)
 
@@ -89,14 +89,14 @@ def test_processes_that_save_different_trees_are_told_where(there):
 def test_a_process_that_dies_leaves_the_old_checkpoint(there):
     done = launch("die", there)
     assert done.returncode != 0
-    assert "PeerLost" in said(done, 0)
+    assert "PeerLost" in output(done, 0)
     assert len(list(there.glob("data-*"))) == 2
     assert checkpoint.restore(there)["n"] == 1
 
 
 def test_processes_that_save_to_different_places_have_no_checkpoint(there):
-    done = launch("apart", there)
+    done = launch("separate_folders", there)
     assert done.returncode != 0
     words = "does not see {}, which process 0 made. All processes have to save to the"
-    assert words.format(there / "1/data-1") in said(done, 1)
+    assert words.format(there / "1/data-1") in output(done, 1)
     assert not list(there.glob("*/manifest.json"))

@@ -18,7 +18,7 @@ from tests.distributed.starting import (
     PROGRAMS,
     environment,
     launch,
-    said,
+    output,
 )
 
 SOON = {"COVECTOR_PEER_TIMEOUT": "3"}
@@ -28,7 +28,7 @@ def test_processes_that_trace_different_programs_all_raise_with_the_line():
     done = launch(2, "mismatch", **SOON)
     assert done.returncode == 1
     for rank in (0, 1):
-        words = said(done, rank)
+        words = output(done, rank)
         assert "ProgramMismatch: processes 0 and 1 are about to run different" in words
         assert "process 0, in jit_differing, at " in words
         assert "process 1, in jit_differing, at " in words
@@ -44,7 +44,7 @@ def test_a_process_that_is_killed_ends_the_others_in_words(rank):
     done = launch(2, "killed", rank, **SOON)
     assert time.monotonic() - begin < 20
     assert done.returncode == 128 + signal.SIGKILL
-    words = said(done, 1 - rank)
+    words = output(done, 1 - rank)
     assert (
         f"rocess {rank} of 2 is gone: it ended without a word, or was killed" in words
     )
@@ -54,20 +54,20 @@ def test_a_process_that_is_killed_ends_the_others_in_words(rank):
 
 
 def test_a_killed_process_is_not_told_to_have_run_nothing():
-    words = said(launch(2, "killed_soon", **SOON), 0)
+    words = output(launch(2, "killed_soon", **SOON), 0)
     assert "process 1 (gone), as it said" in words
     assert "had run nothing" not in words
 
 
 def test_a_process_in_another_program_is_told_to_be_in_that():
-    words = said(launch(2, "elsewhere", **SOON), 0)
+    words = output(launch(2, "elsewhere", **SOON), 0)
     assert "PeerLost: Process 1 of 2 did not come to jit_differing within 3 s" in words
     assert "(COVECTOR_PEER_TIMEOUT). Process 1 is in jit_double, its program " in words
 
 
 @pytest.fixture(scope="module")
 def waiting():
-    """Programs that mostly wait, run at once: what they said, by name and argument."""
+    """Programs that mostly wait, run at once: their output, by name and argument."""
     asked = [("stopped",), ("absent", 1), ("absent", 0)]
     with ThreadPoolExecutor() as threads:
         started = [threads.submit(launch, 2, *each, **SOON) for each in asked]
@@ -79,7 +79,7 @@ def waiting():
 def test_a_process_that_stands_still_ends_the_others(waiting):
     done = waiting["stopped",]
     assert done.returncode == EXIT_CODE
-    words = said(done, 0)
+    words = output(done, 0)
     assert (
         "process 0 of 2 ends: it would wait for ever. Process 1 of 2 is gone" in words
     )
@@ -91,7 +91,7 @@ def test_a_process_that_stands_still_ends_the_others(waiting):
 def test_a_process_that_does_not_come_to_a_known_program_ends_the_others(waiting):
     done = waiting["absent", 1]
     assert done.returncode == EXIT_CODE
-    words = said(done, 0)
+    words = output(done, 0)
     assert re.search(r"Process 1 did not come to jit_double within [34] s \(COV", words)
     assert "process 0: in jit_double, its program 2" in words
     assert "process 1: last in jit_double, its program 1" in words
@@ -99,18 +99,18 @@ def test_a_process_that_does_not_come_to_a_known_program_ends_the_others(waiting
 
 def test_a_process_that_does_not_come_to_a_new_program_is_an_error(waiting):
     done = waiting["absent", 0]
-    words = said(done, 0)
+    words = output(done, 0)
     assert "PeerLost: Process 1 of 2 did not come to jit_double within 3 s" in words
     assert "process 1: had run nothing together with others; at " in words
-    words = said(done, 1)
+    words = output(done, 1)
     assert "process 1 of 2 ends: nothing works without process 0" in words
 
 
 def test_what_one_process_raised_is_told_to_the_others():
     done = launch(2, "failed", **SOON)
-    assert "ArgumentError: these data are no good" in said(done, 1)
+    assert "ArgumentError: these data are no good" in output(done, 1)
     expected = "Process 1 of 2 is gone: it ended (ArgumentError: these data are no good"
-    assert f"PeerLost: {expected}" in said(done, 0)
+    assert f"PeerLost: {expected}" in output(done, 0)
 
 
 @pytest.mark.parametrize("calls", [2, 1000])

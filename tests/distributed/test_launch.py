@@ -10,7 +10,7 @@ import pytest
 
 from covector.cli.launch import environment as environment_of
 from covector.cli.main import main
-from tests.distributed.starting import PATIENCE, command, environment, launch, said
+from tests.distributed.starting import PATIENCE, command, environment, launch, output
 
 
 def test_every_process_gets_the_arguments_and_a_prefix():
@@ -27,7 +27,7 @@ def test_one_that_fails_ends_all_and_its_last_lines_are_shown():
     done = launch(3, "printing")
     assert time.monotonic() - begin < 20
     assert done.returncode == 3
-    assert said(done, 0) == "a line of its own"
+    assert output(done, 0) == "a line of its own"
     words = "covector launch: process 1 ended with exit code 3. Ending processes 0, 2."
     assert words in done.stderr
     last = done.stderr.split("Its last lines:\n")[1].splitlines()

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.distributed.starting import launch, said, succeeded
+from tests.distributed.starting import launch, output, succeeded
 
 
 def test_arrays_over_two_processes_of_two_devices():
@@ -27,7 +27,7 @@ def test_values_go_from_process_to_process():
 
 def losses(done, rank=0):
     assert succeeded(done)
-    return [float.fromhex(x) for x in re.findall(r"loss (\S+)", said(done, rank))]
+    return [float.fromhex(x) for x in re.findall(r"loss (\S+)", output(done, rank))]
 
 
 def test_training_in_parallel_has_the_losses_of_one_process(tmp_path):

@@ -57,11 +57,11 @@ def failing(sources: Path, *arguments: str) -> list[str]:
     except subprocess.TimeoutExpired:
         print(f"no answer in {LIMIT} s: {' '.join(arguments)}")
         return []
-    said = done.stdout[-2000:] + done.stderr[-2000:]
-    gone = done.returncode == 5 or "ERROR: not found: " in said
-    assert not gone, f"no tests are {arguments}: {said}"
+    output = done.stdout[-2000:] + done.stderr[-2000:]
+    gone = done.returncode == 5 or "ERROR: not found: " in output
+    assert not gone, f"no tests are {arguments}: {output}"
     if done.returncode not in {0, 1}:
-        print(said)
+        print(output)
     names = re.findall(r"^(?:FAILED|ERROR) (\S+::.*?)(?: - .*)?$", done.stdout, re.M)
     return names or [NO_NAME] * bool(done.returncode)
 

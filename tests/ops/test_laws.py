@@ -228,12 +228,12 @@ def test_the_transpose_is_the_adjoint(case):
     weights = directions(outs, seed=3)
     for active, given in itertools.product(masks(case.active), masks(differentiable)):
         tangents = masked(directions(args, seed=4), active)
-        arriving = masked(weights, given)
+        cotangents = masked(weights, given)
         pushed = jvp(fun, args, tangents)
-        pulled = vjp(fun, args, active, arriving)
+        pulled = vjp(fun, args, active, cotangents)
         for a, ct in zip(args, pulled, strict=True):
             assert ct is None or ct.type is a.type
-        left, size = pairing(arriving, pushed)
+        left, size = pairing(cotangents, pushed)
         right, _ = pairing(pulled, tangents)
         assert left == pytest.approx(right, rel=1e-12, abs=1e-12 * size)
 
@@ -273,7 +273,7 @@ def test_vmap_is_a_loop(case):
         outs, out_dims = batch_flat(fun, BATCH, stacked, dims)
         for i in range(BATCH):
             single = [
-                array(a if d is None else varied(a, i))
+                array(a if d is None else in_lane(a, i))
                 for a, d in zip(case.args, dims, strict=True)
             ]
             got = [
@@ -340,10 +340,10 @@ def choices_of_axes(case: Case) -> list[tuple[int | None, ...]]:
     ]
 
 
-def varied(x: np.ndarray, i: int) -> np.ndarray:
+def in_lane(x: np.ndarray, i: int) -> np.ndarray:
     """Entry i of a batch of operands like ``x``: scaled numbers, or others in turn."""
     if x.dtype == KEY:
-        return varied(x.view(KEYS.storage), i).view(KEY)
+        return in_lane(x.view(KEYS.storage), i).view(KEY)
     if dtypes.is_inexact(x.dtype):
         parts = np.ascontiguousarray(x).view(dtypes.real_part(x.dtype))
         return (
@@ -355,7 +355,7 @@ def varied(x: np.ndarray, i: int) -> np.ndarray:
 
 
 def stacked_at(x: np.ndarray, axis: int) -> ConcreteArray:
-    return array(np.stack([varied(x, i) for i in range(BATCH)], axis))
+    return array(np.stack([in_lane(x, i) for i in range(BATCH)], axis))
 
 
 # -- programs --------------------------------------------------------------------------

@@ -88,7 +88,7 @@ def batches(args, seed):
     ]
 
 
-def one_by_one(f, args, axes):
+def lane_by_lane(f, args, axes):
     """What ``vmap`` stands for."""
     outs = []
     for i in range(LANES):
@@ -116,14 +116,14 @@ def batch(f, args, active, tolerance):
     """vmap(f) = f for each lane, one by one."""
     axes, over = batches(args, 3)
     agree(
-        cv.vmap(f, axes)(*over), one_by_one(f, over, axes), tolerance, "vmap(f) and f"
+        cv.vmap(f, axes)(*over), lane_by_lane(f, over, axes), tolerance, "vmap(f) and f"
     )
 
 
 def compiled_batch(f, args, active, tolerance):
     """jit(vmap(f)) = f for each lane; vmap(jit(f)) too."""
     axes, over = batches(args, 4)
-    wanted = one_by_one(f, over, axes)
+    wanted = lane_by_lane(f, over, axes)
     agree(cv.jit(cv.vmap(f, axes))(*over), wanted, tolerance, "jit(vmap(f)) and f")
 
 
@@ -232,7 +232,7 @@ def batch_of_gradients(f, args, active, tolerance):
         return scalar(*xs)
 
     slope = cv.grad(lane, tuple(active))
-    wanted = one_by_one(slope, over, axes)
+    wanted = lane_by_lane(slope, over, axes)
     out_axes = tuple(axes[i] for i in active)
     batched = cv.jit(cv.vmap(slope, axes))(*over)
     agree(batched, wanted, tolerance, "vmap(grad(f)) and grad(f)")

@@ -30,5 +30,5 @@ def test_a_child_forked_while_others_compile_computes_and_compiling_in_it_is_ref
 
 
 def test_a_signal_handler_may_compute_during_the_first_compilation():
-    code, said, errors = run("signals", "25")
-    assert (code, said) == (0, "done\n"), errors
+    code, output, errors = run("signals", "25")
+    assert (code, output) == (0, "done\n"), errors

@@ -23,8 +23,8 @@ def there(tmp_path):
 def change(there, edit):
     """A manifest made by somebody who knows about digests."""
     path = there / manifest.NAME
-    said = json.loads(path.read_text())
-    content = {name: said[name] for name in ("number", "tree", "leaves")}
+    data = json.loads(path.read_text())
+    content = {name: data[name] for name in ("number", "tree", "leaves")}
     edit(content)
     path.write_text(manifest.sealed(json.dumps(content)[1:]))
 

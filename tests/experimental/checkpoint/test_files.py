@@ -165,20 +165,20 @@ ON_DEVICES = [dtype for dtype in dtypes.NUMBERS if "float6" not in dtype.name]
 
 
 @pytest.mark.parametrize(
-    ("dtype", "spread"),
+    ("dtype", "sharded"),
     [
         *[(dtype, False) for dtype in dtypes.NUMBERS],
         *[(dtype, True) for dtype in ON_DEVICES],
     ],
     ids=str,
 )
-def test_every_element_type_comes_back_bit_for_bit(there, dtype, spread):
+def test_every_element_type_comes_back_bit_for_bit(there, dtype, sharded):
     mesh("4")
     values = np.linspace(0, 3, 8).astype(dtype)
     if np.dtype(dtype).itemsize > 1 and dtypes.is_inexact(dtype):
         values[1:4] = np.nan, -0.0, np.inf
     with cv.enable_x64(True):
-        x = cv.device_put(values, named("x", on="4") if spread else None)
+        x = cv.device_put(values, named("x", on="4") if sharded else None)
         found = round_trip(there, [x], shardings=x.placement)[0]
         same(found, x)
         assert found.type is x.type
@@ -351,9 +351,9 @@ def test_the_order_of_a_dict_does_not_matter(there):
 
 def test_the_manifest_says_it_all_in_json(there):
     checkpoint.save(there, {"w": cnp.ones((2, 3), "bfloat16"), "n": 1})
-    said = json.loads((there / "manifest.json").read_text())
-    assert said["tree"] == {"dict": [["n", 0], ["w", 1]]}
-    assert said["leaves"][1] == {
+    manifest = json.loads((there / "manifest.json").read_text())
+    assert manifest["tree"] == {"dict": [["n", 0], ["w", 1]]}
+    assert manifest["leaves"][1] == {
         "path": "['w']",
         "kind": "array",
         "shape": [2, 3],

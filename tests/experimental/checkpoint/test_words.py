@@ -118,9 +118,9 @@ def test_manifests_that_are_none(there):
         text.replace("float32", "float16"): "its content is not the one that its",
         sealed(text.partition("\n")[2].replace("float32", "float33")): "'float33', w",
     }
-    for changed, said in words.items():
+    for changed, message in words.items():
         path.write_text(changed)
-        with pytest.raises(CheckpointError, match=said):
+        with pytest.raises(CheckpointError, match=message):
             checkpoint.restore(there)
 
 

@@ -34,21 +34,21 @@ SLICES = [
 
 
 def _padded(config):
-    """Padding by assignment: the elements spread out, framed, and cut."""
+    """Padding by assignment: the elements dilated, framed, and cut."""
 
     def reference(x, value):
         for axis, (low, high, interior) in enumerate(config):
             x = np.moveaxis(x, axis, 0)
             n = len(x)
-            spread = np.full(
+            dilated = np.full(
                 (n + max(n - 1, 0) * interior, *x.shape[1:]), value, x.dtype
             )
-            spread[:: interior + 1] = x
+            dilated[:: interior + 1] = x
             frames = [
                 np.full((max(k, 0), *x.shape[1:]), value, x.dtype) for k in (low, high)
             ]
-            spread = spread[max(-low, 0) : len(spread) - max(-high, 0)]
-            x = np.moveaxis(np.concatenate([frames[0], spread, frames[1]]), 0, axis)
+            dilated = dilated[max(-low, 0) : len(dilated) - max(-high, 0)]
+            x = np.moveaxis(np.concatenate([frames[0], dilated, frames[1]]), 0, axis)
         return x
 
     return reference

@@ -51,9 +51,9 @@ _large = (_shuffled(9, 10), _fields((9, 9), (1, 1), ((4, 4), (4, 4))))
 def _by_loops(x, fields, fill, function):
     """The function of the elements in each window, one window after the other."""
     sizes, strides, padding, base, gaps = fields
-    spread = [(n - 1) * b + 1 if n else 0 for n, b in zip(x.shape, base, strict=True)]
+    dilated = [(n - 1) * b + 1 if n else 0 for n, b in zip(x.shape, base, strict=True)]
     whole = np.full(
-        [max(lo + n + hi, 0) for n, (lo, hi) in zip(spread, padding, strict=True)],
+        [max(lo + n + hi, 0) for n, (lo, hi) in zip(dilated, padding, strict=True)],
         fill,
         x.dtype,
     )

@@ -256,8 +256,8 @@ def test_what_does_not_move_may_be_passed():
     def f(x, n):
         scale = cv.pure_callback(np.float32, cnp.float32(1), n)
         size = cv.pure_callback(lambda x: np.int32(3), cnp.int32(1), x)
-        still = cv.pure_callback(np.cos, x, lax.stop_gradient(x))
-        return cnp.sum(scale * size * still * x)
+        constant = cv.pure_callback(np.cos, x, lax.stop_gradient(x))
+        return cnp.sum(scale * size * constant * x)
 
     np.testing.assert_allclose(cv.jit(cv.grad(f))(X, 2), 6 * np.cos(X), rtol=1e-6)
 

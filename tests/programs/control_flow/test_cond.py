@@ -110,9 +110,9 @@ CHOICES = {
         with_a_tree,
     )
 }
-VARIED = ("residuals_of_their_own", "many", "inside_another")
+SELECTED = ("residuals_of_their_own", "many", "inside_another")
 ROWS = [
-    (c, t) for c in CHOICES for t in TRANSFORMATIONS if t not in LONG or c in VARIED
+    (c, t) for c in CHOICES for t in TRANSFORMATIONS if t not in LONG or c in SELECTED
 ]
 
 

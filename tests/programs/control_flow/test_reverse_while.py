@@ -57,10 +57,10 @@ def accumulated(loop, n, w, x):
     """A sum that no slope depends on; a part of the carry that does not move."""
 
     def body(_, c):
-        total, v, still = c["total"], c["v"], c["still"]
-        return {"total": total + v * still, "v": v * w[0] + 0.1, "still": still + 1.0}
+        total, v, count = c["total"], c["v"], c["count"]
+        return {"total": total + v * count, "v": v * w[0] + 0.1, "count": count + 1.0}
 
-    out = loop(n, body, {"total": x * 0.0, "v": x, "still": 1.0})
+    out = loop(n, body, {"total": x * 0.0, "v": x, "count": 1.0})
     return cnp.sum(out["total"] * out["v"])
 
 
@@ -335,10 +335,10 @@ def test_second_derivatives_of_lanes(x64, order):
     over_batch = cv.vmap(partial(pair, looped(2)), (0, None, 0))
     found = cv.jit(HIGHER[order](lambda w, xs: cnp.sum(over_batch(COUNTS, w, xs))))
 
-    def one_by_one(w, xs):
+    def lane_by_lane(w, xs):
         return sum(pair(written_out, n, w, xs[k]) for k, n in enumerate(COUNTS))
 
-    assert_close(found(W, BATCH), HIGHER[order](one_by_one)(W, BATCH), 1e-10, 1e-11)
+    assert_close(found(W, BATCH), HIGHER[order](lane_by_lane)(W, BATCH), 1e-10, 1e-11)
 
 
 def test_an_empty_batch():

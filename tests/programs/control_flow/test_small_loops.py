@@ -27,24 +27,24 @@ def compiled(fun, args, limit):
     return cv.jit(fun).lower(*args).compile(compiler_options=options)
 
 
-def apart_and_whole(fun, *args):
+def unfused_and_fused(fun, *args):
     """The results with a kernel for each operation and with one for each loop."""
-    apart, whole = [compiled(fun, args, limit) for limit in (0, 10**9)]
-    assert KERNEL not in apart.as_text()
-    assert KERNEL in whole.as_text()
-    results = [tree.leaves(program(*args)) for program in (apart, whole)]
+    unfused, fused = [compiled(fun, args, limit) for limit in (0, 10**9)]
+    assert KERNEL not in unfused.as_text()
+    assert KERNEL in fused.as_text()
+    results = [tree.leaves(program(*args)) for program in (unfused, fused)]
     return [[np.asarray(x) for x in leaves] for leaves in results]
 
 
 def assert_same(fun, *args, rtol=2e-6):
-    for x, y in zip(*apart_and_whole(fun, *args), strict=True):
+    for x, y in zip(*unfused_and_fused(fun, *args), strict=True):
         assert x.dtype == y.dtype
-        apart, whole = [
+        unfused, fused = [
             z.astype(np.float32) if z.dtype.kind == "V" else z  # bfloat16, say
             for z in (x, y)
         ]
-        scale = float(np.abs(apart[np.isfinite(apart)]).max(initial=0.0))
-        np.testing.assert_allclose(whole, apart, rtol=rtol, atol=rtol * scale)
+        scale = float(np.abs(unfused[np.isfinite(unfused)]).max(initial=0.0))
+        np.testing.assert_allclose(fused, unfused, rtol=rtol, atol=rtol * scale)
 
 
 def scan_of(step, *start, xs=None):
@@ -237,7 +237,7 @@ def test_one_kernel_gives_the_same_in_every_precision(dtype):
 def test_infinities_and_what_is_not_a_number_stay():
     v = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-40], np.float32)
     for f in (extremes, pieces, powers):
-        for x, y in zip(*apart_and_whole(f, v), strict=True):
+        for x, y in zip(*unfused_and_fused(f, v), strict=True):
             np.testing.assert_array_equal(np.isnan(x), np.isnan(y))
             np.testing.assert_array_equal(np.isinf(x), np.isinf(y))
             finite = np.isfinite(x)

@@ -160,10 +160,12 @@ def test_forward_mode_of_what_has_a_reverse_rule_only_says_what_to_add():
         ):
             with pytest.raises(errors.NotDifferentiable) as caught:
                 cv.jit(forward)(2.0)
-            said = str(caught.value)
-            assert ".cube (test_custom_call.py:" in said
-            assert "    @cube.defjvp\n    def rule(primals, tangents): return" in said
-            assert "or use custom_jvp" in said
+            message = str(caught.value)
+            assert ".cube (test_custom_call.py:" in message
+            assert (
+                "    @cube.defjvp\n    def rule(primals, tangents): return" in message
+            )
+            assert "or use custom_jvp" in message
 
 
 def test_a_function_without_rules_is_refused():

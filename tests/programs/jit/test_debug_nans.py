@@ -19,7 +19,7 @@ def line(fun, after=1):
     return f"{__file__}:{fun.__code__.co_firstlineno + after}"
 
 
-def blamed(call, of="NaN", kind=cv.debug_nans):
+def located(call, of="NaN", kind=cv.debug_nans):
     with kind(), pytest.raises(errors.NonFiniteError) as caught:
         call()
     assert isinstance(caught.value, FloatingPointError)
@@ -83,7 +83,7 @@ def test_the_operation_inside_of_a_function_is_to_blame(transform):
     def divided(x):
         return cnp.remainder(1.0, x)
 
-    text = blamed(lambda: transform(divided)(cnp.zeros(2)))
+    text = located(lambda: transform(divided)(cnp.zeros(2)))
     assert text.startswith(
         f"first NaN: rem of f32[] 1., f32[2] [0., 0.] made at {line(divided)}"
     )
@@ -93,7 +93,7 @@ def test_the_operation_inside_of_a_function_is_to_blame(transform):
 
 
 def test_an_operation_that_runs_by_itself():
-    text = blamed(lambda: logarithm(X))
+    text = located(lambda: logarithm(X))
     operands = "f32[3] [ 1.,  0., -1.]"
     assert text == (
         f"first NaN: log of {operands} made at {line(logarithm)} (logarithm)"
@@ -101,19 +101,19 @@ def test_an_operation_that_runs_by_itself():
 
 
 def test_a_large_operation_that_runs_by_itself():
-    text = blamed(lambda: logarithm(LARGE))
+    text = located(lambda: logarithm(LARGE))
     assert f"log of f32[50000] from -2 to -2 made at {line(logarithm)}" in text
 
 
 def test_a_function_that_runs_as_one_numpy_call():
-    text = blamed(lambda: cnp.logaddexp(cnp.asarray([cnp.nan]), cnp.ones(1)))
+    text = located(lambda: cnp.logaddexp(cnp.asarray([cnp.nan]), cnp.ones(1)))
     assert "first NaN" in text
 
 
 def test_a_jitted_function():
     f = cv.jit(logarithm)
     assert np.isnan(f(X)[2])
-    text = blamed(lambda: f(X))
+    text = located(lambda: f(X))
     assert text.startswith("jit of logarithm (test_debug_nans.py:")
     assert (
         "gave NaN in a result f32[3]; first NaN: log of f32[3] [ 1.,  0., -1.]" in text
@@ -138,15 +138,15 @@ def test_a_nan_that_is_not_chosen_is_not_to_blame():
         safe = cnp.where(x > 0, cnp.log(x - 1), 0.0)  # NaN at 0, not chosen
         return safe + cnp.sqrt(x - 3)
 
-    text = blamed(lambda: f(cnp.asarray([0.0])))
+    text = located(lambda: f(cnp.asarray([0.0])))
     assert "first NaN: sqrt of f32[1] [-3.]" in text
 
 
 def test_a_jitted_function_inside():
     inner = cv.jit(logarithm)
-    text = blamed(lambda: cv.jit(lambda x: inner(x) + 1)(X))
+    text = located(lambda: cv.jit(lambda x: inner(x) + 1)(X))
     assert f"first NaN: log of f32[3] [ 1.,  0., -1.] made at {line(logarithm)}" in text
-    assert f"made at {line(logarithm)}" in blamed(lambda: cv.vmap(inner)(X))
+    assert f"made at {line(logarithm)}" in located(lambda: cv.vmap(inner)(X))
 
 
 def step(c, t):
@@ -198,23 +198,23 @@ LOOPS = {
 @pytest.mark.parametrize("transform", [cv.jit, lambda f: f], ids=["jit", "eagerly"])
 @pytest.mark.parametrize(("f", "operation", "where"), LOOPS.values(), ids=LOOPS)
 def test_loops_and_branches_are_opened(f, operation, where, transform):
-    text = blamed(lambda: transform(f)(3.0))
+    text = located(lambda: transform(f)(3.0))
     assert f"first NaN: {operation} made at {__file__}:" in text
     assert text.endswith(where)
 
 
 def test_nan_that_came_in():
     f = cv.jit(lambda p, *, y: p["a"] + y)
-    text = blamed(lambda: f({"a": cnp.nan}, y=1.0))
+    text = located(lambda: f({"a": cnp.nan}, y=1.0))
     assert "NaN came in with argument 0['a'], f32[] nan" in text
-    assert "keyword argument y" in blamed(lambda: f({"a": 1.0}, y=cnp.nan))
+    assert "keyword argument y" in located(lambda: f({"a": 1.0}, y=cnp.nan))
     big = cnp.full(2000, cnp.nan)
-    text = blamed(lambda: cv.jit(lambda x: x + big)(1.0))
+    text = located(lambda: cv.jit(lambda x: x + big)(1.0))
     assert "with an array that the function closes over" in text
 
 
 def test_a_constant():
-    text = blamed(lambda: cv.jit(lambda x: x * np.float32("nan"))(1.0))
+    text = located(lambda: cv.jit(lambda x: x * np.float32("nan"))(1.0))
     assert "NaN stands in the program as a constant" in text
 
 
@@ -237,10 +237,10 @@ def test_a_backward_pass_names_the_line_of_the_function():
 
 
 def test_a_compiled_backward_pass():
-    text = blamed(lambda: cv.jit(cv.grad(root))(0.0))
+    text = located(lambda: cv.jit(cv.grad(root))(0.0))
     assert "jit of root (test_debug_nans.py" in text
     assert f"made at {line(root)} (root)" in text
-    text = blamed(lambda: cv.grad(cv.jit(root))(0.0))
+    text = located(lambda: cv.grad(cv.jit(root))(0.0))
     assert f"made at {line(root)} (root)" in text
 
 
@@ -248,9 +248,9 @@ def test_derivatives_through_loops():
     def f(x):
         return lax.scan(lambda c, _: (cnp.sqrt(c), None), x, None, length=3)[0]
 
-    assert "in scan step" in blamed(lambda: cv.jit(cv.grad(f))(-1.0))
-    assert "first NaN" in blamed(lambda: cv.grad(f)(-1.0))
-    assert "first NaN" in blamed(lambda: cv.jit(cv.grad(cv.checkpoint(f)))(-1.0))
+    assert "in scan step" in located(lambda: cv.jit(cv.grad(f))(-1.0))
+    assert "first NaN" in located(lambda: cv.grad(f)(-1.0))
+    assert "first NaN" in located(lambda: cv.jit(cv.grad(cv.checkpoint(f)))(-1.0))
 
 
 def test_rules_of_users():
@@ -264,7 +264,7 @@ def test_rules_of_users():
 
     assert float(f(-1.0)) == -1.0
     for transform in (cv.grad, lambda g: cv.jit(cv.grad(g))):
-        text = blamed(lambda t=transform: t(f)(-1.0))
+        text = located(lambda t=transform: t(f)(-1.0))
         assert f"log of f32[] -1. made at {line(rule, 2)}" in text
 
 
@@ -272,7 +272,7 @@ def test_rules_of_users():
 
 
 def test_infinities():
-    text = blamed(lambda: cv.jit(lambda x: 1 / x)(X), "infinity", cv.debug_infs)
+    text = located(lambda: cv.jit(lambda x: 1 / x)(X), "infinity", cv.debug_infs)
     assert "first infinity: div of f32[] 1., f32[3] [2., 1., 0.]" in text
     with cv.debug_nans():
         assert np.isinf(cv.jit(lambda x: 1 / x)(0.0))
@@ -288,7 +288,7 @@ def test_infinities():
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float8_e4m3fn", "complex64"])
 def test_narrow_and_complex_numbers(dtype):
     x = cnp.asarray([1.0, cnp.nan]).astype(dtype)
-    assert "came in with argument 0" in blamed(lambda: cv.jit(lambda x: x + x)(x))
+    assert "came in with argument 0" in located(lambda: cv.jit(lambda x: x + x)(x))
 
 
 def test_integers_keys_and_empty_arrays_pass():
@@ -304,7 +304,7 @@ def test_integers_keys_and_empty_arrays_pass():
 
 def test_donated_arguments_can_still_be_blamed():
     f = cv.jit(cnp.log, donate_argnums=0)
-    text = blamed(lambda: f(cnp.asarray([-1.0])))
+    text = located(lambda: f(cnp.asarray([-1.0])))
     assert "first NaN: log of f32[1] [-1.]" in text
     with cv.debug_nans():
         x = cnp.ones(3)
@@ -314,7 +314,7 @@ def test_donated_arguments_can_still_be_blamed():
 
 def test_compiled_programs_are_looked_at():
     compiled = cv.jit(logarithm).lower(X).compile()
-    assert "jit of logarithm" in blamed(lambda: compiled(X))
+    assert "jit of logarithm" in located(lambda: compiled(X))
 
 
 def test_effects_are_not_repeated():
@@ -324,7 +324,7 @@ def test_effects_are_not_repeated():
         cv.debug.callback(lambda v: seen.append(float(v)), x)
         return cnp.log(x)
 
-    text = blamed(lambda: cv.jit(f)(-1.0))
+    text = located(lambda: cv.jit(f)(-1.0))
     assert "it has effects, so it is not run again" in text
     assert seen == [-1.0]
 

@@ -129,9 +129,9 @@ def power(n):
 
 @pytest.mark.parametrize("make", SAME.values(), ids=SAME)
 def test_functions_that_say_the_same_are_traced_once(make):
-    said, reason = fingerprint_of(make())
-    assert said is not None, reason
-    assert fingerprint_of(make())[0] == said
+    fingerprint, reason = fingerprint_of(make())
+    assert fingerprint is not None, reason
+    assert fingerprint_of(make())[0] == fingerprint
     assert tracings(make) >= 1
     assert tracings(make, 3) == 0
 
@@ -197,7 +197,7 @@ def test_what_was_changed_between_two_functions_is_seen():
         assert cv.jit(make())(X).tolist() == (2 * X).tolist()
 
 
-def test_globals_and_attributes_of_modules_are_part_of_what_is_said():
+def test_globals_and_attributes_of_modules_are_part_of_the_fingerprint():
     module = types.ModuleType("settings_of_a_user")
     module.__file__ = __file__
     module.scale = 1.0
@@ -230,7 +230,7 @@ def test_one_function_object_is_traced_once_though_its_closure_changes():
     assert cv.jit(lambda x: f.fun(x))(X).tolist() == (2 * X).tolist()
 
 
-def test_static_arguments_are_part_of_what_is_said():
+def test_static_arguments_are_part_of_the_fingerprint():
     def make():
         return cv.jit(lambda x, n: x * n, static_argnums=1)
 
@@ -285,8 +285,8 @@ UNKNOWN = {
 
 @pytest.mark.parametrize(("make", "words"), UNKNOWN.values(), ids=UNKNOWN)
 def test_what_cannot_be_compared_stands_for_itself(make, words):
-    said, reason = fingerprint_of(of(make()))
-    assert said is None
+    fingerprint, reason = fingerprint_of(of(make()))
+    assert fingerprint is None
     assert words in reason
 
 

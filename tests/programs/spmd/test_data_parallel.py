@@ -101,8 +101,8 @@ def test_collectives_inside():
         def f(params, batch):
             h = batch["x"] @ params["w"]
             center = mean(h.mean(0))
-            spread = mean(((h - center) ** 2).mean(0))
-            return cnp.mean(((h - center) / cnp.sqrt(spread + 1) - batch["y"]) ** 2)
+            variance = mean(((h - center) ** 2).mean(0))
+            return cnp.mean(((h - center) / cnp.sqrt(variance + 1) - batch["y"]) ** 2)
 
         return f
 

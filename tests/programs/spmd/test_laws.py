@@ -150,39 +150,39 @@ def test_a_gradient_has_the_type_of_what_it_is_taken_with_respect_to(cases):
         pytest.skip("nothing here has a derivative")
     mesh, spec = mesh_for(cases)
     n = mesh.size
-    same = [[a for a, m in zip(operands(c), c.active) if m] for c in cases]  # noqa: B905
-    apart = [
+    invariant = [[a for a, m in zip(operands(c), c.active) if m] for c in cases]  # noqa: B905
+    varying = [
         [per_device(a, n) for a, m in zip(operands(c), c.active) if not m]  # noqa: B905
         for c in cases
     ]
     factors = array(np.linspace(0.5, 1.5, n, dtype=np.float32))
 
-    def of_each(same, apart, factors):
-        columns = zip(cases, same, apart, strict=True)
+    def of_each(invariant, varying, factors):
+        columns = zip(cases, invariant, varying, strict=True)
         return [
             cv.vmap(lambda o, k, c=c, s=s: slopes(c, s, o, k), (0, 0))(others, factors)
             for c, s, others in columns
         ]
 
-    def on_devices(same, apart, factors):
+    def on_devices(invariant, varying, factors):
         first = lambda x: x[0]  # noqa: E731
-        others = cv.tree.map(first, apart)
-        columns = [*zip(cases, same, others, strict=True)]
+        others = cv.tree.map(first, varying)
+        columns = [*zip(cases, invariant, others, strict=True)]
         summed = [slopes(c, s, o, factors[0]) for c, s, o in columns]
-        cast = [lax.pcast(s, mesh.axis_names, to="varying") for s in same]
-        own = [
+        cast = [lax.pcast(s, mesh.axis_names, to="varying") for s in invariant]
+        unsummed = [
             [ct[None] for ct in slopes(c, s, o, factors[0])]
             for (c, _, o), s in zip(columns, cast, strict=True)
         ]
-        return summed, own
+        return summed, unsummed
 
     mapped = cv.shard_map(
         on_devices, mesh=mesh, in_specs=(P(), spec, spec), out_specs=(P(), spec)
     )
-    summed, own = cv.jit(mapped)(same, apart, factors)
-    wanted = cv.jit(of_each)(same, apart, factors)
+    summed, unsummed = cv.jit(mapped)(invariant, varying, factors)
+    wanted = cv.jit(of_each)(invariant, varying, factors)
     labels = [case.label for case in cases]
-    compare(own, wanted, labels)
+    compare(unsummed, wanted, labels)
     totals = [[array(np.sum(ct.host(), 0)) for ct in cts] for cts in wanted]
     compare(summed, totals, labels)
     assert math.prod(mesh.axis_sizes) == n

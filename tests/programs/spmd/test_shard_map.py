@@ -22,10 +22,10 @@ def grid():
     return cv.make_mesh((2, 4), ("x", "y"))
 
 
-PARTS, SAME = P("x"), P()
+SHARDED, SAME = P("x"), P()
 
 
-def over(f, in_specs=PARTS, out_specs=PARTS, mesh=None, **how):
+def over(f, in_specs=SHARDED, out_specs=SHARDED, mesh=None, **how):
     """``f`` on shards, compiled: a small one would run on the host otherwise."""
     mesh = mesh or line()
     return cv.jit(
@@ -434,7 +434,7 @@ def test_arguments_without_a_spec_are_handed_over_as_they_are():
         return f(x) * scale
 
     mapped = cv.shard_map(
-        apply, mesh=line(), in_specs=(None, None, PARTS), out_specs=PARTS
+        apply, mesh=line(), in_specs=(None, None, SHARDED), out_specs=SHARDED
     )
     np.testing.assert_allclose(mapped(cnp.sin, 2, X), 2 * np.sin(X), rtol=1e-6)
     np.testing.assert_allclose(

@@ -460,8 +460,8 @@ def test_printing_says_it_on_each_device(capfd):
 
 def test_python_in_the_middle():
     def f(w, x):
-        still = lax.stop_gradient(x)
-        return wave(w, x) + cv.pure_callback(lambda x: 2 * np.asarray(x), x, still)
+        constant = lax.stop_gradient(x)
+        return wave(w, x) + cv.pure_callback(lambda x: 2 * np.asarray(x), x, constant)
 
     def alone(w, x):
         return wave(w, x) + lax.stop_gradient(2 * x)

@@ -12,14 +12,14 @@ from tests.meshes import mesh
 
 X = np.arange(8, dtype=np.float32)
 W = np.float32(3.0)
-PARTS = P("x")
+SHARDED = P("x")
 
 
 def says(f, *words, args=(X,), error=ShardingError, **how):
     how = {
         "mesh": cv.make_mesh((4,), ("x",)),
-        "in_specs": PARTS,
-        "out_specs": PARTS,
+        "in_specs": SHARDED,
+        "out_specs": SHARDED,
     } | how
     with pytest.raises(error) as caught:
         cv.shard_map(f, **how)(*args)
