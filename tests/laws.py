@@ -303,9 +303,9 @@ def masked(values: Sequence[Any], mask: Sequence[bool]) -> list[Any]:
 
 def masks(active: Sequence[bool]) -> list[tuple[bool, ...]]:
     """All of the active, and each of them alone."""
-    places = [i for i, a in enumerate(active) if a]
-    alone = [tuple(i == p for i in range(len(active))) for p in places]
-    return [tuple(active), *alone] if len(places) > 1 else alone
+    indices = [i for i, a in enumerate(active) if a]
+    alone = [tuple(i == p for i in range(len(active))) for p in indices]
+    return [tuple(active), *alone] if len(indices) > 1 else alone
 
 
 def jvp(fun: Any, args: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:

@@ -135,7 +135,7 @@ def scalars(count: int, steps: int, gradient: bool) -> Measure:
 def lorenz_96(
     cv: Any, number: float, count: int, steps: int, gradient: bool
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """E. Lorenz's model of a ring of ``count`` places, each a scalar of its own."""
+    """E. Lorenz's model of a ring of ``count`` variables, each a scalar."""
 
     def step(x: Any, _: Any) -> tuple[Any, Any]:
         ring = range(count)
@@ -147,8 +147,8 @@ def lorenz_96(
         x, first = cv.lax.scan(step, x, None, length=steps)
         return sum(x) + first.sum()
 
-    places = [np.float32(1 + i / count) for i in range(count)]
-    return cv.grad(last) if gradient else last, (places,)
+    variables = [np.float32(1 + i / count) for i in range(count)]
+    return cv.grad(last) if gradient else last, (variables,)
 
 
 def fixed_point(
@@ -258,10 +258,10 @@ def damped(cv: Any, number: float) -> tuple[Callable[..., Any], Any, Any]:
     """A step of a damped oscillator that is pushed, its start, and the pushes."""
 
     def step(state: Any, push: Any) -> tuple[Any, Any]:
-        place, speed = state
-        speed = speed + 0.01 * number * (push - place - 0.1 * speed)
-        place = place + 0.01 * speed
-        return (place, speed), place
+        position, speed = state
+        speed = speed + 0.01 * number * (push - position - 0.1 * speed)
+        position = position + 0.01 * speed
+        return (position, speed), position
 
     start = cv.numpy.asarray(np.float32(1.0)), cv.numpy.asarray(np.float32(0.0))
     return step, start, cv.numpy.asarray(np.linspace(0, 1, 100, dtype=np.float32))

@@ -105,7 +105,7 @@ def other_files(chance: random.Random, there: Path) -> None:
 
 
 def other_manifest(chance: random.Random, there: Path) -> None:
-    """A manifest with something else at one place, and the digest that fits it."""
+    """A manifest with something else at one path, and the digest that fits it."""
     path = there / "manifest.json"
     manifest = json.loads(path.read_text())
     content = {name: manifest[name] for name in ("number", "tree", "leaves")}

@@ -85,10 +85,10 @@ def test_small_values_on_the_cpu_are_at_hand_on_the_host(make):
 
 def test_an_array_goes_to_the_default_device_of_its_block_until_it_is_on_one():
     other = client.devices()[-1]
-    x, placed = on_host(), on_device()
+    x, committed = on_host(), on_device()
     with cv.default_device(other):
         assert x.device is other
-        assert placed.device is client.default_device() or len(client.devices()) == 1
+        assert committed.device is client.default_device() or len(client.devices()) == 1
     assert x.device is client.default_device()
 
 

@@ -24,8 +24,8 @@ def printed(capsys, f, *args):
 # -- print -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("place", [lambda f: f, cv.jit], ids=["eager", "jit"])
-def test_values_are_formatted_as_numpy_shows_them(place, capsys):
+@pytest.mark.parametrize("wrapper", [lambda f: f, cv.jit], ids=["eager", "jit"])
+def test_values_are_formatted_as_numpy_shows_them(wrapper, capsys):
     def f(x, y, n, flag):
         debug.print("{0} {0:.3f} {{}}", x)
         debug.print("{y} {y:.1f} {y[2]} {y.shape} {n:03d} {flag}", y=y, n=n, flag=flag)
@@ -33,7 +33,7 @@ def test_values_are_formatted_as_numpy_shows_them(place, capsys):
         debug.print("{}", cnp.full((2, 2), x, "bfloat16"))
         debug.print("nothing")
 
-    assert printed(capsys, place(f), np.float32(0.1), X, np.int32(7), True) == (
+    assert printed(capsys, wrapper(f), np.float32(0.1), X, np.int32(7), True) == (
         "0.1 0.100 {}\n"
         "[ 0.5 -1.   2. ] [0.5 -1.0 2.0] 2.0 (3,) 007 True\n"
         "words {'a': Array(7, i32[])} 3\n"

@@ -77,11 +77,11 @@ def test_a_gradient_norm_is_that_of_its_example_alone(digits, params):
 
 def test_a_shift_moves_the_ink_by_at_most_one_pixel():
     image = cnp.zeros((8, 8)).at[4, 4].set(1.0)
-    places = set()
+    indices = set()
     for key in cv.random.split(cv.random.key(1), 64):
         (row,), (column,) = np.nonzero(np.asarray(model.shift(key, image)))
-        places.add((int(row), int(column)))
-    assert places == {(r, c) for r in (3, 4, 5) for c in (3, 4, 5)}
+        indices.add((int(row), int(column)))
+    assert indices == {(r, c) for r in (3, 4, 5) for c in (3, 4, 5)}
 
 
 def test_the_first_step_of_adam_is_the_rate_against_the_gradients_sign():

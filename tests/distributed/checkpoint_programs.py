@@ -21,8 +21,8 @@ def over(*entries):
 
 
 def array(*entries):
-    place = over(*entries)
-    return cv.make_array_from_callback((8, 4), place, lambda index: VALUES[index])
+    sharding = over(*entries)
+    return cv.make_array_from_callback((8, 4), sharding, lambda index: VALUES[index])
 
 
 def tree(n):

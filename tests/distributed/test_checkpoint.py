@@ -60,10 +60,10 @@ def test_two_processes_write_each_part_once(there):
 def test_what_two_processes_saved_goes_over_eight_devices(there):
     assert succeeded(launch("save", there))
     found = checkpoint.restore(there)
-    place = named("y", "x")
-    like = cv.ShapeDtypeStruct((8, 4), "float32", sharding=place)
+    sharding = named("y", "x")
+    like = cv.ShapeDtypeStruct((8, 4), "float32", sharding=sharding)
     tiles = checkpoint.restore(there, found | {"tiles": like})["tiles"]
-    assert tiles.sharding is place
+    assert tiles.sharding is sharding
     assert np.array_equal(tiles, VALUES)
 
 

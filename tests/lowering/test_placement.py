@@ -1,7 +1,7 @@
 """Where an array is changes where results are, and nothing else.
 
 The same function is called with an argument here and there, in every order of two
-places: what was compiled or remembered for one must not serve the other.
+placements: what was compiled or remembered for one must not serve the other.
 """
 
 import functools
@@ -20,7 +20,7 @@ SMALL, LARGE = numbers(8, 8), numbers(256, 256)
 TABLE = numbers(8, seed=1)
 
 
-def places():
+def placements():
     first, second = cv.devices()[:2]
     return {
         "anywhere": None,
@@ -51,8 +51,8 @@ CONSTANT = {
 
 @pytest.mark.parametrize("fun", CONSTANT.values(), ids=CONSTANT)
 def test_what_is_known_before_is_where_the_operand_was_put(fun):
-    for place in cv.devices()[1], named("x", None):
-        x = cv.device_put(SMALL, place)
+    for placement in cv.devices()[1], named("x", None):
+        x = cv.device_put(SMALL, placement)
         out = fun(x)
         assert out.committed
         assert out.devices() == x.devices()
@@ -109,20 +109,20 @@ FUNCTIONS = {
 
 
 @functools.cache
-def at(place, large=False):
+def at(placement, large=False):
     x = cnp.asarray(LARGE if large else SMALL)
-    where = places()[place]
+    where = placements()[placement]
     return x if where is None else cv.device_put(x, where)
 
 
 def check(fun, large=False):
     wanted = np.asarray(fun(cnp.asarray(LARGE if large else SMALL)))
-    for place in every_transition(places()):
-        x = at(place, large)
+    for placement in every_transition(placements()):
+        x = at(placement, large)
         out = fun(x)
-        assert out.committed == x.committed, place
-        assert out.devices() == x.devices(), place
-        np.testing.assert_allclose(out, wanted, rtol=2e-5, atol=2e-5, err_msg=place)
+        assert out.committed == x.committed, placement
+        assert out.devices() == x.devices(), placement
+        np.testing.assert_allclose(out, wanted, rtol=2e-5, atol=2e-5, err_msg=placement)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -135,8 +135,8 @@ def test_large_operations_run_where_the_argument_is():
 
 
 def test_what_is_divided_element_by_element_is_divided_in_the_result():
-    for place, where in places().items():
-        x = at(place)
+    for placement, where in placements().items():
+        x = at(placement)
         for fun in (mix, cv.jit(mix), cv.grad(total(mix))):
             assert where is None or fun(x).sharding is x.sharding
 
@@ -148,15 +148,15 @@ def test_what_has_no_place_runs_on_the_default_device_of_the_block():
             home = device or cv.devices()[0]
             for out in (double(free), double(cnp.ones(3)), double(double(free))):
                 assert out.device is home and not out.committed
-            for place in ("second device", "rows over x"):
-                assert double(at(place)).devices() == at(place).devices()
+            for placement in ("second device", "rows over x"):
+                assert double(at(placement)).devices() == at(placement).devices()
         np.testing.assert_array_equal(double(free), 2 * SMALL)
 
 
 def test_an_argument_with_no_place_goes_to_that_of_another():
     add = cv.jit(lambda x, y: x + y)
-    for place in every_transition(places()):
-        x = at(place)
+    for placement in every_transition(placements()):
+        x = at(placement)
         for out in (add(x, SMALL), add(at("anywhere"), x), x + at("anywhere")):
             assert out.devices() == x.devices() and out.committed == x.committed
             np.testing.assert_allclose(out, 2 * SMALL, rtol=1e-6)

@@ -174,12 +174,12 @@ def test_one_device_meshes_keep_their_name():
 
 
 def test_results_of_other_memory_are_computed_on_the_device():
-    for place in (named("x"), SingleDeviceSharding(cv.devices()[1])):
-        x = cv.device_put(X, place.with_memory_kind("pinned_host"))
+    for sharding in (named("x"), SingleDeviceSharding(cv.devices()[1])):
+        x = cv.device_put(X, sharding.with_memory_kind("pinned_host"))
         for _ in range(2):
             for out in (x + 1, cv.jit(lambda x: x + 1)(x)):
                 agree(out, X + 1)
-                assert out.sharding is place
+                assert out.sharding is sharding
 
 
 def test_equal_divisions_of_two_meshes_go_together():

@@ -20,23 +20,23 @@ F32 = ArrayType((3,), dtypes.float32)
 
 @operation
 class Acts(ManyResults):
-    """Does something, and gives its operand back, its token standing at ``place``."""
+    """Does something, and gives its operand back, its token at index ``position``."""
 
     number: int
     kind: frozenset = LASTS
-    place: int | None = None
+    position: int | None = None
 
     def __post_init__(self):
         object.__setattr__(self, "effects", self.kind)
 
     def type_rule(self, *types):
         given = list(types)
-        token = [] if self.place is None else [given.pop(self.place)]
+        token = [] if self.position is None else [given.pop(self.position)]
         return [*token, *given]
 
     def with_token(self):
-        place = self.number % 2
-        return self.replace(place=place), place
+        position = self.number % 2
+        return self.replace(position=position), position
 
 
 @operation
@@ -97,7 +97,7 @@ def _pure(e):
 def test_the_token_stands_where_the_operation_wants_it_and_first_in_results():
     jaxpr = ordered(program(Acts(0), Acts(1)))
     for number, e in enumerate(jaxpr.equations):
-        assert e.op.place == number
+        assert e.op.position == number
         assert e.inputs[number].type is TOKEN
         assert e.inputs[1 - number] is jaxpr.inputs[0]
         assert e.outputs[0].type is TOKEN
@@ -111,16 +111,16 @@ def test_inputs_and_outputs_of_the_program_are_those_from_before():
     assert after.effects == before.effects
 
 
-@pytest.mark.parametrize("place", [0, 1])
-def test_a_program_with_a_token_takes_it_at_its_place_and_gives_the_last(place):
+@pytest.mark.parametrize("position", [0, 1])
+def test_a_program_with_a_token_takes_it_at_its_index_and_gives_the_last(position):
     before = program(Acts(0), sin, Acts(1))
-    after = with_token(before, place)
+    after = with_token(before, position)
     check_jaxpr(after)
-    assert after.inputs[place].type is TOKEN
-    assert after.inputs[1 - place] is before.inputs[0]
+    assert after.inputs[position].type is TOKEN
+    assert after.inputs[1 - position] is before.inputs[0]
     assert after.outputs[1:] == before.outputs
     first, *_, last = after.equations
-    assert after.inputs[place] in first.inputs
+    assert after.inputs[position] in first.inputs
     assert after.outputs[0] is last.outputs[0]
 
 

@@ -93,10 +93,10 @@ def test_results_that_are_the_same_for_the_whole_batch():
 
 def test_axis_size_where_nothing_is_mapped():
     assert cv.vmap(lambda: 1.0, axis_size=3)().tolist() == [1.0] * 3
-    places = cv.vmap(
+    indices = cv.vmap(
         lambda x: lax.axis_index("i") + x, in_axes=None, axis_size=3, axis_name="i"
     )
-    assert places(10).tolist() == [10, 11, 12]
+    assert indices(10).tolist() == [10, 11, 12]
 
 
 def test_axis_size_must_be_that_of_the_arguments():

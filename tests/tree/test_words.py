@@ -111,7 +111,7 @@ def message(error, call, *args, **kwargs):
     return str(caught.value)
 
 
-def test_map_over_different_structures_names_the_place():
+def test_map_over_different_structures_names_the_path():
     assert message(
         TreeMismatch, tree.map, max, {"w": (1, 2)}, {"w": 0}, {"w": (1,)}
     ) == (
@@ -175,7 +175,7 @@ def test_a_tree_that_contains_itself_is_a_recursion_error():
     )
 
 
-def test_an_error_of_a_flatten_function_gets_a_note_of_the_place():
+def test_an_error_of_a_flatten_function_gets_a_note_of_the_path():
     class Broken:
         pass
 
@@ -188,7 +188,7 @@ def test_an_error_of_a_flatten_function_gets_a_note_of_the_place():
     assert caught.value.__notes__ == ["while flattening the int at [0]"]
 
 
-def test_a_prefix_that_does_not_fit_names_the_place():
+def test_a_prefix_that_does_not_fit_names_the_path():
     prefix, full = ({"w": (0, 1)},), ({"w": {"a": 1, "b": 2}},)
     expected = (
         "vmap in_axes must be a prefix of the argument tree, but at [0]['w'] in_axes "
@@ -214,7 +214,7 @@ def test_folds_of_nothing_ask_for_a_start():
     )
 
 
-def test_transpose_names_the_place():
+def test_transpose_names_the_path():
     outer, inner = tree.structure([0, 0]), tree.structure((0, 0))
     expected = (
         "transpose needs a tree of structure outer_treedef of inner_treedef, but at "

@@ -175,22 +175,16 @@ AROUND: dict[str, Callable[[FlatFunction, int], FlatFunction]] = {
 def derivative(point: Point, mode: str) -> Point:
     """The derivative along random directions, as a function at the same point."""
     of = f"the {NAMES[mode]} derivative of {point.subject}"
-    if mode == "fwd":
-        result = point.result
-        return replace(
-            point,
-            fun=_pushed(point),
-            subject=of,
-            known={},
-            result=lambda k: f"the tangent of {result(k)}",
-        )
-    return replace(
-        point,
-        fun=_pulled(point),
-        subject=of,
-        known={},
-        result=lambda k: f"the cotangent of {point.argument(point.active[k])}",
-    )
+
+    def tangent(k: int) -> str:
+        return f"the tangent of {point.result(k)}"
+
+    def cotangent(k: int) -> str:
+        return f"the cotangent of {point.argument(point.active[k])}"
+
+    forward = mode == "fwd"
+    fun, result = (_pushed, tangent) if forward else (_pulled, cotangent)
+    return replace(point, fun=fun(point), subject=of, known={}, result=result)
 
 
 def _pushed(point: Point) -> FlatFunction:

@@ -1,8 +1,7 @@
 """Arguments of random functions, checked, and the execution of samplers.
 
 single_key, sample_shape, float_dtype, parameters      arguments, one by one
-checked                                                and all of them
-drawn                                                  the same, and then the draw
+drawn                                                  all of them, and the draw
 sampler                                                small draws run at once on the
                                                        host, large ones compiled
 """
@@ -137,21 +136,6 @@ def parameters(
     return found, [broadcast_to(a, found) if a.type.ndim else a for a in arrays]
 
 
-def checked(
-    who: str,
-    key: ArrayLike,
-    shape: Any,
-    dtype: DTypeLike | None,
-    *values: Any,
-) -> tuple[Array, Shape, DType, Sequence[Array]]:
-    """The key, shape, dtype and ``parameters`` of a draw of floating-point numbers."""
-    key, dtype = single_key(who, key), float_dtype(who, dtype)
-    if not values:  # the shape has no default
-        return key, sample_shape(who, shape), dtype, ()
-    shape, arrays = parameters(who, shape, dtype, *values)
-    return key, shape, dtype, arrays
-
-
 def drawn(
     draw: Callable[..., R],
     key: ArrayLike,
@@ -160,10 +144,16 @@ def drawn(
     *values: Any,
     **static: Any,
 ) -> R:
-    """What the sampler ``draw_<distribution>`` draws with these arguments, checked."""
+    """What the sampler ``draw_<distribution>`` draws: floating-point numbers.
+
+    A sampler without parameters is told the dtype; others see it by these.
+    """
     who = draw.__name__.removeprefix("draw_")
-    key, shape, dtype, arrays = checked(who, key, shape, dtype, *values)
-    return draw(key, *arrays, shape=shape, dtype=dtype, **static)
+    key, dtype = single_key(who, key), float_dtype(who, dtype)
+    if not values:  # the shape has no default
+        return draw(key, shape=sample_shape(who, shape), dtype=dtype, **static)
+    shape, arrays = parameters(who, shape, dtype, *values)
+    return draw(key, *arrays, shape=shape, **static)
 
 
 def sampler(draw: Callable[P, R]) -> Callable[P, R]:

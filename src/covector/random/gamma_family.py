@@ -32,7 +32,7 @@ from covector.ops.selection import where
 from covector.ops.special import digamma
 from covector.programs.custom_rules.custom_jvp import custom_jvp
 from covector.random.arguments import (
-    checked,
+    drawn,
     float_dtype,
     parameters,
     repeat,
@@ -78,8 +78,7 @@ def gamma(
     >>> random.gamma(random.key(0), 2.0, (3,)).shape
     (3,)
     """
-    key, shape, dtype, (a,) = checked("gamma", key, shape, dtype, a)
-    return draw_gamma(key, a, shape=shape)
+    return drawn(draw_gamma, key, shape, dtype, a)
 
 
 def loggamma(
@@ -94,8 +93,7 @@ def loggamma(
     >>> bool(random.loggamma(random.key(0), 1e-6) < -100)
     True
     """
-    key, shape, dtype, (a,) = checked("loggamma", key, shape, dtype, a)
-    return draw_loggamma(key, a, shape=shape)
+    return drawn(draw_loggamma, key, shape, dtype, a)
 
 
 @sampler
@@ -199,8 +197,7 @@ def chisquare(
     >>> random.chisquare(random.key(0), 3.0, (3,)).shape
     (3,)
     """
-    key, shape, dtype, (df,) = checked("chisquare", key, shape, dtype, df)
-    return draw_chisquare(key, df, shape=shape)
+    return drawn(draw_chisquare, key, shape, dtype, df)
 
 
 @sampler
@@ -221,8 +218,7 @@ def t(
     >>> random.t(random.key(0), 3.0, (3,)).shape
     (3,)
     """
-    key, shape, dtype, (df,) = checked("t", key, shape, dtype, df)
-    return draw_t(key, df, shape=shape)
+    return drawn(draw_t, key, shape, dtype, df)
 
 
 @sampler
@@ -247,8 +243,7 @@ def f(
     >>> random.f(random.key(0), 3.0, 5.0, (3,)).shape
     (3,)
     """
-    key, shape, dtype, (dfnum, dfden) = checked("f", key, shape, dtype, dfnum, dfden)
-    return draw_f(key, dfnum, dfden, shape=shape)
+    return drawn(draw_f, key, shape, dtype, dfnum, dfden)
 
 
 @sampler
@@ -274,8 +269,7 @@ def beta(
     >>> random.beta(random.key(0), 2.0, 3.0, (3,)).shape
     (3,)
     """
-    key, shape, dtype, (a, b) = checked("beta", key, shape, dtype, a, b)
-    return draw_beta(key, a, b, shape=shape)
+    return drawn(draw_beta, key, shape, dtype, a, b)
 
 
 @sampler

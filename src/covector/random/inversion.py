@@ -182,9 +182,11 @@ def rayleigh(
 
 
 @sampler
-def draw_rayleigh(key: Value, scale: Value, *, shape: Shape, dtype: DType) -> Array:
+def draw_rayleigh(key: Value, scale: Value, *, shape: Shape) -> Array:
     """Rayleigh numbers."""
-    return scale * cnp.sqrt(-2 * cnp.log(draw_positive(key, shape=shape, dtype=dtype)))
+    return scale * cnp.sqrt(
+        -2 * cnp.log(draw_positive(key, shape=shape, dtype=scale.type.dtype))
+    )
 
 
 def weibull_min(
@@ -206,10 +208,10 @@ def weibull_min(
 
 @sampler
 def draw_weibull_min(
-    key: Value, scale: Value, concentration: Value, *, shape: Shape, dtype: DType
+    key: Value, scale: Value, concentration: Value, *, shape: Shape
 ) -> Array:
     """Weibull numbers."""
-    waited = draw_exponential(key, shape=shape, dtype=dtype)
+    waited = draw_exponential(key, shape=shape, dtype=scale.type.dtype)
     return cnp.power(waited, 1 / concentration) * scale
 
 
@@ -229,9 +231,9 @@ def pareto(
 
 
 @sampler
-def draw_pareto(key: Value, b: Value, *, shape: Shape, dtype: DType) -> Array:
+def draw_pareto(key: Value, b: Value, *, shape: Shape) -> Array:
     """Pareto numbers."""
-    return cnp.exp(draw_exponential(key, shape=shape, dtype=dtype) / b)
+    return cnp.exp(draw_exponential(key, shape=shape, dtype=b.type.dtype) / b)
 
 
 def triangular(
@@ -255,10 +257,10 @@ def triangular(
 
 @sampler
 def draw_triangular(
-    key: Value, left: Value, mode: Value, right: Value, *, shape: Shape, dtype: DType
+    key: Value, left: Value, mode: Value, right: Value, *, shape: Shape
 ) -> Array:
     """Triangular numbers."""
-    u = draw_unit(key, shape=shape, dtype=dtype)
+    u = draw_unit(key, shape=shape, dtype=left.type.dtype)
     width = right - left
     rising = left + cnp.sqrt(u * width * (mode - left))
     falling = right - cnp.sqrt((1 - u) * width * (right - mode))

@@ -109,9 +109,10 @@ def truncated_normal(
 
 @sampler
 def draw_truncated_normal(
-    key: Value, lower: Value, upper: Value, *, shape: Shape, dtype: DType
+    key: Value, lower: Value, upper: Value, *, shape: Shape
 ) -> Array:
     """Normal numbers between bounds."""
+    dtype = lower.type.dtype
     root = scalar(np.sqrt(2), dtype)
     low, high = erf(lower / root), erf(upper / root)
     x = root * erf_inv(draw_between(key, low, high, shape=shape, dtype=dtype))
@@ -139,9 +140,9 @@ def lognormal(
 
 
 @sampler
-def draw_lognormal(key: Value, sigma: Value, *, shape: Shape, dtype: DType) -> Array:
+def draw_lognormal(key: Value, sigma: Value, *, shape: Shape) -> Array:
     """Exponentials of normal numbers."""
-    return cnp.exp(draw_normal(key, shape=shape, dtype=dtype) * sigma)
+    return cnp.exp(draw_normal(key, shape=shape, dtype=sigma.type.dtype) * sigma)
 
 
 # -- lengths ---------------------------------------------------------------------------
@@ -184,9 +185,10 @@ def double_sided_maxwell(
 
 @sampler
 def draw_double_sided_maxwell(
-    key: Value, loc: Value, scale: Value, *, shape: Shape, dtype: DType
+    key: Value, loc: Value, scale: Value, *, shape: Shape
 ) -> Array:
     """Maxwell numbers with a sign."""
+    dtype = scale.type.dtype
     for_length, for_sign = subkeys(key, 2)
     length = draw_maxwell(for_length, shape=shape, dtype=dtype)
     sign = draw_sign(for_sign, shape=shape, dtype=dtype)
@@ -212,8 +214,9 @@ def wald(
 
 
 @sampler
-def draw_wald(key: Value, mean: Value, *, shape: Shape, dtype: DType) -> Array:
+def draw_wald(key: Value, mean: Value, *, shape: Shape) -> Array:
     """Wald numbers."""
+    dtype = mean.type.dtype
     for_root, for_choice = subkeys(key, 2)
     y = draw_normal(for_root, shape=shape, dtype=dtype) ** 2
     u = draw_unit(for_choice, shape=shape, dtype=dtype)

@@ -317,5 +317,5 @@ def test_a_sharding_is_found_from_what_it_does(spec):
 
 
 def test_a_division_that_no_spec_says_is_not_found():
-    places = ((1,), (0,)) * 4
-    assert with_tiles(mesh(), Tiles((2,), places)) is None
+    indices = ((1,), (0,)) * 4
+    assert with_tiles(mesh(), Tiles((2,), indices)) is None

@@ -142,7 +142,7 @@ def test_live_arrays_are_found_with_a_division():
 # -- from one placement to another -----------------------------------------------------
 
 
-def _places():
+def _placements():
     devices = cv.devices()
     back = Mesh(np.array(devices)[::-1].reshape(4, 2), ("a", "b"))
     some = Mesh(np.array(devices)[2:6], ("z",))
@@ -166,7 +166,7 @@ def _places():
 
 def test_from_every_placement_to_every_other():
     mesh()
-    for source, target in itertools.product(_places(), _places()):
+    for source, target in itertools.product(_placements(), _placements()):
         x = cv.device_put(X, source)
         y = cv.device_put(x, target)
         assert y.sharding is target and np.array_equal(y, X), (source, target)
@@ -335,11 +335,11 @@ def test_an_array_like_another_is_where_that_one_is(name):
     y = cv.device_put(numbers(3), last)
     assert like(y).device is like(y, shape=(7,)).device is last
     assert not like(cnp.ones(3)).committed
-    for place in (x.sharding, SingleDeviceSharding(last), None):
-        struct = cv.ShapeDtypeStruct((8, 4), "float32", sharding=place)
+    for target in (x.sharding, SingleDeviceSharding(last), None):
+        struct = cv.ShapeDtypeStruct((8, 4), "float32", sharding=target)
         made = like(struct)
-        assert made.committed == (place is not None) and made.shape == (8, 4)
-        assert place is None or made.sharding is place
+        assert made.committed == (target is not None) and made.shape == (8, 4)
+        assert target is None or made.sharding is target
     abstract = NamedSharding(x.sharding.mesh.abstract_mesh, P("x"))
     struct = cv.ShapeDtypeStruct((8, 4), "float32", sharding=abstract)
     assert not like(struct).committed

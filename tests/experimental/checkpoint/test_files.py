@@ -48,7 +48,7 @@ def data_of(there):
 
 # -- over meshes -----------------------------------------------------------------------
 
-PLACES = {
+SHARDINGS = {
     "1": lambda: named("x", on="1"),
     "2": lambda: named("x", on="2"),
     "4": lambda: named(None, "x", on="4"),
@@ -63,25 +63,27 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("target", PLACES)
-@pytest.mark.parametrize("source", PLACES)
+@pytest.mark.parametrize("target", SHARDINGS)
+@pytest.mark.parametrize("source", SHARDINGS)
 def test_an_array_goes_from_any_mesh_to_any_other(there, source, target):
     mesh("8")
     values = numbers(8, 16)
-    place = PLACES[target]()
-    x = round_trip(there, cv.device_put(values, PLACES[source]()), shardings=place)
+    sharding = SHARDINGS[target]()
+    x = round_trip(
+        there, cv.device_put(values, SHARDINGS[source]()), shardings=sharding
+    )
     same(x, values)
-    assert place is None or x.sharding is place
-    assert x.committed == (place is not None)
-    if place is not None:
+    assert sharding is None or x.sharding is sharding
+    assert x.committed == (sharding is not None)
+    if sharding is not None:
         for shard in x.addressable_shards:
             same(shard.data, values[shard.index])
 
 
-@pytest.mark.parametrize("source", PLACES)
+@pytest.mark.parametrize("source", SHARDINGS)
 def test_each_element_is_written_once(there, source):
     mesh("8")
-    checkpoint.save(there, cv.device_put(numbers(8, 16), PLACES[source]()))
+    checkpoint.save(there, cv.device_put(numbers(8, 16), SHARDINGS[source]()))
     (entry,) = read_manifest(there).entries
     seen = np.zeros((8, 16), int)
     for part in entry.parts:
@@ -141,8 +143,8 @@ def test_a_like_says_where_arrays_are_to_be(there):
     for name, x in tree.items():
         same(found[name], x)
     with cv.set_mesh(mesh("2x4")):
-        places = {"a": P(), "b": None, "c": named("y", on="2x4").flat_devices[0]}
-        found = checkpoint.restore(there, like, shardings=places)
+        shardings = {"a": P(), "b": None, "c": named("y", on="2x4").flat_devices[0]}
+        found = checkpoint.restore(there, like, shardings=shardings)
     assert found["a"].sharding is named()
     assert found["b"].sharding is named("x", "y")
     assert found["c"].committed
@@ -241,8 +243,8 @@ def test_like_converts_floats_to_floats(there):
     for dtype in ("bfloat16", "float16", "float8_e4m3fn"):
         found = checkpoint.restore(there, {"w": cv.ShapeDtypeStruct((3,), dtype)})
         same(found["w"], x.astype(dtype))
-    place = named("x", on="1")
-    like = {"w": cv.ShapeDtypeStruct((3,), "bfloat16", sharding=place)}
+    sharding = named("x", on="1")
+    like = {"w": cv.ShapeDtypeStruct((3,), "bfloat16", sharding=sharding)}
     same(checkpoint.restore(there, like)["w"], x.astype("bfloat16"))
 
 

@@ -37,7 +37,7 @@ def in_cond(f):
     return lambda x: lax.cond(cnp.sum(x) > -9, f, lambda x: 0 * x, x)
 
 
-PLACES = {
+WRAPPERS = {
     "eager": eager,
     "jit": cv.jit,
     "nested_jit": lambda f: cv.jit(lambda x: cv.jit(f)(2 * x / 2)),
@@ -53,13 +53,13 @@ def host_sin(x):
     return cv.pure_callback(np.sin, x, x)
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_the_value_is_what_numpy_computes(place):
-    np.testing.assert_array_equal(PLACES[place](host_sin)(cnp.array(X)), np.sin(X))
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_the_value_is_what_numpy_computes(wrapper):
+    np.testing.assert_array_equal(WRAPPERS[wrapper](host_sin)(cnp.array(X)), np.sin(X))
 
 
-@pytest.mark.parametrize("place", ["eager", "jit"])
-def test_arguments_and_results_are_trees(place):
+@pytest.mark.parametrize("wrapper", ["eager", "jit"])
+def test_arguments_and_results_are_trees(wrapper):
     def callback(pair, *, scale):
         assert isinstance(pair["a"], cv.Array)
         return {"sum": pair["a"] + pair["b"], "rest": [scale * 2]}
@@ -68,7 +68,7 @@ def test_arguments_and_results_are_trees(place):
         result = {"sum": a, "rest": [scale]}
         return cv.pure_callback(callback, result, {"a": a, "b": b}, scale=scale)
 
-    out = PLACES[place](f)(cnp.array(X), cnp.ones(3), cnp.int32(4))
+    out = WRAPPERS[wrapper](f)(cnp.array(X), cnp.ones(3), cnp.int32(4))
     np.testing.assert_array_equal(out["sum"], X + 1)
     assert out["rest"][0].tolist() == 8
 
@@ -189,12 +189,12 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("place", [eager, cv.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("wrapper", [eager, cv.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("wrong", WRONG)
-def test_a_broken_promise_is_told(wrong, place):
+def test_a_broken_promise_is_told(wrong, wrapper):
     f, kind, words = WRONG[wrong]
     with pytest.raises(kind, match=words) as raised:
-        place(f)(X)
+        wrapper(f)(X)
     assert "pure_callback of" in str(raised.value)
 
 
@@ -222,11 +222,11 @@ def by_host(callback):
 
 
 @pytest.mark.parametrize(
-    "place", [eager, cv.jit, in_scan], ids=["eager", "jit", "scan"]
+    "wrapper", [eager, cv.jit, in_scan], ids=["eager", "jit", "scan"]
 )
 @pytest.mark.parametrize("callback", [cv.pure_callback, io_callback])
-def test_there_is_no_derivative(callback, place):
-    f = place(by_host(callback))
+def test_there_is_no_derivative(callback, wrapper):
+    f = wrapper(by_host(callback))
     for derivative in (
         lambda: cv.grad(lambda x: cnp.sum(f(x)))(X),
         lambda: cv.jvp(f, (X,), (X,)),
@@ -299,9 +299,9 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("place", [eager, cv.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("wrapper", [eager, cv.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("method", SHAPES)
-def test_a_batch_goes_as_its_method_says(method, place):
+def test_a_batch_goes_as_its_method_says(method, wrapper):
     x, seen = np.arange(6, dtype=np.float32).reshape(2, 3), []
     y = np.float32(1)
     if method in ("expand_dims", "broadcast_all"):
@@ -316,7 +316,7 @@ def test_a_batch_goes_as_its_method_says(method, place):
         over = cv.vmap(f, in_axes=(1, None))
     else:
         over = batched_with(method, seen)
-    np.testing.assert_array_equal(place(over)(x, y), x.T + 1)
+    np.testing.assert_array_equal(wrapper(over)(x, y), x.T + 1)
     assert seen == SHAPES[method]
 
 
@@ -402,15 +402,15 @@ class Unlucky(Exception):
     pass
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("wrapper", WRAPPERS)
 @pytest.mark.parametrize("callback", [cv.pure_callback, io_callback])
-def test_an_exception_comes_out_as_it_was_raised(callback, place):
+def test_an_exception_comes_out_as_it_was_raised(callback, wrapper):
     error = Unlucky("no luck", 13)
 
     def fail(x):
         raise error
 
-    f = PLACES[place](lambda x: callback(fail, x, x))
+    f = WRAPPERS[wrapper](lambda x: callback(fail, x, x))
     for _ in range(3):
         with pytest.raises(Unlucky) as raised:
             f(cnp.array(X))
@@ -419,7 +419,7 @@ def test_an_exception_comes_out_as_it_was_raised(callback, place):
     np.testing.assert_array_equal(cv.jit(host_sin)(X), np.sin(X))
 
 
-def test_an_exception_keeps_its_cause_and_its_place():
+def test_an_exception_keeps_its_cause_and_its_line():
     cause = KeyError("why")
 
     def fail(x):
@@ -485,10 +485,10 @@ def with_covector(x):
     return product * slope + 2 * again + 0 * cnp.float32(steps)
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_a_callback_may_use_covector(place):
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_a_callback_may_use_covector(wrapper):
     out = []
-    f = PLACES[place](lambda x: 1 + cv.pure_callback(with_covector, x, x))
+    f = WRAPPERS[wrapper](lambda x: 1 + cv.pure_callback(with_covector, x, x))
     thread = threading.Thread(target=lambda: out.append(f(cnp.array(X))), daemon=True)
     thread.start()
     thread.join(60)
@@ -555,9 +555,9 @@ def test_on_threads_of_the_runtime_order_and_failures_are_kept():
 
 @pytest.mark.parametrize("size", [3, 100_000])
 @pytest.mark.parametrize("call", [cv.pure_callback, io_callback])
-@pytest.mark.parametrize("place", [eager, cv.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("wrapper", [eager, cv.jit], ids=["eager", "jit"])
 def test_a_callback_that_returns_one_buffer_each_time_keeps_its_earlier_results(
-    place, call, size
+    wrapper, call, size
 ):
     memory = np.zeros(size, np.float32)
 
@@ -565,16 +565,16 @@ def test_a_callback_that_returns_one_buffer_each_time_keeps_its_earlier_results(
         memory[:] = x
         return memory
 
-    f = place(lambda x: call(fill, cv.ShapeDtypeStruct((size,), "float32"), x))
+    f = wrapper(lambda x: call(fill, cv.ShapeDtypeStruct((size,), "float32"), x))
     results = [f(cnp.float32(n)) for n in range(3)]
     memory[:] = -1
     assert [float(r[-1]) for r in results] == [0, 1, 2]
 
 
-@pytest.mark.parametrize("place", [eager, cv.jit], ids=["eager", "jit"])
-def test_what_a_callback_keeps_of_its_operands_stays_as_it_was(place):
+@pytest.mark.parametrize("wrapper", [eager, cv.jit], ids=["eager", "jit"])
+def test_what_a_callback_keeps_of_its_operands_stays_as_it_was(wrapper):
     kept = []
-    f = place(lambda x: cv.debug.callback(kept.append, x * 2))
+    f = wrapper(lambda x: cv.debug.callback(kept.append, x * 2))
     for n in range(4):
         f(cnp.full(50_000, n, "float32"))
     cv.effects_barrier()
@@ -586,15 +586,15 @@ def test_what_a_callback_keeps_of_its_operands_stays_as_it_was(place):
 # -- what is taken for what was promised -----------------------------------------------
 
 
-@pytest.mark.parametrize("place", [eager, cv.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("wrapper", [eager, cv.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("wide", ["float64", "int64", "uint64", "complex128"])
-def test_results_of_64_bits_are_narrowed_as_all_arrays_from_outside(wide, place):
+def test_results_of_64_bits_are_narrowed_as_all_arrays_from_outside(wide, wrapper):
     narrow = cnp.zeros(2, wide).dtype
     f = promises(cv.ShapeDtypeStruct((2,), narrow), lambda _: np.arange(2, dtype=wide))
-    out = place(f)(X)
+    out = wrapper(f)(X)
     assert (out.dtype, out.tolist()) == (narrow, [0, 1])
     with cv.enable_x64(True), pytest.raises(errors.TypeMismatch, match="promised"):
-        place(f)(X)
+        wrapper(f)(X)
 
 
 def test_a_promise_of_64_bits_means_32_unless_x64_is_on():
@@ -604,12 +604,12 @@ def test_a_promise_of_64_bits_means_32_unless_x64_is_on():
         assert f(cnp.asarray(X, "float64")).dtype == np.float64
 
 
-@pytest.mark.parametrize("place", [eager, cv.jit], ids=["eager", "jit"])
-def test_a_list_is_taken_for_a_promised_tuple_and_a_tuple_for_a_list(place):
+@pytest.mark.parametrize("wrapper", [eager, cv.jit], ids=["eager", "jit"])
+def test_a_list_is_taken_for_a_promised_tuple_and_a_tuple_for_a_list(wrapper):
     one, two = (F3, {"a": [F3, F3]}), [F3, {"a": (F3, F3)}]
     for promised, returned in ((one, two), (two, one)):
         f = promises(promised, lambda x, r=returned: cv.tree.map(lambda _: x, r))
-        out = place(f)(X)
+        out = wrapper(f)(X)
         assert cv.tree.structure(out) == cv.tree.structure(promised)
     with pytest.raises(errors.TreeMismatch):  # of another name
         promises({"a": F3}, lambda x: {"b": x})(X)

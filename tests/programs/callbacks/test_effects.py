@@ -49,7 +49,7 @@ def both(f):
 
 
 def through_everything(log):
-    """A function that logs in all places where an effect can be."""
+    """A function that logs wherever an effect can be."""
 
     def body(i, c):
         log(10 * c)
@@ -179,13 +179,13 @@ DERIVATIVES = {
 
 
 @pytest.mark.parametrize("derivative", DERIVATIVES)
-@pytest.mark.parametrize("place", [*ONCE, *THRICE])
-def test_an_effect_happens_once_with_the_primal(place, derivative):
+@pytest.mark.parametrize("wrapper", [*ONCE, *THRICE])
+def test_an_effect_happens_once_with_the_primal(wrapper, derivative):
     log = Log(ordered=derivative == "grad_of_grad")
-    wrap = {**ONCE, **THRICE}[place]
+    wrap = {**ONCE, **THRICE}[wrapper]
     f = wrap(lambda x: times(log, x))
     g = wrap(lambda x: cnp.sin(x) * x)
-    count = 3 if place in THRICE else 1
+    count = 3 if wrapper in THRICE else 1
     for h in both(DERIVATIVES[derivative](f)):
         seen = log.of(h, cnp.float32(0.5))
         assert len(seen) == count

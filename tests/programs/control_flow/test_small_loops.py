@@ -248,7 +248,7 @@ def test_infinities_and_what_is_not_a_number_stay():
 
 
 def ring(count):
-    """A step of Lorenz's ring of 1996, each place a scalar of its own."""
+    """A step of Lorenz's ring of 1996, each element a scalar."""
 
     def step(x, _):
         slopes = [

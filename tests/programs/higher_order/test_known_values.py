@@ -52,7 +52,7 @@ NUMBERS = {
 }
 
 #: where the function of x runs
-PLACES = {
+WRAPPERS = {
     "eagerly": lambda f: f(X),
     "jit": lambda f: cv.jit(f)(X),
     "jit in jit": lambda f: cv.jit(lambda x: cv.jit(f)(x) + 0)(X),
@@ -79,8 +79,8 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
-def test_known_numbers_are_shapes_indices_and_conditions(place):
+@pytest.mark.parametrize("wrapper", WRAPPERS.values(), ids=WRAPPERS)
+def test_known_numbers_are_shapes_indices_and_conditions(wrapper):
     def f(x, k=3, n=5):
         for name, (number, wanted) in NUMBERS.items():
             found = number(x, k, n)
@@ -90,7 +90,7 @@ def test_known_numbers_are_shapes_indices_and_conditions(place):
             assert cnp.arange(20)[:found].shape == (wanted,)
         return cnp.sum(x.reshape(cnp.prod(cnp.array(x.shape))))
 
-    out = place(f)
+    out = wrapper(f)
     assert out.shape == ()
     if isinstance(out, cv.Array):
         assert float(out) == 15.0

@@ -311,7 +311,7 @@ def test_neither_a_function_nor_what_it_closes_over_is_kept_alive():
 
 
 def test_an_array_in_the_place_of_one_that_is_gone_is_another():
-    for value in range(20):  # objects of one size reuse their place
+    for value in range(20):  # objects of one size reuse their memory
         big = cnp.full(2000, float(value))
         out = cv.jit(lambda x: x + big)(cnp.zeros(2000))
         assert float(out[0]) == value

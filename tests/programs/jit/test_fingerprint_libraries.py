@@ -110,13 +110,13 @@ WAYS = [
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    """A package that is installed, as far as its place says."""
-    place = tmp_path_factory.mktemp("lib") / "site-packages"
-    place.mkdir()
-    (place / "contextual_library.py").write_text(textwrap.dedent(LIBRARY))
-    sys.path.insert(0, str(place))
+    """A package that is installed, as far as its path says."""
+    folder = tmp_path_factory.mktemp("lib") / "site-packages"
+    folder.mkdir()
+    (folder / "contextual_library.py").write_text(textwrap.dedent(LIBRARY))
+    sys.path.insert(0, str(folder))
     yield importlib.import_module("contextual_library")
-    sys.path.remove(str(place))
+    sys.path.remove(str(folder))
     os.environ.pop("SCALE", None)
 
 

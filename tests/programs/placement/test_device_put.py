@@ -393,7 +393,7 @@ def test_a_function_jitted_for_a_device_runs_there_wherever_arguments_are():
         {"backend": "cpu", "out_shardings": cv.P()},
     ],
 )
-def test_a_function_is_not_jitted_for_two_places(asked):
+def test_a_function_is_not_jitted_for_two_devices(asked):
     with pytest.raises(errors.ArgumentError, match=" and ".join(asked)):
         cv.jit(lambda x: x, **asked)
     with pytest.raises(errors.DeviceError, match=r"jit\(device=\) .* got 'd'"):

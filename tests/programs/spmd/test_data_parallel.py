@@ -141,8 +141,8 @@ def test_which_arguments_are_batches():
         return loss(params, {"x": x, "y": y}) * scale
 
     wanted = f(X, PARAMS, Y, 2.0)
-    for places in ((0, 2), [0, -2]):
-        over = cv.data_parallel(f, line(4), batch_argnums=places)
+    for indices in ((0, 2), [0, -2]):
+        over = cv.data_parallel(f, line(4), batch_argnums=indices)
         same(over(X, PARAMS, Y, 2.0), wanted)
 
 
