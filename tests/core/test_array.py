@@ -153,7 +153,7 @@ def test_an_array_on_one_device_is_its_only_shard(make):
     assert shard.data is x
     assert shard.device is client.default_device()
     assert x.addressable_data(0) is x.addressable_data(-1) is x
-    with pytest.raises(AxisError, match=r"addressable_data\(1\) .* which has 1 part"):
+    with pytest.raises(AxisError, match=r"addressable_data\(1\) .* which has 1 shard"):
         x.addressable_data(1)
 
 

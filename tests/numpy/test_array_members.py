@@ -305,7 +305,7 @@ def test_operands_of_other_kinds():
             "only integer scalars can be an",
         ),
         (bool, ValueError, "more than one element is ambiguous"),
-        (lambda x: x.addressable_data(1), AxisError, "which has 1 part here"),
+        (lambda x: x.addressable_data(1), AxisError, "which has 1 shard here"),
         (lambda x: x.view("complex64"), TypeMismatch, "do not make whole elements"),
         (lambda x: x.view(type=np.ndarray), ArgumentError, "view knows no array class"),
         (lambda x: -(x > 0), DTypeError, "Of bools, use ~x."),

@@ -182,9 +182,8 @@ def derivative(point: Point, mode: str) -> Point:
     def cotangent(k: int) -> str:
         return f"the cotangent of {point.argument(point.active[k])}"
 
-    forward = mode == "fwd"
-    fun, result = (_pushed, tangent) if forward else (_pulled, cotangent)
-    return replace(point, fun=fun(point), subject=of, known={}, result=result)
+    derive, result = (_pushed, tangent) if mode == "fwd" else (_pulled, cotangent)
+    return replace(point, fun=derive(point), subject=of, known={}, result=result)
 
 
 def _pushed(point: Point) -> FlatFunction:

@@ -4,6 +4,9 @@
     x = random.normal(k, (3,))        the same three numbers each time, on every device
     a, b = random.split(k)            two keys, to draw what is independent
 
+What draws takes ``key``, one key, typed or raw, and ``shape``, that of the result; by
+default it is a scalar, or has the shape that the parameters broadcast to.
+
 A draw is the encryption of counters under the key (Threefry, see
 ``covector.ops.threefry``),
 so it is a pure function like any other: it can be compiled, batched over keys and

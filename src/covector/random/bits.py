@@ -53,8 +53,6 @@ def bits(
     """Uniformly random bits, as unsigned integers.
 
     Args:
-      key: one key, typed or raw.
-      shape: the shape of the result.
       dtype: u8, u16, u32 or u64; by default u32, under ``enable_x64`` u64.
 
     Raises:
@@ -90,8 +88,6 @@ def uniform(
     """Numbers from ``minval`` up to, and without, ``maxval``, all equally likely.
 
     Args:
-      key: one key, typed or raw.
-      shape: the shape of the result.
       dtype: a floating-point dtype, by default the default one.
       minval, maxval: bounds that broadcast to ``shape``.
 
@@ -150,7 +146,6 @@ def bernoulli(
     """True with probability ``p``.
 
     Args:
-      key: one key, typed or raw.
       p: probabilities, floating-point numbers.
       shape: the shape of the result, to which ``p`` broadcasts; by default that of
         ``p``.
@@ -241,8 +236,6 @@ def randint(
     (2⁻⁹⁶), and those of a larger one up to r · 2⁻³² (2⁻⁶⁴).
 
     Args:
-      key: one key, typed or raw.
-      shape: the shape of the result.
       minval, maxval: bounds that broadcast to ``shape``. Where ``maxval`` is not
         larger, the result is ``minval``. Bounds beyond a short dtype mean all that it
         holds.

@@ -45,7 +45,6 @@ def permutation(
     """``x`` in a random order along ``axis``, all orders equally likely.
 
     Args:
-      key: one key, typed or raw.
       x: an array of one axis or more; or an integer n, for 0 … n − 1.
       axis: the axis to reorder.
       independent: whether each of the vectors along ``axis`` gets an order of its own.
@@ -99,7 +98,6 @@ def choice(
     """Random elements of ``a``.
 
     Args:
-      key: one key, typed or raw.
       a: an array, of which elements along ``axis`` are drawn; or an integer n, for the
         numbers 0 … n − 1.
       shape: how many elements, and in which shape.
@@ -201,7 +199,6 @@ def categorical(
     """Categories drawn with probabilities softmax(``logits``).
 
     Args:
-      key: one key, typed or raw.
       logits: logarithms of probabilities, up to a constant, along ``axis``.
       axis: the axis of the categories.
       shape: the shape of the result, which ends in that of ``logits`` without ``axis``;

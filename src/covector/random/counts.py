@@ -55,7 +55,6 @@ def poisson(
     """The number of events where ``lam`` are expected: P(k) = λᵏ e^−λ / k!.
 
     Args:
-      key: one key, typed or raw.
       lam: means, worked with in f32. For a negative one or NaN the result is −1.
       shape: the shape of the result, by default that of ``lam``.
       dtype: an integer dtype, by default the default one.
@@ -167,7 +166,6 @@ def binomial(
     """The number of ``n`` trials that succeed, each with probability ``p``.
 
     Args:
-      key: one key, typed or raw.
       n: counts. For a negative one, or a ``p`` outside of [0, 1], the result is NaN.
       p: probabilities.
       shape: the shape of the result, by default the one that ``n`` and ``p`` broadcast
@@ -294,7 +292,6 @@ def multinomial(
     One category after the other takes a binomial part of what is left.
 
     Args:
-      key: one key, typed or raw.
       n: counts; broadcasts to ``shape[:-1]``.
       p: ``[..., k]``, probabilities that add up to 1; broadcasts to ``shape``.
       shape: the shape of the result, by default the one that ``n[..., None]`` and ``p``

@@ -69,7 +69,6 @@ def gamma(
     For small ``a`` many are too small to be told from 0: ``loggamma`` can.
 
     Args:
-      key: one key, typed or raw.
       a: positive shape parameters.
       shape: the shape of the result, by default that of ``a``.
       dtype: a floating-point dtype, by default the default one.
@@ -293,7 +292,6 @@ def dirichlet(
     """Probabilities that add up to 1: density proportional to Π xₖ^(αₖ−1).
 
     Args:
-      key: one key, typed or raw.
       alpha: ``[..., k]``, positive.
       shape: the shape of the result without the last axis, to which that of ``alpha``
         without its last axis broadcasts; by default that.

@@ -276,7 +276,6 @@ def geometric(
     """The number of trials up to the first success, each of probability ``p``.
 
     Args:
-      key: one key, typed or raw.
       p: probabilities from 0 (not included) to 1.
       shape: the shape of the result, by default that of ``p``.
       dtype: an integer dtype, by default the default one.

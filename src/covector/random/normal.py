@@ -52,8 +52,6 @@ def normal(
     """Normal numbers of mean 0 and variance 1.
 
     Args:
-      key: one key, typed or raw.
-      shape: the shape of the result.
       dtype: a floating-point or complex dtype, by default the default floating-point
         one. The two parts of complex numbers have variance ½ each.
 
