@@ -280,45 +280,76 @@ def _complex_disc(
     return (math.sqrt(variance) * radius * cnp.exp(1j * angle)).astype(kind)
 
 
-def _scaled(scale: float, mode: Mode, distribution: Distribution, doc: str) -> Any:
-    def make(
-        in_axis: Axes = -2,
-        out_axis: Axes = -1,
-        batch_axis: Axes = (),
-        dtype: DType | None = None,
-    ) -> Initializer:
-        return variance_scaling(
-            scale, mode, distribution, in_axis, out_axis, batch_axis, dtype
-        )
+def glorot_uniform(
+    in_axis: Axes = -2,
+    out_axis: Axes = -1,
+    batch_axis: Axes = (),
+    dtype: DTypeLike | None = None,
+) -> Initializer:
+    """Uniform, variance 1 / mean fan (Glorot & Bengio 2010).
 
-    make.__doc__ = doc
-    return make
+    >>> from covector import random
+    >>> glorot_uniform()(random.key(0), (4, 2)).shape
+    (4, 2)
+    """
+    axes = in_axis, out_axis, batch_axis
+    return variance_scaling(1.0, "fan_avg", "uniform", *axes, dtype)
 
 
-glorot_uniform = xavier_uniform = _scaled(
-    1.0, "fan_avg", "uniform", "Uniform, variance 1 / mean fan (Glorot & Bengio 2010)."
-)
-glorot_normal = xavier_normal = _scaled(
-    1.0,
-    "fan_avg",
-    "truncated_normal",
-    "Truncated normal, variance 1 / mean fan (Glorot & Bengio 2010).",
-)
-lecun_uniform = _scaled(
-    1.0, "fan_in", "uniform", "Uniform, variance 1 / fan-in (LeCun et al. 1998)."
-)
-lecun_normal = _scaled(
-    1.0,
-    "fan_in",
-    "truncated_normal",
-    "Truncated normal, variance 1 / fan-in (LeCun et al. 1998).",
-)
-he_uniform = kaiming_uniform = _scaled(
-    2.0, "fan_in", "uniform", "Uniform, variance 2 / fan-in (He et al. 2015)."
-)
-he_normal = kaiming_normal = _scaled(
-    2.0,
-    "fan_in",
-    "truncated_normal",
-    "Truncated normal, variance 2 / fan-in (He et al. 2015).",
-)
+@with_parameters_of(glorot_uniform)
+def glorot_normal(*args: Any, **options: Any) -> Initializer:
+    """Truncated normal, variance 1 / mean fan (Glorot & Bengio 2010).
+
+    >>> from covector import random
+    >>> glorot_normal()(random.key(0), (4, 2)).shape
+    (4, 2)
+    """
+    return variance_scaling(1.0, "fan_avg", "truncated_normal", *args, **options)
+
+
+@with_parameters_of(glorot_uniform)
+def lecun_uniform(*args: Any, **options: Any) -> Initializer:
+    """Uniform, variance 1 / fan-in (LeCun et al. 1998).
+
+    >>> from covector import random
+    >>> lecun_uniform()(random.key(0), (4, 2)).shape
+    (4, 2)
+    """
+    return variance_scaling(1.0, "fan_in", "uniform", *args, **options)
+
+
+@with_parameters_of(glorot_uniform)
+def lecun_normal(*args: Any, **options: Any) -> Initializer:
+    """Truncated normal, variance 1 / fan-in (LeCun et al. 1998).
+
+    >>> from covector import random
+    >>> lecun_normal()(random.key(0), (4, 2)).shape
+    (4, 2)
+    """
+    return variance_scaling(1.0, "fan_in", "truncated_normal", *args, **options)
+
+
+@with_parameters_of(glorot_uniform)
+def he_uniform(*args: Any, **options: Any) -> Initializer:
+    """Uniform, variance 2 / fan-in (He et al. 2015).
+
+    >>> from covector import random
+    >>> he_uniform()(random.key(0), (4, 2)).shape
+    (4, 2)
+    """
+    return variance_scaling(2.0, "fan_in", "uniform", *args, **options)
+
+
+@with_parameters_of(glorot_uniform)
+def he_normal(*args: Any, **options: Any) -> Initializer:
+    """Truncated normal, variance 2 / fan-in (He et al. 2015).
+
+    >>> from covector import random
+    >>> he_normal()(random.key(0), (4, 2)).shape
+    (4, 2)
+    """
+    return variance_scaling(2.0, "fan_in", "truncated_normal", *args, **options)
+
+
+xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
+kaiming_uniform, kaiming_normal = he_uniform, he_normal
