@@ -16,7 +16,7 @@ from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Equation, Jaxpr, Var, type_of
 from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.shardings import NamedSharding
-from covector.core.sharding.spec import PartitionSpec
+from covector.core.sharding.spec import UNCONSTRAINED, PartitionSpec
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.lowering import hlo, sharding
@@ -54,6 +54,11 @@ class Lowering:
     @property
     def platform(self) -> str:
         return self.module.platform
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether XLA partitions what is lowered here, outside of a shard_map."""
+        return self.module.over is not None and self.module.mesh is None
 
     @property
     def on_several_devices(self) -> bool:
@@ -120,11 +125,14 @@ class Lowering:
             return x
         return self.broadcast(x, operand.with_shape(shape))
 
-    def replicated(self, x: Value, type: ArrayType) -> Value:
-        """``x`` replicated, for an operation that cannot be partitioned."""
-        if self.module.over is None or self.module.mesh is not None:
+    def replicated(self, x: Value, type: ArrayType, free: int = 0) -> Value:
+        """``x`` replicated, for an operation that cannot be partitioned but along the
+        first ``free`` axes.
+        """
+        if not self.is_partitioned:
             return x
-        replicated = sharding.sharding_text(PartitionSpec(), type.ndim)
+        spec = PartitionSpec(*[UNCONSTRAINED] * free)
+        replicated = sharding.sharding_text(spec, type.ndim)
         attribute = f"#sdy.sharding{replicated}"
         return self.op("sdy.sharding_constraint", [x], [type], sharding=attribute)
 

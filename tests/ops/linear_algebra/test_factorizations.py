@@ -166,13 +166,3 @@ def test_compiled_programs_give_what_eager_operations_give():
             op(x), cv.jit(lambda x, op=op: op(x))(x), strict=True
         ):
             assert np.asarray(eager).tobytes() == np.asarray(compiled).tobytes()
-
-
-def test_a_stack_over_several_devices_is_factored_as_on_one():
-    mesh = cv.make_mesh((2,), ("x",))
-    x = drawn("float64", 4, 4)
-    x = x @ adjoint(x) + np.eye(4)
-    for spec in (cv.P("x"), cv.P(None, "x"), cv.P(None, None, "x")):
-        over = cv.device_put(x, cv.NamedSharding(mesh, spec))
-        near(np.asarray(cholesky(over)), np.linalg.cholesky(x))
-        near(np.asarray(inverse(over)), np.linalg.inv(x))

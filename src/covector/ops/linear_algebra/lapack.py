@@ -17,6 +17,7 @@ from covector.core.staging import stage
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import DeviceError, DTypeError, TypeMismatch
 from covector.lowering.hlo import HloValue
+from covector.lowering.hlo import results as hlo_results
 from covector.ops.broadcasting import BroadcastInDim, align, filled
 from covector.ops.comparison import eq
 from covector.ops.selection import where
@@ -143,7 +144,10 @@ def call(
     dtype = in_types[0].dtype
     real, _, complex_ = routine.name.partition("/")
     name = complex_ if complex_ and dtypes.is_complex(dtype) else real
-    rank = max([t.ndim for t in (*in_types, *out_types)])
+    ranks = [t.ndim for t in (*in_types, *out_types)]
+    stack = max(ranks) - 2
+    pairs = zip(operands, in_types, strict=True)
+    operands = [ctx.replicated(x, t, stack) for x, t in pairs]
     aliases = [
         "#stablehlo.output_operand_alias<output_tuple_indices = "
         f"[{out if len(out_types) > 1 else ''}], operand_index = {operand}, "
@@ -158,11 +162,46 @@ def call(
         api_version="4 : i32",
         has_side_effect="false",
         backend_config=_config(routine.attributes),
-        operand_layouts=_layouts(in_types, rank),
-        result_layouts=_layouts(out_types, rank),
+        operand_layouts=_layouts(in_types, max(ranks)),
+        result_layouts=_layouts(out_types, max(ranks)),
         output_operand_aliases=f"[{', '.join(aliases)}]",
+        **(_partitioning(in_types, out_types, stack) if ctx.is_partitioned else {}),
     )
-    return [made] if len(out_types) == 1 else list(made.results)
+    results = zip(hlo_results(made), out_types, strict=True)
+    return [ctx.replicated(x, t, stack) for x, t in results]
+
+
+def _partitioning(
+    in_types: Sequence[ArrayType], out_types: Sequence[ArrayType], stack: int
+) -> dict[str, str]:
+    """What tells XLA that devices may divide a stack, along its first axes.
+
+    These are factors that operands and results have in common; each axis of a matrix,
+    or of what belongs to one, is a factor of its own.
+    """
+    lengths = list(in_types[0].shape[:stack])
+    sides = []
+    for types in (in_types, out_types):
+        tensors = []
+        for t in types:
+            own = range(len(lengths), len(lengths) + t.ndim - stack)
+            lengths += t.shape[stack:]
+            tensors.append(
+                f"[{', '.join([_factor(k) for k in (*range(stack), *own)])}]"
+            )
+        sides.append(f"({', '.join(tensors)})")
+    sizes = ", ".join([f"{_factor(k)}={n}" for k, n in enumerate(lengths)])
+    rule = f"{'->'.join(sides)} {{{sizes}}}"
+    return {
+        "sdy.sharding_rule": f"#sdy.op_sharding_rule<{rule}, custom>",
+        "mhlo.frontend_attributes": f'{{num_batch_dims = "{stack}"}}',
+    }
+
+
+def _factor(k: int) -> str:
+    """The name of a factor in Shardy: i to z, then z_1, z_2, …."""
+    letters = "ijklmnopqrstuvwxyz"
+    return letters[k] if k < len(letters) else f"z_{k - len(letters) + 1}"
 
 
 def _config(attributes: Mapping[str, str | bool | int]) -> str:
