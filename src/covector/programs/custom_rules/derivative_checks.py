@@ -72,14 +72,16 @@ def checked(
     """Tangents or cotangents that a rule returned; None where they are zero."""
     found: list[Any] = []
     for value, type in zip(values, types, strict=True):
-        zero = value is None or isinstance(value, SymbolicZero) or not type.inexact
-        t = value if zero or isinstance(value, Array) else as_array(value)
-        if not zero and (t.type.shape, t.type.dtype) != (type.shape, type.dtype):
+        if value is None or isinstance(value, SymbolicZero) or not type.inexact:
+            found.append(None)
+            continue
+        t = value if isinstance(value, Array) else as_array(value)
+        if (t.type.shape, t.type.dtype) != (type.shape, type.dtype):
             raise TypeMismatch(
                 f"{who} must return a {what} of type {type.strong()} for that value, "
                 f"but it returned {t.type}."
             )
-        found.append(None if zero else t)
+        found.append(t)
     return found
 
 

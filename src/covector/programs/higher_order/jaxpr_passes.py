@@ -109,7 +109,7 @@ def jvp_jaxpr(
     jaxpr: Jaxpr,
     active: tuple[bool, ...],
     force: tuple[bool, ...],
-    separate: bool = False,
+    separate: bool,
 ) -> tuple[Jaxpr, tuple[bool, ...]]:
     """The program and its derivative in one (memoise on the program), and the mask of
     the outputs that have a tangent.
@@ -122,9 +122,14 @@ def jvp_jaxpr(
     count = len(jaxpr.inputs)
 
     def beside(*values: Any) -> list[Array]:
-        tangents = scatter(values[count:], active)
-        jvp = _jvp_separately if separate else _jvp_together
-        outs, out_tangents = jvp(jaxpr, values[:count], tangents)
+        primals, tangents = values[:count], scatter(values[count:], active)
+        if separate:
+            outs, push = jaxpr.memo(linearize_jaxpr, active).at(primals)
+            out_tangents = push(*tangents)
+        else:
+            outs, out_tangents = jvp_flat(
+                lambda *xs: run(jaxpr, xs), primals, tangents, jaxpr.name
+            )
         out_tangents = [
             zeros(t.strong()) if d is None and f else d
             for d, f, t in zip(out_tangents, force, jaxpr.out_types, strict=True)
@@ -135,16 +140,6 @@ def jvp_jaxpr(
     tangent_types = [t.strong() for t in select(jaxpr.in_types, active)]
     program = restage(beside, [*jaxpr.in_types, *tangent_types], f"{jaxpr.name}_jvp")
     return program, tuple(nonzero)
-
-
-def _jvp_together(jaxpr: Jaxpr, primals: Any, tangents: Any) -> tuple[Any, Any]:
-    return jvp_flat(lambda *xs: run(jaxpr, xs), primals, tangents, jaxpr.name)
-
-
-def _jvp_separately(jaxpr: Jaxpr, primals: Any, tangents: Any) -> tuple[Any, Any]:
-    split = jaxpr.memo(linearize_jaxpr, tuple([t is not None for t in tangents]))
-    outs, push = split.at(primals)
-    return outs, push(*tangents)
 
 
 def select_per_lane(index: Any, values: Sequence[Any]) -> Any:

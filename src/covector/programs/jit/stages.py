@@ -133,6 +133,7 @@ def _platform(names: Sequence[str] | None) -> str | None:
     return _PLATFORMS[names[0]]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class _OfTraced:
     """Properties of the traced function that later stages share."""
 
@@ -156,12 +157,11 @@ class _OfTraced:
         return self._traced.args_info
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Lowered(_OfTraced):
     """A function as StableHLO."""
 
-    def __init__(self, traced: Traced, lowered: lowering.LoweredProgram) -> None:
-        self._traced = traced
-        self._lowered = lowered
+    _lowered: lowering.LoweredProgram
 
     @property
     def out_info(self) -> Any:
@@ -197,12 +197,11 @@ class Lowered(_OfTraced):
         return Compiled(self._traced, self._lowered.compile(chosen))
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Compiled(_OfTraced):
     """A compiled function, for arguments of the types that it was traced for."""
 
-    def __init__(self, traced: Traced, compiled: lowering.CompiledProgram) -> None:
-        self._traced = traced
-        self._compiled = compiled
+    _compiled: lowering.CompiledProgram
 
     @property
     def out_info(self) -> Any:

@@ -30,13 +30,12 @@ def device_get(x: Any) -> Any:
     >>> device_get([cv.numpy.arange(2)])[0].tolist()
     [0, 1]
     """
-    return tree.map(_on_host, x)
 
+    def on_host(leaf: Any) -> Any:
+        known = isinstance(leaf, Array) and not dtypes.is_key(leaf.dtype)
+        return np.asarray(leaf) if known else leaf
 
-def _on_host(x: Any) -> Any:
-    if not isinstance(x, Array) or dtypes.is_key(x.dtype):
-        return x
-    return np.asarray(x)
+    return tree.map(on_host, x)
 
 
 def block_until_ready(x: Any) -> Any:
