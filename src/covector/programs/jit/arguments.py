@@ -20,8 +20,7 @@ from covector.core.flat import (
     argument_path,
     with_fixed,
 )
-from covector.core.jaxpr import type_of
-from covector.core.trace import Context, Tracer, check_scope, context, current
+from covector.core.trace import Context, Tracer, check_scope, current
 from covector.core.types import ArrayType
 from covector.errors import DeletedArrayError, StaticArgumentError, did_you_mean
 from covector.tree.registry import PyTreeDef
@@ -42,16 +41,10 @@ class ProgramKey(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """Flat arguments of one call, and what else the program depends on."""
+    """The flat arguments of one call, and the key of the program for them."""
 
     leaves: list[Any]
-    in_tree: Any
-    statics: tuple[Any, ...]
-
-    def key(self) -> ProgramKey:
-        """The key of the program for this call, besides the function."""
-        types = tuple(map(type_of, self.leaves))
-        return ProgramKey(self.in_tree, types, self.statics, context())
+    key: ProgramKey
 
     def check_values(self, who: str) -> None:
         """Raise where an argument has no value, or one that is gone."""
@@ -72,7 +65,7 @@ class Signature(NamedTuple):
             for k, other in enumerate(self.leaves):
                 if k != i and (other is mine or _same_memory(other, mine)):
                     one, two = sorted((i, k))
-                    path = functools.partial(argument_path, self.in_tree)
+                    path = functools.partial(argument_path, self.key.in_tree)
                     raise DeletedArrayError(
                         f"{who} was given one array, {other.type}, as {path(one)} and "
                         f"as {path(two)}, and {path(i)} is donated: its memory can be "
@@ -158,12 +151,12 @@ class JitSpec(NamedTuple):
         """``fun`` with its static arguments filled in."""
         return with_fixed(fun, {k: v for k, _, v in statics}) if statics else fun
 
-    def donated_leaves(self, signature: Signature) -> tuple[bool, ...]:
+    def donated_leaves(self, key: ProgramKey) -> tuple[bool, ...]:
         """For each leaf, whether its buffer may be reused for a result."""
         if not self.donated:
-            return (False,) * len(signature.leaves)
-        static = {k for k, _, _ in signature.statics}
-        args, kwargs = signature.in_tree.unflatten(signature.leaves)
+            return (False,) * len(key.types)
+        static = {k for k, _, _ in key.statics}
+        args, kwargs = key.in_tree.unflatten(key.types)
         count = len(args) + sum(isinstance(k, int) for k in static)
         donated = in_call(self.donated, count)
         dynamic = [i for i in range(count) if i not in static]

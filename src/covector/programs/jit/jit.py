@@ -28,7 +28,7 @@ from covector.core.annotations import PyTree
 from covector.core.array_like import Array
 from covector.core.flat import who_of
 from covector.core.jaxpr import run, type_of
-from covector.core.trace import current
+from covector.core.trace import context, current
 from covector.lowering.compile import (
     ArgumentsElsewhere,
     CompiledProgram,
@@ -152,11 +152,11 @@ class Jitted(Generic[P, R]):
             return self.fun(*args, **kwargs)
         signature = self.signature(args, kwargs)
         signature.check_values(self.who)
-        program = self.program(signature, signature.key())
+        program = self.program(signature)
         donated = program.donated_indices
         if donated:
             signature.check_donated(donated, self.who)
-        in_tree, leaves = signature.in_tree, signature.leaves
+        in_tree, leaves = signature.key.in_tree, signature.leaves
         operands = program.operands(leaves, in_tree, self.who)
         placement, committed = common_placement(operands, self.who, program.meshes)
         compiled = self._compiled(program, placement)
@@ -166,10 +166,14 @@ class Jitted(Generic[P, R]):
             fast_tree = flatten((args, kwargs) if kwargs else args)[1]
             placements = tuple(map(placement_of, leaves))
             chosen = placements if any(placements) else None
-            fast_key = fast_tree, tuple(map(type_of, leaves)), now, chosen
+            fast_key = fast_tree, signature.key.types, now, chosen
             if fast_key not in self._caches.fast_path:
-                bound = self._bound(program, compiled, outs, results is not outs)
-                self._caches.fast_path[fast_key] = bound
+                out_tree = program.out_tree
+                if results is not outs:
+                    out_tree = ReshardOutputs(out_tree, program.shardings)
+                self._caches.fast_path[fast_key] = compiled.bind_fast_path(
+                    program.captured, out_tree, donated, list(map(placement_of, outs))
+                )
         for i in donated:
             leaves[i].forget()
         return program.out_tree.unflatten(results)
@@ -186,30 +190,15 @@ class Jitted(Generic[P, R]):
         made = lowered.compile(dict(self.spec.compiler_options))
         return program.compiled.setdefault(placement, made)
 
-    def _bound(
-        self,
-        program: Program,
-        compiled: CompiledProgram,
-        outs: Sequence[Any],
-        moved: bool,
-    ) -> Callable[[list[Any]], Any]:
-        """The call of an executable that gave such results, for the fast path."""
-        out_tree = program.out_tree
-        if moved:
-            out_tree = ReshardOutputs(out_tree, program.shardings)
-        placements = list(map(placement_of, outs))
-        captured, donated = program.captured, program.donated_indices
-        return compiled.bind_fast_path(captured, out_tree, donated, placements)
-
     def _call_inside(self, args: Any, kwargs: Any) -> Any:
         """A call under another transformation, or with jit switched off."""
         if options.current().disable_jit:
             return self.fun(*args, **kwargs)
         signature = self.signature(args, kwargs)
         signature.check_values(self.who)
-        key = signature.key()
+        key = signature.key
         # Not by ``program``: functions nest as deep as Python's stack lets them.
-        program = self.programs.get(key) or find_or_trace(self, signature, key)
+        program = self.programs.get(key) or find_or_trace(self, key)
         requested = program.shardings
         leaves = requested.constrain(signature.leaves, requested.ins)
         operands = [*program.captured, *leaves]
@@ -226,11 +215,11 @@ class Jitted(Generic[P, R]):
         or ``ShapeDtypeStruct``s, which may say shardings.
         """
         signature = self.signature(args, kwargs)
-        program = self.program(signature, signature.key(), called=False)
+        program = self.program(signature, called=False)
         everything = program.captured + signature.leaves
         known = program.shardings.abstract_inputs(everything)
         placement, _ = common_placement(known, self.who, program.meshes)
-        in_tree, name = signature.in_tree, self.__name__
+        in_tree, name = signature.key.in_tree, self.__name__
         return stages.Traced(program, in_tree, placement, name, self.who, self.spec)
 
     def lower(self, *args: PyTree, **kwargs: PyTree) -> stages.Lowered:
@@ -252,14 +241,13 @@ class Jitted(Generic[P, R]):
         for i, leaf in enumerate(leaves):
             if not isinstance(leaf, Array):
                 leaves[i] = as_argument(leaf, i, in_tree, self.who)
-        return Signature(leaves, in_tree, statics)
+        types = tuple(map(type_of, leaves))
+        return Signature(leaves, ProgramKey(in_tree, types, statics, context()))
 
-    def program(
-        self, signature: Signature, key: ProgramKey, *, called: bool = True
-    ) -> Program:
+    def program(self, signature: Signature, *, called: bool = True) -> Program:
         """The traced function for a signature, kept under its key."""
-        known = self.programs.get(key)
-        return known or find_or_trace(self, signature, key, called)
+        key = signature.key
+        return self.programs.get(key) or find_or_trace(self, key, called)
 
     def clear_cache(self) -> None:
         """Forget all programs: the next call traces and compiles again."""

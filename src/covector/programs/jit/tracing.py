@@ -12,20 +12,18 @@ from covector.core.trace import Tracer
 from covector.lowering.placement import meshes_of
 from covector.programs.higher_order.named_scope import outermost_scope
 from covector.programs.jit import program_cache, recompiles
-from covector.programs.jit.arguments import ProgramKey, Signature
+from covector.programs.jit.arguments import ProgramKey
 from covector.programs.jit.fingerprint import fingerprint_of
 from covector.programs.jit.jit_shardings import NOTHING
 from covector.programs.jit.program import Program
 
 
-def find_or_trace(
-    jitted: Any, signature: Signature, key: ProgramKey, called: bool = True
-) -> Program:
-    """The program of a function for a signature that it was not called with yet.
+def find_or_trace(jitted: Any, key: ProgramKey, called: bool = True) -> Program:
+    """The program of a function for a key that it was not called with yet.
 
     It is one function, since jitted functions nest as deep as Python's stack lets them.
     """
-    fun, statics = jitted.fun, signature.statics
+    fun, statics = jitted.fun, key.statics
     fingerprint, unknown = fingerprint_of(fun, statics)
     # The static arguments are in the fingerprint, which keeps nothing alive.
     dynamic = key._replace(statics=()) if statics else key
@@ -47,7 +45,7 @@ def find_or_trace(
         finally:
             recompiles.depth.now -= 1
         recompiles.remember(jitted, now, staged.jaxpr, time.perf_counter() - start)
-        program = _program(jitted, signature, key, staged, flat.out_tree)
+        program = _program(jitted, key, staged, flat.out_tree)
         # What a callback writes into is what it closes over, and not something equal.
         known = {ConcreteArray}.issuperset(map(type, program.captured))
         if shared is not None and known and not program.jaxpr.effects:
@@ -57,9 +55,7 @@ def find_or_trace(
     return program
 
 
-def _program(
-    jitted: Any, signature: Signature, key: ProgramKey, staged: Any, out_tree: Any
-) -> Program:
+def _program(jitted: Any, key: ProgramKey, staged: Any, out_tree: Any) -> Program:
     """The traced program, with the shardings and donation asked for."""
     jaxpr, shardings = staged.jaxpr, NOTHING
     meshes = jaxpr.memo(meshes_of)
@@ -68,7 +64,7 @@ def _program(
             key.in_tree, key.types, out_tree, jaxpr.out_types, jitted.who
         )
         meshes += shardings.meshes
-    donated = jitted.spec.donated_leaves(signature)
+    donated = jitted.spec.donated_leaves(key)
     given_up = [i for i, m in enumerate(donated) if m]
     captured = staged.captured
     return Program(jaxpr, captured, out_tree, donated, given_up, {}, meshes, shardings)

@@ -198,7 +198,7 @@ def checkpoint(
     @functools.wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         signature = traced.signature(args, kwargs)
-        program = traced.program(signature, signature.key())
+        program = traced.program(signature)
         operation = program.jaxpr.memo(Checkpoint, kept, prevent_cse)
         outs = operation(*program.captured, *signature.leaves)
         return program.out_tree.unflatten(outs)
