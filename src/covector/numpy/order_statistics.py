@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import ArrayLike, Axes, DType, Value, with_parameters_of
+from covector.core.annotations import ArrayLike, Axes, Value, with_parameters_of
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.sharding.as_sharding import ShardingLike
@@ -195,10 +195,8 @@ def _quantile(
         raise ArgumentError(
             f"{who}: method must be one of {METHODS}, but got {method!r}."
         )
-    x = _real(who, a)
-    fractions = _fractions(who, q, working_dtype(x.type.dtype), percent)
+    x, fractions = _operands(who, a, q, percent)
     axes = canonical_axes(who, axis, x.type.ndim)
-    shape = (*fractions.type.shape, *kept_shape(x.type.shape, axes))
     rows = _rows(x, axes)
     if weights is not None:
         counted = _rows(_weights(who, x, weights, method, axis), axes)
@@ -209,31 +207,29 @@ def _quantile(
         found = moveaxis(found, -1, 0)
     else:
         found = reshape(found, found.type.shape[:-1])
-    return reshape(found, shape) if keepdims else found
+    if not keepdims:
+        return found
+    kept = kept_shape(x.type.shape, axes)
+    return reshape(found, (*fractions.type.shape, *kept))
 
 
-def _fractions(who: str, q: Any, dtype: DType, percent: bool) -> Array:
-    """The levels as fractions from 0 to 1, in the dtype of the work: they may be
-    coarser than the array, and are divided as precisely as it is.
+def _operands(who: str, a: ArrayLike, q: Any, percent: bool) -> tuple[Array, Array]:
+    """The array, and the levels as fractions from 0 to 1 in the dtype of the work:
+    they may be coarser than the array, and are divided as precisely as it is.
     """
     exact = percent and isinstance(q, int | float)  # divided in double precision
-    levels = _real(who, q / 100 if exact else q)
+    x, levels = inexact(who, a), inexact(who, q / 100 if exact else q)
+    for operand in (x, levels):
+        if dtypes.is_complex(operand.type.dtype):
+            raise DTypeError(f"{who} needs real numbers, but got {operand.type}.")
     if levels.type.ndim > 1:
         raise TypeMismatch(
             f"{who} needs a scalar or one axis of fractions q, but got {levels.type}."
         )
-    fractions = convert(levels, dtype)
+    fractions = convert(levels, working_dtype(x.type.dtype))
     if percent and not exact:
-        return fractions / scalar(100, dtype)
-    return fractions
-
-
-def _real(who: str, x: ArrayLike) -> Array:
-    """``x`` as floating-point numbers."""
-    found = inexact(who, x)
-    if dtypes.is_complex(found.type.dtype):
-        raise DTypeError(f"{who} needs real numbers, but got {found.type}.")
-    return found
+        fractions = fractions / scalar(100, fractions.type.dtype)
+    return x, fractions
 
 
 def _rows(x: Value, axes: tuple[int, ...]) -> Array:
