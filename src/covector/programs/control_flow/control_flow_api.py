@@ -81,8 +81,8 @@ class Loop:
         In reverse mode ``checkpoints`` of them are kept at one time.
         """
         if options.current().disable_jit:
-            going, init = _while_in_python(test, step, init)
-            if not going:
+            more, init = _while_in_python(test, step, init)
+            if not more:
                 return init
         in_tree = tree.structure(((init,), {}))
         flat, varying = FlatFunction(step, in_tree, self.who), INVARIANT
@@ -164,8 +164,8 @@ def _while_in_python(test: Any, step: Any, carry: Any) -> tuple[bool, Any]:
     over a batch whose lanes stop at different times), and the carry.
     """
     carry = _arrays(carry)
-    while type(going := as_array(test(carry))) is ConcreteArray:
-        if not going:
+    while type(more := as_array(test(carry))) is ConcreteArray:
+        if not more:
             return False, carry
         carry = _arrays(step(carry))
     return True, carry

@@ -31,7 +31,7 @@ def until_all_stop(
     carry = len(mask) - len(body.outputs)
     count = test_consts + carry
 
-    def turn(*values: Any) -> list[Array]:
+    def step(*values: Any) -> list[Array]:
         running, operands = values[count], [*values[test_consts:count]]
         operands += values[count + 1 :]
         kept = step_running(body, mask, running, operands, carry, mixes)
@@ -40,9 +40,9 @@ def until_all_stop(
 
     flags, types = test.out_types[0], body.in_types
     consts = [*test.in_types[:test_consts], *types[:carry]]
-    turned = stage(turn, [*consts, flags, *types[carry:]], body.name)
-    going = stage(lambda *xs: [_any(xs[0])], [flags, *types[carry:]], "any")
-    return going.jaxpr, turned.jaxpr
+    stepped = stage(step, [*consts, flags, *types[carry:]], body.name)
+    any_runs = stage(lambda *xs: [_any(xs[0])], [flags, *types[carry:]], "any")
+    return any_runs.jaxpr, stepped.jaxpr
 
 
 def until_all_fail(test: Jaxpr) -> Jaxpr:

@@ -98,14 +98,14 @@ class ScanLowering:
                 )
             ]
 
-        def turn(inner: Any, i: Any, *values: Any) -> Sequence[Any]:
+        def step(inner: Any, i: Any, *values: Any) -> Sequence[Any]:
             carry, ys = [*values[:count]], [*values[count:]]
             for k in range(unroll):
                 carry, ys = self.step(inner, self.plus(inner, i, k), carry, ys)
             return [self.plus(inner, i, unroll), *carry, *ys]
 
         ctx.region(op, 0, types, more)
-        ctx.region(op, 1, types, turn)
+        ctx.region(op, 1, types, step)
         outs = list(op.results)
         return outs[1 : 1 + count], outs[1 + count :]
 

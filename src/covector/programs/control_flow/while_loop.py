@@ -312,10 +312,10 @@ class While(LoopPrimitive):
             test = test.memo(until_all_fail)
             return self.like(test, body, *counts)(*test_consts, *values), out_dims
         mixes = self.body_jaxpr.memo(communicates, axis)
-        going, turn = body.memo(until_all_stop, test, len(test_consts), mask, mixes)
+        runs, masked = body.memo(until_all_stop, test, len(test_consts), mask, mixes)
         consts, carry = values[: len(consts)], values[len(consts) :]
         running = run(test, [*test_consts, *carry])
-        loop = make_while(going, turn, 0, sum(counts), self.checkpoints, settles=True)
+        loop = make_while(runs, masked, 0, sum(counts), self.checkpoints, settles=True)
         return loop(*test_consts, *consts, *running, *carry)[1:], out_dims
 
 

@@ -40,22 +40,22 @@ def testing_first(test: Jaxpr, loop: Any) -> Jaxpr:
     tested, stepped = test.memo(with_token), loop.body_jaxpr.memo(with_token)
     count = loop.cond_nconsts + loop.body_nconsts
 
-    def turn(*values: Any) -> list[Array]:
+    def step(*values: Any) -> list[Array]:
         test_consts, consts, (_, token, *carry) = loop.split(values)
         token, *carry = run(stepped, [token, *consts, *carry])
-        token, going = run(tested, [token, *test_consts, *carry])
-        return [going, token, *carry]
+        token, holds = run(tested, [token, *test_consts, *carry])
+        return [holds, token, *carry]
 
     def whole(token: Any, *operands: Any) -> list[Any]:
         test_consts, consts, carry = loop.split(operands)
-        token, going = run(tested, [token, *test_consts, *carry])
-        start = [going, token, *carry]
+        token, holds = run(tested, [token, *test_consts, *carry])
+        start = [holds, token, *carry]
         types = [x.type for x in start]
-        turned = stage(turn, [*[x.type for x in operands[:count]], *types], test.name)
-        asked = stage(lambda going, *_: [going], types, "going")
+        body = stage(step, [*[x.type for x in operands[:count]], *types], test.name)
+        result_of_test = stage(lambda holds, *_: [holds], types, "holds")
         again = loop.replace(
-            cond_jaxpr=asked.jaxpr,
-            body_jaxpr=turned.jaxpr,
+            cond_jaxpr=result_of_test.jaxpr,
+            body_jaxpr=body.jaxpr,
             cond_nconsts=0,
             body_nconsts=count,
         )
