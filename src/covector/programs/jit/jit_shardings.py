@@ -62,13 +62,20 @@ class Resolved(NamedTuple):
         Raises:
           DeviceMismatch: the user put one elsewhere.
         """
-        if self.moves:
-            pairs = zip(leaves, self.ins, strict=True)
-            return [x if s is None else device_put(x, s) for x, s in pairs]
-        return [
-            x if s is None else _put_input(x, s, who, in_tree, i)
-            for i, (x, s) in enumerate(zip(leaves, self.ins, strict=True))
-        ]
+        found = list(leaves)
+        for i, (x, sharding) in enumerate(zip(leaves, self.ins, strict=True)):
+            if sharding is None or (isinstance(x, Tracer) and not self.moves):
+                continue
+            if self.moves or x.placement is None:
+                found[i] = device_put(x, sharding)
+            elif not x.placement.is_equivalent_to(sharding, x.ndim):
+                raise DeviceMismatch(
+                    f"{who} was given in_shardings={sharding} for "
+                    f"{argument_path(in_tree, i)}, but that was put on {x.placement}. "
+                    "Move it with covector.device_put, or leave out in_shardings: the "
+                    "function is compiled for arguments where they are."
+                )
+        return found
 
     def abstract_inputs(self, inputs: Sequence[Any]) -> list[ConcreteArray]:
         """For each input of a program an array without values that has its placement;
@@ -248,19 +255,3 @@ def _checked(
             except ShardingError as error:
                 raise ShardingError(f"{who} of {name(i)}: {error}") from None
     return tuple(found)
-
-
-def _put_input(x: Any, sharding: Sharding, who: str, in_tree: PyTreeDef, i: int) -> Any:
-    if isinstance(x, Tracer):
-        return x
-    assert isinstance(x, ConcreteArray), "arguments are arrays"
-    if x.placement is None:
-        return device_put(x, sharding)
-    if not x.placement.is_equivalent_to(sharding, x.ndim):
-        raise DeviceMismatch(
-            f"{who} was given in_shardings={sharding} for {argument_path(in_tree, i)}, "
-            f"but that was put on {x.placement}. Move it with covector.device_put, or "
-            "leave out in_shardings: the function is compiled for arguments where "
-            "they are."
-        )
-    return x
