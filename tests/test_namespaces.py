@@ -32,7 +32,11 @@ def test_each_public_name_is_stated_by_one_module(space):
     stated = Counter(name for module in modules for name in module.__all__)
     assert [name for name, times in stated.items() if times > 1] == []
     package = getattr(covector, space)
-    others = {"nn": {"initializers"}, "numpy": {"linalg"}, "lax": {"AccuracyMode", "Tolerance", "linalg"}}
+    others = {
+        "nn": {"initializers"},
+        "numpy": {"linalg"},
+        "lax": {"AccuracyMode", "Tolerance", "linalg"},
+    }
     assert set(package.__all__) == {*stated} | others.get(space, set())
     assert {*package.__all__} <= {*dir(package)}
 

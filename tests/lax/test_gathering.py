@@ -34,11 +34,11 @@ def test_a_fill_value_keeps_its_sign():
 
 
 def test_one_of_overlapping_updates_wins_and_has_the_derivative():
-    places = np.array([[1], [0], [1], [1]], np.int32)
+    indices = np.array([[1], [0], [1], [1]], np.int32)
     updates = np.float32([1, 2, 3, 4])
 
     def write(x, updates):
-        return lax.scatter(x, places, updates, ELEMENTS)
+        return lax.scatter(x, indices, updates, ELEMENTS)
 
     weights = np.float32([10, 20, 30])
     out, pull = covector.vjp(write, np.float32([7, 8, 9]), updates)
@@ -65,9 +65,9 @@ def test_applying_has_a_derivative_where_windows_do_not_overlap():
 
 
 def test_applying_counts_how_often_a_place_is_named():
-    places = np.array([[1], [0], [1], [7], [1]], np.int32)
+    indices = np.array([[1], [0], [1], [7], [1]], np.int32)
     double = lax.scatter_apply(
-        cnp.asarray([3, 4, 5]), places, lambda x: 2 * x, ELEMENTS, update_shape=(5,)
+        cnp.asarray([3, 4, 5]), indices, lambda x: 2 * x, ELEMENTS, update_shape=(5,)
     )
     assert double.tolist() == [6, 32, 5]
 
@@ -88,28 +88,28 @@ def test_truth_values_cannot_be_added():
         lax.scatter_add(np.ones(3, bool), PLACES, np.ones(2, bool), ELEMENTS)
 
 
-def gathered(numbers, sizes=(1, 4), places=PLACES):
-    return lambda: lax.gather(X, places, lax.GatherDimensionNumbers(*numbers), sizes)
+def gathered(numbers, sizes=(1, 4), indices=PLACES):
+    return lambda: lax.gather(X, indices, lax.GatherDimensionNumbers(*numbers), sizes)
 
 
 WORDS = {
     "indices that are no integers": (
-        gathered(READ, places=PLACES.astype(np.float32)),
+        gathered(READ, indices=PLACES.astype(np.float32)),
         DTypeError,
         r"gather needs integers as indices, but got f32\[2,1\]",
     ),
     "too many entries in an index": (
-        gathered(READ, places=np.zeros((2, 3), np.int32)),
+        gathered(READ, indices=np.zeros((2, 3), np.int32)),
         TypeMismatch,
         r"gather of f32\[3,4\], i32\[2,3\] .* one entry per axis of start_index_map",
     ),
     "indices without an axis": (
-        gathered(READ, places=np.int32(1)),
+        gathered(READ, indices=np.int32(1)),
         TypeMismatch,
         "one entry per axis of start_index_map",
     ),
     "an axis named twice": (
-        gathered(((1,), (0,), (0, 0)), places=np.zeros((2, 2), np.int32)),
+        gathered(((1,), (0,), (0, 0)), indices=np.zeros((2, 2), np.int32)),
         TypeMismatch,
         "different axes of the operand",
     ),
@@ -123,7 +123,7 @@ WORDS = {
         TypeMismatch,
         r"collapsed axes need slice size 1, but the slice sizes are \(2, 4\)",
     ),
-    "no place for the window": (
+    "no index for the window": (
         gathered(((), (0,), (0,))),
         TypeMismatch,
         "offset_dims must be 1 ascending axes of the result",

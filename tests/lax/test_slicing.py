@@ -1,4 +1,4 @@
-"""Slices and padding as users call them: places, traced and not, and words."""
+"""Slices and padding as users call them: indices, traced and not, and words."""
 
 import numpy as np
 import pytest

@@ -20,9 +20,9 @@ X = rng.permutation(12).reshape(3, 4).astype(np.float32)
 @pytest.mark.parametrize("jitted", [False, True])
 def test_equal_elements_keep_their_order(dtype, jitted):
     keys = covector.numpy.asarray(rng.integers(0, 3, 6000), dtype)
-    places = as_array(np.arange(6000, dtype=np.int32))
+    indices = as_array(np.arange(6000, dtype=np.int32))
     sort = covector.jit(lax.sort_key_val) if jitted else lax.sort_key_val
-    _, moved = sort(keys, places)
+    _, moved = sort(keys, indices)
     wanted = np.argsort(np.asarray(keys).astype("f"), kind="stable")
     np.testing.assert_array_equal(moved, wanted)
 
@@ -46,9 +46,9 @@ def test_random_keys_move_with_what_they_are_sorted_by():
 
 
 def test_top_k_has_no_more_than_it_was_asked_for():
-    values, places = lax.top_k(np.array([[1, 7, 7], [9, 2, 3]]), 2)
+    values, indices = lax.top_k(np.array([[1, 7, 7], [9, 2, 3]]), 2)
     assert values.tolist() == [[7, 7], [9, 3]]
-    assert places.tolist() == [[1, 2], [0, 2]]
+    assert indices.tolist() == [[1, 2], [0, 2]]
 
 
 def test_the_derivative_of_sort_puts_cotangents_back():

@@ -65,15 +65,15 @@ def agree(name, got, wanted):
 
 def theirs(name, *args):
     # Only the type is wanted, so nothing is compiled.
-    places = [i for i, a in enumerate(args) if isinstance(a, np.generic)]
+    indices = [i for i, a in enumerate(args) if isinstance(a, np.generic)]
 
     def run(*strong):
         operands = list(args)
-        for i, s in zip(places, strong, strict=True):
+        for i, s in zip(indices, strong, strict=True):
             operands[i] = s
         return getattr(jnp, name)(*operands)
 
-    return jax.eval_shape(run, *[args[i] for i in places])
+    return jax.eval_shape(run, *[args[i] for i in indices])
 
 
 def differences(name, tuples):

@@ -78,10 +78,10 @@ def test_reading_over_a_batch(index):
     np.testing.assert_array_equal(found, np.stack([x[index] for x in both]))
 
 
-def test_reading_at_a_batch_of_places():
-    places = np.array([[0, 1], [3, -4], [2, 2]])
-    found = cv.vmap(lambda i: as_array(X)[i, 1])(places)
-    np.testing.assert_array_equal(found, X[places, 1])
+def test_reading_at_a_batch_of_indices():
+    indices = np.array([[0, 1], [3, -4], [2, 2]])
+    found = cv.vmap(lambda i: as_array(X)[i, 1])(indices)
+    np.testing.assert_array_equal(found, X[indices, 1])
     rows = cv.vmap(lambda x, i: x[i], in_axes=(2, 0))(X, np.array([0, 1, 2, 3, 0, 1]))
     np.testing.assert_array_equal(rows, np.stack([X[i % 4, :, i] for i in range(6)]))
 
@@ -144,27 +144,27 @@ def test_writing_over_a_batch(index):
     np.testing.assert_array_equal(found, wanted)
 
 
-# -- places outside --------------------------------------------------------------------
+# -- indices outside -------------------------------------------------------------------
 
 V = as_array(np.arange(4.0))
 
 
-@pytest.mark.parametrize("place", [9, -9, np.array(9), np.array([9, -9, 1])], ids=str)
-def test_outside_reads_the_nearest_and_changes_nothing(place):
-    wanted = np.arange(4.0)[np.clip(place, 0, 3) * (np.asarray(place) > 0)]
-    np.testing.assert_array_equal(V[place], wanted)
-    np.testing.assert_array_equal(cv.jit(lambda x, i: x[i])(V, place), wanted)
+@pytest.mark.parametrize("index", [9, -9, np.array(9), np.array([9, -9, 1])], ids=str)
+def test_outside_reads_the_nearest_and_changes_nothing(index):
+    wanted = np.arange(4.0)[np.clip(index, 0, 3) * (np.asarray(index) > 0)]
+    np.testing.assert_array_equal(V[index], wanted)
+    np.testing.assert_array_equal(cv.jit(lambda x, i: x[i])(V, index), wanted)
     inside = np.arange(4.0)
-    inside[[i for i in np.ravel(place) if -4 <= i < 4]] = 7
-    np.testing.assert_array_equal(V.at[place].set(7), inside)
-    np.testing.assert_array_equal(cv.jit(lambda x, i: x.at[i].set(7))(V, place), inside)
+    inside[[i for i in np.ravel(index) if -4 <= i < 4]] = 7
+    np.testing.assert_array_equal(V.at[index].set(7), inside)
+    np.testing.assert_array_equal(cv.jit(lambda x, i: x.at[i].set(7))(V, index), inside)
 
 
-@pytest.mark.parametrize("place", [9, np.array(9), np.array([9])], ids=str)
-def test_modes_of_reading(place):
+@pytest.mark.parametrize("index", [9, np.array(9), np.array([9])], ids=str)
+def test_modes_of_reading(index):
     def get(**how):
-        known = np.ravel(V.at[place].get(**how))[0]
-        traced = cv.jit(lambda x, i: x.at[i].get(**how))(V, place)
+        known = np.ravel(V.at[index].get(**how))[0]
+        traced = cv.jit(lambda x, i: x.at[i].get(**how))(V, index)
         assert np.ravel(traced)[0] == known or (
             np.isnan(known) and np.isnan(traced).all()
         )
@@ -187,18 +187,18 @@ def test_fill_value_of_an_element_type(dtype, fill):
 
 
 def test_modes_of_writing():
-    place = np.array([9, -9, 1])
-    assert V.at[place].set(7, mode="clip").tolist() == [7, 7, 2, 7]
-    assert V.at[place].set(7, mode="drop").tolist() == [0, 7, 2, 3]
+    index = np.array([9, -9, 1])
+    assert V.at[index].set(7, mode="clip").tolist() == [7, 7, 2, 7]
+    assert V.at[index].set(7, mode="drop").tolist() == [0, 7, 2, 3]
     clip = cv.jit(lambda x, i: x.at[i].set(7, mode="clip"))
     assert clip(V, 9).tolist() == [0, 1, 2, 7]
     assert V.at[9].set(7, mode="clip").tolist() == [0, 1, 2, 7]
 
 
 def test_negative_indices_can_be_kept_outside():
-    place = np.array([-1])
-    assert V.at[place].get(wrap_negative_indices=False).tolist() == [0]
-    assert V.at[place].set(7, wrap_negative_indices=False).tolist() == V.tolist()
+    index = np.array([-1])
+    assert V.at[index].get(wrap_negative_indices=False).tolist() == [0]
+    assert V.at[index].set(7, wrap_negative_indices=False).tolist() == V.tolist()
 
 
 def test_nothing_can_be_read_where_there_is_nothing():
@@ -271,13 +271,13 @@ def test_values_take_the_element_type_of_the_array():
     assert x.at[:2].set([7, 8]).tolist() == [7, 8, 2]
 
 
-def test_repeated_places_all_count():
-    places = np.array([1, 1, 3])
-    assert V.at[places].add(1).tolist() == [0, 3, 2, 4]
-    assert V.at[places].multiply(2).tolist() == [0, 4, 2, 6]
-    assert V.at[places].divide(2).tolist() == [0, 0.25, 2, 1.5]
-    assert V.at[places].min(np.array([0.5, -1, 9], "f")).tolist() == [0, -1, 2, 3]
-    assert V.at[places].apply(lambda v: v + 1).tolist() == [0, 3, 2, 4]
+def test_repeated_indices_all_count():
+    indices = np.array([1, 1, 3])
+    assert V.at[indices].add(1).tolist() == [0, 3, 2, 4]
+    assert V.at[indices].multiply(2).tolist() == [0, 4, 2, 6]
+    assert V.at[indices].divide(2).tolist() == [0, 0.25, 2, 1.5]
+    assert V.at[indices].min(np.array([0.5, -1, 9], "f")).tolist() == [0, -1, 2, 3]
+    assert V.at[indices].apply(lambda v: v + 1).tolist() == [0, 3, 2, 4]
 
 
 @pytest.mark.parametrize(
@@ -369,7 +369,7 @@ def test_static_index_is_one_operation(index, names):
     assert [e.primitive.name for e in jaxpr.eqns] == names
 
 
-def test_large_arrays_are_read_without_an_operation_for_each_place():
+def test_large_arrays_are_read_without_an_operation_for_each_index():
     x = cnp.arange(100_000)
     before = len(Slice.instances)
     assert sum(int(x[i]) for i in range(0, 100_000, 1000)) == 4_950_000
@@ -459,7 +459,7 @@ def test_results_can_be_placed():
         assert x.devices() == {device}
 
 
-def test_places_print_what_they_are():
+def test_indices_print_what_they_are():
     assert repr(V.at[1]) == f"IndexUpdate({V!r}, 1)"
     assert repr(V.at) == f"At({V!r})"
 

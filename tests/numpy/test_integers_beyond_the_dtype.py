@@ -174,7 +174,7 @@ def test_floats_that_an_integer_dtype_does_not_have_are_cast_as_by_astype():
         assert put_in == wanted
 
 
-def test_places_in_sorted_arrays_are_int32_under_x64():
+def test_indices_in_sorted_arrays_are_int32_under_x64():
     with cv.enable_x64(True):
         x = cnp.arange(5)
         assert x.dtype == "int64"
@@ -198,7 +198,7 @@ def test_places_in_sorted_arrays_are_int32_under_x64():
         assert float(cnp.interp(1.5, cnp.arange(3.0), cnp.arange(3.0))) == 1.5
 
 
-# -- bounds and places -----------------------------------------------------------------
+# -- bounds and indices ---------------------------------------------------------------
 
 
 def test_a_diagonal_beyond_the_matrix_is_empty_however_far_away():

@@ -500,7 +500,7 @@ def test_weights_that_are_none_give_no_quantile(weights):
     assert np.isnan(weighted(0.5, weights))
 
 
-def test_weights_of_a_quantile_may_be_those_of_places_along_the_axis():
+def test_weights_of_a_quantile_may_be_those_of_positions_along_the_axis():
     x = np.arange(12).reshape(4, 3)
     assert weighted(0.5, [1, 1, 0, 3], x, axis=0).tolist() == [9, 10, 11]
     assert weighted(0.5, [0, 3, 1], x, axis=1).tolist() == [1, 4, 7, 10]
@@ -554,3 +554,26 @@ def test_words_of_quantiles_of_what_is_not_real():
     ):
         with pytest.raises(cv.errors.DTypeError, match=r"needs real .* c64\[3\]"):
             run()
+
+
+def test_the_weight_of_an_average_is_where_the_average_is():
+    device = cv.devices()[-1]
+    x = cv.device_put(cnp.ones((2, 3)), device)
+    for out in cnp.average(x, axis=1, returned=True):
+        assert out.committed and out.devices() == {device}
+
+
+def test_counts_of_an_empty_array_are_where_it_is():
+    device = cv.devices()[-1]
+    none = cv.device_put(cnp.zeros(0), device)
+    numbers = cv.device_put(cnp.zeros(0, "uint8"), device)
+    results = [
+        cnp.bincount(numbers, minlength=3),
+        *cnp.histogram(none, 3),
+        *cnp.histogram2d(none, none, 3),
+    ]
+    wanted = [np.bincount([], minlength=3), *np.histogram([], 3)]
+    wanted += np.histogram2d([], [], 3)
+    for found, expected in zip(results, wanted, strict=True):
+        assert found.committed and found.devices() == {device}
+        np.testing.assert_allclose(found, expected)

@@ -18,8 +18,8 @@ def test_where_broadcasts_and_counts_numbers_as_truth():
     assert cnp.where(np.array([0, 2]), 1, 0).tolist() == [0, 1]
     assert cnp.where(True, np.ones(2), np.ones((2, 2))).shape == (2, 2)
     assert [i.tolist() for i in cnp.where(X > 0)] == [[3, 4]]
-    places = cv.jit(lambda x: cnp.where(x > 0, size=3, fill_value=-1))(X)
-    assert [i.tolist() for i in places] == [[3, 4, -1]]
+    indices = cv.jit(lambda x: cnp.where(x > 0, size=3, fill_value=-1))(X)
+    assert [i.tolist() for i in indices] == [[3, 4, -1]]
 
 
 def test_the_derivative_is_that_of_what_was_chosen():

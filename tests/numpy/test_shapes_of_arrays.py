@@ -215,22 +215,22 @@ def test_traced_repeats_fill_the_given_length(total):
     out = cv.jit(
         lambda n: cnp.repeat(cnp.array([5, 6, 7]), n, total_repeat_length=total)
     )
-    # What is more is cut off; what is missing repeats the last place.
+    # What is more is cut off; what is missing repeats the last index.
     wanted = [5, 6, 6, 7, 7, 7][:total]
     assert out(counts).tolist() == wanted
     known = cnp.repeat(cnp.array([5, 6, 7]), counts, total_repeat_length=total)
     assert known.tolist() == wanted
 
 
-def test_traced_places_are_inserted_before_and_deleted():
+def test_traced_indices_are_inserted_before_and_deleted():
     x = np.arange(5)
-    places = np.array([3, 0])
+    indices = np.array([3, 0])
     insert = cv.jit(lambda i: cnp.insert(x, i, np.array([8, 9])))
-    np.testing.assert_array_equal(insert(places), np.insert(x, places, [8, 9]))
+    np.testing.assert_array_equal(insert(indices), np.insert(x, indices, [8, 9]))
     one = cv.jit(lambda i: cnp.delete(x, i))
     np.testing.assert_array_equal(one(-2), np.delete(x, -2))
     some = cv.jit(lambda i: cnp.delete(x, i, assume_unique_indices=True))
-    np.testing.assert_array_equal(some(places), np.delete(x, places))
+    np.testing.assert_array_equal(some(indices), np.delete(x, indices))
 
 
 @pytest.mark.parametrize("trim", ["f", "b", "fb"])
@@ -274,12 +274,12 @@ def test_derivatives_follow_the_elements():
     }
     for name, f in table.items():
         found = cv.grad(weighted(f))(x)
-        for place in ((0, 0), (1, 2)):
+        for index in ((0, 0), (1, 2)):
             step = np.zeros((2, 3), np.float32)
-            step[place] = 1
+            step[index] = 1
             # Linear, so a difference is the derivative.
             slope = weighted(f)(x + step) - weighted(f)(x)
-            assert float(found[place]) == pytest.approx(float(slope), rel=1e-4), name
+            assert float(found[index]) == pytest.approx(float(slope), rel=1e-4), name
 
 
 @pytest.mark.parametrize("name", ["concatenate", "stack", "vstack", "hstack", "dstack"])

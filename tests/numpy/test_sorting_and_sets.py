@@ -222,8 +222,8 @@ def test_value_is_jaxs(expression):
 
 def test_sizes_work_over_a_batch():
     masks = np.array([[True, False, True], [False, False, True]])
-    (places,) = cv.vmap(lambda m: cnp.nonzero(m, size=2, fill_value=-1))(masks)
-    assert places.tolist() == [[0, 2], [2, -1]]
+    (indices,) = cv.vmap(lambda m: cnp.nonzero(m, size=2, fill_value=-1))(masks)
+    assert indices.tolist() == [[0, 2], [2, -1]]
     values, counts = cv.vmap(lambda x: cnp.unique(x, size=2, return_counts=True))(
         np.array([[1, 1, 2], [5, 5, 5]])
     )
@@ -458,8 +458,8 @@ def test_complex_numbers_with_nan_have_one_order_eagerly_and_compiled():
         np.testing.assert_array_equal(found, search(ordered, x))
         np.testing.assert_array_equal(cnp.searchsorted(many, x, side), found + 40)
         np.testing.assert_array_equal(search(many, x), found + 40)
-    places = cnp.searchsorted(ordered, ordered)
-    np.testing.assert_array_equal(places, [0, 1, 2, 3, 4, 5, 6])
+    indices = cnp.searchsorted(ordered, ordered)
+    np.testing.assert_array_equal(indices, [0, 1, 2, 3, 4, 5, 6])
 
 
 @pytest.mark.parametrize("assume_unique", [False, True])

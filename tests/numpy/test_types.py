@@ -171,7 +171,7 @@ ABSENT = {
     "polyfit": "it needs the least squares of linalg",
 }
 #: parameters of JAX that are not taken: where the parts of a result are to be is not
-#: said to each function, and dtypes are given by place
+#: said to each function, and dtypes are given by position
 UNUSED = {"out_sharding", "_dot_general", "args", "int_type", "arg1", "arg2"}
 
 
@@ -205,7 +205,7 @@ def test_functions_take_the_arguments_that_they_take_in_jax(name):
         if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name not in found
     ]
     assert missing == []
-    # What may be given by place comes in the same order.
+    # What may be given by position comes in the same order.
     in_order = [p.name for p in named if p.kind is p.POSITIONAL_OR_KEYWORD]
     assert [n for n in found if n in in_order] == in_order
 

@@ -72,11 +72,11 @@ def test_folds_begin_with_a_value_and_leave_elements_out(name):
 def test_updates_count_an_index_as_often_as_it_occurs(name):
     ours, theirs, x = getattr(cnp, name), getattr(np, name), operand(name, (4, 3))
     wanted, values = x.copy(), operand(name, (3, 3), 1)
-    places = np.array([0, 2, 0])
-    theirs.at(wanted, places, values)
-    close(ours.at(x, places, values, inplace=False), wanted)
+    indices = np.array([0, 2, 0])
+    theirs.at(wanted, indices, values)
+    close(ours.at(x, indices, values, inplace=False), wanted)
     close(
-        cv.jit(lambda x, i, v: ours.at(x, i, v, inplace=False))(x, places, values),
+        cv.jit(lambda x, i, v: ours.at(x, i, v, inplace=False))(x, indices, values),
         wanted,
     )
 

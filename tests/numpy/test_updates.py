@@ -40,10 +40,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 
 def updates(method, names=VALUES):
     """What gives for each of these values the update of an array."""
-    places = ONCE if method == "set" else TWICE  # where one wins, it is not said which
+    indices = ONCE if method == "set" else TWICE  # where one wins, it is not said which
 
     def all_of(x):
-        return {n: getattr(x.at[places], method)(VALUES[n]) for n in names}
+        return {n: getattr(x.at[indices], method)(VALUES[n]) for n in names}
 
     return all_of
 
@@ -160,13 +160,13 @@ def test_divisors_and_exponents_are_not_rounded_to_the_integers_of_the_array():
 
 def test_elements_that_are_not_named_keep_all_their_digits():
     x, odd = cnp.array([2**24 + 1, 1]), 2**24 + 1
-    places = np.array([1, 1])
-    for how in (1, slice(1, None), places, np.array([False, True])):
+    indices = np.array([1, 1])
+    for how in (1, slice(1, None), indices, np.array([False, True])):
         assert x.at[how].add(0.6)[0] == odd
         assert x.at[how].multiply(0.5)[0] == odd
         assert x.at[how].min(0.5)[0] == odd
         assert x.at[how].set(0.5)[0] == odd
-    assert cv.jit(lambda x: x.at[places].add(0.6))(x).tolist() == [odd, 2]
+    assert cv.jit(lambda x: x.at[indices].add(0.6))(x).tolist() == [odd, 2]
 
 
 def test_integers_updated_with_floats_have_no_derivative_and_floats_do():
@@ -244,17 +244,17 @@ def test_under_strict_promotion_values_of_another_dtype_are_refused():
 
 
 def test_a_function_is_applied_once_for_each_time_an_element_is_named():
-    x, places = cnp.arange(4.0), cnp.array([1, 2, 2, 9])
+    x, indices = cnp.arange(4.0), cnp.array([1, 2, 2, 9])
 
-    def applied(x, places):
-        return x.at[places].apply(lambda v: v * 10 + 1)
+    def applied(x, indices):
+        return x.at[indices].apply(lambda v: v * 10 + 1)
 
     wanted = [0, 11, 211, 3]
-    assert applied(x, places).tolist() == wanted
-    assert cv.jit(applied)(x, places).tolist() == wanted
-    both = cv.vmap(applied, in_axes=(None, 0))(x, cnp.stack([places, places[::-1]]))
+    assert applied(x, indices).tolist() == wanted
+    assert cv.jit(applied)(x, indices).tolist() == wanted
+    both = cv.vmap(applied, in_axes=(None, 0))(x, cnp.stack([indices, indices[::-1]]))
     assert both.tolist() == [wanted, wanted]
-    slope = cv.grad(lambda x: applied(x, places).sum())
+    slope = cv.grad(lambda x: applied(x, indices).sum())
     assert slope(x).tolist() == cv.jit(slope)(x).tolist() == [1, 10, 100, 1]
     rows = cnp.ones((3, 2)).at[cnp.array([0, 0, 2])].apply(lambda v: 2 * v)
     assert rows.tolist() == [[4, 4], [1, 1], [2, 2]]
@@ -262,19 +262,19 @@ def test_a_function_is_applied_once_for_each_time_an_element_is_named():
     assert clipped.tolist() == [0, 1, 2, 5]
 
 
-def test_a_function_applied_to_places_named_once_has_one_reading():
+def test_a_function_applied_to_indices_named_once_has_one_reading():
     jaxpr = cv.make_jaxpr(lambda x, i: x.at[i].apply(cnp.sin, unique_indices=True))(
         cnp.ones(3), cnp.array([0, 1])
     )
     assert "while" not in str(jaxpr)
 
 
-# -- places ----------------------------------------------------------------------------
+# -- indices ---------------------------------------------------------------------------
 
 
-def test_places_outside_wrap_around_where_the_mode_says_so():
-    x, places = cnp.arange(4.0), np.array([-5, 5, -1])
-    for i in (places, cnp.array(places), places.astype("int8")):
+def test_indices_outside_wrap_around_where_the_mode_says_so():
+    x, indices = cnp.arange(4.0), np.array([-5, 5, -1])
+    for i in (indices, cnp.array(indices), indices.astype("int8")):
         assert x.at[i].get(mode="wrap").tolist() == [3, 1, 3]
         assert x.at[i].set(9.0, mode="wrap").tolist() == [0, 9, 2, 9]
         assert x.at[i].add(1.0, mode="wrap").tolist() == [0, 2, 2, 5]
@@ -283,10 +283,10 @@ def test_places_outside_wrap_around_where_the_mode_says_so():
     assert x.at[7].set(9.0, mode="wrap").tolist() == [0, 1, 2, 9]
     grid = cnp.arange(6.0).reshape(2, 3)
     assert grid.at[None, 3, ::2].get(mode="wrap").tolist() == [[3, 5]]
-    assert grid.at[..., places].get(mode="wrap").tolist() == [[1, 2, 2], [4, 5, 5]]
+    assert grid.at[..., indices].get(mode="wrap").tolist() == [[1, 2, 2], [4, 5, 5]]
     long = cnp.arange(300)
     assert long.at[np.array([255], "uint8")].get(mode="wrap").tolist() == [255]
-    put = cnp.put_along_axis(x, places, 9.0, 0, inplace=False, mode="wrap")
+    put = cnp.put_along_axis(x, indices, 9.0, 0, inplace=False, mode="wrap")
     assert put.tolist() == [0, 9, 2, 9]
 
 
@@ -328,12 +328,12 @@ def test_short_indices_reach_into_longer_axes(dtype):
     together = cv.jit(lambda i: [call(i) for call in calls])(array)
     assert [found.tolist() for found in together] == [wanted] * len(calls)
     assert int(lax.dynamic_slice_in_dim(x, one, 2)[1]) == last + 1
-    # lax.gather and scatter take places as they are.
-    places = array[1:, None]
+    # lax.gather and scatter take indices as they are.
+    indices = array[1:, None]
     for mode in ("clip", "fill"):
-        found = lax.gather(x, places, elements, (1,), mode=mode)
+        found = lax.gather(x, indices, elements, (1,), mode=mode)
         assert found.tolist() == wanted[1:]
-        changed = lax.scatter_add(0 * x, places, cnp.ones(2, int), writing, mode=mode)
+        changed = lax.scatter_add(0 * x, indices, cnp.ones(2, int), writing, mode=mode)
         assert changed[cnp.array(wanted[1:])].tolist() == [1, 1]
     # Other functions that count along an axis.
     assert lax.index_take(x, (array,), (0,)).tolist() == wanted
@@ -382,7 +382,7 @@ def test_a_mask_of_length_zero_selects_nothing():
         cnp.ones(3)[np.ones(1, bool)]
 
 
-def test_places_along_an_axis_of_length_zero():
+def test_indices_along_an_axis_of_length_zero():
     x = cnp.zeros((4, 0, 3))
     assert cnp.take_along_axis(x, cnp.zeros((4, 0, 3), int), 1).shape == (4, 0, 3)
     assert cnp.take_along_axis(x, cnp.zeros((1, 0, 3), int), 1).shape == (4, 0, 3)
@@ -396,12 +396,12 @@ def test_places_along_an_axis_of_length_zero():
     assert float(cnp.pad(cnp.array(3.0), -1)) == 3
 
 
-def test_clipping_along_an_axis_counts_negative_places_from_the_end():
+def test_clipping_along_an_axis_counts_negative_indices_from_the_end():
     x = cnp.array([10, 20, 30])
-    places = cnp.array([-1, -2, -7, 7])
-    found = cnp.take_along_axis(x, places, 0, mode="clip")
+    indices = cnp.array([-1, -2, -7, 7])
+    found = cnp.take_along_axis(x, indices, 0, mode="clip")
     assert found.tolist() == [30, 20, 10, 30]
-    assert cnp.take(x, places, mode="clip").tolist() == [10, 10, 10, 30]
+    assert cnp.take(x, indices, mode="clip").tolist() == [10, 10, 10, 30]
 
 
 def test_bools_are_not_added():

@@ -150,10 +150,10 @@ def test_two_named_axes_at_once():
         vmap(lambda v: parallel.psum(v, ("i", "j")), axis_name="j"), axis_name="i"
     )
     assert both(x).tolist() == [[15.0] * 3] * 2
-    places = vmap(
+    indices = vmap(
         vmap(lambda v: parallel.axis_index(("i", "j")), axis_name="j"), axis_name="i"
     )
-    assert places(x).tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert indices(x).tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_an_axis_that_does_not_exist_is_named_with_the_nearest_that_does():

@@ -91,7 +91,7 @@ def test_a_product_for_each_term(case, dtype):
 
 @pytest.mark.parametrize("case", SINGLE)
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64, ml_dtypes.bfloat16])
-def test_a_sum_for_each_place(case, dtype):
+def test_a_sum_for_each_position(case, dtype):
     rtol = 1e-2 if dtype is ml_dtypes.bfloat16 else 1e-5
     agrees(with_type(convolution_on_cpu._by_positions), *case, dtype=dtype, rtol=rtol)
 

@@ -58,34 +58,34 @@ def test_a_part_outlives_the_donation_of_the_whole():
 
 
 def test_few_rows_of_a_large_table_are_read_on_the_host():
-    table, places = random(100_000, 4), as_array(np.int32([[7], [99_999]]))
+    table, indices = random(100_000, 4), as_array(np.int32([[7], [99_999]]))
     gather = Gather(ROWS, (1, 4))
-    assert gather.plan((table.type, places.type)).prefers_host
-    np.testing.assert_array_equal(gather(table, places), table.host()[[7, 99_999]])
+    assert gather.plan((table.type, indices.type)).prefers_host
+    np.testing.assert_array_equal(gather(table, indices), table.host()[[7, 99_999]])
 
 
 def test_columns_named_together_with_rows_are_read_in_order():
-    cube, places = random(3, 4, 5), as_array(np.int32([[0, 4], [2, 1]]))
+    cube, indices = random(3, 4, 5), as_array(np.int32([[0, 4], [2, 1]]))
     gather = Gather(GatherDimensionNumbers((1,), (0, 2), (0, 2)), (1, 4, 1))
-    np.testing.assert_array_equal(gather(cube, places), cube.host()[[0, 2], :, [4, 1]])
+    np.testing.assert_array_equal(gather(cube, indices), cube.host()[[0, 2], :, [4, 1]])
 
 
 @pytest.mark.parametrize("shape", [(70, 500), (500, 70)])
 def test_what_is_too_large_for_the_host_is_compiled_to_the_same(shape):
-    x, places = random(*shape), as_array(np.int32([[3], [0], [3]]))
+    x, indices = random(*shape), as_array(np.int32([[3], [0], [3]]))
     updates = random(3, shape[1])
     add = ScatterAdd(ScatterDimensionNumbers(*ROWS))
-    assert not add.plan((x.type, places.type, updates.type)).prefers_host
-    wanted = add.on_host(x.host(), places.host(), updates.host())
-    np.testing.assert_allclose(add(x, places, updates), wanted, rtol=1e-6)
+    assert not add.plan((x.type, indices.type, updates.type)).prefers_host
+    wanted = add.on_host(x.host(), indices.host(), updates.host())
+    np.testing.assert_allclose(add(x, indices, updates), wanted, rtol=1e-6)
 
 
 def test_no_operand_is_written_to():
     x, updates = random(4, 3), random(2, 3)
     before = np.array(x), np.array(updates)
-    places = as_array(np.int32([[1], [0]]))
+    indices = as_array(np.int32([[1], [0]]))
     for kind in (Scatter, ScatterAdd):
-        kind(ScatterDimensionNumbers(*ROWS))(x, places, updates)
+        kind(ScatterDimensionNumbers(*ROWS))(x, indices, updates)
     DynamicUpdateSlice()(x, updates, as_array(np.int32(0)), as_array(np.int32(0)))
     np.testing.assert_array_equal(x, before[0])
     np.testing.assert_array_equal(updates, before[1])
@@ -100,7 +100,7 @@ def test_a_slice_of_one_element_drops_its_axis_in_one_operation():
     assert index_axis((4, 3), 1, 2) is Slice((0, 2), (4, 3), (1, 1), (1,))
 
 
-def test_places_over_a_batch_are_one_gather():
+def test_indices_over_a_batch_are_one_gather():
     def read(x, i):
         return DynamicSlice((1, 3), (0,))(x, i, as_array(np.int32(0)))
 
@@ -118,8 +118,8 @@ def test_a_place_without_choice_is_no_reason_to_gather():
 
 def test_an_operand_over_a_batch_is_not_moved_to_be_gathered():
     gather = Gather(ROWS, (1, 3))
-    places = as_array(np.int32([[1], [2]]))
-    batch = covector.vmap(lambda x: gather(x, places), in_axes=2, out_axes=2)
+    indices = as_array(np.int32([[1], [2]]))
+    batch = covector.vmap(lambda x: gather(x, indices), in_axes=2, out_axes=2)
     assert names(lambda x: [batch(x)], ArrayType((5, 3, 4), np.float32)) == ["gather"]
 
 

@@ -106,7 +106,7 @@ class Sample:
         return "".join(sorted(letters))
 
     def call(self, function: Callable[..., Any], operands: list[Any]) -> list[Any]:
-        """The results of a function with these operands in their places, flat."""
+        """The results of a function with these operands filled in, flat."""
         given = iter(operands)
         args, kwargs = _replaced((self.args, self.kwargs), lambda _: next(given))
         return [_numbers(x) for x in _leaves(function(*args, **kwargs))]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import ArrayLike, Value
+from covector.core.annotations import ArrayLike, Shape, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.host_values import plain
@@ -94,8 +94,14 @@ def bincount(
                 f"bincount of {numbers.type} needs a weight for each number, but got "
                 f"{each.type}."
             )
-    counts = at(zeros(ArrayType((length,), each.type.dtype)))[numbers].add(each)
+    counts = _totals("bincount", (length,), (numbers,), each)
     return with_out_sharding(counts, out_sharding)
+
+
+def _totals(who: str, shape: Shape, cells: tuple[Array, ...], each: Array) -> Array:
+    """The sum of ``each`` in the cells of an array, which is where they are."""
+    none = beside(who, zeros(ArrayType(shape, each.type.dtype)), *cells)
+    return at(none)[cells].add(each)
 
 
 def _bincount_length(numbers: Value, minlength: int) -> int:
@@ -158,7 +164,8 @@ def histogram_bin_edges(
 
     Args:
       bins: how many, of equal width; or the edges.
-      range: where the first begins and the last ends; by default the extrema of ``a``.
+      range: where the first begins and the last ends; by default the extrema of ``a``,
+        and 0 and 1 where it is empty.
       weights: not used.
 
     >>> import covector.numpy as cnp
@@ -174,10 +181,10 @@ def histogram_bin_edges(
     given = as_array(bins, "histogram_bin_edges")
     if given.type.ndim == 1:
         return given
-    if range is None:
-        low, high = min(values), max(values)
-    else:
+    if range is not None:
         low, high = range
+    else:
+        low, high = (min(values), max(values)) if values.type.size else (0, 1)
     _, low, high = promote_dtypes_inexact("histogram_bin_edges", values, low, high)
     half = scalar(0.5, low.type.dtype)
     same = eq(low, high)
@@ -230,7 +237,7 @@ def _counts(values: Value, edges: Value, each: Value, *, density: bool) -> Array
     position, inside = _bin_of(values, edges)
     each = where(inside, each, scalar(0, each.type.dtype))
     count = edges.type.size - 1
-    counts = at(zeros(ArrayType((count,), each.type.dtype)))[position].add(each)
+    counts = _totals("histogram", (count,), (position,), each)
     if not density:
         return counts
     widths = convert(diff(edges), counts.type.dtype)
@@ -288,7 +295,7 @@ def histogramdd(
         inside = ok if inside is None else and_(inside, ok)
     each = _weight_of_points(weights, inside, n)
     shape = tuple([e.type.size - 1 for e in edges])
-    counts = at(zeros(ArrayType(shape, each.type.dtype)))[tuple(cells)].add(each)
+    counts = _totals("histogramdd", shape, tuple(cells), each)
     if density:
         counts = _per_volume(counts, edges)
     return counts, edges

@@ -8,6 +8,7 @@ operation takes and the result to what NumPy promises:
     keepdims=   the axes stay, with length 1
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -39,21 +40,23 @@ class Reduction:
     combine: Any
     #: the result for no elements; None where NumPy asks for ``initial``
     identity: Any = None
+    #: of extrema: what brings ``initial`` to a number that the dtype has
+    bound: Callable[[Any, DType], Any] | None = None
 
 
 def reduce(
     reduction: Reduction,
     x: Value,
     axis: Axes,
-    keepdims: bool,
-    initial: Any,
-    where: ArrayLike | None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """``x``, in the element type of the result, reduced along ``axis`` (None: all)."""
     who = reduction.name
     axes = canonical_axes(who, axis, x.type.ndim)
     if initial is not None:
-        start = _start(who, initial, x.type.dtype)
+        start = _start(reduction, initial, x.type.dtype)
     else:
         start = None
         if reduction.identity is None:
@@ -140,8 +143,9 @@ def mask_for(who: str, where: ArrayLike, type_: ArrayType) -> Array:
     return broadcast_to(mask, type_.shape)
 
 
-def _start(who: str, initial: Any, dtype: DType) -> Array:
-    start = in_dtype(initial, dtype, who)
+def _start(reduction: Reduction, initial: Any, dtype: DType) -> Array:
+    who, bound = reduction.name, reduction.bound
+    start = in_dtype(initial if bound is None else bound(initial, dtype), dtype, who)
     if start.type.ndim:
         raise TypeMismatch(f"{who} needs a scalar for `initial`, but got {start.type}.")
     return start

@@ -1,8 +1,17 @@
 """Reductions: sum, product, extrema, any and all."""
 
+from functools import partial
+from typing import Any
+
 from covector import options
 from covector.core import dtypes
-from covector.core.annotations import ArrayLike, Axes, DTypeLike, Value
+from covector.core.annotations import (
+    ArrayLike,
+    Axes,
+    DTypeLike,
+    Value,
+    with_parameters_of,
+)
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.numpy.axes import check_no_out
@@ -37,8 +46,8 @@ __all__ = [
 
 SUM = Reduction("sum", ReduceSum, add, 0)
 PRODUCT = Reduction("prod", ReduceProd, mul, 1)
-MAXIMUM = Reduction("max", ReduceMax, max_)
-MINIMUM = Reduction("min", ReduceMin, min_)
+MAXIMUM = Reduction("max", ReduceMax, max_, bound=partial(bound_in, upper=False))
+MINIMUM = Reduction("min", ReduceMin, min_, bound=partial(bound_in, upper=True))
 ALL = Reduction("all", ReduceAnd, and_, True)
 ANY = Reduction("any", ReduceOr, or_, False)
 
@@ -135,17 +144,12 @@ def max(
     """
     check_no_out("max", out)
     x = _strong(as_array(a, "max"))
-    initial = bound_in(initial, x.type.dtype, upper=False)
     return reduce(MAXIMUM, x, axis, keepdims, initial, where)
 
 
+@with_parameters_of(max)
 def min(
-    a: ArrayLike,
-    axis: Axes = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
+    a: ArrayLike, axis: Axes = None, out: None = None, *args: Any, **options: Any
 ) -> Array:
     """The smallest element along ``axis`` (None: all); otherwise as ``max``.
 
@@ -154,9 +158,7 @@ def min(
     [1 2]
     """
     check_no_out("min", out)
-    x = _strong(as_array(a, "min"))
-    initial = bound_in(initial, x.type.dtype, upper=True)
-    return reduce(MINIMUM, x, axis, keepdims, initial, where)
+    return reduce(MINIMUM, _strong(as_array(a, "min")), axis, *args, **options)
 
 
 def _strong(x: Value) -> Array:
@@ -213,7 +215,7 @@ def count_nonzero(a: ArrayLike, axis: Axes = None, keepdims: bool = False) -> Ar
     """
     x = convert(as_array(a, "count_nonzero"), dtypes.bool_)
     x = convert(x, dtypes.default_int(options.current().enable_x64))
-    return reduce(SUM, x, axis, keepdims, None, None)
+    return reduce(SUM, x, axis, keepdims)
 
 
 def ptp(
@@ -227,5 +229,5 @@ def ptp(
     """
     check_no_out("ptp", out)
     x = _strong(as_array(a, "ptp"))
-    high = reduce(MAXIMUM, x, axis, keepdims, None, None)
-    return sub(high, reduce(MINIMUM, x, axis, keepdims, None, None))
+    high = reduce(MAXIMUM, x, axis, keepdims)
+    return sub(high, reduce(MINIMUM, x, axis, keepdims))

@@ -20,7 +20,7 @@ from covector.core.annotations import (
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.errors import ArgumentError, DTypeError
-from covector.numpy.axes import canonical_axes, check_no_out
+from covector.numpy.axes import beside, canonical_axes, check_no_out
 from covector.numpy.fuse import fuse
 from covector.numpy.promote import broadcast_to, promote_dtypes_inexact
 from covector.numpy.reduction_base import (
@@ -263,8 +263,10 @@ def average(
     axes = canonical_axes("average", axis, x.type.ndim)
     if weights is None:
         out = mean(x, axes, keepdims=keepdims)
+        if not returned:
+            return out
         count = scalar(count_along(x.type.shape, axes), out.type.dtype)
-        return (out, broadcast_to(count, out.type.shape)) if returned else out
+        return out, beside("average", broadcast_to(count, out.type.shape), x)
     x, w = promote_dtypes_inexact("average", x, weights)
     w = weights_for("average", x.type, w, axis)
     out, scale = _weighted(x, w, axes=axes)

@@ -34,7 +34,7 @@ def _logic(op, reference):
     ]
 
 
-def _bits(x, places=None):
+def _bits(x, shifts=None):
     """The bits of x as Python integers, and how many there are."""
     width = 8 * x.dtype.itemsize
     return [int(v) % 2**width for v in x.ravel()], width
@@ -70,11 +70,11 @@ def _arithmetic(v, width, n):
 
 def _shift(op, fun):
     reference = _elementwise(fun)
-    places = np.array([0, 1, 7, 8, 31, 32, -1])
+    shifts = np.array([0, 1, 7, 8, 31, 32, -1])
     wide = ("int32", "int64", "int8", "uint8", "uint32")
     return [
         *[
-            Case(op, (x, places.astype(x.dtype)), reference, dtypes=(x.dtype,))
+            Case(op, (x, shifts.astype(x.dtype)), reference, dtypes=(x.dtype,))
             for x in _all
         ],
         Case(op, (_int32[::-1].copy(), np.int32(3)), reference, dtypes=wide),

@@ -19,22 +19,22 @@ def _z(*shape):
 
 
 def _reference(op):
-    """The formula, place by place and tap by tap."""
+    """The formula, position by position and tap by tap."""
 
     def convolve(lhs, rhs):
         a, b, c = op.dimension_numbers
         x, w = lhs.transpose(a), rhs.transpose(b)
         g, h = op.feature_group_count, op.batch_group_count
-        room, places = [], []
+        room, shape = [], []
         for axis, (low, high) in enumerate(op.padding):
             n, k = x.shape[2 + axis], w.shape[2 + axis]
             long = max((n - 1) * op.lhs_dilation[axis] + 1, 0) if n else 0
             span = (k - 1) * op.rhs_dilation[axis] + 1
             room.append((n, long, low, span))
             free = long + low + high - span
-            places.append(free // op.window_strides[axis] + 1 if free >= 0 else 0)
+            shape.append(free // op.window_strides[axis] + 1 if free >= 0 else 0)
         batch, outs, ins = x.shape[0] // h, w.shape[0], w.shape[1]
-        out = np.zeros((batch, outs, *places), np.result_type(x, w))
+        out = np.zeros((batch, outs, *shape), np.result_type(x, w))
         for n, o, *at in np.ndindex(*out.shape):
             group = o * g * h // outs
             entry = n + (group * batch if h > 1 else 0)
@@ -53,10 +53,10 @@ def _reference(op):
                     )
                 )
                 if inside:
-                    place = [
+                    index = [
                         q // d for q, d in zip(source, op.lhs_dilation, strict=True)
                     ]
-                    out[(n, o, *at)] += x[(entry, first + i, *place)] * w[(o, i, *tap)]
+                    out[(n, o, *at)] += x[(entry, first + i, *index)] * w[(o, i, *tap)]
         return out.transpose(np.argsort(c))
 
     return convolve

@@ -39,9 +39,9 @@ def _windows(numbers, sizes, x, indices, clip):
     """For each window: where it is in the operand (or None), and where among all."""
     batch = indices.shape[:-1]
     offset = numbers.offset_dims
-    for place in np.ndindex(*batch):
+    for index in np.ndindex(*batch):
         start = [0] * x.ndim
-        for axis, i in zip(numbers.start_index_map, indices[place], strict=True):
+        for axis, i in zip(numbers.start_index_map, indices[index], strict=True):
             start[axis] = int(i)
         pairs = zip(
             numbers.operand_batching_dims,
@@ -49,13 +49,13 @@ def _windows(numbers, sizes, x, indices, clip):
             strict=True,
         )
         for axis, of_batch in pairs:
-            start[axis] = place[of_batch]
+            start[axis] = index[of_batch]
         last = [n - size for n, size in zip(x.shape, sizes, strict=True)]
         if clip:
             start = [min(max(s, 0), k) for s, k in zip(start, last, strict=True)]
         inside = all(0 <= s <= k for s, k in zip(start, last, strict=True))
         source = tuple(slice(s, s + n) for s, n in zip(start, sizes, strict=True))
-        rest = iter(place)
+        rest = iter(index)
         count = len(batch) + len(offset)
         where = tuple(slice(None) if k in offset else next(rest) for k in range(count))
         yield (source if inside else None), where

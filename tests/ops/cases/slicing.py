@@ -94,8 +94,8 @@ def _starts(x, sizes, starts):
 
 
 def _window(x, sizes, starts):
-    places = zip(_starts(x, sizes, starts), sizes, strict=True)
-    return tuple(slice(s, s + size) for s, size in places)
+    bounds = zip(_starts(x, sizes, starts), sizes, strict=True)
+    return tuple(slice(s, s + size) for s, size in bounds)
 
 
 def _dynamic_slice(sizes, x, *starts, collapsed=(), **options):

@@ -40,8 +40,8 @@ def _top(k, axis):
     def reference(x):
         n = x.shape[axis]
         mirrored = np.argsort(np.flip(x, axis), axis, "stable")
-        places = np.take(n - 1 - np.flip(mirrored, axis), np.arange(k), axis)
-        return np.take_along_axis(x, places, axis), places
+        indices = np.take(n - 1 - np.flip(mirrored, axis), np.arange(k), axis)
+        return np.take_along_axis(x, indices, axis), indices
 
     return reference
 

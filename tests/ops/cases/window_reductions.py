@@ -62,12 +62,12 @@ def _by_loops(x, fields, fill, function):
         if all(0 <= t < n for t, n in zip(to, whole.shape, strict=True)):
             whole[to] = x[at]
     spans = [(k - 1) * d + 1 for k, d in zip(sizes, gaps, strict=True)]
-    places = [
+    shape = [
         max((n - span) // s + 1, 0) if n >= span else 0
         for n, span, s in zip(whole.shape, spans, strides, strict=True)
     ]
-    out = np.zeros(places, x.dtype)
-    for at in np.ndindex(*places):
+    out = np.zeros(shape, x.dtype)
+    for at in np.ndindex(*shape):
         window = tuple(
             slice(i * s, i * s + span, d)
             for i, s, span, d in zip(at, strides, spans, gaps, strict=True)

@@ -112,7 +112,7 @@ def patches(draw: Draw) -> Any:
 
 
 def local(draw: Draw) -> Any:
-    """A kernel for each place of the result."""
+    """A kernel for each position of the result."""
     dtype, size = draw.dtype("f"), draw.integer(1, 3)
     n, channels, length = 2, draw.integer(1, 3), draw.integer(3, 6)
     kernel = draw.values(dtype, (2, channels * size, length - size + 1), (-2, 2))

@@ -76,8 +76,8 @@ def one_replaced(draw: Draw) -> Any:
 
 def taken(draw: Draw) -> Any:
     x = draw.array(ANY, draw.shape((2, 3), empty=False))
-    places = [draw.values(np.int32, (3,), (-2, 3)) for _ in range(2)]
-    return x, places, (0, 1)
+    indices = [draw.values(np.int32, (3,), (-2, 3)) for _ in range(2)]
+    return x, indices, (0, 1)
 
 
 def windows(draw: Draw) -> tuple[Any, ...]:
@@ -100,7 +100,7 @@ def gathered(draw: Draw) -> Any:
 
 def scattered(draw: Draw) -> Any:
     x, indices, offset, axes, sizes = windows(draw)
-    # Which of several windows at one place is written last, nobody promises.
+    # Which of several windows at one index is written last, nobody promises.
     shape = (len(indices), *[sizes[k] for k in (1,) if offset])
     updates = draw.values(x.dtype, shape, (-3, 4))
     return (x, indices, updates, (offset, axes, axes)), draw.some(mode=MODES[:2])
@@ -117,10 +117,10 @@ def once(draw: Draw) -> Any:
 def applied(draw: Draw) -> Any:
     (x, indices, _, numbers), named = once(draw)
     numbers = ((), (0, 1), (0, 1))
-    places = np.stack([indices[:, 0], indices[:, 0] % x.shape[1]], 1)
+    indices = np.stack([indices[:, 0], indices[:, 0] % x.shape[1]], 1)
     square = Function(lambda numpy: numpy.square, "square")
-    named["update_shape"] = (len(places),)
-    return (x, places.astype(np.int32), square, numbers), named
+    named["update_shape"] = (len(indices),)
+    return (x, indices.astype(np.int32), square, numbers), named
 
 
 def numbered(name: str, position: int) -> Callable[..., Any]:

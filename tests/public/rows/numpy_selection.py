@@ -37,11 +37,11 @@ def taken_along(draw: Draw) -> Any:
 
 
 def written(draw: Draw) -> Any:
-    """``put``: different places, so that the order does not matter."""
+    """``put``: different indices, so that the order does not matter."""
     x = draw.array(ANY, draw.shape((1, 2), empty=False))
     count = draw.integer(1, x.size + 1)
-    places = draw.rng.permutation(x.size)[:count].astype(np.int32)
-    return (x, places, draw.values(x.dtype, (count,))), {"inplace": False}
+    indices = draw.rng.permutation(x.size)[:count].astype(np.int32)
+    return (x, indices, draw.values(x.dtype, (count,))), {"inplace": False}
 
 
 def written_along(draw: Draw) -> Any:

@@ -42,8 +42,8 @@ def new_shape(draw: Draw, x: np.ndarray) -> tuple[Any]:
 
 def new_axes(draw: Draw, x: np.ndarray) -> tuple[Any]:
     more = x.ndim + 2
-    places = [int(a) for a in draw.rng.choice(more, 2, replace=False)]
-    return (draw.pick(draw.axis(x.ndim + 1), (places[0], places[1] - more)),)
+    axes = [int(a) for a in draw.rng.choice(more, 2, replace=False)]
+    return (draw.pick(draw.axis(x.ndim + 1), (axes[0], axes[1] - more)),)
 
 
 def wider(draw: Draw, x: np.ndarray) -> tuple[Any]:
@@ -174,7 +174,7 @@ rows("numpy", "pad", padding, cancels=True)
 
 
 def inserted(draw: Draw) -> Any:
-    """One value or several, before one place, several, or those of a slice."""
+    """One value or several, before one index, several, or those of a slice."""
     x = draw.array(ANY, draw.shape((1, 3)))
     along = draw.pick(None, draw.axis(x.ndim))
     n = x.size if along is None else x.shape[along]
