@@ -153,7 +153,7 @@ check_implicit_sums = _block(
 def default_device(
     value: client.Device | str | None,
 ) -> AbstractContextManager[None]:
-    """The device for what has no device of its own, until the block ends.
+    """The device for arrays that are not committed to one, until the block ends.
 
     Args:
       value: a device, or the name of a platform, whose first device it is; None for

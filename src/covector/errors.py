@@ -93,7 +93,7 @@ class AxisError(CovectorError, ValueError, IndexError, NameError):
 
 
 class InvalidIndex(CovectorError, IndexError, TypeError):
-    """An array was indexed with what is not an index for it."""
+    """An array was indexed with something that is no index for it."""
 
 
 class ArgumentError(CovectorError, ValueError, TypeError):

@@ -20,7 +20,7 @@ _ALL = re.compile(r"^__all__ = (\[.*?\])", re.MULTILINE | re.DOTALL)
 
 
 def public(namespace: dict[str, Any], *also: str) -> list[str]:
-    """The ``__all__`` of a package: what it has, without modules and private names.
+    """The ``__all__`` of a package: its names, without modules and private ones.
 
     ``also`` are modules and names of that kind that are public.
     """

@@ -147,7 +147,8 @@ def of_option(option: str, choices: Iterable[Any]) -> Variable:
 
 
 def check(environ: Environment = os.environ) -> None:
-    """See that what is set are variables of covector, with values that they can have.
+    """Raise where a variable that is set is unknown, or has a value that it cannot
+    have.
 
     Raises:
       SettingError: a variable has a value that it cannot have.

@@ -47,7 +47,7 @@ class Limits(NamedTuple):
 
 @dataclass(frozen=True)
 class Point:
-    """A flat function, where it is differentiated, and what is called what."""
+    """A flat function, the point where it is differentiated, and names for messages."""
 
     fun: Callable[..., Sequence[Any]]
     subject: str

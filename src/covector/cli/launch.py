@@ -59,8 +59,8 @@ def _positive(text: str) -> int:
 
 
 def run(options: Namespace) -> int:
-    """Start the processes and pass on what they print; the exit code of the first one
-    that failed, or 0.
+    """Start the processes and pass on their output; the exit code of the first one that
+    failed, or 0.
     """
     port = options.port or _free_port()
     signal.signal(signal.SIGTERM, _terminated)
@@ -118,7 +118,7 @@ def environment(
 
 
 class Launch:
-    """Processes of one program, and what they print."""
+    """Processes of one program, and their output."""
 
     def __init__(self, command: list[str], size: int, port: int) -> None:
         self._printing = threading.Lock()

@@ -148,7 +148,7 @@ def check_narrowed(values: Any, host: Any) -> None:
 
 
 def as_array(x: Any, who: str = "this operation") -> Array:
-    """``x`` as an array or tracer; arrays and tracers as they are."""
+    """``x`` as an array; arrays and tracers are returned unchanged."""
     if isinstance(x, Array):
         return x
     if isinstance(x, _OF_NUMPY):  # np.float64 is a Python float as well

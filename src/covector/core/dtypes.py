@@ -156,8 +156,7 @@ def _resolve(x: Any) -> DType:
 
 
 def element_type(dtype: Any) -> DType:
-    """The element type of an array that has this dtype, of which the order of bytes is
-    no part.
+    """The element type of an array that has this dtype, without its byte order.
 
     Raises:
       DTypeError: elements that arrays here cannot have.

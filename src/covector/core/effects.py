@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias, TypeGuard
 
 
 class Effect(enum.Enum):
-    """One thing that an operation may do besides giving results."""
+    """A side effect that an operation may have."""
 
     CALLS = "calls"
     LASTS = "lasts"
@@ -60,5 +60,5 @@ def effects_among(values: Iterable[Parameter]) -> Effects:
 
 
 def is_program(value: object) -> TypeGuard[Program]:
-    """Whether a parameter is a program: what has equations."""
+    """Whether a parameter is a program, which has equations."""
     return hasattr(value, "equations")

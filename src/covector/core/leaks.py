@@ -29,7 +29,7 @@ options.Switch(("check_tracer_leaks",), _install)
 
 
 def check_leaks(*ended: Trace) -> None:
-    """Raise where a tracer of a trace that has ended is held by what lives on."""
+    """Raise where an object that lives on holds a tracer of a trace that has ended."""
     if not options.current().check_tracer_leaks:
         return
     for trace in ended:

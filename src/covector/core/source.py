@@ -121,7 +121,7 @@ def user_level() -> int:
 def attributes_lines_of_equations(
     becomes: Callable[[Line], Line] = lambda line: line,
 ) -> Any:
-    """Decorator of a loop over equations: what is staged while one of them runs gets
+    """Decorator of a loop over equations: equations staged while one runs get
     ``becomes`` of its source line.
 
     The loop sets ``running.equation``, and restores it in the end.

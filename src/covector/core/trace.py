@@ -210,7 +210,7 @@ class Tracer(Array):
 
 
 def within(trace: Trace, running: Trace | None) -> bool:
-    """Whether ``trace`` is ``running``, is beside it, or lies below it."""
+    """Whether ``trace`` is ``running``, a sibling of it, or below it."""
     while running is not None:
         if trace is running or trace is running.beside:
             return True

@@ -127,7 +127,7 @@ def _map(reporter: _Reporter) -> Callable[..., Any]:
 def _map_in_batches(
     reporter: _Reporter, f: Callable[..., Any], xs: Any, total: int, size: int
 ) -> Any:
-    """Whole batches in a loop, and what is left after it."""
+    """Full batches in a loop, and the remainder after it."""
     whole = total // size * size
 
     def rows(pair: Any) -> Any:
@@ -178,7 +178,7 @@ def _words(bound: Any) -> str:
 
 @dataclass(frozen=True)
 class _Bar:
-    """The bar of a loop: what is called with how many steps are over."""
+    """The bar of a loop: called with the number of finished steps."""
 
     desc: str
     total: int

@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs nothing beside it."""
+"""The report: one self-contained HTML file."""
 
 import base64
 import io
@@ -19,7 +19,7 @@ UNSAID = ("Creator", "Date", "Format", "Type")
 
 @dataclass(frozen=True)
 class Example:
-    """An image ``f32[8, 8]``, what it shows, and a note about it."""
+    """An image ``f32[8, 8]``, its label, and a note about it."""
 
     image: np.ndarray
     label: int

@@ -47,7 +47,7 @@ def step(
 
 
 class Training:
-    """A compiled step, what it took to make it, and the loop around it."""
+    """A compiled step, the time its compilation took, and the loop around it."""
 
     def __init__(self, digits: Digits, seed: int, epochs: int) -> None:
         self.digits = digits

@@ -41,7 +41,7 @@ def _mesh() -> Mesh:
 
 @functools.cache
 def _gathering(source: int | None) -> Any:
-    """The program that gives all processes what each has, or what one of them has."""
+    """The program that gives every process the values of all, or of one."""
 
     def gathered(values: list[Any]) -> list[Any]:
         return values if source is None else [x[source] for x in values]

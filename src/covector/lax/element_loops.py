@@ -194,7 +194,7 @@ class _Combination:
 
 
 def _interleaved(even: Array, odd: Array, axis: int) -> Array:
-    """Elements in turn along an axis, of which ``even`` has as many, or one more."""
+    """Elements of two arrays in turn along an axis; ``even`` may have one more."""
     shape, count = even.type.shape, odd.type.shape[axis]
     pairs = Stack(axis + 1)(_along(even, axis, 0, count), odd)
     both = Reshape((*shape[:axis], 2 * count, *shape[axis + 1 :]))(pairs)

@@ -212,7 +212,7 @@ def scatter_mul(*args: Any, **options: Any) -> Array:
 
 @with_parameters_of(scatter)
 def scatter_min(*args: Any, **options: Any) -> Array:
-    """``scatter`` that keeps the smaller of what is there and the updates.
+    """``scatter`` that keeps the smaller of old elements and updates.
 
     >>> import covector.numpy as cnp
     >>> where, numbers = cnp.array([[1], [1]]), ScatterDimensionNumbers((), (0,), (0,))
@@ -224,7 +224,7 @@ def scatter_min(*args: Any, **options: Any) -> Array:
 
 @with_parameters_of(scatter)
 def scatter_max(*args: Any, **options: Any) -> Array:
-    """``scatter`` that keeps the larger of what is there and the updates.
+    """``scatter`` that keeps the larger of old elements and updates.
 
     >>> import covector.numpy as cnp
     >>> where, numbers = cnp.array([[1], [1]]), ScatterDimensionNumbers((), (0,), (0,))

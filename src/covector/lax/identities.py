@@ -32,7 +32,7 @@ def stop_gradient(x: T) -> T:
 
 
 def optimization_barrier(operand: T, /) -> T:
-    """``operand``, a tree of arrays, as it is; the compiler does not look past it.
+    """``operand``, a tree of arrays; the compiler does not optimise across it.
 
     All of it is computed before anything uses any of it, and what comes after is not
     found to be the same as something before, nor merged with it.

@@ -106,7 +106,7 @@ def _fields(
     base_dilation: Sequence[int] | None,
     window_dilation: Sequence[int] | None,
 ) -> list[Any]:
-    """The parameters of the operation, with what was left out filled in."""
+    """The parameters of the operation, with defaults filled in."""
     ones = (1,) * len(sizes)
     strides = tuple(strides or ones)
     base, gaps = tuple(base_dilation or ones), tuple(window_dilation or ones)

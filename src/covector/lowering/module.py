@@ -144,7 +144,7 @@ class Lowering:
         body: Callable[..., Sequence[HloValue]],
         terminator: str = "stablehlo.return",
     ) -> None:
-        """Fill a region: ``body(lowering, *arguments)`` gives what it returns."""
+        """Fill a region: ``body(lowering, *arguments)`` gives its results."""
 
         def fill(point: Any, arguments: list[HloValue]) -> None:
             inner = Lowering(self.module, point)
@@ -239,7 +239,7 @@ class Lowering:
     def call(
         self, jaxpr: Jaxpr, operands: Sequence[HloValue], separate: bool = False
     ) -> list[HloValue]:
-        """A call of the function that holds the program, compiled apart if so asked."""
+        """A call of the function that holds the program, compiled separately if asked."""
         return self.module.call(self, jaxpr, operands, separate)
 
     def _literal(self, array: ConcreteArray) -> HloValue:
@@ -320,7 +320,9 @@ class ModuleLowering:
         return list(made.results)
 
     def separate_repeated_calls(self) -> None:
-        """Ask XLA to compile what is called repeatedly once, and not to paste it."""
+        """Ask XLA to compile functions that are called repeatedly once, and not to
+        inline them.
+        """
         kept = hlo.attribute(_SEPARATE)
         for jaxpr, _, calls in self._functions.values():
             op_count = sum([e.op.op_count for e in jaxpr.equations])

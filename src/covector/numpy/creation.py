@@ -110,7 +110,7 @@ def asarray(
     device: ShardingLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """An array of what ``a`` holds: as ``array``, but an array stays what it is.
+    """``a`` as an array: like ``array``, but arrays are returned unchanged.
 
     Args:
       copy: True for an array in memory of its own; False to refuse a copy.
@@ -228,7 +228,7 @@ def ones(*args: Any, **options: Any) -> Array:
 
 @with_parameters_of(zeros)
 def empty(*args: Any, **options: Any) -> Array:
-    """Zeros: memory is never handed out with what was in it.
+    """Zeros: memory is never handed out uninitialized.
 
     >>> empty(2).tolist()
     [0.0, 0.0]

@@ -76,7 +76,7 @@ def diff(
 
 
 def _between(x: Value, before: Any, after: Any, axis: int) -> Array:
-    """``x`` with what is put before and after it."""
+    """``x`` between ``before`` and ``after``, where they are given."""
     if before is None and after is None:
         return x
     shape = (*x.type.shape[:axis], 1, *x.type.shape[axis + 1 :])
@@ -88,8 +88,8 @@ def _between(x: Value, before: Any, after: Any, axis: int) -> Array:
 
 
 def ediff1d(ary: ArrayLike, to_end: Any = None, to_begin: Any = None) -> Array:
-    """Differences of neighbours in ``ary`` raveled, between what stands before and
-    after.
+    """Differences of neighbours in ``ary`` raveled, between ``to_begin`` and
+    ``to_end``.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.ediff1d(cnp.array([1, 4, 9]), to_begin=0))

@@ -92,7 +92,7 @@ def einsum(
 def einsum_path(
     subscripts: str, /, *operands: Value, optimize: Any = "auto"
 ) -> tuple[list[tuple[int, ...]], Any]:
-    """The order in which ``einsum`` contracts, and a report of what that costs.
+    """The order in which ``einsum`` contracts, and a report of its cost.
 
     >>> import covector.numpy as cnp
     >>> a, b, c = cnp.ones((2, 9)), cnp.ones((9, 9)), cnp.ones((9, 1))

@@ -220,7 +220,7 @@ def _replace_masks(x: Value, parts: list[Value]) -> tuple[Any, list[Any]]:
 
 
 def _axes_used(part: Any) -> int:
-    """The number of axes that an entry stands for; Ellipsis takes what is left."""
+    """The number of axes that an entry stands for; Ellipsis takes the rest."""
     if part is None or part is Ellipsis:
         return 0
     if isinstance(part, Array) and dtypes.is_bool(part.dtype):

@@ -166,7 +166,7 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
 
 
 class _IndexExpression:
-    """Gives back what it is indexed with; as a tuple, if asked to."""
+    """Returns its index; as a tuple, if asked to."""
 
     def __init__(self, name: str, always_tuple: bool) -> None:
         self.name = name
@@ -180,7 +180,7 @@ class _IndexExpression:
 
 
 class _Concatenator:
-    """Joins what it is indexed with: arrays, numbers, and slices for ranges.
+    """Concatenates the entries of its index: arrays, numbers, and slices for ranges.
 
     ``start:stop:step`` is ``arange``, and with an imaginary step, ``linspace`` with so
     many numbers. A leading text ``"axis,ndim,first"`` says along which axis to join,

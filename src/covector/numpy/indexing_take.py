@@ -148,8 +148,8 @@ def take_along_axis(
     *,
     wrap_negative_indices: bool | None = None,
 ) -> Array:
-    """The elements ``arr[…, indices[…, j, …], …]``: along ``axis``, for each index
-    beside it other ones.
+    """The elements ``arr[…, indices[…, j, …], …]``: one set of indices along ``axis``
+    for every position along the other axes.
 
     Args:
       indices: as many axes as ``arr``, and along all but ``axis`` lengths that

@@ -100,7 +100,7 @@ def _positions(who: str, given: np.ndarray, type_: Any, axis: int) -> np.ndarray
 
 
 def _delete_traced(x: Value, obj: Any, axis: int, unique: bool) -> Any:
-    """Parts at traced indices, of which there are as many as ``obj`` has elements.
+    """Deletion at traced indices, as many as ``obj`` has elements.
 
     A part moves on by one for each index deleted up to it: index k of the result is k
     plus the number of deleted indices p, ascending, with p − (how many before it) ≤ k.

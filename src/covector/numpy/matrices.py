@@ -287,7 +287,7 @@ def diag_indices_from(arr: Any) -> tuple[Array, ...]:
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """Row and column indices of the diagonal k and what is below it, in ``[n, m]``.
+    """Row and column indices of the elements on and below diagonal k, in ``[n, m]``.
 
     >>> [i.tolist() for i in tril_indices(2)]
     [[0, 1, 1], [0, 0, 1]]
@@ -297,7 +297,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """Row and column indices of the diagonal k and what is above it, in ``[n, m]``.
+    """Row and column indices of the elements on and above diagonal k, in ``[n, m]``.
 
     >>> [i.tolist() for i in triu_indices(2)]
     [[0, 0, 1], [0, 1, 1]]
@@ -307,7 +307,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
 
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
-    """Row and column indices of the diagonal k and what is below it, in a matrix.
+    """Row and column indices of the elements on and below diagonal k, in a matrix.
 
     >>> import covector.numpy as cnp
     >>> [i.tolist() for i in tril_indices_from(cnp.zeros((2, 2)), -1)]
@@ -318,7 +318,7 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
 
 
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
-    """Row and column indices of the diagonal k and what is above it, in a matrix.
+    """Row and column indices of the elements on and above diagonal k, in a matrix.
 
     >>> import covector.numpy as cnp
     >>> [i.tolist() for i in triu_indices_from(cnp.zeros((2, 2)), 1)]

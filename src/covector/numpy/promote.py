@@ -116,8 +116,7 @@ def _compared_with_wide(who: str, x: Array, y: Value) -> Sequence[Any]:
 
 
 def promote_bounds(who: str, x: Any, y: Any, *, upper: bool) -> Sequence[Array]:
-    """Operands of which the smaller (``upper``) or the larger is taken, as ``promote``
-    gives them.
+    """The operands of a minimum (``upper``) or a maximum, as ``promote`` gives them.
 
     An integer beyond the dtype, on the side where it bounds nothing, becomes the limit
     of the dtype. On the other side it would be the result, and is an error.

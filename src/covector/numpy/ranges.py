@@ -215,7 +215,7 @@ def _count(who: str, num: Any) -> int:
 
 
 def _are_known(*operands: Value) -> bool:
-    """Whether all values are at hand, and the result may be wherever it is made."""
+    """Whether all values are known, and none is committed to a device."""
     return all(
         type(x) is ConcreteArray and x.placement is None and x.on_host()
         for x in operands

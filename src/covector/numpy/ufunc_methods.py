@@ -28,9 +28,7 @@ Binary = Callable[[Any, Any], Any]
 
 
 def reduce_in_pairs(f: Binary, a: Value, axis: Sequence[int], keepdims: bool) -> Any:
-    """The elements along ``axis``, of which there are some, combined by associative
-    f.
-    """
+    """The elements along ``axis``, at least one, combined by associative f."""
     out, _ = tree_reduce.fold(_value_of(f), in_front(a, axis), 0)
     return expand_dims(out, tuple(axis)) if keepdims else out
 
@@ -48,9 +46,7 @@ def _value_of(f: Binary) -> Any:
 def reduce_in_order(
     f: Binary, a: Value, axes: Sequence[int], keepdims: bool, initial: Any, where: Any
 ) -> Array:
-    """The elements along ``axes``, of which there are some, from the first to the
-    last.
-    """
+    """The elements along ``axes``, at least one, from the first to the last."""
     x, mask = in_front(a, axes), None
     if where is not None:
         mask = in_front(broadcast_to(where, a.shape), axes)

@@ -186,7 +186,7 @@ class IndexUpdate:
         return update(x, self.index, change, scalar(1, x.type.dtype), **how)
 
     def get(self, *, fill_value: Any = None, **how: Unpack[UpdateOptions]) -> Array:
-        """``x[index]``, with a choice of what is read outside the array.
+        """``x[index]``, with a choice of values outside the array.
 
         Args:
           mode: ``"clip"``, the default, reads the nearest element; ``"fill"`` or
@@ -307,7 +307,7 @@ DROP = Access(FILL_OR_DROP)
 def _update_masked(
     x: Value, mask: Value, axis: int, change: Change, values: Value
 ) -> Any:
-    """A choice between the elements changed and the elements as they are."""
+    """A choice between changed and unchanged elements."""
     mask = broadcast_mask(mask, axis, x.type.shape)
     if change.scatter is None:
         # The function need not be defined at the elements that do not change.

@@ -120,7 +120,7 @@ class _Place(Primitive):
         return convert(add(first, position), self.index_dtype)
 
     def _key(self, x: Value) -> Value:
-        """Integers of which the least is wanted."""
+        """Integer keys, the least of which is that of the wanted element."""
         key = order_key(x, nan_first=not self.largest)
         return not_(key) if self.largest else key
 

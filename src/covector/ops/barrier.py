@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class OptimizationBarrier(ManyResults):
-    """The operands as they are, all of them computed before any result is used.
+    """The operands themselves, all of them computed before any result is used.
 
     What lies before it and what lies after are optimised apart: nothing is moved past
     it, and nothing after it is found to be the same as something before.

@@ -340,5 +340,5 @@ def _entry(x: Value, position: tuple[int, ...]) -> Value:
 
 
 def _past(axes: Axes, dim: int | None) -> Axes:
-    """Axes as they are counted once there is a batch axis at ``dim``."""
+    """Axes after the insertion of a batch axis at ``dim``."""
     return axes if dim is None else tuple([a + (a >= dim) for a in axes])

@@ -69,7 +69,7 @@ def _in_front(op: Any, x: Value) -> Value:
 
 
 def _in_parts(op: Any, x: Value, parts: int) -> Value:
-    """The operation on equal parts of the axis, and on what they come to."""
+    """The operation on equal blocks of the axis, and on the totals of the blocks."""
     axis, shape = op.axis, x.type.shape
     n = shape[axis]
     identity = op.identity(x.type.dtype)

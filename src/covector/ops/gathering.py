@@ -231,11 +231,11 @@ class Scattering(Primitive):
 
     @cached_property
     def reading(self) -> GatherDimensionNumbers:
-        """The dimension numbers of the gather that reads what this writes."""
+        """The dimension numbers of the gather that reads where this writes."""
         return GatherDimensionNumbers(*self.dimension_numbers)
 
     def gather(self, x: ArrayType, updates: ArrayType) -> Gather:
-        """The operation that reads what this writes: zeros where it writes nothing."""
+        """The gather that reads where this writes: zeros where it writes nothing."""
         clip = self.mode is CLIP
         return Gather(
             self.reading,
@@ -340,7 +340,7 @@ class Scattering(Primitive):
 
 
 class Combining(Scattering):
-    """A scatter that combines each update with what is there."""
+    """A scatter that combines each update with the old element."""
 
     host_limit = Primitive.host_limit
     not_on_host = dtypes.SUB_BYTE

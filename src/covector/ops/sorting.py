@@ -104,7 +104,9 @@ class Sort(ManyResults):
         return ctx.through(self._by_packed_keys, *xs)
 
     def _by_packed_keys(self, *xs: Value) -> Sequence[Array]:
-        """The indices sorted with the keys; then what is there. Six times as fast."""
+        """The indices sorted with the keys, then the operands gathered: six times as
+        fast.
+        """
         axis, shape = self.dimension, xs[0].type.shape
         both = packed(order_key(xs[0]), axis)
         (both,) = Sort(axis, shape[axis] >= _LONG)(both)
@@ -240,7 +242,7 @@ class TopK(ManyResults):
         return [move_axis(out, last, self.axis) for out in found]
 
     def _by_packed_keys(self, x: Value) -> Sequence[Array]:
-        """All sorted with their positions, of which the first are wanted."""
+        """The first k of all elements, sorted with their positions."""
         both = packed(not_(order_key(x)), self.axis)
         (both,) = Sort(self.axis, x.type.shape[self.axis] >= _LONG)(both)
         positions = position_of(cut(both, self.axis, 0, self.k), dtypes.int32)

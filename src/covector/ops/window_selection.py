@@ -104,7 +104,7 @@ class _Selecting(Windowed):
     linear_operands = ((0,),)
 
     def check(self, given: ArrayType, operand: ArrayType, wanted: ArrayType) -> None:
-        """Refuse what is not a floating array beside a fitting operand."""
+        """Raise unless this is a floating array that fits the operand."""
         if not dtypes.is_floating(operand.dtype):
             raise DTypeError(
                 f"{self.name} needs floating-point numbers, but got {operand}."
@@ -127,7 +127,7 @@ class _Selecting(Windowed):
         return function(self.rows_on_host(view), -1)[..., None]
 
     def rows_on_host(self, view: Any) -> Any:
-        """A view of windows, the axes of which become one."""
+        """A view of the windows, with their axes merged into one."""
         count = math.prod(self.window_dimensions)
         return view.reshape((*view.shape[: view.ndim // 2], count))
 
@@ -204,7 +204,7 @@ class SelectAndGatherAdd(_Selecting):
 
 
 class SelectAndScatterAdd(_Selecting):
-    """Zeros like the operand, with what each window has added where it chose."""
+    """Zeros like the operand, with the value of each window added where it chose."""
 
     def type_rule(self, source: ArrayType, operand: ArrayType) -> Sequence[ArrayType]:
         self.check(source, operand, operand.with_shape(self.num_positions(operand)))

@@ -69,7 +69,7 @@ def single_key(who: str, key: ArrayLike) -> Array:
 
 
 def sample_shape(who: str, shape: ShapeLike, name: str = "shape") -> Shape:
-    """The shape of what is drawn, as a tuple; one integer is a shape of one axis."""
+    """The shape of the sample, as a tuple; one integer is a shape of one axis."""
     shape = canonical_shape(who, shape, name)
     if min(shape, default=0) < 0:
         raise ArgumentError(f"{who}: {name} {shape} has a negative length.")

@@ -1,4 +1,4 @@
-"""Random keys: made from seeds, split, folded with data, and taken apart into bits.
+"""Random keys: made from seeds, split, folded with data, and unwrapped into bits.
 
     key(0)                          a key
     split(key)     →  two keys      each for one use

@@ -51,7 +51,7 @@ describe = functools.lru_cache(maxsize=8192)(Description)
 
 @functools.cache
 def placement(device: client.Device) -> tuple[xc.GSPMDSharding, list[client.Device]]:
-    """One device, in the two forms in which jaxlib is told where a buffer goes."""
+    """One device, in the two forms in which jaxlib takes it."""
     on_device = xc.DeviceList((device,))
     return xc.GSPMDSharding(on_device, xc.HloSharding.replicate()), [device]
 

@@ -136,7 +136,7 @@ class CacheEntry:
                 _cache.executables.popitem(last=False)
 
     def _path(self) -> Path | None:
-        """The file of the program; None where none is to be had."""
+        """The file of the program; None where there can be none."""
         if _cache.directory is None or not _is_private(_cache.directory):
             return None
         return _cache.directory / f"{self.digest}.xla"

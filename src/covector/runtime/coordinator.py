@@ -1,4 +1,4 @@
-"""The coordination service: the key-value store, in its own process beside process 0.
+"""The coordination service: the key-value store, in a process next to process 0.
 
 jaxlib ends every process whose service goes away, at once and without our words. So the
 service outlives process 0 by some seconds, in which the others notice and say so.

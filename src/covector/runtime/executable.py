@@ -251,7 +251,7 @@ def compile_with_callbacks(  # noqa: PLR0913  what to compile, for what, and how
 
 
 def load_executable(serialized: bytes, where: Where, outputs: Outputs) -> Executable:
-    """The executable of which ``serialize`` made these bytes.
+    """The executable that ``serialize`` turned into these bytes.
 
     They hold machine code for the kind of device that it was compiled for.
     """

@@ -46,7 +46,7 @@ class HostCallFailed(Exception):
 
 
 def guarded(function: Callable[..., tuple]) -> Callable[..., tuple]:
-    """The function, with what it raises put aside."""
+    """The function, with its exceptions stored for the caller of the program."""
 
     def call(*values: np.ndarray | None) -> tuple:
         try:

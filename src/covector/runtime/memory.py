@@ -1,4 +1,4 @@
-"""The allocator's policy: glibc is told to keep large freed blocks.
+"""The allocator's policy: glibc keeps large freed blocks.
 
 By default glibc maps every block above a threshold (at most 32 MiB) from the kernel and
 unmaps it when it is freed, so each large result of a program faults in fresh zero

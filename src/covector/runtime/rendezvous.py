@@ -172,7 +172,7 @@ def _reach(mine: Hello, at: Address, end: float, seconds: float) -> socket.socke
 
 
 def resolve(mine: Hello, at: Address, seconds: float) -> None:
-    """Wait until the coordinator's name is known; others are told when it is not soon.
+    """Wait until the coordinator's name resolves; report when it takes long.
 
     On a cluster a name may come into being after the processes have.
 

@@ -163,7 +163,7 @@ def devices_of(buffer: Buffer) -> Devices:
 def copy_shards(
     found: Sequence[Buffer], devices: Devices, memory_kind: str | None = None
 ) -> list[Buffer]:
-    """Copies of buffers in memory of their own, each on the device beside it."""
+    """Copies of buffers, each on the device given with it."""
     targets = [_on_one(device, memory_kind) for device in devices]
     for buffer in found:
         check_alive(buffer)

@@ -52,7 +52,7 @@ def _not_differentiable(
 def check_scalar(
     outs: Sequence[Any], out_tree: Any, holomorphic: bool, who: str
 ) -> Any:
-    """The one scalar that a function of which a gradient is wanted returned."""
+    """The one scalar that a function to be differentiated returned."""
     if len(outs) != 1 or out_tree.num_nodes != 1:
         shown = describe(out_tree.unflatten(outs))
         raise NotScalar(

@@ -86,7 +86,7 @@ class LinearTransposed(LinearFunction):
 def _check_types(
     who: str, types: Sequence[ArrayType], out_types: Sequence[ArrayType]
 ) -> None:
-    """Raise where there are integers beside floats, or what is not a number."""
+    """Raise where integers are among floats, or values are not numbers."""
     everything = (*types, *out_types)
     numbers = all([dtypes.is_numeric(t.dtype) for t in everything])
     if not numbers or len({t.inexact for t in everything}) > 1:

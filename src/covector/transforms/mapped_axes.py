@@ -51,7 +51,7 @@ def in_dims(
     in_tree: Any,
     who: str,
 ) -> list[int | None]:
-    """The mapped axis of each leaf, counted from the front; None for what is shared."""
+    """The mapped axis of each leaf, counted from the front; None for shared leaves."""
     axes = axes_of_leaves(fun, in_axes, args, kwargs, len(types), who)
     return from_the_front(axes, types, in_tree, who)
 
@@ -83,8 +83,8 @@ def axes_of_leaves(
 def from_the_front(
     axes: Sequence[Any], types: Sequence[Any], in_tree: Any, who: str
 ) -> list[int | None]:
-    """Axes counted from the front, for leaves of these types; only what is mapped needs
-    a type.
+    """Axes counted from the front, for leaves of these types; only mapped ones need a
+    type.
     """
     return [
         None if d is None else _axis(d, t, i, in_tree, who)

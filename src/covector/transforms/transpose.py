@@ -61,7 +61,9 @@ def backward(jaxpr: Jaxpr, args: Sequence[Any], cotangents: Sequence[Any]) -> li
 
 @attributes_lines_of_equations()
 def _forward(jaxpr: Jaxpr, env: dict[Var, Any]) -> list[tuple[Equation, list[Any]]]:
-    """Run what is not linear; the equations that are, with their operands."""
+    """Run the equations that are not linear; return those that are, with their
+    operands.
+    """
     linear: list[Any] = []
     outer = running.equation
     try:

@@ -164,7 +164,7 @@ def _match(left: Node, right: Node, path: KeyPath) -> bool:
 
 
 def _in_words(left: Node, right: Node) -> tuple[str, str]:
-    """Descriptions of two nodes that differ, in words that tell them apart."""
+    """Descriptions of two nodes that differ, in distinct words."""
     words = _words(left, right), _words(right, left)
     if left.cls is not right.cls and name_of(left.cls) == name_of(right.cls):
         modules = [getattr(node.cls, "__module__", "?") for node in (left, right)]
@@ -178,7 +178,7 @@ def _in_words(left: Node, right: Node) -> tuple[str, str]:
 
 
 def _words(node: Node, other: Node) -> str:
-    """One node in words; of the same class as the other, with what differs."""
+    """One node in words; with the difference, if the other is of the same class."""
     if node.kind is None:
         return f"a leaf of type {name_of(node.cls)}" if node.cls else "a leaf"
     if node.kind is type(None):

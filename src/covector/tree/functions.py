@@ -1,4 +1,4 @@
-"""Functions on whole pytrees: take apart, put together, map, fold.
+"""Functions on pytrees: flatten, unflatten, map, fold.
 
 ``flatten`` and ``unflatten`` are one call into C++ each; every other function is
 written with them. ``map`` and ``all`` here are those of trees, not the builtins.

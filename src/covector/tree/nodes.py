@@ -28,7 +28,7 @@ def register_pytree_node(
     unflatten_func: Callable[[Any, Any], T],
     flatten_with_keys_func: Callable[[T], KeyedChildren] | None = None,
 ) -> None:
-    """Make a class a node, by functions that take it apart and put it together.
+    """Make a class a node, by functions that flatten and unflatten it.
 
     Args:
       flatten_func: instance → (children, static data).

@@ -152,9 +152,7 @@ def manifest_text(number: int, structure: Any, entries: list[Entry]) -> str:
 
 
 def sealed(content: str) -> str:
-    """The text of a manifest of which this is all but the first line, which has the
-    digest of the rest.
-    """
+    """The text of a manifest with this content, after a first line with its digest."""
     known = digest(content.encode())
     head = json.dumps({"format": _FORMAT, "version": _VERSION, "digest": known})
     return f"{head[:-1]},\n{content}"

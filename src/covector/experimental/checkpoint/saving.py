@@ -136,7 +136,7 @@ def _pieces(found: Contents) -> Iterator[files.Piece]:
 
 
 def _values(part: ConcreteArray) -> np.ndarray:
-    """The values, without keeping them on the host beside those on the device."""
+    """The values, without a second copy kept on the host."""
     if part.on_host():
         return np.asarray(part.host())
     return buffers.to_host(part.buffer_over(part.sharding))
