@@ -16,7 +16,7 @@ from covector.ops.comparison import eq, lt
 from covector.ops.extrema import max_
 from covector.ops.reductions import ReduceMax
 from covector.ops.selection import where
-from covector.programs.control_flow.reduce import Reduce
+from covector.programs.higher_order.call import Call
 from covector.transforms.batch import batch_flat
 from covector.transforms.linearize import jvp_flat
 
@@ -131,7 +131,7 @@ def test_a_combiner_written_twice_is_one_operation():
         ).jaxpr
 
     (first,), (second,) = program().equations, program().equations
-    assert isinstance(first.op, Reduce)
+    assert isinstance(first.op, Call)
     assert first.op is second.op
 
 

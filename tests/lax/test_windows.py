@@ -16,7 +16,7 @@ from covector.ops.extrema import max_, min_
 from covector.ops.transcendental import exp, log1p
 from covector.ops.window_reductions import ReduceWindowSum
 from covector.ops.window_selection import ReduceWindowMax, SelectAndGatherAdd
-from covector.programs.control_flow.reduce_window import ReduceWindow
+from covector.programs.higher_order.call import Call
 from covector.transforms.batch import batch_flat
 
 X = np.random.default_rng(0).permutation(42).reshape(6, 7).astype(np.float32) / 8 - 2
@@ -122,7 +122,7 @@ def test_an_operation_and_its_identity_have_an_operation_of_their_own():
     assert ops(add, 0.0) == [ReduceWindowSum]
     assert ops(max_, -np.inf) == [ReduceWindowMax]
     assert ops(add, 1.0) == [ReduceWindowSum, Add]
-    assert ops(circle, 0.0) == [ReduceWindow]
+    assert ops(circle, 0.0) == [Call]
 
 
 def test_the_value_of_windows_is_the_same_beside_a_derivative():

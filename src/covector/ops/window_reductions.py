@@ -48,6 +48,8 @@ class Windowed(Primitive):
     the operand, ``window_dilation`` − 1 between the positions that a window meets.
     """
 
+    name = "reduce_window"
+
     window_dimensions: Shape
     window_strides: Shape
     padding: tuple[tuple[int, int], ...]

@@ -1,37 +1,35 @@
-"""``Reduce``: reduction along axes by an arbitrary combiner, a jaxpr on two scalars.
+"""Reduction along axes by an arbitrary combiner, a jaxpr on two scalars.
 
 The combiner maps (x₁, …, xₖ) and (y₁, …, yₖ), one element of each operand, to one such
 tuple, and must be associative. If it is a single operation that has a reduction
 operation, such as ``add``, ``reduce_flat`` uses that instead.
 
-Any other combiner is expanded to operations on whole arrays that combine neighbours in
-pairs. ``stablehlo.reduce`` is not used: XLA takes the elements in an order of its
-choice, which is only correct for a commutative combiner, and sampling cannot establish
-that one is commutative (decision 15).
+With any other combiner it is a call of a program on whole arrays, in which neighbours
+are combined in pairs. ``stablehlo.reduce`` is not used: XLA takes the elements in an
+order of its choice, which is only correct for a commutative combiner, and sampling
+cannot establish that one is commutative (decision 15).
 """
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from covector import tree
-from covector.core.annotations import BatchDims, Batched, DType, Value, Values
+from covector.core.annotations import DType, Value
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.jaxpr import Jaxpr
-from covector.core.primitive import Linearized, ManyResults, Primitive, operation
+from covector.core.primitive import Primitive
 from covector.core.source import function_line
 from covector.core.staging import Staged, stage
 from covector.core.types import ArrayType, show_types
 from covector.errors import ArgumentError, ConcretizationTypeError, TypeMismatch
-from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.arithmetic import Add, Mul
 from covector.ops.bitwise import And, Or, Xor
-from covector.ops.broadcasting import BroadcastInDim, ReduceSum, align, reduced_type
+from covector.ops.broadcasting import BroadcastInDim, ReduceSum, reduced_type
 from covector.ops.casting import convert
 from covector.ops.extrema import Max, Min
 from covector.ops.reductions import (
@@ -53,10 +51,6 @@ from covector.programs.control_flow.combiners import (
 )
 from covector.programs.higher_order.call import call
 from covector.programs.higher_order.hash_consing import intern
-from covector.programs.higher_order.regions import Region, rule_region
-
-if TYPE_CHECKING:
-    from covector.lowering.module import Lowering
 
 #: operations on two elements that have a reduction of their own, and their identities
 REDUCTIONS: dict[type[Primitive], tuple[Any, Callable[[Any], Any]]] = {
@@ -79,7 +73,8 @@ def reduce_flat(
     """Operands reduced by a combining program, from these initial values."""
     op = single_operation(jaxpr)
     if op is None or type(op) not in REDUCTIONS:
-        return jaxpr.memo(Reduce, dimensions)(*operands, *initial)
+        types = tuple([x.type.strong() for x in (*operands, *initial)])
+        return call(jaxpr.memo(whole_program, dimensions, types))(*operands, *initial)
     reduction, identity = REDUCTIONS[type(op)]
     (start,) = initial
     out = reduction(dimensions)(*operands)
@@ -91,60 +86,6 @@ def is_known(x: Any, value: Any) -> bool:
     if type(x) is not ConcreteArray:
         return False
     return bool(x.host() == np.asarray(value).astype(x.type.storage))
-
-
-@operation
-class Reduce(ManyResults):
-    """k operands of one shape and k initial scalars, reduced along ``dimensions``."""
-
-    interned = False
-
-    jaxpr: Jaxpr
-    dimensions: tuple[int, ...]
-
-    @cached_property
-    def regions(self) -> Sequence[Region]:
-        """The program combines two elements: its inputs are no operands."""
-        return (rule_region(self.jaxpr),)
-
-    def __repr__(self) -> str:
-        return f"Reduce({self.jaxpr.name}, {self.dimensions})"
-
-    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
-        operands = types[: len(types) // 2]
-        return [reduced_type("reduce", x, self.dimensions).strong() for x in operands]
-
-    def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
-        return self._as_whole_arrays(primals).linearize(active, *primals)
-
-    def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
-        k = len(args) // 2
-        if set(dims[k:]) != {None}:
-            types = [
-                a.type if d is None else unbatched_type(a.type, d)
-                for a, d in zip(args, dims, strict=True)
-            ]
-            return self._as_whole_arrays(types).batch(size, args, dims)
-        operands = align(size, args[:k], dims[:k])
-        over_batch = self.jaxpr.memo(Reduce, tuple([a + 1 for a in self.dimensions]))
-        return over_batch(*operands, *args[k:]), [0] * k
-
-    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
-        types = tuple(ctx.in_types)
-        program = self.jaxpr.memo(whole_program, self.dimensions, types)
-        return ctx.inline(program, operands)
-
-    def _as_whole_arrays(self, args: Sequence[Any]) -> Any:
-        types = tuple([getattr(a, "type", a) for a in args])
-        return call(self.jaxpr.memo(whole_program, self.dimensions, types))
-
-
-def unbatched_type(type: ArrayType, dim: int) -> ArrayType:
-    """The type of one of a batch."""
-    return type.with_shape(type.shape[:dim] + type.shape[dim + 1 :])
-
-
-# -- as a program of whole arrays ------------------------------------------------------
 
 
 def whole_program(

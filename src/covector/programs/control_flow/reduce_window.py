@@ -1,29 +1,27 @@
-"""``ReduceWindow``: reduction over sliding windows by an arbitrary combiner.
+"""Reduction over sliding windows by an arbitrary combiner.
 
-The combiner is a jaxpr on two scalars, as in ``Reduce``, and starts from the initial
+The combiner is a jaxpr on two scalars, as in ``reduce``, and starts from the initial
 values. Padding and the holes of dilation contain no elements and are never combined.
 Windows are built from slices (``slide``), since XLA would combine their elements in an
 order of its choice (decision 15).
 """
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import BatchDims, Batched, Value, Values
+from covector.core.annotations import Value
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr
-from covector.core.primitive import Linearized, ManyResults, Primitive, operation
+from covector.core.primitive import Primitive
 from covector.core.staging import stage
 from covector.core.types import ArrayType
-from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.arithmetic import Add
 from covector.ops.bitwise import and_, or_
-from covector.ops.broadcasting import BroadcastInDim, align
+from covector.ops.broadcasting import BroadcastInDim
 from covector.ops.extrema import Max, Min
 from covector.ops.joining import Stack
 from covector.ops.slicing import Pad, Slice
@@ -36,17 +34,8 @@ from covector.programs.control_flow.combiners import (
     looks_associative,
     reduce_in_order,
 )
-from covector.programs.control_flow.reduce import (
-    REDUCTIONS,
-    is_known,
-    single_operation,
-    unbatched_type,
-)
+from covector.programs.control_flow.reduce import REDUCTIONS, is_known, single_operation
 from covector.programs.higher_order.call import call
-from covector.programs.higher_order.regions import Region, rule_region
-
-if TYPE_CHECKING:
-    from covector.lowering.module import Lowering
 
 _REDUCTIONS: dict[type[Primitive], Any] = {
     Add: ReduceWindowSum,
@@ -69,81 +58,22 @@ def reduce_windows_flat(
         out = _REDUCTIONS[type(op)](*fields)(*operands)
         known = is_known(start, identity(out.type.dtype))
         return [out if known else op(start, out)]
-    return jaxpr.memo(_make, *fields)(*operands, *initial)
-
-
-@operation
-class ReduceWindow(ManyResults, Windowed):
-    """k operands of one shape and k initial scalars, reduced over sliding windows."""
-
-    interned = False
-
-    jaxpr: Jaxpr
-
-    @cached_property
-    def regions(self) -> Sequence[Region]:
-        """The program combines two elements: its inputs are no operands."""
-        return (rule_region(self.jaxpr),)
-
-    def __repr__(self) -> str:
-        return f"ReduceWindow({self.jaxpr.name}, {self.window_dimensions})"
-
-    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
-        shape = self.num_positions(types[0])
-        return [ArrayType(shape, t.dtype) for t in types[: len(types) // 2]]
-
-    def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
-        types = tuple([x.type for x in primals])
-        return call(self._by_slices(types)).linearize(active, *primals)
-
-    def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
-        k = len(args) // 2
-        if set(dims[k:]) != {None}:
-            types = [
-                a.type if d is None else unbatched_type(a.type, d)
-                for a, d in zip(args, dims, strict=True)
-            ]
-            return call(self._by_slices(tuple(types))).batch(size, args, dims)
-        operands = align(size, args[:k], dims[:k])
-        return self.over_batch(0)(*operands, *args[k:]), [0] * k
-
-    def over_batch(self, dim: int) -> "ReduceWindow":
-        fields = list(super().over_batch(dim).parameters.values())
-        return self.jaxpr.memo(_make, *fields[:5])
-
-    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
-        rank = len(self.window_dimensions)
-        if not rank:
-            # XLA forgets the initial value of what it takes for no reduction at all.
-            k = len(ctx.out_types)
-            return ctx.inline(self.jaxpr, (*operands[k:], *operands[:k]))
-        return ctx.inline(self._by_slices(tuple(ctx.in_types)), operands)
-
-    def _by_slices(self, types: tuple[ArrayType, ...]) -> Jaxpr:
-        fields = list(self.parameters.values())[:5]
-        return self.jaxpr.memo(sliding_program, *fields, types)
-
-
-def _make(jaxpr: Jaxpr, *fields: Any) -> ReduceWindow:
-    return ReduceWindow(*fields, jaxpr=jaxpr)
+    types = tuple([x.type.strong() for x in (*operands, *initial)])
+    return call(jaxpr.memo(sliding_program, types, *fields))(*operands, *initial)
 
 
 def _is_complex_extremum(op: Any, operands: Sequence[Value]) -> bool:
     return type(op) is not Add and dtypes.is_complex(operands[0].type.dtype)
 
 
-def sliding_program(jaxpr: Jaxpr, *fields_and_types: Any) -> Jaxpr:
+def sliding_program(jaxpr: Jaxpr, types: tuple[ArrayType, ...], *fields: Any) -> Jaxpr:
     """The reduction as a program of whole arrays (memoise on the combining program)."""
-    *fields, types = fields_and_types
-    op, k = _make(jaxpr, *fields), len(types) // 2
-    out_types = op.type_rule(*types)
+    op, k = Windowed(*fields), len(types) // 2
+    shape = op.num_positions(types[0])
 
     def reduced(*args: Any) -> Sequence[Any]:
-        starts = [
-            BroadcastInDim(t.shape, ())(i)
-            for i, t in zip(args[k:], out_types, strict=True)
-        ]
-        if not out_types[0].size or not types[0].size:
+        starts = [BroadcastInDim(shape, ())(i) for i in args[k:]]
+        if not starts[0].type.size or not types[0].size:
             return starts
         padded = _with_holes(op, args[:k])
         if not jaxpr.memo(looks_associative):
@@ -162,7 +92,7 @@ def sliding_program(jaxpr: Jaxpr, *fields_and_types: Any) -> Jaxpr:
     return stage(reduced, types, f"reduce_window_{jaxpr.name}").jaxpr
 
 
-def _with_holes(op: ReduceWindow, xs: Sequence[Any]) -> list[Any]:
+def _with_holes(op: Windowed, xs: Sequence[Any]) -> list[Any]:
     """The operands with gaps and margins; if there are any, behind an array that is
     true at their elements.
 
@@ -192,7 +122,7 @@ def _where_present(jaxpr: Jaxpr, a: Sequence[Any], b: Sequence[Any]) -> Sequence
     return [or_(some, others), *choose(and_(some, others), both, of_one)]
 
 
-def _taps(op: ReduceWindow, padded: Sequence[Any]) -> Sequence[Any]:
+def _taps(op: Windowed, padded: Sequence[Any]) -> Sequence[Any]:
     """The elements that all windows meet at once, along a new first axis."""
     axes = zip(op.inside, padded[0].type.shape, op.window_dimensions, strict=True)
     spans = [(w.num_positions(n, k) - 1) * w.stride + 1 for w, n, k in axes]
