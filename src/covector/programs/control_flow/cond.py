@@ -141,14 +141,11 @@ class Cond(ProgramPrimitive):
         split = first.memo(
             linearize_branches, tuple(rest), tuple(active[1:]), index.type.varying
         )
-        outs = make_cond(split.primal, self.line)(index, *operands)
-        residuals = split.residuals(operands, outs)
-
-        def push(_: None, *tangents: Any) -> Sequence[Array | None]:
-            linear = make_cond(split.linear)
-            return scatter(linear(index, *residuals, *present(tangents)), split.nonzero)
-
-        return outs[: len(split.nonzero)], push
+        split = split._replace(
+            primal=make_cond(split.primal, self.line), linear=make_cond(split.linear)
+        )
+        outs, push = split.at(operands, lambda op, args: op(index, *args))
+        return outs, lambda _, *tangents: push(*tangents)
 
     def transpose(
         self, cotangents: Sequence[Value], index: Operand, *args: Operand
@@ -170,7 +167,9 @@ class Cond(ProgramPrimitive):
         self, types: Sequence[ArrayType], later: Mask, policy: Policy
     ) -> Partition:
         first, *rest = self.branches
-        made = first.memo(partition_branches, tuple(rest), later, policy)
+        made = first.memo(
+            partition_branches, tuple(rest), later, policy, types[0].varying
+        )
         sources = [i + 1 if i >= 0 else i for i in made.residual_sources]
         return Partition(
             make_cond(made.forward, self.line),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from covector.core.jaxpr import Jaxpr, Var
-from covector.core.masks import Mask, indices, select
+from covector.core.masks import Mask, at_sources, select
 from covector.core.types import INVARIANT, ArrayType, show_types
 from covector.core.varying import Axes
 from covector.errors import TypeMismatch
@@ -47,36 +47,18 @@ def linearize_branches(
     """
     splits = [b.memo(linearize_jaxpr, active) for b in (first, *rest)]
     count = len(first.outputs)
-    nonzero = tuple([any(c) for c in zip(*[s.nonzero for s in splits], strict=True)])
-    slots: list[ArrayType] = []
-    sources: list[int] = []
-    primals, residuals = [], []
-    for split in splits:
-        extra = split.primal.out_types[count:]
-        taken = _allocate(extra, slots)
-        primals.append((split.primal, taken))
-        wanted = [
-            p if p >= -count else ~(count + taken[~p - count])
-            for p in split.residual_sources
-        ]
-        residuals.append(_allocate(wanted, sources))
-    slotted = [_with_slots(p, count, taken, slots) for p, taken in primals]
+    moving = tuple([any(c) for c in zip(*[s.nonzero for s in splits], strict=True)])
     columns = zip(*[s.primal.out_types[:count] for s in splits], strict=True)
     out_types = [*map(common_type, columns)]
-    types = [
-        first.inputs[p].type if p >= 0 else [*out_types, *slots][~p] for p in sources
+    tangent_types = [t.strong() for t in select(out_types, moving)]
+    linear = [
+        instantiate_zeros(s.linear, select(s.nonzero, moving), tangent_types)
+        for s in splits
     ]
-    tangent_types = [t.strong() for t in select(out_types, nonzero)]
-    linear = []
-    for split, numbers in zip(splits, residuals, strict=True):
-        given = select(split.nonzero, nonzero)
-        full = instantiate_zeros(split.linear, given, tangent_types)
-        linear.append(_with_residuals(full, numbers, types))
-    if varying:
-        # What a device has for a residual depends on the branch that it took.
-        slotted = [make_varying(p, varying) for p in slotted]
-        linear = [make_varying(p, varying) for p in linear]
-    return LinearizedProgram(tuple(slotted), tuple(linear), tuple(sources), nonzero)
+    sources = [s.residual_sources for s in splits]
+    primal = [s.primal for s in splits]
+    parts = _with_common_residuals(primal, linear, sources, out_types, varying)
+    return LinearizedProgram(*parts, moving)
 
 
 def transpose_branches(
@@ -93,37 +75,51 @@ def transpose_branches(
 
 
 def partition_branches(
-    first: Jaxpr, rest: Branches, later: Mask, policy: Policy
+    first: Jaxpr, rest: Branches, later: Mask, policy: Policy, varying: Axes
 ) -> Partition:
-    """The partitioned branches: values they save share slots, and a branch without one
-    gives zeros (memoise on the first branch).
-    """
+    """The partitioned branches (memoise on the first branch)."""
     count = len(later)
     made = [b.memo(partition, later, policy, (False,) * count) for b in (first, *rest)]
-    slots: list[ArrayType] = []
-    taken = [_allocate(m.forward.out_types[count:], slots) for m in made]
-    masks = [m.reads(len(first.inputs)) for m in made]
-    reads = [any(column) for column in zip(*masks, strict=True)]
-    forward, recompute = [], []
-    for m, mask, numbers in zip(made, masks, taken, strict=True):
-        forward.append(_with_slots(m.forward, count, numbers, slots))
-        inputs = iter(m.recompute.inputs)
-        pairs = zip(first.inputs, mask, strict=True)
-        known = [next(inputs) if r else Var(v.type) for v, r in pairs]
-        kept = [Var(t) for t in slots]
-        for k, v in zip(m.saved, inputs, strict=True):
-            kept[numbers[k - count]] = v
-        body = m.recompute
-        recompute.append(
-            Jaxpr(
-                [*select(known, reads), *kept], body.equations, body.outputs, body.name
-            )
-        )
-    sources = (*indices(reads), *[~(count + k) for k in range(len(slots))])
-    return Partition(tuple(forward), tuple(recompute), sources, later)
+    forward, recompute, sources, _ = zip(*made, strict=True)
+    parts = _with_common_residuals(
+        forward, recompute, sources, first.out_types, varying
+    )
+    return Partition(*parts, later)
 
 
 # -- slots -----------------------------------------------------------------------------
+
+
+def _with_common_residuals(
+    forward: Sequence[Jaxpr],
+    later: Sequence[Jaxpr],
+    sources: Sequence[Sequence[int]],
+    out_types: Sequence[ArrayType],
+    varying: Axes,
+) -> tuple[Branches, Branches, tuple[int, ...]]:
+    """Both parts of all branches, with residuals of all of them, and their sources: a
+    branch without one gives zeros, and does not read it.
+
+    With a predicate that is ``varying``, what a device has for a residual depends on
+    the branch that it took.
+    """
+    count = len(out_types)
+    slots: list[ArrayType] = []
+    common: list[int] = []
+    slotted, indices = [], []
+    for program, wanted in zip(forward, sources, strict=True):
+        taken = _allocate(program.out_types[count:], slots)
+        slotted.append((program, taken))
+        renamed = [p if p >= -count else ~(count + taken[~p - count]) for p in wanted]
+        indices.append(_allocate(renamed, common))
+    first = [_with_slots(p, count, taken, slots) for p, taken in slotted]
+    types = at_sources(common, forward[0].in_types, [*out_types, *slots])
+    second = [_with_residuals(*p, types) for p in zip(later, indices, strict=True)]
+    if varying:
+        first, second = [
+            [make_varying(p, varying) for p in part] for part in (first, second)
+        ]
+    return tuple(first), tuple(second), tuple(common)
 
 
 def _allocate(wanted: Sequence[Any], slots: list[Any]) -> list[int]:
@@ -147,13 +143,8 @@ def _with_slots(
 ) -> Jaxpr:
     """A primal program whose residuals lie in these slots, with zeros in the others."""
     residuals = dict(zip(taken, primal.outputs[count:], strict=True))
-    in_order = [residuals[k] for k in sorted(residuals)]
-    ordered = Jaxpr(
-        primal.inputs,
-        primal.equations,
-        [*primal.outputs[:count], *in_order],
-        primal.name,
-    )
+    outputs = [*primal.outputs[:count], *[residuals[k] for k in sorted(residuals)]]
+    ordered = Jaxpr(primal.inputs, primal.equations, outputs, primal.name)
     given = [True] * count + [k in residuals for k in range(len(slots))]
     return instantiate_zeros(ordered, given, [*primal.out_types[:count], *slots])
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
 from covector.core.flat import who_of
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.masks import Mask, present, scatter
+from covector.core.masks import Mask
 from covector.core.primitive import operation
 from covector.core.staging import restage
 from covector.core.types import ArrayType
@@ -58,14 +58,9 @@ class Checkpoint(Inlined):
 
     def linearize(self, active: Sequence[bool], *primals: Value) -> Any:
         split = self.jaxpr.memo(linearize_checkpoint, tuple(active), self.policy)
-        outs = call(split.primal)(*primals)
-        residuals = split.residuals(primals, outs)
-
-        def push(*tangents: Any) -> Any:
-            again = call(split.linear, self.prevent_cse)
-            return scatter(again(*residuals, *present(tangents)), split.nonzero)
-
-        return outs[: len(self.jaxpr.outputs)], push
+        again = call(split.linear, self.prevent_cse)
+        split = split._replace(primal=call(split.primal), linear=again)
+        return split.at(primals, lambda op, args: op(*args))
 
     def batch_named(
         self, axis: AxisName, size: int, args: Values, dims: BatchDims

@@ -176,22 +176,13 @@ class ShardMap(ProgramPrimitive):
     def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
         split, specs = self.jaxpr.memo(linearize_manual, self.manual, tuple(active))
         left = (*self.out_specs, *specs)
-        outs = self._like(split.primal, self.in_specs, left)(*primals)
-        residuals = split.residuals(primals, outs)
-        residual_specs = split.residuals(self.in_specs, left)
-        tangent_specs = select(self.in_specs, active)
-        out_tangent_specs = select(self.out_specs, split.nonzero)
-
-        def push(*tangents: Any) -> Any:
-            run_linear = self._like(
-                split.linear,
-                (*residual_specs, *tangent_specs),
-                tuple(out_tangent_specs),
-            )
-            out_tangents = run_linear(*residuals, *present(tangents))
-            return scatter(out_tangents, split.nonzero)
-
-        return outs[: len(self.out_specs)], push
+        specs = [*split.residuals(self.in_specs, left), *select(self.in_specs, active)]
+        moved = tuple(select(self.out_specs, split.nonzero))
+        split = split._replace(
+            primal=self._like(split.primal, self.in_specs, left),
+            linear=self._like(split.linear, tuple(specs), moved),
+        )
+        return split.at(primals, lambda op, args: op(*args))
 
     def transpose(
         self, cotangents: Sequence[Value | None], *args: Operand

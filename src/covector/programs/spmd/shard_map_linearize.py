@@ -7,7 +7,7 @@ operand that was cast, does not leave: the linear part takes the operand again.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from covector.core.jaxpr import Jaxpr, Var, run
 from covector.core.masks import Mask
@@ -31,10 +31,7 @@ def linearize_manual(
     """
     with manual.inside():
         split = jaxpr.memo(linearize_jaxpr, active, "_jvp")
-    primal, linear, sources, specs = _with_frames(
-        len(jaxpr.outputs), manual, split.primal, split.linear, split.residual_sources
-    )
-    return LinearizedProgram(primal, linear, sources, split.nonzero), specs
+    return _with_frames(len(jaxpr.outputs), manual, split)
 
 
 def partition_manual(
@@ -45,23 +42,17 @@ def partition_manual(
     """
     with manual.inside():
         made = jaxpr.memo(partition, later, policy, (True,) * len(later))
-    forward, recompute, sources, specs = _with_frames(
-        len(jaxpr.outputs), manual, made.forward, made.recompute, made.residual_sources
-    )
-    return Partition(forward, recompute, sources, made.gives), specs
+    return _with_frames(len(jaxpr.outputs), manual, made)
 
 
-def _with_frames(
-    count: int,
-    manual: ManualAxes,
-    primal: Jaxpr,
-    linear: Jaxpr,
-    sources: tuple[int, ...],
-) -> tuple[Jaxpr, Jaxpr, tuple[int, ...], Specs]:
+Parts = TypeVar("Parts", LinearizedProgram[Jaxpr], Partition)
+
+
+def _with_frames(count: int, manual: ManualAxes, parts: Parts) -> tuple[Parts, Specs]:
     """Both parts of a program with ``count`` outputs, changed to pass their residuals
-    between them as global arrays; where these are found, and the specs of the outputs
-    that were added.
+    between them as global arrays, and the specs of the outputs that were added.
     """
+    primal, linear, sources, mask = parts
     wanted = linear.in_types
     if manual.checked:
         sources = tuple(_nearest(primal, sources))
@@ -94,7 +85,8 @@ def _with_frames(
     types = [*types, *wanted[len(framed) :]]
     linear_body = manual.stage(from_frames, types, linear.name)
     specs = tuple([PartitionSpec(axes) if axes else PartitionSpec() for axes in over])
-    return made.jaxpr, linear_body.jaxpr, tuple(final), specs
+    residuals = made.jaxpr, linear_body.jaxpr, tuple(final)
+    return type(parts)(*residuals, mask), specs
 
 
 def _nearest(primal: Jaxpr, sources: Sequence[int]) -> list[int]:
