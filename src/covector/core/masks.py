@@ -5,6 +5,7 @@ or batched, in a row. These functions go from all values to that row, and back.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 Mask = tuple[bool, ...]
@@ -46,6 +47,16 @@ def merge(
 def indices(mask: Iterable[bool]) -> list[int]:
     """The numbers of the items where the mask is true."""
     return [i for i, m in enumerate(mask) if m]
+
+
+def in_groups(items: Iterable[Any], *sizes: int) -> list[list[Any]]:
+    """The items in groups of these sizes, and the rest of them as the last group.
+
+    >>> in_groups("abcd", 1, 2)
+    [['a'], ['b', 'c'], ['d']]
+    """
+    rest = iter(items)
+    return [*[list(islice(rest, size)) for size in sizes], list(rest)]
 
 
 def at_sources(

@@ -9,11 +9,10 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from covector import options, tree
+from covector import tree
 from covector.core.convert import as_array
 from covector.core.flat import FlatFunction
 from covector.core.jaxpr import Jaxpr, Var
-from covector.core.promotion import promote
 from covector.core.staging import Staged, stage
 from covector.core.types import ArrayType
 from covector.core.varying import Axes
@@ -22,7 +21,7 @@ from covector.programs.control_flow.divergent_control_flow import (
     check_no_collectives,
     make_varying,
 )
-from covector.programs.control_flow.trace_loop import made_at
+from covector.programs.control_flow.trace_loop import joined_type, made_at
 from covector.programs.higher_order.hash_consing import intern
 from covector.programs.higher_order.jaxpr_passes import cast_outputs
 from covector.tree.registry import PyTreeDef
@@ -134,16 +133,9 @@ def _promoted_type(types: Sequence[ArrayType]) -> ArrayType | None:
         return first
     if any([t.shape != first.shape for t in types]):
         return None
-    opts = options.current()
     try:
-        dtype, weak = promote(
-            *[(t.dtype, t.weak) for t in types],
-            x64=opts.enable_x64,
-            mode=opts.numpy_dtype_promotion,
-        )
+        common = joined_type(types)
     except TypePromotionError:
         return None
-    if not all([t.weak or t.dtype == dtype for t in types]):
-        return None
-    varying = first.varying.union(*[t.varying for t in types])
-    return first.with_dtype(dtype, weak).with_varying(varying)
+    strong = all([t.weak or t.dtype == common.dtype for t in types])
+    return common if strong else None

@@ -3,8 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from covector.core.annotations import BatchDims
+from covector.core.jaxpr import Jaxpr
+from covector.core.masks import Mask, fixpoint
 from covector.core.trace import Trace, current
 from covector.programs.higher_order.program_primitive import ProgramPrimitive
+from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.linearize import together
 
 
@@ -26,3 +30,19 @@ class LoopPrimitive(ProgramPrimitive):
             return super().differentiate(parent, tangent_trace, primals, tangents)
         current.trace = parent
         return self.jvp(primals, tangents)
+
+
+def batch_step(
+    body: Jaxpr, size: int, axis: Any, consts: BatchDims, carry: Mask, xs: BatchDims
+) -> tuple[tuple[Jaxpr, BatchDims], Mask]:
+    """A body over a batch, with the batch axes of its outputs, and the mask of the
+    carry that is batched: at least the given one, and what comes back so from a step.
+    """
+    others = (False,) * (len(body.outputs) - len(carry))
+
+    def step(mask: Mask) -> Any:
+        dims = (*consts, *front_dims(mask), *xs)
+        made = body.memo(batch_jaxpr, size, dims, (*mask, *others), axis)
+        return made, [d is not None for d in made[1][: len(mask)]]
+
+    return fixpoint(carry, step)

@@ -24,7 +24,7 @@ from covector.core.annotations import AxisName, BatchDims, Batched, Value
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.masks import Mask, drop, fixpoint, scatter, select
+from covector.core.masks import Mask, drop, in_groups, scatter, select
 from covector.core.primitive import Linear, Linearized, Operand, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
@@ -39,21 +39,23 @@ from covector.ops.extrema import max_
 from covector.ops.reductions import ReduceMax
 from covector.programs.control_flow.divergent_control_flow import check_no_collectives
 from covector.programs.control_flow.lanes import step_running
-from covector.programs.control_flow.loop_primitive import LoopPrimitive
+from covector.programs.control_flow.loop_primitive import LoopPrimitive, batch_step
 from covector.programs.control_flow.scan_rules import (
     jvp_body,
     tangents_of,
     transpose_body,
 )
 from covector.programs.control_flow.treeverse import visit_backwards
-from covector.programs.control_flow.while_rules import adjoint, reverse_programs
+from covector.programs.control_flow.while_rules import adjoint
+from covector.programs.higher_order.dead_code import dce, trimmed
+from covector.programs.higher_order.jaxpr_passes import needed_part
 from covector.programs.higher_order.regions import (
     Region,
     communicates,
     loop_region,
     named_axes,
 )
-from covector.transforms.batch import batch_jaxpr, front_dims
+from covector.transforms.batch import front_dims
 from covector.transforms.transpose import instantiate
 
 if TYPE_CHECKING:
@@ -82,13 +84,25 @@ def reverse_while(
     values: Sequence[Values],
     checkpoints: int,
 ) -> Values:
-    """The ct carry before the first step; ``values``: consts, primal and ct carry."""
+    """The ct carry before the first step; ``values``: consts, primal and ct carry.
+
+    The loop is run without the operands that it does not need.
+    """
+    forward, backward = programs
     consts, primals, cts = values
-    made = programs[0].memo(reverse_programs, programs[1], len(consts))
-    primals = select(primals, made.primal_mask)
-    counts = len(consts), len(primals)
-    op = made.forward.memo(ReverseWhile, made.backward, *counts, checkpoints)
-    return op(count, *consts, *primals, *cts)
+    made = forward.memo(_trimmed, backward, len(consts), len(primals), checkpoints)
+    operands = [count, *consts, *primals, *cts]
+    return [*made.op(*select(operands, made.operands))]
+
+
+def _trimmed(
+    forward: Jaxpr, backward: Jaxpr, consts: int, primals: int, checkpoints: int
+) -> Any:
+    results = len(backward.outputs)
+    every = [True] * len(backward.inputs)
+    backward = needed_part(backward, every, backward.outputs)
+    op = ReverseWhile(forward, backward, consts, primals, checkpoints)
+    return trimmed(op, (True,) * results, 1 + consts + primals + results)
 
 
 def transpose_while(
@@ -114,7 +128,8 @@ def transpose_while(
         select(carry, made.known_carry),
         [instantiate(ct, t) for ct, t in zip(cts_out, types, strict=True)],
     )
-    programs = (made.forward, made.jaxpr)
+    now = tuple([k < sum(made.known_carry) for k in range(len(made.forward.outputs))])
+    programs = (made.forward.memo(dce, now), made.jaxpr)
     cts_in = scatter(reverse_while(programs, count, values, checkpoints), mask)
     # A carry that starts known, at zero, has no cotangent to give back.
     return [ct if m else None for ct, m in zip(cts_in, linear, strict=True)]
@@ -139,10 +154,9 @@ class ReverseWhile(LoopPrimitive):
     def __repr__(self) -> str:
         return f"ReverseWhile({self.backward.name})"
 
-    def split(self, operands: Sequence[Any]) -> tuple[Values, Values, Values]:
+    def split(self, operands: Sequence[Any]) -> list[Values]:
         """Consts, primal carry and ct carry among the operands after the count."""
-        start, end = self.num_consts, self.num_consts + self.num_primals
-        return [*operands[:start]], [*operands[start:end]], [*operands[end:]]
+        return in_groups(operands, self.num_consts, self.num_primals)
 
     def type_rule(self, count: ArrayType, *types: ArrayType) -> Sequence[ArrayType]:
         return [t.strong() for t in self.backward.out_types]
@@ -185,16 +199,13 @@ class ReverseWhile(LoopPrimitive):
 
     # -- derivatives -------------------------------------------------------------------
 
-    def jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
-        return self._jvp(primals, tangents, separate=False)
-
     def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
         """The derivative runs the loop again, for it needs the values at each step."""
         outs = self(*primals)
-        return outs, lambda *tangents: self._jvp(primals, tangents, separate=True)[1]
+        return outs, lambda *tangents: self.jvp(primals, tangents, separate=True)[1]
 
-    def _jvp(
-        self, primals: Any, tangents: Any, separate: bool
+    def jvp(
+        self, primals: Any, tangents: Any, separate: bool = False
     ) -> tuple[Values, Values]:
         """The ct carry and its tangents."""
         groups = self.split(tangents[1:])
@@ -211,12 +222,8 @@ class ReverseWhile(LoopPrimitive):
         masks = (consts, forward.carry, backward.carry)
         columns = zip(self.split(primals[1:]), groups, masks, strict=True)
         values = [[*xs, *tangents_of(xs, ds, ms)] for xs, ds, ms in columns]
-        outs = reverse_while(
-            (forward.jaxpr, backward.jaxpr),
-            primals[0],
-            values,
-            self.checkpoints,
-        )
+        programs = forward.jaxpr, backward.jaxpr
+        outs = reverse_while(programs, primals[0], values, self.checkpoints)
         split = len(ct_carry)
         return outs[:split], scatter(outs[split:], backward.carry)
 
@@ -272,18 +279,13 @@ class ReverseWhile(LoopPrimitive):
         if diverges:
             primals, cts = (True,) * len(primals), (True,) * len(cts)
 
-        def step_forward(mask: Any) -> Any:
-            now = front_dims((*consts, *mask))
-            made, found = self.forward.memo(batch_jaxpr, size, now, mask, axis)
-            return made, [d is not None for d in found]
-
-        def step_backward(mask: Any) -> Any:
-            now = front_dims((*consts, *mask, *primals))
-            made, found = self.backward.memo(batch_jaxpr, size, now, mask, axis)
-            return made, [d is not None for d in found]
-
-        forward, primals = fixpoint(primals, step_forward)
-        backward, cts = fixpoint(cts, step_backward)
+        batch, dims_of_consts = (size, axis), front_dims(consts)
+        (forward, _), primals = batch_step(
+            self.forward, *batch, dims_of_consts, primals, ()
+        )
+        (backward, _), cts = batch_step(
+            self.backward, *batch, dims_of_consts, cts, front_dims(primals)
+        )
         values = align_masked(size, operands, dims, (*consts, *primals, *cts))
         counts = [self.num_consts, self.num_primals]
         if diverges:
@@ -304,28 +306,28 @@ def in_lanes(
     of steps (memoise on forward): that is the first const, and the number of the step
     is the first of the primal carry. All after the consts are per lane.
     """
-    split, total = len(consts), len(backward.outputs)
-    number = count.with_shape(())
+    sizes = len(consts), len(backward.outputs)
+    of_consts, of_cts, of_primals = in_groups(backward.in_types, *sizes)
+    of_consts, of_primals = [count, *of_consts], [count.with_shape(()), *of_primals]
 
-    def step_forward(count: Any, *values: Any) -> list[Any]:
-        k, operands = values[split], [*values[:split], *values[split + 1 :]]
-        mask = (*consts, *[True] * len(forward.outputs))
-        after = step_running(forward, mask, lt(k, count), operands, split)
-        return [add(k, scalar(1, number.dtype)), *after]
+    def step_forward(*values: Any) -> list[Any]:
+        (count, *known), (k, *primals) = in_groups(values, len(of_consts))
+        mask = (*consts, *[True] * len(primals))
+        operands = [*known, *primals]
+        after = step_running(forward, mask, lt(k, count), operands, sizes[0])
+        return [add(k, scalar(1, k.type.dtype)), *after]
 
-    def step_backward(count: Any, *values: Any) -> list[Any]:
-        end = split + total
-        k, operands = values[end], [*values[:end], *values[end + 1 :]]
-        mask = (*consts, *[True] * (len(operands) - split))
-        return step_running(backward, mask, lt(k, count), operands, split)
+    def step_backward(*values: Any) -> list[Any]:
+        groups = in_groups(values, len(of_consts), sizes[1])
+        (count, *known), cts, (k, *primals) = groups
+        mask = (*consts, *[True] * (len(cts) + len(primals)))
+        operands = [*known, *cts, *primals]
+        return step_running(backward, mask, lt(k, count), operands, sizes[0])
 
-    types, cts = forward.in_types, backward.in_types[split : split + total]
-    consts_types, primals = types[:split], types[split:]
-    forward_types = [count, *consts_types, number, *primals]
-    backward_types = [count, *consts_types, *cts, number, *primals]
+    types = [*of_consts, *of_primals], [*of_consts, *of_cts, *of_primals]
     return (
-        stage(step_forward, forward_types, forward.name).jaxpr,
-        stage(step_backward, backward_types, backward.name).jaxpr,
+        stage(step_forward, types[0], forward.name).jaxpr,
+        stage(step_backward, types[1], backward.name).jaxpr,
     )
 
 

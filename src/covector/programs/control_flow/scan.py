@@ -21,7 +21,14 @@ from covector.core.annotations import AxisName, BatchDims, Batched, Value, Value
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.masks import Mask, at_sources, fixpoint, present, scatter, select
+from covector.core.masks import (
+    Mask,
+    at_sources,
+    in_groups,
+    present,
+    scatter,
+    select,
+)
 from covector.core.primitive import Linear, Linearized, Operand, operation
 from covector.core.types import ArrayType, show_types
 from covector.errors import TypeMismatch
@@ -29,8 +36,8 @@ from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import common_placement
 from covector.lowering.tokens import with_token
-from covector.ops.broadcasting import batched, move_axis, zeros
-from covector.programs.control_flow.loop_primitive import LoopPrimitive
+from covector.ops.broadcasting import align_masked, move_axis, zeros
+from covector.programs.control_flow.loop_primitive import LoopPrimitive, batch_step
 from covector.programs.control_flow.scan_lowering import lower_scan
 from covector.programs.control_flow.scan_rules import (
     jvp_body,
@@ -45,7 +52,6 @@ from covector.programs.higher_order.partition import Partition, Policy
 from covector.programs.higher_order.program_primitive import Execution
 from covector.programs.higher_order.regions import Region, loop_region
 from covector.programs.higher_order.tiering import Budget, commit_results
-from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.transpose import instantiate
 
 if TYPE_CHECKING:
@@ -80,10 +86,9 @@ class Scan(LoopPrimitive):
             Scan, self.length, num_consts, num_carry, reverse, self.unroll
         )
 
-    def split(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+    def split(self, operands: Sequence[Any]) -> list[list[Any]]:
         """Operands, or what is known of each, as consts, carry and xs."""
-        start, end = self.num_consts, self.num_consts + self.num_carry
-        return [*operands[:start]], [*operands[start:end]], [*operands[end:]]
+        return in_groups(operands, self.num_consts, self.num_carry)
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         wanted = [*self.jaxpr.in_types]
@@ -172,13 +177,10 @@ class Scan(LoopPrimitive):
         outs = self.like(made.jaxpr, len(consts), len(carry))(
             *consts, *carry, *xs, *present(x_tangents)
         )
-        end = len(outs) - sum(made.ys)
-        start = end - len(made.ys)
-        out_tangents = [
-            *scatter(outs[self.num_carry : start], made.carry),
-            *scatter(outs[end:], made.ys),
-        ]
-        return [*outs[: self.num_carry], *outs[start:end]], out_tangents
+        sizes = self.num_carry, sum(made.carry), len(made.ys)
+        carry, of_carry, ys, of_ys = in_groups(outs, *sizes)
+        moved = [*scatter(of_carry, made.carry), *scatter(of_ys, made.ys)]
+        return [*carry, *ys], moved
 
     def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
         made = self.jaxpr.memo(
@@ -279,18 +281,11 @@ class Scan(LoopPrimitive):
             move_axis(x, 0, 1) if d == 0 else x for x, d in zip(xs, x_dims, strict=True)
         ]
         step_dims = [None if d is None else max(d - 1, 0) for d in x_dims]
-        no_ys = (False,) * (len(self.jaxpr.outputs) - self.num_carry)
-
-        def step(mask: Any) -> Any:
-            dims = (*const_dims, *front_dims(mask), *step_dims)
-            made = self.jaxpr.memo(batch_jaxpr, size, dims, (*mask, *no_ys), axis)
-            return made, [d is not None for d in made[1][: self.num_carry]]
-
-        (program, out_dims), mask = fixpoint([d is not None for d in carry_dims], step)
-        carry = [
-            batched(size, x, d) if m else x
-            for x, d, m in zip(carry, carry_dims, mask, strict=True)
-        ]
+        mask = tuple([d is not None for d in carry_dims])
+        (program, out_dims), mask = batch_step(
+            self.jaxpr, size, axis, const_dims, mask, step_dims
+        )
+        carry = align_masked(size, carry, carry_dims, mask)
         outs = self.like(program, len(consts), len(carry))(*consts, *carry, *xs)
         y_dims = [None if d is None else 1 for d in out_dims[self.num_carry :]]
         return outs, [*out_dims[: self.num_carry], *y_dims]

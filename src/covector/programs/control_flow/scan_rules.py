@@ -10,13 +10,12 @@
 """
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any, NamedTuple
 
 from covector.core.annotations import Value
 from covector.core.array_like import Array
 from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations
-from covector.core.masks import Mask, fixpoint, indices, select
+from covector.core.masks import Mask, drop, fixpoint, in_groups, indices, merge, select
 from covector.ops.arithmetic import add
 from covector.programs.control_flow.weight_gradients import (
     Factored,
@@ -27,6 +26,7 @@ from covector.programs.higher_order.jaxpr_passes import (
     forward_slice,
     instantiate_zeros,
     jvp_jaxpr,
+    needed_part,
 )
 from covector.programs.higher_order.partition import (
     Partition,
@@ -35,20 +35,6 @@ from covector.programs.higher_order.partition import (
 )
 from covector.transforms.linearize import LinearizedProgram, linearize_jaxpr
 from covector.transforms.transpose import instantiate, transpose_jaxpr
-
-
-class Groups:
-    """The inputs of a body in three groups: consts, carry, and elements of xs."""
-
-    def __init__(self, num_consts: int, num_carry: int) -> None:
-        self.start, self.end = num_consts, num_consts + num_carry
-
-    def split(self, items: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-        return (
-            [*items[: self.start]],
-            [*items[self.start : self.end]],
-            [*items[self.end :]],
-        )
 
 
 def tangents_of(
@@ -68,9 +54,8 @@ def dependent_carry(
 
     def step(mask: Mask) -> tuple[None, Sequence[bool]]:
         found = forward_slice(jaxpr, (*consts, *mask, *xs))
-        return None, [
-            type(o) is Var and o in found for o in jaxpr.outputs[: len(carry)]
-        ]
+        after = jaxpr.outputs[: len(carry)]
+        return None, [type(o) is Var and o in found for o in after]
 
     return fixpoint(carry, step)[1]
 
@@ -96,8 +81,8 @@ def jvp_body(
     """The body and its derivative in one (memoise on the body); with ``separate`` no
     operation computes both values and tangents.
     """
-    groups = Groups(num_consts, num_carry)
-    consts, carry, xs = groups.split(active)
+    sizes = num_consts, num_carry
+    consts, carry, xs = in_groups(active, *sizes)
     no_ys = (False,) * (len(jaxpr.outputs) - num_carry)
 
     def step(mask: Mask) -> tuple[Any, Sequence[bool]]:
@@ -105,20 +90,14 @@ def jvp_body(
         return made, made[1][:num_carry]
 
     (both, nonzero), carry_mask = fixpoint(carry, step)
-    count = len(jaxpr.inputs)
-    tangents = iter(both.inputs[count:])
-    inputs: list[Var] = []
-    masks = groups.split([*consts, *carry_mask, *xs])
-    for values, mask in zip(groups.split(both.inputs[:count]), masks, strict=True):
-        inputs += [*values, *islice(tangents, sum(mask))]
-    outs, out_tangents = both.outputs[: len(nonzero)], both.outputs[len(nonzero) :]
-    split = sum(carry_mask)
-    outputs = [
-        *outs[:num_carry],
-        *out_tangents[:split],
-        *outs[num_carry:],
-        *out_tangents[split:],
-    ]
+    values, tangents = in_groups(both.inputs, len(jaxpr.inputs))
+    masks = (consts, carry_mask, xs)
+    of_groups = in_groups(tangents, *map(sum, masks))
+    pairs = zip(in_groups(values, *sizes), of_groups, strict=False)
+    inputs = [v for values, moves in pairs for v in (*values, *moves)]
+    sizes = num_carry, len(nonzero) - num_carry, sum(carry_mask)
+    after, ys, of_carry, of_ys = in_groups(both.outputs, *sizes)
+    outputs = [*after, *of_carry, *ys, *of_ys]
     body = Jaxpr(inputs, both.equations, outputs, both.name)
     return JvpBody(body, carry_mask, tuple(nonzero[num_carry:]))
 
@@ -148,8 +127,7 @@ def linearize_body(
     jaxpr: Jaxpr, num_consts: int, num_carry: int, active: Mask
 ) -> LinearizedBody:
     """The body, split into a primal and a linear one (memoise on the body)."""
-    groups = Groups(num_consts, num_carry)
-    consts, carry, xs = groups.split(active)
+    consts, carry, xs = in_groups(active, num_consts, num_carry)
 
     def step(mask: Mask) -> tuple[Any, Sequence[bool]]:
         split = jaxpr.memo(linearize_jaxpr, (*consts, *mask, *xs))
@@ -157,86 +135,60 @@ def linearize_body(
 
     split, carry_mask = fixpoint(carry, step)
     nonzero = (*carry_mask, *split.nonzero[num_carry:])
-    residuals = _Residuals(split, groups, len(jaxpr.outputs))
     types = [t.strong() for t in select(jaxpr.out_types, nonzero)]
     linear = instantiate_zeros(split.linear, select(split.nonzero, nonzero), types)
-    return LinearizedBody(
-        residuals.before(),
-        residuals.primal(),
-        residuals.linear(linear, [sum(mask) for mask in (consts, carry_mask, xs)]),
-        list(residuals.loop_invariant.values()),
-        list(residuals.per_step.values()),
-        carry_mask,
-        nonzero[num_carry:],
-    )
+    counts, moving = (num_consts, num_carry), (sum(consts), sum(carry_mask))
+    parts = split._replace(linear=linear)
+    masks = carry_mask, nonzero[num_carry:]
+    return _with_residuals(parts, len(jaxpr.outputs), counts, moving, masks)
 
 
-class _Residuals:
-    """The residuals of a step: their sources, and their indices in the linear body.
+def _with_residuals(
+    split: LinearizedProgram[Jaxpr],
+    count: int,
+    counts: tuple[int, int],
+    num_tangents: tuple[int, int],
+    masks: tuple[Mask, Mask],
+) -> LinearizedBody:
+    """Both parts of a body with ``count`` outputs as bodies. ``counts`` are of consts
+    and carry, ``num_tangents`` of those that have one.
 
     A residual that depends on consts alone is loop-invariant: it is hoisted, computed
-    once before the loop. The others are stacked, unless they are elements of xs or ys
-    and so are stacked already.
+    once before the loop. The others are stacked.
     """
-
-    def __init__(
-        self, split: LinearizedProgram[Jaxpr], groups: Groups, count: int
-    ) -> None:
-        body = split.primal
-        self.body, self.groups, self.count = body, groups, count
-        #: with their indices: the results of ``before``, and further ys of each step
-        self.hoisted: dict[Var, int] = {}
-        self.stacked: dict[Var, int] = {}
-        #: by number of the residual: its index among primal's consts
-        self.loop_invariant: dict[int, int] = {}
-        #: by number of the residual: its index among xs, or ``~i`` for results
-        self.per_step: dict[int, int] = {}
-        mask = [i >= groups.start for i in range(len(body.inputs))]
-        changing = forward_slice(body, mask, impure=True)
-        for r, index in enumerate(split.residual_sources):
-            var = body.inputs[index] if index >= 0 else body.outputs[~index]
-            if 0 <= index < groups.start:
-                self.loop_invariant[r] = index
-            elif var not in changing:
-                position = self.hoisted.setdefault(var, len(self.hoisted))
-                self.loop_invariant[r] = groups.start + position
-            elif index >= groups.end:
-                self.per_step[r] = index - groups.end
-            elif groups.end - groups.start <= ~index < count:
-                self.per_step[r] = index
-            else:
-                position = self.stacked.setdefault(var, len(self.stacked))
-                self.per_step[r] = ~(count + position)
-
-    def before(self) -> Jaxpr:
-        """The program that is run once."""
-        pure = [e for e in self.body.equations if e.op.pure]
-        return Jaxpr(
-            self.body.inputs[: self.groups.start],
-            needed_equations(pure, self.hoisted),
-            tuple(self.hoisted),
-            f"{self.body.name}_before",
-        )
-
-    def primal(self) -> Jaxpr:
-        """The body that is run at each step."""
-        consts, carry, xs = self.groups.split(self.body.inputs)
-        outputs = [*self.body.outputs[: self.count], *self.stacked]
-        return Jaxpr(
-            [*consts, *self.hoisted, *carry, *xs],
-            needed_equations(self.body.equations, outputs, self.hoisted),
-            outputs,
-            self.body.name,
-        )
-
-    def linear(self, linear: Jaxpr, tangents: Sequence[int]) -> Jaxpr:
-        """The linear program as a body; ``tangents`` counts them, by group."""
-        rest = iter(linear.inputs[len(self.loop_invariant) + len(self.per_step) :])
-        consts, carry, xs = [[*islice(rest, count)] for count in tangents]
-        loop_invariant = [linear.inputs[r] for r in self.loop_invariant]
-        per_step = [linear.inputs[r] for r in self.per_step]
-        inputs = [*loop_invariant, *consts, *carry, *per_step, *xs]
-        return Jaxpr(inputs, linear.equations, linear.outputs, linear.name)
+    body, linear, (num_consts, num_carry) = split.primal, split.linear, counts
+    const_vars, carry_vars, x_vars = in_groups(body.inputs, num_consts, num_carry)
+    residuals = split.residuals(body.inputs, body.outputs)
+    after_consts = [i >= num_consts for i in range(len(body.inputs))]
+    changing = forward_slice(body, after_consts, impure=True)
+    invariant = [v not in changing for v in residuals]
+    known = {v: k for k, v in enumerate(const_vars)}
+    hoisted = [v for v in select(residuals, invariant) if v not in known]
+    known |= {v: num_consts + k for k, v in enumerate(hoisted)}
+    # An element of xs or ys is stacked already.
+    ys = enumerate(body.outputs[num_carry:count], num_carry)
+    stacked = {v: ~k for k, v in ys if type(v) is Var}
+    stacked |= {v: k for k, v in enumerate(x_vars)}
+    further = [v for v in drop(residuals, invariant) if v not in stacked]
+    stacked |= {v: ~(count + k) for k, v in enumerate(further)}
+    outputs = [*body.outputs[:count], *further]
+    pure = [e for e in body.equations if e.op.pure]
+    before = needed_equations(pure, hoisted)
+    rest = needed_equations(body.equations, outputs, hoisted)
+    sizes = len(residuals), *num_tangents
+    inputs, of_consts, of_carry, of_xs = in_groups(linear.inputs, *sizes)
+    inputs = [
+        *[*select(inputs, invariant), *of_consts, *of_carry],
+        *[*drop(inputs, invariant), *of_xs],
+    ]
+    return LinearizedBody(
+        Jaxpr(const_vars, before, hoisted, f"{body.name}_before"),
+        Jaxpr([*const_vars, *hoisted, *carry_vars, *x_vars], rest, outputs, body.name),
+        Jaxpr(inputs, linear.equations, linear.outputs, linear.name),
+        [known[v] for v in select(residuals, invariant)],
+        [stacked[v] for v in drop(residuals, invariant)],
+        *masks,
+    )
 
 
 # -- checkpoints -----------------------------------------------------------------------
@@ -250,25 +202,22 @@ def partition_body(
 
     The steps run again with as much of the carry as they need.
     """
-    groups = Groups(num_consts, num_carry)
-    ys = later[num_carry:]
+    sizes, ys = (num_consts, num_carry), later[num_carry:]
     keepable = (*[False] * num_carry, *[True] * len(ys))
     count = len(jaxpr.inputs)
 
     def step(carry_mask: Mask) -> tuple[Any, Sequence[bool]]:
         made = jaxpr.memo(partition, (*carry_mask, *ys), policy, keepable)
-        return made, groups.split(made.reads(count))[1]
+        return made, in_groups(made.reads(count), *sizes)[1]
 
     made, carry_mask = fixpoint(later[:num_carry], step)
-    consts, read, xs = groups.split(made.reads(count))
-    inputs = iter(made.recompute.inputs)
-    const_inputs = [next(inputs) for r in consts if r]
-    pairs = zip(groups.split(jaxpr.in_types)[1], read, strict=True)
-    carry_inputs = select([next(inputs) if r else Var(t) for t, r in pairs], carry_mask)
+    consts, read, xs = in_groups(made.reads(count), *sizes)
     body = made.recompute
-    recompute = Jaxpr(
-        [*const_inputs, *carry_inputs, *inputs], body.equations, body.outputs, body.name
-    )
+    of_consts, of_carry, rest = in_groups(body.inputs, sum(consts), sum(read))
+    unread = map(Var, in_groups(jaxpr.in_types, *sizes)[1])
+    of_carry = select(merge(of_carry, read, unread), carry_mask)
+    inputs = [*of_consts, *of_carry, *rest]
+    recompute = Jaxpr(inputs, body.equations, body.outputs, body.name)
     reads = indices([*consts, *carry_mask, *xs])
     parts = Partition(
         made.forward,
@@ -319,37 +268,38 @@ def transpose_body(
     ``linear`` is a mask of the operands of the scan, ``nonzero_cts`` of its results
     that have a cotangent. A loop that ``stacks`` nothing has no products after it.
     """
-    groups = Groups(num_consts, num_carry)
-    consts, carry, xs = groups.split(linear)
-
+    sizes = num_consts, num_carry
+    consts, carry, xs = in_groups(linear, *sizes)
     linear_carry = dependent_carry(jaxpr, consts, carry, xs)
     linear = (*consts, *linear_carry, *xs)
 
     def step(cts_out: Mask) -> tuple[Any, Sequence[bool]]:
         nonzero = (*cts_out, *nonzero_cts[num_carry:])
         made = jaxpr.memo(transpose_jaxpr, linear, nonzero)
-        return made, groups.split(made[1])[1]
+        return made, in_groups(made[1], *sizes)[1]
 
     cts_out = [
         g and m for g, m in zip(nonzero_cts[:num_carry], linear_carry, strict=True)
     ]
     (program, nonzero), carry_mask = fixpoint(cts_out, step)
-    const_mask, _, x_mask = groups.split(nonzero)
+    const_mask, _, x_mask = in_groups(nonzero, *sizes)
     cts_in = [*const_mask, *carry_mask, *x_mask]
     full = instantiate_zeros(
         program,
         select(nonzero, cts_in),
         [t.strong() for t in select(jaxpr.in_types, cts_in)],
     )
-    known = [[not m for m in group] for group in groups.split(linear)]
-    sizes = [sum(group) for group in known]
+    known = [[not m for m in group] for group in (consts, linear_carry, xs)]
+    counts = [sum(group) for group in known]
     made = Factored(full, (None,) * sum(const_mask))
     if stacks:
-        made = _with_products(full, sum(const_mask), sizes, sum(carry_mask))
+        made = _with_products(full, sum(const_mask), counts, sum(carry_mask))
     accumulated = made.products.count(None)
+    before = select(in_groups(jaxpr.inputs, *sizes)[1], known[1])
+    after = select(jaxpr.outputs[:num_carry], known[1])
     return TransposedBody(
-        _known_part(jaxpr, known, groups),
-        _accumulating(made.program, sizes, accumulated, sum(carry_mask)),
+        needed_part(jaxpr, [m for group in known for m in group], [*after, *before]),
+        _accumulating(made.program, counts, accumulated, sum(carry_mask)),
         tuple(const_mask),
         carry_mask,
         tuple(x_mask),
@@ -362,10 +312,9 @@ def _with_products(
     program: Jaxpr, num_sums: int, known: Sequence[int], num_carry: int
 ) -> Factored:
     """The body without the sums that products after the loop can compute."""
-    loop_invariant, rest = program.inputs[: known[0]], program.inputs[known[0] :]
-    start = known[1] + known[2]
-    per_step = [*rest[:start], *rest[start + num_carry :]]
-    return factor_sums(program, num_sums, loop_invariant, per_step)
+    sizes = known[0], known[1] + known[2], num_carry
+    loop_invariant, stacked, _, y_cts = in_groups(program.inputs, *sizes)
+    return factor_sums(program, num_sums, loop_invariant, [*stacked, *y_cts])
 
 
 def _accumulating(
@@ -375,9 +324,8 @@ def _accumulating(
 
     ``known`` counts, by group, the inputs that are not cotangents; those come first.
     """
-    inputs = iter(program.inputs)
-    consts, known_carry, xs = [[*islice(inputs, count)] for count in known]
-    carry = [*islice(inputs, num_carry)]
+    sizes = *known, num_carry
+    consts, known_carry, xs, carry, y_cts = in_groups(program.inputs, *sizes)
     equations, before, after = list(program.equations), [], []
     for cotangent in program.outputs[:num_sums]:
         type_ = cotangent.type.strong()
@@ -386,19 +334,8 @@ def _accumulating(
         before.append(total)
         after.append(total_after)
     return Jaxpr(
-        [*consts, *before, *carry, *known_carry, *xs, *inputs],
+        [*consts, *before, *carry, *known_carry, *xs, *y_cts],
         equations,
         [*after, *program.outputs[num_sums:]],
         program.name,
     )
-
-
-def _known_part(jaxpr: Jaxpr, known: Sequence[Sequence[bool]], groups: Groups) -> Jaxpr:
-    """The nonlinear part of a body: the known carry after a step, and before it."""
-    inputs = select(jaxpr.inputs, [m for group in known for m in group])
-    _, carry, _ = groups.split(jaxpr.inputs)
-    before = select(carry, known[1])
-    after = select(jaxpr.outputs[: len(carry)], known[1])
-    outputs = [*after, *before]
-    equations = needed_equations(jaxpr.equations, outputs)
-    return Jaxpr(inputs, equations, outputs, f"{jaxpr.name}_known")

@@ -13,7 +13,7 @@ from covector.core.flat import FlatFunction
 from covector.core.jaxpr import Jaxpr
 from covector.core.promotion import promote
 from covector.core.staging import stage
-from covector.core.types import ArrayType
+from covector.core.types import INVARIANT, ArrayType
 from covector.errors import TreeMismatch, TypeMismatch, TypePromotionError
 from covector.programs.higher_order.hash_consing import intern
 from covector.programs.higher_order.jaxpr_passes import cast_outputs
@@ -71,28 +71,34 @@ def _join(jaxpr: Jaxpr, k: int, now: ArrayType, carry: Carry) -> ArrayType:
     back = atom.type
     if back is now:
         return now
+    reason = (
+        "A carry keeps its shape: start with that shape, or reshape what comes back."
+    )
     if back.shape == now.shape:
-        opts = options.current()
         try:
-            dtype, weak = promote(
-                (now.dtype, now.weak),
-                (back.dtype, back.weak),
-                x64=opts.enable_x64,
-                mode=opts.numpy_dtype_promotion,
-            )
-            varying = now.varying | back.varying
-            return now.with_dtype(dtype, weak).with_varying(varying)
+            return joined_type([now, back])
         except TypePromotionError as error:
             reason = str(error)
-    else:
-        reason = (
-            "A carry keeps its shape: start with that shape, or reshape what comes "
-            "back."
-        )
     raise TypeMismatch(
         f"{carry.who}: the carry{carry.path(k)} starts as {carry.types[k]} but comes "
         f"back from a step as {back}{made_at(jaxpr, atom)}. {reason}"
     )
+
+
+def joined_type(types: Sequence[ArrayType]) -> ArrayType:
+    """The least type, of their one shape, that holds values of all these types.
+
+    Raises:
+      TypePromotionError: there is none.
+    """
+    opts = options.current()
+    dtype, weak = promote(
+        *[(t.dtype, t.weak) for t in types],
+        x64=opts.enable_x64,
+        mode=opts.numpy_dtype_promotion,
+    )
+    varying = INVARIANT.union(*[t.varying for t in types])
+    return types[0].with_dtype(dtype, weak).with_varying(varying)
 
 
 def made_at(jaxpr: Jaxpr, atom: Any) -> str:

@@ -21,13 +21,13 @@ from covector.core.annotations import AxisName, BatchDims, Value, Values
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.effects import Effect
-from covector.core.jaxpr import Jaxpr, Var, run
-from covector.core.masks import Mask, fixpoint, present, scatter, select
+from covector.core.jaxpr import Jaxpr, run
+from covector.core.masks import Mask, in_groups, present, scatter, select
 from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying, pvary_like
-from covector.errors import TypeMismatch
+from covector.errors import NotDifferentiable, TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import common_placement
@@ -36,19 +36,18 @@ from covector.ops.broadcasting import align_masked, zeros
 from covector.programs.control_flow.batch_sequentially import batch_sequentially
 from covector.programs.control_flow.divergent_control_flow import check_no_collectives
 from covector.programs.control_flow.lanes import until_all_fail, until_all_stop
-from covector.programs.control_flow.loop_primitive import LoopPrimitive
+from covector.programs.control_flow.loop_primitive import LoopPrimitive, batch_step
 from covector.programs.control_flow.reverse_while import bind_loops, transpose_while
 from covector.programs.control_flow.scan_rules import jvp_body, tangents_of
 from covector.programs.control_flow.while_lowering import lower_while
 from covector.programs.control_flow.while_rules import (
     counting_body,
-    counting_test,
-    known_loop,
     repeating_test,
     testing_first,
-    with_tangents,
+    with_inputs,
 )
 from covector.programs.higher_order.call import call
+from covector.programs.higher_order.dead_code import trimmed
 from covector.programs.higher_order.effects import without_effects
 from covector.programs.higher_order.jaxpr_passes import cast_outputs, forwarded_inputs
 from covector.programs.higher_order.program_primitive import Execution
@@ -90,11 +89,9 @@ class While(LoopPrimitive):
     def __repr__(self) -> str:
         return f"While({self.cond_jaxpr.name}, {self.body_jaxpr.name})"
 
-    def split(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+    def split(self, operands: Sequence[Any]) -> list[list[Any]]:
         """Operands in three groups: consts of the test, consts of the body, carry."""
-        start = self.cond_nconsts
-        end = start + self.body_nconsts
-        return [*operands[:start]], [*operands[start:end]], [*operands[end:]]
+        return in_groups(operands, self.cond_nconsts, self.body_nconsts)
 
     def like(
         self, test: Jaxpr, body: Jaxpr, test_consts: int, body_consts: int
@@ -171,8 +168,7 @@ class While(LoopPrimitive):
             return call(self.cond_jaxpr.memo(testing_first, self)), 0
         first, count = self.cond_nconsts, self.body_nconsts
         body, test = self.body_jaxpr.memo(with_token, count), self.cond_jaxpr
-        inputs = [*test.inputs[:first], Var(TOKEN), *test.inputs[first:]]
-        test = Jaxpr(inputs, test.equations, test.outputs, test.name)
+        test = test.memo(with_inputs, first, (TOKEN,))
         return self.like(test, body, first, count), first + count
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
@@ -180,26 +176,34 @@ class While(LoopPrimitive):
 
     # -- derivatives -------------------------------------------------------------------
 
-    def jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
-        return self._jvp(primals, tangents, separate=False)
-
     def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
         """The derivative runs the loop again, for it needs the values at each step."""
         if not any(self._jvp_loop(active, separate=True)[1]):
             return self(*primals), lambda *_: [None] * len(self.body_jaxpr.outputs)
         if self.counted:
-            return self(*primals), lambda *ts: self._jvp(primals, ts, separate=True)[1]
-        test_consts, consts, carry = self.split(primals)
-        programs = (self.cond_jaxpr, self.body_jaxpr)
-        count, *outs = _counted(programs, test_consts, consts, carry)
+            return self(*primals), lambda *ts: self.jvp(primals, ts, separate=True)[1]
+        _, consts, carry = self.split(primals)
+        loop, operands = self._counting(*primals)
+        count, *outs = loop(*operands)
         again, operands = self._again(count, consts, carry)
 
         def push(*tangents: Any) -> Sequence[Array]:
             _, const_tangents, carry_tangents = self.split(tangents)
             tangents = (None, *const_tangents, None, *carry_tangents)
-            return again._jvp(operands, tangents, separate=True)[1][1:]
+            return again.jvp(operands, tangents, separate=True)[1][1:]
 
         return outs, push
+
+    def _counting(self, *operands: Any) -> tuple["While", list[Any]]:
+        """The loop with the number of steps in front of its carry, and what it is
+        called with.
+        """
+        test_consts, consts, carry = self.split(operands)
+        type_ = self.cond_jaxpr.out_types[0].with_dtype(dtypes.int32, False)
+        test = self.cond_jaxpr.memo(with_inputs, self.cond_nconsts, (type_,))
+        body = self.body_jaxpr.memo(counting_body, self.body_nconsts, type_)
+        loop = make_while(test, body, self.cond_nconsts, self.body_nconsts)
+        return loop, [*test_consts, *consts, zeros(type_), *carry]
 
     def _again(self, count: Any, consts: Any, carry: Any) -> tuple["While", list[Any]]:
         """The loop that takes a known number of steps, without effects, and what it is
@@ -215,12 +219,14 @@ class While(LoopPrimitive):
         _, consts, carry = self.split(active)
         active, num_consts = (*consts, *carry), self.body_nconsts
         made = self.body_jaxpr.memo(jvp_body, num_consts, len(carry), active, separate)
-        test = self.cond_jaxpr.memo(with_tangents, made.carry)
+        types = [v.type.strong() for v in self.cond_jaxpr.inputs[self.cond_nconsts :]]
+        moving = tuple(select(types, made.carry))
+        test = self.cond_jaxpr.memo(with_inputs, len(self.cond_jaxpr.inputs), moving)
         counts = self.cond_nconsts, num_consts + sum(consts)
         return self.like(test, made.jaxpr, *counts), made.carry
 
-    def _jvp(
-        self, primals: Any, tangents: Any, separate: bool
+    def jvp(
+        self, primals: Any, tangents: Any, separate: bool = False
     ) -> tuple[Any, list[Any]]:
         """The carry at the end, and its tangents."""
         loop, mask = self._jvp_loop([t is not None for t in tangents], separate)
@@ -241,18 +247,21 @@ class While(LoopPrimitive):
         return [None, *transpose_while(*loop, count, (consts, carry), cotangents)]
 
     def _transpose_uncounted(self, cotangents: Any, *args: Any) -> Sequence[Any]:
-        """The known part of the loop counts the steps."""
+        """As much of the loop as its test needs counts the steps."""
         test_consts, consts, carry = self.split(args)
-        linear = tuple([type(a) is Linear for a in args])
-        made = self.cond_jaxpr.memo(
-            known_loop, self.body_jaxpr, self.cond_nconsts, self.body_nconsts, linear
-        )
-        known = [select(consts, made.consts), select(carry, made.carry)]
-        count = _counted((made.test, made.body), test_consts, *known)[0]
-        again, operands = self._again(count, consts, carry)
+        loop, operands = self._counting(*args)
+        made: Any = trimmed(loop, (True, *[False] * len(carry)), len(operands))
+        needed = select(operands, made.operands)
+        if Linear in map(type, needed):
+            raise NotDifferentiable(
+                "while_loop cannot be transposed where its test depends on what it is "
+                "linear in: how many steps it takes is not a linear function. Let the "
+                "test depend on other values."
+            )
+        again, operands = self._again(made.op(*needed)[0], consts, carry)
         cts_in = again.transpose([None, *cotangents], *operands)
-        split = 1 + len(consts)
-        return [*[None] * len(test_consts), *cts_in[1:split], *cts_in[split + 1 :]]
+        _, of_consts, _, of_carry = in_groups(cts_in, 1, len(consts), 1)
+        return [*[None] * len(test_consts), *of_consts, *of_carry]
 
     # -- parts -------------------------------------------------------------------------
 
@@ -284,32 +293,29 @@ class While(LoopPrimitive):
         const_mask, carry_mask = [
             tuple([d is not None for d in group]) for group in (const_dims, carry_dims)
         ]
-        forwarded = forwarded_inputs([self.body_jaxpr], range(len(carry)))
-        fixed = [i == len(consts) + k for k, i in enumerate(forwarded)]
 
-        def step(mask: Mask) -> Any:
-            now = (*test_dims, *front_dims(mask))
-            test, (flag,) = self.cond_jaxpr.memo(batch_jaxpr, size, now, (False,), axis)
-            now = front_dims((*const_mask, *mask))
-            body, found = self.body_jaxpr.memo(batch_jaxpr, size, now, mask, axis)
-            every = flag is not None and not self.settles
-            pairs = zip(found, fixed, strict=True)
-            after = [d is not None or (every and not same) for d, same in pairs]
-            return (test, body, flag is not None), after
+        def over_batch(mask: Mask) -> Any:
+            """Test, whether it is of each lane, body and mask for a carry in a mask."""
+            now = (size, axis, front_dims(const_mask), mask, ())
+            (body, _), mask = batch_step(self.body_jaxpr, *now)
+            dims = (*test_dims, *front_dims(mask))
+            test, (dim,) = self.cond_jaxpr.memo(batch_jaxpr, size, dims, (False,), axis)
+            return test, dim is not None, body, mask
 
-        (test, body, diverges), carry_mask = fixpoint(carry_mask, step)
+        test, diverges, body, carry_mask = over_batch(carry_mask)
         if diverges and not self.pure:
             return batch_sequentially(self, axis, size, args, dims)
+        if diverges and not self.settles:
+            forwarded = forwarded_inputs([self.body_jaxpr], range(len(carry)))
+            changed = [i != len(consts) + k for k, i in enumerate(forwarded)]
+            pairs = zip(carry_mask, changed, strict=True)
+            test, _, body, carry_mask = over_batch(tuple([m or c for m, c in pairs]))
         mask = (*const_mask, *carry_mask)
         values = align_masked(size, [*consts, *carry], [*const_dims, *carry_dims], mask)
-        counts, out_dims = (
-            (self.cond_nconsts, self.body_nconsts),
-            front_dims(carry_mask),
-        )
-        if not diverges:
-            return self.like(test, body, *counts)(*test_consts, *values), out_dims
-        if self.settles:
-            test = test.memo(until_all_fail)
+        counts = self.cond_nconsts, self.body_nconsts
+        out_dims = front_dims(carry_mask)
+        if not diverges or self.settles:
+            test = test.memo(until_all_fail) if diverges else test
             return self.like(test, body, *counts)(*test_consts, *values), out_dims
         mixes = self.body_jaxpr.memo(communicates, axis)
         runs, masked = body.memo(until_all_stop, test, len(test_consts), mask, mixes)
@@ -331,18 +337,6 @@ def make_while(
     """The operation that loops over these programs; the same one each time."""
     counts = test_consts, body_consts
     return test.memo(While, body, *counts, checkpoints, counted, settles)
-
-
-def _counted(
-    programs: Sequence[Jaxpr], test_consts: Any, consts: Any, carry: Any
-) -> Sequence[Array]:
-    """The number of steps of a loop, and the carry after them."""
-    (test, body), counts = programs, (len(test_consts), len(consts))
-    type_ = test.out_types[0].with_dtype(dtypes.int32, False)
-    test = test.memo(counting_test, counts[0], type_)
-    body = body.memo(counting_body, counts[1], type_)
-    loop = make_while(test, body, *counts)
-    return loop(*test_consts, *consts, zeros(type_), *carry)
 
 
 def _repeating(

@@ -1,8 +1,7 @@
 """The programs of a while loop, and of its reverse.
 
-    counting         a body that counts its steps; the test that counts them again
-    reverse          programs without what the reverse loop does not read
-    adjoint          the reverse of the reverse, for higher derivatives
+    counting    a body that counts its steps; the test that counts them again
+    adjoint     the reverse of the reverse, for higher derivatives
 
 The operations ``While`` and ``ReverseWhile`` ask here, and arrange their operands.
 """
@@ -13,24 +12,27 @@ from typing import Any, NamedTuple
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations, run
-from covector.core.masks import Mask, drop, fixpoint, merge, scatter, select
+from covector.core.jaxpr import Equation, Jaxpr, Var, run
+from covector.core.masks import Mask, drop, in_groups, merge, scatter, select
+from covector.core.primitive import Linear
 from covector.core.staging import stage
 from covector.core.types import ArrayType
-from covector.errors import NotDifferentiable
 from covector.lowering.tokens import TOKEN, with_token
 from covector.ops.arithmetic import add
 from covector.ops.broadcasting import zeros
 from covector.ops.comparison import lt
-from covector.programs.higher_order.jaxpr_passes import forward_slice
-from covector.transforms.transpose import instantiate, transpose_jaxpr
+from covector.programs.control_flow.scan_rules import dependent_carry
+from covector.programs.higher_order.jaxpr_passes import needed_part
+from covector.transforms.transpose import backward as pull_back
+from covector.transforms.transpose import instantiate
 
 
-def with_tangents(test: Jaxpr, mask: Sequence[bool]) -> Jaxpr:
-    """The test, which ignores tangents (memoise on the test)."""
-    carry = test.inputs[len(test.inputs) - len(mask) :]
-    tangents = [Var(v.type.strong()) for v in select(carry, mask)]
-    return Jaxpr([*test.inputs, *tangents], test.equations, test.outputs, test.name)
+def with_inputs(jaxpr: Jaxpr, index: int, types: tuple[ArrayType, ...]) -> Jaxpr:
+    """The program with further inputs of these types, which it ignores, from number
+    ``index`` on (memoise on the program).
+    """
+    inputs = [*jaxpr.inputs[:index], *map(Var, types), *jaxpr.inputs[index:]]
+    return Jaxpr(inputs, jaxpr.equations, jaxpr.outputs, jaxpr.name)
 
 
 def testing_first(test: Jaxpr, loop: Any) -> Jaxpr:
@@ -76,101 +78,13 @@ def counting_body(body: Jaxpr, num_consts: int, count: ArrayType) -> Jaxpr:
     return Jaxpr(inputs, [*body.equations, up], [after, *body.outputs], body.name)
 
 
-def counting_test(test: Jaxpr, num_consts: int, count: ArrayType) -> Jaxpr:
-    """The test, which ignores the count (memoise on the test)."""
-    inputs = [*test.inputs[:num_consts], Var(count), *test.inputs[num_consts:]]
-    return Jaxpr(inputs, test.equations, test.outputs, test.name)
-
-
 def repeating_test(body: Jaxpr, num_consts: int, count: ArrayType) -> Jaxpr:
     """Whether a step is below a count (memoise on the body that counts)."""
     types = [count, *body.in_types[num_consts:]]
     return stage(lambda n, k, *_: [lt(k, n)], types, "below").jaxpr
 
 
-class KnownLoop(NamedTuple):
-    """The known part of a loop; ``consts`` and ``carry`` are masks of what is known."""
-
-    test: Jaxpr
-    body: Jaxpr
-    consts: Mask
-    carry: Mask
-
-
-def known_loop(
-    test: Jaxpr, body: Jaxpr, test_consts: int, body_consts: int, linear: Mask
-) -> KnownLoop:
-    """The part of a loop that is independent of the ``linear`` operands (memoise on the
-    test).
-
-    Raises:
-      NotDifferentiable: the test depends on them.
-    """
-    split = test_consts + body_consts
-    consts = linear[test_consts:split]
-
-    def step(mask: Mask) -> tuple[None, Sequence[bool]]:
-        return None, _depend(body, (*consts, *mask))
-
-    _, carry = fixpoint(linear[split:], step)
-    tested = (*linear[:test_consts], *carry)
-    if any(_depend(test, tested)):
-        raise NotDifferentiable(
-            "while_loop cannot be transposed where its test depends on what it is "
-            "linear in: how many steps it takes is not a linear function. Let the test "
-            "depend on other values."
-        )
-    return KnownLoop(
-        _known_part(test, tested, (False,)),
-        _known_part(body, (*consts, *carry), carry),
-        tuple([not m for m in consts]),
-        tuple([not m for m in carry]),
-    )
-
-
 # -- reverse ---------------------------------------------------------------------------
-
-
-class ReversePrograms(NamedTuple):
-    """``forward`` takes consts and primal carry to the next primal carry, ``backward``
-    takes consts, ct carry and primal carry to the ct carry before the step.
-
-    The primal carry is reduced to ``primal_mask``: what neither reads is gone.
-    """
-
-    forward: Jaxpr
-    backward: Jaxpr
-    primal_mask: Mask
-
-
-def reverse_programs(
-    forward: Jaxpr, backward: Jaxpr, num_consts: int
-) -> ReversePrograms:
-    """The programs of a reverse loop, as small as they can be (memoise on forward).
-
-    Results of ``forward`` besides the next primal carry are left out too.
-    """
-    num_primals = len(forward.inputs) - num_consts
-    after = forward.outputs[:num_primals]
-    start = len(backward.inputs) - num_primals
-    backward_equations = needed_equations(backward.equations, backward.outputs)
-    read = _read(backward_equations, backward.outputs)
-
-    def step(mask: Mask) -> tuple[Any, Sequence[bool]]:
-        outputs = select(after, mask)
-        equations = needed_equations(forward.equations, outputs)
-        found = _read(equations, outputs)
-        return (equations, outputs), [v in found for v in forward.inputs[num_consts:]]
-
-    wanted = [v in read for v in backward.inputs[start:]]
-    (equations, outputs), mask = fixpoint(wanted, step)
-    consts, primals = forward.inputs[:num_consts], forward.inputs[num_consts:]
-    inputs = [*backward.inputs[:start], *select(backward.inputs[start:], mask)]
-    return ReversePrograms(
-        Jaxpr([*consts, *select(primals, mask)], equations, outputs, forward.name),
-        Jaxpr(inputs, backward_equations, backward.outputs, backward.name),
-        mask,
-    )
 
 
 class Adjoint(NamedTuple):
@@ -190,146 +104,71 @@ class Adjoint(NamedTuple):
 
 
 def adjoint(
-    forward: Jaxpr, backward: Jaxpr, consts: Mask, primal_carry: Mask, ct_carry: Mask
+    forward: Jaxpr, backward: Jaxpr, consts: Mask, primals: Mask, cts: Mask
 ) -> Adjoint:
-    """The transpose of a ``ReverseWhile`` (memoise on forward).
+    """The transpose of a ``ReverseWhile``, for masks of what is linear (memoise on
+    forward).
 
     A ct carry is linear in itself, with factors that depend on the primal carry alone.
     So its cotangents can be computed forwards, without its values; they become a part
     of the primal carry on which the cotangents of primal carry and consts are then
     computed backwards.
     """
+    primals = dependent_carry(forward, consts, primals, ())
+    cts = dependent_carry(backward, consts, cts, primals)
+    masks, linear = (consts, cts, primals), (*consts, *cts, *primals)
+    types = [t.strong() for t in backward.in_types]
+    sizes = len(consts), len(cts)
+    groups = [*zip(in_groups(types, *sizes), masks, strict=True)]
+    known_consts, known_cts, known_primals = [drop(*group) for group in groups]
+    of_consts, of_cts, of_primals = [select(*group) for group in groups]
 
-    def next_primals(mask: Mask) -> tuple[None, Sequence[bool]]:
-        return None, _depend(forward, (*consts, *mask))
+    def step(*operands: Any) -> list[Any]:
+        consts, _, primals = in_groups(operands, *sizes)
+        return [*run(forward, [*consts, *primals]), *run(backward, operands)]
 
-    _, primal_carry = fixpoint(primal_carry, next_primals)
+    both = stage(step, types, backward.name).jaxpr
+    known_forward = needed_part(
+        forward,
+        [not m for m in (*consts, *primals)],
+        drop(forward.outputs, primals),
+    )
+    known_backward = needed_part(
+        backward, [not m for m in linear], drop(backward.outputs, cts)
+    )
 
-    def next_cts(mask: Mask) -> tuple[None, Sequence[bool]]:
-        return None, _depend(backward, (*consts, *mask, *primal_carry))
+    def pull(known: Sequence[Any], ct_primals: Any, ct_cts: Any) -> list[list[Any]]:
+        """The cotangents of consts, ct carry and primal carry before a step, from those
+        of primal carry and ct carry after it.
+        """
+        args = merge(known, [not m for m in linear], map(Linear, types))
+        found = pull_back(both, args, [*ct_primals, *scatter(ct_cts, cts)])
+        return in_groups(select(found, linear), len(of_consts), len(of_cts))
 
-    _, ct_carry = fixpoint(ct_carry, next_cts)
-    made = _Adjoint(forward, backward, consts, primal_carry, ct_carry)
-    return Adjoint(made.forward(), made.backward(), primal_carry, ct_carry)
+    def go_forward(*values: Any) -> list[Any]:
+        split = len(known_consts), len(known_primals)
+        consts, primal, ct_cts = in_groups(values, *split)
+        # What is wanted depends on none of these, though an operation that carries
+        # a program may take them beside what it does depend on.
+        unknown = map(zeros, known_cts)
+        none = [None] * len(primals)
+        _, after, _ = pull([*consts, *unknown, *primal], none, ct_cts)
+        after = map(instantiate, after, of_cts)
+        return [*run(known_forward, [*consts, *primal]), *after]
 
+    parts = known_consts, known_cts, of_consts, of_primals, known_primals, of_cts
 
-class _Adjoint:
-    """One adjoint being made; the masks are of what is linear."""
+    def go_backward(*values: Any) -> list[Any]:
+        split = [len(part) for part in parts[:-1]]
+        consts, ct, sums, ct_primals, primal, ct_cts = in_groups(values, *split)
+        known = [*consts, *ct, *primal]
+        found, _, after = pull(known, scatter(ct_primals, primals), ct_cts)
+        pairs = zip(sums, found, strict=True)
+        sums = [total if x is None else add(total, x) for total, x in pairs]
+        after = map(instantiate, after, of_primals)
+        return [*run(known_backward, known), *sums, *after]
 
-    def __init__(
-        self, forward: Jaxpr, backward: Jaxpr, consts: Mask, primals: Mask, cts: Mask
-    ) -> None:
-        self.step_forward, self.step_backward = forward, backward
-        self.consts, self.primals, self.cts = consts, primals, cts
-        self.transposed = backward.memo(transpose_jaxpr, (*consts, *cts, *primals), cts)
-        types = [t.strong() for t in backward.in_types]
-        end = len(consts) + len(cts)
-        self.const_types = types[: len(consts)]
-        self.ct_types = types[len(consts) : end]
-        self.primal_types = types[end:]
-
-    def forward(self) -> Jaxpr:
-        known = _known_part(
-            self.step_forward, (*self.consts, *self.primals), self.primals
-        )
-        wanted = [*_nothing(self.consts), *self.cts, *_nothing(self.primals)]
-        program, mask = _with_outputs(self.transposed, wanted)
-        mask = mask[len(self.consts) : len(self.consts) + len(self.cts)]
-        mask = select(mask, self.cts)
-        groups = [
-            drop(self.const_types, self.consts),
-            drop(self.primal_types, self.primals),
-            select(self.ct_types, self.cts),
-        ]
-
-        def forward(*values: Any) -> list[Any]:
-            consts, primals, ct_cts = _groups(values, *groups)
-            # What is wanted depends on none of these, though an operation that carries
-            # a program may take them beside what it does depend on.
-            unknown = [zeros(t) for t in drop(self.ct_types, self.cts)]
-            outs = run(program, [*consts, *unknown, *primals, *ct_cts])
-            after = merge(outs, mask, [zeros(t) for t in groups[2]])
-            return [*run(known, [*consts, *primals]), *after]
-
-        types = [t for group in groups for t in group]
-        return stage(forward, types, f"{self.step_backward.name}_forward").jaxpr
-
-    def backward(self) -> Jaxpr:
-        known = _known_part(
-            self.step_backward, (*self.consts, *self.cts, *self.primals), self.cts
-        )
-        wanted = [*self.consts, *_nothing(self.cts), *self.primals]
-        program, mask = _with_outputs(self.transposed, wanted)
-        over = self.step_forward.memo(
-            transpose_jaxpr, (*self.consts, *self.primals), self.primals
-        )
-        groups = [
-            drop(self.const_types, self.consts),
-            drop(self.ct_types, self.cts),
-            select(self.const_types, self.consts),
-            select(self.primal_types, self.primals),
-            drop(self.primal_types, self.primals),
-            select(self.ct_types, self.cts),
-        ]
-
-        def backward(*values: Any) -> list[Any]:
-            consts, cts, sums, primal_cts, primals, ct_cts = _groups(values, *groups)
-            first = scatter(run(program, [*consts, *cts, *primals, *ct_cts]), mask)
-            second = scatter(run(over[0], [*consts, *primals, *primal_cts]), over[1])
-            count, end = len(self.consts), len(self.consts) + len(self.cts)
-            first = [*first[:count], *first[end:]]
-            columns = zip(first, second, (*self.consts, *self.primals), strict=True)
-            found = [_sum(x, y) for x, y, m in columns if m]
-            sums = [_sum(x, y) for x, y in zip(sums, found, strict=False)]
-            primal_cts = [
-                instantiate(x, t)
-                for x, t in zip(found[len(sums) :], groups[3], strict=True)
-            ]
-            return [*run(known, [*consts, *cts, *primals]), *sums, *primal_cts]
-
-        types = [t for group in groups for t in group]
-        return stage(backward, types, f"{self.step_backward.name}_backward").jaxpr
-
-
-def _depend(jaxpr: Jaxpr, mask: Mask) -> list[bool]:
-    """The mask of the outputs that depend on the inputs in the mask."""
-    found = forward_slice(jaxpr, mask)
-    return [type(a) is Var and a in found for a in jaxpr.outputs]
-
-
-def _known_part(jaxpr: Jaxpr, inputs: Mask, outputs: Mask) -> Jaxpr:
-    """The program of the inputs outside one mask, to the outputs outside the other."""
-    outs = drop(jaxpr.outputs, outputs)
-    equations = needed_equations(jaxpr.equations, outs)
-    return Jaxpr(drop(jaxpr.inputs, inputs), equations, outs, jaxpr.name)
-
-
-def _with_outputs(
-    transposed: tuple[Jaxpr, Mask], wanted: Sequence[bool]
-) -> tuple[Jaxpr, list[bool]]:
-    """A transposed program reduced to the cotangents wanted, and their mask."""
-    program, nonzero = transposed
-    outs = scatter(program.outputs, nonzero)
-    mask = [z and w for z, w in zip(nonzero, wanted, strict=True)]
-    outputs = select(outs, mask)
-    equations = needed_equations(program.equations, outputs)
-    return Jaxpr(program.inputs, equations, outputs, program.name), mask
-
-
-def _read(equations: Sequence[Equation], outputs: Sequence[Any]) -> set[Var]:
-    atoms = [a for e in equations for a in e.inputs]
-    return {a for a in (*atoms, *outputs) if type(a) is Var}
-
-
-def _sum(x: Any, y: Any) -> Any:
-    return y if x is None else x if y is None else add(x, y)
-
-
-def _nothing(mask: Mask) -> Mask:
-    return (False,) * len(mask)
-
-
-def _groups(values: Sequence[Any], *groups: Sequence[Any]) -> list[list[Any]]:
-    """The values in groups as long as these."""
-    rest = iter(values)
-    return [[next(rest) for _ in group] for group in groups]
+    name, ins = backward.name, [*known_consts, *known_primals, *of_cts]
+    made = stage(go_forward, ins, f"{name}_forward").jaxpr
+    back = stage(go_backward, [t for p in parts for t in p], f"{name}_backward").jaxpr
+    return Adjoint(made, back, primals, cts)

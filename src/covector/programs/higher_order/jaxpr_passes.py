@@ -12,7 +12,7 @@ import numpy as np
 
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
-from covector.core.jaxpr import Equation, Jaxpr, Var, run
+from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations, run
 from covector.core.masks import present, scatter, select
 from covector.core.primitive import Primitive
 from covector.core.staging import restage
@@ -89,6 +89,14 @@ def forward_slice(
         ):
             found.update(equation.outputs)
     return found
+
+
+def needed_part(jaxpr: Jaxpr, inputs: Sequence[bool], outputs: Sequence[Any]) -> Jaxpr:
+    """The program that gives these of its atoms, which depend on no inputs but those in
+    the mask.
+    """
+    equations = needed_equations(jaxpr.equations, outputs)
+    return Jaxpr(select(jaxpr.inputs, inputs), equations, outputs, jaxpr.name)
 
 
 def forwarded_inputs(programs: Sequence[Jaxpr], outputs: range) -> list[int | None]:
