@@ -25,7 +25,7 @@ from covector.core.sharding.spec import PartitionSpec
 from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, ShardingError, TypeMismatch
-from covector.ops.broadcasting import batched, move_axis
+from covector.ops.broadcasting import align, align_masked, move_axis
 from covector.ops.transposing import Reshape
 from covector.programs.jit.arguments import (
     JitSpec,
@@ -219,11 +219,8 @@ class Mapped:
             out_specs=PartitionSpec(name),
             check_vma=False,
         )
-        front = [
-            x if d is None else move_axis(x, d, 0)
-            for x, d in zip(leaves, dims, strict=True)
-        ]
-        outs = over(*front)
+        mapped = [d is not None for d in dims]
+        outs = over(*align_masked(size, leaves, dims, mapped))
         return self._result(flat.out_tree, outs)
 
     def on_each(self, args: Any, kwargs: Any) -> Any:
@@ -231,8 +228,7 @@ class Mapped:
         flat, leaves, dims, size = self._opened(args, kwargs)
         name = self.spec.shardings.axis_name
         outs, found = batch_flat(flat, size, leaves, dims, name, self.who)
-        pairs = zip(outs, found, strict=True)
-        return self._result(flat.out_tree, [batched(size, x, d) for x, d in pairs])
+        return self._result(flat.out_tree, align(size, outs, found))
 
     def _opened(
         self, args: Any, kwargs: Any

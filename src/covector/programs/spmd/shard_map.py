@@ -16,7 +16,7 @@ cotangent of a result is divided by the number of devices that hold copies of it
 that of an operand is summed over the axes that its spec does not name.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
@@ -24,7 +24,7 @@ from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.effects import Effect
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.masks import Mask, drop, present, scatter, select
+from covector.core.masks import Mask, drop, in_groups, present, scatter, select
 from covector.core.primitive import Linear, Linearized, Operand, operation
 from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.shardings import NamedSharding
@@ -108,13 +108,8 @@ class ShardMap(ProgramPrimitive):
         return None
 
     def _with_token(self) -> tuple["ShardMap", int]:
-        replicated = PartitionSpec()
-        ordered = self._like(
-            self.jaxpr.memo(with_token),
-            (replicated, *self.in_specs),
-            (replicated, *self.out_specs),
-        )
-        return ordered, 0
+        specs = [(PartitionSpec(), *s) for s in (self.in_specs, self.out_specs)]
+        return self._like(self.jaxpr.memo(with_token), *specs), 0
 
     # -- values ------------------------------------------------------------------------
 
@@ -125,25 +120,17 @@ class ShardMap(ProgramPrimitive):
         # The host of one process need not have what those of others have.
         small = small and not self.mesh.is_multi_process
         if small and self.jaxpr.memo(Budget).try_spend():
-            return run_on_host(
-                self.jaxpr, self.manual, self.in_specs, self.out_specs, args
-            )
+            specs = self.in_specs, self.out_specs
+            return run_on_host(self.jaxpr, self.manual, *specs, args)
         plan = self.plan(tuple([a.type for a in args]))
-        return [
-            _in_words_of(x, spec, self.mesh)
-            for x, spec in zip(
-                evaluate_compiled(self, plan, args), self.out_specs, strict=True
-            )
-        ]
+        pairs = zip(evaluate_compiled(self, plan, args), self.out_specs, strict=True)
+        return [_in_words_of(x, spec, self.mesh) for x, spec in pairs]
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         def body(inner: Any, *values: Any) -> Sequence[Any]:
             module = ctx.module
             outer = module.mesh, module.manual_axes
-            module.mesh, module.manual_axes = (
-                self.mesh,
-                module.manual_axes | self.manual.axes,
-            )
+            module.mesh, module.manual_axes = self.mesh, outer[1] | self.manual.axes
             try:
                 return inner.inline(self.jaxpr, values)
             finally:
@@ -177,10 +164,10 @@ class ShardMap(ProgramPrimitive):
         split, specs = self.jaxpr.memo(linearize_manual, self.manual, tuple(active))
         left = (*self.out_specs, *specs)
         specs = [*split.residuals(self.in_specs, left), *select(self.in_specs, active)]
-        moved = tuple(select(self.out_specs, split.nonzero))
+        moved = select(self.out_specs, split.nonzero)
         split = split._replace(
             primal=self._like(split.primal, self.in_specs, left),
-            linear=self._like(split.linear, tuple(specs), moved),
+            linear=self._like(split.linear, specs, moved),
         )
         return split.at(primals, lambda op, args: op(*args))
 
@@ -192,32 +179,25 @@ class ShardMap(ProgramPrimitive):
         program, nonzero = self.jaxpr.memo(
             _transposed, self.manual, linear, given, self.in_specs, self.out_specs
         )
-        known = drop(args, linear)
-        known_specs = drop(self.in_specs, linear)
-        ct_specs = select(self.out_specs, given)
-        leaving_specs = select(self.in_specs, nonzero)
-        back = self._like(program, (*known_specs, *ct_specs), tuple(leaving_specs))
-        return scatter(back(*known, *present(cotangents)), nonzero)
+        specs = [*drop(self.in_specs, linear), *select(self.out_specs, given)]
+        back = self._like(program, specs, select(self.in_specs, nonzero))
+        return scatter(back(*drop(args, linear), *present(cotangents)), nonzero)
 
     # -- passes ------------------------------------------------------------------------
 
     def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
-        in_specs, out_specs = (
-            select(self.in_specs, operands),
-            select(self.out_specs, results),
-        )
-        return self._like(programs[0], tuple(in_specs), tuple(out_specs))
+        out_specs = select(self.out_specs, results)
+        return self._like(programs[0], select(self.in_specs, operands), out_specs)
 
     def partition(
         self, types: Sequence[ArrayType], later: Mask, policy: Policy
     ) -> Partition:
         made, specs = self.jaxpr.memo(partition_manual, self.manual, later, policy)
         left = (*self.out_specs, *specs)
-        read = made.residuals(self.in_specs, left)
-        given = select(self.out_specs, made.gives)
+        specs = made.residuals(self.in_specs, left), select(self.out_specs, made.gives)
         return made._replace(
             forward=self._like(made.forward, self.in_specs, left),
-            recompute=self._like(made.recompute, tuple(read), tuple(given)),
+            recompute=self._like(made.recompute, *specs),
         )
 
     def executions(self, operands: Sequence[Any]) -> Iterator[Execution]:
@@ -234,11 +214,9 @@ class ShardMap(ProgramPrimitive):
         program, out_dims = self.jaxpr.memo(
             _batched, self.manual, size, tuple(dims), axis
         )
-        in_specs = [insert_axis(s, d) for s, d in zip(self.in_specs, dims, strict=True)]
-        pairs = zip(self.out_specs, out_dims, strict=True)
-        out_specs = [insert_axis(s, d) for s, d in pairs]
-        over = self._like(program, tuple(in_specs), tuple(out_specs))
-        return over(*args), out_dims
+        in_specs = map(insert_axis, self.in_specs, dims)
+        out_specs = map(insert_axis, self.out_specs, out_dims)
+        return self._like(program, in_specs, out_specs)(*args), out_dims
 
     def _is_free(self, axes: tuple[Any, ...]) -> bool:
         """Whether nothing here depends on where a device is along these axes, so that
@@ -271,7 +249,12 @@ class ShardMap(ProgramPrimitive):
         outs, out_dims = op.batch_named(axis, size, args, dims)
         return list(map(sharded, outs, self.out_specs, out_dims)), out_dims
 
-    def _like(self, jaxpr: Jaxpr, in_specs: Specs, out_specs: Specs) -> "ShardMap":
+    def _like(
+        self,
+        jaxpr: Jaxpr,
+        in_specs: Iterable[PartitionSpec],
+        out_specs: Iterable[PartitionSpec],
+    ) -> "ShardMap":
         return shard_program(jaxpr, self.manual, tuple(in_specs), tuple(out_specs))
 
 
@@ -298,20 +281,14 @@ def _transposed(
         program, nonzero = jaxpr.memo(transpose_jaxpr, linear, given)
     if manual.checked:
         return program, nonzero
-    known = len(program.inputs) - sum(given)
-    ct_out_specs = select(out_specs, given)
-    ct_in_specs = select(in_specs, nonzero)
 
     def of_copies(*values: Any) -> list[Any]:
-        cts = [
-            _shared(ct, manual.copies(spec))
-            for ct, spec in zip(values[known:], ct_out_specs, strict=True)
-        ]
-        outs = run(program, [*values[:known], *cts])
-        return [
-            _summed(ct, manual.unnamed(spec))
-            for ct, spec in zip(outs, ct_in_specs, strict=True)
-        ]
+        known, cts = in_groups(values, len(program.inputs) - sum(given))
+        pairs = zip(cts, select(out_specs, given), strict=True)
+        cts = [_shared(ct, manual.copies(spec)) for ct, spec in pairs]
+        outs = run(program, [*known, *cts])
+        pairs = zip(outs, select(in_specs, nonzero), strict=True)
+        return [_summed(ct, manual.unnamed(spec)) for ct, spec in pairs]
 
     return manual.stage(of_copies, program.in_types, program.name).jaxpr, nonzero
 

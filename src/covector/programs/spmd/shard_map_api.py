@@ -221,25 +221,17 @@ class ShardMapped:
                 f"{self.who} has in_specs for {len(in_specs)} arguments, but was "
                 f"called with {len(args)}."
             )
-        found = tree.flatten_prefix(
-            in_specs,
-            args,
-            f"{self.who}: in_specs",
-            of="the arguments",
-            is_leaf=_is_spec,
-        )
-        where = f"{self.who}: in_specs"
-        return [None if s is None else _as_spec(s, where) for s in found]
+        return self._flat_specs("in_specs", in_specs, args, "the arguments")
 
     def _out_specs(self, out_tree: PyTreeDef) -> list[PartitionSpec]:
-        found = tree.flatten_prefix(
-            self.out_specs,
-            out_tree,
-            f"{self.who}: out_specs",
-            of="the result",
-            is_leaf=_is_spec,
-        )
+        found = self._flat_specs("out_specs", self.out_specs, out_tree, "the result")
         return [_as_spec(s, f"{self.who}: out_specs") for s in found]
+
+    def _flat_specs(self, option: str, specs: Any, values: Any, of: str) -> list[Any]:
+        """A spec for each leaf of ``values``; None for some."""
+        who = f"{self.who}: {option}"
+        found = tree.flatten_prefix(specs, values, who, of=of, is_leaf=_is_spec)
+        return [None if s is None else _as_spec(s, who) for s in found]
 
     def _check_spec(self, spec: Any, type: Any, manual: ManualAxes, where: str) -> None:
         """Raise where a global array of ``type`` cannot be sharded by ``spec``."""
