@@ -15,8 +15,8 @@ from covector.core.convert import as_array
 from covector.core.flat import FlatFunction, arrays
 from covector.core.source import function_line
 from covector.core.staging import Staged, stage
-from covector.core.types import INVARIANT, ArrayType, show_types
-from covector.core.varying import Axes, pvary_like
+from covector.core.types import ArrayType, show_types
+from covector.core.varying import pvary_like
 from covector.errors import TypeMismatch
 from covector.ops.casting import convert
 from covector.ops.joining import Stack
@@ -59,14 +59,8 @@ class Loop:
         flat = FlatFunction(step, tree.structure(((init, xs), {})), self.who)
         types = [x.type.with_shape(x.type.shape[1:]) for x in elements]
         body, carry = self._body(flat, init, types)
-        op = body.jaxpr.memo(
-            Scan,
-            spec.length,
-            len(body.captured),
-            len(carry),
-            spec.reverse,
-            spec.unroll,
-        )
+        counts = len(body.captured), len(carry)
+        op = body.jaxpr.memo(Scan, spec.length, *counts, spec.reverse, spec.unroll)
         return body.out_tree.unflatten(op(*body.captured, *carry, *elements))
 
     def run_while(
@@ -85,15 +79,11 @@ class Loop:
             if not more:
                 return init
         in_tree = tree.structure(((init,), {}))
-        flat, varying = FlatFunction(step, in_tree, self.who), INVARIANT
-        body, carry = self._body(flat, init, [])
+        body, carry = self._body(FlatFunction(step, in_tree, self.who), init, [])
         test_body = self._test(test, in_tree, body.carry_types)
-        while not test_body.jaxpr.out_types[0].varying <= varying:
-            # Devices stop at different times, so their carries differ.
-            varying = test_body.jaxpr.out_types[0].varying
-            body, carry = self._body(flat, init, [], varying)
-            test_body = self._test(test, in_tree, body.carry_types)
+        varying = test_body.jaxpr.out_types[0].varying
         if varying:
+            # Devices stop at different times, so their carries differ.
             both = [test_body.jaxpr, body.jaxpr]
             check_no_collectives(self.who, "the test", both, varying)
             body = body._replace(jaxpr=intern(make_varying(body.jaxpr, varying)))
@@ -105,20 +95,12 @@ class Loop:
         return body.out_tree.unflatten(op(*captured, *carry))
 
     def _body(
-        self,
-        flat: FlatFunction,
-        init: Any,
-        others: list[ArrayType],
-        varying: Axes = INVARIANT,
+        self, flat: FlatFunction, init: Any, others: list[ArrayType]
     ) -> tuple[Body, list[Any]]:
-        """The body, and the first carry cast to the types of its fixpoint.
-
-        The carry varies at least over the axes ``varying``.
-        """
+        """The body, and the first carry cast to the types of its fixpoint."""
         leaves, carry_tree = tree.flatten(init)
         leaves = arrays(leaves, self.who)
-        types = [x.type.with_varying(x.type.varying | varying) for x in leaves]
-        carry = Carry(self.who, types, carry_tree, self.depth)
+        carry = Carry(self.who, [x.type for x in leaves], carry_tree, self.depth)
         body = stage_body(flat, carry, others, self.name)
         pairs = zip(leaves, body.carry_types, strict=True)
         return body, [pvary_like(convert(x, t.dtype, t.weak), t) for x, t in pairs]
