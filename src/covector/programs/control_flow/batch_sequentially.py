@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from covector.core.effects import Effect
+from covector.core.masks import drop, in_groups, merge, scatter, select
 from covector.core.primitive import Primitive
 from covector.core.staging import stage
 from covector.errors import ArgumentError
-from covector.ops.broadcasting import move_axis
+from covector.ops.broadcasting import align_masked
 from covector.programs.control_flow.scan import Scan
 from covector.programs.higher_order.hash_consing import intern
 from covector.transforms.batch import name_of
@@ -30,21 +31,18 @@ def batch_sequentially(
             f"one after the other, and cannot communicate over the axis "
             f"{name!r} in it. Take the effects or the collectives out."
         )
-    shared = [i for i, d in enumerate(dims) if d is None]
-    per_lane = [i for i, d in enumerate(dims) if d is not None]
-    rows = [
-        move_axis(x, d, 0) for x, d in zip(args, dims, strict=True) if d is not None
-    ]
-    types = [args[i].type for i in shared]
+    mask = [d is not None for d in dims]
+    shared = drop(args, mask)
+    rows = select(align_masked(size, args, dims, mask), mask)
+    types = [x.type for x in shared]
     types += [x.type.with_shape(x.type.shape[1:]) for x in rows]
 
     def one_lane(*values: Any) -> Any:
-        operands = dict(zip([*shared, *per_lane], values, strict=True))
-        return op(*[operands[i] for i in range(len(args))])
+        known, lane = in_groups(values, len(shared))
+        return op(*merge(lane, mask, scatter(known, [not m for m in mask])))
 
     jaxpr = intern(stage(one_lane, types, op.name).jaxpr)
-    loop = jaxpr.memo(Scan, size, len(shared), 0)
-    outs = loop(*[args[i] for i in shared], *rows)
+    outs = jaxpr.memo(Scan, size, len(shared), 0)(*shared, *rows)
     return outs, [0] * len(outs)
 
 

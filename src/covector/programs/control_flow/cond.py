@@ -26,7 +26,7 @@ from covector.errors import BatchedCondWarning, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.tokens import with_token
 from covector.ops.bitwise import not_
-from covector.ops.broadcasting import batched
+from covector.ops.broadcasting import align_masked
 from covector.ops.comparison import eq, ge, le
 from covector.ops.reductions import ReduceOr
 from covector.programs.control_flow.batch_sequentially import batch_sequentially
@@ -59,7 +59,7 @@ from covector.programs.higher_order.regions import (
     has_loop,
 )
 from covector.programs.higher_order.tiering import runs_on_host
-from covector.transforms.batch import batch_jaxpr
+from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.linearize import linearize_flat
 
 if TYPE_CHECKING:
@@ -194,11 +194,9 @@ class Cond(ProgramPrimitive):
             return batch_sequentially(self, axis, size, args, dims)
         if dim is not None:
             _warn_of_select(self)
-            operands = [
-                x if d is None else batched(size, x, d)
-                for x, d in zip(operands, rest, strict=True)
-            ]
-            rest = tuple([None if d is None else 0 for d in rest])
+            mask = [d is not None for d in rest]
+            operands = align_masked(size, operands, rest, mask)
+            rest = front_dims(mask)
         found = [b.memo(batch_jaxpr, size, rest, None, axis)[1] for b in self.branches]
         force = tuple(
             [
@@ -211,7 +209,7 @@ class Cond(ProgramPrimitive):
                 b.memo(batch_jaxpr, size, rest, force, axis)[0] for b in self.branches
             ]
             outs = make_cond(branches, self.line)(index, *operands)
-            return outs, [0 if f else None for f in force]
+            return outs, front_dims(force)
         masks = _lane_masks(index, len(self.branches))
         columns = zip(
             *[

@@ -1,15 +1,18 @@
 """``LoopPrimitive``: the rules that scans and while loops have in common."""
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
-from covector.core.annotations import BatchDims
+from covector.core.annotations import BatchDims, Value
+from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr
-from covector.core.masks import Mask, fixpoint
+from covector.core.masks import Mask, fixpoint, scatter
 from covector.core.trace import Trace, current
 from covector.programs.higher_order.program_primitive import ProgramPrimitive
 from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.linearize import together
+from covector.transforms.transpose import instantiate
 
 
 class LoopPrimitive(ProgramPrimitive):
@@ -17,11 +20,33 @@ class LoopPrimitive(ProgramPrimitive):
     once: then nothing has to be kept of any step.
     """
 
+    def split(self, operands: Sequence[Any]) -> list[list[Any]]:
+        """The operands, or what is known of each, in groups."""
+        raise self._missing("split", "differentiation", operands)
+
+    def with_tangents(self, groups: Sequence[Sequence[bool]], separate: bool) -> Any:
+        """The loop in which each group of operands, and of results, is followed by the
+        tangents of some, and masks of these, by group. ``groups`` are masks of operands
+        that have one at first. With ``separate`` it can be transposed: no operation
+        computes both values and tangents.
+        """
+        raise self._missing("with_tangents", "forward-mode differentiation", [])
+
     def jvp(
-        self, primals: Sequence[Any], tangents: Sequence[Any]
-    ) -> tuple[Sequence[Any], Sequence[Any]]:
+        self, primals: Sequence[Any], tangents: Sequence[Any], separate: bool = False
+    ) -> tuple[list[Any], list[Any]]:
         """The results and their tangents, by one loop; None is a zero tangent."""
-        raise self._missing("jvp", "forward-mode differentiation", primals)
+        given = self.split(tangents)
+        active = [[d is not None for d in group] for group in given]
+        loop, masks, result_masks = self.with_tangents(active, separate)
+        columns = zip(self.split(primals), given, masks, strict=True)
+        both = [(*xs, *tangents_of(xs, ds, mask)) for xs, ds, mask in columns]
+        rest = iter(loop(*[x for group in both for x in group]))
+        outs, moved = [], []
+        for mask in result_masks:
+            outs += islice(rest, len(mask))
+            moved += scatter(rest, mask)
+        return outs, moved
 
     def differentiate(
         self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
@@ -30,6 +55,14 @@ class LoopPrimitive(ProgramPrimitive):
             return super().differentiate(parent, tangent_trace, primals, tangents)
         current.trace = parent
         return self.jvp(primals, tangents)
+
+
+def tangents_of(
+    xs: Sequence[Value], tangents: Sequence[Value | None], mask: Sequence[bool]
+) -> list[Array]:
+    """Tangents of the values in the mask; zeros where one is nonzero only later."""
+    columns = zip(xs, tangents, mask, strict=True)
+    return [instantiate(d, x.type.strong()) for x, d, m in columns if m]
 
 
 def batch_step(

@@ -17,7 +17,7 @@ ReverseWhile are ReverseWhiles.
 """
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from covector.core.annotations import AxisName, BatchDims, Batched, Value
@@ -42,7 +42,6 @@ from covector.programs.control_flow.lanes import step_running
 from covector.programs.control_flow.loop_primitive import LoopPrimitive, batch_step
 from covector.programs.control_flow.scan_rules import (
     jvp_body,
-    tangents_of,
     transpose_body,
 )
 from covector.programs.control_flow.treeverse import visit_backwards
@@ -73,25 +72,23 @@ class _LateBinding:
 
 def bind_loops(loop: Callable[..., Values], repeat: Callable[..., Values]) -> None:
     """``loop(test, step, *carry)`` runs functions, ``repeat(body, count, consts, carry,
-    checkpoints, lanes)`` runs a program ``count`` times.
+    checkpoints)`` runs a program ``count`` times.
     """
     _LateBinding.loop, _LateBinding.repeat = staticmethod(loop), staticmethod(repeat)
 
 
 def reverse_while(
     programs: tuple[Jaxpr, Jaxpr],
-    count: Any,
-    values: Sequence[Values],
+    counts: Sequence[int],
     checkpoints: int,
+    *operands: Any,
 ) -> Values:
-    """The ct carry before the first step; ``values``: consts, primal and ct carry.
+    """The ct carry before the first step; ``counts`` are of consts and primal carry.
 
     The loop is run without the operands that it does not need.
     """
     forward, backward = programs
-    consts, primals, cts = values
-    made = forward.memo(_trimmed, backward, len(consts), len(primals), checkpoints)
-    operands = [count, *consts, *primals, *cts]
+    made = forward.memo(_trimmed, backward, *counts[:2], checkpoints)
     return [*made.op(*select(operands, made.operands))]
 
 
@@ -123,14 +120,13 @@ def transpose_while(
     mask = (*made.consts, *made.carry)
     types = [t.strong() for t in select(body.in_types, mask)]
     cts_out = select([*[None] * len(consts), *cotangents], mask)
-    values = (
-        select(consts, known),
-        select(carry, made.known_carry),
-        [instantiate(ct, t) for ct, t in zip(cts_out, types, strict=True)],
-    )
+    consts, primals = select(consts, known), select(carry, made.known_carry)
+    cts = map(instantiate, cts_out, types)
     now = tuple([k < sum(made.known_carry) for k in range(len(made.forward.outputs))])
     programs = (made.forward.memo(dce, now), made.jaxpr)
-    cts_in = scatter(reverse_while(programs, count, values, checkpoints), mask)
+    settings = programs, (len(consts), len(primals)), checkpoints
+    cts_in = reverse_while(*settings, count, *consts, *primals, *cts)
+    cts_in = scatter(cts_in, mask)
     # A carry that starts known, at zero, has no cotangent to give back.
     return [ct if m else None for ct, m in zip(cts_in, linear, strict=True)]
 
@@ -155,8 +151,8 @@ class ReverseWhile(LoopPrimitive):
         return f"ReverseWhile({self.backward.name})"
 
     def split(self, operands: Sequence[Any]) -> list[Values]:
-        """Consts, primal carry and ct carry among the operands after the count."""
-        return in_groups(operands, self.num_consts, self.num_primals)
+        """The count, consts, primal carry and ct carry."""
+        return in_groups(operands, 1, self.num_consts, self.num_primals)
 
     def type_rule(self, count: ArrayType, *types: ArrayType) -> Sequence[ArrayType]:
         return [t.strong() for t in self.backward.out_types]
@@ -170,7 +166,7 @@ class ReverseWhile(LoopPrimitive):
     @cached_property
     def regions(self) -> Sequence[Region]:
         count = len(self.forward.inputs) + len(self.backward.outputs)
-        consts, primals, cts = self.split(range(1, 1 + count))
+        _, consts, primals, cts = self.split(range(1 + count))
         nothing = [None] * len(primals)
         return [
             loop_region(self.forward, [*consts, *primals], primals, nothing),
@@ -185,8 +181,8 @@ class ReverseWhile(LoopPrimitive):
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.through(self._visit, *operands)
 
-    def _visit(self, count: Any, *operands: Any) -> Values:
-        consts, primals, cts = self.split(operands)
+    def _visit(self, *operands: Any) -> Values:
+        (count,), consts, primals, cts = self.split(operands)
 
         def forward(_: Any, primals: Values) -> Values:
             return run(self.forward, [*consts, *primals])
@@ -204,40 +200,30 @@ class ReverseWhile(LoopPrimitive):
         outs = self(*primals)
         return outs, lambda *tangents: self.jvp(primals, tangents, separate=True)[1]
 
-    def jvp(
-        self, primals: Any, tangents: Any, separate: bool = False
-    ) -> tuple[Values, Values]:
-        """The ct carry and its tangents."""
-        groups = self.split(tangents[1:])
-        consts, primal_carry, ct_carry = [
-            [d is not None for d in group] for group in groups
-        ]
-        count = self.num_consts
-        active = (*consts, *primal_carry)
-        forward = self.forward.memo(
-            jvp_body, count, len(primal_carry), active, separate
+    def with_tangents(self, groups: Any, separate: bool) -> Any:
+        _, consts, primals, cts = groups
+        active, now = (*consts, *primals), (len(consts), len(primals))
+        forward = self.forward.memo(jvp_body, *now, active, separate)
+        active, now = (*consts, *cts, *forward.carry), (len(consts), len(cts))
+        backward = self.backward.memo(jvp_body, *now, active, separate)
+        masks = consts, forward.carry, backward.carry
+        counts = [len(mask) + sum(mask) for mask in masks]
+        run_reverse = partial(
+            reverse_while, (forward.jaxpr, backward.jaxpr), counts, self.checkpoints
         )
-        active = (*consts, *ct_carry, *forward.carry)
-        backward = self.backward.memo(jvp_body, count, len(ct_carry), active, separate)
-        masks = (consts, forward.carry, backward.carry)
-        columns = zip(self.split(primals[1:]), groups, masks, strict=True)
-        values = [[*xs, *tangents_of(xs, ds, ms)] for xs, ds, ms in columns]
-        programs = forward.jaxpr, backward.jaxpr
-        outs = reverse_while(programs, primals[0], values, self.checkpoints)
-        split = len(ct_carry)
-        return outs[:split], scatter(outs[split:], backward.carry)
+        return run_reverse, ([False], *masks), (backward.carry,)
 
     def transpose(
         self, cotangents: Sequence[Value | None], count: Operand, *args: Operand
     ) -> Sequence[Value | None]:
         """The cotangents of the ct carry forwards, the others then backwards."""
-        groups = self.split(args)
+        _, *groups = self.split((count, *args))
         linear = [tuple([type(a) is Linear for a in group]) for group in groups]
         made = self.forward.memo(adjoint, self.backward, *linear)
         masks = (linear[0], made.primal_carry, made.ct_carry)
         known = [drop(*pair) for pair in zip(groups, masks, strict=True)]
-        types = [*self.forward.in_types, *self.backward.out_types]
-        types = self.split([t.strong() for t in types])
+        types = [count.type, *self.forward.in_types, *self.backward.out_types]
+        _, *types = self.split([t.strong() for t in types])
         pairs = zip(cotangents, types[2], strict=True)
         cts_out = [instantiate(*pair) for pair in select(pairs, made.ct_carry)]
         start = (known[0], [*known[1], *cts_out])
@@ -246,9 +232,9 @@ class ReverseWhile(LoopPrimitive):
         if any(made.primal_carry) or any(linear[0]):
             pairs = zip(types[:2], masks[:2], strict=True)
             sums = [zeros(t) for pair in pairs for t in select(*pair)]
-            values = (*start, [*known[2], *sums])
-            programs = (made.forward, made.backward)
-            outs = reverse_while(programs, count, values, self.checkpoints)
+            values = [x for group in (*start, known[2], sums) for x in group]
+            programs, counts = (made.forward, made.backward), [*map(len, start)]
+            outs = reverse_while(programs, counts, self.checkpoints, count, *values)
             split = len(known[2]) + sum(linear[0])
             found[:2] = outs[len(known[2]) : split], outs[split:]
         cts_in = [scatter(*pair) for pair in zip(found, masks, strict=True)]
@@ -258,7 +244,7 @@ class ReverseWhile(LoopPrimitive):
 
     def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
         forward, backward = programs
-        consts, primals, _ = self.split(operands[1:])
+        _, consts, primals, _ = self.split(operands)
         counts = sum(consts), sum(primals)
         return forward.memo(ReverseWhile, backward, *counts, self.checkpoints)
 
@@ -268,12 +254,11 @@ class ReverseWhile(LoopPrimitive):
         self, axis: AxisName, size: int, args: Values, dims: BatchDims
     ) -> Batched:
         """The ct carry is batched if it starts so, or is made so by another operand."""
-        (count, *operands), (count_dim, *dims) = args, dims
-        diverges = count_dim is not None
+        (count, *operands), diverges = args, dims[0] is not None
         mixes = [p.memo(communicates, axis) for p in (self.forward, self.backward)]
         if diverges and any(mixes):
             raise _mixes(axis)
-        consts, primals, cts = [
+        _, consts, primals, cts = [
             tuple([d is not None for d in group]) for group in self.split(dims)
         ]
         if diverges:
@@ -286,10 +271,10 @@ class ReverseWhile(LoopPrimitive):
         (backward, _), cts = batch_step(
             self.backward, *batch, dims_of_consts, cts, front_dims(primals)
         )
-        values = align_masked(size, operands, dims, (*consts, *primals, *cts))
+        values = align_masked(size, operands, dims[1:], (*consts, *primals, *cts))
         counts = [self.num_consts, self.num_primals]
         if diverges:
-            count = batched(size, count, count_dim)
+            count = batched(size, count, dims[0])
             programs = forward.memo(in_lanes, backward, consts, count.type)
             most = max_(ReduceMax((0,))(count), scalar(0, count.type.dtype))
             values.insert(counts[0], scalar(0, count.type.dtype))

@@ -26,13 +26,19 @@ from covector.core.types import ArrayType
 from covector.core.varying import Varying
 from covector.lowering.hlo import HloResults, HloValue
 from covector.ops.argmax import Argmax
-from covector.ops.broadcasting import BroadcastInDim, batched, broadcast_like, zeros
+from covector.ops.broadcasting import (
+    BroadcastInDim,
+    align_masked,
+    batched,
+    broadcast_like,
+    zeros,
+)
 from covector.ops.dynamic_slicing import DynamicSlice
 from covector.ops.identities import stop_gradient
 from covector.ops.reductions import ReduceOr
 from covector.ops.selection import select_n
 from covector.ops.transposing import Reshape
-from covector.transforms.batch import batch_flat
+from covector.transforms.batch import batch_flat, front_dims
 from covector.transforms.linearize import together
 
 if TYPE_CHECKING:
@@ -101,14 +107,10 @@ class SafeOperands(ManyResults):
         return merge(masked, tangent, scatter(safe, known))
 
     def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
-        taken = batched(size, args[0], dims[0])
-        operands = [
-            x if d is None else batched(size, x, d)
-            for x, d in zip(args[1:], dims[1:], strict=True)
-        ]
-        axes = [(d is not None, *a) for d, a in zip(dims[1:], self.axes, strict=True)]
-        out_dims = [None if d is None else 0 for d in dims[1:]]
-        return SafeOperands(tuple(axes))(taken, *operands), out_dims
+        mask = [d is not None for d in dims[1:]]
+        operands = align_masked(size, args, dims, [True, *mask])
+        axes = [(m, *a) for m, a in zip(mask, self.axes, strict=True)]
+        return SafeOperands(tuple(axes))(*operands), front_dims(mask)
 
 
 def if_taken(

@@ -37,13 +37,16 @@ from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import common_placement
 from covector.lowering.tokens import with_token
 from covector.ops.broadcasting import align_masked, move_axis, zeros
-from covector.programs.control_flow.loop_primitive import LoopPrimitive, batch_step
+from covector.programs.control_flow.loop_primitive import (
+    LoopPrimitive,
+    batch_step,
+    tangents_of,
+)
 from covector.programs.control_flow.scan_lowering import lower_scan
 from covector.programs.control_flow.scan_rules import (
     jvp_body,
     linearize_body,
     partition_body,
-    tangents_of,
     transpose_body,
 )
 from covector.programs.control_flow.weight_gradients import sum_products
@@ -86,36 +89,36 @@ class Scan(LoopPrimitive):
             Scan, self.length, num_consts, num_carry, reverse, self.unroll
         )
 
+    @property
+    def counts(self) -> tuple[int, int]:
+        """The numbers of consts and of the carry."""
+        return self.num_consts, self.num_carry
+
     def split(self, operands: Sequence[Any]) -> list[list[Any]]:
         """Operands, or what is known of each, as consts, carry and xs."""
-        return in_groups(operands, self.num_consts, self.num_carry)
+        return in_groups(operands, *self.counts)
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
-        wanted = [*self.jaxpr.in_types]
-        for k in range(self.num_consts + self.num_carry, len(wanted)):
-            wanted[k] = stacked_type(wanted[k], self.length)
+        consts, carry, xs = self.split(self.jaxpr.in_types)
+        wanted = [*consts, *carry, *[stacked_type(t, self.length) for t in xs]]
         if [t.strong() for t in types] != [t.strong() for t in wanted]:
             raise TypeMismatch(
                 f"scan of {self.jaxpr.name} needs operands of types "
                 f"{show_types(wanted)}, but got {show_types(types)}."
             )
-        outs = self.jaxpr.out_types
-        carry = wanted[self.num_consts : self.num_consts + self.num_carry]
-        if [t.strong() for t in outs[: self.num_carry]] != [t.strong() for t in carry]:
+        after, ys = in_groups(self.jaxpr.out_types, self.num_carry)
+        if [t.strong() for t in after] != [t.strong() for t in carry]:
             raise TypeMismatch(
                 f"scan of {self.jaxpr.name} has a carry of types {show_types(carry)}, "
-                f"but a step makes of it {show_types(outs[: self.num_carry])}."
+                f"but a step makes of it {show_types(after)}."
             )
-        ys = [stacked_type(t, self.length) for t in outs[self.num_carry :]]
-        return [*outs[: self.num_carry], *ys]
+        return [*after, *[stacked_type(t, self.length) for t in ys]]
 
     @cached_property
     def regions(self) -> Sequence[Region]:
-        carry = range(self.num_consts, self.num_consts + self.num_carry)
-        operands, results = self.jaxpr.inputs, self.jaxpr.outputs
-        return [
-            loop_region(self.jaxpr, range(len(operands)), carry, range(len(results)))
-        ]
+        operands = range(len(self.jaxpr.inputs))
+        results = range(len(self.jaxpr.outputs))
+        return [loop_region(self.jaxpr, operands, self.split(operands)[1], results)]
 
     # -- values ------------------------------------------------------------------------
 
@@ -130,14 +133,13 @@ class Scan(LoopPrimitive):
         _, placement = common_placement(args, self.name)
         consts, carry, xs = self.split(args)
         x_types = self.jaxpr.in_types[self.num_consts + self.num_carry :]
+        placements = [x.placement and x.placement.replicated for x in xs]
         steps = range(self.length)
         rows = []
         for i in reversed(steps) if self.reverse else steps:
             x = [
-                ConcreteArray(
-                    t, x.host()[i], None, x.placement and x.placement.replicated
-                )
-                for t, x in zip(x_types, xs, strict=True)
+                ConcreteArray(t, x.host()[i], None, at)
+                for t, x, at in zip(x_types, xs, placements, strict=True)
             ]
             outs = run(self.jaxpr, [*consts, *carry, *x])
             carry = outs[: self.num_carry]
@@ -167,25 +169,16 @@ class Scan(LoopPrimitive):
 
     # -- derivatives -------------------------------------------------------------------
 
-    def jvp(self, primals: Any, tangents: Any) -> Any:
-        active = tuple([t is not None for t in tangents])
-        made = self.jaxpr.memo(jvp_body, self.num_consts, self.num_carry, active)
-        consts, carry, xs = self.split(primals)
-        const_tangents, carry_tangents, x_tangents = self.split(tangents)
-        consts += present(const_tangents)
-        carry += tangents_of(carry, carry_tangents, made.carry)
-        outs = self.like(made.jaxpr, len(consts), len(carry))(
-            *consts, *carry, *xs, *present(x_tangents)
-        )
-        sizes = self.num_carry, sum(made.carry), len(made.ys)
-        carry, of_carry, ys, of_ys = in_groups(outs, *sizes)
-        moved = [*scatter(of_carry, made.carry), *scatter(of_ys, made.ys)]
-        return [*carry, *ys], moved
+    def with_tangents(self, groups: Any, separate: bool) -> Any:
+        active = tuple([m for group in groups for m in group])
+        made = self.jaxpr.memo(jvp_body, *self.counts, active, separate)
+        consts, _, xs = groups
+        counts = len(consts) + sum(consts), len(made.carry) + sum(made.carry)
+        masks = (consts, made.carry, xs), (made.carry, made.ys)
+        return self.like(made.jaxpr, *counts), *masks
 
     def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
-        made = self.jaxpr.memo(
-            linearize_body, self.num_consts, self.num_carry, tuple(active)
-        )
+        made = self.jaxpr.memo(linearize_body, *self.counts, tuple(active))
         consts, carry, xs = self.split(primals)
         consts += run(made.before, consts)
         outs = self.like(made.primal, len(consts), len(carry))(*consts, *carry, *xs)
@@ -196,10 +189,9 @@ class Scan(LoopPrimitive):
             const_tangents, carry_tangents, x_tangents = self.split(tangents)
             given = [*invariant, *present(const_tangents)]
             start = tangents_of(carry, carry_tangents, made.carry)
-            out_tangents = self.like(made.linear, len(given), len(start))(
-                *given, *start, *per_step, *present(x_tangents)
-            )
-            return scatter(out_tangents, (*made.carry, *made.ys))
+            linear = self.like(made.linear, len(given), len(start))
+            moved = linear(*given, *start, *per_step, *present(x_tangents))
+            return scatter(moved, (*made.carry, *made.ys))
 
         return outs[: len(self.jaxpr.outputs)], push
 
@@ -208,9 +200,7 @@ class Scan(LoopPrimitive):
     ) -> Sequence[Array | None]:
         linear = tuple([type(a) is Linear for a in args])
         nonzero = tuple([ct is not None for ct in cotangents])
-        made = self.jaxpr.memo(
-            transpose_body, self.num_consts, self.num_carry, linear, nonzero
-        )
+        made = self.jaxpr.memo(transpose_body, *self.counts, linear, nonzero)
         consts, carry, xs = self.split(args)
         known, known_xs = _known(consts), _known(xs)
         carry_before: Sequence[Any] = []
@@ -223,16 +213,12 @@ class Scan(LoopPrimitive):
         products = scatter(made.products, made.consts)
         summed = [m and p is None for m, p in zip(made.consts, products, strict=True)]
         sums = [zeros(t) for t in select(const_types, summed)]
-        start = sums + [
-            instantiate(ct, t)
-            for ct, t, m in zip(cotangents, carry_types, made.carry, strict=False)
-            if m
-        ]
-        y_cts = present(cotangents[self.num_carry :])
-        stacked = [*carry_before, *known_xs, *y_cts]
-        outs = self.like(made.jaxpr, len(known), len(start), flip=True)(
-            *known, *start, *stacked
-        )
+        after, y_cts = in_groups(cotangents, self.num_carry)
+        pairs = select(zip(after, carry_types, strict=True), made.carry)
+        start = sums + [instantiate(*pair) for pair in pairs]
+        stacked = [*carry_before, *known_xs, *present(y_cts)]
+        back = self.like(made.jaxpr, len(known), len(start), flip=True)
+        outs = back(*known, *start, *stacked)
         cts_in = scatter(outs, (*summed, *made.carry, *made.xs))
         factors = outs[len(start) + sum(made.xs) :]
         for k, parts in enumerate(products):
@@ -251,12 +237,10 @@ class Scan(LoopPrimitive):
         self, types: Sequence[ArrayType], later: Mask, policy: Policy
     ) -> Partition:
         """Values saved at each step become further ys, and then further xs."""
-        made, consts, carry = self.jaxpr.memo(
-            partition_body, self.num_consts, self.num_carry, later, policy
-        )
+        made, *counts = self.jaxpr.memo(partition_body, *self.counts, later, policy)
         return made._replace(
-            forward=self.like(made.forward, self.num_consts, self.num_carry),
-            recompute=self.like(made.recompute, consts, carry),
+            forward=self.like(made.forward, *self.counts),
+            recompute=self.like(made.recompute, *counts),
         )
 
     def executions(self, operands: Sequence[Any]) -> Iterator[Execution]:
@@ -275,11 +259,9 @@ class Scan(LoopPrimitive):
         """A carry is batched if it starts so, or is made so by another."""
         consts, carry, xs = self.split(args)
         const_dims, carry_dims, x_dims = self.split(dims)
-        # The leading axis has to stay in front; a step sees an element of xs without
-        # it.
-        xs = [
-            move_axis(x, 0, 1) if d == 0 else x for x, d in zip(xs, x_dims, strict=True)
-        ]
+        # The leading axis has to stay in front; an element of xs is without it.
+        pairs = zip(xs, x_dims, strict=True)
+        xs = [move_axis(x, 0, 1) if d == 0 else x for x, d in pairs]
         step_dims = [None if d is None else max(d - 1, 0) for d in x_dims]
         mask = tuple([d is not None for d in carry_dims])
         (program, out_dims), mask = batch_step(
@@ -287,8 +269,8 @@ class Scan(LoopPrimitive):
         )
         carry = align_masked(size, carry, carry_dims, mask)
         outs = self.like(program, len(consts), len(carry))(*consts, *carry, *xs)
-        y_dims = [None if d is None else 1 for d in out_dims[self.num_carry :]]
-        return outs, [*out_dims[: self.num_carry], *y_dims]
+        after, ys = in_groups(out_dims, self.num_carry)
+        return outs, [*after, *[None if d is None else 1 for d in ys]]
 
 
 def stacked_type(type: ArrayType, length: int) -> ArrayType:

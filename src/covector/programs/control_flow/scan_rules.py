@@ -12,8 +12,6 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from covector.core.annotations import Value
-from covector.core.array_like import Array
 from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations
 from covector.core.masks import Mask, drop, fixpoint, in_groups, indices, merge, select
 from covector.ops.arithmetic import add
@@ -34,15 +32,7 @@ from covector.programs.higher_order.partition import (
     partition,
 )
 from covector.transforms.linearize import LinearizedProgram, linearize_jaxpr
-from covector.transforms.transpose import instantiate, transpose_jaxpr
-
-
-def tangents_of(
-    xs: Sequence[Value], tangents: Sequence[Value | None], mask: Sequence[bool]
-) -> list[Array]:
-    """Tangents of the values in the mask; zeros where one is nonzero only later."""
-    columns = zip(xs, tangents, mask, strict=True)
-    return [instantiate(d, x.type.strong()) for x, d, m in columns if m]
+from covector.transforms.transpose import transpose_jaxpr
 
 
 def dependent_carry(

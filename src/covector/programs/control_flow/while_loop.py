@@ -22,7 +22,7 @@ from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.effects import Effect
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.masks import Mask, in_groups, present, scatter, select
+from covector.core.masks import Mask, in_groups, select
 from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType, show_types
@@ -38,7 +38,7 @@ from covector.programs.control_flow.divergent_control_flow import check_no_colle
 from covector.programs.control_flow.lanes import until_all_fail, until_all_stop
 from covector.programs.control_flow.loop_primitive import LoopPrimitive, batch_step
 from covector.programs.control_flow.reverse_while import bind_loops, transpose_while
-from covector.programs.control_flow.scan_rules import jvp_body, tangents_of
+from covector.programs.control_flow.scan_rules import jvp_body
 from covector.programs.control_flow.while_lowering import lower_while
 from covector.programs.control_flow.while_rules import (
     counting_body,
@@ -178,7 +178,7 @@ class While(LoopPrimitive):
 
     def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
         """The derivative runs the loop again, for it needs the values at each step."""
-        if not any(self._jvp_loop(active, separate=True)[1]):
+        if not any(self.with_tangents(self.split(active), True)[2][0]):
             return self(*primals), lambda *_: [None] * len(self.body_jaxpr.outputs)
         if self.counted:
             return self(*primals), lambda *ts: self.jvp(primals, ts, separate=True)[1]
@@ -212,30 +212,16 @@ class While(LoopPrimitive):
         body = self.body_jaxpr.memo(without_effects)
         return _repeating(body, count, consts, carry, self.checkpoints)
 
-    def _jvp_loop(
-        self, active: Sequence[bool], separate: bool
-    ) -> tuple["While", Sequence[bool]]:
-        """The loop of values and tangents, and the mask of the carry with tangents."""
-        _, consts, carry = self.split(active)
+    def with_tangents(self, groups: Any, separate: bool) -> Any:
+        test_consts, consts, carry = groups
         active, num_consts = (*consts, *carry), self.body_nconsts
         made = self.body_jaxpr.memo(jvp_body, num_consts, len(carry), active, separate)
         types = [v.type.strong() for v in self.cond_jaxpr.inputs[self.cond_nconsts :]]
         moving = tuple(select(types, made.carry))
         test = self.cond_jaxpr.memo(with_inputs, len(self.cond_jaxpr.inputs), moving)
         counts = self.cond_nconsts, num_consts + sum(consts)
-        return self.like(test, made.jaxpr, *counts), made.carry
-
-    def jvp(
-        self, primals: Any, tangents: Any, separate: bool = False
-    ) -> tuple[Any, list[Any]]:
-        """The carry at the end, and its tangents."""
-        loop, mask = self._jvp_loop([t is not None for t in tangents], separate)
-        test_consts, consts, carry = self.split(primals)
-        _, const_tangents, carry_tangents = self.split(tangents)
-        consts += present(const_tangents)
-        start = tangents_of(carry, carry_tangents, mask)
-        outs = loop(*test_consts, *consts, *carry, *start)
-        return outs[: len(mask)], scatter(outs[len(mask) :], mask)
+        masks = [False] * len(test_consts), consts, made.carry
+        return self.like(test, made.jaxpr, *counts), masks, (made.carry,)
 
     def transpose(
         self, cotangents: Sequence[Value | None], *args: Operand
