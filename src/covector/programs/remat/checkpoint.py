@@ -58,9 +58,12 @@ class Checkpoint(Inlined):
 
     def linearize(self, active: Sequence[bool], *primals: Value) -> Any:
         split = self.jaxpr.memo(linearize_checkpoint, tuple(active), self.policy)
-        again = call(split.linear, self.prevent_cse)
-        split = split._replace(primal=call(split.primal), linear=again)
-        return split.at(primals, lambda op, args: op(*args))
+
+        def run_part(program: Jaxpr, args: Sequence[Any]) -> Sequence[Any]:
+            again = program is split.linear
+            return call(program, again and self.prevent_cse)(*args)
+
+        return split.at(primals, run_part)
 
     def batch_named(
         self, axis: AxisName, size: int, args: Values, dims: BatchDims
