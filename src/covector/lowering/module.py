@@ -239,7 +239,7 @@ class Lowering:
     def call(
         self, jaxpr: Jaxpr, operands: Sequence[HloValue], separate: bool = False
     ) -> list[HloValue]:
-        """A call of the function that holds the program, compiled separately if asked."""
+        """Call the function that holds the program, compiled separately if asked."""
         return self.module.call(self, jaxpr, operands, separate)
 
     def _literal(self, array: ConcreteArray) -> HloValue:
