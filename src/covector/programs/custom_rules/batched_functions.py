@@ -15,7 +15,7 @@ from covector.core.jaxpr import run
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import AxisError
-from covector.ops.broadcasting import ReduceSum, batched, move_axis
+from covector.ops.broadcasting import ReduceSum, batched
 from covector.programs.higher_order.regions import named_axes
 from covector.transforms.batch import batch_flat, name_of
 
@@ -26,31 +26,14 @@ FlatFunction = Callable[..., Sequence[Any]]
 class Batch:
     """The batch that the functions of one operation are run over.
 
-    ``dims`` are the batch axes of the operands. Where the operation's results are
-    ``batched_out`` they all have a batch axis, in front; otherwise none has.
+    Where the operation's results are ``batched_out`` they all have a batch axis, in
+    front; otherwise none has.
     """
 
     size: int
     axis: Any
-    dims: tuple[int | None, ...]
     batched_out: bool
     who: str
-
-    @classmethod
-    def of(
-        cls,
-        fun: FlatFunction,
-        size: int,
-        axis: Any,
-        args: Sequence[Value],
-        dims: Sequence[int | None],
-        who: str,
-    ) -> "Batch":
-        dims = tuple(dims)
-        batched_out = any([d is not None for d in dims])
-        if not batched_out:
-            batched_out = _lanes_differ(fun, size, axis, [a.type for a in args], who)
-        return cls(size, axis, dims, batched_out, who)
 
     @property
     def out_dim(self) -> int | None:
@@ -74,11 +57,7 @@ class Batch:
     def summed(self, x: Any, found: int | None, wanted: int | None) -> Any:
         """A cotangent of an operand: summed where the batch shares the operand."""
         if wanted is not None:
-            return (
-                batched(self.size, x, None, wanted)
-                if found is None
-                else move_axis(x, found, wanted)
-            )
+            return batched(self.size, x, found, wanted)
         if self.batched_out:
             return ReduceSum((0,))(batched(self.size, x, found))
         self._same(x, found)
@@ -93,7 +72,7 @@ class Batch:
             )
 
 
-def _lanes_differ(
+def lanes_differ(
     fun: FlatFunction, size: int, axis: Any, types: Sequence[ArrayType], who: str
 ) -> bool:
     """Whether a function of what all lanes share is to be known of each lane."""

@@ -24,7 +24,7 @@ from covector.core.primitive import operation
 from covector.core.staging import stage
 from covector.core.trace import Trace, current
 from covector.ops.broadcasting import batched
-from covector.programs.custom_rules.batched_functions import Batch
+from covector.programs.custom_rules.batched_functions import Batch, lanes_differ
 from covector.programs.custom_rules.captured_tracers import (
     CapturedTracers,
     is_differentiated,
@@ -137,7 +137,10 @@ class CustomCall(RuledProgram):
     def batch_named(
         self, axis: AxisName, size: int, args: Values, dims: BatchDims
     ) -> Batched:
-        batch = Batch.of(self.fun, size, axis, args, dims, self.who)
+        types = [a.type for a in args]
+        batched_out = any([d is not None for d in dims])
+        batched_out = batched_out or lanes_differ(self.fun, size, axis, types, self.who)
+        batch = Batch(size, axis, batched_out, self.who)
 
         def fun(*values: Any) -> list[Array]:
             return batch.run(self.fun, values, dims)

@@ -162,7 +162,7 @@ class LinearCall(ProgramPrimitive):
     ) -> Batched:
         n = self.residual_count
         batched_out = any([d is not None for d in dims])
-        batch = Batch(size, axis, tuple(dims), batched_out, self.who)
+        batch = Batch(size, axis, batched_out, self.who)
         out_types = self.out_types
         if batched_out:
             out_types = tuple([t.with_shape((size, *t.shape)) for t in out_types])
@@ -170,14 +170,21 @@ class LinearCall(ProgramPrimitive):
         def push(residuals: Any, tangents: Any) -> list[Array]:
             return batch.run(self.evaluate, [*residuals, *tangents], dims)
 
-        op = LinearCall(
-            push if self.push is not None else None,
-            batch_pullback(self.pull, batch, dims[:n], dims[n:]),
-            n,
-            out_types,
-            self.who,
-        )
-        outs = op(*args)
+        def pull(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+            """What belongs to an operand that all lanes share is summed."""
+            ct_dims = [None if ct is None else batch.out_dim for ct in cotangents]
+            cts_in, found = batch_flat(
+                lambda *xs: self.pull(xs[:n], xs[n:]),
+                size,
+                [*residuals, *cotangents],
+                [*dims[:n], *ct_dims],
+                axis,
+            )
+            columns = zip(cts_in, found, dims[n:], strict=True)
+            return [x if x is None else batch.summed(x, d, to) for x, d, to in columns]
+
+        batched_push = push if self.push is not None else None
+        outs = LinearCall(batched_push, pull, n, out_types, self.who)(*args)
         return outs, [batch.out_dim] * len(outs)
 
 
@@ -192,29 +199,6 @@ def no_forward_rule(who: str) -> NotDifferentiable:
         f"    def rule(primals, tangents): return {name}(*primals), ...  # its tangent"
         "\n\nor use custom_jvp, whose one rule serves both modes; or grad, vjp, jacrev."
     )
-
-
-def batch_pullback(
-    pull: Pull, batch: Batch, residual_dims: Sequence[Any], in_dims: Sequence[Any]
-) -> Pull:
-    """``pull`` over a batch: what belongs to an operand that all share is summed."""
-
-    def over(residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-        n = len(residuals)
-        dims = [None if ct is None else batch.out_dim for ct in cotangents]
-        cts_in, found = batch_flat(
-            lambda *xs: pull(xs[:n], xs[n:]),
-            batch.size,
-            [*residuals, *cotangents],
-            [*residual_dims, *dims],
-            batch.axis,
-        )
-        columns = zip(cts_in, found, in_dims, strict=True)
-        return [
-            None if ct is None else batch.summed(ct, d, to) for ct, d, to in columns
-        ]
-
-    return over
 
 
 def linear_call(
