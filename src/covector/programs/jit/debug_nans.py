@@ -148,26 +148,19 @@ def check_results(
     k = watch.first(outs)
     if k is None:
         return
-    if Effect.LASTS in jaxpr.effects:
-        found = "it has effects, so it is not run again to find out where"
-    else:
-        found = _locate_or_argument(watch, jaxpr, args, name)
+    found: str | None = "it has effects, so it is not run again to find out where"
+    if Effect.LASTS not in jaxpr.effects:
+        with unwatched():
+            try:
+                found = _locate(watch, jaxpr, args, "")
+            except _InArgument as error:
+                i, kind = error.index, watch.found_in(args[error.index])
+                found = f"{kind} came in with {name(i)}, {_shown(args[i])}"
     what = watch.found_in(outs[k])
     raise NonFiniteError(
         f"{who} gave {what} in a result {outs[k].type}; "
         + (found or "run operation by operation it gives none, so compilation makes it")
     )
-
-
-def _locate_or_argument(
-    watch: Watch, jaxpr: Jaxpr, args: Sequence[Any], name: Callable[[int], str]
-) -> str | None:
-    with unwatched():
-        try:
-            return _locate(watch, jaxpr, args, "")
-        except _InArgument as error:
-            x = args[error.index]
-            return f"{watch.found_in(x)} came in with {name(error.index)}, {_shown(x)}"
 
 
 def unwatched() -> Any:

@@ -42,7 +42,7 @@ import numpy as np
 
 from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr
-from covector.core.primitive import Primitive
+from covector.core.primitive import Primitive, drop_older_half
 from covector.core.types import ArrayType
 from covector.programs.jit.code_reads import (
     Reads,
@@ -218,7 +218,8 @@ class _Search:
             return self._function_parts(x, code)
         except Unknowable:
             if self.count > _MOST and before == 1:
-                _remember_large(code)
+                drop_older_half(_too_large, _MOST)
+                _too_large[code] = None
             raise
 
     def _function_parts(self, x: Any, code: types.CodeType) -> Fingerprint:
@@ -296,7 +297,9 @@ class _Search:
         if is_settled(module, None):
             return self._same(x)
         if is_stateful(module) or hasattr(kind, "__next__") or not is_transparent(kind):
-            raise Unknowable(_of_type(x))
+            raise Unknowable(
+                f"it reads a {kind.__qualname__}, of which one cannot tell what it holds"
+            )
         held = self._attributes([*held_by(x), *held_by_class(kind)])
         if dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen:
             return Fingerprint(kind, None, held)
@@ -304,16 +307,6 @@ class _Search:
 
     def _attributes(self, held: Iterable[tuple[str, Any]]) -> tuple[_Part, ...]:
         return tuple([(f".{name}", self.of(value)) for name, value in held])
-
-
-def _remember_large(code: types.CodeType) -> None:
-    if len(_too_large) >= _MOST:
-        _too_large.clear()
-    _too_large[code] = None
-
-
-def _of_type(x: Any) -> str:
-    return f"it reads a {type(x).__qualname__}, of which one cannot tell what it holds"
 
 
 _BY_VALUE = frozenset({bool, int, str, bytes, range, type(None), type(Ellipsis)})

@@ -62,8 +62,8 @@ def report(jitted: Any, now: Tracing, called: bool) -> None:
     if not called or depth.now:
         return
     origin = _origin(jitted.fun)
-    if _is_library(origin):
-        return
+    if is_own(getattr(origin[-1], "co_filename", "")):
+        return  # the library's own, compiled on the user's behalf
     before = _last.get((origin, jitted.spec))
     if before:
         found = [(_reasons(jitted.fun, each, now), each) for each in before]
@@ -213,11 +213,6 @@ def _changed_statics(
         if old != new:
             found.append(f"the static argument {name} was {old} and is now {new}")
     return found
-
-
-def _is_library(origin: tuple) -> bool:
-    """Whether a function is the library's own, compiled on the user's behalf."""
-    return is_own(getattr(origin[-1], "co_filename", ""))
 
 
 def _origin(fun: Any) -> tuple:

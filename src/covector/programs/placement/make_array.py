@@ -60,19 +60,16 @@ def make_array_from_callback(
     made: dict[str, ConcreteArray] = {}
     values = []
     for index in sharding.addressable_devices_indices_map(shape).values():
-        key = str(index)
+        bounds = [s.indices(n)[:2] for s, n in zip(index, shape, strict=True)]
+        key = str(bounds)
         if key not in made:
-            made[key] = _shard(data_callback(_bounded(index, shape)), dtype, who)
+            data = data_callback(tuple([slice(*each) for each in bounds]))
+            made[key] = _shard(data, dtype, who)
         values.append(made[key])
     _check_shards(who, [v.type.strong() for v in values], shard_shape)
     hosts = [np.asarray(v.host()) for v in values]
     buffer = shards.put(hosts, shape, sharding.layout(len(shape)))
     return ConcreteArray(ArrayType(shape, values[0].dtype), None, buffer, sharding)
-
-
-def _bounded(index: tuple[slice, ...], shape: Shape) -> tuple[slice, ...]:
-    """The index with numbers for bounds."""
-    return tuple([slice(*s.indices(n)[:2]) for s, n in zip(index, shape, strict=True)])
 
 
 def _known(data: Any, who: str) -> ConcreteArray:
