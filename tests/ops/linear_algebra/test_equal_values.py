@@ -15,6 +15,7 @@ from covector.ops.linear_algebra.eigh import Eigh
 from covector.ops.linear_algebra.matrices import adjoint, matmul
 from covector.ops.linear_algebra.pseudo_inverse import pseudo_inverse
 from covector.ops.linear_algebra.qr import QR
+from covector.ops.linear_algebra.schur import Schur
 from covector.ops.linear_algebra.solve import determinant
 from covector.ops.linear_algebra.svd import SVD
 
@@ -176,3 +177,31 @@ def test_equal_eigenvalues_of_a_general_matrix_have_finite_derivatives():
     assert np.isfinite(cv.grad(loss)(2 * cnp.eye(3))).all()
     trace = cv.grad(lambda a: Eig()(a)[0].real.sum())(2 * cnp.eye(3))
     np.testing.assert_allclose(trace, np.eye(3), atol=1e-12)
+
+
+def test_the_schur_form_of_a_matrix_with_blocks_gives_the_matrix_back():
+    """Also where LAPACK finds the eigenvalues in another order than they stand in."""
+    x = np.array([[0.0, 1, 0, 0], [-2, 0, 0, 0], [0, 0, 3, 0], [0, 0, 0, 5]])
+    dx = RNG.standard_normal((4, 4))
+    (t, z), (dt, dz) = cv.jvp(Schur(), (cnp.asarray(x),), (cnp.asarray(dx),))
+    t, z, dt, dz = [np.asarray(v) for v in (t, z, dt, dz)]
+    np.testing.assert_allclose(
+        dz @ t @ z.T + z @ dt @ z.T + z @ t @ dz.T, dx, atol=1e-12
+    )
+    np.testing.assert_allclose(z.T @ dz, -dz.T @ z, atol=1e-12)
+    assert not np.tril(dt, -2).any()
+    assert dt[0, 0] == pytest.approx(dt[1, 1])
+
+
+def test_of_a_complex_schur_form_only_what_phases_leave_alone_is_determined():
+    x = RNG.standard_normal((4, 4)) + 1j * RNG.standard_normal((4, 4))
+    dx = RNG.standard_normal((4, 4)) + 1j * RNG.standard_normal((4, 4))
+    fun = lambda a: cnp.concatenate([abs(o).ravel() for o in Schur()(a)])  # noqa: E731
+    moved = cv.jvp(fun, (cnp.asarray(x),), (cnp.asarray(dx),))[1]
+    np.testing.assert_allclose(moved, quotient(fun, x, dx), atol=1e-7)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_the_schur_form_of_equal_eigenvalues_has_finite_derivatives(n):
+    loss = lambda a: sum(o.sum() for o in Schur()(a))  # noqa: E731
+    assert np.isfinite(cv.grad(loss)(2 * cnp.eye(n))).all()

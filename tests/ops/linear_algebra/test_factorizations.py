@@ -7,7 +7,7 @@ import covector as cv
 import covector.numpy as cnp
 from covector import options
 from covector.ops.linear_algebra.cholesky import cholesky
-from covector.ops.linear_algebra.eig import Eig, Schur
+from covector.ops.linear_algebra.eig import Eig
 from covector.ops.linear_algebra.eigh import Eigh
 from covector.ops.linear_algebra.householder import (
     HouseholderMultiply,
@@ -15,6 +15,7 @@ from covector.ops.linear_algebra.householder import (
 )
 from covector.ops.linear_algebra.lu import lu
 from covector.ops.linear_algebra.qr import QR, HouseholderQR
+from covector.ops.linear_algebra.schur import Schur
 from covector.ops.linear_algebra.solve import inverse, slogdet, solve
 from covector.ops.linear_algebra.svd import SVD
 from covector.ops.linear_algebra.tridiagonal import Tridiagonal, hessenberg

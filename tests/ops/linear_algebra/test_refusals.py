@@ -110,11 +110,6 @@ LEFT = TriangularSolve(True, True)
             "in the modes 'reduced'",
         ),
         (
-            lambda: cv.jvp(lax.linalg.schur, (ONES,), (ONES,)),
-            errors.NotDifferentiable,
-            "covector.numpy.linalg.eig",
-        ),
-        (
             lambda: cv.jvp(lax.linalg.hessenberg, (ONES,), (ONES,)),
             errors.NotDifferentiable,
             "step on the way to eigenvalues",

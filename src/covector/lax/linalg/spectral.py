@@ -6,9 +6,10 @@ from covector.core.convert import as_array
 from covector.errors import ArgumentError
 from covector.numpy.linalg.operands import subset_of
 from covector.ops.linear_algebra import lapack
-from covector.ops.linear_algebra.eig import Eig, Schur
+from covector.ops.linear_algebra.eig import Eig
 from covector.ops.linear_algebra.eigh import Eigh
 from covector.ops.linear_algebra.matrices import adjoint, hermitian_part
+from covector.ops.linear_algebra.schur import Schur
 from covector.ops.linear_algebra.svd import SVD
 from covector.ops.linear_algebra.tridiagonal import Tridiagonal
 from covector.ops.linear_algebra.tridiagonal import hessenberg as hessenberg_
@@ -140,7 +141,7 @@ def schur(x: ArrayLike, *, compute_schur_vectors: bool = True) -> list[Array]:
     """T and Z of A = Z T Zᴴ, with unitary Z and upper triangular T.
 
     Of real matrices all is real, and pairs of complex eigenvalues are blocks of 2 × 2
-    on the diagonal of T. There is no derivative.
+    on the diagonal of T. There are derivatives where no eigenvalues are equal.
 
     Args:
       x: ``[..., n, n]``.

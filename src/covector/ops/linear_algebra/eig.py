@@ -1,4 +1,4 @@
-"""``Eig``: eigenvalues and eigenvectors of square matrices; ``Schur`` beside it."""
+"""``Eig``: eigenvalues and eigenvectors of square matrices."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,7 +10,6 @@ from covector.core.annotations import Value
 from covector.core.convert import scalar
 from covector.core.primitive import Linearized, operation
 from covector.core.types import ArrayType
-from covector.errors import NotDifferentiable
 from covector.lowering.hlo import HloValue
 from covector.ops.argmax import Argmax
 from covector.ops.broadcasting import BroadcastInDim, ReduceSum
@@ -118,41 +117,3 @@ def _moved(v: Value, w: Value, x: Value) -> Value:
     ratio = summed(where(at_largest, turned, zero) / where(at_largest, v, zero + 1))
     along = real(summed(conjugate(v) * turned))
     return turned - v * in_columns(complex_(along, imag(ratio)), v.type)
-
-
-@operation
-class Schur(lapack.OnMatrices):
-    """T and, if asked, Z of A = Z T Zᴴ, with unitary Z and upper triangular T.
-
-    Of a real matrix all is real: pairs of complex eigenvalues are blocks of 2 × 2 on
-    the diagonal of T.
-    """
-
-    vectors: bool = True
-
-    def type_rule(self, a: ArrayType) -> Sequence[ArrayType]:
-        lapack.check_matrices("schur", a, square=True)
-        return (a.strong(),) * (1 + self.vectors)
-
-    def linearize(self, active: Sequence[bool], a: Value) -> Linearized:
-        raise NotDifferentiable(
-            f"the Schur form of a matrix, here of {a.type}, has no derivative rule. "
-            "covector.numpy.linalg.eig has, where the matrix has a basis of "
-            "eigenvectors."
-        )
-
-    def kernel(self, ctx: "Lowering", a: HloValue) -> Sequence[HloValue]:
-        (type,) = [t.strong() for t in ctx.in_types]
-        info = lapack.info_of(type)
-        parts = 1 if dtypes.is_complex(type.dtype) else 2
-        values = [lapack.stack_of(type, type.shape[-1:])] * parts
-        types = [type, type, *values, info, info]
-        asked = {"mode": "V" if self.vectors else "N", "sort": "N"}
-        gees = lapack.Routine("gees", asked, overwritten={0: 0})
-        outs = lapack.call(ctx, gees, [a], [type], types)
-
-        def done(t: Value, z: Value, *others: Value) -> Sequence[Value]:
-            wanted = (t, z) if self.vectors else (t,)
-            return [lapack.where_done(others[-1], x) for x in wanted]
-
-        return lapack.finished(ctx, done, types, outs)

@@ -5,7 +5,7 @@ number for each matrix of a stack in row-major order; XLA rearranges what is oth
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -154,6 +154,9 @@ def call(
         "operand_tuple_indices = []>"
         for operand, out in routine.overwritten.items()
     ]
+    partitioning: dict[str, Any] = {}
+    if ctx.is_partitioned:
+        partitioning = _partitioning(in_types, out_types, stack)
     made = ctx.op(
         "stablehlo.custom_call",
         operands,
@@ -165,7 +168,7 @@ def call(
         operand_layouts=_layouts(in_types, max(ranks)),
         result_layouts=_layouts(out_types, max(ranks)),
         output_operand_aliases=f"[{', '.join(aliases)}]",
-        **(_partitioning(in_types, out_types, stack) if ctx.is_partitioned else {}),
+        **partitioning,
     )
     results = zip(hlo_results(made), out_types, strict=True)
     return [ctx.replicated(x, t, stack) for x, t in results]
