@@ -108,7 +108,7 @@ class Primitive(metaclass=Interned):
     #: (``programs/higher_order/regions.py``)
     regions: Sequence[Any] = ()
     #: ``rebuild(programs, operands, results)``: the operation around other programs,
-    #: for the masked operands and results; only where it can be taken apart
+    #: for the masked operands and results; only where results can be removed
     rebuild: Any = None
     #: ``partition(types, later, policy)``: what a checkpoint keeps of it, and
     #: ``executions(operands)``: its programs as they are run on known operands; of

@@ -237,11 +237,11 @@ def empty(*args: Any, **options: Any) -> Array:
 
 
 def _filled(
-    who: str, value: int, shape: ShapeLike, dtype: Any = None, **placed: Any
+    who: str, value: int, shape: ShapeLike, dtype: Any = None, **options: Any
 ) -> Array:
     to = asked_dtype(float if dtype is None else dtype)
     x = _constant(value, ArrayType(canonical_shape(who, shape), to))
-    return _placed(x, **placed) if placed else x
+    return _placed(x, **options) if options else x
 
 
 def full(
@@ -273,7 +273,7 @@ def zeros_like(
     out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Zeros of the shape and dtype of ``a``, unless others are given; where the user
-    put ``a``, on a device or over several, unless another place is given.
+    put ``a``, on a device or over several, unless another sharding is given.
 
     >>> zeros_like(asarray([1, 2])).tolist()
     [0, 0]
@@ -284,7 +284,7 @@ def zeros_like(
 
 @with_parameters_of(zeros_like)
 def ones_like(
-    a: ArrayLike, dtype: Any = None, shape: Any = None, **placed: Any
+    a: ArrayLike, dtype: Any = None, shape: Any = None, **options: Any
 ) -> Array:
     """Ones of the shape and dtype of ``a``, and where that is, unless others are given.
 
@@ -292,7 +292,7 @@ def ones_like(
     [1, 1]
     """
     x = _constant(1, _type_like("ones_like", a, dtype, shape))
-    return _placed_like(x, a, **placed)
+    return _placed_like(x, a, **options)
 
 
 def empty_like(

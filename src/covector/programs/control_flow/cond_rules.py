@@ -47,18 +47,18 @@ def linearize_branches(
     """
     splits = [b.memo(linearize_jaxpr, active) for b in (first, *rest)]
     count = len(first.outputs)
-    moving = tuple([any(c) for c in zip(*[s.nonzero for s in splits], strict=True)])
+    nonzero = tuple([any(c) for c in zip(*[s.nonzero for s in splits], strict=True)])
     columns = zip(*[s.primal.out_types[:count] for s in splits], strict=True)
     out_types = [*map(common_type, columns)]
-    tangent_types = [t.strong() for t in select(out_types, moving)]
+    tangent_types = [t.strong() for t in select(out_types, nonzero)]
     linear = [
-        instantiate_zeros(s.linear, select(s.nonzero, moving), tangent_types)
+        instantiate_zeros(s.linear, select(s.nonzero, nonzero), tangent_types)
         for s in splits
     ]
     sources = [s.residual_sources for s in splits]
     primal = [s.primal for s in splits]
     parts = _with_common_residuals(primal, linear, sources, out_types, varying)
-    return LinearizedProgram(*parts, moving)
+    return LinearizedProgram(*parts, nonzero)
 
 
 def transpose_branches(

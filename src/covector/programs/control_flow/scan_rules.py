@@ -127,10 +127,10 @@ def linearize_body(
     nonzero = (*carry_mask, *split.nonzero[num_carry:])
     types = [t.strong() for t in select(jaxpr.out_types, nonzero)]
     linear = instantiate_zeros(split.linear, select(split.nonzero, nonzero), types)
-    counts, moving = (num_consts, num_carry), (sum(consts), sum(carry_mask))
+    counts, num_tangents = (num_consts, num_carry), (sum(consts), sum(carry_mask))
     parts = split._replace(linear=linear)
     masks = carry_mask, nonzero[num_carry:]
-    return _with_residuals(parts, len(jaxpr.outputs), counts, moving, masks)
+    return _with_residuals(parts, len(jaxpr.outputs), counts, num_tangents, masks)
 
 
 def _with_residuals(

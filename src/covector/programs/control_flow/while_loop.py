@@ -217,8 +217,8 @@ class While(LoopPrimitive):
         active, num_consts = (*consts, *carry), self.body_nconsts
         made = self.body_jaxpr.memo(jvp_body, num_consts, len(carry), active, separate)
         types = [v.type.strong() for v in self.cond_jaxpr.inputs[self.cond_nconsts :]]
-        moving = tuple(select(types, made.carry))
-        test = self.cond_jaxpr.memo(with_inputs, len(self.cond_jaxpr.inputs), moving)
+        more = tuple(select(types, made.carry))
+        test = self.cond_jaxpr.memo(with_inputs, len(self.cond_jaxpr.inputs), more)
         counts = self.cond_nconsts, num_consts + sum(consts)
         masks = [False] * len(test_consts), consts, made.carry
         return self.like(test, made.jaxpr, *counts), masks, (made.carry,)

@@ -220,7 +220,7 @@ def _flat_vjp(
         value, kept = pair(_without_tangents(fwd, given), who, "(value, residuals)")
         leaves, out_tree = tree.flatten(value)
         outs, flat.out_tree = arrays(leaves, who), out_tree
-        residuals, refilled = _arrays_apart(kept)
+        residuals, refilled = _split_arrays(kept)
         if True not in active:  # what a function closes over is differentiated
             return outs, [None] * len(outs)
         in_types, out_types = [p.type for p in primals], [o.type for o in outs]
@@ -263,7 +263,7 @@ def _without_tangents(fwd: Callable[..., Any], args: Sequence[Any]) -> Any:
         current.trace = trace
 
 
-def _arrays_apart(kept: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
+def _split_arrays(kept: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
     """The arrays of a tree, and the function from arrays to the tree; other leaves stay
     as they are.
     """

@@ -51,7 +51,7 @@ class Trimmed(NamedTuple):
 
 def trimmed(op: Any, used: Mask, num_operands: int) -> Trimmed | None:
     """The operation for the ``used`` results, and for others that these depend on; None
-    where it cannot be taken apart.
+    where it must stay as it is.
     """
     if op.rebuild is None:
         return None

@@ -176,7 +176,7 @@ def in_call(keys: Keys, count: int) -> set[int | str]:
 
 
 def _kind(value: Any) -> Any:
-    """Tells apart what Python calls equal: 1, 1.0 and True; 0.0 and -0.0."""
+    """A key that separates values equal to Python: 1, 1.0 and True; 0.0 and -0.0."""
     if isinstance(value, tuple):
         return (type(value), *map(_kind, value))
     signed = isinstance(value, float | complex) and value == 0

@@ -233,7 +233,7 @@ class Jitted(Generic[P, R]):
     # -- from arguments to programs ----------------------------------------------------
 
     def signature(self, args: Any, kwargs: Any) -> Signature:
-        """The flat arguments of a call, and its static ones apart."""
+        """The flat arguments of a call, and its static ones separately."""
         statics: tuple[Any, ...] = ()
         if not self._simple:
             args, kwargs, statics = self.spec.split_static(args, kwargs, self.who)

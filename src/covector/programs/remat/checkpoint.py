@@ -160,7 +160,7 @@ def checkpoint(
     Args:
       policy: what to keep besides the inputs, from ``checkpoint_policies``; nothing by
         default.
-      prevent_cse: compile the second computation apart, so that the compiler does not
+      prevent_cse: compile the recomputation separately, so that the compiler does not
         find out that it is one. Inside ``scan`` this is not needed.
       static_argnums, static_argnames: arguments that are part of the program.
       concrete: must be False. Values are not known while the program is made.
