@@ -43,9 +43,8 @@ from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec as P
 from covector.core.trace import install_base
 from covector.lowering.evaluate import base
+from covector.programs.custom_rules.custom_derivative import custom_jvp, custom_vjp
 from covector.programs.custom_rules.custom_gradient import custom_gradient
-from covector.programs.custom_rules.custom_jvp import custom_jvp
-from covector.programs.custom_rules.custom_vjp import custom_vjp
 from covector.programs.higher_order.named_scope import named_call, named_scope
 from covector.programs.jit.inspection import (
     closure_convert,

@@ -2,11 +2,11 @@
 
 from covector.programs.custom_rules.custom_derivative import (
     CustomVJPPrimal,
+    custom_jvp,
+    custom_vjp,
     custom_vjp_primal_tree_values,
 )
 from covector.programs.custom_rules.custom_gradient import custom_gradient
-from covector.programs.custom_rules.custom_jvp import custom_jvp
-from covector.programs.custom_rules.custom_vjp import custom_vjp
 from covector.programs.custom_rules.derivative_checks import (
     SymbolicZero,
     zero_from_primal,

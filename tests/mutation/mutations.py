@@ -350,8 +350,8 @@ MUTATIONS: list[Mutation] = [
         "tests/programs/remat/test_checkpoint.py::test_what_is_kept_follows_the_policy",
         (
             "a policy is not asked",
-            "        if self.policy(e.op, *[a.type for a in e.inputs], **e.op.parameters):",
-            "        if self.policy is None:",
+            "            if saveable and self.policy(e.op, *types, **e.op.parameters):",
+            "            if saveable and self.policy is None:",
         ),
     ),
     *_in(
@@ -360,8 +360,8 @@ MUTATIONS: list[Mutation] = [
         "tests/programs/custom_rules/test_custom_jvp.py::test_a_rule_that_computes_values_and_tangents_together_serves_reverse_mode",
         (
             "forward mode does not use the rule of users for reverse mode",
-            "        if self.jvp is not None and (forward or self.vjp is None):",
-            "        if self.jvp is not None:",
+            "        rule = self.jvp if forward or self.vjp is None else self.vjp\n",
+            "        rule = self.jvp or self.vjp\n",
         ),
         (
             "values that a rule wrote down have no meaning",

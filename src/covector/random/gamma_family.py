@@ -30,7 +30,7 @@ from covector.ops import random as operations
 from covector.ops.gamma import random_gamma_grad
 from covector.ops.selection import where
 from covector.ops.special import digamma
-from covector.programs.custom_rules.custom_jvp import custom_jvp
+from covector.programs.custom_rules.custom_derivative import custom_jvp
 from covector.random.arguments import (
     drawn,
     float_dtype,

@@ -1,8 +1,7 @@
-"""``CustomFunction``: a function of a user, and the rules that the user gives for it.
+"""``custom_jvp`` and ``custom_vjp``: functions with derivative rules of users.
 
-It is what ``custom_jvp`` and ``custom_vjp`` are. Here trees become flat: the rules are
-called with what users expect, what they return is checked, and the flat ones go into a
-``CustomCall``.
+Here trees become flat: the rules are called with what users expect, what they return is
+checked, and the flat ones go into a ``CustomCall``.
 """
 
 import functools
@@ -153,6 +152,57 @@ class CustomFunction(Generic[P, R]):
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
+
+
+class custom_jvp(CustomFunction[P, R]):
+    """A function whose derivative is given by a rule.
+
+    The rule, set with ``defjvp``, takes the primals and the tangents as tuples and
+    returns the value and its tangent, which must be linear in the tangents. It serves
+    forward and reverse mode, and can itself be differentiated. With ``defvjp`` as well,
+    reverse mode takes that: see ``custom_vjp``.
+
+    Args:
+      nondiff_argnums, nondiff_argnames: arguments that are not differentiated; the rule
+        takes them first.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> @cv.custom_jvp
+    ... def log1pexp(x):
+    ...     return cnp.log(1 + cnp.exp(x))
+    >>> @log1pexp.defjvp
+    ... def rule(primals, tangents):
+    ...     (x,), (dx,) = primals, tangents
+    ...     return log1pexp(x), dx * (1 - 1 / (1 + cnp.exp(x)))
+    >>> float(cv.grad(log1pexp)(100.0))
+    1.0
+    """
+
+
+class custom_vjp(CustomFunction[P, R]):
+    """A function whose reverse-mode derivative is given by two functions.
+
+    Set with ``defvjp(fwd, bwd)``: ``fwd`` takes the arguments and returns the value and
+    residuals (any tree); ``bwd(residuals, cotangent)`` returns a tuple with one
+    cotangent per argument, None for zero.
+
+    Forward mode (jvp, jacfwd, what linearize gives) needs a rule of its own, set with
+    ``defjvp`` as for ``custom_jvp``. Then each mode takes its own rule: in a derivative
+    of a derivative, forward over reverse runs ``fwd`` and ``bwd`` in forward mode, and
+    reverse over forward differentiates the rule of ``defjvp`` in reverse.
+
+    Args:
+      nondiff_argnums, nondiff_argnames: arguments that are not differentiated; ``fwd``
+        takes them at their positions, ``bwd`` before the residuals.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> @cv.custom_vjp
+    ... def clipped(x):
+    ...     return x
+    >>> clipped.defvjp(lambda x: (x, None), lambda _, ct: (cnp.minimum(ct, 1.0),))
+    >>> float(cv.grad(lambda x: 5 * clipped(x))(2.0))
+    1.0
+    """
 
 
 def _operands(leaves: Sequence[Any], who: str) -> list[Array]:

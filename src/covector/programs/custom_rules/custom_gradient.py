@@ -8,7 +8,7 @@ from covector import tree
 from covector.core.flat import FlatFunction, arrays, split_aux, who_of
 from covector.core.jaxpr import run
 from covector.core.staging import stage
-from covector.programs.custom_rules.custom_vjp import custom_vjp
+from covector.programs.custom_rules.custom_derivative import custom_vjp
 
 
 def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:

@@ -298,7 +298,8 @@ class _Search:
             return self._same(x)
         if is_stateful(module) or hasattr(kind, "__next__") or not is_transparent(kind):
             raise Unknowable(
-                f"it reads a {kind.__qualname__}, of which one cannot tell what it holds"
+                f"it reads a {kind.__qualname__}, of which one cannot tell what it "
+                "holds"
             )
         held = self._attributes([*held_by(x), *held_by_class(kind)])
         if dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen:
