@@ -251,7 +251,11 @@ def wrapped(scope: Scope) -> None:
         (d, s, active or (closed == "active" and d == FLOAT))
         for d, s, active in typed(*given)
     ]
+    # These rules differentiate what they wrap in forward mode.
+    forward = scope.maker.forward
+    scope.maker.forward = forward or "jvp" in text
     body = scope.block(parameters, [(FLOAT, shape)], closed=closed)
+    scope.maker.forward = forward
     call = "(" + ", ".join([f"{{{i}}}" for i in range(len(given))]) + ")"
     scope.add(
         text + call,
