@@ -40,21 +40,21 @@ class Heartbeat(NamedTuple):
     #: the last one with each set of processes
     begun: dict[str, Running]
     #: for each set, the history as of some programs, by their numbers
-    marks: dict[str, dict[int, int]]
+    digests: dict[str, dict[int, int]]
 
     def as_text(self) -> str:
         return json.dumps(self)
 
     @staticmethod
     def of(text: str) -> "Heartbeat":
-        beat, line, inside, running, begun, marks = json.loads(text)
+        beat, line, inside, running, begun, digests = json.loads(text)
         begun = {who: _running(found) for who, found in begun.items()}
-        marks = {
+        digests = {
             who: {int(number): history for number, history in found.items()}
-            for who, found in marks.items()
+            for who, found in digests.items()
         }
         running = running and _running(running)
-        return Heartbeat(beat, line, inside, running, begun, marks)
+        return Heartbeat(beat, line, inside, running, begun, digests)
 
 
 def _running(found: list) -> Running:

@@ -42,9 +42,9 @@ _BEAT = 1.0
 _BEATS_TO_BE_SURE = 3
 #: beats for which process 0, when it fails, goes on to serve the others
 _BEATS_TO_LINGER = 5
-#: programs from one mark of the history to the next, and how many marks are kept
-_MARK_EVERY = 32
-_MARKS = 128
+#: programs from one digest of the history to the next, and how many are kept
+_DIGEST_EVERY = 32
+_MOST_DIGESTS = 128
 #: how processes end that have not failed
 NORMALLY = "normally"
 
@@ -59,7 +59,7 @@ class Watchdog(threading.Thread):
         self.running: Running | None = None
         self.inside = False
         self.begun: dict[str, Running] = {}
-        self._marks: dict[str, dict[int, int]] = {}
+        self._digests: dict[str, dict[int, int]] = {}
         #: who ran other programs than this process did; None for nobody
         self.mismatch: str | None = None
         #: the program that processes came to last, of those that were compared
@@ -115,9 +115,11 @@ class Watchdog(threading.Thread):
         self._beat += 1
         line = where(self._main)
         # Copies: the main thread goes on writing.
-        marks = {who: dict(found) for who, found in dict(self._marks).items()}
+        digests = {who: dict(found) for who, found in dict(self._digests).items()}
         begun = dict(self.begun)
-        heartbeat = Heartbeat(self._beat, line, self.inside, self.running, begun, marks)
+        heartbeat = Heartbeat(
+            self._beat, line, self.inside, self.running, begun, digests
+        )
         key = f"{_WATCH}alive/{self.member.rank}"
         self.member.write(key, heartbeat.as_text(), again=True)
 
@@ -146,8 +148,8 @@ class Watchdog(threading.Thread):
     def _compare(self, rank: int, heartbeat: Heartbeat) -> None:
         """Notice where a process has not run the programs that this one has."""
         for who, last in dict(self.begun).items():
-            mine = {**self._marks.get(who, {}), last.number: last.history}
-            theirs = dict(heartbeat.marks.get(who, {}))
+            mine = {**self._digests.get(who, {}), last.number: last.history}
+            theirs = dict(heartbeat.digests.get(who, {}))
             if who in heartbeat.begun:
                 theirs[heartbeat.begun[who].number] = heartbeat.begun[who].history
             common = sorted(mine.keys() & theirs.keys())
@@ -191,11 +193,11 @@ class Watchdog(threading.Thread):
             raise ProgramMismatch(f"{self.mismatch}\n{self.report(running.members)}")
         who = running.with_whom
         self.running = self.begun[who] = running
-        if not running.number % _MARK_EVERY:
-            marks = self._marks.setdefault(who, {})
-            marks[running.number] = running.history
-            if len(marks) > _MARKS:
-                del marks[next(iter(marks))]
+        if not running.number % _DIGEST_EVERY:
+            digests = self._digests.setdefault(who, {})
+            digests[running.number] = running.history
+            if len(digests) > _MOST_DIGESTS:
+                del digests[next(iter(digests))]
         self.inside = True
 
     def check(self, members: tuple[int, ...]) -> None:
