@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from covector.core.annotations import BatchDims, Batched, Value, Values
+from covector.core.annotations import BatchDims, Batched, PyTree, Value, Values
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.effects import CALLS, LASTS, ORDERED
@@ -91,7 +91,7 @@ class HostCall(ManyResults):
     ) -> Sequence[Value | None]:
         raise self._no_derivative()
 
-    def linear_in(self, args: Any) -> bool:
+    def linear_in(self, args: Sequence[Operand]) -> bool:
         if self.function.result.types:
             raise self._no_derivative()
         return True
@@ -187,12 +187,12 @@ class DebugCallback(LastingCall):
 
 def pure_callback(
     callback: Callable[..., Any],
-    result_shape_dtypes: Any,
-    *args: Any,
-    sharding: Any = None,
+    result_shape_dtypes: PyTree,
+    *args: PyTree,
+    sharding: None = None,
     vmap_method: str | None = None,
-    **kwargs: Any,
-) -> Any:
+    **kwargs: PyTree,
+) -> PyTree:
     """The result of a Python function that has no effects, also in compiled code.
 
     The function may be called more than once or not at all, and never while a program
@@ -235,12 +235,12 @@ def pure_callback(
 
 def io_callback(
     callback: Callable[..., Any],
-    result_shape_dtypes: Any,
-    *args: Any,
-    sharding: Any = None,
+    result_shape_dtypes: PyTree,
+    *args: PyTree,
+    sharding: None = None,
     ordered: bool = False,
-    **kwargs: Any,
-) -> Any:
+    **kwargs: PyTree,
+) -> PyTree:
     """The result of a Python function that does something: it runs once, each time.
 
     Args:
@@ -274,7 +274,12 @@ def io_callback(
 
 
 def _host_function(
-    callback: Any, result: Any, args: Any, kwargs: Any, sharding: Any, who: str
+    callback: Callable[..., Any],
+    result: PyTree,
+    args: tuple[PyTree, ...],
+    kwargs: dict[str, PyTree],
+    sharding: None,
+    who: str,
 ) -> tuple[HostFunction, list[Any]]:
     if sharding is not None:
         raise ArgumentError(

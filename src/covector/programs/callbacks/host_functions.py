@@ -15,7 +15,7 @@ import numpy as np
 
 from covector import options, tree
 from covector.core import dtypes
-from covector.core.annotations import Value
+from covector.core.annotations import PyTree, Value
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import as_array, type_of
@@ -64,10 +64,12 @@ class Static(NamedTuple):
 class Arguments:
     """The tree of ``(args, kwargs)``, and the leaves that are static in it."""
 
-    tree: Any
+    tree: PyTreeDef
     static: tuple[Static, ...] = ()
 
-    def unflatten(self, arrays: Sequence[Value]) -> Any:
+    def unflatten(
+        self, arrays: Sequence[Value]
+    ) -> tuple[tuple[PyTree, ...], dict[str, PyTree]]:
         leaves = list(arrays)
         for index, _, value in self.static:
             leaves.insert(index, value)
@@ -122,7 +124,7 @@ class HostFunction:
         """The same function, which gives a batch of its results at once."""
         return replace(self, result=self.result.over(size))
 
-    def _differs_in_lists(self, out: Any) -> bool:
+    def _differs_in_lists(self, out: PyTree) -> bool:
         """Whether the result is as promised but for lists instead of tuples, or
         the other way round.
         """
@@ -131,7 +133,7 @@ class HostFunction:
             _with_tuples(promised)
         )
 
-    def _mismatch(self, out: Any, out_tree: PyTreeDef) -> str:
+    def _mismatch(self, out: PyTree, out_tree: PyTreeDef) -> str:
         difference = tree.describe_difference(
             self.result.tree, out_tree, ("that", "what it returned")
         )
@@ -163,7 +165,7 @@ class HostFunction:
         )
 
 
-def _fits(x: Any, wanted: ArrayType) -> bool:
+def _fits(x: object, wanted: ArrayType) -> bool:
     """Whether ``x`` is a Python number that takes the wanted dtype."""
     if wanted.shape or isinstance(x, np.generic) or dtypes.is_key(wanted.dtype):
         return False
@@ -174,7 +176,7 @@ def _fits(x: Any, wanted: ArrayType) -> bool:
     return both[0] == wanted.dtype
 
 
-def _with_tuples(x: Any) -> Any:
+def _with_tuples(x: PyTree) -> PyTree:
     """``x`` with a tuple for each list in it."""
     if type(x) is list or type(x) is tuple:
         return tuple(map(_with_tuples, x))
@@ -190,7 +192,7 @@ class VmappedCallback:
     ``dims`` says along which axis of each operand the lanes lie, if it has any.
     """
 
-    function: Any
+    function: "HostFunction | VmappedCallback"
     size: int
     dims: tuple[int | None, ...]
 
@@ -224,7 +226,7 @@ def _lane(batch: ConcreteArray, dim: int, i: int) -> ConcreteArray:
     return ConcreteArray(type_, batch.host()[(slice(None),) * dim + (i,)])
 
 
-def result_spec(result_shape_dtypes: Any) -> ResultSpec:
+def result_spec(result_shape_dtypes: PyTree) -> ResultSpec:
     """The specs of a tree of arrays, or of anything with shape and dtype."""
     leaves, out_tree = tree.flatten(result_shape_dtypes)
     return ResultSpec(out_tree, tuple([_result_type(x) for x in leaves]))

@@ -18,7 +18,7 @@ from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask, drop, merge, present, scatter
-from covector.core.primitive import Linear, Linearized, Operand, operation
+from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.source import Line
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying
@@ -160,7 +160,9 @@ class Cond(ProgramPrimitive):
         cts_in = make_cond(branches)(index, *known, *present(cotangents))
         return [None, *scatter(cts_in, nonzero)]
 
-    def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
+    def rebuild(
+        self, programs: Sequence[Jaxpr], operands: Mask, results: Mask
+    ) -> Primitive:
         return make_cond(programs, self.line)
 
     def partition(

@@ -25,7 +25,7 @@ from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask, drop, in_groups, scatter, select
-from covector.core.primitive import Linear, Linearized, Operand, operation
+from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying
@@ -242,7 +242,9 @@ class ReverseWhile(LoopPrimitive):
 
     # -- parts -------------------------------------------------------------------------
 
-    def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
+    def rebuild(
+        self, programs: Sequence[Jaxpr], operands: Mask, results: Mask
+    ) -> Primitive:
         forward, backward = programs
         _, consts, primals, _ = self.split(operands)
         counts = sum(consts), sum(primals)

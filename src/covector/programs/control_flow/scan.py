@@ -29,7 +29,7 @@ from covector.core.masks import (
     scatter,
     select,
 )
-from covector.core.primitive import Linear, Linearized, Operand, operation
+from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.types import ArrayType, show_types
 from covector.errors import TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
@@ -229,7 +229,9 @@ class Scan(LoopPrimitive):
 
     # -- parts -------------------------------------------------------------------------
 
-    def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
+    def rebuild(
+        self, programs: Sequence[Jaxpr], operands: Mask, results: Mask
+    ) -> Primitive:
         consts, carry, _ = self.split(operands)
         return self.like(programs[0], sum(consts), sum(carry))
 

@@ -251,7 +251,9 @@ class While(LoopPrimitive):
 
     # -- parts -------------------------------------------------------------------------
 
-    def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
+    def rebuild(
+        self, programs: Sequence[Jaxpr], operands: Mask, results: Mask
+    ) -> Primitive:
         test, body = programs
         test_consts, consts, _ = self.split(operands)
         return self.like(test, body, sum(test_consts), sum(consts))

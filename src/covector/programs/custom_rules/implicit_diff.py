@@ -20,6 +20,7 @@ from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, split_aux
 from covector.core.jaxpr import Jaxpr, Var
 from covector.core.masks import Mask, fixpoint
+from covector.core.primitive import Primitive
 from covector.core.show import nested_programs
 from covector.core.staging import Staged, stage
 from covector.core.types import ArrayType, show_types
@@ -133,7 +134,9 @@ class Solver(Inlined):
         """The leaves of a solution come together."""
         return results | set(range(self.count)) if results else results
 
-    def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
+    def rebuild(
+        self, programs: Sequence[Jaxpr], operands: Mask, results: Mask
+    ) -> Primitive:
         return self.replace(solve=programs[0])
 
     def partition(

@@ -12,6 +12,7 @@ from typing import Any
 
 from covector.core.jaxpr import Jaxpr
 from covector.core.masks import Mask, select
+from covector.core.primitive import Primitive
 from covector.core.types import ArrayType
 from covector.programs.higher_order.call import Inlined
 from covector.programs.higher_order.partition import (
@@ -43,7 +44,9 @@ class RuledProgram(Inlined):
         """The operation around ``fun``, which also has the results of ``further``."""
         raise NotImplementedError
 
-    def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
+    def rebuild(
+        self, programs: Sequence[Jaxpr], operands: Mask, results: Mask
+    ) -> Primitive:
         return self._select(programs[0], results)
 
     def _select(self, fun: Jaxpr, mask: Mask) -> Any:

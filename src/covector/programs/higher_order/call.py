@@ -5,14 +5,14 @@ layer that is called twelve times is transformed once, and remains twelve calls.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask, drop, present, scatter
-from covector.core.primitive import Linear, Linearized, Operand, operation
+from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.types import ArrayType, show_types
 from covector.lowering.compile import compile_program
 from covector.lowering.hlo import HloResults, HloValue
@@ -78,7 +78,9 @@ class Call(ProgramPrimitive):
     def _like(self, jaxpr: Jaxpr) -> "Call":
         return call(jaxpr, self.separate)
 
-    def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
+    def rebuild(
+        self, programs: Sequence[Jaxpr], operands: Mask, results: Mask
+    ) -> Primitive:
         return self._like(programs[0])
 
     def partition(

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from covector.core.jaxpr import Equation, Jaxpr, Var, used_inputs
 from covector.core.masks import Mask, present, select
+from covector.core.primitive import Primitive
 from covector.programs.higher_order.regions import Kind, Region
 
 
@@ -44,12 +45,12 @@ def _with_results(e: Equation, used: Mask) -> Equation:
 class Trimmed(NamedTuple):
     """An operation on the masked operands, that gives the masked results."""
 
-    op: Any
+    op: Primitive
     operands: Mask
     results: Mask
 
 
-def trimmed(op: Any, used: Mask, num_operands: int) -> Trimmed | None:
+def trimmed(op: Primitive, used: Mask, num_operands: int) -> Trimmed | None:
     """The operation for the ``used`` results, and for others that these depend on; None
     where it must stay as it is.
     """

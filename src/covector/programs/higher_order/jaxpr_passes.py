@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from covector.core.annotations import Value
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
-from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations, run
+from covector.core.jaxpr import Atom, Equation, Jaxpr, Var, needed_equations, run
 from covector.core.masks import present, scatter, select
 from covector.core.primitive import Primitive
 from covector.core.staging import restage
@@ -43,7 +44,7 @@ def cast_outputs(jaxpr: Jaxpr, types: Sequence[ArrayType]) -> Jaxpr:
 
 
 def _appended(
-    equations: list[Equation], op: Primitive, atom: Any, type: ArrayType
+    equations: list[Equation], op: Primitive, atom: Atom, type: ArrayType
 ) -> Var:
     out = Var(type)
     equations.append(Equation(op, [atom], [out], None))
@@ -129,7 +130,7 @@ def jvp_jaxpr(
     nonzero: list[bool] = []
     count = len(jaxpr.inputs)
 
-    def beside(*values: Any) -> list[Array]:
+    def beside(*values: Value) -> list[Array]:
         primals, tangents = values[:count], scatter(values[count:], active)
         if separate:
             outs, push = jaxpr.memo(linearize_jaxpr, active).at(primals)
@@ -150,7 +151,7 @@ def jvp_jaxpr(
     return program, tuple(nonzero)
 
 
-def select_per_lane(index: Any, values: Sequence[Any]) -> Any:
+def select_per_lane(index: Value, values: Sequence[Value]) -> Value:
     """For each lane of a batch, the value that its index (or bool) selects."""
     shape = values[0].type.shape
     if len(shape) > 1:

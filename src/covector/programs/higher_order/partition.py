@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from covector.core.jaxpr import Equation, Jaxpr, Var, used_inputs
 from covector.core.masks import Mask, at_sources, indices, select
+from covector.core.primitive import Primitive
 from covector.core.types import ArrayType
 from covector.programs.higher_order.dead_code import trimmed
 from covector.programs.higher_order.jaxpr_passes import forward_slice
@@ -147,7 +148,7 @@ class _Cut:
 
 
 def by_results(
-    op: Any, types: Sequence[ArrayType], later: Mask, policy: Policy
+    op: Primitive, types: Sequence[ArrayType], later: Mask, policy: Policy
 ) -> Partition | None:
     """The partition of an operation that can give no further results: it saves those
     that are worth it, and recomputes the others; None where it can only be run as a

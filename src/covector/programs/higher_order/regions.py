@@ -12,8 +12,10 @@ import enum
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from covector.core.jaxpr import Equation, Jaxpr, Var
+from covector.core.annotations import AxisName
+from covector.core.jaxpr import Atom, Equation, Jaxpr, Var
 from covector.core.masks import Mask
+from covector.core.primitive import Primitive
 from covector.programs.higher_order.jaxpr_passes import forward_slice
 from covector.transforms.batch import name_of
 
@@ -119,7 +121,7 @@ def carries_functions(jaxpr: Jaxpr) -> bool:
     )
 
 
-def communicates(jaxpr: Jaxpr, axis: Any) -> bool:
+def communicates(jaxpr: Jaxpr, axis: AxisName) -> bool:
     """Whether lanes along the axis of a batch see of each other."""
     return name_of(axis) in jaxpr.memo(named_axes)
 
@@ -127,7 +129,7 @@ def communicates(jaxpr: Jaxpr, axis: Any) -> bool:
 # -- along the ties --------------------------------------------------------------------
 
 
-def maker(jaxpr: Jaxpr, atom: Any) -> tuple[Equation, int] | None:
+def maker(jaxpr: Jaxpr, atom: Atom) -> tuple[Equation, int] | None:
     """The equation that makes a value of a program, and which of its results it is;
     None for inputs and constants.
     """
@@ -139,7 +141,7 @@ def maker(jaxpr: Jaxpr, atom: Any) -> tuple[Equation, int] | None:
     return None
 
 
-def outputs_behind(op: Any, result: int) -> list[tuple[Region, int]]:
+def outputs_behind(op: Primitive, result: int) -> list[tuple[Region, int]]:
     """The regions of an operation that may give a result, and which output it is."""
     return [
         (region, region.results.index(result))

@@ -7,10 +7,10 @@ costs more than twice the optimum.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Equation, Jaxpr
+from covector.core.sharding.shardings import Sharding
 from covector.lowering.placement import placements_of_results
 from covector.ops.collectives import Collective
 from covector.programs.higher_order.regions import Kind
@@ -45,7 +45,9 @@ class Budget:
 
 
 def commit_results(
-    values: Sequence[ConcreteArray], placement: Any, args: Sequence[ConcreteArray]
+    values: Sequence[ConcreteArray],
+    placement: Sharding | None,
+    args: Sequence[ConcreteArray],
 ) -> list[ConcreteArray]:
     """The results of a loop on the host, committed to the placement of its operands.
 

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from covector import options, tree
-from covector.core.annotations import LinearMaps, Value, Values
+from covector.core.annotations import ArrayLike, LinearMaps, PyTree, Value, Values
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.jaxpr import Jaxpr, Var
 from covector.core.primitive import Operand, operation
-from covector.core.sharding.as_sharding import as_sharding
+from covector.core.sharding.as_sharding import ShardingLike, as_sharding
 from covector.core.sharding.shardings import (
     NamedSharding,
     Sharding,
@@ -29,13 +29,13 @@ from covector.runtime import client
 
 
 def device_put(
-    x: Any,
-    device: Any = None,
+    x: PyTree,
+    device: PyTree = None,
     *,
-    src: Any = None,
+    src: PyTree = None,
     donate: bool = False,
     may_alias: bool | None = None,
-) -> Any:
+) -> PyTree:
     """``x``, an array or a tree of them, on a device, or sharded over several.
 
     Args:
@@ -72,7 +72,7 @@ def device_put(
     return treedef.unflatten(put)
 
 
-def reshard(xs: Any, out_shardings: Any) -> Any:
+def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
     """``xs``, an array or a tree of them, sharded as ``out_shardings`` says.
 
     Args:
@@ -90,7 +90,9 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     return device_put(xs, out_shardings)
 
 
-def _put(leaf: Any, target: Any, donate: bool, may_alias: bool | None) -> Any:
+def _put(
+    leaf: ArrayLike, target: ShardingLike | None, donate: bool, may_alias: bool | None
+) -> Value:
     array = leaf if isinstance(leaf, Array) else as_array(leaf, "device_put")
     if isinstance(array, ConcreteArray):
         array.check_usable()

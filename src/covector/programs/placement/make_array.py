@@ -14,10 +14,10 @@ import numpy as np
 
 from covector import options
 from covector.core import dtypes
-from covector.core.annotations import Value
+from covector.core.annotations import ArrayLike, DTypeLike, Value
 from covector.core.array import ConcreteArray
 from covector.core.convert import as_array, from_numpy
-from covector.core.sharding.as_sharding import as_sharding
+from covector.core.sharding.as_sharding import ShardingLike, as_sharding
 from covector.core.sharding.transfer import check_devices
 from covector.core.types import ArrayType, show_types
 from covector.errors import ShardingError, TypeMismatch
@@ -30,9 +30,9 @@ Shape = tuple[int, ...]
 
 def make_array_from_callback(
     shape: Sequence[int],
-    sharding: Any,
+    sharding: ShardingLike,
     data_callback: Callable[[tuple[slice, ...]], Any],
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> ConcreteArray:
     """An array whose shards ``data_callback`` gives: it is called with the index of
     each, a tuple of slices of the global array, once for each different shard that a
@@ -80,7 +80,9 @@ def _known(data: Any, who: str) -> ConcreteArray:
     return from_numpy(np.asarray(array))  # which says of a tracer what it is
 
 
-def _shard(data: Any, dtype: Any, who: str) -> ConcreteArray:
+def _shard(
+    data: ArrayLike | Sequence[Any], dtype: DTypeLike | None, who: str
+) -> ConcreteArray:
     array = _known(data, who)
     if dtype is None:
         return array
@@ -100,10 +102,10 @@ def _check_shards(who: str, types: Sequence[ArrayType], shard_shape: Shape) -> N
 
 def make_array_from_single_device_arrays(
     shape: Sequence[int],
-    sharding: Any,
+    sharding: ShardingLike,
     arrays: Sequence[Value],
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> ConcreteArray:
     """An array whose shards are these arrays, each on its device already; they share
     the memory.
@@ -155,7 +157,9 @@ def make_array_from_single_device_arrays(
 
 
 def make_array_from_process_local_data(
-    sharding: Any, local_data: Any, global_shape: Sequence[int | None] | None = None
+    sharding: ShardingLike,
+    local_data: ArrayLike | Sequence[Any],
+    global_shape: Sequence[int | None] | None = None,
 ) -> ConcreteArray:
     """An array of the values that each process has: the rows of its own devices, say.
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from covector import tree
 from covector.core import dtypes
+from covector.core.annotations import PyTree
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.jaxpr import Equation, Jaxpr
@@ -21,7 +22,7 @@ from covector.runtime import buffers, client
 _Cache = type(functools.lru_cache(lambda: None))
 
 
-def device_get(x: Any) -> Any:
+def device_get(x: PyTree) -> PyTree:
     """``x``, an array or a tree of them, as NumPy arrays, which cannot be written to.
 
     Random keys, for which NumPy has no elements, stay what they are.
@@ -38,7 +39,7 @@ def device_get(x: Any) -> Any:
     return tree.map(on_host, x)
 
 
-def block_until_ready(x: Any) -> Any:
+def block_until_ready(x: PyTree) -> PyTree:
     """``x``, once every array in it has been computed; what went wrong is raised here.
 
     >>> import covector as cv
@@ -55,7 +56,7 @@ def block_until_ready(x: Any) -> Any:
     return x
 
 
-def copy_to_host_async(x: Any) -> Any:
+def copy_to_host_async(x: PyTree) -> PyTree:
     """Start copying the arrays in ``x`` to the host, where they are not there yet."""
     for leaf in tree.leaves(x):
         if isinstance(leaf, ConcreteArray):

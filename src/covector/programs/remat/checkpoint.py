@@ -16,7 +16,7 @@ from covector.core.annotations import AxisName, BatchDims, Batched, Value, Value
 from covector.core.flat import who_of
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask
-from covector.core.primitive import operation
+from covector.core.primitive import Linearized, Primitive, operation
 from covector.core.staging import restage
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError
@@ -56,7 +56,7 @@ class Checkpoint(Inlined):
     def __repr__(self) -> str:
         return f"Checkpoint({self.jaxpr.name})"
 
-    def linearize(self, active: Sequence[bool], *primals: Value) -> Any:
+    def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
         split = self.jaxpr.memo(linearize_checkpoint, tuple(active), self.policy)
 
         def run_part(program: Jaxpr, args: Sequence[Any]) -> Sequence[Any]:
@@ -71,7 +71,9 @@ class Checkpoint(Inlined):
         program, out_dims = self.jaxpr.memo(batch_jaxpr, size, tuple(dims), None, axis)
         return self.replace(jaxpr=program)(*args), out_dims
 
-    def rebuild(self, programs: Sequence[Jaxpr], operands: Mask, results: Mask) -> Any:
+    def rebuild(
+        self, programs: Sequence[Jaxpr], operands: Mask, results: Mask
+    ) -> Primitive:
         return self.replace(jaxpr=programs[0])
 
     def partition(
@@ -110,7 +112,7 @@ def linearize_checkpoint(
     recompute = parts.recompute.memo(without_effects)
     known = len(recompute.inputs)
 
-    def recompute_and_push(*values: Any) -> list[Any]:
+    def recompute_and_push(*values: Value) -> list[Any]:
         given = run(recompute, values[:known])
         return run(split.linear, [*given, *values[known:]])
 

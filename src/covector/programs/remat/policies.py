@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from covector import tree
-from covector.core.annotations import LinearMaps, Value
-from covector.core.primitive import Operand, operation
+from covector.core.annotations import HostArray, LinearMaps, PyTree, Value
+from covector.core.primitive import Operand, Primitive, operation
+from covector.core.types import ArrayType
 from covector.ops.identities import Identity
 from covector.programs.higher_order.partition import Policy
 
@@ -25,7 +26,7 @@ class Name(Identity):
     def parameters(self) -> dict[str, Any]:
         return {"name": self.label}
 
-    def on_host(self, x: Any) -> Any:
+    def on_host(self, x: HostArray) -> HostArray:
         return x
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
@@ -37,7 +38,7 @@ class Name(Identity):
         return [cotangents[0]]
 
 
-def checkpoint_name(x: Any, name: str) -> Any:
+def checkpoint_name(x: PyTree, name: str) -> PyTree:
     """``x``, under a name that the policies ``save_only_these_names`` … refer to.
 
     >>> import covector as cv
@@ -80,24 +81,26 @@ class checkpoint_policies:
     """
 
     @staticmethod
-    def everything_saveable(*_: Any, **__: Any) -> bool:
+    def everything_saveable(*_: object, **__: object) -> bool:
         """Keep everything: no recomputation."""
         return True
 
     @staticmethod
-    def nothing_saveable(*_: Any, **__: Any) -> bool:
+    def nothing_saveable(*_: object, **__: object) -> bool:
         """Keep nothing but the inputs."""
         return False
 
     @staticmethod
-    def dots_saveable(op: Any, *_: Any, **__: Any) -> bool:
+    def dots_saveable(op: Primitive, *_: ArrayType, **__: object) -> bool:
         """Keep the results of matrix products."""
         return op.name in ("dot_general", "conv_general_dilated")
 
     checkpoint_dots = dots_saveable
 
     @staticmethod
-    def dots_with_no_batch_dims_saveable(op: Any, *_: Any, **parameters: Any) -> bool:
+    def dots_with_no_batch_dims_saveable(
+        op: Primitive, *_: ArrayType, **parameters: Any
+    ) -> bool:
         """Keep the results of matrix products that are not batched, as those of
         weights.
         """
@@ -152,7 +155,7 @@ class _NamePolicy:
     names: frozenset[str]
     inside: bool
 
-    def __call__(self, op: Any, *_: Any, **__: Any) -> bool:
+    def __call__(self, op: Primitive, *_: ArrayType, **__: object) -> bool:
         return isinstance(op, Name) and (op.label in self.names) == self.inside
 
 
@@ -160,9 +163,9 @@ class _NamePolicy:
 class _EitherPolicy:
     policies: tuple[Policy, ...]
 
-    def __call__(self, op: Any, *types: Any, **parameters: Any) -> bool:
+    def __call__(self, op: Primitive, *types: ArrayType, **parameters: Any) -> bool:
         return any([bool(p(op, *types, **parameters)) for p in self.policies])
 
 
-def _unnamed(op: Any, *_: Any, **__: Any) -> bool:
+def _unnamed(op: Primitive, *_: ArrayType, **__: object) -> bool:
     return not isinstance(op, Name)

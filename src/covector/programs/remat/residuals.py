@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from covector import tree
 from covector.core.convert import type_of
 from covector.core.flat import FlatFunction, argument_path, who_of
-from covector.core.jaxpr import Jaxpr, Var
+from covector.core.jaxpr import Atom, Jaxpr, Var
 from covector.core.source import Line
 from covector.core.staging import stage
 from covector.core.types import ArrayType
@@ -77,7 +77,7 @@ def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> N
         print(residual)  # noqa: T201
 
 
-def _source(jaxpr: Jaxpr, atom: Any) -> str | None:
+def _source(jaxpr: Jaxpr, atom: Atom) -> str | None:
     """The operation that made a value of a program; None for an input."""
     if type(atom) is not Var:
         return "from a constant"
