@@ -246,6 +246,7 @@ def test_residuals_of_least_squares_are_those_of_numpy_where_asked_for():
         for one, other in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(one, other, atol=1e-5)
     assert linalg.lstsq(x[:2], y[:2])[1].shape == (1,)
+    assert linalg.lstsq(x, y, -1)[2] == 2 and linalg.lstsq(x, y, 0.9)[2] == 1
 
 
 def test_the_condition_of_a_singular_matrix_is_infinite():

@@ -53,9 +53,12 @@ def check_square(who: str, x: Value) -> None:
 
 
 def values_of(x: Value) -> Any:
-    """The values of a result that is computed eagerly, or None."""
+    """The values of a result that is computed eagerly, or None.
+
+    What other processes hold is not fetched.
+    """
     if type(x) is ConcreteArray and current.trace is base:
-        return x.host()
+        return x.host() if x.on_host() or x.is_fully_addressable else None
     return None
 
 

@@ -24,6 +24,7 @@ from covector.numpy.linalg.operands import (
 )
 from covector.numpy.promote import broadcast_shapes, broadcast_to, inexact
 from covector.numpy.reductions import count_nonzero, max, sum
+from covector.numpy.selection import where
 from covector.ops.casting import convert
 from covector.ops.linear_algebra import solve as by_factors
 from covector.ops.linear_algebra.eigh import Eigh
@@ -233,8 +234,10 @@ def lstsq(
         )
     one = y.type.ndim == 1
     y = Reshape((m, 1))(y) if one else y
-    rcond = None if rcond is not None and not rcond >= 0 else rcond
-    fraction = _tolerance("lstsq", x, rcond, 1)
+    fraction = _tolerance("lstsq", x, None, 1)
+    if rcond is not None:  # NumPy asks with −1 for the default
+        given = _tolerance("lstsq", x, rcond, 1)
+        fraction = where(given < 0, fraction, given)
     inverse, s = pseudo_inverse(x, fraction)
     refuse_nan(s, "lstsq needs finite matrices, but got NaN or infinities.")
     found = matmul(inverse, y)

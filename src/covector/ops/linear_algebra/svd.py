@@ -64,7 +64,7 @@ class SVD(lapack.OnMatrices):
         # part H and the anti-Hermitian part K of P, Ω and Ψ have Hᵢⱼ / (sⱼ − sᵢ) in
         # common, and differ in the sign of Kᵢⱼ / (sⱼ + sᵢ). Of dA V S⁻¹, dU also has
         # what is outside of the columns of U, and dV likewise.
-        factors = SVD(self.full_matrices)(a)
+        factors = SVD(self.full_matrices and self.vectors)(a)
         u, s, vh = factors
         *_, m, n = a.type.shape
         k = min(m, n)
