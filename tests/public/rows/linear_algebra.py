@@ -30,7 +30,7 @@ def numbers(draw: Draw, kinds: str = "ifc") -> Any:
 
 
 def stack(draw: Draw) -> tuple[int, ...]:
-    return draw.pick((), (), (2,), (1, 2)) if not draw.smooth else draw.pick((), (2,))
+    return draw.pick((), (), (2,))
 
 
 def general(draw: Draw, m: int, n: int, kinds: str = "ifc", front: Any = None) -> np.ndarray:
@@ -44,7 +44,7 @@ def general(draw: Draw, m: int, n: int, kinds: str = "ifc", front: Any = None) -
 
 def square(kinds: str = "ifc", **keywords: Any) -> Maker:
     def make(draw: Draw) -> Any:
-        n = draw.pick(1, 2, 3, 3)
+        n = draw.pick(1, 3, 3)
         return (general(draw, n, n, kinds),), draw.some(**keywords)
 
     return make
@@ -54,7 +54,7 @@ def symmetric(kinds: str = "ifc", **keywords: Any) -> Maker:
     """Hermitian and positive definite."""
 
     def make(draw: Draw) -> Any:
-        n = draw.pick(1, 2, 3, 3)
+        n = draw.pick(1, 3, 3)
         x = general(draw, n, n, kinds)
         return (x + np.conj(np.swapaxes(x, -1, -2)),), draw.some(**keywords)
 
@@ -63,14 +63,14 @@ def symmetric(kinds: str = "ifc", **keywords: Any) -> Maker:
 
 def any_shape(kinds: str = "ifc", **keywords: Any) -> Maker:
     def make(draw: Draw) -> Any:
-        m, n = draw.pick((2, 3), (3, 2), (3, 3), (1, 2), (2, 1))
+        m, n = draw.pick((2, 3), (3, 2), (3, 3))
         return (general(draw, m, n, kinds),), draw.some(**keywords)
 
     return make
 
 
 def system(draw: Draw) -> Any:
-    n, front = draw.pick(1, 2, 3), stack(draw)
+    n, front = draw.pick(1, 3), stack(draw)
     x = general(draw, n, n, front=front)
     dtype = x.dtype if draw.chance(0.6) else numbers(draw)
     shape = draw.pick((n,), (*front, n, 2), (n, 2), (2, n, 2))

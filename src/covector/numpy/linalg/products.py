@@ -9,7 +9,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import ArgumentError, TypeMismatch
 from covector.numpy import contraction, matrices
-from covector.numpy.axes import canonical_axis
+from covector.numpy.axes import beside, canonical_axis
 from covector.numpy.axis_order import matrix_transpose
 from covector.numpy.contraction import tensordot
 from covector.numpy.linalg.operands import check_matrix, check_square
@@ -122,7 +122,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     if n < 0:
         x, n = inv(x), -n
     if not n:
-        return identity(x.type.shape, x.type.dtype)
+        return beside("matrix_power", identity(x.type.shape, x.type.dtype), x)
     if n == 1:
         return x
     half = matrix_power(x, n // 2)
