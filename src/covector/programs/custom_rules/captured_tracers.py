@@ -156,7 +156,7 @@ class CapturedTracers:
         return [refused if m else x for x, m in zip(values, mask, strict=True)]
 
 
-def is_differentiated(who: str, type: ArrayType) -> CovectorError:
+def differentiated_error(who: str, type: ArrayType) -> CovectorError:
     """The error of a derivative rule that uses such a value."""
     return NotDifferentiable(
         f"{who} closes over a value of type {type} that is being differentiated, or "
@@ -165,7 +165,7 @@ def is_differentiated(who: str, type: ArrayType) -> CovectorError:
     )
 
 
-def is_batched(who: str, type: ArrayType) -> CovectorError:
+def batched_error(who: str, type: ArrayType) -> CovectorError:
     """The error of a batching rule that uses such a value."""
     return AxisError(
         f"the batching rule of {who} closes over a value of type {type} that differs "

@@ -27,7 +27,7 @@ from covector.ops.broadcasting import batched
 from covector.programs.custom_rules.batched_functions import Batch, lanes_differ
 from covector.programs.custom_rules.captured_tracers import (
     CapturedTracers,
-    is_differentiated,
+    differentiated_error,
 )
 from covector.programs.custom_rules.derivative_checks import same_results
 from covector.programs.custom_rules.linear_call import no_forward_rule
@@ -125,7 +125,7 @@ class CustomCall(RuledProgram):
         def adapt(rule: Rule) -> Rule:
             def on_all(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
                 active = [t is not None for t in tangents[:m]]
-                values = over.refuse(primals[:m], active, is_differentiated)
+                values = over.refuse(primals[:m], active, differentiated_error)
                 given = primals[m:], tangents[m:]
                 return halves(over.run(lambda: chain(*rule(*given)), values))
 

@@ -26,7 +26,7 @@ from covector.ops.broadcasting import batched, move_axis
 from covector.programs.control_flow.control_flow_api import Loop, ScanSpec, name_of
 from covector.programs.custom_rules.captured_tracers import (
     CapturedTracers,
-    is_batched,
+    batched_error,
     traced_values,
 )
 from covector.programs.custom_rules.derivative_checks import called, pair
@@ -219,7 +219,7 @@ class custom_vmap:
             def flat_rule() -> Iterable[Any]:
                 return chain(*self._run_rule(values[m:], mask[m:], size, flat, types))
 
-            captured = over.refuse(values[:m], mask[:m], is_batched)
+            captured = over.refuse(values[:m], mask[:m], batched_error)
             return halves(over.run(flat_rule, captured))
 
         op = CustomVmap(staged.jaxpr, rule, flat.who)
@@ -254,9 +254,9 @@ class custom_vmap:
             out_batched, out_tree, f"out_batched from {who}", of="the result"
         )
         outs = arrays(outs, flat.who)
-        for i, (x, m) in enumerate(zip(outs, out_mask, strict=True)):
+        for i, (x, is_batched) in enumerate(zip(outs, out_mask, strict=True)):
             path = tree.keystr(tree.leaf_path(out_tree, i))
-            _check_result(f"the result{path}", who, x, m, types[i], size)
+            _check_result(f"the result{path}", who, x, is_batched, types[i], size)
         return outs, out_mask
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -264,15 +264,16 @@ class custom_vmap:
 
 
 def _check_result(
-    which: str, who: str, x: Any, m: Any, one: ArrayType, size: int
+    which: str, who: str, x: Any, is_batched: Any, one: ArrayType, size: int
 ) -> None:
-    if not isinstance(m, bool):
+    if not isinstance(is_batched, bool):
         raise TypeMismatch(
-            f"out_batched from {who} holds bools, but it has {m!r} for {which}."
+            f"out_batched from {who} holds bools, but it has {is_batched!r} for "
+            f"{which}."
         )
-    wanted = one.with_shape((size, *one.shape)) if m else one
+    wanted = one.with_shape((size, *one.shape)) if is_batched else one
     if (x.type.shape, x.type.dtype) != (wanted.shape, wanted.dtype):
-        batch = f"batched over {size}" if m else "the same for the whole batch"
+        batch = f"batched over {size}" if is_batched else "the same for the whole batch"
         raise TypeMismatch(
             f"{who} says that {which} is {batch}, which is {wanted.strong()}, but it "
             f"returned {x.type.strong()}."

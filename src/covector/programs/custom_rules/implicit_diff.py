@@ -49,14 +49,11 @@ class Solver(Inlined):
 
     solve: Jaxpr
     who: str
+    #: the program of which the result is a solution: (consts, x) → a vector
+    equation: Any
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.who})"
-
-    @property
-    def equation(self) -> Jaxpr:
-        """The program of which the result is a solution: (consts, x) → a vector."""
-        raise NotImplementedError
 
     @property
     def count(self) -> int:

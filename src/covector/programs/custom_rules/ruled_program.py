@@ -32,17 +32,15 @@ class RuledProgram(Inlined):
     rules_read_operands = True
 
     who: str
+    #: ``adapted(fun, adapt)``: the operation around another program, with each rule
+    #: adapted to that
+    adapted: Any
+    #: ``with_further(fun, further)``: the operation around ``fun``, which also has the
+    #: results of ``further``
+    with_further: Any
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.who})"
-
-    def adapted(self, fun: Any, adapt: Callable[[Rule], Rule]) -> Any:
-        """The operation around another program, with each rule adapted to that."""
-        raise NotImplementedError
-
-    def with_further(self, fun: Jaxpr, further: Jaxpr) -> Any:
-        """The operation around ``fun``, which also has the results of ``further``."""
-        raise NotImplementedError
 
     def rebuild(
         self, programs: Sequence[Jaxpr], operands: Mask, results: Mask
