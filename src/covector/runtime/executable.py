@@ -257,7 +257,7 @@ def load_executable(serialized: bytes, where: Where, outputs: Outputs) -> Execut
     """
     endings.check_compiler()
     devices = _devices(where)
-    if lapack.PREFIX.encode() in serialized:
+    if lapack.is_called_by(serialized):
         lapack.prepare()
     try:
         loaded = devices[0].client.deserialize_executable(

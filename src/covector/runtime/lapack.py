@@ -10,8 +10,14 @@ import importlib
 
 from jaxlib import xla_client as xc
 
-#: how the names of the kernels begin, in programs and in executables
+#: how the names of the kernels begin that are LAPACK, and the name of one that is not
 PREFIX = "lapack_"
+PERTURBED = "tridiagonal_solve_perturbed_ffi"
+
+
+def is_called_by(executable: bytes) -> bool:
+    """Whether a serialized executable calls one of the kernels."""
+    return PREFIX.encode() in executable or PERTURBED.encode() in executable
 
 
 @functools.cache

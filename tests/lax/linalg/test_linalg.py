@@ -82,6 +82,8 @@ def test_known_values_that_have_no_factor_give_nan():
     assert linalg.lu(cnp.ones((2, 2)))[0].tolist() == [[1, 1], [1, 0]]
     zero = cnp.zeros(2)
     assert np.isnan(linalg.tridiagonal_solve(zero, zero, zero, EYE)).all()
+    found = linalg.tridiagonal_solve(zero, zero, zero, EYE, perturb_singular=True)
+    assert np.isfinite(found).all() and found[0, 0] > 1e30
 
 
 def test_subsets_of_eigenvalues():

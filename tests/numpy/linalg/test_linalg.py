@@ -86,6 +86,12 @@ def test_what_numpy_refuses_is_a_linalg_error_where_values_are_known(call, words
         (lambda: linalg.matrix_rank(EYE, 0.1, tol=0.1), "both rtol and tol"),
         (lambda: linalg.slogdet(EYE, method="svd"), "the method 'svd'"),
         (lambda: linalg.matrix_power(EYE, 0.5), "a whole number, but got 0.5"),
+        (
+            lambda: linalg.multi_dot([EYE, cnp.ones((3, 2))]),
+            "but got f32[2,2], f32[3",
+        ),
+        (lambda: linalg.pinv(EYE, cnp.ones(3)), "one for each matrix, but got f32[3]"),
+        (lambda: linalg.inv(EYE.astype("float16")), "inv needs float32, float64"),
         (lambda: linalg.multi_dot([EYE]), "two matrices or more"),
         (lambda: linalg.multi_dot([EYE, EYE[0], EYE]), "the first and the last may"),
         (lambda: linalg.tensorinv(EYE, 0), "a positive number of axes"),

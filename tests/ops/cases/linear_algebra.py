@@ -22,8 +22,8 @@ from covector.ops.linear_algebra.svd import SVD
 from covector.ops.linear_algebra.triangular_solve import TriangularSolve
 from covector.ops.linear_algebra.tridiagonal import (
     Tridiagonal,
+    TridiagonalSolve,
     hessenberg,
-    tridiagonal_solve,
 )
 from tests.laws import Case
 
@@ -123,6 +123,8 @@ def _banded(dl, d, du, b):
     return np.linalg.solve(full, b)
 
 
+_banded_operands = *_diagonals, np.swapaxes(_stack, 0, 1)[:2].repeat(2, 1)[:, :4]
+
 CASES = [
     Case(
         cholesky,
@@ -193,8 +195,8 @@ CASES = [
     Case(hessenberg, (_square,), derivative=False),
     Case(Tridiagonal(), (_symmetric,), derivative=False),
     Case(
-        tridiagonal_solve,
-        (*_diagonals, np.swapaxes(_stack, 0, 1)[:2].repeat(2, 1)[:, :4]),
+        TridiagonalSolve(),
+        _banded_operands,
         _banded,
         rtol=1e-5,
     ),
@@ -205,4 +207,5 @@ CASES = [
         rtol=1e-5,
         derivative=(True, False),
     ),
+    Case(TridiagonalSolve(True), _banded_operands, _banded, rtol=1e-5),
 ]

@@ -18,7 +18,7 @@ from covector.ops.linear_algebra.pseudo_inverse import pseudo_inverse
 from covector.ops.linear_algebra.qr import HouseholderQR
 from covector.ops.linear_algebra.solve import solve
 from covector.ops.linear_algebra.triangular_solve import TriangularSolve
-from covector.ops.linear_algebra.tridiagonal import tridiagonal_solve
+from covector.ops.linear_algebra.tridiagonal import TridiagonalSolve
 
 ONES = cnp.ones((2, 2))
 LEFT = TriangularSolve(True, True)
@@ -93,7 +93,7 @@ LEFT = TriangularSolve(True, True)
             "as many rows as the reflections",
         ),
         (
-            lambda: tridiagonal_solve(
+            lambda: TridiagonalSolve()(
                 cnp.ones(2), cnp.ones(2), cnp.ones(2), cnp.ones(2)
             ),
             errors.TypeMismatch,

@@ -210,7 +210,9 @@ def tridiagonal(draw: Draw) -> Any:
     front, dtype = stack(draw), numbers(draw, FLOATS)
     dl, du = [draw.values(dtype, (*front, 3), (-1, 1)) for _ in "ab"]
     d = draw.values(dtype, (*front, 3), (3, 4))
-    return dl, d, du, draw.values(dtype, (*front, 3, 2), (-2, 2))
+    return (dl, d, du, draw.values(dtype, (*front, 3, 2), (-2, 2))), draw.some(
+        perturb_singular=(True,)
+    )
 
 
 rows("lax.linalg", "tridiagonal_solve", tridiagonal, **FACTORS)

@@ -21,7 +21,7 @@ from covector.ops.linear_algebra.matrices import (
     upper_triangle,
 )
 from covector.ops.linear_algebra.triangular_solve import TriangularSolve
-from covector.ops.linear_algebra.tridiagonal import tridiagonal_solve as tridiagonal_
+from covector.ops.linear_algebra.tridiagonal import TridiagonalSolve
 from covector.ops.roots import sqrt
 from covector.ops.transposing import Reshape
 from covector.transforms.vmap import vmap
@@ -201,7 +201,12 @@ def triangular_solve(
 
 
 def tridiagonal_solve(
-    dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike
+    dl: ArrayLike,
+    d: ArrayLike,
+    du: ArrayLike,
+    b: ArrayLike,
+    *,
+    perturb_singular: bool = False,
 ) -> Array:
     """The x with T x = b, for tridiagonal T.
 
@@ -209,9 +214,11 @@ def tridiagonal_solve(
       dl, d, du: the diagonals ``[..., n]``, element i of each in row i of T: the first
         of ``dl`` and the last of ``du`` are not read.
       b: ``[..., n, m]``.
+      perturb_singular: pivots that are zero become the smallest numbers there are, for
+        the inverse iteration of eigenvectors.
 
     Returns:
-      Like ``b``; NaN for a singular T.
+      Like ``b``; NaN for a singular T, or huge numbers where it is perturbed.
 
     Raises:
       TypeMismatch: shapes do not fit.
@@ -222,7 +229,8 @@ def tridiagonal_solve(
     >>> print(tridiagonal_solve(0 * one, 2 * one, 0 * one, cnp.ones((3, 1))).T)
     [[0.5 0.5 0.5]]
     """
-    return tridiagonal_(*[as_array(x, "tridiagonal_solve") for x in (dl, d, du, b)])
+    op = TridiagonalSolve(bool(perturb_singular))
+    return op(*[as_array(x, "tridiagonal_solve") for x in (dl, d, du, b)])
 
 
 def symmetric_product(

@@ -2,11 +2,13 @@
 
 import operator
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from covector.core.annotations import ArrayLike, DTypeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.core.types import show_types
 from covector.errors import ArgumentError, TypeMismatch
 from covector.numpy import contraction, matrices
 from covector.numpy.axes import beside, canonical_axis
@@ -152,14 +154,16 @@ def multi_dot(
     if len(given) < 2 or not inner or not {ranks[0], ranks[-1]} <= {1, 2}:
         raise TypeMismatch(
             "multi_dot needs two matrices or more, of which the first and the last may "
-            f"be vectors, but got {', '.join([str(x.type) for x in given]) or 'none'}."
+            f"be vectors, but got {show_types([x.type for x in given]) or 'none'}."
         )
-    rows = [x.type.shape[0] for x in given]
-    if ranks[0] == 1:
-        rows[0] = 1
+    if any([x.type.shape[-1] != y.type.shape[0] for x, y in pairwise(given)]):
+        raise TypeMismatch(
+            "multi_dot needs matrices with as many rows as those before have columns, "
+            f"but got {show_types([x.type for x in given])}."
+        )
+    rows = given[0].type.shape[0] if ranks[0] == 2 else 1
     columns = given[-1].type.shape[1] if ranks[-1] == 2 else 1
-    # A vector in front is a row, and its length what it has in common with the next.
-    lengths = [rows[0], *[x.type.shape[-1] for x in given[:-1]], columns]
+    lengths = [rows, *[x.type.shape[-1] for x in given[:-1]], columns]
     cuts = _least_work(tuple(lengths))
 
     def product(first: int, last: int) -> Any:

@@ -191,6 +191,11 @@ def _tolerance(who: str, x: Value, given: ArrayLike | None, factor: int) -> Arra
         fraction = scalar(factor * (m if m > n else n) * eps, dtype)
     else:
         fraction = convert(as_array(given, who), dtype)
+    if fraction.type.shape not in ((), tuple(stack)):
+        raise TypeMismatch(
+            f"{who} of {x.type} needs one tolerance, or one for each matrix, but got "
+            f"{fraction.type}."
+        )
     return broadcast_to(fraction, tuple(stack))
 
 

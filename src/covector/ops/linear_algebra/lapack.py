@@ -121,6 +121,14 @@ class Routine(NamedTuple):
     attributes: Mapping[str, str | bool | int] = {}
     overwritten: Mapping[int, int] = {}
 
+    def target(self, dtype: DType) -> str:
+        """The name of the kernel for an element type."""
+        if self.name == lapack.PERTURBED:
+            return self.name
+        real, _, complex_ = self.name.partition("/")
+        name = complex_ if complex_ and dtypes.is_complex(dtype) else real
+        return f"{lapack.PREFIX}{_LETTERS[dtype]}{name}_ffi"
+
 
 def call(
     ctx: "Lowering",
@@ -141,9 +149,6 @@ def call(
             "covector.device_put(x, covector.devices('cpu')[0])."
         )
     lapack.prepare()
-    dtype = in_types[0].dtype
-    real, _, complex_ = routine.name.partition("/")
-    name = complex_ if complex_ and dtypes.is_complex(dtype) else real
     ranks = [t.ndim for t in (*in_types, *out_types)]
     stack = max(ranks) - 2
     pairs = zip(operands, in_types, strict=True)
@@ -161,7 +166,7 @@ def call(
         "stablehlo.custom_call",
         operands,
         out_types,
-        call_target_name=f'"{lapack.PREFIX}{_LETTERS[dtype]}{name}_ffi"',
+        call_target_name=f'"{routine.target(in_types[0].dtype)}"',
         api_version="4 : i32",
         has_side_effect="false",
         backend_config=_config(routine.attributes),

@@ -115,6 +115,8 @@ class _OfSquare(Primitive):
 class Inverse(_OfSquare):
     """The inverses of square matrices; infinities or NaN where there is none."""
 
+    name = "inv"
+
     def out_type(self, a: ArrayType) -> ArrayType:
         return a
 
@@ -128,6 +130,8 @@ class Inverse(_OfSquare):
 
 class Determinant(_OfSquare):
     """The determinants of square matrices."""
+
+    name = "det"
 
     def out_type(self, a: ArrayType) -> ArrayType:
         return lapack.stack_of(a)

@@ -17,6 +17,7 @@ from covector.ops.broadcasting import align, zeros
 from covector.ops.linear_algebra import lapack
 from covector.ops.linear_algebra.matrices import diagonal, in_rows, real_part
 from covector.ops.slicing import Pad
+from covector.runtime.lapack import PERTURBED
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -103,12 +104,16 @@ class Tridiagonal(_Reduction):
         return lapack.finished(ctx, done, types, outs)
 
 
+@operation
 class TridiagonalSolve(Primitive):
     """The x with T x = b, where T has the diagonals dl, d and du ``[..., n]``.
 
     Element i of each is in row i of T: the first of dl and the last of du are not in
-    it. Of a singular T, NaN.
+    it. Of a singular T, NaN; or if ``perturbed``, of a T that differs from it by the
+    smallest numbers there are.
     """
+
+    perturbed: bool = False
 
     linear_operands = ((3,),)
 
@@ -159,6 +164,9 @@ class TridiagonalSolve(Primitive):
         *_, b = types
         if not b.size:
             return operands[-1]
+        if self.perturbed:
+            kernel = lapack.Routine(PERTURBED)
+            return lapack.call(ctx, kernel, operands, types, types[3:])
         types.append(ArrayType(b.shape[:-2], dtypes.int32))
         gtsv = lapack.Routine("gtsv", overwritten={i: i for i in range(4)})
         outs = lapack.call(ctx, gtsv, operands, types[:4], types)
@@ -176,4 +184,4 @@ def _shifted(x: Value, by: int, axis: int = 2) -> Value:
     return Pad(tuple(config))(x, scalar(0, x.type.dtype))
 
 
-hessenberg, tridiagonal_solve = Hessenberg(), TridiagonalSolve()
+hessenberg = Hessenberg()
