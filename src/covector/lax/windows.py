@@ -8,7 +8,7 @@ from covector.core.annotations import ArrayLike, PyTree
 from covector.lax.convolution_shapes import padtype_to_pads
 from covector.lax.reductions import combination
 from covector.ops.sliding_windows import Window, dilated
-from covector.programs.control_flow.reduce_window import reduce_windows_flat
+from covector.programs.control_flow.reduce import reduce_windows_flat
 from covector.programs.jit.debug_nans import as_one
 
 __all__ = ["reduce_window", "reduce_window_shape_tuple"]

@@ -190,8 +190,18 @@ class Cond(ProgramPrimitive):
     ) -> Batched:
         index, *operands = args
         dim, rest = dims[0], tuple(dims[1:])
-        if dim is not None and any([i is not None for i in self.forwarded]):
-            return self._batch_computed(axis, size, args, dims)
+        same = forwarded_inputs(self.branches, range(len(self.branches[0].outputs)))
+        computed = tuple([i is None for i in same])
+        if dim is not None and not all(computed):
+            # What all branches forward are operands, whichever branch runs.
+            branches = [b.memo(dce, computed) for b in self.branches]
+            found = make_cond(branches, self.line).batch_named(axis, size, args, dims)
+            numbers = [0 if i is None else 1 + i for i in same]
+            pairs = zip(found, (args, dims), strict=True)
+            outs, out_dims = [
+                merge(xs, computed, [known[i] for i in numbers]) for xs, known in pairs
+            ]
+            return outs, out_dims
         if dim is not None and not self.pure:
             return batch_sequentially(self, axis, size, args, dims)
         if dim is not None:
@@ -221,22 +231,6 @@ class Cond(ProgramPrimitive):
             strict=True,
         )
         return [select_per_lane(index, column) for column in columns], [0] * len(force)
-
-    @cached_property
-    def forwarded(self) -> list[int | None]:
-        """The index, after that of the branch, of the operand that all branches return
-        as this result; None where they do not.
-        """
-        return forwarded_inputs(self.branches, range(len(self.branches[0].outputs)))
-
-    def _batch_computed(self, axis: Any, size: int, args: Any, dims: BatchDims) -> Any:
-        """Results that all branches forward are operands, whichever branch runs."""
-        mask = tuple([i is None for i in self.forwarded])
-        computed = make_cond([b.memo(dce, mask) for b in self.branches], self.line)
-        outs, out_dims = computed.batch_named(axis, size, args, dims)
-        operands = [None if i is None else args[1 + i] for i in self.forwarded]
-        operand_dims = [None if i is None else dims[1 + i] for i in self.forwarded]
-        return merge(outs, mask, operands), merge(out_dims, mask, operand_dims)
 
     def with_token(self) -> tuple["Cond", int]:
         """A branch without the effect returns the token unchanged."""

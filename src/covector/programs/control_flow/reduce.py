@@ -1,13 +1,15 @@
-"""Reduction along axes by an arbitrary combiner, a jaxpr on two scalars.
+"""Reductions along axes, and of windows, by an arbitrary combiner of two scalars.
 
-The combiner maps (x₁, …, xₖ) and (y₁, …, yₖ), one element of each operand, to one such
-tuple, and must be associative. If it is a single operation that has a reduction
-operation, such as ``add``, ``reduce_flat`` uses that instead.
+The combiner is a jaxpr that maps (x₁, …, xₖ) and (y₁, …, yₖ), one element of each
+operand, to one such tuple, and must be associative. If it is a single operation that
+has a reduction operation, such as ``add``, that is used instead.
 
-With any other combiner it is a call of a program on whole arrays, in which neighbours
-are combined in pairs. ``stablehlo.reduce`` is not used: XLA takes the elements in an
-order of its choice, which is only correct for a commutative combiner, and sampling
-cannot establish that one is commutative (decision 15).
+With any other combiner a reduction is a call of a program on whole arrays, in which
+neighbours are combined in pairs; windows are built from slices (``slide``), whose
+padding and holes contain no elements and are never combined. ``stablehlo.reduce`` and
+``reduce_window`` are not used: XLA takes the elements in an order of its choice, which
+is only correct for a commutative combiner, and sampling cannot establish that one is
+commutative (decision 15).
 """
 
 import math
@@ -17,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from covector import tree
+from covector.core import dtypes
 from covector.core.annotations import DType, Value
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
@@ -28,10 +31,11 @@ from covector.core.staging import Staged, stage
 from covector.core.types import ArrayType, show_types
 from covector.errors import ArgumentError, ConcretizationTypeError, TypeMismatch
 from covector.ops.arithmetic import Add, Mul
-from covector.ops.bitwise import And, Or, Xor
+from covector.ops.bitwise import And, Or, Xor, and_, or_
 from covector.ops.broadcasting import BroadcastInDim, ReduceSum, reduced_type
 from covector.ops.casting import convert
 from covector.ops.extrema import Max, Min
+from covector.ops.joining import Stack
 from covector.ops.reductions import (
     ReduceAnd,
     ReduceMax,
@@ -42,8 +46,12 @@ from covector.ops.reductions import (
     highest,
     lowest,
 )
+from covector.ops.slicing import Pad, Slice
 from covector.ops.transposing import Reshape, Transpose
+from covector.ops.window_reductions import ReduceWindowSum, Windowed, slide
+from covector.ops.window_selection import ReduceWindowMax, ReduceWindowMin
 from covector.programs.control_flow.combiners import (
+    choose,
     combined,
     looks_associative,
     reduce_in_order,
@@ -52,15 +60,16 @@ from covector.programs.control_flow.combiners import (
 from covector.programs.higher_order.call import call
 from covector.programs.higher_order.hash_consing import intern
 
-#: operations on two elements that have a reduction of their own, and their identities
-REDUCTIONS: dict[type[Primitive], tuple[Any, Callable[[Any], Any]]] = {
-    Add: (ReduceSum, lambda dtype: 0),
-    Mul: (ReduceProd, lambda dtype: 1),
-    Max: (ReduceMax, lowest),
-    Min: (ReduceMin, highest),
-    And: (ReduceAnd, lambda dtype: -1),
-    Or: (ReduceOr, lambda dtype: 0),
-    Xor: (ReduceXor, lambda dtype: 0),
+#: operations on two elements that have reductions of their own, along axes and of
+#: windows, and their identities
+REDUCTIONS: dict[type[Primitive], tuple[Any, Any, Callable[[Any], Any]]] = {
+    Add: (ReduceSum, ReduceWindowSum, lambda dtype: 0),
+    Mul: (ReduceProd, None, lambda dtype: 1),
+    Max: (ReduceMax, ReduceWindowMax, lowest),
+    Min: (ReduceMin, ReduceWindowMin, highest),
+    And: (ReduceAnd, None, lambda dtype: -1),
+    Or: (ReduceOr, None, lambda dtype: 0),
+    Xor: (ReduceXor, None, lambda dtype: 0),
 }
 
 
@@ -71,14 +80,46 @@ def reduce_flat(
     dimensions: tuple[int, ...],
 ) -> Sequence[Array]:
     """Operands reduced by a combining program, from these initial values."""
-    op = single_operation(jaxpr)
-    if op is None or type(op) not in REDUCTIONS:
+    reduction, _, identity = _reductions(jaxpr)
+    settings = reduction, identity, whole_program, (dimensions,)
+    return _reduced(jaxpr, operands, initial, *settings)
+
+
+def reduce_windows_flat(
+    jaxpr: Jaxpr,
+    operands: Sequence[Value],
+    initial: Sequence[Value],
+    fields: Sequence[Any],
+) -> Sequence[Array]:
+    """Windows of operands reduced by a combining program, from these initial values."""
+    _, reduction, identity = _reductions(jaxpr)
+    if reduction is not ReduceWindowSum and dtypes.is_complex(operands[0].type.dtype):
+        reduction = None
+    settings = reduction, identity, sliding_program, fields
+    return _reduced(jaxpr, operands, initial, *settings)
+
+
+def _reductions(jaxpr: Jaxpr) -> tuple[Any, Any, Any]:
+    """The reductions of the operation that a combining program consists of, if any."""
+    return REDUCTIONS.get(type(single_operation(jaxpr)), (None, None, None))
+
+
+def _reduced(
+    jaxpr: Jaxpr,
+    operands: Sequence[Value],
+    initial: Sequence[Value],
+    reduction: Any,
+    identity: Any,
+    make_program: Callable[..., Jaxpr],
+    fields: Sequence[Any],
+) -> Sequence[Array]:
+    if reduction is None:
         types = tuple([x.type.strong() for x in (*operands, *initial)])
-        return call(jaxpr.memo(whole_program, dimensions, types))(*operands, *initial)
-    reduction, identity = REDUCTIONS[type(op)]
+        return call(jaxpr.memo(make_program, types, *fields))(*operands, *initial)
     (start,) = initial
-    out = reduction(dimensions)(*operands)
-    return [out if is_known(start, identity(out.type.dtype)) else op(start, out)]
+    out = reduction(*fields)(*operands)
+    known = is_known(start, identity(out.type.dtype))
+    return [out if known else single_operation(jaxpr)(start, out)]
 
 
 def is_known(x: Any, value: Any) -> bool:
@@ -89,7 +130,7 @@ def is_known(x: Any, value: Any) -> bool:
 
 
 def whole_program(
-    jaxpr: Jaxpr, dimensions: tuple[int, ...], types: tuple[ArrayType, ...]
+    jaxpr: Jaxpr, types: tuple[ArrayType, ...], dimensions: tuple[int, ...]
 ) -> Jaxpr:
     """The reduction as a program of whole arrays (memoise on the combining program)."""
     k = len(types) // 2
@@ -114,6 +155,77 @@ def _merged_in_front(x: Any, axes: tuple[int, ...]) -> Any:
     shape = [x.type.shape[k] for k in kept]
     count = math.prod([x.type.shape[a] for a in axes])
     return Reshape((count, *shape))(Transpose((*axes, *kept))(x))
+
+
+# -- windows ---------------------------------------------------------------------------
+
+
+def sliding_program(jaxpr: Jaxpr, types: tuple[ArrayType, ...], *fields: Any) -> Jaxpr:
+    """The reduction as a program of whole arrays (memoise on the combining program)."""
+    op, k = Windowed(*fields), len(types) // 2
+    shape = op.num_positions(types[0])
+
+    def reduced(*args: Any) -> Sequence[Any]:
+        starts = [BroadcastInDim(shape, ())(i) for i in args[k:]]
+        if not starts[0].type.size or not types[0].size:
+            return starts
+        padded = _with_holes(op, args[:k])
+        if not jaxpr.memo(looks_associative):
+            present, taps = _split(_taps(op, padded), k)
+            return reduce_in_order(jaxpr, taps, starts, present)
+        whole = slide(
+            lambda a, b: _where_present(jaxpr, a, b),
+            padded,
+            op.inside,
+            op.window_dimensions,
+        )
+        present, found = _split(whole, k)
+        outs = combined(jaxpr, starts, found)
+        return outs if present is None else choose(present, outs, starts)
+
+    return stage(reduced, types, f"reduce_window_{jaxpr.name}").jaxpr
+
+
+def _with_holes(op: Windowed, xs: Sequence[Any]) -> list[Any]:
+    """The operands with gaps and margins; if there are any, behind an array that is
+    true at their elements.
+
+    What is in the gaps is never used, but combined with others on the way. That they
+    are elements of the operands keeps its derivative as finite as theirs.
+    """
+    if not any(map(any, op.margins)):
+        return list(xs)
+    first = [Reshape(())(Slice((0,) * x.type.ndim, (1,) * x.type.ndim)(x)) for x in xs]
+    known = BroadcastInDim(xs[0].type.shape, ())(scalar(True, dtypes.bool_))
+    present = Pad(op.margins)(known, scalar(False, dtypes.bool_))
+    return [present, *[Pad(op.margins)(x, f) for x, f in zip(xs, first, strict=True)]]
+
+
+def _split(values: Sequence[Any], k: int) -> tuple[Any, Sequence[Any]]:
+    """The mask of the positions that hold elements, or None, and the k arrays."""
+    return (values[0], values[1:]) if len(values) > k else (None, values)
+
+
+def _where_present(jaxpr: Jaxpr, a: Sequence[Any], b: Sequence[Any]) -> Sequence[Any]:
+    """Two arrays combined where both have elements; else what one of them has."""
+    (some, xs), (others, ys) = [_split(v, len(jaxpr.outputs)) for v in (a, b)]
+    both = combined(jaxpr, xs, ys)
+    if some is None:
+        return both
+    of_one = choose(some, xs, ys)
+    return [or_(some, others), *choose(and_(some, others), both, of_one)]
+
+
+def _taps(op: Windowed, padded: Sequence[Any]) -> Sequence[Any]:
+    """The elements that all windows meet at once, along a new first axis."""
+    axes = zip(op.inside, padded[0].type.shape, op.window_dimensions, strict=True)
+    spans = [(w.num_positions(n, k) - 1) * w.stride + 1 for w, n, k in axes]
+    cuts = []
+    for position in np.ndindex(*op.window_dimensions):
+        low = [k * w.rhs_dilation for k, w in zip(position, op.inside, strict=True)]
+        high = [a + span for a, span in zip(low, spans, strict=True)]
+        cuts.append(Slice(tuple(low), tuple(high), op.window_strides))
+    return [Stack(0)(*[cut(x) for cut in cuts]) for x in padded]
 
 
 # -- from a Python function ------------------------------------------------------------
@@ -168,7 +280,7 @@ def _check_combiner(
         )
 
 
-def single_operation(jaxpr: Jaxpr) -> Primitive | None:
+def single_operation(jaxpr: Jaxpr) -> Any:
     """The operation on two elements that a combining program consists of, if any."""
     if len(jaxpr.equations) != 1:
         return None
