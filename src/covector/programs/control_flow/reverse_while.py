@@ -42,11 +42,10 @@ from covector.programs.control_flow.lanes import step_running
 from covector.programs.control_flow.loop_primitive import LoopPrimitive, batch_step
 from covector.programs.control_flow.scan_rules import (
     jvp_body,
-    transpose_body,
 )
 from covector.programs.control_flow.treeverse import visit_backwards
 from covector.programs.control_flow.while_rules import adjoint
-from covector.programs.higher_order.dead_code import dce, trimmed
+from covector.programs.higher_order.dead_code import trimmed
 from covector.programs.higher_order.jaxpr_passes import needed_part
 from covector.programs.higher_order.regions import (
     Region,
@@ -100,35 +99,6 @@ def _trimmed(
     backward = needed_part(backward, every, backward.outputs)
     op = ReverseWhile(forward, backward, consts, primals, checkpoints)
     return trimmed(op, (True,) * results, 1 + consts + primals + results)
-
-
-def transpose_while(
-    body: Jaxpr,
-    checkpoints: int,
-    count: Any,
-    operands: tuple[Values, Values],
-    cotangents: Sequence[Any],
-) -> Values:
-    """The cotangents of the consts and the carry of a loop over ``body`` that took
-    ``count`` steps; None for those that are not ``Linear``.
-    """
-    consts, carry = operands
-    linear = tuple([type(a) is Linear for a in (*consts, *carry)])
-    nonzero = tuple([ct is not None for ct in cotangents])
-    made = body.memo(transpose_body, len(consts), len(carry), linear, nonzero, False)
-    known = [not m for m in linear[: len(consts)]]
-    mask = (*made.consts, *made.carry)
-    types = [t.strong() for t in select(body.in_types, mask)]
-    cts_out = select([*[None] * len(consts), *cotangents], mask)
-    consts, primals = select(consts, known), select(carry, made.known_carry)
-    cts = map(instantiate, cts_out, types)
-    now = tuple([k < sum(made.known_carry) for k in range(len(made.forward.outputs))])
-    programs = (made.forward.memo(dce, now), made.jaxpr)
-    settings = programs, (len(consts), len(primals)), checkpoints
-    cts_in = reverse_while(*settings, count, *consts, *primals, *cts)
-    cts_in = scatter(cts_in, mask)
-    # A carry that starts known, at zero, has no cotangent to give back.
-    return [ct if m else None for ct, m in zip(cts_in, linear, strict=True)]
 
 
 @operation

@@ -22,7 +22,7 @@ from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.effects import Effect
 from covector.core.jaxpr import Jaxpr, run
-from covector.core.masks import Mask, in_groups, select
+from covector.core.masks import Mask, in_groups, scatter, select
 from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType, show_types
@@ -37,8 +37,8 @@ from covector.programs.control_flow.batch_sequentially import batch_sequentially
 from covector.programs.control_flow.divergent_control_flow import check_no_collectives
 from covector.programs.control_flow.lanes import until_all_fail, until_all_stop
 from covector.programs.control_flow.loop_primitive import LoopPrimitive, batch_step
-from covector.programs.control_flow.reverse_while import bind_loops, transpose_while
-from covector.programs.control_flow.scan_rules import jvp_body
+from covector.programs.control_flow.reverse_while import bind_loops, reverse_while
+from covector.programs.control_flow.scan_rules import jvp_body, transpose_body
 from covector.programs.control_flow.while_lowering import lower_while
 from covector.programs.control_flow.while_rules import (
     counting_body,
@@ -47,7 +47,7 @@ from covector.programs.control_flow.while_rules import (
     with_inputs,
 )
 from covector.programs.higher_order.call import call
-from covector.programs.higher_order.dead_code import trimmed
+from covector.programs.higher_order.dead_code import dce, trimmed
 from covector.programs.higher_order.effects import without_effects
 from covector.programs.higher_order.jaxpr_passes import cast_outputs, forwarded_inputs
 from covector.programs.higher_order.program_primitive import Execution
@@ -59,6 +59,7 @@ from covector.programs.higher_order.regions import (
 )
 from covector.programs.higher_order.tiering import Budget, commit_results
 from covector.transforms.batch import batch_jaxpr, front_dims
+from covector.transforms.transpose import instantiate
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -229,8 +230,23 @@ class While(LoopPrimitive):
         if not self.counted:
             return self._transpose_uncounted(cotangents, *args)
         (count,), consts, carry = self.split(args)
-        loop = (self.body_jaxpr, self.checkpoints)
-        return [None, *transpose_while(*loop, count, (consts, carry), cotangents)]
+        linear = tuple([type(a) is Linear for a in args[1:]])
+        given = tuple([ct is not None for ct in cotangents])
+        body, counts = self.body_jaxpr, (len(consts), len(carry))
+        made = body.memo(transpose_body, *counts, linear, given, False)
+        moving = (*made.consts, *made.carry)
+        types = [t.strong() for t in select(body.in_types, moving)]
+        cts = select([*[None] * len(consts), *cotangents], moving)
+        cts = map(instantiate, cts, types)
+        consts = [a for a in consts if type(a) is not Linear]
+        carry = select(carry, made.known_carry)
+        outputs = range(len(made.forward.outputs))
+        forward = made.forward.memo(dce, tuple([k < len(carry) for k in outputs]))
+        settings = (forward, made.jaxpr), (len(consts), len(carry)), self.checkpoints
+        cts_in = reverse_while(*settings, count, *consts, *carry, *cts)
+        # A carry that starts known, at zero, has no cotangent to give back.
+        pairs = zip(scatter(cts_in, moving), linear, strict=True)
+        return [None, *[ct if m else None for ct, m in pairs]]
 
     def _transpose_uncounted(self, cotangents: Any, *args: Any) -> Sequence[Any]:
         """As much of the loop as its test needs counts the steps."""

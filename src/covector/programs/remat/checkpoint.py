@@ -21,7 +21,7 @@ from covector.core.staging import restage
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError
 from covector.lowering.hlo import HloResults, HloValue
-from covector.programs.higher_order.call import Inlined, call
+from covector.programs.higher_order.call import Call, Inlined, call
 from covector.programs.higher_order.dead_code import dce
 from covector.programs.higher_order.effects import without_effects
 from covector.programs.higher_order.partition import (
@@ -57,13 +57,9 @@ class Checkpoint(Inlined):
         return f"Checkpoint({self.jaxpr.name})"
 
     def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
-        split = self.jaxpr.memo(linearize_checkpoint, tuple(active), self.policy)
-
-        def run_part(program: Jaxpr, args: Sequence[Any]) -> Sequence[Any]:
-            again = program is split.linear
-            return call(program, again and self.prevent_cse)(*args)
-
-        return split.at(primals, run_part)
+        settings = tuple(active), self.policy, self.prevent_cse
+        split = self.jaxpr.memo(linearize_checkpoint, *settings)
+        return split.at(primals, lambda op, args: op(*args))
 
     def batch_named(
         self, axis: AxisName, size: int, args: Values, dims: BatchDims
@@ -87,10 +83,10 @@ class Checkpoint(Inlined):
 
 
 def linearize_checkpoint(
-    jaxpr: Jaxpr, active: Mask, policy: Policy
-) -> LinearizedProgram[Jaxpr]:
-    """A program and its derivative, of which the second computes residuals again
-    (memoise on the program).
+    jaxpr: Jaxpr, active: Mask, policy: Policy, separate: bool
+) -> LinearizedProgram[Call]:
+    """Calls of a program and of its derivative, which computes residuals again and may
+    be compiled separately (memoise on the program).
 
     ``primal`` gives the outputs and what the policy keeps; the residuals between the
     two are that, and the inputs from which the others are computed.
@@ -125,7 +121,8 @@ def linearize_checkpoint(
     sources = [
         i if i >= ~count + 1 else i + len(residuals) for i in parts.residual_sources
     ]
-    return LinearizedProgram(forward, program, tuple(sources), split.nonzero)
+    parts = call(forward), call(program, separate)
+    return LinearizedProgram(*parts, tuple(sources), split.nonzero)
 
 
 @overload
