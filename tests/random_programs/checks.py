@@ -170,9 +170,10 @@ def difference_quotient(f, args, active, tolerance):
         return (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
 
     coarse, fine = quotient(1e-3), quotient(3e-4)
-    size, doubt = max(1.0, abs(slope)), abs(coarse - fine)
-    if doubt > 1e-3 * size:
+    doubt = abs(coarse - fine)
+    if doubt > 1e-3 * max(1.0, abs(fine)):
         return False
+    size = max(1.0, abs(slope))
     far = abs(slope - fine) > 3 * doubt + max(tolerance, 1e-6) * size
     assert not far, f"grad says {slope}, the difference quotients {coarse}, {fine}"
     return True
