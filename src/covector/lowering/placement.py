@@ -6,6 +6,7 @@ from the placement of the operands and from the meshes that operations name.
 """
 
 import functools
+import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -21,6 +22,9 @@ from covector.errors import DeviceMismatch, ShardingError
 from covector.runtime import client
 
 REPLICATED = PartitionSpec()
+
+#: where the user put an array; None for nowhere
+placement_of = operator.attrgetter("placement")
 
 
 class MeshPlacement(NamedTuple):
@@ -48,7 +52,8 @@ def common_placement(
     Raises:
       DeviceMismatch: the operands are on different devices.
     """
-    chosen = {a.placement for a in args if a.placement is not None}
+    chosen = set(map(placement_of, args))
+    chosen.discard(None)
     if not chosen and not meshes:
         return options.current().default_device or client.default_device(), None
     if len(chosen) == 1 and not meshes:

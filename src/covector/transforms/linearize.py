@@ -248,7 +248,7 @@ class LinearizedProgram(NamedTuple, Generic[Program]):
         both lists of tangents None is zero.
         """
         outs = call(self.primal, primals)
-        residuals = self.residuals(primals, outs)
+        residuals = at_sources(self.residual_sources, primals, outs)
 
         def push(*tangents: Any) -> list[Any]:
             nonzero = call(self.linear, [*residuals, *present(tangents)])

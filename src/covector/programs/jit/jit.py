@@ -10,7 +10,6 @@ which may have been traced before (``program_cache``).
 """
 
 import functools
-import operator
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import (
@@ -34,7 +33,7 @@ from covector.lowering.compile import (
     CompiledProgram,
 )
 from covector.lowering.evaluate import base
-from covector.lowering.placement import Placement, common_placement
+from covector.lowering.placement import Placement, common_placement, placement_of
 from covector.programs.higher_order.call import call
 from covector.programs.jit import program_cache, recompiles, stages
 from covector.programs.jit.arguments import (
@@ -60,7 +59,6 @@ R = TypeVar("R")
 
 #: straight to C++: on the way of every call
 flatten = registry.flatten
-placement_of = operator.attrgetter("placement")
 
 
 class Caches:
