@@ -1,5 +1,6 @@
 """``covector.lax.linalg``: names, refusals, and what is more than an operation."""
 
+import inspect
 import re
 
 import jax
@@ -14,11 +15,24 @@ from covector.lax import linalg
 EYE = cnp.eye(2)
 #: choices of algorithms of accelerators, and primitives
 ABSENT = {"EigImplementation", "EighImplementation", "SvdAlgorithm"}
+#: parameters of JAX that are not taken: algorithms of accelerators, a choice that is
+#: open to all here, and an order of Schur forms that JAX does not have either
+UNUSED = {"use_magma", "implementation", "algorithm", "enable_eigvec_derivs"}
+UNUSED |= {"sort_eig_vals", "select_callable"}
 
 
 def test_the_namespace_has_every_function_of_jax():
     public = {n for n in dir(jax.lax.linalg) if not n.startswith("_")}
     assert {n for n in public if not n.endswith("_p")} - {*linalg.__all__} == ABSENT
+
+
+@pytest.mark.parametrize("name", linalg.__all__)
+def test_functions_take_the_arguments_that_they_take_in_jax(name):
+    wanted = inspect.signature(getattr(jax.lax.linalg, name)).parameters
+    found = inspect.signature(getattr(linalg, name)).parameters
+    assert [p for p in wanted if p not in UNUSED] == [*found]
+    for parameter, ours in found.items():
+        assert ours.default == wanted[parameter].default
 
 
 @pytest.mark.parametrize(

@@ -160,6 +160,24 @@ def test_a_singular_matrix_has_no_finite_inverse():
     assert of(lu, ones)[0].tolist() == [[1, 1, 1], [1, 0, 0], [1, 0, 0]]
 
 
+def test_large_matrices_are_factored_as_exactly_as_small_ones():
+    """LAPACK goes through them in blocks."""
+    x = np.random.default_rng(0).standard_normal((150, 100))
+    positive = x.T @ x + np.eye(100)
+    q, r = of(QR(False), x)
+    assert np.abs(q @ r - x).max() < 1e-12
+    u, s, vh = of(SVD(False), x)
+    assert np.abs((u * s) @ vh - x).max() < 1e-11
+    v, w = of(Eigh(), positive)
+    assert np.abs(positive @ v - v * w).max() < 1e-10
+    factor = np.asarray(cholesky(cnp.asarray(positive)))
+    assert np.abs(factor @ factor.T - positive).max() < 1e-11
+    y = np.asarray(solve(cnp.asarray(positive), cnp.asarray(x.T)))
+    assert np.abs(positive @ y - x.T).max() < 1e-11
+    (out,) = of(HouseholderMultiply(), *of(HouseholderQR(), x), np.eye(150))
+    assert np.abs(out[:, :100] - q).max() < 1e-12
+
+
 def test_compiled_programs_give_what_eager_operations_give():
     x = cnp.asarray(drawn("float64", 3, 3))
     for op in (lu, QR(), SVD(), Eigh(), Eig()):

@@ -40,13 +40,12 @@ def eigh(
 
     Returns:
       ``(eigenvalues, eigenvectors)``: w ``[..., n]``, real and ascending, and V like
-      ``a``. Which vectors belong to equal eigenvalues is not determined, and so is the
-      sign or phase of any: derivatives are right for functions that do not depend on
-      the choice, and finite for others.
+      ``a``; NaN for a matrix with NaN or infinities. Which vectors belong to equal
+      eigenvalues is not determined, nor is the sign or phase of any: derivatives are
+      right for functions that do not depend on the choice, and finite for others.
 
     Raises:
       ArgumentError: there is no such triangle.
-      LinAlgError: ``a`` has NaN or infinities.
 
     >>> import covector.numpy as cnp
     >>> w, v = cnp.linalg.eigh(cnp.array([[2.0, 1.0], [1.0, 2.0]]))
@@ -55,7 +54,6 @@ def eigh(
     """
     x = _hermitian("eigh", a, UPLO, symmetrize_input)
     v, w = Eigh()(x)
-    _refuse("eigh", x, w)
     return EighResult(w, v)
 
 
@@ -66,16 +64,13 @@ def eigvalsh(
 
     Raises:
       ArgumentError: there is no such triangle.
-      LinAlgError: ``a`` has NaN or infinities.
 
     >>> import covector.numpy as cnp
     >>> print(cnp.linalg.eigvalsh(cnp.array([[2.0, 1.0], [1.0, 2.0]])).round(5))
     [1. 3.]
     """
     x = _hermitian("eigvalsh", a, UPLO, symmetrize_input)
-    (w,) = Eigh(vectors=False)(x)
-    _refuse("eigvalsh", x, w)
-    return w
+    return Eigh(vectors=False)(x)[0]
 
 
 def _hermitian(who: str, a: ArrayLike, triangle: str | None, symmetrize: bool) -> Array:
@@ -86,12 +81,6 @@ def _hermitian(who: str, a: ArrayLike, triangle: str | None, symmetrize: bool) -
     if symmetrize:
         return hermitian_part(x)
     return adjoint(x) if triangle == "U" else x
-
-
-def _refuse(who: str, x: Array, w: Array) -> None:
-    refuse_nan(
-        w, f"{who} needs finite matrices, but got {x.type} with NaN or infinities."
-    )
 
 
 def eig(a: ArrayLike) -> EigResult:
@@ -130,3 +119,9 @@ def eigvals(a: ArrayLike) -> Array:
     (w,) = Eig(right=False)(x)
     _refuse("eigvals", x, w)
     return w
+
+
+def _refuse(who: str, x: Array, w: Array) -> None:
+    refuse_nan(
+        w, f"{who} needs finite matrices, but got {x.type} with NaN or infinities."
+    )

@@ -2,17 +2,21 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import scalar
-from covector.errors import ArgumentError
+from covector.errors import ArgumentError, LinAlgError
 from covector.numpy.axis_order import flip
+from covector.numpy.floating import isnan
 from covector.numpy.indexing_take import take_along_axis
 from covector.numpy.linalg.operands import (
     matrices,
     refuse_nan,
     square_matrices,
     subset_of,
+    values_of,
 )
 from covector.numpy.sorting import argsort, sort
 from covector.ops.comparison import lt
@@ -77,11 +81,12 @@ def cholesky(
     elif upper:
         x = adjoint(x)
     out = cholesky_(x)
-    refuse_nan(
-        out,
-        f"cholesky needs positive definite matrices, but got {x.type} of "
-        "which one is not.",
-    )
+    values = values_of(out)
+    if values is not None and np.isnan(values).any() and not isnan(x).any():
+        raise LinAlgError(
+            f"cholesky needs positive definite matrices, but got {x.type} of which one "
+            "is not."
+        )
     return adjoint(out) if upper else out
 
 
@@ -136,7 +141,7 @@ def svd(
 
     Returns:
       ``(U, S, Vh)``, or S, ``[..., k]``, which is real. Which vectors belong to equal
-      singular values is not determined, and so is the sign or phase of any: derivatives
+      singular values is not determined, nor is the sign or phase of any: derivatives
       are right for functions that do not depend on the choice, and finite for others.
 
     Raises:
