@@ -8,6 +8,7 @@ while loop with effects run in turn.
 from collections.abc import Sequence
 from typing import Any
 
+from covector.core.annotations import AxisName, Value
 from covector.core.effects import Effect
 from covector.core.masks import drop, in_groups, merge, scatter, select
 from covector.core.primitive import Primitive
@@ -20,7 +21,11 @@ from covector.transforms.batch import name_of
 
 
 def batch_sequentially(
-    op: Primitive, axis: Any, size: int, args: Sequence[Any], dims: Sequence[int | None]
+    op: Primitive,
+    axis: AxisName,
+    size: int,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
 ) -> tuple[Sequence[Any], list[int]]:
     """``batch_named`` of an operation with effects."""
     refuse_order(op, op.name)
@@ -37,7 +42,7 @@ def batch_sequentially(
     types = [x.type for x in shared]
     types += [x.type.with_shape(x.type.shape[1:]) for x in rows]
 
-    def one_lane(*values: Any) -> Any:
+    def one_lane(*values: Value) -> Any:
         known, lane = in_groups(values, len(shared))
         return op(*merge(lane, mask, scatter(known, [not m for m in mask])))
 

@@ -32,7 +32,7 @@ class Branches(NamedTuple):
 
     jaxprs: list[Jaxpr]
     captured: list[Any]
-    out_tree: Any
+    out_tree: PyTreeDef
 
 
 def stage_branches(

@@ -72,7 +72,7 @@ def reduce_in_order(
     types = [s.type for s in starts]
     flag_types = [types[0].with_dtype(dtypes.bool_) for _ in flags]
 
-    def step(*values: Any) -> Sequence[Any]:
+    def step(*values: Value) -> Sequence[Any]:
         carry, (*found, there) = values[:k], (*values[k : 2 * k], values[-1])
         both = combined(jaxpr, carry, found)
         return both if present is None else choose(there, both, carry)
@@ -81,7 +81,7 @@ def reduce_in_order(
     return Scan(body, xs[0].type.shape[0], 0, k)(*starts, *xs)
 
 
-def choose(mask: Any, xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
+def choose(mask: Value, xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
     """Elements of ``xs`` where the mask is true, elsewhere of ``ys``."""
     return [where(mask, x, y) for x, y in zip(xs, ys, strict=True)]
 

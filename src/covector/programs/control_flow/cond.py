@@ -20,6 +20,7 @@ from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask, drop, merge, present, scatter
 from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
 from covector.core.source import Line
+from covector.core.staging import StagingTrace
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying
 from covector.errors import BatchedCondWarning, TypeMismatch
@@ -121,7 +122,7 @@ class Cond(ProgramPrimitive):
         """The branch for a known index; the nearest one if it is out of range."""
         return self.branches[max(0, min(int(index.host()), len(self.branches) - 1))]
 
-    def stage(self, trace: Any, args: Sequence[Value]) -> Sequence[Any] | None:
+    def stage(self, trace: StagingTrace, args: Sequence[Value]) -> Sequence[Any] | None:
         """With a known index, stage only the operations of its branch."""
         index, *operands = args
         return run(self.branch_at(index), operands) if _is_known(index) else None
@@ -133,7 +134,7 @@ class Cond(ProgramPrimitive):
         return call(branch)(*operands)
 
     def linearize(
-        self, active: Sequence[bool], index: Any, *operands: Value
+        self, active: Sequence[bool], index: Value, *operands: Value
     ) -> Linearized:
         if _is_known(index):
             return _linearize_known(self.branch_at(index), active[1:], operands)
@@ -258,17 +259,17 @@ def _make_cond(first: Jaxpr, rest: tuple[Jaxpr, ...], line: Line | None) -> Cond
     return made
 
 
-def _is_known(index: Any) -> bool:
+def _is_known(index: Value) -> bool:
     return type(index) is ConcreteArray
 
 
-def _linearize_known(branch: Jaxpr, active: Sequence[bool], operands: Any) -> Any:
+def _linearize_known(branch: Jaxpr, active: Sequence[bool], operands: Values) -> Any:
     """The branch alone, where it is known which one runs."""
     outs, linear = linearize_flat(
         lambda *xs: run(branch, xs), operands, active, branch.name
     )
 
-    def push(_: None, *tangents: Any) -> Sequence[Array | None]:
+    def push(_: None, *tangents: Value | None) -> Sequence[Array | None]:
         operands = [*linear.residuals, *present(tangents)]
         return scatter(run(linear.jaxpr, operands), linear.nonzero)
 
@@ -278,7 +279,7 @@ def _linearize_known(branch: Jaxpr, active: Sequence[bool], operands: Any) -> An
 # -- batches of indices ----------------------------------------------------------------
 
 
-def _lane_masks(index: Any, count: int) -> list[Any]:
+def _lane_masks(index: Value, count: int) -> list[Any]:
     """For each branch, the mask of the lanes of a batch that take it."""
     if dtypes.is_bool(index.type.dtype):
         return [not_(index), index]
@@ -289,7 +290,7 @@ def _lane_masks(index: Any, count: int) -> list[Any]:
 
 
 def _in_lanes(
-    branch: Jaxpr, batch: tuple[Any, ...], taken: Any, operands: Sequence[Any]
+    branch: Jaxpr, batch: tuple[Any, ...], taken: Value, operands: Sequence[Any]
 ) -> Sequence[Any]:
     """The results of a branch over a batch, valid in the lanes that take it.
 
@@ -316,7 +317,7 @@ def _in_lanes(
 
 def _warn_of_select(op: Cond) -> None:
     """Tell users who asked for it where a choice no longer saves work."""
-    line: Any = op.line
+    line: Line | None = op.line
     if line is None or not options.current().warn_batched_cond:
         return
     names = ", ".join([b.name for b in op.branches])
@@ -328,7 +329,7 @@ def _warn_of_select(op: Cond) -> None:
     warnings.warn_explicit(words, BatchedCondWarning, line.file, line.number)
 
 
-def _lower_index(ctx: "Lowering", index: Any, type: ArrayType, last: int) -> Any:
+def _lower_index(ctx: "Lowering", index: HloValue, type: ArrayType, last: int) -> Any:
     """The index as ``stablehlo.case`` takes it: an i32, and never out of range."""
     int32 = ArrayType((), dtypes.int32)
     if dtypes.is_bool(type.dtype):

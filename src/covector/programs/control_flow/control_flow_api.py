@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from covector import options, tree
 from covector.core import dtypes
+from covector.core.annotations import PyTree
 from covector.core.array import ConcreteArray
 from covector.core.convert import as_array
 from covector.core.flat import FlatFunction, arrays
@@ -51,7 +52,9 @@ class Loop:
     name: str
     depth: int = 0
 
-    def scan(self, step: Callable[..., Any], init: Any, xs: Any, spec: ScanSpec) -> Any:
+    def scan(
+        self, step: Callable[..., Any], init: PyTree, xs: PyTree, spec: ScanSpec
+    ) -> PyTree:
         """``(carry, ys)`` of ``step(carry, x)``, which gives a carry and a y."""
         if options.current().disable_jit and spec.length:
             return _scan_in_python(step, init, xs, spec)
@@ -67,9 +70,9 @@ class Loop:
         self,
         test: Callable[..., Any],
         step: Callable[..., Any],
-        init: Any,
+        init: PyTree,
         checkpoints: int = CHECKPOINTS,
-    ) -> Any:
+    ) -> PyTree:
         """The first carry for which ``test(carry)`` does not hold, from ``init`` on.
 
         In reverse mode ``checkpoints`` of them are kept at one time.
@@ -95,7 +98,7 @@ class Loop:
         return body.out_tree.unflatten(op(*captured, *carry))
 
     def _body(
-        self, flat: FlatFunction, init: Any, others: list[ArrayType]
+        self, flat: FlatFunction, init: PyTree, others: list[ArrayType]
     ) -> tuple[Body, list[Any]]:
         """The body, and the first carry cast to the types of its fixpoint."""
         leaves, carry_tree = tree.flatten(init)
@@ -128,7 +131,9 @@ def name_of(fun: Callable[..., Any]) -> str:
     return getattr(fun, "__name__", type(fun).__name__)
 
 
-def _scan_in_python(step: Any, carry: Any, xs: Any, spec: ScanSpec) -> tuple[Any, Any]:
+def _scan_in_python(
+    step: Callable[..., Any], carry: PyTree, xs: PyTree, spec: ScanSpec
+) -> tuple[Any, Any]:
     """A scan of at least one step."""
     carry, xs = _arrays((carry, xs))
     rows = []
@@ -141,7 +146,9 @@ def _scan_in_python(step: Any, carry: Any, xs: Any, spec: ScanSpec) -> tuple[Any
     return carry, tree.map(Stack(0), *rows)
 
 
-def _while_in_python(test: Any, step: Any, carry: Any) -> tuple[bool, Any]:
+def _while_in_python(
+    test: Callable[..., Any], step: Callable[..., Any], carry: PyTree
+) -> tuple[bool, Any]:
     """Run the steps that are known to be taken; returns whether there may be more (as
     over a batch whose lanes stop at different times), and the carry.
     """

@@ -8,6 +8,7 @@ an infinite slope times a cotangent of zero is not a zero.
 from collections.abc import Sequence
 from typing import Any
 
+from covector.core.annotations import Value
 from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask
@@ -31,7 +32,7 @@ def until_all_stop(
     carry = len(mask) - len(body.outputs)
     count = test_consts + carry
 
-    def step(*values: Any) -> list[Array]:
+    def step(*values: Value) -> list[Array]:
         running, operands = values[count], [*values[test_consts:count]]
         operands += values[count + 1 :]
         kept = step_running(body, mask, running, operands, carry, mixes)
@@ -50,14 +51,14 @@ def until_all_fail(test: Jaxpr) -> Jaxpr:
     return stage(lambda *xs: [_any(*run(test, xs))], test.in_types, "any").jaxpr
 
 
-def _any(flags: Any) -> Any:
+def _any(flags: Value) -> Value:
     return ReduceOr(tuple(range(flags.type.ndim)))(flags)
 
 
 def step_running(
     body: Jaxpr,
     mask: Mask,
-    running: Any,
+    running: Value,
     operands: Sequence[Any],
     carry: int,
     mixes: bool = False,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from covector.core.annotations import BatchDims, Value
+from covector.core.annotations import AxisName, BatchDims, Value, Values
 from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr
 from covector.core.masks import Mask, fixpoint, scatter
@@ -49,7 +49,11 @@ class LoopPrimitive(ProgramPrimitive):
         return outs, moved
 
     def differentiate(
-        self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
+        self,
+        parent: Trace,
+        tangent_trace: Trace,
+        primals: Values,
+        tangents: Sequence[Value | None],
     ) -> tuple[Sequence[Any], Sequence[Any]]:
         if not together(parent, tangent_trace):
             return super().differentiate(parent, tangent_trace, primals, tangents)
@@ -66,7 +70,12 @@ def tangents_of(
 
 
 def batch_step(
-    body: Jaxpr, size: int, axis: Any, consts: BatchDims, carry: Mask, xs: BatchDims
+    body: Jaxpr,
+    size: int,
+    axis: AxisName,
+    consts: BatchDims,
+    carry: Mask,
+    xs: BatchDims,
 ) -> tuple[tuple[Jaxpr, BatchDims], Mask]:
     """A body over a batch, with the batch axes of its outputs, and the mask of the
     carry that is batched: at least the given one, and what comes back so from a step.

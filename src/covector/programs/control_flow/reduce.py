@@ -136,7 +136,7 @@ def whole_program(
     k = len(types) // 2
     kept = reduced_type("reduce", types[0], dimensions).shape
 
-    def reduced(*args: Any) -> Sequence[Any]:
+    def reduced(*args: Value) -> Sequence[Any]:
         rows = [_merged_in_front(x, dimensions) for x in args[:k]]
         starts = [BroadcastInDim(kept, ())(i) for i in args[k:]]
         if not rows[0].type.shape[0]:

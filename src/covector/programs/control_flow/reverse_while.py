@@ -151,7 +151,7 @@ class ReverseWhile(LoopPrimitive):
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.through(self._visit, *operands)
 
-    def _visit(self, *operands: Any) -> Values:
+    def _visit(self, *operands: Value) -> Values:
         (count,), consts, primals, cts = self.split(operands)
 
         def forward(_: Any, primals: Values) -> Values:
@@ -267,14 +267,14 @@ def in_lanes(
     of_consts, of_cts, of_primals = in_groups(backward.in_types, *sizes)
     of_consts, of_primals = [count, *of_consts], [count.with_shape(()), *of_primals]
 
-    def step_forward(*values: Any) -> list[Any]:
+    def step_forward(*values: Value) -> list[Any]:
         (count, *known), (k, *primals) = in_groups(values, len(of_consts))
         mask = (*consts, *[True] * len(primals))
         operands = [*known, *primals]
         after = step_running(forward, mask, lt(k, count), operands, sizes[0])
         return [add(k, scalar(1, k.type.dtype)), *after]
 
-    def step_backward(*values: Any) -> list[Any]:
+    def step_backward(*values: Value) -> list[Any]:
         groups = in_groups(values, len(of_consts), sizes[1])
         (count, *known), cts, (k, *primals) = groups
         mask = (*consts, *[True] * (len(cts) + len(primals)))
@@ -288,7 +288,7 @@ def in_lanes(
     )
 
 
-def _mixes(axis: Any) -> NotDifferentiable:
+def _mixes(axis: AxisName) -> NotDifferentiable:
     return NotDifferentiable(
         f"the reverse-mode derivative of a while_loop that communicates over the vmap "
         f"axis {axis!r} in its body, where lanes of the batch take "

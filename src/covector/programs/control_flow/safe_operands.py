@@ -66,7 +66,7 @@ class SafeOperands(ManyResults):
         taken = types[0].varying
         return Varying([t.varying | taken for t in types], None)
 
-    def evaluate(self, taken: Any, *operands: Value) -> Sequence[Array]:
+    def evaluate(self, taken: Value, *operands: Value) -> Sequence[Array]:
         return operands
 
     def lower(
@@ -77,7 +77,7 @@ class SafeOperands(ManyResults):
     def linearize(
         self, active: Sequence[bool], taken: Value, *operands: Value
     ) -> Linearized:
-        def push(_: None, *tangents: Any) -> Sequence[Array | None]:
+        def push(_: None, *tangents: Value | None) -> Sequence[Array | None]:
             pairs = zip(tangents, self.axes, strict=True)
             return [t if t is None else _masked(taken, t, axes) for t, axes in pairs]
 
@@ -88,7 +88,11 @@ class SafeOperands(ManyResults):
         return self(taken, *operands), push
 
     def differentiate(
-        self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
+        self,
+        parent: Trace,
+        tangent_trace: Trace,
+        primals: Values,
+        tangents: Sequence[Value | None],
     ) -> tuple[Sequence[Any], Sequence[Any]]:
         if not together(parent, tangent_trace):
             return super().differentiate(parent, tangent_trace, primals, tangents)
@@ -114,7 +118,7 @@ class SafeOperands(ManyResults):
 
 
 def if_taken(
-    axes: tuple[Axes, ...], taken: Any, operands: Sequence[Any]
+    axes: tuple[Axes, ...], taken: Value, operands: Sequence[Any]
 ) -> Sequence[Any]:
     """The operands, which a derivative takes for safe ones."""
     if not any([x.type.inexact for x in operands]):
@@ -123,7 +127,7 @@ def if_taken(
 
 
 def with_safe_operands(
-    axes: Sequence[Axes], taken: Any, operands: Sequence[Any]
+    axes: Sequence[Axes], taken: Value, operands: Sequence[Any]
 ) -> list[Any]:
     """The operands; lanes outside the mask ``taken`` get those of a lane inside it.
 
@@ -141,7 +145,7 @@ def with_safe_operands(
 
 
 def _from_taken(
-    separate: Sequence[bool], taken: Any, operands: Sequence[Any]
+    separate: Sequence[bool], taken: Value, operands: Sequence[Any]
 ) -> list[Any]:
     """Each operand from one taken lane, picked separately along some batch axes."""
     if True in separate:
@@ -161,7 +165,7 @@ def _from_taken(
     return [_from_lane(taken, first, x, count) for x in operands]
 
 
-def _from_lane(taken: Any, index: Any, x: Any, count: int) -> Any:
+def _from_lane(taken: Value, index: Value, x: Value, count: int) -> Value:
     """``x``, with the element at ``index`` in all lanes that are not taken."""
     batch, rest = x.type.shape[:count], x.type.shape[count:]
     flat = Reshape((prod(batch), *rest))(x)
@@ -173,14 +177,14 @@ def _from_lane(taken: Any, index: Any, x: Any, count: int) -> Any:
     return select_n(expand(taken, x), BroadcastInDim(x.type.shape, axes)(one), x)
 
 
-def _masked(taken: Any, tangent: Any, axes: Axes) -> Any:
+def _masked(taken: Value, tangent: Any, axes: Axes) -> Value:
     """A tangent in the lanes taken, or of what one of them shares; else zeros."""
     missing = tuple([k for k, has in enumerate(axes) if not has])
     mask = ReduceOr(missing)(taken) if missing else taken
     return select_n(expand(mask, tangent), zeros(tangent.type), tangent)
 
 
-def expand(mask: Any, x: Any) -> Any:
+def expand(mask: Value, x: Value) -> Value:
     """A mask over the leading axes of ``x``, in the shape of ``x``."""
     if not mask.type.ndim:
         return broadcast_like(mask, x)

@@ -185,7 +185,7 @@ class Scan(LoopPrimitive):
         invariant = [consts[i] for i in made.const_indices]
         per_step = at_sources(made.step_indices, xs, outs)
 
-        def push(*tangents: Any) -> Sequence[Array | None]:
+        def push(*tangents: Value | None) -> Sequence[Array | None]:
             const_tangents, carry_tangents, x_tangents = self.split(tangents)
             given = [*invariant, *present(const_tangents)]
             start = tangents_of(carry, carry_tangents, made.carry)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from covector.core import dtypes
 from covector.core.number_info import iinfo
 from covector.core.types import ArrayType
+from covector.lowering.hlo import HloValue
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -32,7 +33,7 @@ class ScanLowering:
         self.counter = ArrayType((), dtypes.int32 if fits else dtypes.int64)
 
     def step(
-        self, ctx: "Lowering", i: Any, carry: Values, ys: Values
+        self, ctx: "Lowering", i: HloValue, carry: Values, ys: Values
     ) -> tuple[Values, Values]:
         """The carry and ys after step ``i``, a value."""
         if self.scan.reverse:
@@ -50,7 +51,9 @@ class ScanLowering:
         ]
         return outs[:count], stored
 
-    def element(self, ctx: "Lowering", x: Any, type_: ArrayType, i: Any) -> Any:
+    def element(
+        self, ctx: "Lowering", x: HloValue, type_: ArrayType, i: HloValue
+    ) -> HloValue:
         """``x[i]``."""
         row = type_.with_shape((1, *type_.shape[1:]))
         found = ctx.op(
@@ -61,18 +64,20 @@ class ScanLowering:
         )
         return ctx.op("stablehlo.reshape", [found], [type_.with_shape(type_.shape[1:])])
 
-    def store(self, ctx: "Lowering", ys: Any, y: Any, type_: ArrayType, i: Any) -> Any:
+    def store(
+        self, ctx: "Lowering", ys: HloValue, y: HloValue, type_: ArrayType, i: HloValue
+    ) -> HloValue:
         """``ys`` with ``ys[i] = y``."""
         row = type_.with_shape((1, *type_.shape[1:]))
         y = ctx.op("stablehlo.reshape", [y], [row])
         start = self.start(ctx, type_, i)
         return ctx.op("stablehlo.dynamic_update_slice", [ys, y, *start], [type_])
 
-    def start(self, ctx: "Lowering", type_: ArrayType, i: Any) -> Values:
+    def start(self, ctx: "Lowering", type_: ArrayType, i: HloValue) -> Values:
         zero = ctx.constant(0, self.counter) if type_.ndim > 1 else None
         return [i, *[zero] * (type_.ndim - 1)]
 
-    def plus(self, ctx: "Lowering", i: Any, k: int) -> Any:
+    def plus(self, ctx: "Lowering", i: HloValue, k: int) -> HloValue:
         if not k:
             return i
         return ctx.op(
@@ -88,7 +93,7 @@ class ScanLowering:
         op = ctx.op("stablehlo.while", start, types, regions=2)
         count = len(carry)
 
-        def more(inner: Any, i: Any, *_: Any) -> Sequence[Any]:
+        def more(inner: "Lowering", i: HloValue, *_: HloValue) -> Sequence[Any]:
             end = inner.constant(steps, self.counter)
             flag = ArrayType((), dtypes.bool_)
             less = "#stablehlo<comparison_direction LT>"
@@ -98,7 +103,7 @@ class ScanLowering:
                 )
             ]
 
-        def step(inner: Any, i: Any, *values: Any) -> Sequence[Any]:
+        def step(inner: "Lowering", i: HloValue, *values: HloValue) -> Sequence[Any]:
             carry, ys = [*values[:count]], [*values[count:]]
             for k in range(unroll):
                 carry, ys = self.step(inner, self.plus(inner, i, k), carry, ys)

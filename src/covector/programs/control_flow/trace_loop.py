@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 from covector import options, tree
 from covector.core.flat import FlatFunction
-from covector.core.jaxpr import Jaxpr
+from covector.core.jaxpr import Atom, Jaxpr
 from covector.core.promotion import promote
 from covector.core.staging import stage
 from covector.core.types import INVARIANT, ArrayType
 from covector.errors import TreeMismatch, TypeMismatch, TypePromotionError
 from covector.programs.higher_order.hash_consing import intern
 from covector.programs.higher_order.jaxpr_passes import cast_outputs
+from covector.tree.registry import PyTreeDef
 
 
 class Carry(NamedTuple):
@@ -28,7 +29,7 @@ class Carry(NamedTuple):
 
     who: str
     types: list[ArrayType]
-    tree: Any
+    tree: PyTreeDef
     depth: int = 0
 
     def path(self, k: int) -> str:
@@ -43,7 +44,7 @@ class Body(NamedTuple):
     jaxpr: Jaxpr
     captured: list[Any]
     carry_types: list[ArrayType]
-    out_tree: Any
+    out_tree: PyTreeDef
 
 
 def stage_body(
@@ -101,7 +102,7 @@ def joined_type(types: Sequence[ArrayType]) -> ArrayType:
     return types[0].with_dtype(dtype, weak).with_varying(varying)
 
 
-def made_at(jaxpr: Jaxpr, atom: Any) -> str:
+def made_at(jaxpr: Jaxpr, atom: Atom) -> str:
     """The source line that made an output, for messages."""
     for equation in jaxpr.equations:
         if atom in equation.outputs:

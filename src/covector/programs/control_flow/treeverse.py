@@ -41,7 +41,7 @@ Loop = Callable[..., Values]
 
 def visit_backwards(
     loop: Loop,
-    count: Any,
+    count: Value,
     snapshots: int,
     advance: Callable[[Any, Values], Values],
     visit: Callable[[Any, Values, Values], Values],
@@ -55,7 +55,7 @@ def visit_backwards(
     climb = _Climb(loop, snapshots, advance)
     size, one = len(start), _int(1)
 
-    def step(left: Any, top: Any, indices: Any, *rest: Any) -> Values:
+    def step(left: Value, top: Value, indices: Value, *rest: Value) -> Values:
         last = sub(left, one)
         top, indices, *stacks = climb(last, top, indices, *rest[:size])
         state = [_read(s, top) for s in stacks]
@@ -80,7 +80,7 @@ class _Climb:
     ) -> None:
         self.loop, self.snapshots, self.advance = loop, snapshots, advance
 
-    def __call__(self, last: Any, *stack: Any) -> Values:
+    def __call__(self, last: Value, *stack: Value) -> Values:
         return self.loop(
             lambda top, indices, *_: lt(_read(indices, top), last),
             lambda top, indices, *stacks: self.rise(last, top, indices, stacks),
@@ -88,7 +88,7 @@ class _Climb:
         )
 
     def rise(
-        self, last: Any, top: Any, indices: Any, stacks: Sequence[Value]
+        self, last: Value, top: Value, indices: Value, stacks: Sequence[Value]
     ) -> Values:
         """As far as the next state that is kept."""
         one, index = _int(1), _read(indices, top)
@@ -106,7 +106,7 @@ class _Climb:
         return [above, _write(indices, end, above), *[_write(*p, above) for p in pairs]]
 
 
-def stride(loop: Loop, length: Any, free: Any) -> Any:
+def stride(loop: Loop, length: Value, free: Value) -> Value:
     """The distance from a state to the next one that is to be kept, an int32.
 
     ``length``, at least 2, are the states from this one on that are still to be
@@ -120,7 +120,7 @@ def stride(loop: Loop, length: Any, free: Any) -> Any:
     alone = lt(free, _int(2))
     wanted = where(alone, one, convert(length, dtypes.float32))
 
-    def more(r: Any, fits: Any, _: Any) -> Values:
+    def more(r: Value, fits: Value, _: Value) -> Values:
         r = add(r, one)
         return [r, div(mul(fits, add(slots, r)), r), fits]
 
@@ -132,24 +132,24 @@ def stride(loop: Loop, length: Any, free: Any) -> Any:
     return where(alone, last, min_(max_(best, _int(1)), last))
 
 
-def _int(value: int) -> Any:
+def _int(value: int) -> Value:
     return scalar(value, dtypes.int32)
 
 
-def _float(value: int) -> Any:
+def _float(value: int) -> Value:
     return scalar(value, dtypes.float32)
 
 
-def _stack(x: Any, size: int) -> Any:
+def _stack(x: Value, size: int) -> Value:
     """A stack for ``size`` values like ``x``, which is the first of them."""
     shape = x.type.shape
     return BroadcastInDim((size, *shape), tuple(range(1, len(shape) + 1)))(x)
 
 
-def _read(stack: Any, index: Any) -> Any:
+def _read(stack: Value, index: Value) -> Value:
     shape = stack.type.shape[1:]
     return DynamicSlice((1, *shape), (0,))(stack, index, *[_int(0)] * len(shape))
 
 
-def _write(stack: Any, x: Any, index: Any) -> Any:
+def _write(stack: Value, x: Value, index: Value) -> Value:
     return DynamicUpdateSlice((0,))(stack, x, index, *[_int(0)] * x.type.ndim)

@@ -188,14 +188,14 @@ class While(LoopPrimitive):
         count, *outs = loop(*operands)
         again, operands = self._again(count, consts, carry)
 
-        def push(*tangents: Any) -> Sequence[Array]:
+        def push(*tangents: Value | None) -> Sequence[Array]:
             _, const_tangents, carry_tangents = self.split(tangents)
             tangents = (None, *const_tangents, None, *carry_tangents)
             return again.jvp(operands, tangents, separate=True)[1][1:]
 
         return outs, push
 
-    def _counting(self, *operands: Any) -> tuple["While", list[Any]]:
+    def _counting(self, *operands: Value) -> tuple["While", list[Any]]:
         """The loop with the number of steps in front of its carry, and what it is
         called with.
         """
@@ -206,7 +206,9 @@ class While(LoopPrimitive):
         loop = make_while(test, body, self.cond_nconsts, self.body_nconsts)
         return loop, [*test_consts, *consts, zeros(type_), *carry]
 
-    def _again(self, count: Any, consts: Any, carry: Any) -> tuple["While", list[Any]]:
+    def _again(
+        self, count: Value, consts: Values, carry: Values
+    ) -> tuple["While", list[Any]]:
         """The loop that takes a known number of steps, without effects, and what it is
         called with.
         """
@@ -344,7 +346,7 @@ def make_while(
 
 
 def _repeating(
-    body: Jaxpr, count: Any, consts: Any, carry: Any, checkpoints: int
+    body: Jaxpr, count: Value, consts: Values, carry: Values, checkpoints: int
 ) -> tuple[While, list[Any]]:
     """The loop that runs a body ``count`` times, and what it is called with."""
     counting = body.memo(counting_body, len(consts), count.type)

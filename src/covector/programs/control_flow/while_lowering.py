@@ -1,25 +1,29 @@
 """The lowering of a while loop: ``stablehlo.while``, with counters that are signed."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from covector.core import dtypes
 from covector.core.types import ArrayType
+from covector.lowering.hlo import HloValue
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
 
 
 def lower_while(
-    op: Any, ctx: Any, test_consts: Any, consts: Any, carry: Any
+    op: Any, ctx: "Lowering", test_consts: Any, consts: Any, carry: Any
 ) -> list[Any]:
     """The loop over values; consts are read from outside of its regions."""
     types = ctx.out_types
     signed = [_signed(t) for t in types]
     loop = ctx.op("stablehlo.while", _cast(ctx, carry, types, signed), signed, 2)
 
-    def test(inner: Any, *values: Any) -> Sequence[Any]:
+    def test(inner: "Lowering", *values: HloValue) -> Sequence[Any]:
         now = _cast(inner, values, signed, types)
         return inner.inline(op.cond_jaxpr, [*test_consts, *now])
 
-    def body(inner: Any, *values: Any) -> Sequence[Any]:
+    def body(inner: "Lowering", *values: HloValue) -> Sequence[Any]:
         now = _cast(inner, values, signed, types)
         outs = inner.inline(op.body_jaxpr, [*consts, *now])
         return _cast(inner, outs, types, signed)
@@ -41,7 +45,7 @@ def _signed(type: ArrayType) -> ArrayType:
 
 
 def _cast(
-    ctx: Any, values: Iterable[Any], types: Sequence[Any], wanted: Sequence[Any]
+    ctx: "Lowering", values: Iterable[Any], types: Sequence[Any], wanted: Sequence[Any]
 ) -> list[Any]:
     """The bits of values as those of other types, where the types differ."""
     return [

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from covector.core import dtypes
+from covector.core.annotations import Value
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.jaxpr import Equation, Jaxpr, Var, run
@@ -42,13 +43,13 @@ def testing_first(test: Jaxpr, loop: Any) -> Jaxpr:
     tested, stepped = test.memo(with_token), loop.body_jaxpr.memo(with_token)
     count = loop.cond_nconsts + loop.body_nconsts
 
-    def step(*values: Any) -> list[Array]:
+    def step(*values: Value) -> list[Array]:
         test_consts, consts, (_, token, *carry) = loop.split(values)
         token, *carry = run(stepped, [token, *consts, *carry])
         token, holds = run(tested, [token, *test_consts, *carry])
         return [holds, token, *carry]
 
-    def whole(token: Any, *operands: Any) -> list[Any]:
+    def whole(token: Value, *operands: Value) -> list[Any]:
         test_consts, consts, carry = loop.split(operands)
         token, holds = run(tested, [token, *test_consts, *carry])
         start = [holds, token, *carry]
@@ -123,7 +124,7 @@ def adjoint(
     known_consts, known_cts, known_primals = [drop(*group) for group in groups]
     of_consts, of_cts, of_primals = [select(*group) for group in groups]
 
-    def step(*operands: Any) -> list[Any]:
+    def step(*operands: Value) -> list[Any]:
         consts, _, primals = in_groups(operands, *sizes)
         return [*run(forward, [*consts, *primals]), *run(backward, operands)]
 
@@ -145,7 +146,7 @@ def adjoint(
         found = pull_back(both, args, [*ct_primals, *scatter(ct_cts, cts)])
         return in_groups(select(found, linear), len(of_consts), len(of_cts))
 
-    def go_forward(*values: Any) -> list[Any]:
+    def go_forward(*values: Value) -> list[Any]:
         split = len(known_consts), len(known_primals)
         consts, primal, ct_cts = in_groups(values, *split)
         # What is wanted depends on none of these, though an operation that carries
@@ -158,7 +159,7 @@ def adjoint(
 
     parts = known_consts, known_cts, of_consts, of_primals, known_primals, of_cts
 
-    def go_backward(*values: Any) -> list[Any]:
+    def go_backward(*values: Value) -> list[Any]:
         split = [len(part) for part in parts[:-1]]
         consts, ct, sums, ct_primals, primal, ct_cts = in_groups(values, *split)
         known = [*consts, *ct, *primal]

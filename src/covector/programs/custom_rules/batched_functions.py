@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from covector.core.annotations import BatchDims, Value
+from covector.core.annotations import AxisName, BatchDims, Value
 from covector.core.jaxpr import run
 from covector.core.staging import stage
 from covector.core.types import ArrayType
@@ -54,7 +54,7 @@ class Batch:
             self._same(x, d)
         return outs
 
-    def summed(self, x: Any, found: int | None, wanted: int | None) -> Any:
+    def summed(self, x: Value, found: int | None, wanted: int | None) -> Value:
         """A cotangent of an operand: summed where the batch shares the operand."""
         if wanted is not None:
             return batched(self.size, x, found, wanted)
@@ -73,18 +73,18 @@ class Batch:
 
 
 def lanes_differ(
-    fun: FlatFunction, size: int, axis: Any, types: Sequence[ArrayType], who: str
+    fun: FlatFunction, size: int, axis: AxisName, types: Sequence[ArrayType], who: str
 ) -> bool:
     """Whether a function of what all lanes share is to be known of each lane."""
     differ = False
 
-    def per_lane(*values: Any) -> Sequence[Any]:
+    def per_lane(*values: Value) -> Sequence[Any]:
         nonlocal differ
         staged = stage(fun, types, who)
         differ = name_of(axis) in staged.jaxpr.memo(named_axes)
         return run(staged.jaxpr, [*staged.captured, *values])
 
-    def over_batch(*values: Any) -> Sequence[Any]:
+    def over_batch(*values: Value) -> Sequence[Any]:
         nonlocal differ
         outs, dims = batch_flat(per_lane, size, values, [None] * len(types), axis)
         differ = differ or any([d is not None for d in dims])

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from covector.core.annotations import Value
 from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr
+from covector.core.primitive import Primitive
 from covector.core.trace import Trace, Tracer, current, in_scope
 from covector.core.types import ArrayType
 from covector.errors import AxisError, CovectorError, NotDifferentiable
@@ -102,7 +103,7 @@ class SubstitutionTrace(Trace):
             raise found.error(x.type)
         return found
 
-    def process(self, op: Any, args: Sequence[Value]) -> Sequence[Array]:
+    def process(self, op: Primitive, args: Sequence[Value]) -> Sequence[Array]:
         args = [self.value(a) for a in args]
         current.trace = self.parent
         try:
@@ -127,7 +128,7 @@ class CapturedTracers:
         self.refused = [(x, why) for x, why in pairs if why is not None]
         self.who = who
 
-    def unused_by(self, fun: Any) -> list[bool]:
+    def unused_by(self, fun: Callable[..., Any]) -> list[bool]:
         """Mask of ``captured``: what is out of the reach of one of the functions."""
         reached, complete = _search(fun)
         used = {id(x) for x in reached}

@@ -21,7 +21,7 @@ from covector.core.array_like import Array
 from covector.core.flat import arrays
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.primitive import operation
-from covector.core.staging import stage
+from covector.core.staging import StagingTrace, stage
 from covector.core.trace import Trace, current
 from covector.ops.broadcasting import batched
 from covector.programs.custom_rules.batched_functions import Batch, lanes_differ
@@ -68,7 +68,7 @@ class CustomCall(RuledProgram):
     def evaluate(self, *args: Value) -> Sequence[Array]:
         return self.fun(*args)
 
-    def stage(self, trace: Any, args: Sequence[Value]) -> Sequence[Any] | None:
+    def stage(self, trace: StagingTrace, args: Sequence[Value]) -> Sequence[Any] | None:
         """Stage ``fun`` first, unless that is done: then None, to stage it as it is."""
         if isinstance(self.fun, Jaxpr):
             return None
@@ -83,8 +83,12 @@ class CustomCall(RuledProgram):
     # -- derivatives -------------------------------------------------------------------
 
     def differentiate(
-        self, parent: Trace, tangent_trace: Any, primals: Any, tangents: Any
-    ) -> Any:
+        self,
+        parent: Trace,
+        tangent_trace: Any,
+        primals: Values,
+        tangents: Sequence[Value | None],
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
         current.trace = parent
         forward = tangent_trace is parent
         if any(self.inert):
@@ -111,7 +115,9 @@ class CustomCall(RuledProgram):
 
     # -- other forms -------------------------------------------------------------------
 
-    def adapted(self, fun: Any, adapt: Callable[[Rule], Rule]) -> "CustomCall":
+    def adapted(
+        self, fun: Callable[..., Any], adapt: Callable[[Rule], Rule]
+    ) -> "CustomCall":
         jvp, vjp = self.jvp and adapt(self.jvp), self.vjp and adapt(self.vjp)
         return CustomCall(fun, jvp, vjp, self.who, self.inert)
 
@@ -119,7 +125,7 @@ class CustomCall(RuledProgram):
         """This operation on what its functions close over, and then its operands."""
         fun, m = self.fun, len(over.captured)
 
-        def fun_on_all(*values: Any) -> list[Any]:
+        def fun_on_all(*values: Value) -> list[Any]:
             return over.run(lambda: fun(*values[m:]), values[:m])
 
         def adapt(rule: Rule) -> Rule:
@@ -142,7 +148,7 @@ class CustomCall(RuledProgram):
         batched_out = batched_out or lanes_differ(self.fun, size, axis, types, self.who)
         batch = Batch(size, axis, batched_out, self.who)
 
-        def fun(*values: Any) -> list[Array]:
+        def fun(*values: Value) -> list[Array]:
             return batch.run(self.fun, values, dims)
 
         def adapt(rule: Rule) -> Rule:

@@ -72,8 +72,12 @@ class CustomVmap(RuledProgram):
         return call(program)(*args), out_dims
 
     def differentiate(
-        self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
-    ) -> Any:
+        self,
+        parent: Trace,
+        tangent_trace: Trace,
+        primals: Values,
+        tangents: Sequence[Value | None],
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
         current.trace = parent
         outs = self(*primals)
         active = tuple([t is not None for t in tangents])
@@ -105,7 +109,7 @@ def pushed_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...]) -> Jaxpr:
     """
     given = [t.strong() for t, a in zip(jaxpr.in_types, active, strict=True) if a]
 
-    def flat(*values: Any) -> list[Any]:
+    def flat(*values: Value) -> list[Any]:
         return _pushed(lambda *xs: run(jaxpr, xs), active, values)
 
     made = restage(flat, [*jaxpr.in_types, *given], f"{jaxpr.name}_pushed")
@@ -206,7 +210,7 @@ class custom_vmap:
         over = CapturedTracers(traced_values([self.fun, self.vmap_rule]), flat.who)
         m = len(over.captured)
 
-        def fun(*values: Any) -> list[Array]:
+        def fun(*values: Value) -> list[Array]:
             return over.run(lambda: flat(*values[m:]), values[:m])
 
         operands = [*over.captured, *leaves]

@@ -5,13 +5,14 @@ must return.
 """
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from covector import tree
 from covector.core import dtypes
+from covector.core.annotations import PyTree
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.flat import argument_names, argument_numbers, describe
@@ -53,7 +54,7 @@ def absent(type: ArrayType, symbolic: bool) -> Any:
     return zeros(type.strong()) if type.inexact else np.zeros(type.shape, dtypes.float0)
 
 
-def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:
     """The zero tangents of a tree of primals, as a rule would be handed them.
 
     >>> print(zero_from_primal(2.0))
@@ -94,14 +95,14 @@ def pair(out: Any, what: str, wanted: str) -> tuple[Any, Any]:
     return out[0], out[1]
 
 
-def called(fun: Any) -> str:
+def called(fun: Callable[..., Any]) -> str:
     """The name of a function in code that a message proposes."""
     name = getattr(fun, "__name__", "f")
     return name if name.isidentifier() else "f"
 
 
 def nondiff_indices(
-    fun: Any, nums: Sequence[int], names: Sequence[str]
+    fun: Callable[..., Any], nums: Sequence[int], names: Sequence[str]
 ) -> tuple[int, ...]:
     """The indices of nondiff arguments, given by number or by name."""
     who = f"the derivative rule of {function_line(fun)}"

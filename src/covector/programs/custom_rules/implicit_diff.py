@@ -236,7 +236,7 @@ class FlatSolver:
     """A function of the leaves of vectors, which remembers the tree of its aux."""
 
     def __init__(
-        self, space: Vector, fun: Any, whose: str, has_aux: bool = False
+        self, space: Vector, fun: Callable[..., Any], whose: str, has_aux: bool = False
     ) -> None:
         self.space = space
         self.fun = fun
@@ -272,7 +272,7 @@ class FlatSolver:
         return (x, self.aux_tree.unflatten(outs[op.count :])) if self.has_aux else x
 
 
-def trace(fun: Any, types: Sequence[ArrayType], name: str) -> Staged:
+def trace(fun: Callable[..., Any], types: Sequence[ArrayType], name: str) -> Staged:
     """A function of a solver as a program; loops stay loops, though jit be off."""
     with options.override(disable_jit=False):
         return stage(fun, types, name)

@@ -14,7 +14,7 @@ from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, describe, who_of
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.primitive import Linear, Operand, operation
-from covector.core.staging import Staged, stage
+from covector.core.staging import Staged, StagingTrace, stage
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable, TreeMismatch
@@ -76,7 +76,7 @@ class LinearCall(ProgramPrimitive):
             return run(self.push, args)
         return self.push(args[: self.residual_count], args[self.residual_count :])
 
-    def stage(self, trace: Any, args: Sequence[Value]) -> Sequence[Any] | None:
+    def stage(self, trace: StagingTrace, args: Sequence[Value]) -> Sequence[Any] | None:
         """With ``push`` as a program where axes are named, since it may communicate.
 
         Elsewhere a rule of the user is not run that nobody may ask for.
@@ -115,8 +115,12 @@ class LinearCall(ProgramPrimitive):
         return self.traced(types).jaxpr.memo(meshes_of)
 
     def differentiate(
-        self, parent: Trace, tangent_trace: Trace, primals: Any, tangents: Any
-    ) -> Any:
+        self,
+        parent: Trace,
+        tangent_trace: Trace,
+        primals: Values,
+        tangents: Sequence[Value | None],
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
         """Linear in the tangents among its operands; as ``push`` is in residuals."""
         n = self.residual_count
         active_tangents = [*tangents[:n], *[None] * len(tangents[n:])]
@@ -139,7 +143,7 @@ class LinearCall(ProgramPrimitive):
         """This operation on what its functions close over, and then its operands."""
         m = len(over.captured)
 
-        def on_all(fun: Any) -> Any:
+        def on_all(fun: Callable[..., Any]) -> Any:
             return lambda res, xs: over.run(lambda: fun(res[m:], xs), res[:m])
 
         return self.replace(
@@ -154,7 +158,7 @@ class LinearCall(ProgramPrimitive):
         n = self.residual_count
         return [*[None] * n, *self.pull(args[:n], cotangents)]
 
-    def linear_in(self, args: Any) -> bool:
+    def linear_in(self, args: Sequence[Operand]) -> bool:
         return Linear not in map(type, args[: self.residual_count])
 
     def batch_named(

@@ -62,7 +62,7 @@ class LinearSolve(Solver):
         consts, _ = self.split(primals)
         push_matrix = self.push_consts(self.split(active)[0], [*consts, *x])
 
-        def push(*tangents: Any) -> Any:
+        def push(*tangents: Value | None) -> Any:
             const_tangents, right = self.split(tangents)
             products = push_matrix(*const_tangents)
             right = [_minus(b, ax) for b, ax in zip(right, products, strict=True)]
@@ -97,7 +97,7 @@ class LinearSolve(Solver):
         found = [ct if m else None for ct, m in zip(cts_in, linear, strict=True)]
         return [*[None] * len(consts), *found]
 
-    def linear_in(self, args: Any) -> bool:
+    def linear_in(self, args: Sequence[Operand]) -> bool:
         return Linear not in map(type, self.split(args)[0])
 
     def _transposed(self) -> "LinearSolve":
@@ -129,7 +129,7 @@ def transposed_matvec(matvec: Jaxpr) -> Jaxpr:
     return instantiate_zeros(program, nonzero[consts:], types)
 
 
-def _minus(b: Any, ax: Any) -> Any:
+def _minus(b: Value, ax: Value) -> Value:
     if ax is None:
         return b
     return neg(ax) if b is None else sub(b, ax)

@@ -9,10 +9,10 @@ So ``f`` is a program whose consts are θ, and the system on the left is solved 
 another function of the user's, for the linear function v ↦ ∂f/∂x v.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from covector.core.annotations import Value
+from covector.core.annotations import Value, Values
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import present
 from covector.core.primitive import operation
@@ -49,8 +49,12 @@ class Root(Solver):
         return self.f
 
     def differentiate(
-        self, parent: Trace, tangent_trace: Any, primals: Any, tangents: Any
-    ) -> Any:
+        self,
+        parent: Trace,
+        tangent_trace: Any,
+        primals: Values,
+        tangents: Sequence[Value | None],
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
         """The root does not depend on the guess."""
         current.trace = parent
         outs = self(*primals)

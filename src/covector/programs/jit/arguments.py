@@ -33,7 +33,7 @@ class ProgramKey(NamedTuple):
     recompilations go by this one value.
     """
 
-    in_tree: Any
+    in_tree: PyTreeDef
     types: tuple[Any, ...]
     #: for each static argument its position or name, its kind, and its value
     statics: tuple[Any, ...]
@@ -147,7 +147,9 @@ class JitSpec(NamedTuple):
         keyed = tuple([(name, _kind(value), value) for name, value in statics])
         return dynamic, named, keyed
 
-    def with_statics(self, fun: Any, statics: tuple) -> Callable[..., Any]:
+    def with_statics(
+        self, fun: Callable[..., Any], statics: tuple
+    ) -> Callable[..., Any]:
         """``fun`` with its static arguments filled in."""
         return with_fixed(fun, {k: v for k, _, v in statics}) if statics else fun
 
@@ -184,7 +186,7 @@ def _kind(value: Any) -> Any:
 
 
 def complete_argnums(
-    fun: Any,
+    fun: Callable[..., Any],
     who: str,
     argnums: int | Iterable[int] | None,
     argnames: str | Iterable[str] | None,

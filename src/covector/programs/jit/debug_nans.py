@@ -22,6 +22,7 @@ from covector.core.array_like import Array
 from covector.core.effects import Effect
 from covector.core.flat import FlatFunction
 from covector.core.jaxpr import Equation, Jaxpr, Var, read
+from covector.core.primitive import Primitive
 from covector.core.source import user_line
 from covector.core.staging import StagingTrace, stage
 from covector.core.trace import current
@@ -75,7 +76,7 @@ def _install(on: bool) -> None:
         vars(base).pop("process", None)
 
 
-def _checked_process(op: Any, args: Sequence[Value]) -> Sequence[Array]:
+def _checked_process(op: Primitive, args: Sequence[Value]) -> Sequence[Array]:
     """Evaluate an operation as the base trace does, and check the results."""
     watch = _watch()
     if not any(watch) or type(op) in _MOVING:

@@ -40,6 +40,7 @@ from typing import Any
 
 import numpy as np
 
+from covector.core.annotations import HostArray
 from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr
 from covector.core.primitive import Primitive, drop_older_half
@@ -77,7 +78,7 @@ _too_large: dict[types.CodeType, None] = {}
 
 
 def fingerprint_of(
-    fun: Any, statics: Iterable[tuple[Any, Any, Any]] = ()
+    fun: Callable[..., Any], statics: Iterable[tuple[Any, Any, Any]] = ()
 ) -> tuple[Fingerprint | None, str]:
     """The fingerprint of a function and its static arguments; else None, and why."""
     search = _Search()
@@ -130,13 +131,13 @@ class _Search:
 
     # -- values ------------------------------------------------------------------------
 
-    def _same(self, x: Any) -> Fingerprint:
+    def _same(self, x: object) -> Fingerprint:
         return Fingerprint(type(x), SameObject(x))
 
-    def _array(self, x: Any) -> Fingerprint:
+    def _array(self, x: Array) -> Fingerprint:
         return Fingerprint(x.type, SameObject(x))
 
-    def _numpy(self, x: Any) -> Fingerprint:
+    def _numpy(self, x: HostArray) -> Fingerprint:
         if x.dtype.hasobject or x.nbytes > _MOST_BYTES:
             raise Unknowable(f"it reads a NumPy array of {x.nbytes} bytes")
         held = self._attributes(held_by(x)) if type(x) is not np.ndarray else ()
@@ -154,24 +155,24 @@ class _Search:
             items += self._attributes(held_by(x))
         return Fingerprint(type(x), getattr(x, "maxlen", None), tuple(items))
 
-    def _slice(self, x: Any) -> Fingerprint:
+    def _slice(self, x: slice) -> Fingerprint:
         return Fingerprint(slice, None, self.of((x.start, x.stop, x.step)).parts)
 
     def _set(self, x: Any) -> Fingerprint:
         held = () if type(x) in _BY_TYPE else self._attributes(held_by(x))
         return Fingerprint(type(x), frozenset([self.of(v) for v in x]), held)
 
-    def _dict(self, x: Any) -> Fingerprint:
+    def _dict(self, x: dict[Any, Any]) -> Fingerprint:
         keys = tuple([self.of(k) for k in x])
         items = [(f"[{k!r}]", self.of(v)) for k, v in x.items()]
         if type(x) not in _BY_TYPE:
             items += self._attributes(held_by(x))
         return Fingerprint(type(x), keys, tuple(items))
 
-    def _value(self, x: Any) -> Fingerprint:
+    def _value(self, x: object) -> Fingerprint:
         return Fingerprint(None, (type(x), x))
 
-    def _namespace(self, x: Any) -> Fingerprint:
+    def _namespace(self, x: object) -> Fingerprint:
         held = [*vars(x).items(), *held_by_class(type(x))]
         return Fingerprint(type(x), SameObject(x), self._attributes(held))
 
@@ -189,11 +190,11 @@ class _Search:
         parts += [(f"argument {k} of the partial", self.of(v)) for k, v in given]
         return Fingerprint(type(x), None, (*parts, *self._attributes(held_by(x))))
 
-    def _method(self, x: Any) -> Fingerprint:
+    def _method(self, x: types.MethodType) -> Fingerprint:
         of = ("self", self.of(x.__self__))
         return Fingerprint("method", None, (of, ("", self.of(x.__func__))))
 
-    def _builtin(self, x: Any) -> Fingerprint:
+    def _builtin(self, x: types.BuiltinFunctionType) -> Fingerprint:
         owner = x.__self__
         if owner is None or type(owner) is types.ModuleType:
             if not is_pure(x):
@@ -201,7 +202,7 @@ class _Search:
             return self._same(x)
         return Fingerprint("method", x.__name__, (("self", self.of(owner)),))
 
-    def _wrapper(self, x: Any) -> Fingerprint:
+    def _wrapper(self, x: object) -> Fingerprint:
         """A property, a class method, a cached function: what it wraps."""
         names = ("fget", "fset", "func", "__func__", "__wrapped__")
         found = [(f".{n}", getattr(x, n, None)) for n in names]
@@ -209,7 +210,7 @@ class _Search:
             type(x), None, tuple([(n, self.of(f)) for n, f in found if f is not None])
         )
 
-    def _function(self, x: Any) -> Fingerprint:
+    def _function(self, x: types.FunctionType) -> Fingerprint:
         code = x.__code__
         if code in _too_large:
             raise Unknowable("it reads too many values to compare them all")
@@ -222,7 +223,9 @@ class _Search:
                 _too_large[code] = None
             raise
 
-    def _function_parts(self, x: Any, code: types.CodeType) -> Fingerprint:
+    def _function_parts(
+        self, x: types.FunctionType, code: types.CodeType
+    ) -> Fingerprint:
         space = x.__globals__
         names: tuple[str, ...] = ()
         settled = is_settled(space.get("__name__"), code.co_filename)
@@ -252,7 +255,7 @@ class _Search:
                 parts += self._read(f"global {each}", module, reads.attributes)
         return parts
 
-    def _read(self, label: str, value: Any, names: tuple[str, ...]) -> list[_Part]:
+    def _read(self, label: str, value: object, names: tuple[str, ...]) -> list[_Part]:
         """A value; of a module, what it holds under these names.
 
         A function of the module may ask the module for more, under names of its own.

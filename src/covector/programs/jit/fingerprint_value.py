@@ -52,7 +52,7 @@ class SameObject:
 
     __slots__ = ("number", "ref")
 
-    def __init__(self, x: Any) -> None:
+    def __init__(self, x: object) -> None:
         self.number = id(x)
         try:
             self.ref: Callable[[], Any] = weakref.ref(x)

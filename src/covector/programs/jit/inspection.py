@@ -5,19 +5,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector import tree
+from covector.core.annotations import PyTree
 from covector.core.array_like import Array
 from covector.core.convert import type_of
 from covector.core.flat import FlatFunction, argument_numbers, who_of
 from covector.core.jaxpr import Jaxpr, Var, run
+from covector.core.primitive import Primitive
 from covector.core.staging import Staged, stage
 from covector.core.trace import Trace, Tracer, current
+from covector.core.types import ArrayType
 from covector.lowering.evaluate import base
 from covector.ops.placement import ShardingConstraint
 from covector.programs.jit.arguments import JitSpec
 from covector.programs.jit.stages import struct
 
 
-def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def eval_shape(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> PyTree:
     """The shapes and dtypes of what ``fun`` would return, without computing it.
 
     Args:
@@ -45,7 +48,11 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _staged(
-    fun: Callable[..., Any], args: Any, kwargs: Any, who: str, name: str
+    fun: Callable[..., Any],
+    args: tuple[PyTree, ...],
+    kwargs: dict[str, PyTree],
+    who: str,
+    name: str,
 ) -> tuple[Staged, Any]:
     """The program of a function, what it captured, and the tree of the result."""
     leaves, in_tree = tree.flatten((args, kwargs))
@@ -115,13 +122,13 @@ class _AxisTrace(Trace):
         self.checked_axes, self.mesh = parent.checked_axes, parent.mesh
         self.name = parent.name
 
-    def process(self, op: Any, args: Any) -> Any:
+    def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
         assert self.parent is not None
         return self.parent.process(op, args)
 
 
 def closure_convert(
-    fun: Callable[..., Any], *example_args: Any
+    fun: Callable[..., Any], *example_args: PyTree
 ) -> tuple[Any, list[Any]]:
     """``fun`` with what it closes over as further arguments.
 
@@ -138,7 +145,7 @@ def closure_convert(
     who, count = who_of("closure_convert", fun), len(example_args)
     (jaxpr, captured), out_tree = _staged(fun, example_args, {}, who, "closure")
 
-    def converted(*args: Any) -> Any:
+    def converted(*args: PyTree) -> PyTree:
         leaves = tree.leaves(args[:count])
         return out_tree.unflatten(run(jaxpr, [*args[count:], *leaves]))
 
@@ -165,7 +172,7 @@ class ensure_compile_time_eval:
         current.trace = self._before
 
 
-def typeof(x: Any) -> Any:
+def typeof(x: Any) -> ArrayType:
     """The type of an array, a tracer or a number.
 
     >>> import covector as cv

@@ -139,7 +139,7 @@ class Jitted(Generic[P, R]):
                 pass  # the program has not run: the slow path moves them
         return self._call_first(args, kwargs)
 
-    def _call_first(self, args: Any, kwargs: Any) -> Any:
+    def _call_first(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PyTree:
         """A call that was not seen before, or needs a closer look.
 
         arguments → key → trace → lower → compile → run: each step takes what the one
@@ -188,7 +188,7 @@ class Jitted(Generic[P, R]):
         made = lowered.compile(dict(self.spec.compiler_options))
         return program.compiled.setdefault(placement, made)
 
-    def _call_inside(self, args: Any, kwargs: Any) -> Any:
+    def _call_inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PyTree:
         """A call under another transformation, or with jit switched off."""
         if options.current().disable_jit:
             return self.fun(*args, **kwargs)
@@ -230,7 +230,7 @@ class Jitted(Generic[P, R]):
 
     # -- from arguments to programs ----------------------------------------------------
 
-    def signature(self, args: Any, kwargs: Any) -> Signature:
+    def signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Signature:
         """The flat arguments of a call, and its static ones separately."""
         statics: tuple[Any, ...] = ()
         if not self._simple:
@@ -265,8 +265,8 @@ class Jitted(Generic[P, R]):
 class JitOptions(TypedDict, total=False):
     """The keyword arguments of ``jit``, for its overloads."""
 
-    in_shardings: Any
-    out_shardings: Any
+    in_shardings: PyTree
+    out_shardings: PyTree
     static_argnums: int | Sequence[int] | None
     static_argnames: str | Iterable[str] | None
     donate_argnums: int | Sequence[int] | None
@@ -288,8 +288,8 @@ def jit(
     fun: Callable[..., Any] | None = None,
     /,
     *,
-    in_shardings: Any = None,
-    out_shardings: Any = None,
+    in_shardings: PyTree = None,
+    out_shardings: PyTree = None,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from covector import tree
+from covector.core.annotations import PyTree
 from covector.core.array import ConcreteArray
 from covector.core.flat import argument_path
 from covector.core.sharding.as_sharding import as_sharding
@@ -137,10 +138,10 @@ NOTHING = Resolved()
 class ReshardOutputs(NamedTuple):
     """The tree of a result, whose leaves are put where out_shardings says first."""
 
-    out_tree: Any
+    out_tree: PyTreeDef
     requested: Resolved
 
-    def unflatten(self, outs: Iterable[Any]) -> Any:
+    def unflatten(self, outs: Iterable[Any]) -> PyTree:
         return self.out_tree.unflatten(self.requested.put_outputs(list(outs)))
 
 
@@ -158,9 +159,9 @@ class Shardings(NamedTuple):
     def resolved(
         self,
         in_tree: PyTreeDef,
-        in_types: Any,
+        in_types: Sequence[ArrayType],
         out_tree: PyTreeDef,
-        out_types: Any,
+        out_types: Sequence[ArrayType],
         who: str,
     ) -> Resolved:
         """Per leaf of the arguments and of the result.
@@ -185,7 +186,7 @@ class Shardings(NamedTuple):
 
 
 def requested_shardings(
-    in_shardings: Any, out_shardings: Any, device: Any = None, backend: Any = None
+    in_shardings: PyTree, out_shardings: PyTree, device: Any = None, backend: Any = None
 ) -> Shardings | None:
     """The user's request as a value; None for nothing.
 
@@ -221,7 +222,7 @@ def requested_shardings(
     return Shardings(device=SingleDeviceSharding(device))
 
 
-def _flat(prefix: Any) -> Prefix | None:
+def _flat(prefix: PyTree) -> Prefix | None:
     if prefix is None:
         return None
     leaves, treedef = tree.flatten(prefix, lambda x: x is None)

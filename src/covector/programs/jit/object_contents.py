@@ -19,7 +19,7 @@ WRAPPERS = (
 _CODE = (types.FunctionType, *WRAPPERS)
 
 
-def kept_by(fun: Any, code: types.CodeType) -> list[tuple[str, Any]]:
+def kept_by(fun: types.FunctionType, code: types.CodeType) -> list[tuple[str, Any]]:
     """The contents of a function object: closure, defaults, attributes."""
     found: list[tuple[str, Any]] = []
     for name, cell in zip(code.co_freevars, fun.__closure__ or (), strict=True):

@@ -13,6 +13,7 @@ from covector.lowering.placement import Meshes, Placement
 from covector.programs.jit.arguments import input_name
 from covector.programs.jit.debug_nans import check_results, copies
 from covector.programs.jit.jit_shardings import Resolved
+from covector.tree.registry import PyTreeDef
 
 
 class Program(NamedTuple):
@@ -30,7 +31,9 @@ class Program(NamedTuple):
     #: where arguments and results are to be
     shardings: Resolved
 
-    def operands(self, leaves: Sequence[Any], in_tree: Any, who: str) -> list[Any]:
+    def operands(
+        self, leaves: Sequence[Any], in_tree: PyTreeDef, who: str
+    ) -> list[Any]:
         """The captured values, and the arguments put where in_shardings says."""
         if self.shardings.ins:
             leaves = self.shardings.put_inputs(leaves, in_tree, who)
@@ -61,7 +64,7 @@ class Program(NamedTuple):
         compiled: CompiledProgram,
         operands: Sequence[ConcreteArray],
         committed: Sharding | None,
-        in_tree: Any,
+        in_tree: PyTreeDef,
         who: str,
     ) -> list[Any]:
         """The results of an executable, looked at where an option wants that."""

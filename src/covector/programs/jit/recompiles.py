@@ -10,6 +10,7 @@ import functools
 import logging
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from covector import options, tree
@@ -114,7 +115,7 @@ def _act(words: str) -> None:
         )
 
 
-def _reasons(fun: Any, before: Tracing, now: Tracing) -> list[str]:
+def _reasons(fun: Callable[..., Any], before: Tracing, now: Tracing) -> list[str]:
     """The differences from the last trace of the function."""
     old, new = before.key, now.key
     if old.in_tree != new.in_tree:
@@ -201,7 +202,7 @@ def _type(type: Any, other: Any) -> str:
 
 
 def _changed_statics(
-    fun: Any, before: dict[Any, str], now: dict[Any, str]
+    fun: Callable[..., Any], before: dict[Any, str], now: dict[Any, str]
 ) -> list[str]:
     names = parameters_of(fun)
     found = []

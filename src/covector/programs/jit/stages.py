@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from covector import tree
+from covector.core.annotations import ArrayLike, PyTree
 from covector.core.array_like import Array
 from covector.core.convert import ShapeDtypeStruct, as_array
+from covector.core.dtypes import DType
 from covector.core.flat import argument_path
 from covector.core.jaxpr import Jaxpr
 from covector.core.sharding.shardings import Sharding, SingleDeviceSharding
@@ -25,12 +27,14 @@ from covector.lowering import compile as lowering
 from covector.lowering.evaluate import base
 from covector.lowering.placement import (
     MeshPlacement,
+    Placement,
     common_placement,
     shown,
 )
 from covector.programs.higher_order.call import call
 from covector.programs.jit.arguments import JitSpec
 from covector.programs.jit.program import Program
+from covector.tree.registry import PyTreeDef
 
 
 @dataclass(frozen=True)
@@ -38,11 +42,11 @@ class ArgInfo:
     """The type of one argument of a lowered program, and whether it is donated."""
 
     shape: tuple[int, ...]
-    dtype: Any
+    dtype: DType
     donated: bool
 
 
-def struct(type: Any, sharding: Any = None) -> ShapeDtypeStruct:
+def struct(type: ArrayType, sharding: Sharding | None = None) -> ShapeDtypeStruct:
     """A type as users see it, and how such a value is divided where that is known."""
     return ShapeDtypeStruct(
         type.shape, type.dtype, weak_type=type.weak, sharding=sharding
@@ -57,8 +61,8 @@ class Traced:
     """
 
     program: Program = field(repr=False)
-    in_tree: Any
-    placement: Any
+    in_tree: PyTreeDef
+    placement: Placement
     fun_name: str
     who: str = field(repr=False)
     spec: JitSpec = field(repr=False)
@@ -69,12 +73,12 @@ class Traced:
         return self.program.jaxpr
 
     @property
-    def out_tree(self) -> Any:
+    def out_tree(self) -> PyTreeDef:
         """The tree of the result."""
         return self.program.out_tree
 
     @property
-    def out_info(self) -> Any:
+    def out_info(self) -> PyTree:
         """The tree of ``ShapeDtypeStruct``s of the result, with the shardings that
         were asked for.
         """
@@ -88,12 +92,12 @@ class Traced:
         return self.jaxpr.in_types[len(self.program.captured) :]
 
     @property
-    def in_avals(self) -> Any:
+    def in_avals(self) -> PyTree:
         """The tree of types of ``(args, kwargs)``."""
         return self.in_tree.unflatten(self.in_types)
 
     @property
-    def args_info(self) -> Any:
+    def args_info(self) -> PyTree:
         """The tree of ``ArgInfo`` of ``(args, kwargs)``."""
         pairs = zip(self.in_types, self.program.donated, strict=True)
         infos = [ArgInfo(t.shape, t.dtype, donated) for t, donated in pairs]
@@ -140,20 +144,20 @@ class _OfTraced:
     _traced: Traced
 
     @property
-    def in_tree(self) -> Any:
+    def in_tree(self) -> PyTreeDef:
         return self._traced.in_tree
 
     @property
-    def out_tree(self) -> Any:
+    def out_tree(self) -> PyTreeDef:
         return self._traced.out_tree
 
     @property
-    def in_avals(self) -> Any:
+    def in_avals(self) -> PyTree:
         """The tree of types of ``(args, kwargs)``."""
         return self._traced.in_avals
 
     @property
-    def args_info(self) -> Any:
+    def args_info(self) -> PyTree:
         return self._traced.args_info
 
 
@@ -164,7 +168,7 @@ class Lowered(_OfTraced):
     _lowered: lowering.LoweredProgram
 
     @property
-    def out_info(self) -> Any:
+    def out_info(self) -> PyTree:
         return self._traced.out_info
 
     @property
@@ -204,7 +208,7 @@ class Compiled(_OfTraced):
     _compiled: lowering.CompiledProgram
 
     @property
-    def out_info(self) -> Any:
+    def out_info(self) -> PyTree:
         """The tree of ``ShapeDtypeStruct``s of the result, with their shardings."""
         types = self._traced.jaxpr.out_types
         return self.out_tree.unflatten(map(struct, types, self._out_shardings))
@@ -228,14 +232,14 @@ class Compiled(_OfTraced):
         return self._compiled.executable
 
     @property
-    def input_shardings(self) -> Any:
+    def input_shardings(self) -> PyTree:
         """The shardings that arguments must have: a tree of ``(args, kwargs)``."""
         before = len(self._traced.program.captured)
         found = map(self._placement, range(before, len(self._traced.jaxpr.inputs)))
         return self.in_tree.unflatten(found)
 
     @property
-    def output_shardings(self) -> Any:
+    def output_shardings(self) -> PyTree:
         """The shardings of the results: a tree as the result."""
         return self.out_tree.unflatten(self._out_shardings)
 
@@ -245,7 +249,7 @@ class Compiled(_OfTraced):
         requested = self._traced.program.shardings.outs or found
         return [r or s for r, s in zip(requested, found, strict=True)]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         leaves, in_tree = tree.flatten((args, kwargs))
         traced = self._traced
         if in_tree != traced.in_tree:
@@ -269,7 +273,7 @@ class Compiled(_OfTraced):
             arguments[i].forget()
         return traced.out_tree.unflatten(results)
 
-    def _check_placement(self, everything: Any) -> Any:
+    def _check_placement(self, everything: Sequence[Any]) -> Any:
         """The placement of results, for arguments that are where they should be."""
         traced, before = self._traced, len(self._traced.program.captured)
         for i, x in enumerate(everything):
@@ -292,7 +296,7 @@ class Compiled(_OfTraced):
             return placement.shardings[i]
         return SingleDeviceSharding(placement)
 
-    def _argument(self, x: Any, type: Any, i: int) -> Any:
+    def _argument(self, x: ArrayLike, type: ArrayType, i: int) -> Any:
         x = x if isinstance(x, Array) else as_array(x, self._traced.who)
         if (x.type.shape, x.type.dtype) != (type.shape, type.dtype):
             raise TypeMismatch(

@@ -16,7 +16,7 @@ from math import prod
 from typing import Any
 
 from covector import tree
-from covector.core.annotations import AxisName
+from covector.core.annotations import AxisName, PyTree
 from covector.core.convert import as_array
 from covector.core.flat import argument_numbers, argument_path, arrays, who_of
 from covector.core.sharding.context_mesh import get_mesh
@@ -39,7 +39,7 @@ def data_parallel(
     batch_argnums: int | Sequence[int] = -1,
     axis_name: AxisName | None = None,
     reduce: str = "mean",
-    out_specs: Any = SAME,
+    out_specs: PyTree = SAME,
 ) -> Callable[..., Any]:
     """``fun`` on a batch that is sharded over the devices of a mesh.
 

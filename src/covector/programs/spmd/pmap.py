@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from covector import tree
-from covector.core.annotations import AxisName, Value
+from covector.core.annotations import AxisName, PyTree, Value
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, who_of
 from covector.core.sharding.make_mesh import create_device_mesh
@@ -59,8 +59,8 @@ def pmap(
     fun: Callable[P, R],
     axis_name: AxisName | None = None,
     *,
-    in_axes: Any = 0,
-    out_axes: Any = 0,
+    in_axes: PyTree = 0,
+    out_axes: PyTree = 0,
     static_broadcasted_argnums: int | Iterable[int] = (),
     devices: Sequence[Any] | None = None,
     backend: str | None = None,
@@ -137,8 +137,8 @@ class Mapping(NamedTuple):
 
     def opened(
         self,
-        args: Any,
-        kwargs: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
         types: Sequence[ArrayType],
         in_tree: PyTreeDef,
         who: str,
@@ -172,9 +172,9 @@ class Mapping(NamedTuple):
     def resolved(
         self,
         in_tree: PyTreeDef,
-        in_types: Any,
+        in_types: Sequence[ArrayType],
         out_tree: PyTreeDef,
-        out_types: Any,
+        out_types: Sequence[ArrayType],
         who: str,
     ) -> Resolved:
         """The shardings to which ``jit`` transfers the arguments."""
@@ -223,7 +223,7 @@ class Mapped:
         outs = over(*align_masked(size, leaves, dims, mapped))
         return self._result(flat.out_tree, outs)
 
-    def on_each(self, args: Any, kwargs: Any) -> Any:
+    def on_each(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """As a batch, on whichever devices run this already."""
         flat, leaves, dims, size = self._opened(args, kwargs)
         name = self.spec.shardings.axis_name
@@ -231,7 +231,7 @@ class Mapped:
         return self._result(flat.out_tree, align(size, outs, found))
 
     def _opened(
-        self, args: Any, kwargs: Any
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[FlatFunction, list[Any], list[int | None], int]:
         """The flat function and its arguments, their mapped axes, and the size."""
         args, kwargs, statics = self.spec.split_static(args, kwargs, self.who)
@@ -262,7 +262,7 @@ class Mapped:
 class Pmapped(Jitted):
     """A function over devices that compiles itself; what ``pmap`` returns."""
 
-    def _call_inside(self, args: Any, kwargs: Any) -> Any:
+    def _call_inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if surrounding(current.trace) is not None:
             return self.fun.on_each(args, kwargs)
         return super()._call_inside(args, kwargs)
@@ -273,6 +273,6 @@ def _sharded_at(dim: int | None, name: Any) -> PartitionSpec:
     return PartitionSpec() if dim is None else PartitionSpec(*[None] * dim, name)
 
 
-def _flat(prefix: Any) -> tuple[tuple[Any, ...], Any]:
+def _flat(prefix: PyTree) -> tuple[tuple[Any, ...], Any]:
     leaves, treedef = tree.flatten(prefix, lambda x: x is None)
     return tuple(leaves), treedef

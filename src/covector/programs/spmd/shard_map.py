@@ -127,7 +127,7 @@ class ShardMap(ProgramPrimitive):
         return [_in_words_of(x, spec, self.mesh) for x, spec in pairs]
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
-        def body(inner: Any, *values: Any) -> Sequence[Any]:
+        def body(inner: "Lowering", *values: HloValue) -> Sequence[Any]:
             module = ctx.module
             outer = module.mesh, module.manual_axes
             module.mesh, module.manual_axes = self.mesh, outer[1] | self.manual.axes
@@ -234,12 +234,14 @@ class ShardMap(ProgramPrimitive):
             and not self.jaxpr.memo(carries_functions)
         )
 
-    def _sharded_batch(self, axis: Any, size: int, args: Any, dims: BatchDims) -> Any:
+    def _sharded_batch(
+        self, axis: Any, size: int, args: Values, dims: BatchDims
+    ) -> Any:
         """Over a batch that the compiler shards over axes of the mesh."""
         left = self.manual._replace(axes=self.manual.axes.difference(axis.over))
         op = shard_program(self.jaxpr, left, self.in_specs, self.out_specs)
 
-        def sharded(x: Any, spec: PartitionSpec, dim: int | None) -> Any:
+        def sharded(x: Value, spec: PartitionSpec, dim: int | None) -> Value:
             if dim is None:
                 return x
             spec = insert_axis(spec, dim, axis.over)
@@ -282,7 +284,7 @@ def _transposed(
     if manual.checked:
         return program, nonzero
 
-    def of_copies(*values: Any) -> list[Any]:
+    def of_copies(*values: Value) -> list[Any]:
         known, cts = in_groups(values, len(program.inputs) - sum(given))
         pairs = zip(cts, select(out_specs, given), strict=True)
         cts = [_shared(ct, manual.copies(spec)) for ct, spec in pairs]
@@ -302,11 +304,11 @@ def _in_words_of(x: ConcreteArray, spec: PartitionSpec, mesh: Any) -> ConcreteAr
     return x
 
 
-def _shared(ct: Any, copies: int) -> Any:
+def _shared(ct: Value, copies: int) -> Value:
     return ct if copies == 1 else div(ct, filled(copies, ct.type.with_shape(())))
 
 
-def _summed(ct: Any, axes: Sequence[Any]) -> Any:
+def _summed(ct: Value, axes: Sequence[Any]) -> Value:
     return PSum(tuple(axes))(ct) if axes else ct
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar, overload
 
 from covector import tree
+from covector.core.annotations import PyTree
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, argument_path, arrays, who_of
 from covector.core.masks import merge, select
@@ -37,8 +38,8 @@ def shard_map(
     f: Callable[P, R],
     /,
     *,
-    out_specs: Any,
-    in_specs: Any = UNSAID,
+    out_specs: PyTree,
+    in_specs: PyTree = UNSAID,
     mesh: Any = None,
     axis_names: Iterable[Any] = frozenset(),
     check_vma: bool = True,
@@ -49,8 +50,8 @@ def shard_map(
     f: None = None,
     /,
     *,
-    out_specs: Any,
-    in_specs: Any = UNSAID,
+    out_specs: PyTree,
+    in_specs: PyTree = UNSAID,
     mesh: Any = None,
     axis_names: Iterable[Any] = frozenset(),
     check_vma: bool = True,
@@ -60,8 +61,8 @@ def shard_map(
     f: Callable[..., Any] | None = None,
     /,
     *,
-    out_specs: Any,
-    in_specs: Any = UNSAID,
+    out_specs: PyTree,
+    in_specs: PyTree = UNSAID,
     mesh: Any = None,
     axis_names: Iterable[Any] = frozenset(),
     check_vma: bool = True,
@@ -122,8 +123,8 @@ class ShardMapped:
         self,
         fun: Callable[..., Any],
         mesh: Any,
-        in_specs: Any,
-        out_specs: Any,
+        in_specs: PyTree,
+        out_specs: PyTree,
         axes: frozenset[Any],
         checked: bool,
     ) -> None:

@@ -70,14 +70,14 @@ def _mentioned(axes: Sequence[Any], spec: PartitionSpec) -> list[Any]:
     return [a for a in axes if a in named]
 
 
-def _in_front(x: Any, dim: int | None, size: int, wanted: bool) -> Any:
+def _in_front(x: Value, dim: int | None, size: int, wanted: bool) -> Value:
     """The values of all lanes along a new first axis; or that of any of them."""
     if wanted:
         return batched(size, x, dim)
     return x if dim is None else Unstack(dim)(x)[0]
 
 
-def _shards_in_front(x: Any, spec: PartitionSpec, manual: ManualAxes) -> Any:
+def _shards_in_front(x: Value, spec: PartitionSpec, manual: ManualAxes) -> Value:
     """The shards of an array, with an axis in front for each axis of the mesh."""
     shape, names = [], []
     for k, n in enumerate(x.type.shape):
@@ -91,7 +91,7 @@ def _shards_in_front(x: Any, spec: PartitionSpec, manual: ManualAxes) -> Any:
     return Transpose(tuple(order))(Reshape(tuple(shape))(x))
 
 
-def _global_array(x: Any, spec: PartitionSpec, manual: ManualAxes) -> Any:
+def _global_array(x: Value, spec: PartitionSpec, manual: ManualAxes) -> Any:
     """The array whose shards stand along an axis in front for each axis of the mesh."""
     front = _mentioned(manual.mesh.axis_names, spec)
     order, shape = [], []

@@ -9,7 +9,8 @@ operand that was cast, does not leave: the linear part takes the operand again.
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from covector.core.jaxpr import Jaxpr, Var, run
+from covector.core.annotations import Value
+from covector.core.jaxpr import Atom, Jaxpr, Var, run
 from covector.core.masks import Mask
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.types import ArrayType
@@ -74,7 +75,7 @@ def _with_frames(count: int, manual: ManualAxes, parts: Parts) -> tuple[Parts, S
         extra = [_in_frame(outs[k]) if axes else outs[k] for k, axes in pairs]
         return [*outs[:count], *extra]
 
-    def from_frames(*values: Any) -> list[Any]:
+    def from_frames(*values: Value) -> list[Any]:
         columns = zip(values, framed, wanted, strict=False)
         residuals = [
             Reshape(t.shape)(x) if f else pvary_like(x, t) for x, f, t in columns
@@ -93,7 +94,7 @@ def _nearest(primal: Jaxpr, sources: Sequence[int]) -> list[int]:
     """The sources of residuals: an operand where one is that, or that operand cast."""
     operands: dict[Any, int] = {v: k for k, v in enumerate(primal.inputs)}
 
-    def operand(atom: Any, otherwise: int) -> int:
+    def operand(atom: Atom, otherwise: int) -> int:
         return operands.get(atom, otherwise) if type(atom) is Var else otherwise
 
     for e in primal.equations:
@@ -112,5 +113,5 @@ def _framed(type: ArrayType) -> ArrayType:
     return type.with_shape((1, *type.shape))
 
 
-def _in_frame(x: Any) -> Any:
+def _in_frame(x: Value) -> Value:
     return Reshape((1, *x.type.shape))(x)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from covector import tree
-from covector.core.annotations import AxisName
+from covector.core.annotations import AxisName, PyTree
 from covector.core.sharding.spec import PartitionSpec
 from covector.errors import ShardingError
 from covector.programs.spmd.shard_map_api import shard_map
@@ -19,8 +19,8 @@ def smap(
     f: Callable[..., Any] | None = None,
     /,
     *,
-    in_axes: Any,
-    out_axes: Any,
+    in_axes: PyTree,
+    out_axes: PyTree,
     axis_name: AxisName,
 ) -> Any:
     """``f`` run by each device along one axis of the mesh in force, on its shards.
