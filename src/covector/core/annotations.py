@@ -41,6 +41,7 @@ __all__ = [
     "PyTree",
     "Shape",
     "ShapeLike",
+    "Tangents",
     "Value",
     "Values",
     "with_parameters_of",
@@ -109,6 +110,8 @@ AxisName: TypeAlias = Hashable
 
 #: one map per operand, linear in its tangent; None where the result has no tangent
 LinearMaps: TypeAlias = Sequence[Callable[[Any], Any] | None]
+#: one tangent per value; None where it is zero
+Tangents: TypeAlias = Sequence[Value | None]
 #: the axis of each operand along which a batch lies; None where it has none
 BatchDims: TypeAlias = Sequence[int | None]
 #: the results over a batch, and along which axis of each it lies

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from covector.core.annotations import AxisName, BatchDims, Value, Values
+from covector.core.annotations import AxisName, BatchDims, Tangents, Value, Values
 from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr
 from covector.core.masks import Mask, fixpoint, scatter
@@ -49,11 +49,7 @@ class LoopPrimitive(ProgramPrimitive):
         return outs, moved
 
     def differentiate(
-        self,
-        parent: Trace,
-        tangent_trace: Trace,
-        primals: Values,
-        tangents: Sequence[Value | None],
+        self, parent: Trace, tangent_trace: Trace, primals: Values, tangents: Tangents
     ) -> tuple[Sequence[Any], Sequence[Any]]:
         if not together(parent, tangent_trace):
             return super().differentiate(parent, tangent_trace, primals, tangents)
@@ -62,7 +58,7 @@ class LoopPrimitive(ProgramPrimitive):
 
 
 def tangents_of(
-    xs: Sequence[Value], tangents: Sequence[Value | None], mask: Sequence[bool]
+    xs: Sequence[Value], tangents: Tangents, mask: Sequence[bool]
 ) -> list[Array]:
     """Tangents of the values in the mask; zeros where one is nonzero only later."""
     columns = zip(xs, tangents, mask, strict=True)

@@ -15,7 +15,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from covector.core import dtypes
-from covector.core.annotations import BatchDims, Batched, Value, Values
+from covector.core.annotations import BatchDims, Batched, Tangents, Value, Values
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.masks import Mask, merge, scatter, select
@@ -88,11 +88,7 @@ class SafeOperands(ManyResults):
         return self(taken, *operands), push
 
     def differentiate(
-        self,
-        parent: Trace,
-        tangent_trace: Trace,
-        primals: Values,
-        tangents: Sequence[Value | None],
+        self, parent: Trace, tangent_trace: Trace, primals: Values, tangents: Tangents
     ) -> tuple[Sequence[Any], Sequence[Any]]:
         if not together(parent, tangent_trace):
             return super().differentiate(parent, tangent_trace, primals, tangents)

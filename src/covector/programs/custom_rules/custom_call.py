@@ -16,7 +16,14 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
+from covector.core.annotations import (
+    AxisName,
+    BatchDims,
+    Batched,
+    Tangents,
+    Value,
+    Values,
+)
 from covector.core.array_like import Array
 from covector.core.flat import arrays
 from covector.core.jaxpr import Jaxpr, run
@@ -83,11 +90,7 @@ class CustomCall(RuledProgram):
     # -- derivatives -------------------------------------------------------------------
 
     def differentiate(
-        self,
-        parent: Trace,
-        tangent_trace: Any,
-        primals: Values,
-        tangents: Sequence[Value | None],
+        self, parent: Trace, tangent_trace: Any, primals: Values, tangents: Tangents
     ) -> tuple[Sequence[Any], Sequence[Any]]:
         current.trace = parent
         forward = tangent_trace is parent

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, cast
 
 from covector import tree
-from covector.core.annotations import Value
+from covector.core.annotations import Tangents, Value
 from covector.core.array_like import Array
 from covector.core.flat import (
     FlatFunction,
@@ -263,7 +263,7 @@ def _flat_vjp(
     bwd, symbolic = custom.bwd, custom.symbolic_zeros_in_reverse
     assert bwd is not None, "set with fwd"
 
-    def rule(primals: Sequence[Value], tangents: Sequence[Value | None]) -> Any:
+    def rule(primals: Sequence[Value], tangents: Tangents) -> Any:
         active = [t is not None for t in tangents]
         values = map(CustomVJPPrimal, primals, active) if symbolic else primals
         given, _ = in_tree.unflatten(values)

@@ -11,7 +11,14 @@ from itertools import chain
 from typing import Any
 
 from covector import tree
-from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
+from covector.core.annotations import (
+    AxisName,
+    BatchDims,
+    Batched,
+    Tangents,
+    Value,
+    Values,
+)
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, bind_arguments, who_of
 from covector.core.jaxpr import Jaxpr, needed_equations, run
@@ -72,11 +79,7 @@ class CustomVmap(RuledProgram):
         return call(program)(*args), out_dims
 
     def differentiate(
-        self,
-        parent: Trace,
-        tangent_trace: Trace,
-        primals: Values,
-        tangents: Sequence[Value | None],
+        self, parent: Trace, tangent_trace: Trace, primals: Values, tangents: Tangents
     ) -> tuple[Sequence[Any], Sequence[Any]]:
         current.trace = parent
         outs = self(*primals)

@@ -9,7 +9,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from covector import tree
-from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
+from covector.core.annotations import (
+    AxisName,
+    BatchDims,
+    Batched,
+    Tangents,
+    Value,
+    Values,
+)
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, describe, who_of
 from covector.core.jaxpr import Jaxpr, run
@@ -115,11 +122,7 @@ class LinearCall(ProgramPrimitive):
         return self.traced(types).jaxpr.memo(meshes_of)
 
     def differentiate(
-        self,
-        parent: Trace,
-        tangent_trace: Trace,
-        primals: Values,
-        tangents: Sequence[Value | None],
+        self, parent: Trace, tangent_trace: Trace, primals: Values, tangents: Tangents
     ) -> tuple[Sequence[Any], Sequence[Any]]:
         """Linear in the tangents among its operands; as ``push`` is in residuals."""
         n = self.residual_count

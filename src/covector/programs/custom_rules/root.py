@@ -12,7 +12,7 @@ another function of the user's, for the linear function v ↦ ∂f/∂x v.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from covector.core.annotations import Value, Values
+from covector.core.annotations import Tangents, Value, Values
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import present
 from covector.core.primitive import operation
@@ -49,11 +49,7 @@ class Root(Solver):
         return self.f
 
     def differentiate(
-        self,
-        parent: Trace,
-        tangent_trace: Any,
-        primals: Values,
-        tangents: Sequence[Value | None],
+        self, parent: Trace, tangent_trace: Any, primals: Values, tangents: Tangents
     ) -> tuple[Sequence[Any], Sequence[Any]]:
         """The root does not depend on the guess."""
         current.trace = parent
