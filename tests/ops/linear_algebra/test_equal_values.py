@@ -70,6 +70,21 @@ def test_the_projection_on_equal_eigenvalues_has_its_derivative(x):
     check(projection, x, symmetric(RNG.standard_normal((4, 4))))
 
 
+def test_eigenvalues_that_differ_by_more_than_rounding_are_not_equal():
+    """d √A is dA / 2 near the identity: nearly all of it comes from the vectors."""
+    n = 100
+    turn, _ = np.linalg.qr(RNG.standard_normal((n, n)))
+    x = (turn * (1 + 1e-9 * np.arange(n))) @ turn.T
+    dx = symmetric(RNG.standard_normal((n, n)))
+
+    def root(a):
+        v, w = Eigh()(a)
+        return matmul(v * cnp.sqrt(w), adjoint(v))
+
+    moved = cv.jvp(root, (cnp.asarray(x),), (cnp.asarray(dx),))[1]
+    np.testing.assert_allclose(moved, dx / 2, atol=1e-4)
+
+
 def test_what_depends_on_the_choice_of_vectors_has_a_finite_derivative():
     loss = lambda a: Eigh()(a)[0][0].sum()  # noqa: E731
     for x in (np.eye(3), np.zeros((3, 3))):

@@ -24,7 +24,6 @@ from covector.ops.linear_algebra.matrices import (
     diagonal,
     in_columns,
     inverse_gaps,
-    largest,
     matmul,
 )
 from covector.ops.linear_algebra.solve import solve
@@ -100,7 +99,7 @@ def _moved(v: Value, w: Value, x: Value) -> Value:
     """DV from X = V⁻¹ dA V: lengths stay, and what is real stays real."""
     if not v.type.size:
         return v
-    turned = matmul(v, x * convert(inverse_gaps(w, w, largest(w), 0), x.type.dtype))
+    turned = matmul(v, x * convert(inverse_gaps(w, w), x.type.dtype))
     rank, axis = v.type.ndim, v.type.ndim - 2
     over = tuple([k for k in range(rank) if k != axis])
 

@@ -17,6 +17,7 @@ from covector.ops.linear_algebra.matrices import (
     largest,
     matmul,
     real_part,
+    rounding,
 )
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ class Eigh(lapack.OnMatrices):
     Where eigenvalues are equal up to rounding, any basis of their space could be V. The
     derivative leaves the chosen one as it is: functions that do not depend on the
     choice, such as symmetric functions of the eigenvalues or the projection on the
-    space, have their derivatives, and all others finite ones. V diag(f(w)) Vᴴ is no
-    such function: its derivative there has f′, which w and V do not tell.
+    space, have their first derivatives, and all others finite ones. V diag(f(w)) Vᴴ is
+    no such function: its derivative there has f′, which w and V do not tell.
     """
 
     vectors: bool = True
@@ -47,7 +48,8 @@ class Eigh(lapack.OnMatrices):
         # dA V + A dV = dV W + V dW: with X = Vᴴ dA V and dV = V Ω, X + W Ω = Ω W + dW,
         # so dW is the diagonal of X, and Ωᵢⱼ = Xᵢⱼ / (wⱼ − wᵢ).
         v, w = Eigh()(a)
-        gaps = inverse_gaps(w, w, largest(w), a.type.shape[-1])
+        least = largest(w) * rounding(a.type.shape[-1], a.type.dtype)
+        gaps = inverse_gaps(w, w, least)
         gaps, back = convert(gaps, a.type.dtype), adjoint(v)
 
         def push(da: Value) -> Sequence[Value]:

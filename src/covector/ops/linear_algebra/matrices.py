@@ -13,7 +13,7 @@ from covector.core.convert import scalar
 from covector.core.types import ArrayType, Shape
 from covector.ops.broadcasting import BroadcastInDim, ReduceSum
 from covector.ops.casting import convert
-from covector.ops.comparison import eq, ge, gt
+from covector.ops.comparison import eq, ge, gt, ne
 from covector.ops.complex import complex_, conj, imag, real
 from covector.ops.contraction import DotGeneral
 from covector.ops.creation import Iota
@@ -154,19 +154,28 @@ def largest(x: Value) -> Value:
     return ReduceMax((last,))(abs_(x))
 
 
-def inverse_gaps(x: Value, y: Value, scale: Value, count: int) -> Value:
-    """1 / (yⱼ − xᵢ) for vectors x and y; 0 where they differ by rounding only.
+def rounding(n: int, dtype: DType) -> float:
+    """How far apart equal eigenvalues of n × n matrices are found, beside the largest.
 
-    ``scale [...]`` is the largest magnitude of the values, which are known up to so
-    many roundings of it.
+    They spread over some √n roundings of it, or 2 √n.
+    """
+    return float(4 * np.sqrt(n) * np.finfo(dtypes.real_part(dtype)).eps)
+
+
+def inverse_gaps(x: Value, y: Value, least: Value | None = None) -> Value:
+    """1 / (yⱼ − xᵢ) for vectors x and y; 0 where they are equal.
+
+    Equal are also those that are not more than ``least [...]`` apart.
     """
     shape = (*x.type.shape, y.type.shape[-1])
     type = ArrayType(shape, x.type.dtype)
     gaps = in_columns(y, type) - in_rows(x, type)
-    least = scale * float(count * np.finfo(dtypes.real_part(x.type.dtype)).eps)
-    least = BroadcastInDim(shape, tuple(range(least.type.ndim)))(least)
-    apart = gt(abs_(gaps), least)
     one, zero = [scalar(k, x.type.dtype) for k in (1, 0)]
+    if least is None:
+        apart = ne(gaps, zero)
+    else:
+        least = BroadcastInDim(shape, tuple(range(least.type.ndim)))(least)
+        apart = gt(abs_(gaps), least)
     return where(apart, one / where(apart, gaps, one), zero)
 
 

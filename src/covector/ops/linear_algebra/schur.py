@@ -20,7 +20,6 @@ from covector.ops.linear_algebra.matrices import (
     columns_at,
     diagonal,
     inverse_gaps,
-    largest,
     mask,
     matmul,
     real_part,
@@ -63,7 +62,7 @@ class Schur(lapack.OnMatrices):
         # diagonal, or the blocks on it, C is Ω.
         t, z = Schur()(a)
         w, r = _eigenvectors(t)
-        gaps = convert(inverse_gaps(w, w, largest(w), 0), r.type.dtype)
+        gaps = convert(inverse_gaps(w, w), r.type.dtype)
         zh, back, n = adjoint(z), inverse(r), t.type.shape[-1]
         real, zero = not dtypes.is_complex(t.type.dtype), scalar(0, t.type.dtype)
         # Below the diagonal T is not zero where it has blocks.

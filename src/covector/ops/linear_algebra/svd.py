@@ -22,6 +22,7 @@ from covector.ops.linear_algebra.matrices import (
     leading,
     matmul,
     real_part,
+    rounding,
 )
 from covector.ops.slicing import Slice
 
@@ -69,9 +70,9 @@ class SVD(lapack.OnMatrices):
         *_, m, n = a.type.shape
         k = min(m, n)
         u1, v1 = leading(u, m, k), adjoint(leading(vh, k, n))
-        count, most = max(m, n), largest(s)
-        gaps = convert(inverse_gaps(s, s, most, count), a.type.dtype)
-        sums = convert(inverse_gaps(-s, s, most, count), a.type.dtype)
+        least = largest(s) * rounding(max(m, n), a.type.dtype)
+        gaps = convert(inverse_gaps(s, s, least), a.type.dtype)
+        sums = convert(inverse_gaps(-s, s, least), a.type.dtype)
         inverse = diagonal(sums) * scalar(2, a.type.dtype)
         half = scalar(0.5, a.type.dtype)
 
