@@ -477,6 +477,23 @@ def test_an_axis_cannot_divide_the_batch_and_its_members():
         cv.vmap(constrained("x"), spmd_axis_name="z")(numbers(4, 8))
 
 
+def test_a_slice_is_not_taken_for_the_array_whose_shards_it_has():
+    """XLA's partitioner gathers shards once, and cuts off no padding the second time."""
+    line = mesh("4")
+
+    def over_devices(f):
+        return cv.shard_map(f, mesh=line, in_specs=(P("x"), P()), out_specs=P("x"))
+
+    def both(q, y):
+        x = cnp.resize(q, (4,))
+        one = over_devices(lambda a, b: a + cnp.sum(b[:3]))(x, x)
+        return one, over_devices(lambda a, b: a + cnp.sum(b))(y, x[:3])
+
+    one, other = cv.jit(both)(cnp.arange(6.0).reshape(2, 3), cnp.ones((4, 3)))
+    assert one.tolist() == [3, 4, 5, 6]
+    assert other.tolist() == [[4.0] * 3] * 4
+
+
 def test_updates_at_indices_of_64_bits_that_are_sharded_unevenly_do_not_abort():
     """XLA's partitioner can pad only indices of 32 bits."""
 

@@ -119,6 +119,11 @@ class Slice(Primitive):
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (source,), (out,) = ctx.in_types, ctx.out_types
+        mesh = ctx.module.over
+        if mesh and ctx.is_partitioned and self._keeps_shards(source, mesh.size):
+            # XLA takes the shards for the same array, and what it gathers from one,
+            # which is longer, for the other.
+            x = ctx.op("stablehlo.optimization_barrier", [x], [source])
         x = ctx.op(
             "stablehlo.slice",
             [x],
@@ -128,6 +133,19 @@ class Slice(Primitive):
             strides=self.steps,
         )
         return ctx.op("stablehlo.reshape", [x], [out]) if self.collapsed else x
+
+    def _keeps_shards(self, source: ArrayType, devices: int) -> bool:
+        """Whether shards may stay what they are, where only padding is cut off."""
+        axes = zip(
+            source.shape, self.lengths, self.start_indices, self.steps, strict=True
+        )
+        return any(
+            [
+                k < n < k + devices
+                for n, k, start, step in axes
+                if not start and step == 1
+            ]
+        )
 
 
 @operation
