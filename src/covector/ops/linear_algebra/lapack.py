@@ -153,12 +153,6 @@ def call(
     stack = max(ranks) - 2
     pairs = zip(operands, in_types, strict=True)
     operands = [ctx.replicated(x, t, stack) for x, t in pairs]
-    aliases = [
-        "#stablehlo.output_operand_alias<output_tuple_indices = "
-        f"[{out if len(out_types) > 1 else ''}], operand_index = {operand}, "
-        "operand_tuple_indices = []>"
-        for operand, out in routine.overwritten.items()
-    ]
     partitioning: dict[str, Any] = {}
     if ctx.is_partitioned:
         partitioning = _partitioning(in_types, out_types, stack)
@@ -172,11 +166,22 @@ def call(
         backend_config=_config(routine.attributes),
         operand_layouts=_layouts(in_types, max(ranks)),
         result_layouts=_layouts(out_types, max(ranks)),
-        output_operand_aliases=f"[{', '.join(aliases)}]",
+        output_operand_aliases=_aliases(routine, len(out_types)),
         **partitioning,
     )
     results = zip(hlo_results(made), out_types, strict=True)
     return [ctx.replicated(x, t, stack) for x, t in results]
+
+
+def _aliases(routine: Routine, count: int) -> str:
+    """Which of so many results are where operands were."""
+    aliases = [
+        "#stablehlo.output_operand_alias<output_tuple_indices = "
+        f"[{out if count > 1 else ''}], operand_index = {operand}, "
+        "operand_tuple_indices = []>"
+        for operand, out in routine.overwritten.items()
+    ]
+    return f"[{', '.join(aliases)}]"
 
 
 def _partitioning(
@@ -192,10 +197,10 @@ def _partitioning(
     for types in (in_types, out_types):
         tensors = []
         for t in types:
-            own = range(len(lengths), len(lengths) + t.ndim - stack)
+            inner = range(len(lengths), len(lengths) + t.ndim - stack)
             lengths += t.shape[stack:]
             tensors.append(
-                f"[{', '.join([_factor(k) for k in (*range(stack), *own)])}]"
+                f"[{', '.join([_factor(k) for k in (*range(stack), *inner)])}]"
             )
         sides.append(f"({', '.join(tensors)})")
     sizes = ", ".join([f"{_factor(k)}={n}" for k, n in enumerate(lengths)])
