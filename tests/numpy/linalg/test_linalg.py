@@ -256,6 +256,17 @@ def test_residuals_of_least_squares_are_those_of_numpy_where_asked_for():
     assert linalg.lstsq(x, y, -1)[2] == 2 and linalg.lstsq(x, y, 0.9)[2] == 1
 
 
+def test_least_squares_of_a_nearly_singular_matrix_leave_no_residual():
+    """Multiplied by its pseudo-inverse, b would be missed by 1e-5."""
+    rng = np.random.default_rng(0)
+    u, v = [np.linalg.qr(rng.standard_normal((n, 20)))[0] for n in (60, 20)]
+    a = (u * np.geomspace(1, 1e-13, 20)) @ v.T
+    b = a @ rng.standard_normal(20)
+    with cv.enable_x64(True):
+        x = np.asarray(linalg.lstsq(a, b)[0])
+    assert np.abs(a @ x - b).max() < 1e-14
+
+
 def test_the_condition_of_a_singular_matrix_is_infinite():
     for p in (None, 2, 1, "fro", np.inf):
         assert linalg.cond(cnp.zeros((2, 2)), p) == np.inf

@@ -14,7 +14,7 @@ from covector.ops.linear_algebra.householder import (
     householder_product,
 )
 from covector.ops.linear_algebra.lu import LUPivotsToPermutation, lu
-from covector.ops.linear_algebra.pseudo_inverse import pseudo_inverse
+from covector.ops.linear_algebra.pseudo_inverse import least_squares, pseudo_inverse
 from covector.ops.linear_algebra.qr import QR, HouseholderQR
 from covector.ops.linear_algebra.schur import Schur
 from covector.ops.linear_algebra.solve import determinant, inverse, slogdet, solve
@@ -107,6 +107,10 @@ _tall, _wide = _stack[0][:, :2], _stack[0][:2]
 _taus = np.array([1.25, 0.75])
 _diagonals = [_rng.uniform(-1, 1, (2, 4)) for _ in range(3)]
 _diagonals[1] += 3
+
+
+def _nearest(a, b, rcond):
+    return np.linalg.pinv(a, rcond) @ b, np.linalg.svd(a, compute_uv=False)
 
 
 def _gram(x, rcond):
@@ -208,4 +212,18 @@ CASES = [
         derivative=(True, False),
     ),
     Case(TridiagonalSolve(True), _banded_operands, _banded, rtol=1e-5),
+    Case(
+        least_squares,
+        (_tall, _columns, np.array(1e-6)),
+        _nearest,
+        rtol=1e-5,
+        derivative=(True, True, False),
+    ),
+    Case(
+        least_squares,
+        (_complex[:2], _columns[:2] + 1j, np.array(1e-6)),
+        _nearest,
+        rtol=1e-5,
+        derivative=(True, True, False),
+    ),
 ]

@@ -13,7 +13,7 @@ from covector import options
 from covector.ops.linear_algebra.eig import Eig
 from covector.ops.linear_algebra.eigh import Eigh
 from covector.ops.linear_algebra.matrices import adjoint, matmul
-from covector.ops.linear_algebra.pseudo_inverse import pseudo_inverse
+from covector.ops.linear_algebra.pseudo_inverse import least_squares, pseudo_inverse
 from covector.ops.linear_algebra.qr import QR
 from covector.ops.linear_algebra.schur import Schur
 from covector.ops.linear_algebra.solve import determinant
@@ -147,6 +147,9 @@ def test_full_matrices_keep_their_columns_orthonormal():
 def test_a_pseudo_inverse_has_its_derivative_at_any_rank_and_for_equal_values():
     fun = lambda a: pseudo_inverse(a, cnp.array(1e-9))[0]  # noqa: E731
     check(fun, np.eye(3), RNG.standard_normal((3, 3)))
+    side = cnp.asarray(RNG.standard_normal((3, 1)))
+    nearest = lambda a: least_squares(a, side, cnp.array(1e-9))[0]  # noqa: E731
+    check(nearest, np.eye(3), RNG.standard_normal((3, 3)))
     low, other = RNG.standard_normal((4, 2)), RNG.standard_normal((2, 3))
     # Directions in which the rank stays two.
     dx = low @ RNG.standard_normal((2, 3)) + RNG.standard_normal((4, 2)) @ other

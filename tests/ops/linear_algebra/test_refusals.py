@@ -14,7 +14,7 @@ from covector.ops.linear_algebra.householder import (
     householder_product,
 )
 from covector.ops.linear_algebra.lu import LUPivotsToPermutation
-from covector.ops.linear_algebra.pseudo_inverse import pseudo_inverse
+from covector.ops.linear_algebra.pseudo_inverse import least_squares, pseudo_inverse
 from covector.ops.linear_algebra.qr import HouseholderQR
 from covector.ops.linear_algebra.solve import solve
 from covector.ops.linear_algebra.triangular_solve import TriangularSolve
@@ -98,6 +98,11 @@ LEFT = TriangularSolve(True, True)
             ),
             errors.TypeMismatch,
             "three diagonals",
+        ),
+        (
+            lambda: least_squares(ONES, cnp.ones((3, 1)), cnp.array(0.1)),
+            errors.TypeMismatch,
+            "lstsq needs right-hand sides with as many rows",
         ),
         (
             lambda: pseudo_inverse(ONES, cnp.ones(2)),

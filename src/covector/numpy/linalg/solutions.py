@@ -34,7 +34,7 @@ from covector.ops.linear_algebra.matrices import (
     hermitian_of_lower,
     matmul,
 )
-from covector.ops.linear_algebra.pseudo_inverse import pseudo_inverse
+from covector.ops.linear_algebra.pseudo_inverse import least_squares, pseudo_inverse
 from covector.ops.magnitude import abs_
 from covector.ops.transposing import Reshape
 
@@ -243,9 +243,8 @@ def lstsq(
     if rcond is not None:  # NumPy asks with −1 for the default
         given = _tolerance("lstsq", x, rcond, 1)
         fraction = where(given < 0, fraction, given)
-    inverse, s = pseudo_inverse(x, fraction)
+    found, s = least_squares(x, y, fraction)
     refuse_nan(s, "lstsq needs finite matrices, but got NaN or infinities.")
-    found = matmul(inverse, y)
     rank = count_nonzero(s > fraction * max(s, initial=0))
     left = y - matmul(x, found)
     residuals = sum(abs_(left) ** 2, 0)

@@ -1,4 +1,7 @@
-"""``PseudoInverse``: of matrices of any shape and rank, with their singular values."""
+"""``PseudoInverse`` of matrices of any shape and rank; ``LeastSquares``, its products.
+
+Both give the singular values too, which they are made of.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -17,6 +20,7 @@ from covector.ops.linear_algebra.matrices import (
     adjoint,
     diagonal,
     in_columns,
+    in_rows,
     largest,
     matmul,
     real_part,
@@ -72,13 +76,72 @@ class PseudoInverse(lapack.OnMatrices):
 
     def _formula(self, a: Value, rcond: Value) -> Sequence[Value]:
         u, s, vh = SVD(full_matrices=False)(a)
-        cutoff = rcond * largest(s)
-        cutoff = BroadcastInDim(s.type.shape, tuple(range(cutoff.type.ndim)))(cutoff)
-        one, zero = scalar(1, s.type.dtype), scalar(0, s.type.dtype)
-        kept = gt(s, cutoff)
-        inverse = where(kept, one / where(kept, s, one), zero)
         v = adjoint(vh)
-        return matmul(v * in_columns(inverse, v.type), adjoint(u)), s
+        return matmul(v * in_columns(_inverse(s, rcond), v.type), adjoint(u)), s
 
 
-pseudo_inverse = PseudoInverse()
+class LeastSquares(lapack.OnMatrices):
+    """The least x among those that bring A x nearest to b, and the singular values.
+
+    That is x = A⁺ b, but nearer to b than the product is: A⁺ is not formed. Singular
+    values count as zero, and the rank stays, as for ``PseudoInverse``.
+    """
+
+    name = "lstsq"
+    op_count = 8
+
+    def type_rule(
+        self, a: ArrayType, b: ArrayType, rcond: ArrayType
+    ) -> Sequence[ArrayType]:
+        inverse, s = pseudo_inverse.type_rule(a, rcond)
+        lapack.check_matrices(self.name, a, b)
+        if b.shape[:-1] != a.shape[:-1]:
+            raise TypeMismatch(
+                "lstsq needs right-hand sides with as many rows as the matrix has, and "
+                f"the same axes before the last two, but got {a} and {b}."
+            )
+        return inverse.with_shape((*inverse.shape[:-1], b.shape[-1])), s
+
+    def linearize(
+        self, active: Sequence[bool], a: Value, b: Value, rcond: Value
+    ) -> Linearized:
+        # With P = A⁺, x = P b and dP as for the pseudo-inverse,
+        # dx = P (db − dA x) + P Pᴴ dAᴴ (b − A x) + (1 − P A) dAᴴ Pᴴ x
+        x, s = self(a, b, rcond)
+        p, _ = pseudo_inverse(a, rcond)
+        u, _, vh = SVD(full_matrices=False)(a)
+        uh, v, ph = adjoint(u), adjoint(vh), adjoint(p)
+        rest, back = b - matmul(a, x), matmul(ph, x)
+
+        def push(da: Value | None, db: Value | None, _: None) -> Sequence[Value | None]:
+            along = None if db is None else matmul(p, db)
+            if da is None:
+                return along, None
+            dah = adjoint(da)
+            outside = matmul(dah, back)
+            dx = outside - matmul(p, matmul(a, outside) + matmul(da, x))
+            dx = dx + matmul(p, matmul(ph, matmul(dah, rest)))
+            ds = real_part(diagonal(matmul(matmul(uh, da), v)))
+            return dx if along is None else dx + along, ds
+
+        return (x, s), push
+
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> Sequence[HloValue]:
+        return ctx.through(self._formula, *operands)
+
+    def _formula(self, a: Value, b: Value, rcond: Value) -> Sequence[Value]:
+        u, s, vh = SVD(full_matrices=False)(a)
+        sides = matmul(adjoint(u), b)
+        return matmul(adjoint(vh), sides * in_rows(_inverse(s, rcond), sides.type)), s
+
+
+def _inverse(s: Value, rcond: Value) -> Value:
+    """1 / s, and 0 for singular values that count as zero."""
+    cutoff = rcond * largest(s)
+    cutoff = BroadcastInDim(s.type.shape, tuple(range(cutoff.type.ndim)))(cutoff)
+    one, zero = scalar(1, s.type.dtype), scalar(0, s.type.dtype)
+    kept = gt(s, cutoff)
+    return where(kept, one / where(kept, s, one), zero)
+
+
+pseudo_inverse, least_squares = PseudoInverse(), LeastSquares()
