@@ -146,6 +146,13 @@ def test_an_updated_factor_is_that_of_the_updated_matrix():
             np.testing.assert_allclose(one, two, atol=1e-10)
 
 
+def test_a_factor_with_zeros_is_updated():
+    found = linalg.cholesky_update(cnp.zeros((2, 2)), cnp.array([0.0, 2.0]))
+    assert found.tolist() == [[0, 0], [0, 2]]
+    update = lambda w: linalg.cholesky_update(cnp.zeros((2, 2)), w).sum()  # noqa: E731
+    assert np.isfinite(cv.grad(update)(cnp.zeros(2))).all()
+
+
 def test_polar_factors_have_derivatives_where_singular_values_are_equal():
     """d(U H) = dA, U stays orthonormal, and H symmetric."""
     with options.override(enable_x64=True):

@@ -23,6 +23,7 @@ from covector.ops.linear_algebra.matrices import (
 from covector.ops.linear_algebra.triangular_solve import TriangularSolve
 from covector.ops.linear_algebra.tridiagonal import TridiagonalSolve
 from covector.ops.roots import sqrt
+from covector.ops.selection import where
 from covector.ops.transposing import Reshape
 from covector.transforms.vmap import vmap
 
@@ -95,12 +96,15 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
 
 def _updated(r: Value, w: Value) -> Array:
     """One matrix: a rotation for each row, of it and w, makes an element of w zero."""
+    one = scalar(1, r.type.dtype)
 
     def rotated(rest: Value, row: tuple[Value, Value]) -> tuple[Value, Value]:
         values, here = row
         pivot, other = [(x * here).sum() for x in (values, rest)]
-        length = sqrt(pivot * pivot + other * other)
-        cosine, sine = pivot / length, other / length
+        total = pivot * pivot + other * other
+        none = total == 0  # nothing is to be turned
+        length = sqrt(where(none, one, total))
+        cosine, sine = where(none, one, pivot / length), other / length
         return cosine * rest - sine * values, cosine * values + sine * rest
 
     _, rows = scan(rotated, w, (r, identity(r.type.shape, r.type.dtype)))
