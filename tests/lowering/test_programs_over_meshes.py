@@ -478,7 +478,7 @@ def test_an_axis_cannot_divide_the_batch_and_its_members():
 
 
 def test_a_slice_is_not_taken_for_the_array_whose_shards_it_has():
-    """XLA's partitioner gathers shards once, and cuts off no padding the second time."""
+    """XLA's partitioner gathers shards once, and then keeps their padding."""
     line = mesh("4")
 
     def over_devices(f):

@@ -17,7 +17,7 @@ from covector.core.jaxpr import Equation, Jaxpr, Var, type_of
 from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import UNCONSTRAINED, PartitionSpec
-from covector.core.staging import stage
+from covector.core.staging import restage
 from covector.core.types import ArrayType
 from covector.lowering import hlo, sharding
 from covector.lowering.first_device import axes_left, call_on_first
@@ -158,9 +158,7 @@ class Lowering:
         self, fun: Callable[..., Any], *operands: HloValue
     ) -> Sequence[HloValue]:
         """Lower as ``fun``, a function of other operations on these operands."""
-        staged = stage(fun, self.in_types)
-        assert not staged.captured, "a lowering uses small constants only"
-        return self.inline(staged.jaxpr, operands)
+        return self.inline(restage(fun, self.in_types), operands)
 
     def host_call(
         self,

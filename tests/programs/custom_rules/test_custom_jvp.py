@@ -355,3 +355,25 @@ def test_a_rule_that_computes_values_and_tangents_together_serves_reverse_mode(f
     g.defjvp(TOGETHER[rule](f))
     value, slope = cv.value_and_grad(lambda x, y: g(x) * y)(3.0, 2.0)
     assert (value, slope) == (36.0, 24.0)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_rule_around_a_loop_whose_lanes_take_different_steps_is_transposed(nested):
+    """The lanes are known before the tangents, whose loop must not mix the two."""
+
+    def loop(x, count):
+        return lax.fori_loop(0, count, lambda _, c: cnp.sin(c) + cnp.sqrt(c - 0.5), x)
+
+    def either(x, count):
+        return lax.cond(count > 1, loop, lambda x, _: x, x, count)
+
+    def with_rule(x, count):
+        fun = either if nested else loop
+        f = cv.custom_jvp(lambda x: fun(x, count))
+        f.defjvp(lambda p, t: cv.jvp(lambda x: fun(x, count), p, t))
+        return f(x)
+
+    x, counts = cnp.array([2.0, 0.5, 3.0]), cnp.array([2, 0, 4])
+    found = cv.grad(lambda x: cnp.sum(cv.vmap(with_rule)(x, counts)))(x)
+    wanted = [float(cv.grad(loop)(*each)) for each in zip(x, counts, strict=True)]
+    np.testing.assert_allclose(found, wanted, rtol=1e-4)

@@ -41,7 +41,6 @@ from covector.programs.control_flow.cond_rules import (
 from covector.programs.control_flow.divergent_control_flow import check_no_collectives
 from covector.programs.control_flow.safe_operands import (
     if_taken,
-    with_safe_operands,
 )
 from covector.programs.higher_order.call import call
 from covector.programs.higher_order.dead_code import dce
@@ -301,11 +300,9 @@ def _in_lanes(
     program, _ = branch.memo(batch_jaxpr, *batch)
     axes = tuple([(d is not None,) for d in dims])
     loops = program.memo(has_loop)
-    if axis is None or not branch.memo(communicates, axis):
-        if loops:
-            operands = with_safe_operands(axes, taken, operands)
-        elif program.equations:
-            operands = if_taken(axes, taken, operands)
+    mixes = axis is not None and branch.memo(communicates, axis)
+    if program.equations and not mixes:
+        operands = if_taken(axes, taken, operands, loops)
     if not loops:
         return run(program, operands)
     nothing = Jaxpr(program.inputs, [], [], program.name)

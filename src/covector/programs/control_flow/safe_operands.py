@@ -51,12 +51,14 @@ Axes = tuple[bool, ...]
 @operation
 class SafeOperands(ManyResults):
     """The operands as they are; under a derivative, safe ones, which are constants.
+    With ``always``, safe ones in any case, for a branch that loops.
 
     ``taken``, the first operand, is the mask of lanes that take the branch. It has all
     batch axes and no other; ``axes`` says which of them the others begin with.
     """
 
     axes: tuple[Axes, ...]
+    always: bool = False
 
     def type_rule(self, taken: ArrayType, *types: ArrayType) -> Sequence[ArrayType]:
         return types
@@ -67,12 +69,17 @@ class SafeOperands(ManyResults):
         return Varying([t.varying | taken for t in types], None)
 
     def evaluate(self, taken: Value, *operands: Value) -> Sequence[Array]:
-        return operands
+        return self._safe(taken, *operands) if self.always else operands
 
     def lower(
         self, ctx: "Lowering", taken: HloValue, *operands: HloValue
     ) -> HloResults:
+        if self.always:
+            return ctx.through(self._safe, taken, *operands)
         return operands
+
+    def _safe(self, taken: Value, *operands: Value) -> list[Array]:
+        return with_safe_operands(self.axes, taken, operands)
 
     def linearize(
         self, active: Sequence[bool], taken: Value, *operands: Value
@@ -82,8 +89,8 @@ class SafeOperands(ManyResults):
             return [t if t is None else _masked(taken, t, axes) for t, axes in pairs]
 
         shared = [not all(axes) for axes in select(self.axes, active[1:])]
-        if any(shared):
-            return with_safe_operands(self.axes, taken, operands), push
+        if any(shared) or self.always:
+            return self._safe(taken, *operands), push
         # Each lane has cotangents of its own, of which those not taken are dropped.
         return self(taken, *operands), push
 
@@ -106,20 +113,26 @@ class SafeOperands(ManyResults):
         masked = [_masked(taken, t, axes) for t, axes in pairs]
         return merge(masked, tangent, scatter(safe, known))
 
+    def tangent_results(self, mask: Mask) -> set[int]:
+        """Of ``process_split``, the results that are tangents."""
+        return {k for k, tangent in enumerate(mask[1:]) if tangent}
+
     def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         mask = [d is not None for d in dims[1:]]
         operands = align_masked(size, args, dims, [True, *mask])
         axes = [(m, *a) for m, a in zip(mask, self.axes, strict=True)]
-        return SafeOperands(tuple(axes))(*operands), front_dims(mask)
+        return SafeOperands(tuple(axes), self.always)(*operands), front_dims(mask)
 
 
 def if_taken(
-    axes: tuple[Axes, ...], taken: Value, operands: Sequence[Any]
+    axes: tuple[Axes, ...], taken: Value, operands: Sequence[Any], loops: bool = False
 ) -> Sequence[Any]:
-    """The operands, which a derivative takes for safe ones."""
+    """The operands, which a derivative takes for safe ones; where the branch loops,
+    safe ones now.
+    """
     if not any([x.type.inexact for x in operands]):
-        return operands
-    return SafeOperands(axes)(taken, *operands)
+        return with_safe_operands(axes, taken, operands) if loops else operands
+    return SafeOperands(axes, loops)(taken, *operands)
 
 
 def with_safe_operands(

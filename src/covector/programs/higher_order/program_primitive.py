@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from covector.core.annotations import Batched
+from covector.core.annotations import Batched, Values
 from covector.core.jaxpr import Jaxpr
 from covector.core.masks import Mask
 from covector.core.primitive import Linear, ManyResults
+from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying
 from covector.programs.higher_order.partition import Partition, Policy, by_results
@@ -26,6 +27,7 @@ from covector.programs.higher_order.regions import (
     named_axes,
     operands_after_steps,
 )
+from covector.programs.higher_order.separate_tangents import separate
 from covector.transforms.linearity import is_linear
 
 #: a program that is run, what it takes, and where that is, in words
@@ -70,6 +72,16 @@ class ProgramPrimitive(ManyResults):
         self, size: int, args: Sequence[Any], dims: Sequence[int | None]
     ) -> Batched:
         return self.batch_named(None, size, args, dims)
+
+    def process_split(self, mask: Sequence[bool], *args: Any) -> Values:  # type: ignore[override]
+        """The operation is staged with the tangents, its programs separated."""
+        split: Any = current.trace
+        op, _ = separate(self, mask)
+        current.trace = split.tangents
+        try:
+            return split.tangents.process(op, args)
+        finally:
+            current.trace = split
 
     def linear_in(self, args: Sequence[Any]) -> bool:
         """Programs are linear at every step, and what decides does not depend on it."""

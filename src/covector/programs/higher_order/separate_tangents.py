@@ -1,0 +1,101 @@
+"""Separation of tangents: programs of which no operation mixes tangents with values.
+
+A program that takes tangents beside values is transposed later, and an operation with a
+rule ``process_split`` treats the two differently. In a trace that knows the tangents
+(``SplitTrace``) the rule is asked where the operation is called; inside of loops and
+branches it is asked here, of what depends on the tangents that the program takes.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from covector.core.annotations import Values
+from covector.core.jaxpr import Jaxpr, Var
+from covector.core.masks import Mask, select
+from covector.core.source import attributes_lines_of_equations, running
+from covector.core.staging import restage
+from covector.core.trace import current
+from covector.programs.higher_order.jaxpr_passes import forward_slice
+from covector.programs.higher_order.regions import Kind
+
+
+def separate(op: Any, mask: Sequence[bool]) -> tuple[Any, set[int]]:
+    """The operation around separated programs, for masked operands that are tangents,
+    and the numbers of the results that depend on them.
+    """
+    regions = [region for region in op.regions if region.kind is not Kind.RULE]
+    tangents = {i for i, m in enumerate(mask) if m}
+    while True:
+        programs: dict[Jaxpr, Jaxpr] = {}
+        results: set[int | None] = set()
+        before = len(tangents)
+        for region in regions:
+            taken = tuple([i in tangents for i in region.operands])
+            programs[region.jaxpr], outs = region.jaxpr.memo(separated, taken)
+            results.update(select(region.results, outs))
+            tangents.update([i for i in select(region.feeds, outs) if i is not None])
+        if len(tangents) == before:
+            break
+    changed = any([old is not new for old, new in programs.items()])
+    made = op.with_programs(lambda p: programs.get(p, p)) if changed else op
+    return made, {k for k in results if k is not None}
+
+
+def separated(jaxpr: Jaxpr, tangents: Mask) -> tuple[Jaxpr, Mask]:
+    """The separated program, and the mask of the outputs that depend on the masked
+    inputs, which are tangents (memoise on the program).
+    """
+    found = set(select(jaxpr.inputs, tangents))
+    if not found or not jaxpr.memo(_mixes):
+        found = jaxpr.memo(forward_slice, tangents)
+        program = jaxpr
+    else:
+        types, name = jaxpr.in_types, jaxpr.name
+        program = restage(lambda *args: _run(jaxpr, args, found), types, name)
+    return program, tuple([type(o) is Var and o in found for o in jaxpr.outputs])
+
+
+def _mixes(jaxpr: Jaxpr) -> bool:
+    """Whether there is an operation that is to be separated, at any depth."""
+    return any(
+        [
+            any([region.jaxpr.memo(_mixes) for region in e.op.regions])
+            if e.op.regions
+            else e.op.process_split is not None
+            for e in jaxpr.equations
+        ]
+    )
+
+
+@attributes_lines_of_equations()
+def _run(jaxpr: Jaxpr, args: Sequence[Any], tangents: set[Var]) -> Values:
+    """The outputs; all variables that depend on tangents are added to these."""
+    env: dict[Any, Any] = dict(zip(jaxpr.inputs, args, strict=True))
+    outer = running.equation
+    try:
+        for e in jaxpr.equations:
+            running.equation = e
+            operands = [env[a] if type(a) is Var else a for a in e.inputs]
+            mask = [type(a) is Var and a in tangents for a in e.inputs]
+            outs, dependent = _separate_results(e.op, mask, operands)
+            env.update(zip(e.outputs, outs, strict=True))
+            if dependent is None:
+                tangents.update(e.outputs)
+            else:
+                tangents.update([e.outputs[k] for k in dependent])
+    finally:
+        running.equation = outer
+    return [env[o] if type(o) is Var else o for o in jaxpr.outputs]
+
+
+def _separate_results(op: Any, mask: list[bool], operands: list[Any]) -> Any:
+    """Results, and the numbers of those that depend on tangents; None for all."""
+    dependent: set[int] | None = None
+    if not any(mask):
+        dependent = set()
+    elif op.regions:
+        op, dependent = separate(op, mask)
+    elif op.process_split is not None:
+        outs = op.process_split(mask, *operands)
+        return outs, op.tangent_results(mask)
+    return current.trace.process(op, operands), dependent
