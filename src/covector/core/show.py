@@ -20,7 +20,7 @@ on the ``host``.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from covector.core import dtypes
 from covector.core.effects import Parameter, is_program
@@ -146,8 +146,9 @@ def _chosen(op: "Primitive") -> list[tuple[str, Parameter]]:
 def _value(value: Parameter, name: Callable[[Any], str]) -> str:
     if is_program(value):
         return name(value)
-    if type(value) is tuple:
-        return _sequence([_value(v, name) for v in value])
+    if isinstance(value, tuple):
+        values = cast("tuple[Parameter, ...]", value)
+        return _sequence([_value(v, name) for v in values])
     if isinstance(value, KeyType) or hasattr(value, "itemsize"):
         return dtypes.short_name(value)
     return getattr(value, "__name__", None) or str(value)
