@@ -104,6 +104,25 @@ class Adjoint(NamedTuple):
     ct_carry: Mask
 
 
+def _side_by_side(forward: Jaxpr, backward: Jaxpr, *sizes: int) -> Jaxpr:
+    """Both programs of a step, on consts, ct carry and primal carry: the primal carry
+    after it, and the ct carry before it.
+    """
+
+    def step(*operands: Value) -> list[Any]:
+        consts, _, primals = in_groups(operands, *sizes)
+        return [*run(forward, [*consts, *primals]), *run(backward, operands)]
+
+    types = [t.strong() for t in backward.in_types]
+    return stage(step, types, backward.name).jaxpr
+
+
+def _known_part(jaxpr: Jaxpr, linear: Mask, linear_outputs: Mask) -> Jaxpr:
+    """The program of the inputs and outputs outside of the masks."""
+    known = [not m for m in linear]
+    return needed_part(jaxpr, known, drop(jaxpr.outputs, linear_outputs))
+
+
 def adjoint(
     forward: Jaxpr, backward: Jaxpr, consts: Mask, primals: Mask, cts: Mask
 ) -> Adjoint:
@@ -124,19 +143,9 @@ def adjoint(
     known_consts, known_cts, known_primals = [drop(*group) for group in groups]
     of_consts, of_cts, of_primals = [select(*group) for group in groups]
 
-    def step(*operands: Value) -> list[Any]:
-        consts, _, primals = in_groups(operands, *sizes)
-        return [*run(forward, [*consts, *primals]), *run(backward, operands)]
-
-    both = stage(step, types, backward.name).jaxpr
-    known_forward = needed_part(
-        forward,
-        [not m for m in (*consts, *primals)],
-        drop(forward.outputs, primals),
-    )
-    known_backward = needed_part(
-        backward, [not m for m in linear], drop(backward.outputs, cts)
-    )
+    both = _side_by_side(forward, backward, *sizes)
+    known_forward = _known_part(forward, (*consts, *primals), primals)
+    known_backward = _known_part(backward, linear, cts)
 
     def pull(known: Sequence[Any], ct_primals: Any, ct_cts: Any) -> list[list[Any]]:
         """The cotangents of consts, ct carry and primal carry before a step, from those
