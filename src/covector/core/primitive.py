@@ -20,7 +20,7 @@ executables).
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar, dataclass_transform, overload
+from typing import Any, TypeAlias, TypeVar, dataclass_transform
 
 from covector.core.annotations import DType, Value, Values
 from covector.core.effects import (
@@ -218,13 +218,8 @@ class Primitive(metaclass=Interned):
                 changes[name] = change(value)
         return self.replace(**changes)
 
-    @overload
-    def __call__(self: "ManyResults", *args: Any) -> Values: ...
-    @overload
-    def __call__(self, *args: Any) -> Value: ...
-    def __call__(self, *args: Any) -> Value | Values:
-        outs = current.trace.process(self, args)
-        return outs if self.multiple_results else outs[0]
+    def __call__(self, *args: Any) -> Value:
+        return current.trace.process(self, args)[0]
 
     # -- types -------------------------------------------------------------------------
 
@@ -365,6 +360,10 @@ class ManyResults(Primitive):
     """An operation with any number of results: calling it gives all of them."""
 
     multiple_results = True
+
+    # Not one method that asks which: every operation of every program comes this way.
+    def __call__(self, *args: Any) -> Values:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return current.trace.process(self, args)
 
 
 def forget_plans() -> None:
