@@ -313,7 +313,14 @@ class Primitive(metaclass=Interned):
 class OpPlan:
     """An operation on operands of given types: result types and how to evaluate it."""
 
-    __slots__ = ("executable", "meshes", "multiple_results", "on_host", "outs")
+    __slots__ = (
+        "executable",
+        "meshes",
+        "multiple_results",
+        "on_host",
+        "one_on_host",
+        "outs",
+    )
 
     def __init__(
         self, outs: tuple[ArrayType, ...], multiple_results: bool, on_host: Any
@@ -322,6 +329,8 @@ class OpPlan:
         self.multiple_results = multiple_results
         #: evaluation by NumPy, where that is quicker than a compiled call
         self.on_host = on_host
+        #: the same, where there is one result
+        self.one_on_host = None if multiple_results else on_host
         #: compiled programs by placement
         self.executable: Any = None
         #: the meshes that the operation names

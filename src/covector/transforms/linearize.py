@@ -77,6 +77,9 @@ class LinearTrace(Trace):
                 out_tangents = self._as_values(out_tangents, outs)
         finally:
             current.trace = self
+        if len(outs) == 1:
+            (out,), (t,) = outs, out_tangents
+            return (out if t is None else LinearTracer(self, out, t),)
         results: list[Any] = []
         for i, out in enumerate(outs):
             t = out_tangents[i]
