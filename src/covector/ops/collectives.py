@@ -28,7 +28,7 @@ from covector.core.annotations import (
     Values,
 )
 from covector.core.convert import scalar
-from covector.core.primitive import Operand, Primitive, operation
+from covector.core.primitive import Linearized, Operand, Primitive, operation
 from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying, bind_cast
 from covector.errors import AxisError, DTypeError, TypeMismatch
@@ -47,7 +47,7 @@ from covector.ops.communication import (
 from covector.ops.comparison import eq
 from covector.ops.creation import Iota
 from covector.ops.dynamic_slicing import DynamicSlice
-from covector.ops.identities import Identity
+from covector.ops.identities import Identity, computed_once
 from covector.ops.reductions import ReduceMax, ReduceMin
 from covector.ops.transposing import Reshape
 
@@ -199,13 +199,15 @@ class _PExtreme(_Reduction):
     reduce = ReduceMax
     combine = "stablehlo.maximum"
 
-    def differential(self, out: Value, x: Value) -> LinearMaps:
+    def linearize(self, active: Sequence[bool], x: Value) -> Linearized:
+        x = computed_once(x)
+        out = self(x)
         if not dtypes.is_floating(x.type.dtype):
-            return [None]
+            return (out,), lambda dx: (None,)
         total = PSum(self.axes, self.groups)
         chosen = ConvertElementType(x.type.dtype)(eq(x, out))
         share = div(chosen, total(chosen))
-        return [lambda dx: total(mul(dx, share))]
+        return (out,), lambda dx: (total(mul(dx, share)),)
 
     def communicate(self, ctx: "Lowering", x: HloValue) -> HloValue:
         return extreme(ctx, x, self.axes, self.combine, self.groups)

@@ -1,9 +1,11 @@
 """Identity operations that change derivatives or compilation, not values."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from covector.core.annotations import BatchDims, Batched, LinearMaps, Value, Values
+from covector.core.jaxpr import Jaxpr, Var
 from covector.core.primitive import Operand, Primitive
 from covector.core.types import ArrayType
 from covector.lowering.hlo import HloResults, HloValue
@@ -48,4 +50,30 @@ class Copy(Identity):
         return cotangents
 
 
-stop_gradient, copy = StopGradient(), Copy()
+class ComputedOnce(Identity):
+    """x, which a compiled program computes once for all that read this.
+
+    XLA computes a value again in each kernel that reads it, and may round differently
+    there: what compares the value with a result of itself must see the same bits.
+    """
+
+    def evaluate(self, x: Value) -> Values:
+        return (x,)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        return [lambda dx: dx]
+
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
+        return cotangents
+
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
+        return ctx.call(_identity(ctx.in_types[0].strong()), [x], separate=True)
+
+
+@lru_cache(4096)
+def _identity(type: ArrayType) -> Jaxpr:
+    x = Var(type)
+    return Jaxpr([x], [], [x], "computed_once")
+
+
+stop_gradient, copy, computed_once = StopGradient(), Copy(), ComputedOnce()

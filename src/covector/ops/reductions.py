@@ -15,7 +15,6 @@ from covector.core.annotations import (
     Batched,
     DType,
     HostArray,
-    LinearMaps,
     Value,
     Values,
 )
@@ -36,6 +35,7 @@ from covector.ops.broadcasting import (
 from covector.ops.casting import convert
 from covector.ops.comparison import eq, gt, lt, ne
 from covector.ops.extrema import max_, min_
+from covector.ops.identities import computed_once
 from covector.ops.selection import where
 from covector.ops.transposing import Reshape, Transpose
 from covector.ops.tree_reduce import fold, with_jvp
@@ -119,12 +119,14 @@ class _Extremum(Reduction):
     #: whether the first of two wins, and NaN is none
     beats = gt
 
-    def differential(self, out: Value, x: Value) -> LinearMaps:
+    def linearize(self, active: Sequence[bool], x: Value) -> Linearized:
+        x = computed_once(x)
+        out = self(x)
         kept = tuple([k for k in range(x.type.ndim) if k not in self.axes])
         hits = convert(eq(x, BroadcastInDim(x.type.shape, kept)(out)), x.type.dtype)
         total = ReduceSum(self.axes)
         count = total(hits)
-        return [lambda dx: div(total(mul(dx, hits)), count)]
+        return (out,), lambda dx: (div(total(mul(dx, hits)), count),)
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (source,) = ctx.in_types

@@ -16,6 +16,7 @@ from covector.ops.comparison import eq
 from covector.ops.creation import Iota
 from covector.ops.extrema import max_, min_
 from covector.ops.gathering import Combining, ScatterAdd, Scattering
+from covector.ops.identities import computed_once
 from covector.ops.selection import where
 from covector.ops.transposing import Reshape
 
@@ -138,6 +139,7 @@ class _ScatterExtremum(Combining):
     def linearize(
         self, active: Sequence[bool], x: Value, indices: Value, updates: Value
     ) -> Linearized:
+        x, updates = computed_once(x), computed_once(updates)
         out, adding = self(x, indices, updates), _adding(self)
         read = self.gather(x.type, updates.type)
         stayed = convert(eq(x, out), x.type.dtype)
