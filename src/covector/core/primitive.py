@@ -144,6 +144,9 @@ class Primitive(metaclass=Interned):
     #: ``process_split(mask, *args)``: what it is in a ``SplitTrace``, where some of its
     #: operands, by the mask, are tangents that it must not mix with the others
     process_split: Any = None
+    #: ``tangent_results(mask)``: the numbers of its results that are tangents then;
+    #: for operations that are split inside of programs as well
+    tangent_results: Any = None
     #: ``with_token()`` gives the operation with its effects in order, and where among
     #: its operands it then takes a token; the token is its first result
     with_token: Any = None

@@ -377,3 +377,14 @@ def test_a_rule_around_a_loop_whose_lanes_take_different_steps_is_transposed(nes
     found = cv.grad(lambda x: cnp.sum(cv.vmap(with_rule)(x, counts)))(x)
     wanted = [float(cv.grad(loop)(*each)) for each in zip(x, counts, strict=True)]
     np.testing.assert_allclose(found, wanted, rtol=1e-4)
+
+
+def test_a_rule_around_a_jitted_function_with_rules_is_transposed():
+    inner = cv.custom_vjp(cnp.sin)
+    inner.defjvp(lambda p, t: cv.jvp(cnp.sin, p, t))
+    inner.defvjp(lambda x: cv.vjp(cnp.sin, x), lambda pull, ct: pull(ct))
+    f = cv.custom_jvp(lambda x: x * cv.jit(inner)(x))
+    f.defjvp(lambda p, t: cv.jvp(f.fun, p, t))
+    wanted = np.sin(0.5) + 0.5 * np.cos(0.5)
+    for g in (f, cv.jit(f), cv.checkpoint(f)):
+        np.testing.assert_allclose(cv.grad(g)(0.5), wanted, rtol=1e-6)

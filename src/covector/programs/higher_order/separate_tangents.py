@@ -1,8 +1,8 @@
 """Separation of tangents: programs of which no operation mixes tangents with values.
 
-A program that takes tangents beside values is transposed later, and an operation with a
-rule ``process_split`` treats the two differently. In a trace that knows the tangents
-(``SplitTrace``) the rule is asked where the operation is called; inside of loops and
+A program that takes tangents beside values is transposed later, and an operation with
+``tangent_results`` treats the two differently (``process_split``). In a trace that
+knows the tangents, a ``SplitTrace``, it does so where it is called; inside of loops and
 branches it is asked here, of what depends on the tangents that the program takes.
 """
 
@@ -61,7 +61,7 @@ def _mixes(jaxpr: Jaxpr) -> bool:
         [
             any([region.jaxpr.memo(_mixes) for region in e.op.regions])
             if e.op.regions
-            else e.op.process_split is not None
+            else e.op.tangent_results is not None
             for e in jaxpr.equations
         ]
     )
@@ -95,7 +95,7 @@ def _separate_results(op: Any, mask: list[bool], operands: list[Any]) -> Any:
         dependent = set()
     elif op.regions:
         op, dependent = separate(op, mask)
-    elif op.process_split is not None:
+    elif op.tangent_results is not None:
         outs = op.process_split(mask, *operands)
         return outs, op.tangent_results(mask)
     return current.trace.process(op, operands), dependent
