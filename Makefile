@@ -4,7 +4,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 MINUTES ?= 10
 # What changes most, and one law over the operations that most programs are made of.
-QUICK := tests/core tests/transforms tests/tree tests/budgets.py tests/ops/test_laws.py
+QUICK := tests/core tests/transforms tests/tree tests/budgets.py tests/operations/test_laws.py
 QUICK_ROWS := arithmetic or broadcasting or contraction or reductions or selection \
 	or slicing or transcendental or transposing
 QUICK_LAW := jit_changes_nothing and not window and not c128 and ($(QUICK_ROWS))

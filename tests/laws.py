@@ -1,7 +1,8 @@
 """The laws that every operation obeys: what a row of the table is, how to measure.
 
 A row is a ``Case``: an operation, NumPy operands, and what NumPy makes of them. The
-laws themselves are the tests of ``tests/ops/test_laws.py``. Here is what they share:
+laws themselves are the tests of ``tests/operations/test_laws.py``. Here is what they
+share:
 
     Case.variants        the operands in every element type that the operation takes
     host_results, compiled_results, reference_results

@@ -20,7 +20,7 @@ def test_an_elementwise_operation_is_named_in_four_files_and_the_changelog():
     assert sorted(named) == [
         "src/covector/lax/transcendental.py",
         "src/covector/numpy/trigonometric.py",
-        "src/covector/ops/transcendental.py",
-        "tests/ops/cases/transcendental.py",
+        "src/covector/operations/transcendental.py",
+        "tests/operations/cases/transcendental.py",
         "tests/test_adding_operations.py",
     ]

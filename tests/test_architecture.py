@@ -121,7 +121,7 @@ def quoted(document: Path) -> list[str]:
 
 
 def quoted_paths(document: Path) -> list[str]:
-    """The paths in backticks; of ``ops/SUBJECT.py`` the folder."""
+    """The paths in backticks; of ``operations/SUBJECT.py`` the folder."""
     found = [text.partition(":")[0] for text in quoted(document)]
     paths = [p for p in found if PATH.fullmatch(p) and p != "/"]
     return [p.partition("SUBJECT")[0] for p in paths]

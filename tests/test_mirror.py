@@ -12,7 +12,7 @@ OF_NO_ROOM = {
     "anomalies",
     "golden",
     "mutation",
-    "ops/cases",
+    "operations/cases",
     "public",
     "random_programs",
     "typing",

@@ -11,8 +11,8 @@ from covector.core.staging import StagingTrace, stage
 from covector.core.types import ArrayType
 from covector.errors import MalformedProgram
 from covector.lowering.evaluate import base
-from covector.ops.arithmetic import add
-from covector.ops.transcendental import sin
+from covector.operations.arithmetic import add
+from covector.operations.transcendental import sin
 from covector.programs.higher_order.call import call
 from tests.laws import array
 

@@ -23,8 +23,8 @@ from covector.core.source import running
 from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
-from covector.ops.arithmetic import add, mul
-from covector.ops.transcendental import cos, sin
+from covector.operations.arithmetic import add, mul
+from covector.operations.transcendental import cos, sin
 from tests.laws import array
 
 F32 = ArrayType((3,), dtypes.float32)

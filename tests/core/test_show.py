@@ -9,11 +9,11 @@ from covector.core.key_types import KeyType
 from covector.core.show import show_jaxpr, show_operation
 from covector.core.staging import stage
 from covector.core.types import ArrayType
-from covector.ops.arithmetic import add, mul
-from covector.ops.broadcasting import BroadcastInDim, ReduceSum
-from covector.ops.casting import ConvertElementType
-from covector.ops.transcendental import sin
-from covector.ops.transposing import Transpose
+from covector.operations.arithmetic import add, mul
+from covector.operations.broadcasting import BroadcastInDim, ReduceSum
+from covector.operations.casting import ConvertElementType
+from covector.operations.transcendental import sin
+from covector.operations.transposing import Transpose
 from tests.laws import array
 
 F32 = ArrayType((3,), dtypes.float32)

@@ -23,7 +23,7 @@ from covector.core.source import (
 )
 from covector.core.staging import stage
 from covector.core.types import ArrayType
-from covector.ops.transcendental import sin
+from covector.operations.transcendental import sin
 
 F32 = ArrayType((3,), dtypes.float32)
 X = np.float32([1.0, 2.0, 3.0])

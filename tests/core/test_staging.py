@@ -26,8 +26,8 @@ from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, UnexpectedTracerError
 from covector.lowering.evaluate import base
-from covector.ops.arithmetic import add, mul
-from covector.ops.transcendental import sin
+from covector.operations.arithmetic import add, mul
+from covector.operations.transcendental import sin
 from tests.laws import array
 
 F32 = ArrayType((3,), dtypes.float32)

@@ -9,14 +9,14 @@ from covector.core.key_types import KeyType
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
 from covector.lax import cumulative as lax
-from covector.ops.cumulative import (
+from covector.operations.cumulative import (
     Cumlogsumexp,
     Cummax,
     Cummin,
     Cumprod,
     Cumsum,
 )
-from covector.ops.tree_reduce import primal_only
+from covector.operations.tree_reduce import primal_only
 
 NAMES = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
 every_name = pytest.mark.parametrize("name", NAMES)

@@ -11,9 +11,9 @@ from covector import numpy as cnp
 from covector.core.convert import as_array
 from covector.lax.element_loops import associative_scan
 from covector.lax.element_loops import map as lax_map
-from covector.ops.arithmetic import add, mul
-from covector.ops.extrema import max_
-from covector.ops.joining import Stack
+from covector.operations.arithmetic import add, mul
+from covector.operations.extrema import max_
+from covector.operations.joining import Stack
 from covector.transforms.vmap import vmap
 
 

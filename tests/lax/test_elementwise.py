@@ -11,10 +11,10 @@ from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, NotDifferentiable, SettingError, TypeMismatch
 from covector.lax import special
-from covector.ops.accuracy import AccuracyMode, Tolerance
-from covector.ops.identities import copy
-from covector.ops.selection import select_n
-from covector.ops.transcendental import Exp, sin
+from covector.operations.accuracy import AccuracyMode, Tolerance
+from covector.operations.identities import copy
+from covector.operations.selection import select_n
+from covector.operations.transcendental import Exp, sin
 
 X = as_array(np.array([0.5, -1.25, 2.0], np.float32))
 INTEGERS = as_array(np.array([1, 2, 3], np.int32))

@@ -11,11 +11,11 @@ from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import ConcretizationTypeError, DTypeError, TypeMismatch
 from covector.lax import reductions as lax
-from covector.ops.argmax import Argmax
-from covector.ops.comparison import eq, lt
-from covector.ops.extrema import max_
-from covector.ops.reductions import ReduceMax
-from covector.ops.selection import where
+from covector.operations.argmax import Argmax
+from covector.operations.comparison import eq, lt
+from covector.operations.extrema import max_
+from covector.operations.reductions import ReduceMax
+from covector.operations.selection import where
 from covector.programs.higher_order.call import Call
 from covector.transforms.batch import batch_flat
 from covector.transforms.linearize import jvp_flat

@@ -9,8 +9,8 @@ from covector.core.key_types import KeyType
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, TypeMismatch
 from covector.lax import sorting as lax
-from covector.ops.broadcasting import ReduceSum
-from covector.ops.sorting import Sort, TopK
+from covector.operations.broadcasting import ReduceSum
+from covector.operations.sorting import Sort, TopK
 
 rng = np.random.default_rng(0)
 X = rng.permutation(12).reshape(3, 4).astype(np.float32)

@@ -10,12 +10,12 @@ from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.lax import windows as lax
-from covector.ops.arithmetic import Add, add, mul, sub
-from covector.ops.broadcasting import ReduceSum
-from covector.ops.extrema import max_, min_
-from covector.ops.transcendental import exp, log1p
-from covector.ops.window_reductions import ReduceWindowSum
-from covector.ops.window_selection import ReduceWindowMax, SelectAndGatherAdd
+from covector.operations.arithmetic import Add, add, mul, sub
+from covector.operations.broadcasting import ReduceSum
+from covector.operations.extrema import max_, min_
+from covector.operations.transcendental import exp, log1p
+from covector.operations.window_reductions import ReduceWindowSum
+from covector.operations.window_selection import ReduceWindowMax, SelectAndGatherAdd
 from covector.programs.higher_order.call import Call
 from covector.transforms.batch import batch_flat
 

@@ -22,8 +22,8 @@ from covector.lowering.compile import (
     compile_operation,
     compile_program,
 )
-from covector.ops.arithmetic import add, mul
-from covector.ops.transcendental import sin
+from covector.operations.arithmetic import add, mul
+from covector.operations.transcendental import sin
 from covector.runtime import client, executable
 from tests.laws import array
 

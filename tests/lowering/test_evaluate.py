@@ -15,8 +15,8 @@ from covector.core.types import ArrayType
 from covector.errors import DTypeError, MissingRule, TypeMismatch, UnexpectedTracerError
 from covector.lowering import evaluate
 from covector.lowering.evaluate import base
-from covector.ops.arithmetic import add
-from covector.ops.transcendental import log, sin
+from covector.operations.arithmetic import add
+from covector.operations.transcendental import log, sin
 from covector.runtime import client
 from tests.laws import array
 

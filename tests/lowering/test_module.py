@@ -15,8 +15,8 @@ from covector.core.types import ArrayType
 from covector.errors import MissingRule
 from covector.lowering import hlo
 from covector.lowering.module import SEPARATE_FROM, lower_module
-from covector.ops.arithmetic import add, mul
-from covector.ops.transcendental import sin
+from covector.operations.arithmetic import add, mul
+from covector.operations.transcendental import sin
 from covector.programs.higher_order.call import call
 from tests.laws import array
 

@@ -12,7 +12,7 @@ from covector.core.primitive import ManyResults, operation
 from covector.core.types import ArrayType
 from covector.errors import MissingRule
 from covector.lowering.tokens import TOKEN, ordered, with_token
-from covector.ops.transcendental import sin
+from covector.operations.transcendental import sin
 from covector.programs.higher_order.call import call
 
 F32 = ArrayType((3,), dtypes.float32)

@@ -10,7 +10,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector.core.convert import as_array
-from covector.ops.slicing import Slice
+from covector.operations.slicing import Slice
 from covector.random.keys import key_data, wrap_key_data
 
 X = np.random.default_rng(0).normal(size=(4, 5, 6)).astype(np.float32)

@@ -14,9 +14,9 @@ import covector as cv
 from covector import tree
 from covector.core import dtypes
 from covector.core.convert import as_array
-from covector.ops.arithmetic import add
-from covector.ops.broadcasting import ReduceSum
-from covector.ops.transcendental import sin
+from covector.operations.arithmetic import add
+from covector.operations.broadcasting import ReduceSum
+from covector.operations.transcendental import sin
 from covector.transforms.vmap import vmap
 
 LANES = 3

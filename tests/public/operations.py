@@ -1,9 +1,9 @@
 """Rows of functions that are an elementwise operation: derived from the operation.
 
 ``lax.cosh`` and ``numpy.cosh`` apply the operation ``cosh``: its class says which
-element types it takes, and its cases in ``tests/ops/cases/`` where derivatives exist
-and what NumPy makes of its operands. A function that differs in anything has a row
-of its own under ``rows/``.
+element types it takes, and its cases in ``tests/operations/cases/`` where derivatives
+exist and what NumPy makes of its operands. A function that differs in anything has a
+row of its own under ``rows/``.
 """
 
 from typing import Any
@@ -12,9 +12,9 @@ import numpy as np
 
 import covector.numpy as cnp
 from covector import lax
-from covector.ops.families import Elementwise
+from covector.operations.families import Elementwise
 from tests.laws import Case
-from tests.ops.cases import CASES
+from tests.operations.cases import CASES
 from tests.public.makers import alike, elementwise
 from tests.public.table import TABLE, rows
 from tests.public.worlds import World

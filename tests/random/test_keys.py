@@ -8,7 +8,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import errors, lax, options, random
-from covector.ops.random import THREEFRY
+from covector.operations.random import THREEFRY
 
 jax = pytest.importorskip("jax")
 

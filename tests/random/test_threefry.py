@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from covector.ops.threefry import (
+from covector.operations.threefry import (
     PACKED_LIMIT,
     ArrayWords,
     PackedWords,

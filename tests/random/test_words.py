@@ -15,7 +15,7 @@ from covector.errors import (
     IntegerOverflow,
     TypeMismatch,
 )
-from covector.ops import random as operations
+from covector.operations import random as operations
 
 KEY = random.key(0)
 KEYS = random.split(KEY, 3)

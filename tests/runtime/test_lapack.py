@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import covector.numpy as cnp
-from covector.ops.linear_algebra.cholesky import cholesky
+from covector.operations.linear_algebra.cholesky import cholesky
 
 CODE = """
 import sys, numpy as np

@@ -13,9 +13,9 @@ from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.errors import LeakedTracerError, MissingRule, UnexpectedTracerError
-from covector.ops.arithmetic import add, mul, neg
-from covector.ops.broadcasting import batched
-from covector.ops.transcendental import sin
+from covector.operations.arithmetic import add, mul, neg
+from covector.operations.broadcasting import batched
+from covector.operations.transcendental import sin
 from covector.transforms.batch import (
     BatchTracer,
     ShardedAxis,

@@ -13,8 +13,8 @@ from covector.core.staging import StagedTracer, StagingTrace, stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.errors import LeakedTracerError, MissingRule, UnexpectedTracerError
-from covector.ops.arithmetic import add, mul, neg
-from covector.ops.transcendental import exp, sin
+from covector.operations.arithmetic import add, mul, neg
+from covector.operations.transcendental import exp, sin
 from covector.transforms.batch import batch_flat
 from covector.transforms.linearize import (
     LinearTrace,

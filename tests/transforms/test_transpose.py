@@ -11,8 +11,8 @@ from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.errors import MissingRule, NonFiniteError
-from covector.ops.arithmetic import add, mul, neg
-from covector.ops.transcendental import sin
+from covector.operations.arithmetic import add, mul, neg
+from covector.operations.transcendental import sin
 from covector.transforms.batch import batch_flat
 from covector.transforms.transpose import backward, instantiate, transpose_jaxpr
 from tests.laws import array

@@ -24,7 +24,7 @@ from covector.core.flat import FlatFunction, argument_path, arrays
 from covector.core.source import function_line
 from covector.core.types import ArrayType, show_types
 from covector.errors import NotDifferentiable
-from covector.ops.broadcasting import zeros
+from covector.operations.broadcasting import zeros
 from covector.transforms.derivatives import instantiate_tangent
 
 #: tangents, of which None is zero → values, tangents

@@ -18,7 +18,7 @@ from covector.analysis.comparisons import Limits, Point, forward, reverse
 from covector.core.convert import as_array
 from covector.core.source import function_line
 from covector.errors import ArgumentError, MissingRule, NotDifferentiable, WrongRule
-from covector.ops.joining import Stack
+from covector.operations.joining import Stack
 from covector.programs.jit.jit import jit
 from covector.transforms.derivatives import instantiate_tangent, pull_back
 from covector.transforms.linearize import jvp_flat, linearize_flat

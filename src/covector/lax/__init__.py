@@ -36,8 +36,8 @@ from covector.lax.sorting import *
 from covector.lax.special import *
 from covector.lax.transcendental import *
 from covector.lax.windows import *
-from covector.ops.accuracy import AccuracyMode as AccuracyMode
-from covector.ops.accuracy import Tolerance as Tolerance
+from covector.operations.accuracy import AccuracyMode as AccuracyMode
+from covector.operations.accuracy import Tolerance as Tolerance
 
 if not typing.TYPE_CHECKING:  # editors follow the star imports
     __all__ = namespaces.public(globals(), "linalg")

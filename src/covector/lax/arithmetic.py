@@ -8,7 +8,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.lax.casting import convert_element_type
 from covector.lax.operands import operands
-from covector.ops import arithmetic, extrema, magnitude, powers
+from covector.operations import arithmetic, extrema, magnitude, powers
 
 __all__ = [
     "abs",

@@ -8,7 +8,7 @@ from covector.core.annotations import ArrayLike, DType, DTypeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar, to_be_cast
 from covector.core.number_info import bit_width, iinfo
-from covector.ops import casting
+from covector.operations import casting
 
 __all__ = ["bitcast_convert_type", "convert_element_type", "reduce_precision"]
 

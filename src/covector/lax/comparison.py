@@ -8,7 +8,7 @@ from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.lax.operands import operands
-from covector.ops import comparison
+from covector.operations import comparison
 
 __all__ = ["eq", "ge", "gt", "is_finite", "le", "lt", "ne"]
 

@@ -5,7 +5,7 @@ from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.lax.operands import operands
-from covector.ops import complex as parts
+from covector.operations import complex as parts
 
 __all__ = ["complex", "conj", "imag", "real"]
 

@@ -11,9 +11,9 @@ from covector.core.convert import as_array
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import ArgumentError, TypeMismatch, TypePromotionError
 from covector.numpy.promote import promote_dtypes
-from covector.ops.casting import convert
-from covector.ops.contraction import DotDimensionNumbers, DotGeneral
-from covector.ops.precision import (
+from covector.operations.casting import convert
+from covector.operations.contraction import DotDimensionNumbers, DotGeneral
+from covector.operations.precision import (
     DotAlgorithm,
     DotAlgorithmPreset,
     Precision,

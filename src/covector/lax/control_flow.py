@@ -23,10 +23,10 @@ from covector.lax.loop_arguments import (
     leading_length,
     unrolled,
 )
-from covector.ops.arithmetic import add
-from covector.ops.casting import convert
-from covector.ops.comparison import lt
-from covector.ops.extrema import max_, min_
+from covector.operations.arithmetic import add
+from covector.operations.casting import convert
+from covector.operations.comparison import lt
+from covector.operations.extrema import max_, min_
 from covector.programs.control_flow.branches import in_python, stage_branches
 from covector.programs.control_flow.cond import make_cond
 from covector.programs.control_flow.control_flow_api import Loop, ScanSpec, name_of

@@ -16,18 +16,18 @@ from covector.lax.convolution_shapes import (
     explicit_padding,
     transposed_padding,
 )
-from covector.ops.casting import convert
-from covector.ops.contraction import DotGeneral
-from covector.ops.conv_patches import patches
-from covector.ops.convolution import ConvGeneralDilated
-from covector.ops.precision import (
+from covector.operations.casting import convert
+from covector.operations.contraction import DotGeneral
+from covector.operations.conv_patches import patches
+from covector.operations.convolution import ConvGeneralDilated
+from covector.operations.precision import (
     DotAlgorithm,
     DotAlgorithmPreset,
     PrecisionLike,
     exactness,
 )
-from covector.ops.slicing import Rev
-from covector.ops.transposing import Transpose
+from covector.operations.slicing import Rev
+from covector.operations.transposing import Transpose
 
 __all__ = [
     "conv",

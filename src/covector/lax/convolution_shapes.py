@@ -6,8 +6,12 @@ from typing import Any, TypeAlias
 from covector.core import dtypes
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError
-from covector.ops.convolution import ConvDimensionNumbers, ConvGeneralDilated, Padding
-from covector.ops.sliding_windows import dilated
+from covector.operations.convolution import (
+    ConvDimensionNumbers,
+    ConvGeneralDilated,
+    Padding,
+)
+from covector.operations.sliding_windows import dilated
 
 __all__ = [
     "ConvDimensionNumbers",

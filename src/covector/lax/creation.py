@@ -11,7 +11,7 @@ from covector.errors import TypeMismatch
 from covector.numpy import creation
 from covector.numpy.axes import canonical_axis, canonical_shape
 from covector.numpy.types import asked_dtype
-from covector.ops.creation import Iota
+from covector.operations.creation import Iota
 
 __all__ = ["broadcasted_iota", "empty", "full", "full_like", "iota"]
 

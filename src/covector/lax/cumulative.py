@@ -7,7 +7,7 @@ is written once, for ``cumsum``.
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.ops.cumulative import Cumlogsumexp, Cummax, Cummin, Cumprod, Cumsum
+from covector.operations.cumulative import Cumlogsumexp, Cummax, Cummin, Cumprod, Cumsum
 
 __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
 

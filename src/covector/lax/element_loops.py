@@ -11,9 +11,9 @@ from covector.core.flat import arrays
 from covector.core.source import function_line
 from covector.errors import AxisError, TreeMismatch, TypeMismatch
 from covector.lax.loop_arguments import check_functions, leading_length, natural
-from covector.ops.joining import Concatenate, Stack
-from covector.ops.slicing import Rev, Slice
-from covector.ops.transposing import Reshape
+from covector.operations.joining import Concatenate, Stack
+from covector.operations.slicing import Rev, Slice
+from covector.operations.transposing import Reshape
 from covector.programs.control_flow.control_flow_api import Loop, ScanSpec, name_of
 from covector.transforms.vmap import vmap
 from covector.tree.registry import PyTreeDef

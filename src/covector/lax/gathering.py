@@ -18,11 +18,11 @@ from covector.numpy.axes import canonical_axes, canonical_shape
 from covector.numpy.indexing import joined_positions, modulo
 from covector.numpy.updating import access_mode, fill_text
 from covector.numpy.writing import apply_scattered
-from covector.ops.arithmetic import neg
-from covector.ops.gathering import Gather, ScatterAdd, Scattering
-from covector.ops.scattering import Scatter, ScatterMax, ScatterMin, ScatterMul
-from covector.ops.transposing import Reshape
-from covector.ops.windows import (
+from covector.operations.arithmetic import neg
+from covector.operations.gathering import Gather, ScatterAdd, Scattering
+from covector.operations.scattering import Scatter, ScatterMax, ScatterMin, ScatterMul
+from covector.operations.transposing import Reshape
+from covector.operations.windows import (
     GatherDimensionNumbers,
     GatherScatterMode,
     ScatterDimensionNumbers,

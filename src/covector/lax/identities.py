@@ -6,7 +6,7 @@ from covector import tree
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.flat import arrays
-from covector.ops import barrier, identities
+from covector.operations import barrier, identities
 
 __all__ = ["optimization_barrier", "stop_gradient"]
 

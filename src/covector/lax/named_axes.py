@@ -15,11 +15,11 @@ from covector.core.annotations import Value
 from covector.core.array_like import Array
 from covector.core.trace import current
 from covector.errors import AxisError, TypeMismatch, did_you_mean
-from covector.ops.all_to_all import AllToAll
-from covector.ops.axis_index_groups import Groups, checked_groups
-from covector.ops.broadcasting import move_axis
-from covector.ops.collectives import AllGather, PSumScatter
-from covector.ops.transposing import Reshape
+from covector.operations.all_to_all import AllToAll
+from covector.operations.axis_index_groups import Groups, checked_groups
+from covector.operations.broadcasting import move_axis
+from covector.operations.collectives import AllGather, PSumScatter
+from covector.operations.transposing import Reshape
 
 Axes = Mapping[Any, int]
 #: the name of an axis, or a tuple of names

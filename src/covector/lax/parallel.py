@@ -26,12 +26,12 @@ from covector.lax.named_axes import (
     sized,
     sized_and_grouped,
 )
-from covector.ops.all_to_all import PPermute
-from covector.ops.broadcasting import BroadcastInDim, filled
-from covector.ops.casting import convert
-from covector.ops.collectives import AxisIndex, PMax, PMin, PSum, PVary
-from covector.ops.comparison import eq
-from covector.ops.selection import select_n
+from covector.operations.all_to_all import PPermute
+from covector.operations.broadcasting import BroadcastInDim, filled
+from covector.operations.casting import convert
+from covector.operations.collectives import AxisIndex, PMax, PMin, PSum, PVary
+from covector.operations.comparison import eq
+from covector.operations.selection import select_n
 
 __all__ = [
     "AxisName",

@@ -8,7 +8,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.sharding.as_sharding import as_sharding
 from covector.core.sharding.shardings import NamedSharding
-from covector.ops.placement import ShardingConstraint
+from covector.operations.placement import ShardingConstraint
 from covector.programs.placement.device_put import device_put
 
 __all__ = [

@@ -6,8 +6,8 @@ from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.lax.operands import operands
-from covector.ops import powers, roots
-from covector.ops.accuracy import Accuracy
+from covector.operations import powers, roots
+from covector.operations.accuracy import Accuracy
 
 __all__ = ["cbrt", "integer_pow", "pow", "rsqrt", "sqrt", "square"]
 

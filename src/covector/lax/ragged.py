@@ -16,11 +16,11 @@ from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.lax.contraction import dot_general
 from covector.numpy.promote import broadcast, promote_dtypes
-from covector.ops.broadcasting import BroadcastInDim
-from covector.ops.casting import convert
-from covector.ops.contraction import DotDimensionNumbers, DotGeneral, Side
-from covector.ops.precision import PrecisionLike
-from covector.ops.transposing import Transpose
+from covector.operations.broadcasting import BroadcastInDim
+from covector.operations.casting import convert
+from covector.operations.contraction import DotDimensionNumbers, DotGeneral, Side
+from covector.operations.precision import PrecisionLike
+from covector.operations.transposing import Transpose
 
 __all__ = [
     "RaggedDotDimensionNumbers",

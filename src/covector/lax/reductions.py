@@ -11,9 +11,9 @@ from covector.core.convert import as_array
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import show_types
 from covector.errors import TypeMismatch
-from covector.ops.argmax import Argmax, Argmin
-from covector.ops.broadcasting import ReduceSum
-from covector.ops.reductions import (
+from covector.operations.argmax import Argmax, Argmin
+from covector.operations.broadcasting import ReduceSum
+from covector.operations.reductions import (
     ReduceAnd,
     ReduceMax,
     ReduceMin,

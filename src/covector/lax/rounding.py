@@ -4,8 +4,8 @@ from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.lax.operands import operands
-from covector.ops import rounding
-from covector.ops.rounding import RoundingMethod
+from covector.operations import rounding
+from covector.operations.rounding import RoundingMethod
 
 __all__ = ["RoundingMethod", "ceil", "floor", "nextafter", "round"]
 

@@ -5,8 +5,8 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.dtypes import bool_, int32
 from covector.lax.operands import operands
-from covector.ops import selection
-from covector.ops.casting import convert
+from covector.operations import selection
+from covector.operations.casting import convert
 
 __all__ = ["select", "select_n"]
 

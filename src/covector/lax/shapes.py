@@ -19,9 +19,9 @@ from covector.errors import AxisError, TypeMismatch
 from covector.numpy import promote
 from covector.numpy.axes import canonical_axes, canonical_axis, canonical_shape
 from covector.numpy.repeating import tile as repeat_whole
-from covector.ops.broadcasting import BroadcastInDim
-from covector.ops.joining import Concatenate, Split, Stack, Unstack
-from covector.ops.transposing import Reshape, Transpose
+from covector.operations.broadcasting import BroadcastInDim
+from covector.operations.joining import Concatenate, Split, Stack, Unstack
+from covector.operations.transposing import Reshape, Transpose
 
 __all__ = [
     "broadcast",

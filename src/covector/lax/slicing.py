@@ -17,9 +17,9 @@ from covector.core.types import ArrayType
 from covector.errors import DTypeError, InvalidIndex, TypeMismatch
 from covector.numpy.axes import canonical_axes, canonical_axis, canonical_shape
 from covector.numpy.indexing import counted, one_dtype
-from covector.ops.dynamic_slicing import DynamicSlice, DynamicUpdateSlice
-from covector.ops.joining import Unstack
-from covector.ops.slicing import Pad, Rev, Slice, index_axis
+from covector.operations.dynamic_slicing import DynamicSlice, DynamicUpdateSlice
+from covector.operations.joining import Unstack
+from covector.operations.slicing import Pad, Rev, Slice, index_axis
 
 __all__ = [
     "dynamic_index_in_dim",

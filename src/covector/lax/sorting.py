@@ -7,7 +7,7 @@ from covector.core.annotations import ArrayLike, PyTree
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import TypeMismatch
-from covector.ops.sorting import Sort, TopK
+from covector.operations.sorting import Sort, TopK
 
 __all__ = ["sort", "sort_key_val", "top_k"]
 

@@ -4,7 +4,7 @@ from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.lax.operands import operands
-from covector.ops import bessel, beta, gamma, special
+from covector.operations import bessel, beta, gamma, special
 
 __all__ = [
     "bessel_i0e",

@@ -7,7 +7,7 @@ from covector import tree
 from covector.core.annotations import ArrayLike, PyTree
 from covector.lax.convolution_shapes import padtype_to_pads
 from covector.lax.reductions import combination
-from covector.ops.sliding_windows import Window, dilated
+from covector.operations.sliding_windows import Window, dilated
 from covector.programs.control_flow.reduce import reduce_windows_flat
 from covector.programs.jit.debug_nans import as_one
 

@@ -12,7 +12,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import TypeMismatch
 from covector.numpy.promote import inexact
-from covector.ops.windows import wide
+from covector.operations.windows import wide
 
 __all__ = [
     "log_softmax",

@@ -17,12 +17,12 @@ from covector.core.dtypes import bool_
 from covector.errors import DTypeError
 from covector.numpy.fuse import fuse
 from covector.numpy.promote import inexact, number, promote, promote_inexact
-from covector.ops import arithmetic, bitwise, magnitude
-from covector.ops.casting import convert
-from covector.ops.comparison import eq, lt, ne
-from covector.ops.identities import stop_gradient
-from covector.ops.rounding import Round, RoundingMethod, floor
-from covector.ops.selection import where
+from covector.operations import arithmetic, bitwise, magnitude
+from covector.operations.casting import convert
+from covector.operations.comparison import eq, lt, ne
+from covector.operations.identities import stop_gradient
+from covector.operations.rounding import Round, RoundingMethod, floor
+from covector.operations.selection import where
 
 __all__ = [
     "abs",

@@ -15,12 +15,12 @@ from covector.errors import ArgumentError, AxisError
 from covector.numpy.axes import canonical_axes, canonical_axis
 from covector.numpy.indexing import modulo
 from covector.numpy.reshaping import ravel, reshape
-from covector.ops.arithmetic import sub
-from covector.ops.broadcasting import move_axis
-from covector.ops.dynamic_slicing import DynamicSlice
-from covector.ops.joining import Concatenate, Split, Unstack
-from covector.ops.slicing import Rev
-from covector.ops.transposing import Transpose
+from covector.operations.arithmetic import sub
+from covector.operations.broadcasting import move_axis
+from covector.operations.dynamic_slicing import DynamicSlice
+from covector.operations.joining import Concatenate, Split, Unstack
+from covector.operations.slicing import Rev
+from covector.operations.transposing import Transpose
 
 __all__ = [
     "flip",

@@ -10,12 +10,12 @@ from covector.core.number_info import bit_width
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, TypeMismatch
 from covector.numpy.types import asked_dtype
-from covector.ops.casting import BitcastConvertType, convert
-from covector.ops.comparison import ne
-from covector.ops.complex import complex_, imag, real
-from covector.ops.joining import Stack, Unstack
-from covector.ops.slicing import Rev
-from covector.ops.transposing import Reshape
+from covector.operations.casting import BitcastConvertType, convert
+from covector.operations.comparison import ne
+from covector.operations.complex import complex_, imag, real
+from covector.operations.joining import Stack, Unstack
+from covector.operations.slicing import Rev
+from covector.operations.transposing import Reshape
 
 __all__ = []  # they are methods of arrays, and no functions of the namespace
 

@@ -10,14 +10,14 @@ from covector.core.dtypes import bool_
 from covector.errors import ArgumentError, DTypeError
 from covector.numpy.axes import canonical_axis
 from covector.numpy.promote import broadcast, number, promote
-from covector.ops import bitwise
-from covector.ops.broadcasting import ReduceSum, move_axis
-from covector.ops.casting import convert
-from covector.ops.comparison import ne
-from covector.ops.creation import Iota
-from covector.ops.magnitude import abs_
-from covector.ops.slicing import Pad
-from covector.ops.transposing import Reshape
+from covector.operations import bitwise
+from covector.operations.broadcasting import ReduceSum, move_axis
+from covector.operations.casting import convert
+from covector.operations.comparison import ne
+from covector.operations.creation import Iota
+from covector.operations.magnitude import abs_
+from covector.operations.slicing import Pad
+from covector.operations.transposing import Reshape
 
 __all__ = [
     "bitwise_count",

@@ -15,9 +15,9 @@ from covector.numpy.creation import asarray
 from covector.numpy.floating import isfinite, isnan
 from covector.numpy.fuse import fuse
 from covector.numpy.promote import promote, promote_compared, promote_inexact
-from covector.ops import bitwise, comparison
-from covector.ops.magnitude import abs_
-from covector.ops.reductions import ReduceAnd
+from covector.operations import bitwise, comparison
+from covector.operations.magnitude import abs_
+from covector.operations.reductions import ReduceAnd
 
 __all__ = [
     "allclose",

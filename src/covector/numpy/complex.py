@@ -8,10 +8,10 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.numpy.creation import ones_like, zeros_like
 from covector.numpy.promote import inexact
-from covector.ops import arithmetic
-from covector.ops import complex as parts
-from covector.ops.comparison import eq, ne
-from covector.ops.transcendental import atan2
+from covector.operations import arithmetic
+from covector.operations import complex as parts
+from covector.operations.comparison import eq, ne
+from covector.operations.transcendental import atan2
 
 __all__ = ["angle", "conj", "conjugate", "imag", "iscomplex", "isreal", "real"]
 

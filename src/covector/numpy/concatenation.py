@@ -20,9 +20,9 @@ from covector.numpy.promote import promote_dtypes
 from covector.numpy.reshaping import atleast_2d, atleast_3d, ravel, reshape
 from covector.numpy.splitting import unstack
 from covector.numpy.types import asked_dtype
-from covector.ops.broadcasting import move_axis
-from covector.ops.casting import convert
-from covector.ops.joining import Concatenate, Stack
+from covector.operations.broadcasting import move_axis
+from covector.operations.casting import convert
+from covector.operations.joining import Concatenate, Stack
 
 __all__ = [
     "append",

@@ -36,9 +36,9 @@ from covector.numpy.promote import promote_dtypes
 from covector.numpy.reductions import sum
 from covector.numpy.reshaping import ravel
 from covector.numpy.xp_function import XpArray, xp_function
-from covector.ops.contraction import DotGeneral
-from covector.ops.precision import PrecisionLike
-from covector.ops.transposing import Reshape, Transpose
+from covector.operations.contraction import DotGeneral
+from covector.operations.precision import PrecisionLike
+from covector.operations.transposing import Reshape, Transpose
 
 __all__ = ["cross", "dot", "inner", "kron", "outer", "tensordot", "trace", "vdot"]
 

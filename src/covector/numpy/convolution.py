@@ -8,11 +8,11 @@ from covector.core.array_like import Array
 from covector.errors import ArgumentError, TypeMismatch
 from covector.numpy.promote import promote_dtypes_inexact
 from covector.numpy.types import asked_dtype
-from covector.ops.complex import conj
-from covector.ops.convolution import ConvDimensionNumbers, ConvGeneralDilated
-from covector.ops.precision import PrecisionLike, exactness
-from covector.ops.slicing import Rev
-from covector.ops.transposing import Reshape
+from covector.operations.complex import conj
+from covector.operations.convolution import ConvDimensionNumbers, ConvGeneralDilated
+from covector.operations.precision import PrecisionLike, exactness
+from covector.operations.slicing import Rev
+from covector.operations.transposing import Reshape
 
 __all__ = ["convolve", "correlate"]
 

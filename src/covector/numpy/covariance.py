@@ -16,13 +16,13 @@ from covector.numpy.promote import promote_dtypes_inexact
 from covector.numpy.reduction_base import along
 from covector.numpy.reshaping import atleast_2d, reshape
 from covector.numpy.types import asked_dtype
-from covector.ops.arithmetic import div, mul, sub
-from covector.ops.broadcasting import ReduceSum, filled
-from covector.ops.casting import convert
-from covector.ops.complex import complex_, conj, imag, real
-from covector.ops.extrema import clamp
-from covector.ops.roots import sqrt
-from covector.ops.transposing import Transpose
+from covector.operations.arithmetic import div, mul, sub
+from covector.operations.broadcasting import ReduceSum, filled
+from covector.operations.casting import convert
+from covector.operations.complex import complex_, conj, imag, real
+from covector.operations.extrema import clamp
+from covector.operations.roots import sqrt
+from covector.operations.transposing import Transpose
 
 __all__ = ["corrcoef", "cov"]
 

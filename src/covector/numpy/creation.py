@@ -42,9 +42,9 @@ from covector.numpy.promote import broadcast_shapes
 from covector.numpy.reshaping import broadcast_to
 from covector.numpy.sequences import from_sequence
 from covector.numpy.types import asked_dtype
-from covector.ops.casting import convert, in_dtype
-from covector.ops.identities import copy as duplicate
-from covector.ops.transposing import Reshape
+from covector.operations.casting import convert, in_dtype
+from covector.operations.identities import copy as duplicate
+from covector.operations.transposing import Reshape
 from covector.runtime import client
 
 __all__ = [

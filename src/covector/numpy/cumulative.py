@@ -12,10 +12,10 @@ from covector.numpy.axes import canonical_axis, check_no_out
 from covector.numpy.reduction_base import sum_dtype, without_nan
 from covector.numpy.reshaping import ravel
 from covector.numpy.types import asked_dtype
-from covector.ops.broadcasting import filled
-from covector.ops.casting import convert
-from covector.ops.cumulative import Cumprod, Cumsum
-from covector.ops.joining import Concatenate
+from covector.operations.broadcasting import filled
+from covector.operations.casting import convert
+from covector.operations.cumulative import Cumprod, Cumsum
+from covector.operations.joining import Concatenate
 
 __all__ = [
     "cumprod",

@@ -19,11 +19,11 @@ from covector.numpy.promote import (
     promote_dtypes_inexact,
 )
 from covector.numpy.reshaping import ravel, reshape
-from covector.ops.broadcasting import ReduceSum
-from covector.ops.casting import convert, in_dtype
-from covector.ops.comparison import ne
-from covector.ops.joining import Concatenate
-from covector.ops.slicing import Slice
+from covector.operations.broadcasting import ReduceSum
+from covector.operations.casting import convert, in_dtype
+from covector.operations.comparison import ne
+from covector.operations.joining import Concatenate
+from covector.operations.slicing import Slice
 
 __all__ = ["diff", "ediff1d", "gradient", "trapezoid"]
 

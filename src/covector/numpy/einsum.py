@@ -24,15 +24,15 @@ from covector.errors import ArgumentError
 from covector.numpy.axes import check_no_out, with_out_sharding
 from covector.numpy.promote import promote_dtypes
 from covector.numpy.types import asked_dtype
-from covector.ops.arithmetic import mul
-from covector.ops.bitwise import and_
-from covector.ops.broadcasting import BroadcastInDim, ReduceSum
-from covector.ops.casting import convert
-from covector.ops.contraction import DotGeneral
-from covector.ops.precision import PrecisionLike, exactness
-from covector.ops.reductions import ReduceOr
-from covector.ops.slicing import Slice
-from covector.ops.transposing import Reshape, Transpose
+from covector.operations.arithmetic import mul
+from covector.operations.bitwise import and_
+from covector.operations.broadcasting import BroadcastInDim, ReduceSum
+from covector.operations.casting import convert
+from covector.operations.contraction import DotGeneral
+from covector.operations.precision import PrecisionLike, exactness
+from covector.operations.reductions import ReduceOr
+from covector.operations.slicing import Slice
+from covector.operations.transposing import Reshape, Transpose
 
 __all__ = ["einsum", "einsum_path"]
 

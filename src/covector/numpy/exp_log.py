@@ -11,14 +11,14 @@ from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.numpy.fuse import fuse
 from covector.numpy.promote import inexact, promote_inexact
-from covector.ops import arithmetic, transcendental
-from covector.ops.comparison import eq
-from covector.ops.complex import complex_, imag, real
-from covector.ops.extrema import max_
-from covector.ops.logaddexp import logaddexp as logaddexp_
-from covector.ops.magnitude import abs_
-from covector.ops.rounding import Round, RoundingMethod
-from covector.ops.selection import where
+from covector.operations import arithmetic, transcendental
+from covector.operations.comparison import eq
+from covector.operations.complex import complex_, imag, real
+from covector.operations.extrema import max_
+from covector.operations.logaddexp import logaddexp as logaddexp_
+from covector.operations.magnitude import abs_
+from covector.operations.rounding import Round, RoundingMethod
+from covector.operations.selection import where
 
 __all__ = [
     "exp",

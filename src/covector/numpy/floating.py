@@ -14,15 +14,15 @@ from covector.numpy.axes import check_no_out
 from covector.numpy.creation import ones_like, zeros_like
 from covector.numpy.fuse import fuse
 from covector.numpy.promote import broadcast, inexact, promote_inexact
-from covector.ops import arithmetic, bitwise, rounding
-from covector.ops.casting import BitcastConvertType, convert
-from covector.ops.comparison import eq, ge, gt, is_finite, lt, ne
-from covector.ops.complex import complex_, imag, real
-from covector.ops.extrema import clamp, max_
-from covector.ops.identities import stop_gradient
-from covector.ops.magnitude import abs_
-from covector.ops.selection import where
-from covector.ops.transcendental import exp2, log2
+from covector.operations import arithmetic, bitwise, rounding
+from covector.operations.casting import BitcastConvertType, convert
+from covector.operations.comparison import eq, ge, gt, is_finite, lt, ne
+from covector.operations.complex import complex_, imag, real
+from covector.operations.extrema import clamp, max_
+from covector.operations.identities import stop_gradient
+from covector.operations.magnitude import abs_
+from covector.operations.selection import where
+from covector.operations.transcendental import exp2, log2
 
 __all__ = [
     "copysign",

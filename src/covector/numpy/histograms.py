@@ -31,14 +31,14 @@ from covector.numpy.reductions import max, min
 from covector.numpy.reshaping import ravel, reshape
 from covector.numpy.searching import index_dtype, searchsorted
 from covector.numpy.updating import at
-from covector.ops.arithmetic import add, div, mul, sub
-from covector.ops.bitwise import and_
-from covector.ops.broadcasting import ReduceSum, filled, zeros
-from covector.ops.casting import convert
-from covector.ops.comparison import eq, ge, le
-from covector.ops.extrema import max_
-from covector.ops.selection import where
-from covector.ops.slicing import Rev
+from covector.operations.arithmetic import add, div, mul, sub
+from covector.operations.bitwise import and_
+from covector.operations.broadcasting import ReduceSum, filled, zeros
+from covector.operations.casting import convert
+from covector.operations.comparison import eq, ge, le
+from covector.operations.extrema import max_
+from covector.operations.selection import where
+from covector.operations.slicing import Rev
 
 __all__ = [
     "bincount",

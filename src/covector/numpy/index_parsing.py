@@ -38,8 +38,8 @@ from covector.errors import (
     TracerIntegerConversionError,
     TypeMismatch,
 )
-from covector.ops.casting import convert
-from covector.ops.transposing import Reshape
+from covector.operations.casting import convert
+from covector.operations.transposing import Reshape
 
 
 class Span(NamedTuple):

@@ -28,10 +28,10 @@ from covector.numpy.ranges import arange, linspace
 from covector.numpy.reshaping import reshape
 from covector.numpy.searching import index_dtype
 from covector.numpy.types import asked_dtype
-from covector.ops.arithmetic import add, mul
-from covector.ops.casting import convert
-from covector.ops.extrema import clamp
-from covector.ops.windows import wide
+from covector.operations.arithmetic import add, mul
+from covector.operations.casting import convert
+from covector.operations.extrema import clamp
+from covector.operations.windows import wide
 
 __all__ = ["c_", "index_exp", "ix_", "r_", "ravel_multi_index", "s_", "unravel_index"]
 

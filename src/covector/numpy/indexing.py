@@ -28,19 +28,19 @@ from covector.numpy.arithmetic import remainder
 from covector.numpy.axes import beside
 from covector.numpy.index_parsing import Selection, canonical_index, select
 from covector.numpy.promote import broadcast_to
-from covector.ops.arithmetic import add
-from covector.ops.bitwise import and_
-from covector.ops.broadcasting import filled
-from covector.ops.casting import convert
-from covector.ops.comparison import ge, lt
-from covector.ops.dynamic_slicing import DynamicSlice
-from covector.ops.extrema import min_
-from covector.ops.gathering import Gather
-from covector.ops.joining import Stack
-from covector.ops.selection import where
-from covector.ops.slicing import Rev, Slice
-from covector.ops.transposing import Reshape
-from covector.ops.windows import GatherDimensionNumbers, GatherScatterMode, wide
+from covector.operations.arithmetic import add
+from covector.operations.bitwise import and_
+from covector.operations.broadcasting import filled
+from covector.operations.casting import convert
+from covector.operations.comparison import ge, lt
+from covector.operations.dynamic_slicing import DynamicSlice
+from covector.operations.extrema import min_
+from covector.operations.gathering import Gather
+from covector.operations.joining import Stack
+from covector.operations.selection import where
+from covector.operations.slicing import Rev, Slice
+from covector.operations.transposing import Reshape
+from covector.operations.windows import GatherDimensionNumbers, GatherScatterMode, wide
 
 CLIP = GatherScatterMode.CLIP
 FILL_OR_DROP = GatherScatterMode.FILL_OR_DROP

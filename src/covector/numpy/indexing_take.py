@@ -43,13 +43,13 @@ from covector.numpy.indexing import (
 from covector.numpy.promote import broadcast, broadcast_to, promote_dtypes
 from covector.numpy.reshaping import ravel, reshape, resize
 from covector.numpy.updating import access_mode, at, fill_text
-from covector.ops.casting import convert
-from covector.ops.creation import Iota
-from covector.ops.extrema import clamp
-from covector.ops.gathering import Gather
-from covector.ops.selection import select_n
-from covector.ops.transposing import Reshape
-from covector.ops.windows import GatherDimensionNumbers, wide
+from covector.operations.casting import convert
+from covector.operations.creation import Iota
+from covector.operations.extrema import clamp
+from covector.operations.gathering import Gather
+from covector.operations.selection import select_n
+from covector.operations.transposing import Reshape
+from covector.operations.windows import GatherDimensionNumbers, wide
 
 __all__ = [
     "choose",

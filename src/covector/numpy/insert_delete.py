@@ -26,13 +26,13 @@ from covector.numpy.promote import broadcast_to
 from covector.numpy.reshaping import ravel, reshape
 from covector.numpy.searching import searchsorted
 from covector.numpy.sorting import argsort, sort
-from covector.ops.arithmetic import add, sub
-from covector.ops.bitwise import and_
-from covector.ops.casting import convert, in_dtype
-from covector.ops.comparison import eq, ge
-from covector.ops.creation import Iota
-from covector.ops.extrema import clamp
-from covector.ops.selection import where
+from covector.operations.arithmetic import add, sub
+from covector.operations.bitwise import and_
+from covector.operations.casting import convert, in_dtype
+from covector.operations.comparison import eq, ge
+from covector.operations.creation import Iota
+from covector.operations.extrema import clamp
+from covector.operations.selection import where
 
 __all__ = ["delete", "insert", "trim_zeros"]
 

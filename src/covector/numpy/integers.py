@@ -14,12 +14,12 @@ from covector.core.types import ArrayType
 from covector.errors import DTypeError
 from covector.numpy.fuse import fuse
 from covector.numpy.promote import broadcast_to, promote
-from covector.ops.arithmetic import div, mul, rem
-from covector.ops.casting import convert
-from covector.ops.comparison import eq, ne
-from covector.ops.magnitude import abs_
-from covector.ops.reductions import ReduceOr
-from covector.ops.selection import where
+from covector.operations.arithmetic import div, mul, rem
+from covector.operations.casting import convert
+from covector.operations.comparison import eq, ne
+from covector.operations.magnitude import abs_
+from covector.operations.reductions import ReduceOr
+from covector.operations.selection import where
 from covector.programs.control_flow.while_loop import While
 
 __all__ = ["gcd", "lcm"]

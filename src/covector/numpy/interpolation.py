@@ -18,7 +18,7 @@ from covector.numpy.searching import searchsorted
 from covector.numpy.selection import where
 from covector.numpy.sorting import argsort
 from covector.numpy.xp_function import XpArray
-from covector.ops.broadcasting import move_axis
+from covector.operations.broadcasting import move_axis
 
 __all__ = ["interp", "unwrap"]
 

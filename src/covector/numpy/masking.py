@@ -19,7 +19,7 @@ from covector.core.trace import Tracer
 from covector.core.types import ArrayType, Shape
 from covector.errors import NonConcreteBooleanIndexError
 from covector.numpy.promote import broadcast_to
-from covector.ops.transposing import Reshape
+from covector.operations.transposing import Reshape
 
 
 def only_mask(type_: ArrayType, idx: Any) -> tuple[Any, int] | None:

@@ -22,10 +22,10 @@ from covector.numpy.axes import canonical_axis
 from covector.numpy.creation import asarray, at_hand, ones
 from covector.numpy.ranges import arange
 from covector.numpy.selection import where
-from covector.ops.broadcasting import move_axis
-from covector.ops.creation import Iota
-from covector.ops.slicing import Pad, Slice
-from covector.ops.transposing import Reshape
+from covector.operations.broadcasting import move_axis
+from covector.operations.creation import Iota
+from covector.operations.slicing import Pad, Slice
+from covector.operations.transposing import Reshape
 
 __all__ = [
     "diag",

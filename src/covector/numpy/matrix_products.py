@@ -17,11 +17,11 @@ from covector.numpy.axes import canonical_axis, with_out_sharding
 from covector.numpy.promote import promote_dtypes
 from covector.numpy.reshaping import expand_dims
 from covector.numpy.types import asked_dtype
-from covector.ops.broadcasting import move_axis
-from covector.ops.complex import conj
-from covector.ops.contraction import DotGeneral
-from covector.ops.precision import PrecisionLike, exactness
-from covector.ops.transposing import Reshape, Transpose
+from covector.operations.broadcasting import move_axis
+from covector.operations.complex import conj
+from covector.operations.contraction import DotGeneral
+from covector.operations.precision import PrecisionLike, exactness
+from covector.operations.transposing import Reshape, Transpose
 
 __all__ = ["matmul", "matvec", "vecdot", "vecmat"]
 

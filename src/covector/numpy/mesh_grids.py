@@ -11,8 +11,8 @@ from covector.numpy.axes import canonical_shape
 from covector.numpy.promote import promote_dtypes
 from covector.numpy.ranges import arange, linspace
 from covector.numpy.reshaping import broadcast_to
-from covector.ops.joining import Stack
-from covector.ops.transposing import Reshape
+from covector.operations.joining import Stack
+from covector.operations.transposing import Reshape
 from covector.transforms.vmap import vmap
 
 __all__ = ["fromfunction", "indices", "meshgrid", "mgrid", "ogrid"]

@@ -11,10 +11,10 @@ from covector.core.convert import as_array, scalar
 from covector.errors import DTypeError
 from covector.numpy.fuse import fuse
 from covector.numpy.promote import promote_bounds, promote_inexact, promote_range
-from covector.ops.bitwise import or_
-from covector.ops.comparison import gt, lt, ne
-from covector.ops.extrema import max_, min_
-from covector.ops.selection import where
+from covector.operations.bitwise import or_
+from covector.operations.comparison import gt, lt, ne
+from covector.operations.extrema import max_, min_
+from covector.operations.selection import where
 
 __all__ = [
     "clip",

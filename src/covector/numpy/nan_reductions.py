@@ -19,10 +19,10 @@ from covector.core.convert import as_array, scalar
 from covector.numpy.reduction_base import mask_for, without_nan
 from covector.numpy.reductions import all, max, min, prod, sum
 from covector.numpy.statistics import mean, std, var
-from covector.ops.bitwise import and_
-from covector.ops.comparison import eq, ne
-from covector.ops.reductions import highest, lowest
-from covector.ops.selection import where as select
+from covector.operations.bitwise import and_
+from covector.operations.comparison import eq, ne
+from covector.operations.reductions import highest, lowest
+from covector.operations.selection import where as select
 from covector.programs.jit.debug_nans import as_one
 
 __all__ = [

@@ -27,16 +27,16 @@ from covector.numpy.indexing import index
 from covector.numpy.indexing_take import take
 from covector.numpy.reshaping import ravel, reshape
 from covector.numpy.searching import index_dtype
-from covector.ops.arithmetic import sub
-from covector.ops.broadcasting import zeros
-from covector.ops.casting import convert, in_dtype
-from covector.ops.comparison import lt
-from covector.ops.creation import Iota
-from covector.ops.joining import Stack
-from covector.ops.scattering import Scatter
-from covector.ops.selection import where
-from covector.ops.transposing import Reshape
-from covector.ops.windows import GatherScatterMode, ScatterDimensionNumbers
+from covector.operations.arithmetic import sub
+from covector.operations.broadcasting import zeros
+from covector.operations.casting import convert, in_dtype
+from covector.operations.comparison import lt
+from covector.operations.creation import Iota
+from covector.operations.joining import Stack
+from covector.operations.scattering import Scatter
+from covector.operations.selection import where
+from covector.operations.transposing import Reshape
+from covector.operations.windows import GatherScatterMode, ScatterDimensionNumbers
 
 __all__ = ["argwhere", "compress", "extract", "flatnonzero", "nonzero", "place"]
 

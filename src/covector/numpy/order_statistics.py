@@ -25,16 +25,16 @@ from covector.numpy.promote import inexact, standard_promotion
 from covector.numpy.reduction_base import kept_shape, weights_for, working_dtype
 from covector.numpy.reshaping import reshape
 from covector.numpy.xp_function import XpArray, xp_function
-from covector.ops.argmax import Argmax
-from covector.ops.arithmetic import mul
-from covector.ops.bitwise import not_, or_
-from covector.ops.broadcasting import BroadcastInDim
-from covector.ops.casting import convert
-from covector.ops.comparison import eq, ge, gt, ne
-from covector.ops.reductions import ReduceOr
-from covector.ops.selection import where
-from covector.ops.sorting import Sort
-from covector.ops.transposing import Transpose
+from covector.operations.argmax import Argmax
+from covector.operations.arithmetic import mul
+from covector.operations.bitwise import not_, or_
+from covector.operations.broadcasting import BroadcastInDim
+from covector.operations.casting import convert
+from covector.operations.comparison import eq, ge, gt, ne
+from covector.operations.reductions import ReduceOr
+from covector.operations.selection import where
+from covector.operations.sorting import Sort
+from covector.operations.transposing import Transpose
 
 __all__ = [
     "median",

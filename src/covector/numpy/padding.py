@@ -22,10 +22,10 @@ from covector.numpy.reduction_base import mean_dtype, working_dtype
 from covector.numpy.reshaping import broadcast_to
 from covector.numpy.statistics import mean
 from covector.numpy.vectorize import apply_along_axis
-from covector.ops.casting import convert, in_dtype
-from covector.ops.creation import Iota
-from covector.ops.rounding import Round, RoundingMethod, floor
-from covector.ops.slicing import Pad, Rev, Slice
+from covector.operations.casting import convert, in_dtype
+from covector.operations.creation import Iota
+from covector.operations.rounding import Round, RoundingMethod, floor
+from covector.operations.slicing import Pad, Rev, Slice
 
 __all__ = ["pad"]
 

@@ -25,7 +25,7 @@ from covector.numpy.promote import (
 )
 from covector.numpy.ranges import arange
 from covector.numpy.reshaping import broadcast_to
-from covector.ops.broadcasting import ReduceSum
+from covector.operations.broadcasting import ReduceSum
 
 __all__ = [
     "polyadd",

@@ -10,12 +10,12 @@ from covector.core.dtypes import bool_
 from covector.errors import DTypeError
 from covector.numpy.fuse import fuse
 from covector.numpy.promote import inexact, number, promote, promote_inexact
-from covector.ops import arithmetic, powers, roots
-from covector.ops.bitwise import or_
-from covector.ops.comparison import eq
-from covector.ops.extrema import max_, min_
-from covector.ops.magnitude import abs_
-from covector.ops.selection import where
+from covector.operations import arithmetic, powers, roots
+from covector.operations.bitwise import or_
+from covector.operations.comparison import eq
+from covector.operations.extrema import max_, min_
+from covector.operations.magnitude import abs_
+from covector.operations.selection import where
 
 __all__ = ["cbrt", "float_power", "hypot", "pow", "power", "sqrt", "square"]
 

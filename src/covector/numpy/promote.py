@@ -33,9 +33,9 @@ from covector.core.number_info import iinfo
 from covector.core.source import user_level
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import IntegerOverflow, NonFiniteError, TypeMismatch
-from covector.ops.broadcasting import BroadcastInDim, zeros
-from covector.ops.casting import convert
-from covector.ops.transposing import Reshape
+from covector.operations.broadcasting import BroadcastInDim, zeros
+from covector.operations.casting import convert
+from covector.operations.transposing import Reshape
 
 P = ParamSpec("P")
 R = TypeVar("R")

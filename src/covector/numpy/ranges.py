@@ -24,14 +24,14 @@ from covector.numpy.promote import (
     promote_dtypes_inexact,
 )
 from covector.numpy.types import asked_dtype
-from covector.ops.arithmetic import add, div, mul, sub
-from covector.ops.broadcasting import move_axis
-from covector.ops.casting import convert
-from covector.ops.comparison import eq
-from covector.ops.creation import Iota
-from covector.ops.powers import power as pow_
-from covector.ops.rounding import floor
-from covector.ops.selection import where
+from covector.operations.arithmetic import add, div, mul, sub
+from covector.operations.broadcasting import move_axis
+from covector.operations.casting import convert
+from covector.operations.comparison import eq
+from covector.operations.creation import Iota
+from covector.operations.powers import power as pow_
+from covector.operations.rounding import floor
+from covector.operations.selection import where
 
 __all__ = ["arange", "geomspace", "linspace", "logspace"]
 

@@ -23,11 +23,11 @@ from covector.core.types import ArrayType, Shape
 from covector.errors import ArgumentError, DTypeError, TypeMismatch
 from covector.numpy.axes import canonical_axes
 from covector.numpy.promote import broadcast_to
-from covector.ops.broadcasting import BroadcastInDim, filled
-from covector.ops.casting import in_dtype
-from covector.ops.comparison import ne
-from covector.ops.selection import where as select
-from covector.ops.transposing import Reshape, Transpose
+from covector.operations.broadcasting import BroadcastInDim, filled
+from covector.operations.casting import in_dtype
+from covector.operations.comparison import ne
+from covector.operations.selection import where as select
+from covector.operations.transposing import Reshape, Transpose
 from covector.programs.jit.debug_nans import as_one
 
 

@@ -18,12 +18,12 @@ from covector.numpy.axes import check_no_out
 from covector.numpy.promote import bound_in
 from covector.numpy.reduction_base import Reduction, reduce, sum_dtype
 from covector.numpy.types import asked_dtype
-from covector.ops.arithmetic import add, mul, sub
-from covector.ops.bitwise import and_, or_
-from covector.ops.broadcasting import ReduceSum
-from covector.ops.casting import convert
-from covector.ops.extrema import max_, min_
-from covector.ops.reductions import (
+from covector.operations.arithmetic import add, mul, sub
+from covector.operations.bitwise import and_, or_
+from covector.operations.broadcasting import ReduceSum
+from covector.operations.casting import convert
+from covector.operations.extrema import max_, min_
+from covector.operations.reductions import (
     ReduceAnd,
     ReduceMax,
     ReduceMin,

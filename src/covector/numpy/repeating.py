@@ -26,8 +26,8 @@ from covector.numpy.indexing_take import take
 from covector.numpy.promote import broadcast_to
 from covector.numpy.reshaping import ravel, reshape
 from covector.numpy.searching import searchsorted
-from covector.ops.broadcasting import BroadcastInDim
-from covector.ops.creation import Iota
+from covector.operations.broadcasting import BroadcastInDim
+from covector.operations.creation import Iota
 
 __all__ = ["repeat", "tile"]
 

@@ -16,9 +16,9 @@ from covector.core.types import ArrayType, Shape
 from covector.errors import ArgumentError, AxisError, TypeMismatch
 from covector.numpy import promote
 from covector.numpy.axes import canonical_axes, canonical_shape, with_out_sharding
-from covector.ops.broadcasting import BroadcastInDim, zeros
-from covector.ops.slicing import Slice
-from covector.ops.transposing import Reshape, Transpose
+from covector.operations.broadcasting import BroadcastInDim, zeros
+from covector.operations.slicing import Slice
+from covector.operations.transposing import Reshape, Transpose
 
 __all__ = [
     "atleast_1d",

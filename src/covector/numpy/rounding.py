@@ -16,13 +16,13 @@ from covector.numpy.axes import check_no_out
 from covector.numpy.floating import copysign
 from covector.numpy.fuse import fuse
 from covector.numpy.promote import inexact
-from covector.ops import arithmetic, rounding
-from covector.ops.bitwise import and_, or_
-from covector.ops.casting import convert
-from covector.ops.comparison import eq, gt, is_finite, lt, ne
-from covector.ops.complex import complex_, imag, real
-from covector.ops.magnitude import abs_
-from covector.ops.selection import where
+from covector.operations import arithmetic, rounding
+from covector.operations.bitwise import and_, or_
+from covector.operations.casting import convert
+from covector.operations.comparison import eq, gt, is_finite, lt, ne
+from covector.operations.complex import complex_, imag, real
+from covector.operations.magnitude import abs_
+from covector.operations.selection import where
 
 __all__ = ["around", "ceil", "floor", "modf", "rint", "round", "trunc"]
 

@@ -24,21 +24,21 @@ from covector.numpy.promote import promote_bounds, promote_dtypes
 from covector.numpy.reduction_base import kept_shape
 from covector.numpy.reshaping import ravel, reshape
 from covector.numpy.sorting import argsort
-from covector.ops.argmax import Argmax, Argmin
-from covector.ops.arithmetic import add, sub
-from covector.ops.bitwise import and_, not_, or_
-from covector.ops.broadcasting import BroadcastInDim, ReduceSum, zeros
-from covector.ops.casting import convert
-from covector.ops.comparison import eq, le, lt, ne
-from covector.ops.complex import imag, real
-from covector.ops.families import widened
-from covector.ops.gathering import Gather
-from covector.ops.joining import Concatenate
-from covector.ops.ordering import order_key
-from covector.ops.reductions import ReduceAnd, highest, lowest
-from covector.ops.selection import where
-from covector.ops.transposing import Reshape
-from covector.ops.windows import GatherDimensionNumbers, GatherScatterMode
+from covector.operations.argmax import Argmax, Argmin
+from covector.operations.arithmetic import add, sub
+from covector.operations.bitwise import and_, not_, or_
+from covector.operations.broadcasting import BroadcastInDim, ReduceSum, zeros
+from covector.operations.casting import convert
+from covector.operations.comparison import eq, le, lt, ne
+from covector.operations.complex import imag, real
+from covector.operations.families import widened
+from covector.operations.gathering import Gather
+from covector.operations.joining import Concatenate
+from covector.operations.ordering import order_key
+from covector.operations.reductions import ReduceAnd, highest, lowest
+from covector.operations.selection import where
+from covector.operations.transposing import Reshape
+from covector.operations.windows import GatherDimensionNumbers, GatherScatterMode
 from covector.programs.jit.debug_nans import as_one
 
 __all__ = [

@@ -10,9 +10,9 @@ from covector.core.dtypes import bool_
 from covector.errors import ArgumentError, DTypeError
 from covector.numpy.comparison import truth
 from covector.numpy.promote import broadcast, promote_dtypes
-from covector.ops.broadcasting import zeros
-from covector.ops.casting import in_dtype
-from covector.ops.selection import where as _where
+from covector.operations.broadcasting import zeros
+from covector.operations.casting import in_dtype
+from covector.operations.selection import where as _where
 
 __all__ = ["piecewise", "select", "where"]
 

@@ -23,8 +23,8 @@ from covector.core.number_info import iinfo
 from covector.core.promotion import operand_type, promote
 from covector.core.types import show_types
 from covector.errors import DTypeError, IntegerOverflow, TypeMismatch
-from covector.ops.casting import convert
-from covector.ops.joining import Stack
+from covector.operations.casting import convert
+from covector.operations.joining import Stack
 
 _PYTHON = frozenset({bool, int, float, complex})
 

@@ -19,11 +19,11 @@ from covector.numpy.reshaping import broadcast_to, ravel
 from covector.numpy.searching import FEW, searchsorted
 from covector.numpy.sorting import sort
 from covector.numpy.unique import different, differs_from_last, sorted_parts
-from covector.ops.bitwise import and_, not_
-from covector.ops.broadcasting import BroadcastInDim, filled
-from covector.ops.comparison import eq
-from covector.ops.selection import where
-from covector.ops.sorting import Sort
+from covector.operations.bitwise import and_, not_
+from covector.operations.broadcasting import BroadcastInDim, filled
+from covector.operations.comparison import eq
+from covector.operations.selection import where
+from covector.operations.sorting import Sort
 
 __all__ = ["intersect1d", "isin", "setdiff1d", "setxor1d", "union1d"]
 

@@ -17,12 +17,12 @@ from covector.numpy.axes import canonical_axis
 from covector.numpy.promote import inexact
 from covector.numpy.reshaping import ravel
 from covector.numpy.types import asked_dtype
-from covector.ops.arithmetic import sub
-from covector.ops.broadcasting import filled
-from covector.ops.casting import convert
-from covector.ops.creation import Iota
-from covector.ops.slicing import Rev
-from covector.ops.sorting import Sort
+from covector.operations.arithmetic import sub
+from covector.operations.broadcasting import filled
+from covector.operations.casting import convert
+from covector.operations.creation import Iota
+from covector.operations.slicing import Rev
+from covector.operations.sorting import Sort
 
 __all__ = [
     "argpartition",

@@ -9,12 +9,12 @@ from covector.core.convert import scalar
 from covector.errors import DTypeError
 from covector.numpy.fuse import fuse
 from covector.numpy.promote import inexact
-from covector.ops.arithmetic import add, div, mul
-from covector.ops.bessel import bessel_i0e
-from covector.ops.comparison import lt
-from covector.ops.magnitude import abs_
-from covector.ops.selection import where
-from covector.ops.transcendental import exp, sin
+from covector.operations.arithmetic import add, div, mul
+from covector.operations.bessel import bessel_i0e
+from covector.operations.comparison import lt
+from covector.operations.magnitude import abs_
+from covector.operations.selection import where
+from covector.operations.transcendental import exp, sin
 
 __all__ = ["i0", "sinc"]
 

@@ -12,7 +12,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import ArgumentError, AxisError
 from covector.numpy.axes import canonical_axis
-from covector.ops.joining import Split, Unstack
+from covector.operations.joining import Split, Unstack
 
 __all__ = ["array_split", "dsplit", "hsplit", "split", "unstack", "vsplit"]
 

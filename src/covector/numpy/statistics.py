@@ -33,12 +33,12 @@ from covector.numpy.reduction_base import (
 )
 from covector.numpy.types import asked_dtype
 from covector.numpy.xp_function import XpArray, xp_function
-from covector.ops.arithmetic import div, mul
-from covector.ops.broadcasting import ReduceSum
-from covector.ops.casting import convert
-from covector.ops.comparison import eq
-from covector.ops.roots import sqrt
-from covector.ops.selection import where as select
+from covector.operations.arithmetic import div, mul
+from covector.operations.broadcasting import ReduceSum
+from covector.operations.casting import convert
+from covector.operations.comparison import eq
+from covector.operations.roots import sqrt
+from covector.operations.selection import where as select
 
 __all__ = ["average", "mean", "std", "var"]
 

@@ -11,7 +11,7 @@ from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.numpy.promote import inexact, promote_inexact
-from covector.ops import arithmetic, transcendental
+from covector.operations import arithmetic, transcendental
 
 __all__ = [
     "acos",

@@ -22,7 +22,7 @@ from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError
 from covector.numpy.axes import canonical_axes
 from covector.numpy.sequences import from_sequence
-from covector.ops.casting import convert
+from covector.operations.casting import convert
 from covector.runtime import client
 
 __all__ = [

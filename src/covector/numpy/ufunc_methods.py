@@ -1,7 +1,8 @@
 """The methods of ``ufunc``: reduce, accumulate and the like with a binary function.
 
-An associative function reduces in a logarithmic number of steps (``ops.tree_reduce``);
-any other combines elements in order, in a loop that is compiled once.
+An associative function reduces in a logarithmic number of steps
+(``operations.tree_reduce``); any other combines elements in order, in a loop that is
+compiled once.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,8 +21,8 @@ from covector.numpy.creation import ones
 from covector.numpy.ranges import arange
 from covector.numpy.reshaping import broadcast_to, expand_dims
 from covector.numpy.selection import where as select
-from covector.ops import tree_reduce
-from covector.ops.casting import convert, in_dtype
+from covector.operations import tree_reduce
+from covector.operations.casting import convert, in_dtype
 from covector.programs.control_flow.scan import Scan
 
 Binary = Callable[[Any, Any], Any]

@@ -21,7 +21,7 @@ from covector.numpy.reshaping import expand_dims
 from covector.numpy.selection import where as select
 from covector.numpy.ufunc import ufunc
 from covector.numpy.ufunc_methods import accumulate_in_pairs, in_front, reduce_in_pairs
-from covector.ops.cumulative import Cummax, Cummin
+from covector.operations.cumulative import Cummax, Cummin
 
 __all__ = [
     "add",

@@ -27,14 +27,14 @@ from covector.numpy.reductions import any as any_of
 from covector.numpy.reshaping import broadcast_to, ravel, reshape
 from covector.numpy.searching import index_dtype
 from covector.numpy.updating import at
-from covector.ops.bitwise import and_, not_
-from covector.ops.broadcasting import BroadcastInDim, filled, zeros
-from covector.ops.casting import convert
-from covector.ops.comparison import ne
-from covector.ops.creation import Iota
-from covector.ops.joining import Unstack
-from covector.ops.selection import where
-from covector.ops.sorting import Sort
+from covector.operations.bitwise import and_, not_
+from covector.operations.broadcasting import BroadcastInDim, filled, zeros
+from covector.operations.casting import convert
+from covector.operations.comparison import ne
+from covector.operations.creation import Iota
+from covector.operations.joining import Unstack
+from covector.operations.selection import where
+from covector.operations.sorting import Sort
 
 __all__ = [
     "unique",

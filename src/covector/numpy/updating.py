@@ -40,11 +40,11 @@ from covector.numpy.masking import (
 from covector.numpy.powers import power
 from covector.numpy.promote import bound_in, inexact_dtype, number
 from covector.numpy.writing import ADD, MAXIMUM, MINIMUM, MULTIPLY, SET, Change, write
-from covector.ops.arithmetic import div, neg
-from covector.ops.broadcasting import filled
-from covector.ops.casting import convert, in_dtype
-from covector.ops.selection import where
-from covector.ops.windows import GatherScatterMode
+from covector.operations.arithmetic import div, neg
+from covector.operations.broadcasting import filled
+from covector.operations.casting import convert, in_dtype
+from covector.operations.selection import where
+from covector.operations.windows import GatherScatterMode
 
 WRAP = "wrap"
 

@@ -13,7 +13,7 @@ from covector.core.convert import as_array
 from covector.errors import ArgumentError
 from covector.numpy.promote import inexact
 from covector.numpy.special import i0
-from covector.ops.casting import convert
+from covector.operations.casting import convert
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 

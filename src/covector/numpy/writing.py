@@ -32,19 +32,19 @@ from covector.numpy.indexing import (
     static_reads,
 )
 from covector.numpy.promote import broadcast_to
-from covector.ops.arithmetic import add, mul
-from covector.ops.broadcasting import filled, zeros
-from covector.ops.casting import convert
-from covector.ops.comparison import lt
-from covector.ops.dynamic_slicing import DynamicSlice, DynamicUpdateSlice
-from covector.ops.extrema import max_, min_
-from covector.ops.gathering import ScatterAdd, Scattering
-from covector.ops.reductions import ReduceMax
-from covector.ops.scattering import Scatter, ScatterMax, ScatterMin, ScatterMul
-from covector.ops.selection import where
-from covector.ops.slicing import Pad, Rev, Slice
-from covector.ops.transposing import Reshape
-from covector.ops.windows import ScatterDimensionNumbers
+from covector.operations.arithmetic import add, mul
+from covector.operations.broadcasting import filled, zeros
+from covector.operations.casting import convert
+from covector.operations.comparison import lt
+from covector.operations.dynamic_slicing import DynamicSlice, DynamicUpdateSlice
+from covector.operations.extrema import max_, min_
+from covector.operations.gathering import ScatterAdd, Scattering
+from covector.operations.reductions import ReduceMax
+from covector.operations.scattering import Scatter, ScatterMax, ScatterMin, ScatterMul
+from covector.operations.selection import where
+from covector.operations.slicing import Pad, Rev, Slice
+from covector.operations.transposing import Reshape
+from covector.operations.windows import ScatterDimensionNumbers
 from covector.programs.control_flow.control_flow_api import Loop, name_of
 
 

@@ -8,7 +8,7 @@ What draws takes ``key``, one key, typed or raw, and ``shape``, that of the resu
 default it is a scalar, or has the shape that the parameters broadcast to.
 
 A draw is the encryption of counters under the key (Threefry, see
-``covector.ops.threefry``),
+``covector.operations.threefry``),
 so it is a pure function like any other: it can be compiled, batched over keys and
 differentiated in the parameters of its distribution.
 

@@ -26,10 +26,10 @@ from covector.lax.control_flow import while_loop
 from covector.lowering.evaluate import base
 from covector.numpy.axes import canonical_shape
 from covector.numpy.promote import broadcast_to, standard_promotion
-from covector.ops import random as operations
-from covector.ops.casting import in_dtype
-from covector.ops.joining import Unstack
-from covector.ops.random import THREEFRY, random_wrap
+from covector.operations import random as operations
+from covector.operations.casting import in_dtype
+from covector.operations.joining import Unstack
+from covector.operations.random import THREEFRY, random_wrap
 from covector.programs.jit.debug_nans import as_one
 from covector.programs.jit.jit import jit
 

@@ -17,15 +17,15 @@ from covector.core.convert import as_array, scalar
 from covector.core.number_info import finfo, iinfo
 from covector.core.types import Shape
 from covector.errors import ArgumentError, DTypeKindError, IntegerOverflow
-from covector.ops import random as operations
-from covector.ops.arithmetic import add, mul, neg, rem, sub
-from covector.ops.bitwise import and_, shift_right_logical
-from covector.ops.casting import convert
-from covector.ops.comparison import gt, le, lt
-from covector.ops.extrema import max_, min_
-from covector.ops.joining import Unstack
-from covector.ops.multiply_add import multiply_add
-from covector.ops.selection import where
+from covector.operations import random as operations
+from covector.operations.arithmetic import add, mul, neg, rem, sub
+from covector.operations.bitwise import and_, shift_right_logical
+from covector.operations.casting import convert
+from covector.operations.comparison import gt, le, lt
+from covector.operations.extrema import max_, min_
+from covector.operations.joining import Unstack
+from covector.operations.multiply_add import multiply_add
+from covector.operations.selection import where
 from covector.random.arguments import (
     float_dtype,
     int_dtype,

@@ -20,7 +20,7 @@ from covector.core.convert import as_array, scalar
 from covector.core.types import Shape
 from covector.errors import ArgumentError, DTypeKindError, TypeMismatch
 from covector.numpy.axes import canonical_axis
-from covector.ops import random as operations
+from covector.operations import random as operations
 from covector.random.arguments import (
     broadcast_shape,
     float_dtype,

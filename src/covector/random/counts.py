@@ -22,9 +22,9 @@ from covector.core.types import Shape
 from covector.errors import TypeMismatch
 from covector.lax.control_flow import scan
 from covector.numpy.promote import inexact, promote_dtypes_inexact, standard_promotion
-from covector.ops import random as operations
-from covector.ops.casting import convert, in_dtype
-from covector.ops.special import lgamma
+from covector.operations import random as operations
+from covector.operations.casting import convert, in_dtype
+from covector.operations.special import lgamma
 from covector.random.arguments import (
     float_dtype,
     int_dtype,

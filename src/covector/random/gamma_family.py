@@ -26,10 +26,10 @@ from covector.core.convert import as_array
 from covector.core.number_info import finfo
 from covector.core.types import Shape
 from covector.errors import TypeMismatch
-from covector.ops import random as operations
-from covector.ops.gamma import random_gamma_grad
-from covector.ops.selection import where
-from covector.ops.special import digamma
+from covector.operations import random as operations
+from covector.operations.gamma import random_gamma_grad
+from covector.operations.selection import where
+from covector.operations.special import digamma
 from covector.programs.custom_rules.custom_derivative import custom_jvp
 from covector.random.arguments import (
     drawn,

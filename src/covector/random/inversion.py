@@ -27,8 +27,8 @@ from covector.core.convert import scalar
 from covector.core.number_info import finfo
 from covector.core.types import Shape
 from covector.numpy.promote import inexact
-from covector.ops.joining import Unstack
-from covector.ops.multiply_add import multiply_add
+from covector.operations.joining import Unstack
+from covector.operations.multiply_add import multiply_add
 from covector.random.arguments import (
     drawn,
     int_dtype,

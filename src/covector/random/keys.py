@@ -23,9 +23,9 @@ from covector.core.convert import as_array, from_numpy, to_be_cast
 from covector.core.key_types import KeyType
 from covector.core.types import Shape
 from covector.errors import ArgumentError, DTypeError, IntegerOverflow, TypeMismatch
-from covector.ops import random as operations
-from covector.ops.casting import convert
-from covector.ops.random import (
+from covector.operations import random as operations
+from covector.operations.casting import convert
+from covector.operations.random import (
     THREEFRY,
     random_fold_in,
     random_seed,

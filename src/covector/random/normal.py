@@ -21,11 +21,11 @@ from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.number_info import finfo
 from covector.core.types import Shape
-from covector.ops.arithmetic import mul
-from covector.ops.complex import complex_
-from covector.ops.identities import stop_gradient
-from covector.ops.rounding import nextafter
-from covector.ops.special import erf, erf_inv
+from covector.operations.arithmetic import mul
+from covector.operations.complex import complex_
+from covector.operations.identities import stop_gradient
+from covector.operations.rounding import nextafter
+from covector.operations.special import erf, erf_inv
 from covector.random.arguments import (
     drawn,
     float_dtype,

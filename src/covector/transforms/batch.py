@@ -15,7 +15,7 @@ from covector.core.primitive import Primitive
 from covector.core.staging import restage
 from covector.core.trace import Trace, Tracer, current
 from covector.lowering.placement import meshes_named
-from covector.ops.broadcasting import batched
+from covector.operations.broadcasting import batched
 
 
 class BatchTracer(Tracer):

@@ -29,8 +29,8 @@ from covector.core.primitive import Linear
 from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.errors import TreeMismatch, TypeMismatch
-from covector.ops.broadcasting import zeros
-from covector.ops.casting import convert
+from covector.operations.broadcasting import zeros
+from covector.operations.casting import convert
 from covector.transforms.checks import (
     Argnums,
     check_differentiable,

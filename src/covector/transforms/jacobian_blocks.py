@@ -10,12 +10,12 @@ from covector.core.annotations import PyTree, Shape, Value
 from covector.core.jaxpr import run
 from covector.core.primitive import Linear
 from covector.core.types import ArrayType
-from covector.ops.broadcasting import batched, move_axis, zeros
-from covector.ops.casting import convert
-from covector.ops.comparison import eq
-from covector.ops.creation import Iota
-from covector.ops.slicing import Slice
-from covector.ops.transposing import Reshape
+from covector.operations.broadcasting import batched, move_axis, zeros
+from covector.operations.casting import convert
+from covector.operations.comparison import eq
+from covector.operations.creation import Iota
+from covector.operations.slicing import Slice
+from covector.operations.transposing import Reshape
 from covector.transforms.batch import batch_flat
 from covector.transforms.linearize import Linearization
 from covector.transforms.transpose import backward

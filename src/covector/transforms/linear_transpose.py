@@ -17,7 +17,7 @@ from covector.core.trace import Tracer, current
 from covector.core.types import ArrayType, show_types
 from covector.errors import NotDifferentiable
 from covector.lowering.evaluate import base
-from covector.ops.casting import convert
+from covector.operations.casting import convert
 from covector.transforms.derivatives import cotangents_of
 from covector.transforms.linear_functions import FunctionTypes, LinearFunction
 from covector.transforms.linearity import linear_outputs

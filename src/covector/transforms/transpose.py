@@ -15,8 +15,8 @@ from covector.core.staging import restage
 from covector.core.trace import current
 from covector.core.varying import cotangent_of
 from covector.errors import NonFiniteError
-from covector.ops.arithmetic import add
-from covector.ops.broadcasting import zeros
+from covector.operations.arithmetic import add
+from covector.operations.broadcasting import zeros
 
 
 @attributes_lines_of_equations(Line.transposed)

@@ -13,7 +13,7 @@ from covector.core.convert import as_array
 from covector.core.flat import FlatFunction, describe, who_of
 from covector.core.sharding.mesh import axis_tuple
 from covector.errors import AxisError
-from covector.ops.broadcasting import batched
+from covector.operations.broadcasting import batched
 from covector.transforms.batch import ShardedAxis, batch_flat
 from covector.transforms.mapped_axes import (
     InAxes,

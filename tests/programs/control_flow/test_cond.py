@@ -13,8 +13,8 @@ from covector.core.staging import stage
 from covector.core.trace import current
 from covector.lax.control_flow import cond, scan, switch, while_loop
 from covector.lax.parallel import psum
-from covector.ops.bitwise import or_
-from covector.ops.casting import convert
+from covector.operations.bitwise import or_
+from covector.operations.casting import convert
 from covector.programs.control_flow.cond import Cond
 from covector.transforms.vmap import vmap
 from tests.programs.transformed import LONG, TRANSFORMATIONS, assert_alike

@@ -13,8 +13,8 @@ from covector.core.convert import as_array
 from covector.core.staging import stage
 from covector.core.trace import current
 from covector.lax.control_flow import cond, fori_loop, scan
-from covector.ops.casting import convert
-from covector.ops.joining import Stack
+from covector.operations.casting import convert
+from covector.operations.joining import Stack
 from covector.programs.control_flow.scan import Scan
 from covector.transforms.vmap import vmap
 from tests.programs.transformed import LONG, TRANSFORMATIONS, assert_alike

@@ -20,10 +20,10 @@ from covector import P, lax
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.number_info import finfo
-from covector.ops.arithmetic import mul
-from covector.ops.casting import convert
+from covector.operations.arithmetic import mul
+from covector.operations.casting import convert
 from tests.laws import array, bound, directions, vjp
-from tests.ops.cases import CASES
+from tests.operations.cases import CASES
 
 #: rows to a program
 ROWS = 8

@@ -10,7 +10,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import P, lax
-from tests.ops.test_collectives_over_several_axes import COLLECTIVES
+from tests.operations.test_collectives_over_several_axes import COLLECTIVES
 
 #: 6 participants, each with f32[12, 6]
 Z = np.random.default_rng(0).normal(size=(6, 12, 6)).astype(np.float32)

@@ -4,12 +4,14 @@ from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import ArgumentError, TypeMismatch
-from covector.ops.comparison import is_finite
-from covector.ops.linear_algebra.householder import HouseholderMultiply
-from covector.ops.linear_algebra.householder import householder_product as product_
-from covector.ops.linear_algebra.matrices import adjoint, hermitian_part, matmul
-from covector.ops.linear_algebra.qr import QR
-from covector.ops.linear_algebra.svd import SVD
+from covector.operations.comparison import is_finite
+from covector.operations.linear_algebra.householder import HouseholderMultiply
+from covector.operations.linear_algebra.householder import (
+    householder_product as product_,
+)
+from covector.operations.linear_algebra.matrices import adjoint, hermitian_part, matmul
+from covector.operations.linear_algebra.qr import QR
+from covector.operations.linear_algebra.svd import SVD
 
 __all__ = ["householder_product", "ormqr", "qdwh", "qr"]
 

@@ -5,14 +5,14 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.errors import ArgumentError
 from covector.numpy.linalg.operands import subset_of
-from covector.ops.linear_algebra import lapack
-from covector.ops.linear_algebra.eig import Eig
-from covector.ops.linear_algebra.eigh import Eigh
-from covector.ops.linear_algebra.matrices import adjoint, hermitian_part
-from covector.ops.linear_algebra.schur import Schur
-from covector.ops.linear_algebra.svd import SVD
-from covector.ops.linear_algebra.tridiagonal import Tridiagonal
-from covector.ops.linear_algebra.tridiagonal import hessenberg as hessenberg_
+from covector.operations.linear_algebra import lapack
+from covector.operations.linear_algebra.eig import Eig
+from covector.operations.linear_algebra.eigh import Eigh
+from covector.operations.linear_algebra.matrices import adjoint, hermitian_part
+from covector.operations.linear_algebra.schur import Schur
+from covector.operations.linear_algebra.svd import SVD
+from covector.operations.linear_algebra.tridiagonal import Tridiagonal
+from covector.operations.linear_algebra.tridiagonal import hessenberg as hessenberg_
 
 __all__ = ["eig", "eigh", "hessenberg", "schur", "svd", "tridiagonal"]
 

@@ -9,22 +9,22 @@ from covector.core.convert import as_array, scalar
 from covector.core.types import show_types
 from covector.errors import DTypeError, TypeMismatch
 from covector.lax.control_flow import scan
-from covector.ops.linear_algebra import lapack
-from covector.ops.linear_algebra.cholesky import cholesky as cholesky_
-from covector.ops.linear_algebra.lu import LUPivotsToPermutation
-from covector.ops.linear_algebra.lu import lu as lu_
-from covector.ops.linear_algebra.matrices import (
+from covector.operations.linear_algebra import lapack
+from covector.operations.linear_algebra.cholesky import cholesky as cholesky_
+from covector.operations.linear_algebra.lu import LUPivotsToPermutation
+from covector.operations.linear_algebra.lu import lu as lu_
+from covector.operations.linear_algebra.matrices import (
     hermitian_part,
     identity,
     matmul,
     transposed,
     upper_triangle,
 )
-from covector.ops.linear_algebra.triangular_solve import TriangularSolve
-from covector.ops.linear_algebra.tridiagonal import TridiagonalSolve
-from covector.ops.roots import sqrt
-from covector.ops.selection import where
-from covector.ops.transposing import Reshape
+from covector.operations.linear_algebra.triangular_solve import TriangularSolve
+from covector.operations.linear_algebra.tridiagonal import TridiagonalSolve
+from covector.operations.roots import sqrt
+from covector.operations.selection import where
+from covector.operations.transposing import Reshape
 from covector.transforms.vmap import vmap
 
 __all__ = [

@@ -6,9 +6,9 @@ from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.errors import ArgumentError
 from covector.numpy.linalg.operands import refuse_nan, square_matrices
-from covector.ops.linear_algebra.eig import Eig
-from covector.ops.linear_algebra.eigh import Eigh
-from covector.ops.linear_algebra.matrices import adjoint, hermitian_part
+from covector.operations.linear_algebra.eig import Eig
+from covector.operations.linear_algebra.eigh import Eigh
+from covector.operations.linear_algebra.matrices import adjoint, hermitian_part
 
 __all__ = ["EigResult", "EighResult", "eig", "eigh", "eigvals", "eigvalsh"]
 

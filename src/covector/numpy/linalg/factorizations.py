@@ -19,20 +19,20 @@ from covector.numpy.linalg.operands import (
     values_of,
 )
 from covector.numpy.sorting import argsort, sort
-from covector.ops.comparison import lt
-from covector.ops.linear_algebra.cholesky import cholesky as cholesky_
-from covector.ops.linear_algebra.eigh import Eigh
-from covector.ops.linear_algebra.matrices import (
+from covector.operations.comparison import lt
+from covector.operations.linear_algebra.cholesky import cholesky as cholesky_
+from covector.operations.linear_algebra.eigh import Eigh
+from covector.operations.linear_algebra.matrices import (
     adjoint,
     columns_at,
     hermitian_part,
     in_columns,
     transposed,
 )
-from covector.ops.linear_algebra.qr import QR, HouseholderQR
-from covector.ops.linear_algebra.svd import SVD
-from covector.ops.magnitude import abs_
-from covector.ops.selection import where
+from covector.operations.linear_algebra.qr import QR, HouseholderQR
+from covector.operations.linear_algebra.svd import SVD
+from covector.operations.magnitude import abs_
+from covector.operations.selection import where
 
 __all__ = ["QRResult", "SVDResult", "cholesky", "qr", "svd", "svdvals"]
 

@@ -24,10 +24,10 @@ from covector.numpy.promote import inexact
 from covector.numpy.reductions import any, count_nonzero, max, min, sum
 from covector.numpy.reshaping import expand_dims
 from covector.numpy.selection import where
-from covector.ops.casting import convert
-from covector.ops.complex import imag, real
-from covector.ops.linear_algebra.solve import inverse
-from covector.ops.magnitude import abs_
+from covector.operations.casting import convert
+from covector.operations.complex import imag, real
+from covector.operations.linear_algebra.solve import inverse
+from covector.operations.magnitude import abs_
 
 __all__ = ["cond", "matrix_norm", "norm", "vector_norm"]
 

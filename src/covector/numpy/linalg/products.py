@@ -18,8 +18,8 @@ from covector.numpy.linalg.operands import check_matrix, check_square
 from covector.numpy.linalg.solutions import inv
 from covector.numpy.matrix_products import matmul, vecdot
 from covector.numpy.promote import promote_dtypes
-from covector.ops.linear_algebra.matrices import identity
-from covector.ops.precision import PrecisionLike
+from covector.operations.linear_algebra.matrices import identity
+from covector.operations.precision import PrecisionLike
 
 __all__ = [
     "cross",

@@ -25,18 +25,21 @@ from covector.numpy.linalg.operands import (
 from covector.numpy.promote import broadcast_shapes, broadcast_to, inexact
 from covector.numpy.reductions import count_nonzero, max, sum
 from covector.numpy.selection import where
-from covector.ops.casting import convert
-from covector.ops.linear_algebra import solve as by_factors
-from covector.ops.linear_algebra.eigh import Eigh
-from covector.ops.linear_algebra.lu import lu
-from covector.ops.linear_algebra.matrices import (
+from covector.operations.casting import convert
+from covector.operations.linear_algebra import solve as by_factors
+from covector.operations.linear_algebra.eigh import Eigh
+from covector.operations.linear_algebra.lu import lu
+from covector.operations.linear_algebra.matrices import (
     diagonal,
     hermitian_of_lower,
     matmul,
 )
-from covector.ops.linear_algebra.pseudo_inverse import least_squares, pseudo_inverse
-from covector.ops.magnitude import abs_
-from covector.ops.transposing import Reshape
+from covector.operations.linear_algebra.pseudo_inverse import (
+    least_squares,
+    pseudo_inverse,
+)
+from covector.operations.magnitude import abs_
+from covector.operations.transposing import Reshape
 
 __all__ = [
     "SlogdetResult",

@@ -24,7 +24,7 @@ from covector.errors import ArgumentError, NotDifferentiable
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import placement_of_known, placements_of_results
 from covector.lowering.tokens import TOKEN
-from covector.ops.broadcasting import batched, move_axis
+from covector.operations.broadcasting import batched, move_axis
 from covector.programs.callbacks.host_functions import (
     HostFunction,
     VmappedCallback,

@@ -14,7 +14,7 @@ from covector.core.masks import drop, in_groups, merge, scatter, select
 from covector.core.primitive import Primitive
 from covector.core.staging import stage
 from covector.errors import ArgumentError
-from covector.ops.broadcasting import align_masked
+from covector.operations.broadcasting import align_masked
 from covector.programs.control_flow.scan import Scan
 from covector.programs.higher_order.hash_consing import intern
 from covector.transforms.batch import name_of

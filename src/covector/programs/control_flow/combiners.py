@@ -21,10 +21,10 @@ from covector.core.trace import current
 from covector.core.types import INVARIANT, ArrayType
 from covector.core.varying import pvary_like
 from covector.lowering.evaluate import base
-from covector.ops.joining import Concatenate
-from covector.ops.selection import where
-from covector.ops.transposing import Reshape
-from covector.ops.tree_reduce import cut
+from covector.operations.joining import Concatenate
+from covector.operations.selection import where
+from covector.operations.transposing import Reshape
+from covector.operations.tree_reduce import cut
 from covector.programs.control_flow.scan import Scan
 from covector.transforms.batch import batch_jaxpr
 

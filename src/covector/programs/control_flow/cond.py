@@ -26,10 +26,10 @@ from covector.core.varying import Axes, Varying
 from covector.errors import BatchedCondWarning, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.tokens import with_token
-from covector.ops.bitwise import not_
-from covector.ops.broadcasting import align_masked
-from covector.ops.comparison import eq, ge, le
-from covector.ops.reductions import ReduceOr
+from covector.operations.bitwise import not_
+from covector.operations.broadcasting import align_masked
+from covector.operations.comparison import eq, ge, le
+from covector.operations.reductions import ReduceOr
 from covector.programs.control_flow.batch_sequentially import batch_sequentially
 from covector.programs.control_flow.cond_rules import (
     Branches,

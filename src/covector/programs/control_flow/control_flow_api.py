@@ -19,8 +19,8 @@ from covector.core.staging import Staged, stage
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import pvary_like
 from covector.errors import TypeMismatch
-from covector.ops.casting import convert
-from covector.ops.joining import Stack
+from covector.operations.casting import convert
+from covector.operations.joining import Stack
 from covector.programs.control_flow.divergent_control_flow import (
     check_no_collectives,
     make_varying,

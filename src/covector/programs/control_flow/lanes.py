@@ -13,9 +13,9 @@ from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask
 from covector.core.staging import stage
-from covector.ops.bitwise import and_
-from covector.ops.reductions import ReduceOr
-from covector.ops.selection import where
+from covector.operations.bitwise import and_
+from covector.operations.reductions import ReduceOr
+from covector.operations.selection import where
 from covector.programs.control_flow.safe_operands import expand, if_taken
 
 

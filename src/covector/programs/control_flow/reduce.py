@@ -30,13 +30,13 @@ from covector.core.source import function_line
 from covector.core.staging import Staged, stage
 from covector.core.types import ArrayType, show_types
 from covector.errors import ArgumentError, ConcretizationTypeError, TypeMismatch
-from covector.ops.arithmetic import Add, Mul
-from covector.ops.bitwise import And, Or, Xor, and_, or_
-from covector.ops.broadcasting import BroadcastInDim, ReduceSum, reduced_type
-from covector.ops.casting import convert
-from covector.ops.extrema import Max, Min
-from covector.ops.joining import Stack
-from covector.ops.reductions import (
+from covector.operations.arithmetic import Add, Mul
+from covector.operations.bitwise import And, Or, Xor, and_, or_
+from covector.operations.broadcasting import BroadcastInDim, ReduceSum, reduced_type
+from covector.operations.casting import convert
+from covector.operations.extrema import Max, Min
+from covector.operations.joining import Stack
+from covector.operations.reductions import (
     ReduceAnd,
     ReduceMax,
     ReduceMin,
@@ -46,10 +46,10 @@ from covector.ops.reductions import (
     highest,
     lowest,
 )
-from covector.ops.slicing import Pad, Slice
-from covector.ops.transposing import Reshape, Transpose
-from covector.ops.window_reductions import ReduceWindowSum, Windowed, slide
-from covector.ops.window_selection import ReduceWindowMax, ReduceWindowMin
+from covector.operations.slicing import Pad, Slice
+from covector.operations.transposing import Reshape, Transpose
+from covector.operations.window_reductions import ReduceWindowSum, Windowed, slide
+from covector.operations.window_selection import ReduceWindowMax, ReduceWindowMin
 from covector.programs.control_flow.combiners import (
     choose,
     combined,

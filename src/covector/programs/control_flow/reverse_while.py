@@ -32,11 +32,11 @@ from covector.core.varying import Axes, Varying
 from covector.errors import NotDifferentiable
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue
-from covector.ops.arithmetic import add
-from covector.ops.broadcasting import align_masked, batched, zeros
-from covector.ops.comparison import lt
-from covector.ops.extrema import max_
-from covector.ops.reductions import ReduceMax
+from covector.operations.arithmetic import add
+from covector.operations.broadcasting import align_masked, batched, zeros
+from covector.operations.comparison import lt
+from covector.operations.extrema import max_
+from covector.operations.reductions import ReduceMax
 from covector.programs.control_flow.divergent_control_flow import check_no_collectives
 from covector.programs.control_flow.lanes import step_running
 from covector.programs.control_flow.loop_primitive import LoopPrimitive, batch_step

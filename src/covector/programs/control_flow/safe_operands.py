@@ -25,19 +25,19 @@ from covector.core.trace import Trace
 from covector.core.types import ArrayType
 from covector.core.varying import Varying
 from covector.lowering.hlo import HloResults, HloValue
-from covector.ops.argmax import Argmax
-from covector.ops.broadcasting import (
+from covector.operations.argmax import Argmax
+from covector.operations.broadcasting import (
     BroadcastInDim,
     align_masked,
     batched,
     broadcast_like,
     zeros,
 )
-from covector.ops.dynamic_slicing import DynamicSlice
-from covector.ops.identities import stop_gradient
-from covector.ops.reductions import ReduceOr
-from covector.ops.selection import select_n
-from covector.ops.transposing import Reshape
+from covector.operations.dynamic_slicing import DynamicSlice
+from covector.operations.identities import stop_gradient
+from covector.operations.reductions import ReduceOr
+from covector.operations.selection import select_n
+from covector.operations.transposing import Reshape
 from covector.transforms.batch import batch_flat, front_dims
 from covector.transforms.linearize import together
 

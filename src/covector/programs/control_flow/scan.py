@@ -36,7 +36,7 @@ from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import common_placement
 from covector.lowering.tokens import with_token
-from covector.ops.broadcasting import align_masked, move_axis, zeros
+from covector.operations.broadcasting import align_masked, move_axis, zeros
 from covector.programs.control_flow.loop_primitive import (
     LoopPrimitive,
     batch_step,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations
 from covector.core.masks import Mask, drop, fixpoint, in_groups, indices, merge, select
-from covector.ops.arithmetic import add
+from covector.operations.arithmetic import add
 from covector.programs.control_flow.weight_gradients import (
     Factored,
     Product,

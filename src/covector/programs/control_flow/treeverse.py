@@ -25,13 +25,13 @@ from typing import Any
 from covector.core import dtypes
 from covector.core.annotations import Value
 from covector.core.convert import scalar
-from covector.ops.arithmetic import add, div, mul, sub
-from covector.ops.broadcasting import BroadcastInDim
-from covector.ops.casting import convert
-from covector.ops.comparison import gt, lt
-from covector.ops.dynamic_slicing import DynamicSlice, DynamicUpdateSlice
-from covector.ops.extrema import max_, min_
-from covector.ops.selection import where
+from covector.operations.arithmetic import add, div, mul, sub
+from covector.operations.broadcasting import BroadcastInDim
+from covector.operations.casting import convert
+from covector.operations.comparison import gt, lt
+from covector.operations.dynamic_slicing import DynamicSlice, DynamicUpdateSlice
+from covector.operations.extrema import max_, min_
+from covector.operations.selection import where
 
 Values = list[Any]
 

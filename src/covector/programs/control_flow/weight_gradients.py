@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from covector.core.jaxpr import Equation, Jaxpr, Var, needed_equations
 from covector.core.masks import at_sources
 from covector.core.primitive import Primitive
-from covector.ops.arithmetic import Add, add
-from covector.ops.contraction import DotGeneral
-from covector.ops.transposing import Transpose
+from covector.operations.arithmetic import Add, add
+from covector.operations.contraction import DotGeneral
+from covector.operations.transposing import Transpose
 
 #: elements from which a product is worth it. On a CPU the gradient of a recurrence of
 #: width 256 takes half the time, of width 1024 three quarters; below 128 the sum is no

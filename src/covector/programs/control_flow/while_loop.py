@@ -32,7 +32,7 @@ from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import common_placement
 from covector.lowering.tokens import TOKEN, with_token
-from covector.ops.broadcasting import align_masked, zeros
+from covector.operations.broadcasting import align_masked, zeros
 from covector.programs.control_flow.batch_sequentially import batch_sequentially
 from covector.programs.control_flow.divergent_control_flow import check_no_collectives
 from covector.programs.control_flow.lanes import until_all_fail, until_all_stop

@@ -19,9 +19,9 @@ from covector.core.primitive import Linear
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.lowering.tokens import TOKEN, with_token
-from covector.ops.arithmetic import add
-from covector.ops.broadcasting import zeros
-from covector.ops.comparison import lt
+from covector.operations.arithmetic import add
+from covector.operations.broadcasting import zeros
+from covector.operations.comparison import lt
 from covector.programs.control_flow.scan_rules import dependent_carry
 from covector.programs.higher_order.jaxpr_passes import needed_part
 from covector.transforms.transpose import backward as pull_back

@@ -15,7 +15,7 @@ from covector.core.jaxpr import run
 from covector.core.staging import stage
 from covector.core.types import ArrayType
 from covector.errors import AxisError
-from covector.ops.broadcasting import ReduceSum, batched
+from covector.operations.broadcasting import ReduceSum, batched
 from covector.programs.higher_order.regions import named_axes
 from covector.transforms.batch import batch_flat, name_of
 

@@ -30,7 +30,7 @@ from covector.core.jaxpr import Jaxpr, run
 from covector.core.primitive import operation
 from covector.core.staging import StagingTrace, stage
 from covector.core.trace import Trace, current
-from covector.ops.broadcasting import batched
+from covector.operations.broadcasting import batched
 from covector.programs.custom_rules.batched_functions import Batch, lanes_differ
 from covector.programs.custom_rules.captured_tracers import (
     CapturedTracers,

@@ -29,7 +29,7 @@ from covector.core.trace import Trace, current
 from covector.core.types import ArrayType
 from covector.errors import MissingRule, TreeMismatch, TypeMismatch
 from covector.lowering.evaluate import base
-from covector.ops.broadcasting import batched, move_axis
+from covector.operations.broadcasting import batched, move_axis
 from covector.programs.control_flow.control_flow_api import Loop, ScanSpec, name_of
 from covector.programs.custom_rules.captured_tracers import (
     CapturedTracers,

@@ -19,7 +19,7 @@ from covector.core.flat import argument_names, argument_numbers, describe
 from covector.core.source import function_line
 from covector.core.types import ArrayType, HasType, show_types
 from covector.errors import TypeMismatch
-from covector.ops.broadcasting import zeros
+from covector.operations.broadcasting import zeros
 
 
 def same_results(outs: Sequence[Any], types: Sequence[ArrayType], rule: str) -> None:

@@ -25,8 +25,8 @@ from covector.core.show import nested_programs
 from covector.core.staging import Staged, stage
 from covector.core.types import ArrayType, show_types
 from covector.errors import NotDifferentiable, TreeMismatch, TypeMismatch
-from covector.ops.broadcasting import batched
-from covector.ops.casting import convert
+from covector.operations.broadcasting import batched
+from covector.operations.casting import convert
 from covector.programs.control_flow.branches import with_captured_inputs
 from covector.programs.higher_order.call import Inlined
 from covector.programs.higher_order.hash_consing import intern

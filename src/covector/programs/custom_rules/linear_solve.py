@@ -18,7 +18,7 @@ from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import present
 from covector.core.primitive import Linear, Linearized, Operand, operation
 from covector.errors import NotDifferentiable
-from covector.ops.arithmetic import neg, sub
+from covector.operations.arithmetic import neg, sub
 from covector.programs.custom_rules.implicit_diff import (
     FlatSolver,
     Solver,

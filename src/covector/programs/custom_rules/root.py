@@ -17,7 +17,7 @@ from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import present
 from covector.core.primitive import operation
 from covector.core.trace import Trace, current
-from covector.ops.arithmetic import neg
+from covector.operations.arithmetic import neg
 from covector.programs.custom_rules.implicit_diff import (
     FlatSolver,
     Solver,

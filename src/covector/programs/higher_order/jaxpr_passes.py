@@ -18,10 +18,10 @@ from covector.core.masks import present, scatter, select
 from covector.core.primitive import Primitive
 from covector.core.staging import restage
 from covector.core.types import INVARIANT, ArrayType
-from covector.ops.broadcasting import BroadcastInDim, zeros
-from covector.ops.casting import ConvertElementType
-from covector.ops.collectives import PVary
-from covector.ops.selection import select_n
+from covector.operations.broadcasting import BroadcastInDim, zeros
+from covector.operations.casting import ConvertElementType
+from covector.operations.collectives import PVary
+from covector.operations.selection import select_n
 from covector.transforms.linearize import jvp_flat, linearize_jaxpr
 
 

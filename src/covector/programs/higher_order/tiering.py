@@ -12,7 +12,7 @@ from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Equation, Jaxpr
 from covector.core.sharding.shardings import Sharding
 from covector.lowering.placement import placements_of_results
-from covector.ops.collectives import Collective
+from covector.operations.collectives import Collective
 from covector.programs.higher_order.regions import Kind
 
 #: µs for which a loop runs on the host, all its calls together, before it is compiled

@@ -28,8 +28,8 @@ from covector.core.staging import StagingTrace, stage
 from covector.core.trace import current
 from covector.errors import NonFiniteError
 from covector.lowering.evaluate import EvalTrace, base
-from covector.ops.broadcasting import BroadcastInDim
-from covector.ops.transposing import Reshape, Transpose
+from covector.operations.broadcasting import BroadcastInDim
+from covector.operations.transposing import Reshape, Transpose
 from covector.programs.higher_order.call import call
 from covector.transforms.linearize import LinearTrace
 

@@ -15,7 +15,7 @@ from covector.core.staging import Staged, stage
 from covector.core.trace import Trace, Tracer, current
 from covector.core.types import ArrayType
 from covector.lowering.evaluate import base
-from covector.ops.placement import ShardingConstraint
+from covector.operations.placement import ShardingConstraint
 from covector.programs.jit.arguments import JitSpec
 from covector.programs.jit.stages import struct
 

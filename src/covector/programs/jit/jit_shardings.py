@@ -29,7 +29,7 @@ from covector.errors import (
     ShardingError,
 )
 from covector.lowering.placement import Meshes, MeshPlacement, Placement, on_mesh
-from covector.ops.placement import ShardingConstraint
+from covector.operations.placement import ShardingConstraint
 from covector.programs.placement.device_put import device_put
 from covector.runtime import client
 from covector.tree.registry import PyTreeDef

@@ -23,8 +23,8 @@ from covector.core.types import ArrayType
 from covector.errors import ArgumentError
 from covector.lowering.compile import LoweredProgram
 from covector.lowering.placement import Placement, common_placement
-from covector.ops.identities import Identity
-from covector.ops.placement import ShardingConstraint
+from covector.operations.identities import Identity
+from covector.operations.placement import ShardingConstraint
 from covector.runtime import client
 
 

@@ -21,7 +21,7 @@ from covector.core.sharding.as_sharding import ShardingLike, as_sharding
 from covector.core.sharding.transfer import check_devices
 from covector.core.types import ArrayType, show_types
 from covector.errors import ShardingError, TypeMismatch
-from covector.ops.casting import convert
+from covector.operations.casting import convert
 from covector.programs.placement.device_put import device_put
 from covector.runtime import client, shards
 

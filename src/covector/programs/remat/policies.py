@@ -12,7 +12,7 @@ from covector import tree
 from covector.core.annotations import HostArray, LinearMaps, PyTree, Value
 from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType
-from covector.ops.identities import Identity
+from covector.operations.identities import Identity
 from covector.programs.higher_order.partition import Policy
 
 

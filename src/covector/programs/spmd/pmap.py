@@ -25,8 +25,8 @@ from covector.core.sharding.spec import PartitionSpec
 from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, ShardingError, TypeMismatch
-from covector.ops.broadcasting import align, align_masked, move_axis
-from covector.ops.transposing import Reshape
+from covector.operations.broadcasting import align, align_masked, move_axis
+from covector.operations.transposing import Reshape
 from covector.programs.jit.arguments import (
     JitSpec,
     check_disjoint,

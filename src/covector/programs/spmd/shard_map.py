@@ -36,10 +36,10 @@ from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.sharding import manual_axes_text, shardings_text
 from covector.lowering.tokens import with_token
-from covector.ops.arithmetic import div
-from covector.ops.broadcasting import filled
-from covector.ops.collectives import PSum
-from covector.ops.placement import ShardingConstraint
+from covector.operations.arithmetic import div
+from covector.operations.broadcasting import filled
+from covector.operations.collectives import PSum
+from covector.operations.placement import ShardingConstraint
 from covector.programs.higher_order.partition import Partition, Policy
 from covector.programs.higher_order.program_primitive import Execution, ProgramPrimitive
 from covector.programs.higher_order.regions import carries_functions, named_axes

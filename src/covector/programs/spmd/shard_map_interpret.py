@@ -15,9 +15,9 @@ from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
-from covector.ops.broadcasting import batched
-from covector.ops.joining import Unstack
-from covector.ops.transposing import Reshape, Transpose
+from covector.operations.broadcasting import batched
+from covector.operations.joining import Unstack
+from covector.operations.transposing import Reshape, Transpose
 from covector.programs.spmd.manual import ManualAxes
 from covector.transforms.batch import batch_flat
 

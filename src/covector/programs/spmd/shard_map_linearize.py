@@ -15,8 +15,8 @@ from covector.core.masks import Mask
 from covector.core.sharding.spec import PartitionSpec
 from covector.core.types import ArrayType
 from covector.core.varying import pvary_like
-from covector.ops.collectives import PVary
-from covector.ops.transposing import Reshape
+from covector.operations.collectives import PVary
+from covector.operations.transposing import Reshape
 from covector.programs.higher_order.partition import Partition, Policy, partition
 from covector.programs.spmd.manual import ManualAxes
 from covector.transforms.linearize import LinearizedProgram, linearize_jaxpr

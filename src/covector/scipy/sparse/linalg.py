@@ -20,8 +20,8 @@ from covector.core.convert import as_array
 from covector.core.flat import arrays
 from covector.errors import ArgumentError, TreeMismatch, TypeMismatch
 from covector.lax.solvers import custom_linear_solve
-from covector.ops.casting import convert
-from covector.ops.identities import stop_gradient
+from covector.operations.casting import convert
+from covector.operations.identities import stop_gradient
 from covector.scipy.sparse import krylov
 from covector.transforms.linear_transpose import linear_transpose
 

@@ -1,0 +1,85 @@
+"""The accuracy requested of a function, where the hardware offers a choice.
+
+Only some accelerators do; elsewhere, and on CPUs, there is one implementation.
+"""
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from covector.core.primitive import operation
+from covector.core.types import ArrayType
+from covector.errors import SettingError
+from covector.lowering.hlo import HloResults, HloValue
+from covector.operations.families import Elementwise
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
+
+
+class AccuracyMode(enum.Enum):
+    """The most accurate of the ways that the hardware has, or its usual one."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """The largest error wanted: absolute, relative, or in units in the last place.
+
+    Raises:
+      SettingError: a number is negative, or all are zero.
+
+    >>> Tolerance(rtol=1e-5)
+    Tolerance(atol=0.0, rtol=1e-05, ulps=0)
+    """
+
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.atol, self.rtol, self.ulps) < 0 or not any(
+            (self.atol, self.rtol, self.ulps)
+        ):
+            raise SettingError(
+                "a tolerance needs numbers that are not negative and not all zero, but "
+                f"got {self}. Leave the accuracy out to take what there is."
+            )
+
+
+Accuracy: TypeAlias = AccuracyMode | Tolerance | None
+
+
+@operation
+class HasAccuracy(Elementwise):
+    """A function with an ``accuracy``, for hardware with several implementations."""
+
+    accuracy: Accuracy = None
+
+    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        if not isinstance(self.accuracy, Accuracy):
+            raise SettingError(
+                f"{self.name} needs for its accuracy an AccuracyMode, a Tolerance or "
+                f"None, but got {self.accuracy!r}."
+            )
+        return super().type_rule(*types)
+
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
+        return ctx.op(self.hlo, [x], **self.requested())
+
+    def requested(self) -> dict[str, Any]:
+        """The attribute that asks for the accuracy, if one is asked for."""
+        wanted = self.accuracy
+        if wanted in (None, AccuracyMode.DEFAULT):
+            return {}
+        if isinstance(wanted, Tolerance):
+            mode = "TOLERANCE"
+            bounds = f"atol = {wanted.atol:e}, rtol = {wanted.rtol:e}, "
+            bounds += f"ulps = {wanted.ulps}, "
+        else:
+            mode, bounds = "HIGHEST", ""
+        mode = f"mode = #stablehlo.result_accuracy_mode<{mode}>"
+        return {"result_accuracy": f"#stablehlo.result_accuracy<{bounds}{mode}>"}

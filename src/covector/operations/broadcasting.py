@@ -1,0 +1,266 @@
+"""Broadcasting to new axes, and its adjoint, summing axes away.
+
+``BroadcastInDim`` ⇄ ``ReduceSum``. Also here: what every rule needs to bring operands
+to one shape (``unbroadcast``, ``broadcast_like``) or one batch axis (``move_axis``,
+``align``).
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.annotations import (
+    Batched,
+    DType,
+    HostArray,
+    LinearMaps,
+    Value,
+    Values,
+)
+from covector.core.array_like import Array
+from covector.core.convert import scalar
+from covector.core.primitive import Operand, Primitive, operation
+from covector.core.types import ArrayType, Shape
+from covector.core.varying import pvary_like
+from covector.errors import DTypeError, TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
+from covector.operations.transposing import Transpose
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
+
+Dims = Sequence[int | None]
+
+
+@operation
+class BroadcastInDim(Primitive):
+    """The operand broadcast to ``shape``, its axis k becoming axis ``axes[k]``.
+
+    An axis of length 1 is repeated; axes not named are new.
+    """
+
+    shape: Shape
+    axes: tuple[int, ...]
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        fits = len(self.axes) == x.ndim and all(
+            0 <= a < len(self.shape) and n in (1, self.shape[a])
+            for n, a in zip(x.shape, self.axes, strict=False)
+        )
+        if not fits or list(self.axes) != sorted(set(self.axes)):
+            raise TypeMismatch(
+                f"broadcast_in_dim cannot broadcast {x} to the shape {self.shape} with "
+                f"its axes at {self.axes}: each axis needs an increasing position, "
+                "and there its length or 1."
+            )
+        return (x.with_shape(self.shape),)
+
+    def on_host(self, x: HostArray) -> HostArray:
+        out = np.empty(self.shape, x.dtype)
+        if x.ndim:
+            lengths = [1] * len(self.shape)
+            for a, n in zip(self.axes, x.shape, strict=True):
+                lengths[a] = n
+            x = x.reshape(lengths)
+        out[...] = x
+        return out
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        return [self]
+
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
+        (ct,) = cotangents
+        new = tuple([a for a in range(len(self.shape)) if a not in self.axes])
+        ct = ReduceSum(new)(ct) if new else ct
+        repeated = tuple(
+            [
+                k
+                for k, n in enumerate(x.type.shape)
+                if n == 1 and self.shape[self.axes[k]] != 1
+            ]
+        )
+        if repeated:
+            kept = tuple([k for k in range(x.type.ndim) if k not in repeated])
+            ct = BroadcastInDim(x.type.shape, kept)(ReduceSum(repeated)(ct))
+        return [ct]
+
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
+        (x,), (dim,) = args, dims
+        x = move_axis(x, dim, 0)
+        axes = (0, *[a + 1 for a in self.axes])
+        return (BroadcastInDim((size, *self.shape), axes)(x),), (0,)
+
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
+        return ctx.broadcast(x, ctx.out_types[0], self.axes)
+
+
+@operation
+class ReduceSum(Primitive):
+    """The sum over ``axes``, which disappear; integers wrap around."""
+
+    axes: tuple[int, ...]
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        if not dtypes.is_numeric(x.dtype):
+            raise DTypeError(
+                f"reduce_sum needs numbers, but got {x}; count_nonzero counts"
+            )
+        return (reduced_type("reduce_sum", x, self.axes),)
+
+    def on_host(self, x: HostArray) -> HostArray:
+        if x.dtype.itemsize <= 2 and _is_short(x.dtype):
+            return np.add.reduce(x, self.axes, np.float32).astype(x.dtype)
+        return np.add.reduce(x, self.axes, x.dtype)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        return [self]
+
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
+        (ct,) = cotangents
+        kept = tuple([k for k in range(x.type.ndim) if k not in self.axes])
+        return [BroadcastInDim(x.type.shape, kept)(ct)]
+
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
+        return batch_reduction(type(self), self.axes, args, dims)
+
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
+        (source,), (out,) = ctx.in_types, ctx.out_types
+        if not _is_short(source.dtype):
+            return _lower_sum(ctx, x, out, self.axes)
+        # Rounded to few bits at each step, a long sum would drift.
+        wide = source.with_dtype(dtypes.float32)
+        x = ctx.op("stablehlo.convert", [x], [wide])
+        total = _lower_sum(ctx, x, out.with_dtype(dtypes.float32), self.axes)
+        return ctx.op("stablehlo.convert", [total], [out])
+
+
+def _is_short(dtype: DType) -> bool:
+    """Whether numbers of this dtype are added up in float32."""
+    return dtype.itemsize <= 2 and dtypes.is_floating(dtype)
+
+
+def reduced_type(who: str, x: ArrayType, axes: tuple[int, ...]) -> ArrayType:
+    """``x`` without ``axes``, which must be different axes of it."""
+    if any(not 0 <= a < x.ndim for a in axes) or len(set(axes)) < len(axes):
+        raise TypeMismatch(
+            f"{who} over axes {axes} of {x}: they must be different axes, from 0 to "
+            f"{x.ndim - 1}."
+        )
+    return x.with_shape(tuple([n for k, n in enumerate(x.shape) if k not in axes]))
+
+
+def batch_reduction(
+    reduce: Any, axes: tuple[int, ...], args: Sequence[Value], dims: Sequence[int]
+) -> Any:
+    """A reduction of a batch: the same axes, counted past the batch axis."""
+    (x,), (dim,) = args, dims
+    moved = tuple([a + (a >= dim) for a in axes])
+    return (reduce(moved)(x),), (dim - sum([a < dim for a in moved]),)
+
+
+def _lower_sum(
+    ctx: "Lowering", x: HloValue, out: ArrayType, axes: tuple[int, ...]
+) -> HloValue:
+    """While lowering: the sum over axes, formed in the dtype of the result."""
+    element = ArrayType((), out.dtype)
+    zero = ctx.constant(0, element)
+    op = ctx.op("stablehlo.reduce", [x, zero], [out], regions=1, dimensions=axes)
+    pair = [element, element]
+    ctx.region(op, 0, pair, lambda c, a, b: [c.op("stablehlo.add", [a, b], [element])])
+    return op.results[0]
+
+
+# -- bringing operands together --------------------------------------------------------
+
+
+def unbroadcast(cotangent: Value, type: ArrayType) -> Value:
+    """The cotangent of an operand that may have been a broadcast scalar."""
+    if cotangent.type.shape == type.shape:
+        return cotangent
+    return ReduceSum(tuple(range(cotangent.type.ndim)))(cotangent)
+
+
+def broadcast_like(x: Value, out: Value) -> Any:
+    """A scalar brought to the shape of ``out``; anything else has it already."""
+    if x.type.shape == out.type.shape:
+        return x
+    return BroadcastInDim(out.type.shape, ())(x)
+
+
+def filled(value: Any, type: ArrayType) -> Value:
+    """An array of ``type`` with one value everywhere."""
+    x = scalar(value, type.dtype)
+    x = BroadcastInDim(type.shape, ())(x) if type.ndim else x
+    return pvary_like(x, type) if type.varying else x
+
+
+def zeros(type: ArrayType) -> Value:
+    """Zeros: what an absent tangent or cotangent stands for."""
+    return filled(0, type)
+
+
+def move_axis(x: Value, source: int, destination: int) -> Value:
+    """``x`` with one axis moved."""
+    if source == destination:
+        return x
+    order = [k for k in range(x.type.ndim) if k != source]
+    order.insert(destination, source)
+    return Transpose(tuple(order))(x)
+
+
+def batched(size: int, x: Value, dim: int | None, to: int = 0) -> Value:
+    """``x`` with a batch axis at ``to``: moved there, or made by repetition."""
+    if dim is not None:
+        return move_axis(x, dim, to)
+    shape = (*x.type.shape[:to], size, *x.type.shape[to:])
+    return BroadcastInDim(shape, tuple([k + (k >= to) for k in range(x.type.ndim)]))(x)
+
+
+def align(size: int, args: Sequence[Value], dims: Dims) -> list[Array]:
+    """All operands with a batch axis in front."""
+    return [batched(size, x, d) for x, d in zip(args, dims, strict=True)]
+
+
+def align_masked(
+    size: int, args: Sequence[Value], dims: Dims, mask: Sequence[bool]
+) -> list[Any]:
+    """The operands in the mask with a batch axis in front, the others as they are."""
+    columns = zip(args, dims, mask, strict=True)
+    return [batched(size, x, d) if m else x for x, d, m in columns]
+
+
+def align_elementwise(
+    size: int, args: Sequence[Value], dims: Dims
+) -> tuple[list[Any], int]:
+    """Operands of an elementwise operation over a batch, and where the batch axis is.
+
+    Scalars that are not batched stay scalars; everything else comes to one shape.
+    """
+    positions = {d for d in dims if d is not None}
+    ranks = [x.type.ndim - (d is not None) for x, d in zip(args, dims, strict=True)]
+    rank = max(ranks)
+    if len(positions) == 1 and all(
+        [
+            (r == rank) if d is not None else r == 0
+            for r, d in zip(ranks, dims, strict=True)
+        ]
+    ):
+        return list(args), positions.pop()
+    aligned = []
+    for x, d, r in zip(args, dims, ranks, strict=True):
+        if d is None and r == 0:
+            aligned.append(x)
+        elif r == rank:
+            aligned.append(batched(size, x, d))
+        else:
+            full = next(
+                a.type.shape[:d_] + a.type.shape[d_ + 1 :]
+                if d_ is not None
+                else a.type.shape
+                for a, d_, r_ in zip(args, dims, ranks, strict=True)
+                if r_ == rank
+            )
+            aligned.append(BroadcastInDim((size, *full), (0,))(x))
+    return aligned, 0

@@ -1,0 +1,51 @@
+"""Composite operations: functions without a StableHLO operation, computed by others.
+
+They are single operations to every transformation, so that their derivatives are
+formulas and not the derivatives of an approximation.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from covector.core import dtypes
+from covector.core.annotations import Value
+from covector.core.array import ConcreteArray
+from covector.lowering.evaluate import evaluate_compiled
+from covector.lowering.hlo import HloResults, HloValue
+from covector.operations.casting import convert
+from covector.operations.partials import WithPartials
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
+
+#: up to this many elements, some hundred eager operations are quicker than compiling
+FEW = 64
+
+
+class Composite(WithPartials):
+    """A function of floats, by a formula in other operations, in at least 32 bits."""
+
+    accepts = staticmethod(dtypes.is_floating)
+    accepted = "floating-point numbers"
+
+    def formula(self, *operands: Value) -> Any:
+        """The value, by other operations."""
+        raise self._missing("formula", "evaluation", [x.type for x in operands])
+
+    def evaluate(self, *operands: Any) -> Sequence[Any]:
+        """Few elements on the host, operation by operation; many compiled."""
+        plan = self.plan(tuple([x.type for x in operands]))
+        few = sum([x.type.size for x in operands]) <= FEW
+        if few and all([x.on_host() for x in operands]):
+            (out,) = self._computed(*operands)
+            return (ConcreteArray(plan.outs[0], out.host(), None, out.placement),)
+        return evaluate_compiled(self, plan, operands)
+
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
+        return ctx.through(self._computed, *operands)
+
+    def _computed(self, *operands: Value) -> Sequence[Any]:
+        dtype = operands[0].type.dtype
+        wide = dtypes.float32 if dtype.itemsize < 4 else dtype
+        out = self.formula(*[convert(x, wide) for x in operands])
+        return [convert(out, dtype)]

@@ -1,0 +1,275 @@
+"""``DynamicSlice`` and ``DynamicUpdateSlice``: one window at traced start indices.
+
+``DynamicSlice`` ⇄ ``DynamicUpdateSlice``. A window that would reach over the edge is
+moved inside. Over a batch of indices they are a gather and a scatter.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.annotations import (
+    BatchDims,
+    Batched,
+    HostArray,
+    LinearMaps,
+    Value,
+    Values,
+)
+from covector.core.array_like import Array
+from covector.core.convert import scalar
+from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
+from covector.core.types import ArrayType, Shape, show_types
+from covector.errors import DTypeError, TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
+from covector.operations.broadcasting import Dims, batched, zeros
+from covector.operations.gathering import CLIP, Gather
+from covector.operations.joining import Stack
+from covector.operations.scattering import Scatter
+from covector.operations.slicing import MOVING_LIMIT, collapsed_shape, compact, insert
+from covector.operations.windows import (
+    GatherDimensionNumbers,
+    ScatterDimensionNumbers,
+    shifted,
+    wide,
+)
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
+
+
+@operation
+class DynamicSlice(Primitive):
+    """``slice_sizes`` elements along each axis, from the indices that scalars name.
+
+    The starts, one integer for each axis, are brought to between 0 and the last index
+    where the window fits. ``collapsed`` names axes that disappear, of which one element
+    is taken: ``x[i]`` is one operation.
+    """
+
+    slice_sizes: Shape
+    collapsed: tuple[int, ...] = ()
+
+    linear_operands = ((0,),)
+
+    def type_rule(self, x: ArrayType, *starts: ArrayType) -> Sequence[ArrayType]:
+        check_starts("dynamic_slice", x, self.slice_sizes, starts)
+        sizes, gone = self.slice_sizes, self.collapsed
+        return (x.with_shape(collapsed_shape("dynamic_slice", x, sizes, gone)),)
+
+    def prefers_host(self, types: Sequence[ArrayType], outs: Any) -> bool:
+        return True  # at any size: a view costs nothing
+
+    def on_host(self, x: HostArray, *starts: HostArray) -> HostArray:
+        return compact(
+            x[window_key(x.shape, self.slice_sizes, self.collapsed, starts)], x
+        )
+
+    def differential(self, out: Value, x: Value, *starts: Value) -> LinearMaps:
+        return [lambda dx: self(dx, *starts), *[None] * len(starts)]
+
+    def transpose(
+        self, cotangents: Values, x: Operand, *starts: Operand
+    ) -> Sequence[Value | None]:
+        back = DynamicUpdateSlice(self.collapsed)
+        ct = back(zeros(x.type.strong()), cotangents[0], *starts)
+        return [ct, *[None] * len(starts)]
+
+    def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
+        (x, *starts), (dim, *start_dims) = args, dims
+        shape = _without(x.type.shape, dim)
+        positions = _positions(size, shape, self.slice_sizes, starts, start_dims)
+        if positions is None:
+            x, dim = (batched(size, x, None), 0) if dim is None else (x, dim)
+            over_batch = DynamicSlice(
+                insert(self.slice_sizes, dim, size), shifted(self.collapsed, dim)
+            )
+            starts = _with_batch_axis(starts, start_dims, dim)
+            gone = sum([a < dim for a in over_batch.collapsed])
+            return (over_batch(x, *starts),), (dim - gone,)
+        axes, indices = positions
+        window = tuple(range(len(shape) - len(self.collapsed)))
+        numbers = GatherDimensionNumbers(window, self.collapsed, axes)
+        gather = Gather(numbers, self.slice_sizes, True, True, CLIP)
+        return gather.batch(size, (x, indices), (dim, 0))
+
+    def lower(self, ctx: "Lowering", x: HloValue, *starts: HloValue) -> HloResults:
+        if ctx.in_types[1:] and ctx.in_types[1].dtype.itemsize < 4:
+            return ctx.through(lambda x, *s: [self(x, *map(wide, s))], x, *starts)
+        (out,) = ctx.out_types
+        full = out.with_shape(self.slice_sizes)
+        x = ctx.op(
+            "stablehlo.dynamic_slice",
+            [x, *starts],
+            [full],
+            slice_sizes=self.slice_sizes,
+        )
+        return ctx.op("stablehlo.reshape", [x], [out]) if self.collapsed else x
+
+
+@operation
+class DynamicUpdateSlice(Primitive):
+    """The operand with one window, at the index that scalars name, replaced.
+
+    The window has the shape of the update, with axes of length one at ``inserted``. The
+    starts are brought to where it fits.
+    """
+
+    inserted: tuple[int, ...] = ()
+
+    linear_operands = ((0, 1),)
+    host_limit = MOVING_LIMIT
+
+    def sizes(self, update: Shape) -> Shape:
+        """The lengths of the window along each axis of the operand."""
+        for axis in sorted(self.inserted):
+            update = insert(update, axis, 1)
+        return update
+
+    def type_rule(
+        self, x: ArrayType, update: ArrayType, *starts: ArrayType
+    ) -> Sequence[ArrayType]:
+        if x.dtype != update.dtype or x.ndim != update.ndim + len(self.inserted):
+            raise TypeMismatch(
+                "dynamic_update_slice needs an operand and an update of the same dtype "
+                f"and number of axes, but got {show_types((x, update))}"
+                + (f" and inserts axes {self.inserted}." if self.inserted else ".")
+            )
+        check_starts("dynamic_update_slice", x, self.sizes(update.shape), starts)
+        return (ArrayType(x.shape, x.dtype, x.weak and update.weak),)
+
+    def on_host(self, x: HostArray, update: HostArray, *starts: HostArray) -> HostArray:
+        out = np.array(x)
+        out[window_key(out.shape, self.sizes(update.shape), self.inserted, starts)] = (
+            update
+        )
+        return out
+
+    def linearize(
+        self, active: Sequence[bool], x: Value, update: Value, *starts: Value
+    ) -> Linearized:
+        def push(
+            dx: Value | None, dupdate: Value | None, *_: Value | None
+        ) -> Sequence[Value | None]:
+            dx = zeros(x.type) if dx is None else dx
+            dupdate = zeros(update.type) if dupdate is None else dupdate
+            return (self(dx, dupdate, *starts),)
+
+        return (self(x, update, *starts),), push
+
+    def transpose(
+        self, cotangents: Values, x: Operand, update: Operand, *starts: Operand
+    ) -> Sequence[Value | None]:
+        (ct,) = cotangents
+        of_x = of_update = None
+        if type(x) is Linear:
+            of_x = self(ct, zeros(update.type.strong()), *starts)
+        if type(update) is Linear:
+            read = DynamicSlice(self.sizes(update.type.shape), self.inserted)
+            of_update = read(ct, *starts)
+        return [of_x, of_update, *[None] * len(starts)]
+
+    def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
+        (x, update, *starts), (dim, update_dim, *start_dims) = args, dims
+        shape = _without(x.type.shape, dim)
+        window = _without(update.type.shape, update_dim)
+        positions = _positions(size, shape, self.sizes(window), starts, start_dims)
+        if positions is None:
+            x, update = batched(size, x, dim), batched(size, update, update_dim)
+            starts = _with_batch_axis(starts, start_dims, 0)
+            over_batch = DynamicUpdateSlice(shifted(self.inserted, 0))
+            return (over_batch(x, update, *starts),), (0,)
+        axes, indices = positions
+        window_dims = tuple(range(len(window)))
+        numbers = ScatterDimensionNumbers(window_dims, self.inserted, axes)
+        scatter = Scatter(numbers, True, True, CLIP)
+        return scatter.batch(size, (x, indices, update), (dim, 0, update_dim))
+
+    def lower(
+        self, ctx: "Lowering", x: HloValue, update: HloValue, *starts: HloValue
+    ) -> HloResults:
+        _, type, *start_types = ctx.in_types
+        if start_types and start_types[0].dtype.itemsize < 4:
+            return ctx.through(
+                lambda x, u, *s: [self(x, u, *map(wide, s))], x, update, *starts
+            )
+        if self.inserted:
+            full = type.with_shape(self.sizes(type.shape))
+            update = ctx.op("stablehlo.reshape", [update], [full])
+        if ctx.on_several_devices:
+            # XLA's partitioner drops an update that it should bring inside first.
+            sizes = self.sizes(ctx.in_types[1].shape)
+            most = [n - k for n, k in zip(ctx.in_types[0].shape, sizes, strict=True)]
+            bounded = zip(starts, start_types, most, strict=True)
+            starts = tuple([_clamped(ctx, *each) for each in bounded])
+        return ctx.op("stablehlo.dynamic_update_slice", [x, update, *starts])
+
+
+def _clamped(ctx: "Lowering", start: Any, type: ArrayType, most: int) -> Any:
+    """While lowering: a start between 0 and ``most``."""
+    bounds = [ctx.constant(np.asarray(n, type.dtype), type) for n in (0, most)]
+    return ctx.op("stablehlo.clamp", [bounds[0], start, bounds[1]], [type])
+
+
+def check_starts(
+    who: str, x: ArrayType, sizes: Shape, starts: Sequence[ArrayType]
+) -> None:
+    """Raise unless there is a window of these sizes, and an index named for it."""
+    if len(sizes) != x.ndim or any(
+        [not 0 <= s <= n for s, n in zip(sizes, x.shape, strict=True)]
+    ):
+        raise TypeMismatch(
+            f"{who} of {x}: there is no window of sizes {sizes} in it. It needs one "
+            "size for each axis, at most the length of that axis."
+        )
+    if (
+        len(starts) != x.ndim
+        or len({s.dtype for s in starts}) > 1
+        or any([s.shape for s in starts])
+    ):
+        raise TypeMismatch(
+            f"{who} of {x} needs one scalar start for each of its {x.ndim} axes, all "
+            f"of the same dtype, but got {show_types(starts) or 'none'}."
+        )
+    if starts and not dtypes.is_integer(starts[0].dtype):
+        raise DTypeError(f"{who} needs integers as starts, but got {starts[0]}.")
+
+
+def window_key(
+    shape: Shape, sizes: Shape, single: tuple[int, ...], starts: Sequence[Any]
+) -> tuple[Any, ...]:
+    """The NumPy index of a window moved inside; without the axes ``single``."""
+    key: list[Any] = []
+    for axis, (n, size, start) in enumerate(zip(shape, sizes, starts, strict=True)):
+        position = min(max(int(start), 0), n - size)
+        key.append(position if axis in single else slice(position, position + size))
+    return tuple(key)
+
+
+def _without(shape: Shape, axis: int | None) -> Shape:
+    """The shape of one of a batch."""
+    return shape if axis is None else shape[:axis] + shape[axis + 1 :]
+
+
+def _positions(
+    size: int, shape: Shape, sizes: Shape, starts: Sequence[Any], dims: Dims
+) -> tuple[tuple[int, ...], Any] | None:
+    """The axes along which the window can move, and where it is for each of the batch.
+
+    None where it is at one index for all.
+    """
+    axes = tuple([a for a, n in enumerate(shape) if sizes[a] < n])
+    if all([dims[a] is None for a in axes]):
+        return None
+    return axes, Stack(1)(*[batched(size, starts[a], dims[a]) for a in axes])
+
+
+def _with_batch_axis(
+    starts: Sequence[Value], dims: Dims, position: int
+) -> tuple[Array, ...]:
+    """The starts, the same for all, and 0 for the batch axis and any without choice."""
+    zero = scalar(0, starts[0].type.dtype if starts else dtypes.int32)
+    kept = [s if d is None else zero for s, d in zip(starts, dims, strict=True)]
+    return insert(kept, position, zero)

@@ -1,0 +1,246 @@
+"""Concatenation, stacking, splitting and unstacking.
+
+``Concatenate`` ⇄ ``Split`` along an axis that is there; ``Stack`` ⇄ ``Unstack`` along a
+new one. Taking apart is one operation, and so is its adjoint, however many the parts.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from covector.core.annotations import Batched, HostArray, Value, Values
+from covector.core.primitive import (
+    Linear,
+    Linearized,
+    ManyResults,
+    Operand,
+    Primitive,
+    operation,
+)
+from covector.core.types import ArrayType, Shape, show_types
+from covector.errors import TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
+from covector.operations.broadcasting import align, zeros
+from covector.operations.slicing import MOVING_LIMIT, Slice, compact, index_axis, insert
+from covector.operations.transposing import Reshape
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
+
+
+class _Joining(Primitive):
+    """Several operands become one."""
+
+    host_limit = MOVING_LIMIT
+
+    def linearize(self, active: Sequence[bool], *xs: Value) -> Linearized:
+        def push(*tangents: Value | None) -> Sequence[Value | None]:
+            pairs = zip(xs, tangents, strict=True)
+            return (self(*[zeros(x.type) if dx is None else dx for x, dx in pairs]),)
+
+        return (self(*xs),), push
+
+    def joined_type(self, types: Sequence[ArrayType], shape: Shape) -> ArrayType:
+        """A type of this shape with the element type of the operands."""
+        if any([t.dtype != types[0].dtype for t in types]):
+            raise TypeMismatch(
+                f"{self.name} needs operands of one dtype, but got "
+                f"{show_types(types)}. covector.numpy.{self.name} promotes them."
+            )
+        return ArrayType(shape, types[0].dtype, all([t.weak for t in types]))
+
+    def check_operands(self, types: Sequence[ArrayType]) -> None:
+        if not types:
+            raise TypeMismatch(f"{self.name} needs at least one operand, but got none.")
+
+
+class _Parting(ManyResults):
+    """One operand becomes several, each a slice of it."""
+
+    def slices(self, shape: Shape) -> Sequence[Slice]:
+        """The operations that give the parts of an array of this shape."""
+        raise NotImplementedError
+
+    def prefers_host(self, types: Sequence[ArrayType], outs: Any) -> bool:
+        return True  # at any size: views cost nothing
+
+    def linearize(self, active: Sequence[bool], x: Value) -> Linearized:
+        return self(x), self
+
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
+        return ctx.through(lambda x: [s(x) for s in self.slices(x.type.shape)], x)
+
+
+@operation
+class Concatenate(_Joining):
+    """The operands one after the other along axis ``dimension``."""
+
+    dimension: int
+
+    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        self.check_operands(types)
+        axis, first = self.dimension, types[0]
+        if not 0 <= axis < first.ndim:
+            raise TypeMismatch(
+                f"concatenate along axis {axis} of {show_types(types)}: there is no "
+                "such axis. covector.numpy.stack makes a new one."
+            )
+        before, after = first.shape[:axis], first.shape[axis + 1 :]
+        if any(
+            [(t.shape[:axis], t.shape[axis + 1 :]) != (before, after) for t in types]
+        ):
+            raise TypeMismatch(
+                f"concatenate along axis {axis} needs operands that agree in their "
+                f"other axes, but got {show_types(types)}."
+            )
+        length = sum([t.shape[axis] for t in types])
+        return (self.joined_type(types, (*before, length, *after)),)
+
+    def on_host(self, *xs: HostArray) -> Any:
+        return np.concatenate(xs, self.dimension)
+
+    def transpose(self, cotangents: Values, *xs: Operand) -> Sequence[Value | None]:
+        sizes = tuple([x.type.shape[self.dimension] for x in xs])
+        parts = Split(sizes, self.dimension)(cotangents[0])
+        return [
+            p if type(x) is Linear else None for p, x in zip(parts, xs, strict=True)
+        ]
+
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
+        return (Concatenate(self.dimension + 1)(*align(size, args, dims)),), (0,)
+
+    def lower(self, ctx: "Lowering", *xs: HloValue) -> HloResults:
+        return ctx.op("stablehlo.concatenate", xs, dimension=f"{self.dimension} : i64")
+
+
+@operation
+class Split(_Parting):
+    """Consecutive parts of the operand: ``sizes[k]`` elements of ``axis`` in part k."""
+
+    sizes: tuple[int, ...]
+    axis: int
+
+    @cached_property
+    def bounds(self) -> list[tuple[int, int]]:
+        """The start and end of each part along ``axis``."""
+        ends = list(accumulate(self.sizes))
+        return list(zip([0, *ends[:-1]], ends, strict=True))
+
+    @cached_property
+    def keys(self) -> list[tuple[slice, ...]]:
+        """The NumPy index of each part."""
+        whole = (slice(None),) * self.axis
+        return [(*whole, slice(start, end)) for start, end in self.bounds]
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        axis, sizes = self.axis, self.sizes
+        fits = 0 <= axis < x.ndim and sum(sizes) == x.shape[axis]
+        if not fits or min(sizes, default=-1) < 0:
+            raise TypeMismatch(
+                f"split of {x} along axis {axis} into sizes {sizes}: there must be "
+                "such an axis, and the sizes must add up to its length."
+            )
+        before, after = x.shape[:axis], x.shape[axis + 1 :]
+        return tuple([x.with_shape((*before, n, *after)) for n in sizes])
+
+    def on_host(self, x: HostArray) -> Any:
+        return [compact(x[key], x) for key in self.keys]
+
+    def slices(self, shape: Shape) -> Sequence[Slice]:
+        lows = [0] * len(shape)
+        before, after = shape[: self.axis], shape[self.axis + 1 :]
+        return [
+            Slice(
+                (*lows[: self.axis], start, *lows[self.axis + 1 :]),
+                (*before, end, *after),
+            )
+            for start, end in self.bounds
+        ]
+
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
+        parts = zip(cotangents, self.type_rule(x.type), strict=True)
+        return [
+            Concatenate(self.axis)(*[zeros(t) if c is None else c for c, t in parts])
+        ]
+
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
+        (x,), (dim,) = args, dims
+        parts = Split(self.sizes, self.axis + (dim <= self.axis))(x)
+        return parts, [dim] * len(parts)
+
+
+@operation
+class Stack(_Joining):
+    """The operands, all of one shape, along a new axis ``axis``."""
+
+    axis: int
+
+    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        self.check_operands(types)
+        shape = types[0].shape
+        if any([t.shape != shape for t in types]) or not 0 <= self.axis <= len(shape):
+            raise TypeMismatch(
+                f"stack along new axis {self.axis} needs operands of one shape, and an "
+                f"axis from 0 to {len(shape)}, but got {show_types(types)}."
+            )
+        return (self.joined_type(types, insert(shape, self.axis, len(types))),)
+
+    def on_host(self, *xs: HostArray) -> Any:
+        first = xs[0]
+        if not first.shape:
+            return np.array(xs, first.dtype)
+        shape = insert(first.shape, self.axis, 1)
+        return np.concatenate([x.reshape(shape) for x in xs], self.axis)
+
+    def transpose(self, cotangents: Values, *xs: Operand) -> Sequence[Value | None]:
+        parts = Unstack(self.axis)(cotangents[0])
+        return [
+            p if type(x) is Linear else None for p, x in zip(parts, xs, strict=True)
+        ]
+
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
+        xs = align(size, args, dims)
+        if self.axis:
+            return (Stack(self.axis + 1)(*xs),), (0,)
+        return (self(*xs),), (1,)  # so whole arrays stand one after the other
+
+    def lower(self, ctx: "Lowering", *xs: HloValue) -> HloResults:
+        shape = insert(ctx.in_types[0].shape, self.axis, 1)
+        return ctx.through(
+            lambda *xs: [Concatenate(self.axis)(*[Reshape(shape)(x) for x in xs])], *xs
+        )
+
+
+@operation
+class Unstack(_Parting):
+    """The parts of the operand for each position along ``axis``, which disappears."""
+
+    axis: int
+
+    def type_rule(self, x: ArrayType) -> Sequence[ArrayType]:
+        if not 0 <= self.axis < x.ndim:
+            raise TypeMismatch(
+                f"unstack of {x} along axis {self.axis}: there is no such axis."
+            )
+        part = x.with_shape((*x.shape[: self.axis], *x.shape[self.axis + 1 :]))
+        return (part,) * x.shape[self.axis]
+
+    def on_host(self, x: HostArray) -> Any:
+        whole = (slice(None),) * self.axis
+        return [compact(x[(*whole, k)], x) for k in range(x.shape[self.axis])]
+
+    def slices(self, shape: Shape) -> Sequence[Slice]:
+        return [index_axis(shape, self.axis, k) for k in range(shape[self.axis])]
+
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
+        parts = zip(cotangents, self.type_rule(x.type), strict=True)
+        return [Stack(self.axis)(*[zeros(t) if c is None else c for c, t in parts])]
+
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
+        (x,), (dim,) = args, dims
+        behind = dim <= self.axis
+        parts = Unstack(self.axis + behind)(x)
+        return parts, [dim if behind else dim - 1] * len(parts)

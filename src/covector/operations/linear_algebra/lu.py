@@ -1,0 +1,178 @@
+"""``LU``: P A = L U with partial pivoting, of matrices of any shape.
+
+Also ``LUPivotsToPermutation``, and ``solved``, the solution of equations from factors.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.annotations import Batched, HostArray, Value, Values
+from covector.core.convert import scalar
+from covector.core.primitive import Linearized, Primitive, operation
+from covector.core.staging import stage
+from covector.core.types import ArrayType
+from covector.errors import DTypeError, TypeMismatch
+from covector.lowering.hlo import HloResults, HloValue
+from covector.operations.broadcasting import BroadcastInDim, ReduceSum, move_axis
+from covector.operations.casting import convert
+from covector.operations.comparison import eq, ge
+from covector.operations.creation import Iota
+from covector.operations.cumulative_loops import INDEX, counted_loop
+from covector.operations.linear_algebra import lapack
+from covector.operations.linear_algebra.matrices import (
+    as_diagonal,
+    leading,
+    lower_triangle,
+    matmul,
+    padded,
+    rows_at,
+    upper_triangle,
+)
+from covector.operations.linear_algebra.triangular_solve import TriangularSolve
+from covector.operations.selection import where
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
+
+
+class LU(lapack.OnMatrices):
+    """L and U of P A = L U in one matrix like A, and the pivots of the rows.
+
+    U is the upper triangle; L is the lower one, with ones on its diagonal, which are
+    not stored. Of k = min(m, n) pivots, number i says with which row, from 0, row i was
+    exchanged in turn i. A singular matrix has a zero on the diagonal of U.
+    """
+
+    name = "lu"
+
+    def type_rule(self, a: ArrayType) -> Sequence[ArrayType]:
+        lapack.check_matrices("lu", a)
+        pivots = lapack.stack_of(a, (min(a.shape[-2:]),), dtypes.int32)
+        return a.strong(), pivots
+
+    def linearize(self, active: Sequence[bool], a: Value) -> Linearized:
+        # With square L and U, made so by ones on the diagonal, P dA = dL U + L dU, and
+        # L⁻¹ P dA U⁻¹ = L⁻¹ dL + dU U⁻¹: below the diagonal is the first, which has
+        # zeros elsewhere, and on it and above the second.
+        factors, pivots = self(a)
+        *_, m, n = a.type.shape
+        k = min(m, n)
+        permutation = LUPivotsToPermutation(m)(pivots)
+        left = lower_triangle(leading(factors, m, k), -1)
+        left = _with_ones(padded(left, m, m), 0)
+        right = _with_ones(padded(upper_triangle(leading(factors, k, n)), n, n), k)
+
+        def push(da: Value) -> Sequence[Value | None]:
+            moved = rows_at(da, permutation)
+            f = TriangularSolve(True, True, unit_diagonal=True)(left, moved)
+            f = TriangularSolve(False, False)(right, f)
+            change = matmul(left, lower_triangle(f, -1))
+            return change + matmul(upper_triangle(f), right), None
+
+        return (factors, pivots), push
+
+    def kernel(self, ctx: "Lowering", a: HloValue) -> Sequence[HloValue]:
+        types = [*ctx.out_types, lapack.info_of(ctx.out_types[0])]
+        getrf = lapack.Routine("getrf", overwritten={0: 0})
+        outs = lapack.call(ctx, getrf, [a], types[:1], types)
+
+        def from_zero(x: Value, pivots: Value, info: Value) -> Sequence[Value]:
+            return x, pivots - scalar(1, dtypes.int32)
+
+        return lapack.finished(ctx, from_zero, types, outs)
+
+
+def _with_ones(x: Value, start: int) -> Value:
+    """Square matrices with ones added to their diagonals, from an index on."""
+    *_, n = x.type.shape
+    index = Iota(dtypes.int32, (n,), 0)()
+    late = convert(ge(index, scalar(start, dtypes.int32)), x.type.dtype)
+    return x + as_diagonal(late)
+
+
+@operation
+class LUPivotsToPermutation(Primitive):
+    """The order ``[..., size]`` of rows that exchanges ``[..., k]``, in turn, lead to.
+
+    Row i of P A is row ``permutation[i]`` of A.
+    """
+
+    size: int
+
+    name = "lu_pivots_to_permutation"
+
+    def type_rule(self, pivots: ArrayType) -> Sequence[ArrayType]:
+        if not (pivots.dtype == dtypes.int32 and pivots.ndim):
+            raise DTypeError(
+                f"lu_pivots_to_permutation needs pivots, i32[..., k], but got {pivots}."
+            )
+        if pivots.shape[-1] > self.size:
+            raise TypeMismatch(
+                f"lu_pivots_to_permutation of {pivots}: a permutation of {self.size} "
+                f"rows cannot come from {pivots.shape[-1]} exchanges."
+            )
+        return (pivots.with_shape((*pivots.shape[:-1], self.size)),)
+
+    def on_host(self, pivots: HostArray) -> HostArray:
+        stack = pivots.shape[:-1]
+        order = np.empty((*stack, self.size), np.int32)
+        order[...] = np.arange(self.size)
+        for i in range(pivots.shape[-1]):
+            j = pivots[..., i : i + 1].astype(np.int64)
+            there = np.take_along_axis(order, j, -1)
+            np.put_along_axis(order, j, order[..., i : i + 1], -1)
+            order[..., i : i + 1] = there
+        return order
+
+    def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
+        return (self(move_axis(args[0], dims[0], 0)),), (0,)
+
+    def lower(self, ctx: "Lowering", pivots: HloValue) -> HloResults:
+        (type,), (out,) = ctx.in_types, ctx.out_types
+        last = out.ndim - 1
+        one = type.with_shape((*type.shape[:-1], 1))
+        start = ctx.op("stablehlo.iota", [], [out], iota_dimension=f"{last} : i64")
+        if not (type.shape[-1] and out.size):
+            return start
+        turn = stage(_exchanged, [out, one, INDEX]).jaxpr
+
+        def body(inner: "Lowering", i: HloValue, order: HloValue) -> Sequence[HloValue]:
+            index = [inner.constant(0, INDEX)] * last + [i]
+            j = inner.op(
+                "stablehlo.dynamic_slice",
+                [pivots, *index],
+                [one],
+                slice_sizes=one.shape,
+            )
+            return inner.inline(turn, [order, j, i])
+
+        return counted_loop(ctx, type.shape[-1], [start], [out], body)[0]
+
+
+def _exchanged(order: Value, j: Value, i: Value) -> Sequence[Value]:
+    """The order with what is at i and at j ``[..., 1]`` exchanged."""
+    shape = order.type.shape
+    last = len(shape) - 1
+    at = Iota(dtypes.int32, shape, last)()
+    at_i = eq(at, i)
+    at_j = eq(at, BroadcastInDim(shape, tuple(range(last + 1)))(j))
+    zero = scalar(0, dtypes.int32)
+
+    def value(here: Value) -> Value:
+        found = ReduceSum((last,))(where(here, order, zero))
+        return BroadcastInDim(shape, tuple(range(last)))(found)
+
+    return [where(at_i, value(at_j), where(at_j, value(at_i), order))]
+
+
+def solved(factors: Value, permutation: Value, b: Value) -> Value:
+    """The x with A x = b, from L and U of P A = L U."""
+    b = rows_at(b, permutation)
+    y = TriangularSolve(True, True, unit_diagonal=True)(factors, b)
+    return TriangularSolve(True, False)(factors, y)
+
+
+lu = LU()

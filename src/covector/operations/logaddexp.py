@@ -1,0 +1,64 @@
+"""``LogAddExp``: log(eˣ + eʸ) without overflow."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.annotations import HostArray, Value
+from covector.core.array_like import Array
+from covector.core.convert import scalar
+from covector.lowering.hlo import HloResults, HloValue
+from covector.operations.arithmetic import add, sub
+from covector.operations.bitwise import and_
+from covector.operations.comparison import eq, ge, ne
+from covector.operations.complex import real
+from covector.operations.families import widened
+from covector.operations.partials import WithPartials
+from covector.operations.selection import where
+from covector.operations.transcendental import exp, log1p, logistic
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
+
+
+class LogAddExp(WithPartials):
+    """log(eˣ + eʸ) as a + log(1 + eᵇ⁻ᵃ), a ≥ b of x and y, where nothing overflows.
+
+    ∂/∂x = 1 / (1 + eʸ⁻ˣ). Where both are one infinity, both are ½.
+    """
+
+    name = "logaddexp"
+    not_on_host = WithPartials.not_on_host.union(dtypes.COMPLEX)
+    accepts = staticmethod(dtypes.is_inexact)
+    accepted = "floating-point or complex numbers"
+
+    def on_host(self, x: HostArray, y: HostArray) -> HostArray:
+        return np.logaddexp(widened(x), widened(y)).astype(x.dtype, copy=False)
+
+    def partials(self, out: Value, x: Value, y: Value) -> Sequence[Callable[[], Any]]:
+        return [
+            lambda: logistic(_difference(x, y)),
+            lambda: logistic(_difference(y, x)),
+        ]
+
+    def lower(self, ctx: "Lowering", x: HloValue, y: HloValue) -> HloResults:
+        return ctx.through(_log_sum, x, y)
+
+
+def _log_sum(x: Value, y: Value) -> Sequence[Array]:
+    ranks = [real(v) if dtypes.is_complex(v.type.dtype) else v for v in (x, y)]
+    x_is_first = ge(*ranks)
+    high, low = where(x_is_first, x, y), where(x_is_first, y, x)
+    return [add(high, log1p(exp(_difference(low, high))))]
+
+
+def _difference(x: Value, y: Value) -> Value:
+    """The difference x − y, which is 0 where both are the same infinity."""
+    difference = sub(x, y)
+    same = and_(eq(x, y), ne(difference, difference))
+    return where(same, scalar(0, x.type.dtype), difference)
+
+
+logaddexp = LogAddExp()

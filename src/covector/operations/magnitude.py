@@ -1,0 +1,79 @@
+"""Magnitude and sign: x = |x| · sign(x)."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.annotations import DType, HostArray, LinearMaps, Value
+from covector.core.convert import scalar
+from covector.lowering.hlo import HloResults, HloValue
+from covector.operations.arithmetic import div, mul
+from covector.operations.comparison import eq
+from covector.operations.complex import complex_, conj, imag, real
+from covector.operations.families import Elementwise
+from covector.operations.selection import where
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
+
+
+class Abs(Elementwise):
+    """|x|; of a complex number √(x² + y²), a real one. The derivative at 0 is 0.
+
+    The smallest integer, whose negative is too large, is its own.
+    """
+
+    hlo = "stablehlo.abs"
+    on_host = staticmethod(np.abs)
+
+    def out_dtype(self, dtype: DType) -> DType:
+        return dtypes.real_part(dtype)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        if not dtypes.is_complex(x.type.dtype):
+            slope = sign(x)
+            return [lambda dx: mul(dx, slope)]
+        # |z|² = z·z̄, so d|z| = Re(z̄ dz) / |z|
+        direction = conj(sign(x))
+        return [lambda dx: real(mul(dx, direction))]
+
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
+        if dtypes.is_unsigned(ctx.in_types[0].dtype):
+            return x
+        return ctx.op(self.hlo, [x])
+
+
+class Sign(Elementwise):
+    """−1, 0 or 1; of a complex number z / |z|, and 0 of 0. NaN and −0 stay as they are.
+
+    The derivative of a real sign is 0. Of a complex one, which turns as z does, it is
+    i · Im(z̄ dz) · z / |z|³, and 0 at 0.
+    """
+
+    hlo = "stablehlo.sign"
+
+    def on_host(self, x: HostArray) -> HostArray:
+        out = np.sign(x)
+        return np.copysign(out, x) if x.dtype.kind == "f" else out
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        if not dtypes.is_complex(x.type.dtype):
+            return [None]
+        length, back = abs_(x), conj(out)
+        zero, one = scalar(0, length.type.dtype), scalar(1, length.type.dtype)
+        length = where(eq(length, zero), one, length)
+
+        def turn(dx: Value) -> Value:
+            return mul(complex_(zero, div(imag(mul(dx, back)), length)), out)
+
+        return [turn]
+
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
+        (type,) = ctx.in_types
+        if not dtypes.is_unsigned(type.dtype):
+            return ctx.op(self.hlo, [x])
+        return ctx.op("stablehlo.minimum", [x, ctx.constant(1, type)])
+
+
+abs_, sign = Abs(), Sign()

@@ -1,0 +1,99 @@
+"""Sort keys: integers in the order of floats, bools or other integers.
+
+Integers are compared several times faster than floats, and can be put in the order that
+users expect of floats: −0 equals 0, and every NaN equals every other and comes last.
+
+    order_key    integers, as wide as the numbers, in their order
+    packed       such a key and the index of its element along an axis in one int64, for
+                 numbers of up to 32 bits. No two are equal: any sort of them is stable,
+                 and their minimum tells which of several equal elements comes first
+"""
+
+from typing import Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.annotations import DType, Value
+from covector.core.convert import scalar
+from covector.core.number_info import bit_width
+from covector.operations.bitwise import (
+    and_,
+    or_,
+    shift_left,
+    shift_right_arithmetic,
+    xor,
+)
+from covector.operations.casting import BitcastConvertType, convert
+from covector.operations.comparison import eq, gt
+from covector.operations.creation import Iota
+from covector.operations.selection import where
+
+_UNSIGNED = {dtypes.uint32: dtypes.int32, dtypes.uint64: dtypes.int64}
+_BITS_OF = {
+    dtypes.float64: dtypes.int64,
+    dtypes.float32: dtypes.int32,
+    dtypes.float16: dtypes.int16,
+    dtypes.bfloat16: dtypes.int16,
+}
+
+
+def is_packable(dtype: DType) -> bool:
+    """Whether a real number or bool of this dtype fits beside its position."""
+    return bit_width(dtype) <= 32
+
+
+def order_key(x: Value, nan_first: bool = False) -> Value:
+    """Integers in the order of real numbers or bools: int32, or int64 for 64 bits."""
+    dtype = x.type.dtype
+    key = dtypes.int32 if is_packable(dtype) else dtypes.int64
+    if dtypes.is_floating(dtype):
+        return _float_key(x, key, nan_first)
+    if dtype not in _UNSIGNED:
+        return convert(x, key)
+    return xor(BitcastConvertType(key)(x), scalar(np.iinfo(key).min, key))
+
+
+def _float_key(x: Value, key: np.dtype, nan_first: bool) -> Value:
+    """The bits of floats, those of negative ones reversed.
+
+    XLA:CPU takes subnormal numbers for zero, but not their bits.
+    """
+    if x.type.dtype not in _BITS_OF:
+        x = convert(x, dtypes.float32)
+    dtype = x.type.dtype
+    short = _BITS_OF[dtype]
+    bits = convert(BitcastConvertType(short)(x), key)
+    top = scalar(np.iinfo(short).max, key)
+    infinity = scalar(int(np.array(np.inf).astype(dtype).view(short)), key)
+    nan = scalar(np.iinfo(key).min if nan_first else np.iinfo(key).max, key)
+    zero, sign_position = scalar(0, key), scalar(bit_width(key) - 1, key)
+    magnitude = and_(bits, top)
+    reversal = and_(shift_right_arithmetic(bits, sign_position), top)
+    ordered = where(eq(magnitude, zero), zero, xor(bits, reversal))
+    return where(gt(magnitude, infinity), nan, ordered)
+
+
+def packed(key: Value, axis: int) -> Value:
+    """An int32 key, in the high bits, and the index along ``axis``, in the low ones."""
+    wide = dtypes.int64
+    high = shift_left(convert(key, wide), scalar(32, wide))
+    return or_(high, Iota(wide, key.type.shape, axis)())
+
+
+def position_of(both: Any, dtype: DType) -> Any:
+    """The indices in packed integers, as integers of ``dtype``."""
+    return convert(and_(both, scalar(2**32 - 1, dtypes.int64)), dtype)
+
+
+def canonical(x: Value) -> Value:
+    """Float32 or float64 with the order of ``x`` and nothing else of zeros and NaNs.
+
+    Every zero is 0, and every NaN the one that is larger than all in total order.
+    """
+    key = order_key(x)
+    dtype = key.type.dtype
+    top, sign_position = scalar(np.iinfo(dtype).max, dtype), bit_width(dtype) - 1
+    sign = shift_right_arithmetic(key, scalar(sign_position, dtype))
+    bits = xor(key, and_(sign, top))
+    return BitcastConvertType(x.type.dtype)(bits)

@@ -1,0 +1,60 @@
+"""Square and cube roots."""
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.annotations import HostArray, LinearMaps, Value
+from covector.operations.accuracy import HasAccuracy
+from covector.operations.arithmetic import div, mul
+from covector.operations.families import widened
+
+
+class _Root(HasAccuracy):
+    """A root of a real or complex number."""
+
+    accepts = staticmethod(dtypes.is_inexact)
+    accepted = "floating-point or complex numbers"
+
+
+class Sqrt(_Root):
+    """√x; NaN of negative numbers. The derivative 1/(2√x) is infinite at 0.
+
+    Of a complex number, the root with a real part that is not negative; of a negative
+    real one, with a positive imaginary part, whatever the sign of its zero.
+    """
+
+    hlo = "stablehlo.sqrt"
+
+    def on_host(self, x: HostArray) -> HostArray:
+        return np.sqrt(x + 0 if dtypes.is_complex(x.dtype) else x)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        return [lambda dx: div(dx, out + out)]
+
+
+class Rsqrt(_Root):
+    """1/√x; infinite at 0, NaN of negative numbers."""
+
+    hlo = "stablehlo.rsqrt"
+
+    def on_host(self, x: HostArray) -> HostArray:
+        return np.reciprocal(np.sqrt(widened(x))).astype(x.dtype, copy=False)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        slope = -0.5 * (out * out * out)
+        return [lambda dx: mul(dx, slope)]
+
+
+class Cbrt(_Root):
+    """∛x of real x, with the sign of x. The derivative ∛x/(3x) is infinite at 0."""
+
+    hlo = "stablehlo.cbrt"
+    on_host = staticmethod(np.cbrt)
+    accepts = staticmethod(dtypes.is_floating)
+    accepted = "floating-point numbers"
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        return [lambda dx: div(dx, 3 * (out * out))]
+
+
+sqrt, rsqrt, cbrt = Sqrt(), Rsqrt(), Cbrt()

@@ -1,0 +1,177 @@
+"""Error functions, gamma functions of one argument and their kin, as XLA has them.
+
+The incomplete gamma and beta functions are in ``gamma`` and ``beta``.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.annotations import HostArray, Value
+from covector.core.convert import scalar
+from covector.core.types import ArrayType
+from covector.errors import NotDifferentiable
+from covector.lowering.hlo import HloResults, HloValue
+from covector.operations import inverse_erf
+from covector.operations.arithmetic import mul, neg
+from covector.operations.families import broadcast_operands
+from covector.operations.partials import WithPartials
+from covector.operations.transcendental import exp
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
+
+#: elements up to which a Python function of each is quicker than to compile
+_FEW = 256
+
+
+class Special(WithPartials):
+    """A function of floats that XLA works out, in at least 32 bits."""
+
+    accepts = staticmethod(dtypes.is_floating)
+    accepted = "floating-point numbers"
+    host_limit = _FEW
+
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
+        full, (out,) = broadcast_operands(ctx, operands), ctx.out_types
+        if out.dtype.itemsize >= 4:
+            return ctx.op(self.hlo, full)
+        type_ = out.with_dtype(dtypes.float32)
+        wide = [ctx.op("stablehlo.convert", [x], [type_]) for x in full]
+        return ctx.op("stablehlo.convert", [ctx.op(self.hlo, wide, [type_])])
+
+
+def _by_element(function: Callable[[float], float]) -> Any:
+    """A NumPy function from one of Python floats."""
+    each = np.frompyfunc(function, 1, 1)
+
+    def on_host(x: HostArray) -> HostArray:
+        values = each(np.asarray(x, np.float64))
+        return np.asarray(values, np.float64).astype(x.dtype)
+
+    return staticmethod(on_host)
+
+
+# -- error functions -------------------------------------------------------------------
+
+
+class Erf(Special):
+    """2/√π · ∫₀ˣ exp(−t²) dt."""
+
+    hlo = "chlo.erf"
+    on_host = _by_element(math.erf)
+
+    def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
+        return [lambda: 2 / math.sqrt(math.pi) * exp(neg(mul(x, x)))]
+
+
+class Erfc(Special):
+    """1 − erf(x), accurate where that is small."""
+
+    hlo = "chlo.erfc"
+    on_host = _by_element(math.erfc)
+
+    def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
+        return [lambda: -2 / math.sqrt(math.pi) * exp(neg(mul(x, x)))]
+
+
+class ErfInv(Special):
+    """The number with error function x: ±∞ of ±1, NaN of |x| > 1."""
+
+    hlo = "chlo.erf_inv"
+    on_host = staticmethod(inverse_erf.erf_inv)
+    not_on_host = frozenset({dtypes.float64})
+    host_limit = 8192
+
+    def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
+        return [lambda: math.sqrt(math.pi) / 2 * exp(mul(out, out))]
+
+
+erf, erfc, erf_inv = Erf(), Erfc(), ErfInv()
+
+
+# -- the logarithm of the gamma function and its derivatives ---------------------------
+
+
+def _lgamma(x: float) -> float:
+    if x <= 0 and x % 1 == 0:
+        return math.inf
+    try:
+        return math.lgamma(x)
+    except OverflowError:
+        return math.inf
+
+
+def _digamma(x: float) -> float:
+    """By reflection and recurrence to x ≥ 10, and there by the asymptotic series."""
+    if not x > -math.inf or (x <= 0 and x % 1 == 0):
+        return math.nan
+    if x < 0:
+        return _digamma(1 - x) - math.pi / math.tan(math.pi * (x % 1))
+    shift = 0.0
+    while x < 10:
+        shift -= 1 / x
+        x += 1
+    z, series = 1 / (x * x), 0.0
+    for c in (-691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12):
+        series = z * (c + series)
+    return shift + math.log(x) - 0.5 / x - series
+
+
+class Lgamma(Special):
+    """log|Γ(x)|, infinite at whole x ≤ 0."""
+
+    hlo = "chlo.lgamma"
+    on_host = _by_element(_lgamma)
+
+    def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
+        return [lambda: digamma(x)]
+
+
+class Digamma(Special):
+    """ψ(x) = Γ′(x) / Γ(x), NaN at whole x ≤ 0."""
+
+    hlo = "chlo.digamma"
+    on_host = _by_element(_digamma)
+
+    def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
+        return [lambda: polygamma(scalar(1, x.type.dtype), x)]
+
+
+class Polygamma(Special):
+    """The derivative of order m of the digamma function at x, for whole m ≥ 0."""
+
+    hlo = "chlo.polygamma"
+
+    def partials(self, out: Value, m: Value, x: Value) -> Sequence[Callable[[], Any]]:
+        return [
+            lambda: no_slope(self, "its order m", [m.type, x.type]),
+            lambda: polygamma(m + 1, x),
+        ]
+
+
+class Zeta(Special):
+    """ζ(s, q) = Σ 1/(k + q)ˢ over k ≥ 0, for s > 1; infinite at whole q ≤ 0."""
+
+    hlo = "chlo.zeta"
+
+    def partials(self, out: Value, s: Value, q: Value) -> Sequence[Callable[[], Any]]:
+        return [
+            lambda: no_slope(self, "its exponent", [s.type, q.type]),
+            lambda: neg(mul(s, zeta(s + 1, q))),
+        ]
+
+
+def no_slope(op: Any, operand: str, types: Sequence[ArrayType]) -> Any:
+    """Raise: there is no formula for the derivative by this operand."""
+    shown = ", ".join(map(str, types))
+    raise NotDifferentiable(
+        f"{op.name} of {shown} has no derivative by {operand}. If none is wanted, pass "
+        "that operand through stop_gradient."
+    )
+
+
+lgamma, digamma, polygamma, zeta = Lgamma(), Digamma(), Polygamma(), Zeta()

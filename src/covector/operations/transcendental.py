@@ -1,0 +1,355 @@
+"""Exponentials, logarithms, trigonometric and hyperbolic functions.
+
+Of complex arguments they are the principal values, with the branch cuts of C99. But on
+the cuts of asin, acos, asinh and acosh the sign of a zero part does not matter: zero
+counts as positive.
+"""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from covector.core import dtypes
+from covector.core.annotations import HostArray, LinearMaps, Value
+from covector.core.convert import scalar
+from covector.lowering.hlo import HloResults, HloValue
+from covector.operations.accuracy import HasAccuracy
+from covector.operations.arithmetic import div, mul, neg, sub
+from covector.operations.bitwise import and_, shift_left, shift_right_arithmetic
+from covector.operations.casting import BitcastConvertType, convert
+from covector.operations.comparison import gt, lt
+from covector.operations.complex import complex_, imag, real
+from covector.operations.families import Elementwise, widened
+from covector.operations.partials import WithPartials
+from covector.operations.roots import rsqrt
+from covector.operations.selection import where
+
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
+
+
+class _Transcendental(Elementwise):
+    """A function of real or complex arguments."""
+
+    accepts = staticmethod(dtypes.is_inexact)
+    accepted = "floating-point or complex numbers"
+
+
+class _WithAccuracy(HasAccuracy, _Transcendental):
+    """One that some hardware computes in several ways."""
+
+
+class _Inverse(_Transcendental):
+    """An inverse function, whose complex branch cuts take zeros for positive."""
+
+    numpy: Any = None
+
+    def on_host(self, x: HostArray) -> HostArray:
+        return self.numpy(x + 0 if dtypes.is_complex(x.dtype) else x)
+
+
+# -- exponentials and logarithms -------------------------------------------------------
+
+
+class Exp(_WithAccuracy):
+    """eˣ."""
+
+    hlo = "stablehlo.exponential"
+    on_host = staticmethod(np.exp)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        return [lambda dx: mul(dx, out)]
+
+
+class Exp2(_WithAccuracy):
+    """2ˣ, exact for whole x."""
+
+    on_host = staticmethod(np.exp2)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        slope = math.log(2) * out
+        return [lambda dx: mul(dx, slope)]
+
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
+        return ctx.op("stablehlo.power", [ctx.constant(2, ctx.in_types[0]), x])
+
+
+class Expm1(_WithAccuracy):
+    """eˣ − 1, accurate for small x."""
+
+    hlo = "stablehlo.exponential_minus_one"
+    on_host = staticmethod(np.expm1)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        slope = out + 1
+        return [lambda dx: mul(dx, slope)]
+
+
+class Log(_WithAccuracy):
+    """Natural logarithm; −∞ of 0, NaN of negative numbers."""
+
+    hlo = "stablehlo.log"
+    on_host = staticmethod(np.log)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        return [lambda dx: div(dx, x)]
+
+
+class Log2(_Transcendental):
+    """Logarithm to base 2, exact for powers of 2; −∞ of 0, NaN of negative numbers."""
+
+    on_host = staticmethod(np.log2)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        divisor = math.log(2) * x
+        return [lambda dx: div(dx, divisor)]
+
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
+        real = dtypes.is_floating(ctx.in_types[0].dtype)
+        return ctx.through(_log2 if real else _complex_log2, x)
+
+
+def _complex_log2(z: Value) -> list[Value]:
+    out, factor = log(z), 1 / math.log(2)
+    # Part by part: as complex numbers, −∞ times a real one has the imaginary part NaN.
+    return [complex_(real(out) * factor, imag(out) * factor)]
+
+
+def _log2(x: Value) -> list[Value]:
+    """Sum k + log(m) / log 2, x = m · 2ᵏ, √½ ≤ m < √2; m is 1 for powers of 2."""
+    dtype = x.type.dtype
+    x = convert(x, dtypes.float32 if dtype.itemsize < 4 else dtype)
+    width, positions = (32, 23) if x.type.dtype == dtypes.float32 else (64, 52)
+    integers = dtypes.int32 if width == 32 else dtypes.int64
+    bits = BitcastConvertType(integers)(x)
+    start = scalar(
+        int(np.asarray(math.sqrt(0.5), x.type.dtype).view(integers)), integers
+    )
+    k = shift_right_arithmetic(sub(bits, start), scalar(positions, integers))
+    mantissa = sub(bits, shift_left(k, scalar(positions, integers)))
+    m = BitcastConvertType(x.type.dtype)(mantissa)
+    value = convert(k, x.type.dtype) + log(m) * (1 / math.log(2))
+    infinity = scalar(math.inf, x.type.dtype)
+    positive = and_(gt(x, scalar(0, x.type.dtype)), lt(x, infinity))
+    return [convert(where(positive, value, log(x)), dtype)]
+
+
+class Log1p(_WithAccuracy):
+    """log(1 + x), accurate for small x."""
+
+    hlo = "stablehlo.log_plus_one"
+
+    def on_host(self, x: HostArray) -> HostArray:
+        if not dtypes.is_complex(x.dtype):
+            return np.log1p(x)
+        return _complex_log1p(x)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        divisor = x + 1
+        return [lambda dx: div(dx, divisor)]
+
+
+def _complex_log1p(z: HostArray) -> HostArray:
+    """log(1 + z) in NumPy, whose own loses digits of small z: log|1 + z| is
+    log1p(x² + 2x + y²) / 2, which in turn is not for z near −1.
+    """
+    x, y = z.real, z.imag
+    near = np.log1p(x * (x + 2) + y * y) / 2
+    out = np.empty_like(z)
+    out.real = np.where(np.abs(z) < 0.5, near, np.log(np.abs(z + 1)))
+    out.imag = np.arctan2(y, x + 1)
+    return out
+
+
+class Logistic(_WithAccuracy):
+    """1 / (1 + e⁻ˣ)."""
+
+    hlo = "stablehlo.logistic"
+
+    def on_host(self, x: HostArray) -> HostArray:
+        wide = np.exp(-widened(x))
+        return np.reciprocal(wide + wide.dtype.type(1)).astype(x.dtype, copy=False)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        slope = out * (1 - out)
+        return [lambda dx: mul(dx, slope)]
+
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
+        (type,) = ctx.in_types
+        if type.dtype != dtypes.float16:
+            return super().lower(ctx, x)
+        # XLA works it out in 16 bits, and of −12 nothing is left.
+        wide = type.with_dtype(dtypes.float32)
+        x = ctx.op("stablehlo.convert", [x], [wide])
+        return ctx.op("stablehlo.convert", [ctx.op(self.hlo, [x], [wide])], [type])
+
+
+exp, exp2, expm1, logistic = Exp(), Exp2(), Expm1(), Logistic()
+log, log2, log1p = Log(), Log2(), Log1p()
+
+
+# -- trigonometric functions -----------------------------------------------------------
+
+
+class Sin(_WithAccuracy):
+    """Sine of an angle in radians."""
+
+    hlo = "stablehlo.sine"
+    on_host = staticmethod(np.sin)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        slope = cos(x)
+        return [lambda dx: mul(dx, slope)]
+
+
+class Cos(_WithAccuracy):
+    """Cosine of an angle in radians."""
+
+    hlo = "stablehlo.cosine"
+    on_host = staticmethod(np.cos)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        slope = neg(sin(x))
+        return [lambda dx: mul(dx, slope)]
+
+
+class Tan(_WithAccuracy):
+    """Tangent of an angle in radians."""
+
+    hlo = "stablehlo.tan"
+    on_host = staticmethod(np.tan)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        slope = 1 + out * out
+        return [lambda dx: mul(dx, slope)]
+
+
+class Asin(_Inverse):
+    """The angle with sine x; NaN of real |x| > 1. The derivative is infinite at ±1."""
+
+    hlo = "chlo.asin"
+    numpy = staticmethod(np.arcsin)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        slope = rsqrt((1 - x) * (1 + x))
+        return [lambda dx: mul(dx, slope)]
+
+
+class Acos(_Inverse):
+    """The angle with cosine x; NaN of real |x| > 1. The derivative is −∞ at ±1."""
+
+    hlo = "chlo.acos"
+    numpy = staticmethod(np.arccos)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        slope = neg(rsqrt((1 - x) * (1 + x)))
+        return [lambda dx: mul(dx, slope)]
+
+
+class Atan(_Transcendental):
+    """The angle with tangent x, between −π/2 and π/2."""
+
+    hlo = "chlo.atan"
+    on_host = staticmethod(np.arctan)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        divisor = 1 + x * x
+        return [lambda dx: div(dx, divisor)]
+
+
+sin, cos, tan, asin, acos, atan = Sin(), Cos(), Tan(), Asin(), Acos(), Atan()
+
+
+class Atan2(WithPartials):
+    """The angle of the point (x, y) — y comes first — between −π and π.
+
+    d atan2(y, x) = (x dy − y dx) / (x² + y²): NaN at the origin.
+    """
+
+    hlo = "stablehlo.atan2"
+    on_host = staticmethod(np.arctan2)  # which is for real numbers only
+    not_on_host = WithPartials.not_on_host.union(dtypes.COMPLEX)
+    accepts = staticmethod(dtypes.is_inexact)
+    accepted = "floating-point or complex numbers"
+
+    def partials(self, out: Value, y: Value, x: Value) -> Any:
+        square = y * y + x * x
+        return [lambda: div(x, square), lambda: neg(div(y, square))]
+
+
+# -- hyperbolic functions --------------------------------------------------------------
+
+
+class Sinh(_Transcendental):
+    """(eˣ − e⁻ˣ) / 2."""
+
+    hlo = "chlo.sinh"
+    on_host = staticmethod(np.sinh)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        slope = cosh(x)
+        return [lambda dx: mul(dx, slope)]
+
+
+class Cosh(_Transcendental):
+    """(eˣ + e⁻ˣ) / 2."""
+
+    hlo = "chlo.cosh"
+    on_host = staticmethod(np.cosh)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        slope = sinh(x)
+        return [lambda dx: mul(dx, slope)]
+
+
+class Tanh(_WithAccuracy):
+    """sinh(x) / cosh(x)."""
+
+    hlo = "stablehlo.tanh"
+    on_host = staticmethod(np.tanh)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        slope = 1 - out * out
+        return [lambda dx: mul(dx, slope)]
+
+
+class Asinh(_Inverse):
+    """The number with hyperbolic sine x."""
+
+    hlo = "chlo.asinh"
+    numpy = staticmethod(np.arcsinh)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        slope = rsqrt(1 + x * x)
+        return [lambda dx: mul(dx, slope)]
+
+
+class Acosh(_Inverse):
+    """The number, not negative, with hyperbolic cosine x; NaN of real x < 1.
+
+    The derivative 1 / (√(x − 1) · √(x + 1)) is infinite at 1.
+    """
+
+    hlo = "chlo.acosh"
+    numpy = staticmethod(np.arccosh)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        slope = rsqrt(x - 1) * rsqrt(x + 1)
+        return [lambda dx: mul(dx, slope)]
+
+
+class Atanh(_Transcendental):
+    """The number with hyperbolic tangent x; ±∞ of ±1, NaN of real |x| > 1."""
+
+    hlo = "chlo.atanh"
+    on_host = staticmethod(np.arctanh)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        divisor = (1 - x) * (1 + x)
+        return [lambda dx: div(dx, divisor)]
+
+
+atan2 = Atan2()
+sinh, cosh, tanh = Sinh(), Cosh(), Tanh()
+asinh, acosh, atanh = Asinh(), Acosh(), Atanh()
