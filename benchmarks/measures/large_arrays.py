@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from benchmarks.measure import Goal, Measure, Setup
 
 TITLE = "Large arrays, jitted"
@@ -10,6 +12,7 @@ TITLE = "Large arrays, jitted"
 
 def measures(tiny: bool) -> list[Measure]:
     drawn, size = (1000, 1600) if tiny else (10_000_000, 16_000_000)
+    rows, segments = (1000, 10) if tiny else (1_000_000, 10_000)
     return [
         Measure(
             f"random.bits, {drawn:,}",
@@ -31,6 +34,11 @@ def measures(tiny: bool) -> list[Measure]:
                 "torch": lambda torch: plus_one_torch(torch, size),
             },
             goals=(Goal(0.3),),
+        ),
+        Measure(
+            f"ops.segment_sum, {rows:,} × 16 into {segments:,}",
+            lambda cv: segment_sum(cv, rows, segments),
+            goals=(Goal(1.1),),
         ),
     ]
 
@@ -54,6 +62,14 @@ def plus_one(cv: Any, size: int) -> Callable[[], Any]:
 def plus_one_numpy(np: Any, size: int) -> Callable[[], Any]:
     x = np.ones((size,), np.float32)
     return lambda: x + 1
+
+
+def segment_sum(cv: Any, rows: int, segments: int) -> Callable[[], Any]:
+    rng = np.random.default_rng(0)
+    data = cv.numpy.array(rng.normal(size=(rows, 16)).astype(np.float32))
+    ids = cv.numpy.array(rng.integers(0, segments, rows).astype(np.int32))
+    total = cv.jit(lambda data, ids: cv.ops.segment_sum(data, ids, segments))
+    return lambda: total(data, ids)
 
 
 def plus_one_torch(torch: Any, size: int) -> Callable[[], Any]:

@@ -56,6 +56,7 @@ SPACES = {
     "lax": covector.lax,
     "nn": covector.nn,
     "random": covector.random,
+    "ops": covector.ops,
     "scipy": covector.scipy,
 }
 FUNCTION = World("covector").function
