@@ -53,7 +53,7 @@ class Exported(Array):
         if kept is dtypes.float0:
             values = np.zeros(self.shape, dtypes.float0)
         else:
-            values = self._numbers() if type(kept) is KeyType else self.host()
+            values = self._numbers()
         if dtype is not None and kept != dtype:
             if copy is False:
                 raise ValueError(f"{self.type} cannot become {dtype} without a copy")
@@ -74,6 +74,8 @@ class Exported(Array):
                 "their bits"
             )
         return memoryview(values)  # type: ignore[arg-type]
+
+    # Each asks for itself, and not _numbers: loops in Python convert often.
 
     def __bool__(self) -> bool:
         if type(self.type.dtype) is KeyType:

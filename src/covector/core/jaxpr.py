@@ -13,7 +13,7 @@ from outside is either a literal or has become a leading input.
 
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from covector import options
@@ -166,6 +166,13 @@ class Jaxpr:
 
     def __repr__(self) -> str:
         return show_jaxpr(self)
+
+
+@lru_cache(4096)
+def identity(type: ArrayType, name: str) -> Jaxpr:
+    """The program that gives its one input, the same one each time."""
+    x = Var(type)
+    return Jaxpr([x], [], [x], name)
 
 
 @attributes_lines_of_equations()

@@ -144,8 +144,10 @@ class Primitive(metaclass=Interned):
     #: ``process_split(mask, *args)``: what it is in a ``SplitTrace``, where some of its
     #: operands, by the mask, are tangents that it must not mix with the others
     process_split: Any = None
-    #: ``tangent_results(mask)``: the numbers of its results that are tangents then;
-    #: for operations that are split inside of programs as well
+    #: ``for_tangents(mask)``: the operation that is staged there instead, where it
+    #: carries programs, in which nothing mixes them either
+    for_tangents: Any = None
+    #: ``tangent_results(mask)``: the numbers of its results that are tangents then
     tangent_results: Any = None
     #: ``with_token()`` gives the operation with its effects in order, and where among
     #: its operands it then takes a token; the token is its first result

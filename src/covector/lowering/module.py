@@ -128,6 +128,8 @@ class Lowering:
     def replicated(self, x: Value, type: ArrayType, free: int = 0) -> Value:
         """``x`` replicated, for an operation that cannot be partitioned but along the
         first ``free`` axes.
+
+        Of what the first device alone has computed, that is its value, sent to all.
         """
         if not self.is_partitioned:
             return x
@@ -190,7 +192,7 @@ class Lowering:
             "operand_layouts": _row_major(self.in_types),
             "result_layouts": _row_major(types),
         }
-        if kept and self._shared():
+        if kept and self.is_partitioned:
             first = module.first_device()
             each = ", ".join([f"<@{first}, []>" for _ in types])
             attributes["sdy.sharding"] = f"#sdy.sharding_per_value<[{each}]>"
@@ -203,19 +205,6 @@ class Lowering:
             self.point,
         )
         return list(made.results)
-
-    def everywhere(self, x: HloValue, type: ArrayType) -> HloValue:
-        """The value of the first device, broadcast to all."""
-        if not self._shared():
-            return x
-        text = sharding.sharding_text(PartitionSpec(), type.ndim)
-        return self.op(
-            "sdy.sharding_constraint", [x], [type], sharding=f"#sdy.sharding{text}"
-        )
-
-    def _shared(self) -> bool:
-        """Whether XLA partitions this between devices, outside of shard_map."""
-        return self.module.over is not None and not self.module.manual_axes
 
     # -- programs ----------------------------------------------------------------------
 

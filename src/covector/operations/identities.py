@@ -1,11 +1,10 @@
 """Identity operations that change derivatives or compilation, not values."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from covector.core.annotations import BatchDims, Batched, LinearMaps, Value, Values
-from covector.core.jaxpr import Jaxpr, Var
+from covector.core.jaxpr import identity
 from covector.core.primitive import Operand, Primitive
 from covector.core.types import ArrayType
 from covector.lowering.hlo import HloResults, HloValue
@@ -67,13 +66,8 @@ class ComputedOnce(Identity):
         return cotangents
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
-        return ctx.call(_identity(ctx.in_types[0].strong()), [x], separate=True)
-
-
-@lru_cache(4096)
-def _identity(type: ArrayType) -> Jaxpr:
-    x = Var(type)
-    return Jaxpr([x], [], [x], "computed_once")
+        program = identity(ctx.in_types[0].strong(), "computed_once")
+        return ctx.call(program, [x], separate=True)
 
 
 stop_gradient, copy, computed_once = StopGradient(), Copy(), ComputedOnce()

@@ -119,6 +119,8 @@ class SplitTrace(Trace):
         touches = True in mask
         if touches and op.process_split is not None:
             return op.process_split(mask, *args)
+        if touches and op.for_tangents is not None:
+            op = op.for_tangents(mask)
         meaning: Trace = self.tangents if touches else self.parent
         current.trace = meaning
         try:

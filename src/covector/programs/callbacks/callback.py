@@ -123,7 +123,7 @@ class HostCall(ManyResults):
         if self.pure:
             return outs
         pairs = list(zip(outs, types_out, strict=True))[count:]
-        return [*outs[:count], *[ctx.everywhere(x, t) for x, t in pairs]]
+        return [*outs[:count], *[ctx.replicated(x, t) for x, t in pairs]]
 
 
 @operation

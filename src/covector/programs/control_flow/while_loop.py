@@ -44,12 +44,15 @@ from covector.programs.control_flow.while_rules import (
     counting_body,
     repeating_test,
     testing_first,
-    with_inputs,
 )
 from covector.programs.higher_order.call import call
 from covector.programs.higher_order.dead_code import dce, trimmed
 from covector.programs.higher_order.effects import without_effects
-from covector.programs.higher_order.jaxpr_passes import cast_outputs, forwarded_inputs
+from covector.programs.higher_order.jaxpr_passes import (
+    cast_outputs,
+    forwarded_inputs,
+    with_inputs,
+)
 from covector.programs.higher_order.program_primitive import Execution
 from covector.programs.higher_order.regions import (
     Kind,

@@ -28,14 +28,6 @@ from covector.transforms.transpose import backward as pull_back
 from covector.transforms.transpose import instantiate
 
 
-def with_inputs(jaxpr: Jaxpr, index: int, types: tuple[ArrayType, ...]) -> Jaxpr:
-    """The program with further inputs of these types, which it ignores, from number
-    ``index`` on (memoise on the program).
-    """
-    inputs = [*jaxpr.inputs[:index], *map(Var, types), *jaxpr.inputs[index:]]
-    return Jaxpr(inputs, jaxpr.equations, jaxpr.outputs, jaxpr.name)
-
-
 def testing_first(test: Jaxpr, loop: Any) -> Jaxpr:
     """The loop, with a token as first input and output, whose test has ordered effects
     (memoise on the test).

@@ -18,7 +18,7 @@ from covector import options, tree
 from covector.core.annotations import AxisName, BatchDims, Batched, Value, Values
 from covector.core.array_like import Array
 from covector.core.flat import FlatFunction, arrays, split_aux
-from covector.core.jaxpr import Jaxpr, Var
+from covector.core.jaxpr import Jaxpr
 from covector.core.masks import Mask, fixpoint
 from covector.core.primitive import Primitive
 from covector.core.show import nested_programs
@@ -30,6 +30,7 @@ from covector.operations.casting import convert
 from covector.programs.control_flow.branches import with_captured_inputs
 from covector.programs.higher_order.call import Inlined
 from covector.programs.higher_order.hash_consing import intern
+from covector.programs.higher_order.jaxpr_passes import with_inputs
 from covector.programs.higher_order.partition import (
     Partition,
     Policy,
@@ -167,18 +168,12 @@ class Solver(Inlined):
 
         ordered = vector_last(body.inputs)
         solve = Jaxpr(ordered, body.equations, body.outputs, body.name)
-        others = self.with_programs(lambda p: p.memo(_with_consts, consts, kept))
+        others = self.with_programs(lambda p: p.memo(with_inputs, consts, kept))
         sources = vector_last(made.residual_sources)
         recompute = others.replace(solve=solve)
         return Partition(
             self.replace(solve=made.forward), recompute, sources, made.gives
         )
-
-
-def _with_consts(jaxpr: Jaxpr, at: int, types: tuple[ArrayType, ...]) -> Jaxpr:
-    """A program with further inputs, which it does not read (memoise on it)."""
-    inputs = [*jaxpr.inputs[:at], *map(Var, types), *jaxpr.inputs[at:]]
-    return Jaxpr(inputs, jaxpr.equations, jaxpr.outputs, jaxpr.name)
 
 
 class Vector(NamedTuple):

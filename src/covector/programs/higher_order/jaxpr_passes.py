@@ -51,6 +51,14 @@ def _appended(
     return out
 
 
+def with_inputs(jaxpr: Jaxpr, index: int, types: tuple[ArrayType, ...]) -> Jaxpr:
+    """The program with further inputs of these types, which it ignores, from number
+    ``index`` on (memoise on the program).
+    """
+    inputs = [*jaxpr.inputs[:index], *map(Var, types), *jaxpr.inputs[index:]]
+    return Jaxpr(inputs, jaxpr.equations, jaxpr.outputs, jaxpr.name)
+
+
 def instantiate_zeros(
     jaxpr: Jaxpr, mask: Sequence[bool], types: Sequence[ArrayType]
 ) -> Jaxpr:

@@ -11,11 +11,10 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from covector.core.annotations import Batched, Values
+from covector.core.annotations import Batched
 from covector.core.jaxpr import Jaxpr
 from covector.core.masks import Mask
 from covector.core.primitive import Linear, ManyResults
-from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying
 from covector.programs.higher_order.partition import Partition, Policy, by_results
@@ -73,15 +72,9 @@ class ProgramPrimitive(ManyResults):
     ) -> Batched:
         return self.batch_named(None, size, args, dims)
 
-    def process_split(self, mask: Sequence[bool], *args: Any) -> Values:  # type: ignore[override]
-        """The operation is staged with the tangents, its programs separated."""
-        split: Any = current.trace
-        op, _ = separate(self, mask)
-        current.trace = split.tangents
-        try:
-            return split.tangents.process(op, args)
-        finally:
-            current.trace = split
+    def for_tangents(self, mask: Sequence[bool]) -> Any:  # type: ignore[override]
+        """The operation around separated programs."""
+        return separate(self, mask)[0]
 
     def linear_in(self, args: Sequence[Any]) -> bool:
         """Programs are linear at every step, and what decides does not depend on it."""

@@ -1,9 +1,9 @@
 """Separation of tangents: programs of which no operation mixes tangents with values.
 
 A program that takes tangents beside values is transposed later, and an operation with
-``tangent_results`` treats the two differently (``process_split``). In a trace that
-knows the tangents, a ``SplitTrace``, it does so where it is called; inside of loops and
-branches it is asked here, of what depends on the tangents that the program takes.
+``process_split`` treats the two differently. In a trace that knows the tangents, a
+``SplitTrace``, it does so where it is called; inside of loops and branches it is asked
+here, of what depends on the tangents that the program takes.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import Any
 
 from covector.core.annotations import Values
 from covector.core.jaxpr import Jaxpr, Var
-from covector.core.masks import Mask, select
+from covector.core.masks import Mask, fixpoint, present, select
 from covector.core.source import attributes_lines_of_equations, running
 from covector.core.staging import restage
 from covector.core.trace import current
@@ -24,21 +24,23 @@ def separate(op: Any, mask: Sequence[bool]) -> tuple[Any, set[int]]:
     and the numbers of the results that depend on them.
     """
     regions = [region for region in op.regions if region.kind is not Kind.RULE]
-    tangents = {i for i, m in enumerate(mask) if m}
-    while True:
+
+    def step(tangents: Mask) -> tuple[Any, Sequence[bool]]:
         programs: dict[Jaxpr, Jaxpr] = {}
-        results: set[int | None] = set()
-        before = len(tangents)
+        results: set[int] = set()
+        after = list(tangents)
         for region in regions:
-            taken = tuple([i in tangents for i in region.operands])
+            taken = tuple([i is not None and tangents[i] for i in region.operands])
             programs[region.jaxpr], outs = region.jaxpr.memo(separated, taken)
-            results.update(select(region.results, outs))
-            tangents.update([i for i in select(region.feeds, outs) if i is not None])
-        if len(tangents) == before:
-            break
+            results.update(present(select(region.results, outs)))
+            for i in present(select(region.feeds, outs)):
+                after[i] = True
+        return (programs, results), after
+
+    (programs, results), _ = fixpoint(mask, step)
     changed = any([old is not new for old, new in programs.items()])
     made = op.with_programs(lambda p: programs.get(p, p)) if changed else op
-    return made, {k for k in results if k is not None}
+    return made, results
 
 
 def separated(jaxpr: Jaxpr, tangents: Mask) -> tuple[Jaxpr, Mask]:
@@ -61,7 +63,7 @@ def _mixes(jaxpr: Jaxpr) -> bool:
         [
             any([region.jaxpr.memo(_mixes) for region in e.op.regions])
             if e.op.regions
-            else e.op.tangent_results is not None
+            else e.op.process_split is not None
             for e in jaxpr.equations
         ]
     )
@@ -79,23 +81,22 @@ def _run(jaxpr: Jaxpr, args: Sequence[Any], tangents: set[Var]) -> Values:
             mask = [type(a) is Var and a in tangents for a in e.inputs]
             outs, dependent = _separate_results(e.op, mask, operands)
             env.update(zip(e.outputs, outs, strict=True))
-            if dependent is None:
-                tangents.update(e.outputs)
-            else:
-                tangents.update([e.outputs[k] for k in dependent])
+            tangents.update([e.outputs[k] for k in dependent])
     finally:
         running.equation = outer
     return [env[o] if type(o) is Var else o for o in jaxpr.outputs]
 
 
-def _separate_results(op: Any, mask: list[bool], operands: list[Any]) -> Any:
-    """Results, and the numbers of those that depend on tangents; None for all."""
+def _separate_results(
+    op: Any, mask: list[bool], operands: list[Any]
+) -> tuple[Values, set[int]]:
+    """Results, and the numbers of those that depend on tangents."""
     dependent: set[int] | None = None
     if not any(mask):
         dependent = set()
     elif op.regions:
         op, dependent = separate(op, mask)
-    elif op.tangent_results is not None:
-        outs = op.process_split(mask, *operands)
-        return outs, op.tangent_results(mask)
-    return current.trace.process(op, operands), dependent
+    elif op.process_split is not None:
+        return op.process_split(mask, *operands), op.tangent_results(mask)
+    outs = current.trace.process(op, operands)
+    return outs, set(range(len(outs))) if dependent is None else dependent

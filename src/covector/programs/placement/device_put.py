@@ -1,6 +1,5 @@
 """``device_put`` and ``reshard``: arrays copied to a device or a sharding."""
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +8,7 @@ from covector.core.annotations import ArrayLike, LinearMaps, PyTree, Value, Valu
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.core.jaxpr import Jaxpr, Var
+from covector.core.jaxpr import Jaxpr, identity
 from covector.core.primitive import Operand, operation
 from covector.core.sharding.as_sharding import ShardingLike, as_sharding
 from covector.core.sharding.shardings import (
@@ -19,7 +18,6 @@ from covector.core.sharding.shardings import (
 )
 from covector.core.sharding.transfer import check_devices
 from covector.core.trace import Tracer
-from covector.core.types import ArrayType
 from covector.errors import ArgumentError
 from covector.lowering.compile import LoweredProgram
 from covector.lowering.placement import Placement, common_placement
@@ -179,16 +177,10 @@ def resharded(array: ConcreteArray, sharding: NamedSharding) -> ConcreteArray:
     goes directly from device to device.
     """
     sharding.shard_shape(array.shape)
-    program = _identity(array.type)
+    program = identity(array.type, "reshard")
     placement, _ = common_placement([array], "device_put", (sharding.mesh,))
     (out,) = program.memo(_compile_resharding, placement, sharding)([array])
     return out
-
-
-@functools.lru_cache(256)
-def _identity(type: ArrayType) -> Jaxpr:
-    x = Var(type)
-    return Jaxpr([x], [], [x], "reshard")
 
 
 def _compile_resharding(
