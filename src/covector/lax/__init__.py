@@ -20,6 +20,7 @@ from covector.lax.convolution_shapes import *
 from covector.lax.creation import *
 from covector.lax.cumulative import *
 from covector.lax.element_loops import *
+from covector.lax.fft import *
 from covector.lax.gathering import *
 from covector.lax.identities import *
 from covector.lax.parallel import *

@@ -47,6 +47,7 @@ from covector.numpy.vectorize import *
 scalar_types.install_constructor(creation.array)
 
 if typing.TYPE_CHECKING:
+    from covector.numpy import fft as fft
     from covector.numpy import linalg as linalg
     from covector.numpy.convolution import *
     from covector.numpy.covariance import *
@@ -98,5 +99,5 @@ else:
         _LAZY,
         "__array_api_version__",
         "__array_namespace_info__",
-        packages=("linalg",),
+        packages=("fft", "linalg"),
     )

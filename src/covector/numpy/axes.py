@@ -38,7 +38,7 @@ def canonical_axes(
     """
     if axes is None:
         return tuple(range(ndim))
-    if not isinstance(axes, tuple | list):
+    if not isinstance(axes, tuple | list | range):
         if getattr(axes, "ndim", 0) != 1:
             return (canonical_axis(who, axes, ndim, name),)
         axes = list(axes)

@@ -60,6 +60,7 @@ class FFT(Primitive):
     lengths: Shape
 
     name = "fft"
+    host_limit = 4096  # beyond, the compiled transform is quicker by more than its call
 
     def __repr__(self) -> str:
         return f"FFT({self.fft_type.name}, {self.lengths})"
@@ -137,12 +138,16 @@ class FFT(Primitive):
         return (self(move_axis(args[0], dims[0], 0)),), (0,)
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
-        (out,) = ctx.out_types
+        (type_,), (out,) = ctx.in_types, ctx.out_types
         if not out.size:
             return ctx.through(lambda _: [zeros(out)], x)
-        return ctx.op(
+        # XLA's own way to divide a transform between devices ends the process for some
+        # lengths, so devices may only divide the axes in front.
+        front = out.ndim - len(self.lengths)
+        made = ctx.op(
             "stablehlo.fft",
-            [x],
+            [ctx.replicated(x, type_, front)],
             fft_type=f"#stablehlo<fft_type {self.fft_type.name}>",
             fft_length=self.lengths,
         )
+        return ctx.replicated(made, out, front)

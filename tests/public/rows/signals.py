@@ -1,0 +1,85 @@
+"""Rows of Fourier transforms, signals and images."""
+
+from typing import Any
+
+import numpy as np
+
+from tests.public.draws import Draw, Maker
+from tests.public.rows.linear_algebra import numbers
+from tests.public.table import rows
+
+#: how exactly sums of many products are known
+SUMS: dict[str, Any] = {
+    "rounding": 256, "cancels": True, "zeros": False, "shuffled": False, "promotes": True,
+}  # fmt: skip
+
+
+def signal(draw: Draw, kinds: str, ndim: tuple[int, int] = (1, 3)) -> np.ndarray:
+    """Ordinary numbers, of a few elements along each axis, seldom none in front."""
+    shape = draw.shape(ndim, empty=False)
+    if len(shape) > ndim[0] and not draw.smooth and draw.chance(0.05):
+        shape = (0, *shape[1:])
+    return draw.values(numbers(draw, kinds), shape, (-3, 4))
+
+
+# -- numpy.fft, lax.fft ----------------------------------------------------------------
+
+NORMS = (None, "backward", "ortho", "forward")
+
+
+def along_one(kinds: str, halved: bool = False) -> Maker:
+    def make(draw: Draw) -> Any:
+        x = signal(draw, kinds)
+        axis = draw.integer(-x.ndim, x.ndim)
+        named = draw.some(n=(1, 2, 3, 4, 5, 7), norm=NORMS)
+        if not x.shape[axis] or (halved and x.shape[axis] == 1):
+            named["n"] = 3
+        return (x,), named | {"axis": axis}
+
+    return make
+
+
+def along_several(kinds: str, least: int = 1, halved: bool = False) -> Maker:
+    """``least``: of how many axes there are at least."""
+
+    def make(draw: Draw) -> Any:
+        x = signal(draw, kinds, (least, 4))
+        axes = tuple(map(int, draw.rng.permutation(x.ndim)))[: draw.integer(1, x.ndim + 1)]
+        named = draw.some(norm=NORMS)
+        if least == 1 or draw.chance(0.5):
+            named["axes"] = axes
+        among = named.get("axes", (-2, -1))
+        lengths = [x.shape[k] for k in among]
+        if draw.chance(0.5) or 0 in lengths or (halved and lengths[-1] == 1):
+            named["s"] = [draw.integer(2, 6) for _ in among]
+        return (x,), named
+
+    return make
+
+
+FFTS = SUMS | {"promotes": False}
+rows("numpy.fft", "fft ifft", along_one("ifc"), **FFTS)
+rows("numpy.fft", "rfft ihfft", along_one("if"), **FFTS)
+rows("numpy.fft", "irfft hfft", along_one("ifc", halved=True), **FFTS)
+rows("numpy.fft", "fftn ifftn", along_several("ifc"), **FFTS)
+rows("numpy.fft", "rfftn", along_several("if"), **FFTS)
+rows("numpy.fft", "irfftn", along_several("ifc", halved=True), **FFTS)
+rows("numpy.fft", "fft2 ifft2", along_several("ifc", 2), **FFTS)
+rows("numpy.fft", "rfft2", along_several("if", 2), **FFTS)
+rows("numpy.fft", "irfft2", along_several("ifc", 2, halved=True), **FFTS)
+rows("numpy.fft", "fftfreq rfftfreq",
+     lambda d: ((d.integer(1, 9), d.values(np.float64 if d.x64 else np.float32, (), (0.5, 2))), {}))
+rows("numpy.fft", "fftshift ifftshift",
+     lambda d: ((x := d.array("bifc", d.shape((0, 3))),), {"axes": d.axes(x.ndim)}))
+
+
+def by_operation(draw: Draw) -> Any:
+    kind = draw.pick("FFT", "IFFT", "RFFT", "IRFFT")
+    x = signal(draw, "f" if kind == "RFFT" else "c")
+    lengths = list(x.shape[-draw.integer(1, x.ndim + 1) :])
+    if kind == "IRFFT":
+        lengths[-1] = max(1, 2 * lengths[-1] - draw.pick(1, 2))
+    return x, kind, tuple(lengths)
+
+
+rows("lax", "fft", by_operation, **FFTS)
