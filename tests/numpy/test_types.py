@@ -165,7 +165,6 @@ def test_words_of_refusals(call, error, words):
 ABSENT = {
     "int1": "no array has elements of one bit",
     "uint1": "no array has elements of one bit",
-    "fft": "a package of its own",
     "poly": "it needs the eigenvalues of linalg",
     "roots": "it needs the eigenvalues of linalg",
     "polyfit": "it needs the least squares of linalg",

@@ -1,5 +1,13 @@
-"""Parts of SciPy, for arrays that are differentiated, batched and compiled."""
+"""Parts of SciPy, for arrays that are differentiated, batched and compiled.
 
-from covector.scipy import sparse
+A part is imported when it is first asked for.
+"""
 
-__all__ = ["sparse"]
+import typing
+
+from covector import namespaces
+
+if typing.TYPE_CHECKING:
+    from covector.scipy import sparse as sparse
+else:
+    __getattr__, __dir__ = namespaces.lazy(__name__, (), packages=("sparse",))
