@@ -546,3 +546,23 @@ def test_bools_are_no_axes(transform):
         transform(two, in_axes=True)
     with says(TypeError, "out_axes holds ints and None, but got False"):
         transform(two, out_axes=False)
+
+
+def test_classes_have_the_names_of_jax_too():
+    """Those that JAX documents, each below the builtin class that it has there."""
+    documented = {
+        "ConcretizationTypeError": TypeError,
+        "InconclusiveDimensionOperation": Exception,
+        "JAXIndexError": IndexError,
+        "JAXTypeError": TypeError,
+        "JaxRuntimeError": RuntimeError,
+        "JaxprTypeError": Exception,
+        "KeyReuseError": errors.CovectorError,
+        "NonConcreteBooleanIndexError": IndexError,
+        "TracerArrayConversionError": TypeError,
+        "TracerBoolConversionError": errors.ConcretizationTypeError,
+        "TracerIntegerConversionError": TypeError,
+        "UnexpectedTracerError": errors.JAXTypeError,
+    }
+    for name, builtin in documented.items():
+        assert issubclass(getattr(errors, name), builtin)

@@ -311,14 +311,17 @@ def test_options_that_only_watch_lead_to_the_same_programs(name):
     traces = []
     f = cv.jit(lambda x: (traces.append(name), x + 1)[1])
     f(1.0)
-    with options.override(**{name: True}):
+    choices = options._CHOICES[name]
+    value = True if True in choices else "log_explicit"
+    with options.override(**{name: value}):
         assert options.current().of_programs is options.current().of_programs
         assert options.current().of_programs is not options.current()
         f(1.0)
         f(1.0)
     f(1.0)
     assert traces == [name]
-    with pytest.raises(errors.SettingError, match=f"{name} must be one of False, True"):
+    words = f"{name} must be one of {', '.join(map(repr, choices))}"
+    with pytest.raises(errors.SettingError, match=words):
         cv.config.update(name, "perhaps")
 
 

@@ -276,3 +276,43 @@ def checking_leaks() -> AbstractContextManager[None]:
     ...     slope = cv.grad(lambda x: x ** 2)(3.0)
     """
     return options.override(check_tracer_leaks=True)
+
+
+# -- transfers -------------------------------------------------------------------------
+
+
+def transfer_guard(new_val: str | None) -> AbstractContextManager[None]:
+    """What happens where values move between the host and devices, or between devices,
+    on this thread, until the block ends.
+
+    Args:
+      new_val: "allow"; "log" or "disallow" for transfers that follow from what a
+        program does, such as NumPy arrays passed to a jitted function; "log_explicit"
+        or "disallow_explicit" for these and for those that are asked for by name:
+        ``device_put``, ``device_get``. None is as "allow".
+
+    Values on the CPU are on the host already: reading them there is no transfer.
+
+    Raises:
+      DisallowedTransfer: in the block, where a transfer is forbidden.
+
+    >>> import numpy as np, covector as cv
+    >>> with cv.transfer_guard("disallow"):
+    ...     x = cv.device_put(np.ones(2))
+    ...     total = cv.jit(lambda x: x.sum())(x)
+    """
+    return options.override(**dict.fromkeys(options.TRANSFER_GUARDS, new_val))
+
+
+transfer_guard_host_to_device = _block(
+    "transfer_guard_host_to_device",
+    "``transfer_guard`` for values that come from the host.",
+)
+transfer_guard_device_to_device = _block(
+    "transfer_guard_device_to_device",
+    "``transfer_guard`` for values that go from device to device.",
+)
+transfer_guard_device_to_host = _block(
+    "transfer_guard_device_to_host",
+    "``transfer_guard`` for values that are read on the host.",
+)

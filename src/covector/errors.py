@@ -18,17 +18,21 @@
     ├── WrongRule               a derivative that is not that of its function
     ├── MissingRule             an operation without the rule a transformation asked for
     ├── MalformedProgram        a pass wrote down a program that is none (a bug of ours)
-    ├── ConcretizationTypeError a traced value used where a known one is needed
-    │   ├── TracerBoolConversionError
-    │   ├── TracerIntegerConversionError
-    │   ├── TracerArrayConversionError
-    │   └── NonConcreteBooleanIndexError
-    ├── UnexpectedTracerError   a traced value used after its trace has ended
-    │   └── LeakedTracerError   … or kept by something that outlives its trace
+    ├── TracedValueError        a traced value used where there can be none
+    │   ├── ConcretizationTypeError … where a known one is needed
+    │   │   ├── TracerBoolConversionError
+    │   │   ├── TracerIntegerConversionError
+    │   │   ├── TracerArrayConversionError
+    │   │   └── NonConcreteBooleanIndexError
+    │   └── UnexpectedTracerError   … after its trace has ended
+    │       └── LeakedTracerError   … or kept by something that outlives its trace
+    ├── InconclusiveDimensionOperation  sizes that are symbols, and do not tell
+    ├── KeyReuseError           a random key used a second time
     ├── RecompilationError      a function was compiled again where that is refused
     ├── NonFiniteError          a result is NaN or infinite where that is watched for
     ├── DeletedArrayError       an array whose buffer was deleted or donated
     ├── DeviceError             a device that is not there, or that fails
+    │   └── DisallowedTransfer  … or is not to be reached: a transfer guard forbids it
     ├── ShardingError           a mesh, spec or sharding that cannot be, or does not fit
     ├── DistributedError        processes that cannot work together
     │   ├── PeerLost            … because one of them ended, or does not answer
@@ -37,8 +41,11 @@
     │   ├── CheckpointNotFound  … because there is none, or none that is finished
     │   └── CheckpointExists    … because something is there already
     ├── DLPackError             a tensor that other libraries cannot share
+    ├── ExportError             a program that cannot be exported, or called elsewhere
     ├── SettingError            a setting with a value that it cannot have
     └── StaticArgumentError     a static argument that cannot be one
+
+Where JAX has another name for a class, that name is an alias at the end of this file.
 
 Each class also derives from the builtin exception that a caller would expect. Messages
 say who, what was wanted, what came (types written like ``f32[4]``), and the way out.
@@ -132,7 +139,11 @@ class MalformedProgram(CovectorError, AssertionError):
     """A pass wrote down a program that is not well formed: a bug of covector."""
 
 
-class ConcretizationTypeError(CovectorError, TypeError):
+class TracedValueError(CovectorError, TypeError):
+    """A traced value was used where there can be none."""
+
+
+class ConcretizationTypeError(TracedValueError):
     """A traced value was used where a known value is needed."""
 
 
@@ -152,12 +163,22 @@ class NonConcreteBooleanIndexError(ConcretizationTypeError, IndexError):
     """A traced boolean mask was used as an index."""
 
 
-class UnexpectedTracerError(CovectorError, TypeError):
+class UnexpectedTracerError(TracedValueError):
     """A traced value was used after the trace that made it had ended."""
 
 
 class LeakedTracerError(UnexpectedTracerError, RuntimeError):
     """Something that outlives a transformation keeps one of its traced values."""
+
+
+class InconclusiveDimensionOperation(CovectorError, TypeError):
+    """A question about sizes that are symbols has no one answer for all their
+    values.
+    """
+
+
+class KeyReuseError(CovectorError, TypeError):
+    """A random key was used a second time, while that is watched for."""
 
 
 class RecompilationError(CovectorError, RuntimeError):
@@ -174,6 +195,10 @@ class DeletedArrayError(CovectorError, RuntimeError, ValueError):
 
 class DeviceError(CovectorError, RuntimeError):
     """A platform or device is not there, or failed to compile or run a program."""
+
+
+class DisallowedTransfer(DeviceError):
+    """Values were to move between host and devices where a guard forbids it."""
 
 
 class DeviceMismatch(CovectorError, ValueError):
@@ -212,6 +237,10 @@ class DLPackError(CovectorError, BufferError):
     """A tensor cannot be exchanged with another library through DLPack."""
 
 
+class ExportError(CovectorError, ValueError):
+    """A program cannot be exported, or not be called here."""
+
+
 class SettingError(CovectorError, ValueError):
     """A setting or an environment variable has a value that it cannot have."""
 
@@ -230,3 +259,10 @@ class SettingWarning(UserWarning):
 
 class DonationWarning(UserWarning):
     """An array was donated to a program that has no use for its memory."""
+
+
+#: the names that JAX has for these
+JAXIndexError = InvalidIndex
+JAXTypeError = TracedValueError
+JaxRuntimeError = DeviceError
+JaxprTypeError = MalformedProgram

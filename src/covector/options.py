@@ -49,11 +49,19 @@ class Options:
     debug_nans: bool = False
     debug_infs: bool = False
     check_tracer_leaks: bool = False
+    #: what happens where values move between host and devices; None is as "allow", and
+    #: of one direction as ``transfer_guard``
+    transfer_guard: str | None = None
+    transfer_guard_host_to_device: str | None = None
+    transfer_guard_device_to_device: str | None = None
+    transfer_guard_device_to_host: str | None = None
 
     @cached_property
     def of_programs(self) -> "Options":
         """These options without those that only watch: what belongs in a key."""
-        return _changed(self, dict.fromkeys(WATCHING, False))
+        return _changed(
+            self, {f.name: f.default for f in fields(self) if f.name in _watching}
+        )
 
     @cached_property
     def promotes(self) -> bool:
@@ -69,6 +77,14 @@ class Options:
         return self.debug_nans or self.debug_infs
 
 
+#: which transfers are watched: all, or those of one direction
+TRANSFER_GUARDS = (
+    "transfer_guard",
+    "transfer_guard_host_to_device",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+)
+_GUARD_LEVELS = (None, "allow", "log", "disallow", "log_explicit", "disallow_explicit")
 #: options that watch what happens, and change no program
 WATCHING = (
     "log_compiles",
@@ -77,6 +93,7 @@ WATCHING = (
     "debug_nans",
     "debug_infs",
     "check_tracer_leaks",
+    *TRANSFER_GUARDS,
 )
 _watching = frozenset(WATCHING)
 
@@ -132,6 +149,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "threefry_partitionable": (False, True),
     **dict.fromkeys(WATCHING, (False, True)),
     "no_recompile": (False, True, "strict"),
+    **dict.fromkeys(TRANSFER_GUARDS, _GUARD_LEVELS),
     "default_matmul_precision": (
         None,
         "default",

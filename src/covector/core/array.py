@@ -18,7 +18,7 @@ from covector import options
 from covector.core.exported import Exported
 from covector.core.host_values import read_only, with_dtype
 from covector.core.sharding import transfer
-from covector.core.sharding.as_sharding import as_sharding
+from covector.core.sharding.as_sharding import Format, as_sharding, format_of
 from covector.core.sharding.shard import Shard, numbered
 from covector.core.sharding.shardings import Sharding, SingleDeviceSharding
 from covector.core.types import ArrayType
@@ -51,6 +51,9 @@ class ConcreteArray(Exported):
         """
         if self._host is None:
             self.check_usable()
+            if transfer.guard.on and self.platform() != "cpu":
+                way_out = "Ask for the values: covector.device_get(x)."
+                transfer.guard.check("device_to_host", self.type, way_out)
             if self.is_sharded:
                 self._host = transfer.to_host(self._buffer, self.type, self.sharding)
             else:
@@ -73,6 +76,8 @@ class ConcreteArray(Exported):
         if placement is not None and placement.single is None:
             return self.buffer_over(SingleDeviceSharding(device))
         if buffers.device_of(found) is not device:
+            if transfer.guard.on:
+                _check_move(self.type, device)
             return buffers.copy_to_device(found, device)
         return found
 
@@ -83,6 +88,10 @@ class ConcreteArray(Exported):
             return transfer.to_devices(np.asarray(self._host), self.type, sharding)
         if self.sharding is sharding:
             return self._buffer
+        if transfer.guard.on and not sharding.is_equivalent_to(
+            self.sharding, self.ndim
+        ):
+            _check_move(self.type, sharding)
         return transfer.reshard(self._buffer, self.type, self.sharding, sharding)
 
     def on_host(self) -> bool:
@@ -149,6 +158,11 @@ class ConcreteArray(Exported):
         return SingleDeviceSharding(
             options.current().default_device or client.default_device()
         )
+
+    @property
+    def format(self) -> Format:
+        """The sharding, with the layout, which is row-major for all arrays."""
+        return format_of(self.ndim, self.sharding)
 
     @property
     def device(self) -> Any:
@@ -289,6 +303,12 @@ class ConcreteArray(Exported):
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> "ConcreteArray":
         return self.copy()
+
+
+def _check_move(type: ArrayType, target: object) -> None:
+    """Raise where an array is not to be copied to other devices without being asked."""
+    way_out = f"Move it there: covector.device_put(x, device), to {target}."
+    transfer.guard.check("device_to_device", type, way_out)
 
 
 def _unpickle(type: ArrayType, values: np.ndarray) -> ConcreteArray:

@@ -17,6 +17,9 @@ from covector.core.array_like import Array
 from covector.core.host_values import refuse_masks, with_dtype
 from covector.core.number_info import iinfo
 from covector.core.promotion import python_scalar_type
+from covector.core.sharding.as_sharding import Format
+from covector.core.sharding.transfer import guard
+from covector.core.trace import current
 from covector.core.types import ArrayType, HasType
 from covector.errors import DTypeError, IntegerOverflow, TypeMismatch
 from covector.runtime import buffers
@@ -24,7 +27,7 @@ from covector.runtime import buffers
 #: how many bits an integer may have to be a Python float
 LARGEST_FLOAT_BITS = 1023
 
-_PYTHON_NUMBERS: tuple[type, ...] = (bool, int, float, complex)
+PYTHON_NUMBERS: tuple[type, ...] = (bool, int, float, complex)
 _OF_NUMPY: tuple[type, ...] = (np.ndarray, np.generic)
 #: sequences of Python, which are not converted
 SEQUENCES: tuple[type, ...] = (list, tuple)
@@ -147,13 +150,27 @@ def check_narrowed(values: Any, host: Any) -> None:
             )
 
 
+def check_implicit(x: Any, who: str) -> None:
+    """Raise where values of the host are not to become arrays without being asked."""
+    trace = current.trace
+    while trace is not None:
+        if trace.stages:
+            return  # a constant of a program, which moves when that is compiled
+        trace = trace.parent
+    dtype = getattr(x, "dtype", type(x).__name__)
+    what = f"{dtype}{list(np.shape(x))} for {who}"
+    guard.check("host_to_device", what, "Put it there: covector.device_put(x).")
+
+
 def as_array(x: Any, who: str = "this operation") -> Array:
     """``x`` as an array; arrays and tracers are returned unchanged."""
     if isinstance(x, Array):
         return x
     if isinstance(x, _OF_NUMPY):  # np.float64 is a Python float as well
+        if guard.on:
+            check_implicit(x, who)
         return from_numpy(x)
-    if isinstance(x, _PYTHON_NUMBERS):
+    if isinstance(x, PYTHON_NUMBERS):
         return python_scalar(x)
     if hasattr(x, "__jax_array__"):
         return as_array(x.__jax_array__(), who)
@@ -177,6 +194,8 @@ def to_be_cast(x: Any, who: str) -> Array:
     bits until then, for 2**32 is a float32, and not an int32.
     """
     if isinstance(x, _OF_NUMPY):
+        if guard.on:
+            check_implicit(x, who)
         return from_numpy(x, wide=True)
     return as_array(x, who)
 
@@ -194,7 +213,7 @@ def type_of(x: Any) -> ArrayType:
         return x.type
     if isinstance(x, ArrayType):
         return x
-    if isinstance(x, _PYTHON_NUMBERS) and not isinstance(x, _OF_NUMPY):
+    if isinstance(x, PYTHON_NUMBERS) and not isinstance(x, _OF_NUMPY):
         dtype, weak = python_scalar_type(x, options.current().enable_x64)
         return ArrayType((), dtype, weak)
     if hasattr(x, "shape") and hasattr(x, "dtype"):
@@ -229,6 +248,11 @@ class ShapeDtypeStruct(HasType):
             raise TypeMismatch("ShapeDtypeStruct needs a dtype, but got None")
         self.type = ArrayType(tuple(shape), dtypes.as_dtype(dtype), weak_type)
         self.sharding = sharding
+
+    @property
+    def format(self) -> Format:
+        """The sharding, with a layout that is left open."""
+        return Format(None, self.sharding)
 
     def update(self, **changes: Any) -> "ShapeDtypeStruct":
         """The same, with other ``shape``, ``dtype``, ``sharding`` or ``weak_type``."""

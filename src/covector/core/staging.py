@@ -49,6 +49,8 @@ class StagedTracer(Tracer):
 class StagingTrace(Trace):
     """Records operations instead of running them."""
 
+    stages = True
+
     def __init__(
         self,
         parent: Trace,

@@ -28,6 +28,8 @@ class Trace:
 
     parent: Any = None
     alive: bool = True
+    #: whether operations are written down, to run later
+    stages: bool = False
     #: another trace whose tracers have a meaning here
     beside: "Trace | None" = None
     #: whether tracers are looked for that outlive their trace (``core/leaks.py``)

@@ -31,7 +31,7 @@ from covector.core.types import ArrayType, show_types
 from covector.errors import DeviceError, DonationWarning
 from covector.lowering import hlo, module, tokens
 from covector.lowering.placement import MeshPlacement, Placement, placements_of_results
-from covector.runtime import buffers, client, executable
+from covector.runtime import buffers, client, compilation_cache, executable
 
 logger = logging.getLogger("covector.compile")
 
@@ -108,6 +108,8 @@ class LoweredProgram:
             )
             self.bytecode = self.module.bytecode()
         self._seconds = time.perf_counter() - start
+        if compilation_cache.listeners:
+            compilation_cache.tell(compilation_cache.LOWERED, self._seconds)
 
     def compile(
         self, compiler_options: dict[str, Any] | None = None

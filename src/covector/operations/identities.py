@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from covector.core.annotations import BatchDims, Batched, LinearMaps, Value, Values
 from covector.core.jaxpr import identity
-from covector.core.primitive import Operand, Primitive
+from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType
 from covector.lowering.hlo import HloResults, HloValue
 
@@ -68,6 +68,43 @@ class ComputedOnce(Identity):
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         program = identity(ctx.in_types[0].strong(), "computed_once")
         return ctx.call(program, [x], separate=True)
+
+
+@operation
+class LayoutConstraint(Identity):
+    """x, whose elements a compiled program keeps in an order of its own.
+
+    ``major_to_minor`` are the axes, from the one along which neighbours are farthest
+    apart. A batch axis comes before them.
+    """
+
+    major_to_minor: tuple[int, ...]
+
+    def evaluate(self, x: Value) -> Values:
+        return (x,)
+
+    def differential(self, out: Value, x: Value) -> LinearMaps:
+        return [self]
+
+    def transpose(self, cotangents: Values, x: Operand) -> Sequence[Value | None]:
+        return [self(cotangents[0])]
+
+    def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
+        (dim,) = dims
+        assert dim is not None, "the one operand is batched"
+        inner = [axis + (axis >= dim) for axis in self.major_to_minor]
+        return (LayoutConstraint((dim, *inner))(args[0]),), dims
+
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
+        axes = ", ".join(map(str, reversed(self.major_to_minor)))
+        layouts = f"[dense<[{axes}]> : tensor<{len(self.major_to_minor)}xindex>]"
+        return ctx.op(
+            "stablehlo.custom_call",
+            [x],
+            call_target_name='"LayoutConstraint"',
+            operand_layouts=layouts,
+            result_layouts=layouts,
+        )
 
 
 stop_gradient, copy, computed_once = StopGradient(), Copy(), ComputedOnce()

@@ -24,7 +24,7 @@ import tempfile
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -59,6 +59,22 @@ def _as_path(folder: Folder | None) -> Path | None:
 
 
 _cache = _Cache()
+
+#: events, by the names that the ecosystem knows; ``covector.monitoring`` hears them
+TRACED = "/jax/core/compile/jaxpr_trace_duration"
+LOWERED = "/jax/core/compile/jaxpr_to_mlir_module_duration"
+COMPILED = "/jax/core/compile/backend_compile_duration"
+_REQUEST = "/jax/compilation_cache/compile_requests_use_cache"
+_HIT = "/jax/compilation_cache/cache_hits"
+_MISS = "/jax/compilation_cache/cache_misses"
+#: who is told of events, and how many seconds those took that take time
+listeners: list[Callable[[str, float | None], None]] = []
+
+
+def tell(event: str, seconds: float | None = None) -> None:
+    """Report an event of compilation to those who listen; called if there are any."""
+    for listener in listeners:
+        listener(event, seconds)
 
 
 def set_directory(folder: Folder | None) -> None:
@@ -105,6 +121,13 @@ class CacheEntry:
         Raises:
           DeviceError: it is not in memory, and this process cannot have others.
         """
+        found = self._find()
+        if listeners:
+            tell(_REQUEST)
+            tell(_MISS if found is None else _HIT)
+        return found
+
+    def _find(self) -> xc.LoadedExecutable | None:
         with _cache.lock:
             found = _cache.executables.get(self.key)
             if found is not None:

@@ -17,7 +17,7 @@ CPU = 1
 CUDA = 2
 
 # Element types of the specification, as (code, bits).
-_DTYPES: dict[tuple[int, int], Any] = {
+_BY_CODE: dict[tuple[int, int], Any] = {
     (4, 16): ml_dtypes.bfloat16,
     (6, 8): np.bool_,
     (7, 8): ml_dtypes.float8_e3m4,
@@ -29,10 +29,13 @@ _DTYPES: dict[tuple[int, int], Any] = {
     (13, 8): ml_dtypes.float8_e5m2fnuz,
     (14, 8): ml_dtypes.float8_e8m0fnu,
 }
-_DTYPES |= {(0, 8 * n): np.dtype(f"i{n}") for n in (1, 2, 4, 8)}
-_DTYPES |= {(1, 8 * n): np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
-_DTYPES |= {(2, 8 * n): np.dtype(f"f{n}") for n in (2, 4, 8)}
-_DTYPES |= {(5, 8 * n): np.dtype(f"c{n}") for n in (8, 16)}
+_BY_CODE |= {(0, 8 * n): np.dtype(f"i{n}") for n in (1, 2, 4, 8)}
+_BY_CODE |= {(1, 8 * n): np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
+_BY_CODE |= {(2, 8 * n): np.dtype(f"f{n}") for n in (2, 4, 8)}
+_BY_CODE |= {(5, 8 * n): np.dtype(f"c{n}") for n in (8, 16)}
+
+#: the dtypes that it has
+DTYPES = frozenset(map(np.dtype, _BY_CODE.values()))
 
 
 class _Tensor(ctypes.Structure):
@@ -58,7 +61,7 @@ _get_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
 def shape_and_dtype(capsule: Any) -> tuple[tuple[int, ...], np.dtype]:
     """The description of the tensor in an unversioned capsule, which stays unused."""
     tensor = _Tensor.from_address(_get_pointer(capsule, b"dltensor"))
-    dtype = _DTYPES.get((tensor.code, tensor.bits))
+    dtype = _BY_CODE.get((tensor.code, tensor.bits))
     if dtype is None or tensor.lanes != 1:
         raise DLPackError(
             f"from_dlpack: no dtype here has DLPack's type code {tensor.code}, "

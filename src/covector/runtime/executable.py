@@ -12,6 +12,7 @@ on its shards of the arguments. Shardy partitions it by the attributes of the mo
 import functools
 import hashlib
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias
 
@@ -37,7 +38,7 @@ from covector.runtime.buffers import (
     placement,
     report,
 )
-from covector.runtime.compilation_cache import CacheEntry
+from covector.runtime.compilation_cache import COMPILED, CacheEntry, listeners, tell
 from covector.runtime.host_calls import HostCallFailed
 from covector.runtime.multi_process import ProgramDigest
 
@@ -362,9 +363,13 @@ def _compile(
     options: xc.CompileOptions,
     callbacks: Sequence[Callable[..., Any]] = (),
 ) -> xc.LoadedExecutable:
+    start = time.perf_counter()
     try:
-        return devices[0].client.compile_and_load(
+        made = devices[0].client.compile_and_load(
             module, xc.DeviceList(devices), options, list(callbacks)
         )
     except JaxlibError as error:
         raise DeviceError(f"XLA cannot compile this program: {error}") from error
+    if listeners:
+        tell(COMPILED, time.perf_counter() - start)
+    return made

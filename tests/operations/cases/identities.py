@@ -2,7 +2,12 @@
 
 import numpy as np
 
-from covector.operations.identities import computed_once, copy, stop_gradient
+from covector.operations.identities import (
+    LayoutConstraint,
+    computed_once,
+    copy,
+    stop_gradient,
+)
 from tests.laws import Case
 
 _x = np.array([[0.5, -1.25, 2.0], [3.75, 1.5, -0.0]])
@@ -13,6 +18,8 @@ CASES = [
     Case(computed_once, (_x,), lambda x: x),
     Case(computed_once, (1.5,), lambda x: x),
     Case(computed_once, (np.zeros((0, 2)),), lambda x: x),
+    Case(LayoutConstraint((1, 0)), (_x,), lambda x: x),
+    Case(LayoutConstraint(()), (1.5,), lambda x: x),
     Case(copy, (_x,), lambda x: x),
     Case(copy, (np.array([np.nan, -np.inf]),), lambda x: x, derivative=False),
     Case(copy, (_x + 1j,), lambda x: x),

@@ -190,3 +190,12 @@ def test_what_is_compiled_for_a_derivative_says_jvp_and_transposed(caplog):
     assert {"_jvp", "_jvp_transposed", "_jvp_transposed_batched"} <= suffixes
     text = cv.jit(cv.grad(loss)).lower(x).as_text()
     assert "_jvp_transposed" in text
+
+
+def test_every_stage_says_what_is_donated_and_what_comes_out(traced):
+    compiled = traced.lower().compile()
+    assert traced.donate_argnums == compiled.donate_argnums == (1,)
+    assert traced.fun_name == "scaled"
+    assert [str(t) for t in traced.out_avals] == ["f32[4]"]
+    out = compiled.call({"a": X}, k=np.float32(2))
+    np.testing.assert_array_equal(out["out"], 2 * X)

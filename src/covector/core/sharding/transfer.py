@@ -8,16 +8,75 @@
 This is correct for all shardings. On accelerators that hold the array already a
 compiled program is quicker, for it moves shards between devices directly;
 ``device_put`` uses it there.
+
+The options ``transfer_guard…`` forbid or log transfers: the *implicit* ones, that
+follow from what a program does, or also those that it asks for by name
+(``device_put``, ``device_get``). Whoever moves values asks ``guard.on`` before, and
+then ``guard.check``.
 """
 
+import logging
+import threading
 from typing import Any
 
 import numpy as np
 
+from covector import options
 from covector.core.sharding.shardings import Index, Sharding
 from covector.core.types import ArrayType
-from covector.errors import ShardingError
+from covector.errors import DisallowedTransfer, ShardingError
 from covector.runtime import buffers, client, shards
+
+logger = logging.getLogger("covector.transfer")
+
+
+class TransferGuard:
+    """Whether transfers are watched, and what happens where they are."""
+
+    #: whether any thread watches: while none does, nothing is asked
+    on = False
+
+    def __init__(self) -> None:
+        self._asked_for = threading.local()
+
+    def install(self, on: bool) -> None:
+        self.on = on
+
+    def __enter__(self) -> None:
+        """Until the block ends, transfers of this thread are explicit."""
+        self._asked_for.depth = getattr(self._asked_for, "depth", 0) + 1
+
+    def __exit__(self, *_: object) -> None:
+        self._asked_for.depth -= 1
+
+    def check(self, direction: str, what: object, way_out: str) -> None:
+        """Log a transfer of ``what``, or raise, as the options have it.
+
+        Args:
+          direction: "host_to_device", "device_to_device" or "device_to_host".
+
+        Raises:
+          DisallowedTransfer: it is forbidden.
+        """
+        now = options.current()
+        of_direction = getattr(now, f"transfer_guard_{direction}")
+        level = of_direction or now.transfer_guard or "allow"
+        explicit = getattr(self._asked_for, "depth", 0) > 0
+        if level == "allow" or (explicit and not level.endswith("_explicit")):
+            return
+        kind = "explicit" if explicit else "implicit"
+        text = f"{kind} {direction.replace('_', '-')} transfer of {what}"
+        if level.startswith("log"):
+            logger.warning("%s", text)
+            return
+        raise DisallowedTransfer(
+            f"{text}: transfer_guard_{direction} is {level!r} here. "
+            f"{'Allow it with a block around.' if explicit else way_out}"
+        )
+
+
+guard = TransferGuard()
+options.Switch(options.TRANSFER_GUARDS, guard.install)
 
 
 def to_devices(

@@ -13,13 +13,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covector import tree
-from covector.core.convert import ShapeDtypeStruct, as_array
+from covector.core.convert import (
+    PYTHON_NUMBERS,
+    ShapeDtypeStruct,
+    as_array,
+    check_implicit,
+)
 from covector.core.flat import (
     argument_names,
     argument_numbers,
     argument_path,
     with_fixed,
 )
+from covector.core.sharding.transfer import guard
 from covector.core.trace import Context, Tracer, check_scope, current
 from covector.core.types import ArrayType
 from covector.errors import DeletedArrayError, StaticArgumentError, did_you_mean
@@ -84,8 +90,10 @@ def as_argument(leaf: Any, i: int, in_tree: PyTreeDef, who: str) -> Any:
         return leaf
     if isinstance(leaf, ArrayType):
         return ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=leaf.weak)
+    if guard.on and type(leaf) in PYTHON_NUMBERS:
+        check_implicit(leaf, who)
     try:
-        return as_array(leaf)
+        return as_array(leaf, who)
     except TypeError as error:
         where = argument_path(in_tree, i)
         if isinstance(leaf, np.ndarray):  # it could not be static: it has no hash

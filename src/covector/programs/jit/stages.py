@@ -19,6 +19,7 @@ from covector.core.convert import ShapeDtypeStruct, as_array
 from covector.core.dtypes import DType
 from covector.core.flat import argument_path
 from covector.core.jaxpr import Jaxpr
+from covector.core.sharding.as_sharding import format_of
 from covector.core.sharding.shardings import Sharding, SingleDeviceSharding
 from covector.core.trace import current
 from covector.core.types import ArrayType
@@ -97,6 +98,16 @@ class Traced:
         return self.in_tree.unflatten(self.in_types)
 
     @property
+    def out_avals(self) -> Sequence[ArrayType]:
+        """The types of the leaves of the result."""
+        return self.jaxpr.out_types
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The indices of the flat arguments whose memory may be reused."""
+        return tuple(self.program.donated_indices)
+
+    @property
     def args_info(self) -> PyTree:
         """The tree of ``ArgInfo`` of ``(args, kwargs)``."""
         pairs = zip(self.in_types, self.program.donated, strict=True)
@@ -160,6 +171,11 @@ class _OfTraced:
     def args_info(self) -> PyTree:
         return self._traced.args_info
 
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The indices of the flat arguments whose memory may be reused."""
+        return self._traced.donate_argnums
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Lowered(_OfTraced):
@@ -170,11 +186,6 @@ class Lowered(_OfTraced):
     @property
     def out_info(self) -> PyTree:
         return self._traced.out_info
-
-    @property
-    def donate_argnums(self) -> tuple[int, ...]:
-        """The indices of the flat arguments whose memory may be reused."""
-        return tuple(self._traced.program.donated_indices)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module as text; ``dialect`` is "stablehlo" or "hlo"."""
@@ -244,6 +255,20 @@ class Compiled(_OfTraced):
         return self.out_tree.unflatten(self._out_shardings)
 
     @property
+    def input_formats(self) -> PyTree:
+        """The shardings of ``input_shardings``, with the layouts of arguments."""
+        types = self._traced.in_types
+        shardings = self.in_tree.flatten_up_to(self.input_shardings)
+        formats = [format_of(t.ndim, s) for t, s in zip(types, shardings, strict=True)]
+        return self.in_tree.unflatten(formats)
+
+    @property
+    def output_formats(self) -> PyTree:
+        """The shardings of ``output_shardings``, with the layouts of results."""
+        pairs = zip(self._traced.out_avals, self._out_shardings, strict=True)
+        return self.out_tree.unflatten([format_of(t.ndim, s) for t, s in pairs])
+
+    @property
     def _out_shardings(self) -> list[Sharding]:
         found = self._compiled.out_shardings
         requested = self._traced.program.shardings.outs or found
@@ -272,6 +297,10 @@ class Compiled(_OfTraced):
         for i in program.donated_indices:
             arguments[i].forget()
         return traced.out_tree.unflatten(results)
+
+    def call(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
+        """Run on arguments of the types that it was traced for: as ``self(…)``."""
+        return self(*args, **kwargs)
 
     def _check_placement(self, everything: Sequence[Any]) -> Any:
         """The placement of results, for arguments that are where they should be."""

@@ -16,6 +16,7 @@ from covector.programs.jit.arguments import ProgramKey
 from covector.programs.jit.fingerprint import fingerprint_of
 from covector.programs.jit.jit_shardings import NOTHING
 from covector.programs.jit.program import Program
+from covector.runtime import compilation_cache
 
 
 def find_or_trace(jitted: Any, key: ProgramKey, called: bool = True) -> Program:
@@ -44,7 +45,10 @@ def find_or_trace(jitted: Any, key: ProgramKey, called: bool = True) -> Program:
                 staged = stage(flat.__call__, key.types, jitted.__name__)
         finally:
             recompiles.depth.now -= 1
-        recompiles.remember(jitted, now, staged.jaxpr, time.perf_counter() - start)
+        seconds = time.perf_counter() - start
+        recompiles.remember(jitted, now, staged.jaxpr, seconds)
+        if compilation_cache.listeners:
+            compilation_cache.tell(compilation_cache.TRACED, seconds)
         program = _program(jitted, key, staged, flat.out_tree)
         # What a callback writes into is what it closes over, and not something equal.
         known = {ConcreteArray}.issuperset(map(type, program.captured))

@@ -16,7 +16,7 @@ from covector.core.sharding.shardings import (
     Sharding,
     SingleDeviceSharding,
 )
-from covector.core.sharding.transfer import check_devices
+from covector.core.sharding.transfer import check_devices, guard
 from covector.core.trace import Tracer
 from covector.errors import ArgumentError
 from covector.lowering.compile import LoweredProgram
@@ -63,10 +63,11 @@ def device_put(
         )
     leaves, treedef = tree.flatten(x)
     wanted = tree.flatten_prefix(device, x, "device_put device", of="x")
-    put = [
-        _put(leaf, target, donate, may_alias)
-        for leaf, target in zip(leaves, wanted, strict=True)
-    ]
+    with guard:
+        put = [
+            _put(leaf, target, donate, may_alias)
+            for leaf, target in zip(leaves, wanted, strict=True)
+        ]
     return treedef.unflatten(put)
 
 

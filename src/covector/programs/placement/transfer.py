@@ -15,6 +15,7 @@ from covector.core.annotations import PyTree
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.jaxpr import Equation, Jaxpr
+from covector.core.sharding.transfer import guard
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
 from covector.runtime import buffers, client
@@ -36,7 +37,8 @@ def device_get(x: PyTree) -> PyTree:
         known = isinstance(leaf, Array) and not dtypes.is_key(leaf.dtype)
         return np.asarray(leaf) if known else leaf
 
-    return tree.map(on_host, x)
+    with guard:
+        return tree.map(on_host, x)
 
 
 def block_until_ready(x: PyTree) -> PyTree:
