@@ -42,6 +42,7 @@
     │   └── CheckpointExists    … because something is there already
     ├── DLPackError             a tensor that other libraries cannot share
     ├── ExportError             a program that cannot be exported, or called elsewhere
+    ├── ProfilerError           a recording that cannot begin, or end
     ├── SettingError            a setting with a value that it cannot have
     └── StaticArgumentError     a static argument that cannot be one
 
@@ -239,6 +240,10 @@ class DLPackError(CovectorError, BufferError):
 
 class ExportError(CovectorError, ValueError):
     """A program cannot be exported, or not be called here."""
+
+
+class ProfilerError(CovectorError, RuntimeError, ValueError):
+    """A recording or a server of the profiler cannot be started, or stopped."""
 
 
 class SettingError(CovectorError, ValueError):

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from jaxlib import _jax
+from jaxlib import _jax, _profiler
 from jaxlib import xla_client as xc
 
 _CUDA_LIBRARY = "xla_cuda_plugin.so"
@@ -132,6 +132,7 @@ def make_gpu_client(library: Path, member: Any = None) -> xc.Client:
         _preload_nvidia_libraries()
         c_api = xc.load_pjrt_plugin_dynamically("cuda", str(library))
         xc.initialize_pjrt_plugin("cuda")
+        _profiler.register_plugin_profiler(c_api)
         _register_cuda_kernels(c_api)
     options = xc.generate_pjrt_gpu_plugin_options()
     # XLA's default takes most of the device's memory at once, from other programs too.
