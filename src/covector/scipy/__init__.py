@@ -8,6 +8,7 @@ import typing
 from covector import namespaces
 
 if typing.TYPE_CHECKING:
+    from covector.scipy import fft as fft
     from covector.scipy import sparse as sparse
 else:
-    __getattr__, __dir__ = namespaces.lazy(__name__, (), packages=("sparse",))
+    __getattr__, __dir__ = namespaces.lazy(__name__, (), packages=("fft", "sparse"))

@@ -83,3 +83,25 @@ def by_operation(draw: Draw) -> Any:
 
 
 rows("lax", "fft", by_operation, **FFTS)
+
+# -- scipy.fft -------------------------------------------------------------------------
+
+
+def cosine(several: bool) -> Maker:
+    """Of JAX's functions, which know type 2 of real numbers alone, nothing is asked."""
+
+    def make(draw: Draw) -> Any:
+        x = signal(draw, "ifc")
+        axes = draw.axes(x.ndim) if several else draw.axis(x.ndim)
+        axes = None if axes == () else axes
+        length = draw.pick(2, 3, 4, 5, 6)
+        count = x.ndim if axes is None else np.size(axes)
+        named = {"s" if several else "n": (length,) * count if several else length}
+        named |= {"axes" if several else "axis": axes} | draw.some(norm=NORMS)
+        return (x,), named | draw.some(type=(1, 2, 3, 4))
+
+    return make
+
+
+rows("scipy.fft", "dct idct", cosine(several=False), **FFTS | {"jax": None})
+rows("scipy.fft", "dctn idctn", cosine(several=True), **FFTS | {"jax": None})

@@ -47,20 +47,13 @@ def along_axes(
     among = canonical_axes(who, axes, x.type.ndim, "axes")
     if not among and kind in (FftType.RFFT, FftType.IRFFT):
         raise ArgumentError(f"{who} needs one axis at least, but got {x.type}.")
-    lengths = _of_signal(kind, x, among)
-    if given is not None:
-        if len(given) != len(among):
-            raise ArgumentError(
-                f"{who} needs a length for each of the axes {among}, but got s={s}."
-            )
-        both = zip(given, lengths, strict=True)
-        lengths = tuple([length if n == -1 else n for n, length in both])
+    lengths = asked_lengths(who, given, _of_signal(kind, x, among), among)
     return _transformed(who, kind, x, lengths, among, norm)
 
 
 def opposite(who: str, norm: str | None) -> str:
     """The norm of a transform by which one in the other direction has ``norm``."""
-    _check_norm(who, norm)
+    check_norm(who, norm)
     return {"ortho": "ortho", "forward": "backward"}.get(norm or "", "forward")
 
 
@@ -89,6 +82,30 @@ def _of_signal(kind: FftType, x: Value, axes: tuple[int, ...]) -> Shape:
     return tuple(lengths)
 
 
+def asked_lengths(
+    who: str, s: Shape | None, lengths: Shape, axes: tuple[int, ...]
+) -> Shape:
+    """The lengths ``s`` along the axes; −1, and None, stand for those that are."""
+    if s is None:
+        return lengths
+    if len(s) != len(axes):
+        raise ArgumentError(
+            f"{who} needs a length for each of the axes {axes}, but got s={s}."
+        )
+    both = zip(s, lengths, strict=True)
+    return tuple([length if n == -1 else n for n, length in both])
+
+
+def check_lengths(who: str, x: Value, lengths: Shape, axes: Sequence[int]) -> None:
+    """Raise unless there is something to transform along each axis."""
+    for n, axis in zip(lengths, axes, strict=True):
+        if n < 1:
+            raise ArgumentError(
+                f"{who} needs a signal of one element at least along axis {axis} of "
+                f"{x.type}, but its length would be {n}."
+            )
+
+
 # -- transforms ------------------------------------------------------------------------
 
 
@@ -101,17 +118,14 @@ def _transformed(
     norm: str | None,
 ) -> Array:
     """``x`` transformed along axes that differ, of a signal of these lengths."""
-    for n, axis in zip(lengths, axes, strict=True):
-        if n < 1:
-            raise ArgumentError(
-                f"{who} needs a signal of one element at least along axis {axis} of "
-                f"{x.type}, but its length would be {n}."
-            )
+    check_lengths(who, x, lengths, axes)
     scale = _scale(who, kind, math.prod(lengths), norm)
     if not axes:
         return x
     ends = tuple(range(-len(axes), 0))
-    x = moveaxis(_resized(x, kind, lengths, axes), axes, ends)
+    halved = kind is FftType.IRFFT
+    wanted = FFT(kind, lengths).halved if halved else lengths
+    x = moveaxis(resized(x, wanted, axes), axes, ends)
     x = moveaxis(_along_last(kind, x, lengths), ends, axes)
     return x if scale == 1 else mul(x, scalar(scale, x.type.dtype))
 
@@ -135,13 +149,10 @@ def _along_last(kind: FftType, x: Value, lengths: Shape) -> Array:
     return along_first(FFT(kind, last)(x))
 
 
-def _resized(x: Value, kind: FftType, lengths: Shape, axes: Sequence[int]) -> Value:
-    """``x`` cut off, or padded with zeros, to the elements that are transformed."""
-    wanted = list(lengths)
-    if kind is FftType.IRFFT:
-        wanted[-1] = wanted[-1] // 2 + 1
+def resized(x: Value, lengths: Sequence[int], axes: Sequence[int]) -> Value:
+    """``x`` cut off, or padded with zeros at the end, to these lengths along axes."""
     padding = [(0, 0, 0)] * x.type.ndim
-    for n, axis in zip(wanted, axes, strict=True):
+    for n, axis in zip(lengths, axes, strict=True):
         padding[axis] = (0, n - x.type.shape[axis], 0)
     if not any(high for _, high, _ in padding):
         return x
@@ -154,7 +165,7 @@ _INVERSE = (FftType.IFFT, FftType.IRFFT)
 _NORMS = (None, "backward", "ortho", "forward")
 
 
-def _check_norm(who: str, norm: str | None) -> None:
+def check_norm(who: str, norm: str | None) -> None:
     if norm not in _NORMS:
         raise ArgumentError(
             f"{who}: norm must be None, 'backward', 'ortho' or 'forward', but got "
@@ -166,6 +177,6 @@ def _scale(who: str, kind: FftType, count: int, norm: str | None) -> float:
     """By what to multiply the transform of ``count`` elements, as the operation has it:
     inverse transforms divide.
     """
-    _check_norm(who, norm)
+    check_norm(who, norm)
     scale = {"ortho": 1 / math.sqrt(count), "forward": 1 / count}.get(norm or "", 1.0)
     return 1 / scale if kind in _INVERSE else scale
