@@ -1,11 +1,18 @@
 """Polynomials, and interpolation between points."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import covector as cv
 import covector.numpy as cnp
-from covector.errors import ArgumentError, ConcretizationTypeError, DTypeError
+from covector.errors import (
+    ArgumentError,
+    AxisError,
+    ConcretizationTypeError,
+    DTypeError,
+)
 
 P, Q = np.array([1.0, -3.0, 2.0, 5.0]), np.array([2.0, 1.0])
 
@@ -161,3 +168,85 @@ def test_words_of_interpolation(call, error, words):
     with pytest.raises(error) as caught:
         call()
     assert words in str(caught.value)
+
+
+# -- zeros and fits --------------------------------------------------------------------
+
+
+def test_zeros_of_a_polynomial_make_it_again():
+    values = np.array([0.5, -2.0, 3.0])
+    found = np.sort(np.asarray(cnp.roots(cnp.poly(values))).real)
+    np.testing.assert_allclose(found, np.sort(values), 1e-5)
+    close(
+        cnp.poly(cnp.array([[1.0, 2.0], [3.0, 4.0]])), np.poly([[1.0, 2.0], [3.0, 4.0]])
+    )
+    assert cnp.poly(cnp.array([[1.0, 2.0], [-2.0, 1.0]])).dtype == cnp.float32
+    assert cnp.poly(cnp.zeros(0)).tolist() == [1]
+
+
+def test_zeros_at_the_ends_of_coefficients_are_left_out_or_nan():
+    p = cnp.array([0.0, 0.0, 2.0, -6.0, 4.0, 0.0])
+    assert np.allclose(np.sort(cnp.roots(p).real), [0, 1, 2], atol=1e-6)
+    found = np.asarray(cv.jit(lambda p: cnp.roots(p, strip_zeros=False))(p))
+    assert np.isnan(found[3:].real).all()
+    assert np.allclose(np.sort(found[:3].real), [0, 1, 2], atol=1e-6)
+    assert cnp.roots(cnp.zeros(3)).shape == cnp.roots(cnp.ones(1)).shape == (0,)
+    assert np.isnan(cnp.roots(cnp.zeros(2), strip_zeros=False)).all()
+
+
+def test_derivatives_of_a_zero_are_those_of_the_implicit_function():
+    def largest(p):
+        return cnp.max(cnp.roots(p, strip_zeros=False).real)
+
+    # of x² − 3x + 2 at 2: dx = −(2² dp₀ + 2 dp₁ + dp₂) / (2·2 − 3)
+    close(cv.grad(largest)(cnp.array([1.0, -3.0, 2.0])), [-4, -2, -1])
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, cv.jit])
+def test_fits_and_their_covariances_are_those_of_numpy(wrap):
+    x = np.linspace(-1, 2, 7)
+    y, w = np.stack([np.sin(3 * x), x**2], 1), np.linspace(1, 2, 7)
+    for values, named in [
+        (y, {}), (y, {"w": w}), (y[:, 0], {"cov": True}), (y, {"cov": True, "w": w}),
+        (y[:, 1], {"cov": "unscaled"}), (y[:, 0], {"rcond": 0.3}),
+    ]:  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", np.exceptions.RankWarning)
+            wanted = np.polyfit(x, values, 2, **named)
+        found = wrap(lambda x, y, n=named: cnp.polyfit(x, y, 2, **n))(x, values)
+        pairs = zip(found, wanted, strict=True) if "cov" in named else [(found, wanted)]
+        for mine, theirs in pairs:
+            close(mine, theirs, 1e-4)
+
+
+def test_a_full_fit_says_how_well_it_fits():
+    x, y = np.arange(5.0), np.array([0.0, 1.0, 0.0, 2.0, 1.0])
+    found, wanted = cnp.polyfit(x, y, 1, full=True), np.polyfit(x, y, 1, full=True)
+    for mine, theirs in zip(found[:4], wanted[:4], strict=True):
+        close(mine, theirs)
+    assert float(found[4]) == pytest.approx(5 * np.finfo("float32").eps)
+
+
+def test_a_fit_to_points_of_one_abscissa_is_their_mean():
+    close(cnp.polyfit(np.zeros(3), np.array([1.0, 2.0, 6.0]), 1), [0, 3])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: cnp.poly(cnp.ones((2, 3))), ValueError, r"got f32\[2,3\]"),
+        (lambda: cnp.roots(cnp.ones((2, 3))), AxisError, r"as a vector.*f32\[2,3\]"),
+        (lambda: cv.jit(cnp.roots)(P), ConcretizationTypeError, "roots leaves out"),
+        (lambda: cnp.polyfit(P, Q, 1), TypeError, r"f32\[4\] and f32\[2\]"),
+        (lambda: cnp.polyfit(P, P, -1), ArgumentError, "degree must not be negative"),
+        (lambda: cnp.polyfit(Q, Q, 1, cov=True), ArgumentError, "at least 3 points"),
+        (
+            lambda: cnp.polyfit(P, P, 1, w=Q),
+            TypeError,
+            r"a weight for each .* f32\[2\]",
+        ),
+    ],
+)
+def test_words_of_zeros_and_fits(call, error, words):
+    with pytest.raises(error, match=words):
+        call()

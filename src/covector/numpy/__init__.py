@@ -63,6 +63,7 @@ if typing.TYPE_CHECKING:
     from covector.numpy.order_statistics import *
     from covector.numpy.padding import *
     from covector.numpy.polynomial import *
+    from covector.numpy.polynomial_zeros import *
     from covector.numpy.printing import *
     from covector.numpy.repeating import *
     from covector.numpy.sets import *
@@ -87,6 +88,7 @@ else:
         "order_statistics",
         "padding",
         "polynomial",
+        "polynomial_zeros",
         "printing",
         "repeating",
         "sets",

@@ -24,7 +24,7 @@ from covector.operations.complex import complex_, imag, real
 from covector.operations.magnitude import abs_
 from covector.operations.selection import where
 
-__all__ = ["around", "ceil", "floor", "modf", "rint", "round", "trunc"]
+__all__ = ["around", "ceil", "fix", "floor", "modf", "rint", "round", "trunc"]
 
 #: more decimals than a number of any dtype has, before or after the point
 DECIMALS = 400
@@ -63,6 +63,9 @@ def trunc(x: ArrayLike) -> Array:
     [ 1. -1.]
     """
     return _rounded("trunc", x, _trunc)
+
+
+fix = trunc
 
 
 def _rounded(who: str, x: ArrayLike, op: Callable[[Array], Array]) -> Array:

@@ -185,3 +185,44 @@ rows("numpy", "vectorize", mapped, calling=lambda make, f, *xs: make(f)(*xs), ca
      derivative=False)
 rows("numpy", "frompyfunc", mapped, calling=lambda make, f, *xs: make(f, 2, 1)(*xs),
      cancels=True, derivative=False)
+
+
+# -- zeros of polynomials, fits --------------------------------------------------------
+
+
+def zeros_given(draw: Draw) -> Any:
+    dtype = draw.dtype("f") if not draw.smooth else np.dtype("float64")
+    if dtype.itemsize < 4:
+        dtype = np.dtype("float32")
+    wide = np.dtype("complex128" if dtype.itemsize == 8 else "complex64")
+    shape = draw.pick((1,), (3,), (2, 2))
+    complex_ = len(shape) == 1 and not draw.smooth and draw.chance(0.3)
+    return (draw.values(wide if complex_ else dtype, shape, (1, 3)),)
+
+
+def coefficients_given(draw: Draw) -> Any:
+    n = draw.pick(1, 2, 3)
+    p = np.cumprod(draw.values("float64", (n + 1,), (1.5, 2.5)))
+    dtype = "float64" if draw.x64 else "float32"
+    return (p.astype(dtype),), {"strip_zeros": False}
+
+
+def symmetric_sums(function: Any, p: Any, strip_zeros: bool = True) -> Any:
+    """Of zeros, which come in any order, sums."""
+    w = function(p) if function is np.roots else function(p, strip_zeros=strip_zeros)
+    return [abs(w).sum(), (w * w).sum().real]
+
+
+def points(draw: Draw) -> Any:
+    x = (np.arange(6) + draw.values("float64", (6,), (0, 0.5))).astype("float32")
+    y = draw.values("float32", draw.pick((6,), (6, 2)), (-2, 2))
+    named = draw.some(w=(np.linspace(1, 2, 6).astype("float32"),), cov=(True, "unscaled"))
+    if draw.smooth:
+        x, y, named = x.astype("float64"), y.astype("float64"), draw.some(cov=(True,))
+    return (x, y, draw.pick(0, 1, 2)), named
+
+
+rows("numpy", "poly", zeros_given, rounding=1 << 10, cancels=True, zeros=False)
+rows("numpy", "roots", coefficients_given, rounding=1 << 12, cancels=True,
+     calling=symmetric_sums)  # fmt: skip
+rows("numpy", "polyfit", points, rounding=1 << 12, cancels=True, shuffled=False, zeros=False)
