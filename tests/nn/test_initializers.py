@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import covector as cv
 import covector.numpy as cnp
 from covector import errors, random
 from covector.nn import initializers
@@ -81,3 +82,32 @@ def test_a_vector_has_an_input_or_an_output_axis_where_it_is_named():
     assert abs(variance * 2000 - 1) < 0.1
     with pytest.raises(errors.TypeMismatch, match=r"in_axis=4, .* got \(3, 2\)"):
         initializers.lecun_normal(in_axis=4)(random.key(0), (3, 2))
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((3, 4), -1), ((2, 2, 4), -1), ((4, 3), 0)]
+)
+def test_orthogonal_weights_are_those_of_the_peer(shape, axis):
+    got = initializers.orthogonal(2.0, axis)(random.key(3), shape)
+    peer = jax.nn.initializers.orthogonal(2.0, axis)(jax.random.key(3), shape)
+    np.testing.assert_allclose(got, peer, rtol=1e-4, atol=1e-5)
+
+
+def test_kernels_with_an_orthogonal_centre_are_those_of_the_peer():
+    got = initializers.delta_orthogonal()(random.key(3), (3, 2, 2, 3))
+    peer = jax.nn.initializers.delta_orthogonal()(jax.random.key(3), (3, 2, 2, 3))
+    np.testing.assert_allclose(got, peer, rtol=1e-4, atol=1e-5)
+
+
+def test_shapes_without_an_orthogonal_matrix_are_refused():
+    with pytest.raises(errors.TypeMismatch, match=r"two axes or more, .* got \(3,\)"):
+        initializers.orthogonal()(random.key(0), (3,))
+    with pytest.raises(errors.TypeMismatch, match=r"no more inputs .* got \(3, 4, 2\)"):
+        initializers.delta_orthogonal()(random.key(0), (3, 4, 2))
+
+
+def test_initializers_put_weights_where_the_caller_wants_them():
+    sharding = cv.NamedSharding(cv.make_mesh((1,), ("x",)), cv.P("x"))
+    for make in (initializers.zeros, initializers.ones, initializers.normal()):
+        weights = make(random.key(0), (2,), out_sharding=sharding)
+        assert weights.sharding == sharding

@@ -7,7 +7,7 @@ from scipy.special import digamma
 
 import covector as cv
 import covector.numpy as cnp
-from covector import options, random
+from covector import errors, options, random
 from covector.random.arguments import DRAW_LIMIT
 from covector.runtime import executable
 
@@ -378,3 +378,75 @@ def test_multinomial_counts_may_be_integers():
     assert counts.tolist() == random.multinomial(KEY, 20, p).tolist()
     with pytest.raises(OverflowError, match="the Python integer 500 does not fit i8"):
         random.multinomial(KEY, 500, p, dtype="int8")
+
+
+# -- vectors and matrices --------------------------------------------------------------
+
+
+def test_normal_vectors_have_the_covariance_also_where_it_is_singular():
+    mean, root = np.array([1.0, -1.0]), np.array([[1.0, 0.0], [2.0, 0.0]])
+    for method in ("eigh", "svd"):
+        x = random.multivariate_normal(
+            KEY, mean, root @ root.T, (20000,), method=method
+        )
+        np.testing.assert_allclose(np.mean(x, 0), mean, atol=0.05)
+        np.testing.assert_allclose(np.cov(x.T), root @ root.T, atol=0.1)
+
+
+def test_normal_vectors_move_with_their_covariance():
+    def spread(s):
+        cov = s * s * cnp.eye(2)
+        return random.multivariate_normal(KEY, cnp.zeros(2), cov, (3,)).sum()
+
+    unit = random.multivariate_normal(KEY, cnp.zeros(2), cnp.eye(2), (3,)).sum()
+    assert abs(float(cv.grad(spread)(2.0)) - float(unit)) < 1e-5
+
+
+def test_orthogonal_matrices_turn_uniformly():
+    q = random.orthogonal(KEY, 3, (4000,))
+    np.testing.assert_allclose(np.mean(q, 0), np.zeros((3, 3)), atol=0.05)
+    np.testing.assert_allclose(np.asarray(q[0]).T @ q[0], np.eye(3), atol=1e-5)
+    assert random.orthogonal(KEY, 0).shape == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (
+            lambda: random.multivariate_normal(KEY, cnp.zeros(2), cnp.eye(3)),
+            errors.TypeMismatch,
+            r"a mean \[..., n\] .* but got f32\[2\] and f32\[3,3\]",
+        ),
+        (
+            lambda: random.multivariate_normal(
+                KEY, cnp.zeros((2, 3)), cnp.eye(3), (3,)
+            ),
+            errors.TypeMismatch,
+            r"do not broadcast to the shape \(3,\)",
+        ),
+        (
+            lambda: random.multivariate_normal(
+                KEY, cnp.zeros(3), cnp.eye(3), method="lu"
+            ),
+            errors.ArgumentError,
+            "must be 'cholesky', 'eigh' or 'svd', but got 'lu'",
+        ),
+        (
+            lambda: random.orthogonal(KEY, -1),
+            errors.ArgumentError,
+            "a matrix cannot have -1 rows",
+        ),
+    ],
+)
+def test_words_of_vectors_and_matrices(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_what_is_drawn_is_where_the_caller_wants_it():
+    mesh = cv.make_mesh((1,), ("x",))
+    sharding = cv.NamedSharding(mesh, cv.P("x"))
+    for draw in (random.normal, random.bernoulli, random.gumbel):
+        name = {"out_sharding": sharding}
+        assert draw(KEY, shape=(4,), **name).sharding == sharding
+    assert random.permutation(KEY, 4, out_sharding=sharding).sharding == sharding

@@ -26,11 +26,13 @@ from covector.core.annotations import (
 from covector.core.array_like import Array
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import TypeMismatch
+from covector.numpy.axes import with_out_sharding
 from covector.numpy.promote import standard_promotion
 
 __all__ = [
     "Initializer",
     "constant",
+    "delta_orthogonal",
     "glorot_normal",
     "glorot_uniform",
     "he_normal",
@@ -41,6 +43,7 @@ __all__ = [
     "lecun_uniform",
     "normal",
     "ones",
+    "orthogonal",
     "truncated_normal",
     "uniform",
     "variance_scaling",
@@ -92,7 +95,7 @@ def zeros(
     >>> zeros(None, (2,)).tolist()
     [0.0, 0.0]
     """
-    return cnp.zeros(shape, _dtype(dtype))
+    return with_out_sharding(cnp.zeros(shape, _dtype(dtype)), out_sharding)
 
 
 @with_parameters_of(zeros)
@@ -104,7 +107,7 @@ def ones(
     >>> ones(None, (2,)).tolist()
     [1.0, 1.0]
     """
-    return cnp.ones(shape, _dtype(dtype))
+    return with_out_sharding(cnp.ones(shape, _dtype(dtype)), out_sharding)
 
 
 def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
@@ -170,7 +173,8 @@ def _initializer(
     ) -> Array:
         kind = _dtype(dtype, default)
         drawn = draw(key, shape, kind)
-        return drawn if scale is None else drawn * cnp.array(scale, kind)
+        scaled = drawn if scale is None else drawn * cnp.array(scale, kind)
+        return with_out_sharding(scaled, out_sharding)
 
     return initializer
 
@@ -353,3 +357,73 @@ def he_normal(*args: Any, **options: Any) -> Initializer:
 
 xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
 kaiming_uniform, kaiming_normal = he_uniform, he_normal
+
+
+# -- orthogonal matrices ---------------------------------------------------------------
+
+
+def orthogonal(
+    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+) -> Initializer:
+    """``scale`` times an orthogonal matrix, all equally likely (Saxe et al. 2014).
+
+    Args:
+      column_axis: the axis of the outputs. All others together are the other axis of
+        the matrix; the shorter of its rows and columns are orthonormal.
+
+    Raises:
+      TypeMismatch: the shape has less than two axes, or not that one.
+
+    >>> from covector import random
+    >>> w = orthogonal()(random.key(0), (4, 2))
+    >>> bool(cnp.allclose(w.T @ w, cnp.eye(2), atol=1e-5))
+    True
+    """
+
+    def draw(key: ArrayLike, shape: Sequence[int], kind: DType) -> Array:
+        shape = tuple(shape)
+        if len(shape) < 2 or not -len(shape) <= column_axis < len(shape):
+            raise TypeMismatch(
+                "orthogonal needs a shape with two axes or more, among them "
+                f"column_axis={column_axis}, but got {shape}."
+            )
+        axis = column_axis % len(shape)
+        rows, rest = shape[axis], shape[:axis] + shape[axis + 1 :]
+        short, long = sorted([rows, math.prod(rest)])
+        q = random.orthogonal(key, long, (), kind, short)
+        w = q if rows > short else q.T
+        return cnp.moveaxis(w.reshape(rows, *rest), 0, axis)
+
+    return _initializer(dtype, draw, scale)
+
+
+def delta_orthogonal(
+    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+) -> Initializer:
+    """Kernels of convolutions that are an orthogonal matrix at their centre, else 0.
+
+    For shapes ``[*window, inputs, outputs]`` of one to three axes of a window, with no
+    more inputs than outputs (Xiao et al. 2018). Arguments are those of ``orthogonal``.
+
+    Raises:
+      TypeMismatch: the shape is another.
+
+    >>> from covector import random
+    >>> w = delta_orthogonal()(random.key(0), (3, 3, 2, 4))
+    >>> bool(cnp.allclose(w[1, 1] @ w[1, 1].T, cnp.eye(2), atol=1e-5))
+    True
+    """
+    at_centre = orthogonal(scale, column_axis)
+
+    def draw(key: Value, shape: Sequence[int], kind: DType) -> Array:
+        shape = tuple(shape)
+        if not 3 <= len(shape) <= 5 or shape[-2] > shape[-1]:
+            raise TypeMismatch(
+                "delta_orthogonal needs a shape [*window, inputs, outputs] with one to "
+                "three axes of a window and no more inputs than outputs, but got "
+                f"{shape}."
+            )
+        centre = tuple([(n - 1) // 2 for n in shape[:-2]])
+        return cnp.zeros(shape, kind).at[centre].set(at_centre(key, shape[-2:], kind))
+
+    return _initializer(dtype, draw)

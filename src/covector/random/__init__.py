@@ -5,7 +5,8 @@
     a, b = random.split(k)            two keys, to draw what is independent
 
 What draws takes ``key``, one key, typed or raw, and ``shape``, that of the result; by
-default it is a scalar, or has the shape that the parameters broadcast to.
+default it is a scalar, or has the shape that the parameters broadcast to. Most take
+``out_sharding`` too: where the numbers are to be.
 
 A draw is the encryption of counters under the key (Threefry, see
 ``covector.operations.threefry``),
@@ -27,6 +28,7 @@ from covector.random.counts import *
 from covector.random.gamma_family import *
 from covector.random.inversion import *
 from covector.random.keys import *
+from covector.random.matrices import *
 from covector.random.normal import *
 
 if not typing.TYPE_CHECKING:  # editors follow the star imports

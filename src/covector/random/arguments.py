@@ -19,12 +19,13 @@ from covector.core.annotations import ArrayLike, DType, DTypeLike, ShapeLike, Va
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.primitive import Primitive
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.trace import current
 from covector.core.types import Shape, show_types
 from covector.errors import ArgumentError, DTypeError, DTypeKindError, TypeMismatch
 from covector.lax.control_flow import while_loop
 from covector.lowering.evaluate import base
-from covector.numpy.axes import canonical_shape
+from covector.numpy.axes import canonical_shape, with_out_sharding
 from covector.numpy.promote import broadcast_to, standard_promotion
 from covector.operations import random as operations
 from covector.operations.casting import in_dtype
@@ -142,6 +143,7 @@ def drawn(
     shape: Any,
     dtype: DTypeLike | None,
     *values: Any,
+    out_sharding: ShardingLike | None = None,
     **static: Any,
 ) -> R:
     """What the sampler ``draw_<distribution>`` draws: floating-point numbers.
@@ -151,9 +153,11 @@ def drawn(
     who = draw.__name__.removeprefix("draw_")
     key, dtype = single_key(who, key), float_dtype(who, dtype)
     if not values:  # the shape has no default
-        return draw(key, shape=sample_shape(who, shape), dtype=dtype, **static)
-    shape, arrays = parameters(who, shape, dtype, *values)
-    return draw(key, *arrays, shape=shape, **static)
+        out = draw(key, shape=sample_shape(who, shape), dtype=dtype, **static)
+    else:
+        shape, arrays = parameters(who, shape, dtype, *values)
+        out = draw(key, *arrays, shape=shape, **static)
+    return with_out_sharding(out, out_sharding)
 
 
 def sampler(draw: Callable[P, R]) -> Callable[P, R]:

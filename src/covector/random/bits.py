@@ -15,8 +15,10 @@ from covector.core.annotations import ArrayLike, DType, DTypeLike, ShapeLike, Va
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.number_info import finfo, iinfo
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import Shape
 from covector.errors import ArgumentError, DTypeKindError, IntegerOverflow
+from covector.numpy.axes import with_out_sharding
 from covector.operations import random as operations
 from covector.operations.arithmetic import add, mul, neg, rem, sub
 from covector.operations.bitwise import and_, shift_right_logical
@@ -48,7 +50,11 @@ _UNSIGNED = {d.itemsize: d for d in dtypes.UNSIGNED if d not in dtypes.SUB_BYTE}
 
 
 def bits(
-    key: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Uniformly random bits, as unsigned integers.
 
@@ -72,7 +78,10 @@ def bits(
             "bits draws unsigned integers of 8 to 64 bits, and "
             f"{dtypes.short_name(dtype)} is none."
         )
-    return operations.bits(key, 8 * dtype.itemsize, sample_shape("bits", shape))
+    return with_out_sharding(
+        operations.bits(key, 8 * dtype.itemsize, sample_shape("bits", shape)),
+        out_sharding,
+    )
 
 
 # -- uniform ---------------------------------------------------------------------------
@@ -84,6 +93,8 @@ def uniform(
     dtype: DTypeLike | None = None,
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Numbers from ``minval`` up to, and without, ``maxval``, all equally likely.
 
@@ -103,9 +114,11 @@ def uniform(
     dtype = float_dtype("uniform", dtype)
     shape = sample_shape("uniform", shape)
     if type(minval) is float and type(maxval) is float and (minval, maxval) == (0, 1):
-        return draw_unit(key, shape=shape, dtype=dtype)
+        return with_out_sharding(draw_unit(key, shape=shape, dtype=dtype), out_sharding)
     shape, (low, high) = parameters("uniform", shape, dtype, minval, maxval)
-    return draw_between(key, low, high, shape=shape, dtype=dtype)
+    return with_out_sharding(
+        draw_between(key, low, high, shape=shape, dtype=dtype), out_sharding
+    )
 
 
 @sampler
@@ -142,6 +155,8 @@ def bernoulli(
     p: ArrayLike = 0.5,
     shape: ShapeLike | None = None,
     mode: str = "low",
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """True with probability ``p``.
 
@@ -169,7 +184,9 @@ def bernoulli(
         )
     check_mode("bernoulli", mode)
     shape, (p,) = parameters("bernoulli", shape, dtype, p)
-    return draw_below(key, p, shape=shape, dtype=dtype, fine=mode == "high")
+    return with_out_sharding(
+        draw_below(key, p, shape=shape, dtype=dtype, fine=mode == "high"), out_sharding
+    )
 
 
 def check_mode(who: str, mode: str) -> None:
@@ -192,7 +209,11 @@ def draw_below(
 
 
 def rademacher(
-    key: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """−1 or 1, equally likely.
 
@@ -207,7 +228,7 @@ def rademacher(
     dtype = dtypes.default_int(x64) if dtype is None else dtypes.as_dtype(dtype)
     dtype = dtypes.canonical(dtype, x64)
     shape = sample_shape("rademacher", shape)
-    return draw_sign(key, shape=shape, dtype=dtype)
+    return with_out_sharding(draw_sign(key, shape=shape, dtype=dtype), out_sharding)
 
 
 @sampler
@@ -228,6 +249,8 @@ def randint(
     minval: ArrayLike,
     maxval: ArrayLike,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Integers from ``minval`` up to, and without, ``maxval``.
 
@@ -258,7 +281,7 @@ def randint(
     _, (low, high) = parameters("randint", shape, work, low, high)
     _, (beyond,) = parameters("randint", shape, dtypes.bool_, beyond)
     drawn = draw_integers(key, low, high, beyond, shape=shape)
-    return convert(drawn, dtype)
+    return with_out_sharding(convert(drawn, dtype), out_sharding)
 
 
 def _bound(value: Any, dtype: DType, work: DType, name: str) -> tuple[Array, Array]:

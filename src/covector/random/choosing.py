@@ -17,9 +17,10 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, ShapeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import Shape
 from covector.errors import ArgumentError, DTypeKindError, TypeMismatch
-from covector.numpy.axes import canonical_axis
+from covector.numpy.axes import canonical_axis, with_out_sharding
 from covector.operations import random as operations
 from covector.random.arguments import (
     broadcast_shape,
@@ -40,7 +41,12 @@ __all__ = [
 
 
 def permutation(
-    key: ArrayLike, x: Any, axis: int = 0, independent: bool = False
+    key: ArrayLike,
+    x: Any,
+    axis: int = 0,
+    independent: bool = False,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """``x`` in a random order along ``axis``, all orders equally likely.
 
@@ -64,13 +70,15 @@ def permutation(
                 "permutation needs an array of one axis or more, or an integer n for "
                 f"the numbers below n, but got {x.type}."
             )
-        return draw_order(key, shape=(max(0, int(x)),), axis=0)
+        return with_out_sharding(
+            draw_order(key, shape=(max(0, int(x)),), axis=0), out_sharding
+        )
     axis = canonical_axis("permutation", axis, x.type.ndim)
     if independent and x.type.ndim > 1:
         order = draw_order(key, shape=x.type.shape, axis=axis)
-        return cnp.take_along_axis(x, order, axis)
+        return with_out_sharding(cnp.take_along_axis(x, order, axis), out_sharding)
     order = draw_order(key, shape=(x.type.shape[axis],), axis=0)
-    return cnp.take(x, order, axis)
+    return with_out_sharding(cnp.take(x, order, axis), out_sharding)
 
 
 @sampler
@@ -195,6 +203,8 @@ def categorical(
     shape: ShapeLike | None = None,
     replace: bool = True,
     mode: str | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Categories drawn with probabilities softmax(``logits``).
 
@@ -239,14 +249,17 @@ def categorical(
     fine = mode == "high"
     if replace:
         every, axis = (*draws, *every), len(draws) + axis
-        return draw_categories(key, logits, shape=every, axis=axis, fine=fine)
+        return with_out_sharding(
+            draw_categories(key, logits, shape=every, axis=axis, fine=fine),
+            out_sharding,
+        )
     if prod(draws) > every[axis]:
         raise ArgumentError(
             f"categorical: {prod(draws)} draws from {every[axis]} categories must "
             "repeat some; that is what replace=True allows."
         )
     order = draw_categories_in_order(key, logits, shape=every, axis=axis, fine=fine)
-    return order[: prod(draws)].reshape(shape)
+    return with_out_sharding(order[: prod(draws)].reshape(shape), out_sharding)
 
 
 @sampler

@@ -18,9 +18,11 @@ from covector import numpy as cnp
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DTypeLike, ShapeLike, Value
 from covector.core.array_like import Array
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import Shape
 from covector.errors import TypeMismatch
 from covector.lax.control_flow import scan
+from covector.numpy.axes import with_out_sharding
 from covector.numpy.promote import inexact, promote_dtypes_inexact, standard_promotion
 from covector.operations import random as operations
 from covector.operations.casting import convert, in_dtype
@@ -51,6 +53,8 @@ def poisson(
     lam: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """The number of events where ``lam`` are expected: P(k) = λᵏ e^−λ / k!.
 
@@ -65,7 +69,9 @@ def poisson(
     """
     key, dtype = single_key("poisson", key), int_dtype("poisson", dtype)
     shape, (lam,) = parameters("poisson", shape, dtypes.float32, lam)
-    return draw_poisson(key, lam, shape=shape).astype(dtype)
+    return with_out_sharding(
+        draw_poisson(key, lam, shape=shape).astype(dtype), out_sharding
+    )
 
 
 @sampler

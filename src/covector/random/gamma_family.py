@@ -24,8 +24,10 @@ from covector.core.annotations import ArrayLike, DTypeLike, ShapeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.number_info import finfo
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import Shape
 from covector.errors import TypeMismatch
+from covector.numpy.axes import with_out_sharding
 from covector.operations import random as operations
 from covector.operations.gamma import random_gamma_grad
 from covector.operations.selection import where
@@ -63,6 +65,8 @@ def gamma(
     a: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Gamma numbers: density x^(a−1) e⁻ˣ / Γ(a) for x > 0; differentiable in ``a``.
 
@@ -77,7 +81,7 @@ def gamma(
     >>> random.gamma(random.key(0), 2.0, (3,)).shape
     (3,)
     """
-    return drawn(draw_gamma, key, shape, dtype, a)
+    return drawn(draw_gamma, key, shape, dtype, a, out_sharding=out_sharding)
 
 
 def loggamma(
@@ -85,6 +89,8 @@ def loggamma(
     a: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Logarithms of gamma numbers, accurate for ``a`` however small.
 
@@ -92,7 +98,7 @@ def loggamma(
     >>> bool(random.loggamma(random.key(0), 1e-6) < -100)
     True
     """
-    return drawn(draw_loggamma, key, shape, dtype, a)
+    return drawn(draw_loggamma, key, shape, dtype, a, out_sharding=out_sharding)
 
 
 @sampler
@@ -189,6 +195,8 @@ def chisquare(
     df: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Sums of ``df`` squared normal numbers: twice a gamma number for ``df / 2``.
 
@@ -196,7 +204,7 @@ def chisquare(
     >>> random.chisquare(random.key(0), 3.0, (3,)).shape
     (3,)
     """
-    return drawn(draw_chisquare, key, shape, dtype, df)
+    return drawn(draw_chisquare, key, shape, dtype, df, out_sharding=out_sharding)
 
 
 @sampler
@@ -210,6 +218,8 @@ def t(
     df: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Student's t with ``df`` degrees of freedom.
 
@@ -217,7 +227,7 @@ def t(
     >>> random.t(random.key(0), 3.0, (3,)).shape
     (3,)
     """
-    return drawn(draw_t, key, shape, dtype, df)
+    return drawn(draw_t, key, shape, dtype, df, out_sharding=out_sharding)
 
 
 @sampler
@@ -235,6 +245,8 @@ def f(
     dfden: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Ratios of two chi-squares, each divided by its degrees of freedom.
 
@@ -242,7 +254,7 @@ def f(
     >>> random.f(random.key(0), 3.0, 5.0, (3,)).shape
     (3,)
     """
-    return drawn(draw_f, key, shape, dtype, dfnum, dfden)
+    return drawn(draw_f, key, shape, dtype, dfnum, dfden, out_sharding=out_sharding)
 
 
 @sampler
@@ -259,6 +271,8 @@ def beta(
     b: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Beta numbers: density proportional to x^(a−1) (1−x)^(b−1) for 0 < x < 1.
 
@@ -268,7 +282,7 @@ def beta(
     >>> random.beta(random.key(0), 2.0, 3.0, (3,)).shape
     (3,)
     """
-    return drawn(draw_beta, key, shape, dtype, a, b)
+    return drawn(draw_beta, key, shape, dtype, a, b, out_sharding=out_sharding)
 
 
 @sampler
@@ -288,6 +302,8 @@ def dirichlet(
     alpha: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Probabilities that add up to 1: density proportional to Π xₖ^(αₖ−1).
 
@@ -313,7 +329,7 @@ def dirichlet(
     categories = alpha.type.shape[-1:]
     shape = alpha.type.shape[:-1] if shape is None else sample_shape("dirichlet", shape)
     shape, (alpha,) = parameters("dirichlet", (*shape, *categories), dtype, alpha)
-    return draw_dirichlet(key, alpha, shape=shape)
+    return with_out_sharding(draw_dirichlet(key, alpha, shape=shape), out_sharding)
 
 
 @sampler
@@ -328,7 +344,12 @@ def draw_dirichlet(key: Value, alpha: Value, *, shape: Shape) -> Array:
 
 
 def generalized_normal(
-    key: ArrayLike, p: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+    key: ArrayLike,
+    p: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Density proportional to exp(−|x|ᵖ): for p = 2 normal, of variance ½.
 
@@ -339,7 +360,7 @@ def generalized_normal(
     who = "generalized_normal"
     key, dtype = single_key(who, key), float_dtype(who, dtype)
     shape, (p,) = parameters(who, sample_shape(who, shape), dtype, p)
-    return draw_generalized_normal(key, p, shape=shape)
+    return with_out_sharding(draw_generalized_normal(key, p, shape=shape), out_sharding)
 
 
 @sampler
@@ -356,6 +377,8 @@ def ball(
     p: ArrayLike = 2,
     shape: ShapeLike = (),
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Points of the ``d``-dimensional unit ball of the p-norm, all equally likely.
 
@@ -370,7 +393,7 @@ def ball(
     key, dtype = single_key("ball", key), float_dtype("ball", dtype)
     shape = (*sample_shape("ball", shape), *sample_shape("ball", d, "d"))
     _, (p,) = parameters("ball", (), dtype, p)
-    return draw_ball(key, p, shape=shape)
+    return with_out_sharding(draw_ball(key, p, shape=shape), out_sharding)
 
 
 @sampler

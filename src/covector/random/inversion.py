@@ -25,7 +25,9 @@ from covector.core.annotations import ArrayLike, DType, DTypeLike, ShapeLike, Va
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.number_info import finfo
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import Shape
+from covector.numpy.axes import with_out_sharding
 from covector.numpy.promote import inexact
 from covector.operations.joining import Unstack
 from covector.operations.multiply_add import multiply_add
@@ -53,7 +55,11 @@ __all__ = [
 
 
 def exponential(
-    key: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Waiting times of mean 1: density e⁻ˣ for x ≥ 0.
 
@@ -61,7 +67,7 @@ def exponential(
     >>> random.exponential(random.key(0), (3,)).shape
     (3,)
     """
-    return drawn(draw_exponential, key, shape, dtype)
+    return drawn(draw_exponential, key, shape, dtype, out_sharding=out_sharding)
 
 
 @sampler
@@ -75,6 +81,8 @@ def gumbel(
     shape: ShapeLike = (),
     dtype: DTypeLike | None = None,
     mode: str | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Largest values: distribution function exp(−e⁻ˣ).
 
@@ -86,7 +94,9 @@ def gumbel(
     (3,)
     """
     check_mode("gumbel", mode or "low")
-    return drawn(draw_gumbel, key, shape, dtype, fine=mode == "high")
+    return drawn(
+        draw_gumbel, key, shape, dtype, fine=mode == "high", out_sharding=out_sharding
+    )
 
 
 @sampler
@@ -102,7 +112,11 @@ def draw_gumbel(key: Value, *, shape: Shape, dtype: DType, fine: bool) -> Array:
 
 
 def laplace(
-    key: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Double exponential: density e^−|x| / 2.
 
@@ -110,7 +124,7 @@ def laplace(
     >>> random.laplace(random.key(0), (3,)).shape
     (3,)
     """
-    return drawn(draw_laplace, key, shape, dtype)
+    return drawn(draw_laplace, key, shape, dtype, out_sharding=out_sharding)
 
 
 @sampler
@@ -122,7 +136,11 @@ def draw_laplace(key: Value, *, shape: Shape, dtype: DType) -> Array:
 
 
 def logistic(
-    key: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Distribution function 1 / (1 + e⁻ˣ).
 
@@ -130,7 +148,7 @@ def logistic(
     >>> random.logistic(random.key(0), (3,)).shape
     (3,)
     """
-    return drawn(draw_logistic, key, shape, dtype)
+    return drawn(draw_logistic, key, shape, dtype, out_sharding=out_sharding)
 
 
 @sampler
@@ -141,7 +159,11 @@ def draw_logistic(key: Value, *, shape: Shape, dtype: DType) -> Array:
 
 
 def cauchy(
-    key: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Density 1 / (π(1 + x²)); it has no mean.
 
@@ -149,7 +171,7 @@ def cauchy(
     >>> random.cauchy(random.key(0), (3,)).shape
     (3,)
     """
-    return drawn(draw_cauchy, key, shape, dtype)
+    return drawn(draw_cauchy, key, shape, dtype, out_sharding=out_sharding)
 
 
 @sampler
@@ -168,6 +190,8 @@ def rayleigh(
     scale: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Lengths of normal vectors in the plane: density x/σ² · exp(−x²/2σ²), σ =
     ``scale``.
@@ -178,7 +202,7 @@ def rayleigh(
     >>> random.rayleigh(random.key(0), 2.0, (3,)).shape
     (3,)
     """
-    return drawn(draw_rayleigh, key, shape, dtype, scale)
+    return drawn(draw_rayleigh, key, shape, dtype, scale, out_sharding=out_sharding)
 
 
 @sampler
@@ -220,6 +244,8 @@ def pareto(
     b: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Density b / x^(b + 1) for x ≥ 1. ``shape`` defaults to that of ``b``.
 
@@ -227,7 +253,7 @@ def pareto(
     >>> random.pareto(random.key(0), 3.0, (3,)).shape
     (3,)
     """
-    return drawn(draw_pareto, key, shape, dtype, b)
+    return drawn(draw_pareto, key, shape, dtype, b, out_sharding=out_sharding)
 
 
 @sampler
@@ -243,6 +269,8 @@ def triangular(
     right: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Density that rises linearly from ``left`` to ``mode`` and falls to ``right``.
 
@@ -252,7 +280,9 @@ def triangular(
     >>> random.triangular(random.key(0), 0.0, 1.0, 3.0, (3,)).shape
     (3,)
     """
-    return drawn(draw_triangular, key, shape, dtype, left, mode, right)
+    return drawn(
+        draw_triangular, key, shape, dtype, left, mode, right, out_sharding=out_sharding
+    )
 
 
 @sampler
@@ -272,6 +302,8 @@ def geometric(
     p: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """The number of trials up to the first success, each of probability ``p``.
 
@@ -288,7 +320,9 @@ def geometric(
     p = inexact("geometric", p)
     real = p.type.dtype
     shape, (p,) = parameters("geometric", shape, real, p)
-    return draw_geometric(key, p, shape=shape, dtype=real).astype(dtype)
+    return with_out_sharding(
+        draw_geometric(key, p, shape=shape, dtype=real).astype(dtype), out_sharding
+    )
 
 
 @sampler

@@ -20,7 +20,9 @@ from covector.core.annotations import ArrayLike, DType, DTypeLike, ShapeLike, Va
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.number_info import finfo
+from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import Shape
+from covector.numpy.axes import with_out_sharding
 from covector.operations.arithmetic import mul
 from covector.operations.complex import complex_
 from covector.operations.identities import stop_gradient
@@ -47,7 +49,11 @@ __all__ = [
 
 
 def normal(
-    key: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Normal numbers of mean 0 and variance 1.
 
@@ -65,11 +71,19 @@ def normal(
     key = single_key("normal", key)
     shape = sample_shape("normal", shape)
     if dtype is None:
-        return draw_normal(key, shape=shape, dtype=float_dtype("normal", None))
+        return with_out_sharding(
+            draw_normal(key, shape=shape, dtype=float_dtype("normal", None)),
+            out_sharding,
+        )
     dtype = dtypes.canonical(dtypes.as_dtype(dtype), options.current().enable_x64)
     if dtypes.is_complex(dtype):
-        return draw_complex_normal(key, shape=shape, dtype=dtypes.real_part(dtype))
-    return draw_normal(key, shape=shape, dtype=float_dtype("normal", dtype))
+        return with_out_sharding(
+            draw_complex_normal(key, shape=shape, dtype=dtypes.real_part(dtype)),
+            out_sharding,
+        )
+    return with_out_sharding(
+        draw_normal(key, shape=shape, dtype=float_dtype("normal", dtype)), out_sharding
+    )
 
 
 @sampler
@@ -93,6 +107,8 @@ def truncated_normal(
     upper: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Normal numbers given that they lie strictly between ``lower`` and ``upper``.
 
@@ -102,7 +118,15 @@ def truncated_normal(
     >>> float(random.truncated_normal(random.key(0), 1.0, 1.5)) < 1.5
     True
     """
-    return drawn(draw_truncated_normal, key, shape, dtype, lower, upper)
+    return drawn(
+        draw_truncated_normal,
+        key,
+        shape,
+        dtype,
+        lower,
+        upper,
+        out_sharding=out_sharding,
+    )
 
 
 @sampler
@@ -125,6 +149,8 @@ def lognormal(
     sigma: ArrayLike = 1.0,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Numbers whose logarithm is normal, with the standard deviation ``sigma``.
 
@@ -134,7 +160,7 @@ def lognormal(
     >>> random.lognormal(random.key(0), 0.5, (3,)).shape
     (3,)
     """
-    return drawn(draw_lognormal, key, shape, dtype, sigma)
+    return drawn(draw_lognormal, key, shape, dtype, sigma, out_sharding=out_sharding)
 
 
 @sampler
@@ -147,7 +173,11 @@ def draw_lognormal(key: Value, sigma: Value, *, shape: Shape) -> Array:
 
 
 def maxwell(
-    key: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+    key: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Lengths of normal vectors in space: density √(2/π) x² exp(−x²/2).
 
@@ -155,7 +185,7 @@ def maxwell(
     >>> random.maxwell(random.key(0), (3,)).shape
     (3,)
     """
-    return drawn(draw_maxwell, key, shape, dtype)
+    return drawn(draw_maxwell, key, shape, dtype, out_sharding=out_sharding)
 
 
 @sampler
@@ -198,6 +228,8 @@ def wald(
     mean: ArrayLike,
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """The time when Brownian motion with drift reaches a level: mean ``mean``, shape 1.
 
@@ -208,7 +240,7 @@ def wald(
     >>> random.wald(random.key(0), 2.0, (3,)).shape
     (3,)
     """
-    return drawn(draw_wald, key, shape, dtype, mean)
+    return drawn(draw_wald, key, shape, dtype, mean, out_sharding=out_sharding)
 
 
 @sampler

@@ -58,3 +58,19 @@ def scaled(draw: Draw) -> Any:
 
 rows("nn.initializers", "constant", constant, calling=called, placed=False, **DRAWN)
 rows("nn.initializers", "variance_scaling", scaled, calling=called, **DRAWN)
+
+
+def centred(draw: Draw) -> Any:
+    window = tuple([draw.integer(1, 4) for _ in range(draw.integer(1, 3))])
+    shape = (*window, draw.integer(1, 3), draw.integer(2, 4))
+    return (draw.some(scale=(2.0,)), (key(draw), shape)), draw.some(dtype=("float32",))
+
+
+def columns(draw: Draw) -> Any:
+    of = draw.some(scale=(2.0,), column_axis=(0, -1))
+    return (of, weights(draw)), draw.some(dtype=("float32",))
+
+
+TURNED = DRAWN | {"rounding": 1024.0, "calling": called}
+rows("nn.initializers", "orthogonal", columns, **TURNED)
+rows("nn.initializers", "delta_orthogonal", centred, **TURNED)

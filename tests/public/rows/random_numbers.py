@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from tests.public.draws import Draw, Key, Maker
 from tests.public.table import rows
 
@@ -105,6 +107,20 @@ def between(draw: Draw) -> Any:
     return (key(draw), left, mode, right), {"shape": draw.shape((0, 2))}
 
 
+def correlated(draw: Draw) -> Any:
+    root = draw.values("float32", (3, 3), (-1, 1)) + 2 * np.eye(3, dtype="float32")
+    mean = draw.values("float32", draw.pick((3,), (2, 3)), (-2, 2))
+    named = draw.some(method=("cholesky",), shape=((2,), (3, 2)))
+    return (key(draw), mean, root @ root.T), named
+
+
+def turned(draw: Draw) -> Any:
+    named = draw.some(m=(2, 4), shape=((), (2,)), dtype=("float32", "complex64"))
+    return (key(draw), draw.integer(1, 4)), named
+
+
+rows("random", "multivariate_normal", correlated, **SLOW, cancels=True, shuffled=False)
+rows("random", "orthogonal", turned, **SLOW)
 rows("random", "randint", bounded, **PLAIN)
 rows("random", "double_sided_maxwell", two_sided, **PLAIN)
 rows("random", "categorical", weighted, **PLAIN)
