@@ -11,7 +11,7 @@ import functools
 import operator
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -110,6 +110,27 @@ def symbol(name: str) -> ir.Attribute:
 def dims(values: tuple[int, ...]) -> ir.Attribute:
     """``array<i64: 0, 1>``: axes, sizes and strides."""
     return ir.DenseI64ArrayAttr.get(list(values), _context)
+
+
+def layouts(orders: Iterable[Sequence[int]]) -> str:
+    """The layouts of tensors in MLIR's spelling; of each its axes, from the one that
+    changes fastest.
+    """
+    spelled = [f"dense<{[*axes]}> : tensor<{len(axes)}xindex>" for axes in orders]
+    return f"[{', '.join(spelled)}]"
+
+
+def aliases(overwritten: Mapping[int, int], count: int) -> str:
+    """Which of ``count`` results are where operands were, in MLIR's spelling: results
+    by operands.
+    """
+    spelled = [
+        "#stablehlo.output_operand_alias<output_tuple_indices = "
+        f"[{out if count > 1 else ''}], operand_index = {operand}, "
+        "operand_tuple_indices = []>"
+        for operand, out in overwritten.items()
+    ]
+    return f"[{', '.join(spelled)}]"
 
 
 def constant(values: np.ndarray, type: ArrayType) -> ir.Attribute:

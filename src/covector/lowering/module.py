@@ -239,11 +239,7 @@ class Lowering:
 
 def _row_major(types: Sequence[ArrayType]) -> str:
     """The layouts of arrays whose last axis changes fastest."""
-    layouts = []
-    for t in types:
-        axes = [str(axis) for axis in reversed(range(t.ndim))]
-        layouts.append(f"dense<[{', '.join(axes)}]> : tensor<{t.ndim}xindex>")
-    return f"[{', '.join(layouts)}]"
+    return hlo.layouts([range(t.ndim)[::-1] for t in types])
 
 
 def _attribute(value: Any) -> Any:

@@ -7,7 +7,7 @@ from covector.core.annotations import BatchDims, Batched, LinearMaps, Value, Val
 from covector.core.jaxpr import identity
 from covector.core.primitive import Operand, Primitive, operation
 from covector.core.types import ArrayType
-from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.hlo import HloResults, HloValue, layouts
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -96,14 +96,13 @@ class LayoutConstraint(Identity):
         return (LayoutConstraint((dim, *inner))(args[0]),), dims
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
-        axes = ", ".join(map(str, reversed(self.major_to_minor)))
-        layouts = f"[dense<[{axes}]> : tensor<{len(self.major_to_minor)}xindex>]"
+        order = layouts([self.major_to_minor[::-1]])
         return ctx.op(
             "stablehlo.custom_call",
             [x],
             call_target_name='"LayoutConstraint"',
-            operand_layouts=layouts,
-            result_layouts=layouts,
+            operand_layouts=order,
+            result_layouts=order,
         )
 
 

@@ -16,7 +16,7 @@ from covector.core.primitive import ManyResults
 from covector.core.staging import stage
 from covector.core.types import ArrayType, Shape, show_types
 from covector.errors import DeviceError, DTypeError, TypeMismatch
-from covector.lowering.hlo import HloValue
+from covector.lowering.hlo import HloValue, aliases, layouts
 from covector.lowering.hlo import results as hlo_results
 from covector.operations.broadcasting import BroadcastInDim, align, filled
 from covector.operations.comparison import eq
@@ -166,22 +166,11 @@ def call(
         backend_config=_config(routine.attributes),
         operand_layouts=_layouts(in_types, max(ranks)),
         result_layouts=_layouts(out_types, max(ranks)),
-        output_operand_aliases=_aliases(routine, len(out_types)),
+        output_operand_aliases=aliases(routine.overwritten, len(out_types)),
         **partitioning,
     )
     results = zip(hlo_results(made), out_types, strict=True)
     return [ctx.replicated(x, t, stack) for x, t in results]
-
-
-def _aliases(routine: Routine, count: int) -> str:
-    """Which of so many results are where operands were."""
-    aliases = [
-        "#stablehlo.output_operand_alias<output_tuple_indices = "
-        f"[{out if count > 1 else ''}], operand_index = {operand}, "
-        "operand_tuple_indices = []>"
-        for operand, out in routine.overwritten.items()
-    ]
-    return f"[{', '.join(aliases)}]"
 
 
 def _partitioning(
@@ -231,13 +220,13 @@ def _config(attributes: Mapping[str, str | bool | int]) -> str:
 
 def _layouts(types: Sequence[ArrayType], rank: int) -> str:
     """Column-major matrices, which have the most axes; all else is row-major."""
-    layouts = []
+    orders = []
     for t in types:
         axes = list(range(t.ndim))[::-1]
         if t.ndim == rank:
             axes[:2] = axes[1::-1]
-        layouts.append(f"dense<{axes}> : tensor<{t.ndim}xindex>")
-    return f"[{', '.join(layouts)}]"
+        orders.append(axes)
+    return layouts(orders)
 
 
 def finished(

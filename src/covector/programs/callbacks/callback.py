@@ -13,41 +13,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from covector.core.annotations import BatchDims, Batched, PyTree, Value, Values
+from covector.core.annotations import BatchDims, Batched, PyTree, Values
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.effects import CALLS, LASTS, ORDERED
 from covector.core.flat import arrays, who_of
-from covector.core.primitive import Linearized, ManyResults, Operand, operation
+from covector.core.primitive import operation
 from covector.core.types import ArrayType
-from covector.errors import ArgumentError, NotDifferentiable
+from covector.errors import ArgumentError
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import placement_of_known, placements_of_results
 from covector.lowering.tokens import TOKEN
-from covector.operations.broadcasting import batched, move_axis
 from covector.programs.callbacks.host_functions import (
     HostFunction,
     VmappedCallback,
     result_spec,
     split_arguments,
 )
+from covector.programs.callbacks.opaque import Opaque, check_vmap_method, in_batch
 from covector.programs.control_flow.batch_sequentially import refuse_order
 from covector.runtime import host_calls
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
 
-VMAP_METHODS = (
-    "sequential",
-    "sequential_unrolled",
-    "expand_dims",
-    "broadcast_all",
-    "legacy_vectorized",
-)
-
 
 @operation
-class HostCall(ManyResults):
+class HostCall(Opaque):
     """Run ``function`` on the operands, in Python."""
 
     interned = False
@@ -80,29 +72,13 @@ class HostCall(ManyResults):
             )
         ]
 
-    def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
-        if any([t.inexact for t in self.function.result.types]):
-            raise self._no_derivative()
-        outs = self(*primals)
-        return outs, lambda *_: [None] * len(outs)
+    @property
+    def who(self) -> str:  # type: ignore[override]
+        return str(self.function)
 
-    def transpose(
-        self, cotangents: Sequence[Value | None], *args: Operand
-    ) -> Sequence[Value | None]:
-        raise self._no_derivative()
-
-    def linear_in(self, args: Sequence[Operand]) -> bool:
-        if self.function.result.types:
-            raise self._no_derivative()
-        return True
-
-    def _no_derivative(self) -> NotDifferentiable:
-        return NotDifferentiable(
-            f"{self.function} cannot be differentiated: what it computes is outside of "
-            "the program. Give the function around it a rule with covector.custom_jvp "
-            "or custom_vjp; or, where no derivative is to pass through it, hand it "
-            "covector.lax.stop_gradient(x)."
-        )
+    @property
+    def results(self) -> Sequence[ArrayType]:  # type: ignore[override]
+        return self.function.result.types
 
     def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         function = VmappedCallback(self.function, size, tuple(dims))
@@ -136,20 +112,9 @@ class PureCallback(HostCall):
 
     def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
         method = self.vmap_method
-        if method is None:
-            raise ArgumentError(
-                f"{self.function} is called under vmap, but was not told how to deal "
-                f"with a batch. Pass vmap_method: one of {', '.join(VMAP_METHODS)}."
-            )
-        if method.startswith("sequential"):
+        if method is not None and method.startswith("sequential"):
             return super().batch(size, args, dims)
-        pairs = list(zip(args, dims, strict=True))
-        if method == "broadcast_all":
-            args = [batched(size, x, d) for x, d in pairs]
-        elif method == "expand_dims":
-            args = [batched(1, x, d) for x, d in pairs]
-        else:
-            args = [x if d is None else move_axis(x, d, 0) for x, d in pairs]
+        args = in_batch(self.who, method, size, args, dims)
         outs = self.replace(function=self.function.over(size))(*args)
         return outs, [0] * len(outs)
 
@@ -221,11 +186,7 @@ def pure_callback(
     0.0
     """
     who = who_of("pure_callback", callback)
-    if vmap_method is not None and vmap_method not in VMAP_METHODS:
-        raise ArgumentError(
-            f"{who} has no vmap_method {vmap_method!r}; there are "
-            f"{', '.join(VMAP_METHODS)}."
-        )
+    check_vmap_method(who, vmap_method)
     function, leaves = _host_function(
         callback, result_shape_dtypes, args, kwargs, sharding, who
     )
