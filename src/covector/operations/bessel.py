@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from covector.core import dtypes
 from covector.core.annotations import Value
 from covector.core.convert import scalar
 from covector.core.number_info import finfo
 from covector.operations.arithmetic import mul
+from covector.operations.chebyshev import chebyshev
 from covector.operations.comparison import lt
 from covector.operations.composite import Composite
 from covector.operations.magnitude import abs_, sign
@@ -85,20 +85,11 @@ class BesselI0e(Composite):
         eight = scalar(8, x.type.dtype)
         near = lt(x, eight)
         inner, outer = where(near, x, eight), where(near, eight, x)
-        far = _chebyshev(_FAR, 16 / outer - 1) * rsqrt(outer)
-        return where(near, _chebyshev(_NEAR, 0.25 * inner - 1), far)
+        far = chebyshev(_FAR, 16 / outer - 1) * rsqrt(outer)
+        return where(near, chebyshev(_NEAR, 0.25 * inner - 1), far)
 
     def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
         return [lambda: bessel_i1e(x) - mul(sign(x), out)]
-
-
-def _chebyshev(coefficients: Sequence[float], t: Value) -> Value:
-    """Σₖ cₖ Tₖ(t) by Clenshaw's recurrence, as far as the element type can tell."""
-    least = 1e-9 if t.type.dtype == dtypes.float32 else 0.0
-    after = last = scalar(0, t.type.dtype)
-    for c in reversed([c for c in coefficients[1:] if abs(c) > least]):
-        after, last = 2 * t * after - last + c, after
-    return t * after - last + coefficients[0]
 
 
 class BesselI1e(Special):

@@ -16,8 +16,8 @@ from covector.core.annotations import Value
 from covector.operations.arithmetic import neg
 from covector.operations.bitwise import and_, or_
 from covector.operations.comparison import eq, ge, gt, le, lt
-from covector.operations.composite import Composite
-from covector.operations.densities import deviance, finite, gap, number, stirling_error
+from covector.operations.composite import Composite, number
+from covector.operations.densities import deviance, finite, gap, stirling_error
 from covector.operations.extrema import max_, min_
 from covector.operations.magnitude import abs_
 from covector.operations.quadrature import integral

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from covector.core import dtypes
 from covector.core.annotations import Value
 from covector.core.array import ConcreteArray
+from covector.core.convert import scalar
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.casting import convert
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 
 #: up to this many elements, some hundred eager operations are quicker than compiling
 FEW = 64
+
+
+def number(value: float, x: Value) -> Value:
+    """A number in the element type of x."""
+    return scalar(value, x.type.dtype)
 
 
 class Composite(WithPartials):

@@ -4,26 +4,17 @@
 """
 
 import math
-from collections.abc import Sequence
 
 from covector.core import dtypes
 from covector.core.annotations import Value
-from covector.core.convert import scalar
-from covector.operations.comparison import lt
+from covector.operations.bitwise import and_, or_
+from covector.operations.comparison import eq, gt, lt
+from covector.operations.composite import number
+from covector.operations.gamma_function import LARGE, stirling_series
 from covector.operations.magnitude import abs_
 from covector.operations.selection import where
 from covector.operations.special import lgamma
-from covector.operations.transcendental import log
-
-#: coefficients of 1/a, 1/a³, … in log Γ(a) − (a − ½) log a + a − ½ log 2π
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
-#: from here on, these are enough
-LARGE = 8.0
-
-
-def number(value: float, x: Value) -> Value:
-    """A number in the element type of x."""
-    return scalar(value, x.type.dtype)
+from covector.operations.transcendental import log, log1p
 
 
 def finite(x: Value) -> Value:
@@ -38,8 +29,18 @@ def gap(w: Value, logarithm: Value) -> Value:
 
 def deviance(mean: Value, x: Value, difference: Value) -> Value:
     """The deviance of a log density from its mode m: x − m − m log(x / m)."""
-    far = difference - mean * (log(x) - log(mean))
+    far = difference - mean * log_ratio(x, mean)
     return _gap(difference, difference / (x + mean), far)
+
+
+def log_ratio(p: Value, q: Value) -> Value:
+    """The logarithm of p / q for p > 0, q > 0, accurate where they are nearly equal."""
+    excess, ratio = (p - q) / q, p / q
+    near = and_(gt(excess, number(-0.5, p)), gt(number(1, p), excess))
+    close = log1p(where(near, excess, number(0, p)))
+    apart = or_(eq(ratio, number(0, p)), eq(ratio, number(math.inf, p)))
+    far = where(apart, log(p) - log(q), log(where(apart, number(1, p), ratio)))
+    return where(near, close, far)
 
 
 def _gap(difference: Value, z: Value, far: Value) -> Value:
@@ -57,14 +58,6 @@ def _gap(difference: Value, z: Value, far: Value) -> Value:
 
 def stirling_error(a: Value) -> Value:
     """The error of Stirling's formula, log Γ(a) − ((a − ½) log a − a + ½ log 2π)."""
-    large = inverse_powers(a, _STIRLING) / a
+    large = stirling_series(a)
     direct = lgamma(a) - ((a - 0.5) * log(a) - a + 0.5 * math.log(2 * math.pi))
     return where(lt(a, number(LARGE, a)), direct, large)
-
-
-def inverse_powers(a: Value, coefficients: Sequence[float]) -> Value:
-    """Σₖ cₖ / a²ᵏ."""
-    z, total = 1 / (a * a), number(0, a)
-    for c in reversed(coefficients):
-        total = c + z * total
-    return total

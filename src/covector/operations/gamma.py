@@ -17,19 +17,12 @@ from typing import Any
 from covector.core import dtypes
 from covector.core.annotations import Value
 from covector.core.array_like import Array
-from covector.operations.arithmetic import div, mul, neg
+from covector.operations.arithmetic import mul, neg
 from covector.operations.bitwise import and_, or_
 from covector.operations.comparison import eq, ge, gt, le, lt, ne
-from covector.operations.composite import Composite
-from covector.operations.densities import (
-    LARGE,
-    deviance,
-    finite,
-    gap,
-    inverse_powers,
-    number,
-    stirling_error,
-)
+from covector.operations.composite import Composite, number
+from covector.operations.densities import deviance, finite, gap, stirling_error
+from covector.operations.gamma_function import LARGE, log_less_digamma_series
 from covector.operations.magnitude import abs_
 from covector.operations.quadrature import integral
 from covector.operations.roots import sqrt
@@ -39,8 +32,6 @@ from covector.operations.transcendental import exp, expm1, log, log1p
 
 #: terms of the series for x ≤ 1, of which the last is below the rounding error
 _TERMS = {dtypes.float32: 11, dtypes.float64: 19}
-#: coefficients of 1/a², 1/a⁴, … in log a − ψ(a) − 1/(2a)
-_DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 
 
 class _IncompleteGamma(Composite):
@@ -211,7 +202,7 @@ def _amplitude(a: Value, x: Value) -> Value:
 
 def _log_less_digamma(a: Value) -> Value:
     """The difference log a − ψ(a)."""
-    large = 0.5 / a + div(inverse_powers(a, _DIGAMMA), a * a)
+    large = log_less_digamma_series(a)
     return where(lt(a, number(LARGE, a)), log(a) - digamma(a), large)
 
 

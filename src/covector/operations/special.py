@@ -15,8 +15,9 @@ from covector.core.convert import scalar
 from covector.core.types import ArrayType
 from covector.errors import NotDifferentiable
 from covector.lowering.hlo import HloResults, HloValue
-from covector.operations import inverse_erf
+from covector.operations import gamma_function, inverse_erf
 from covector.operations.arithmetic import mul, neg
+from covector.operations.composite import Composite
 from covector.operations.families import broadcast_operands
 from covector.operations.partials import WithPartials
 from covector.operations.transcendental import exp
@@ -89,11 +90,16 @@ class ErfInv(Special):
     def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
         return [lambda: math.sqrt(math.pi) / 2 * exp(mul(out, out))]
 
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
+        if ctx.out_types[0].dtype != dtypes.float64:
+            return super().lower(ctx, *operands)
+        return ctx.through(lambda x: [inverse_erf.precise_erf_inv(x)], *operands)
+
 
 erf, erfc, erf_inv = Erf(), Erfc(), ErfInv()
 
 
-# -- the logarithm of the gamma function and its derivatives ---------------------------
+# -- the gamma function, its logarithm, and the derivatives of that --------------------
 
 
 def _lgamma(x: float) -> float:
@@ -121,20 +127,31 @@ def _digamma(x: float) -> float:
     return shift + math.log(x) - 0.5 / x - series
 
 
-class Lgamma(Special):
+class Gamma(Composite):
+    """Γ(x): ±∞ at ±0, NaN at whole x < 0 and at −∞. The derivative is Γ(x) ψ(x)."""
+
+    formula = staticmethod(gamma_function.gamma)
+
+    def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
+        return [lambda: mul(out, digamma(x))]
+
+
+class Lgamma(Composite):
     """log|Γ(x)|, infinite at whole x ≤ 0."""
 
-    hlo = "chlo.lgamma"
+    host_limit = _FEW
+    formula = staticmethod(gamma_function.log_gamma)
     on_host = _by_element(_lgamma)
 
     def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
         return [lambda: digamma(x)]
 
 
-class Digamma(Special):
+class Digamma(Composite):
     """ψ(x) = Γ′(x) / Γ(x), NaN at whole x ≤ 0."""
 
-    hlo = "chlo.digamma"
+    host_limit = _FEW
+    formula = staticmethod(gamma_function.digamma)
     on_host = _by_element(_digamma)
 
     def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
@@ -174,4 +191,5 @@ def no_slope(op: Any, operand: str, types: Sequence[ArrayType]) -> Any:
     )
 
 
-lgamma, digamma, polygamma, zeta = Lgamma(), Digamma(), Polygamma(), Zeta()
+gamma, lgamma, digamma = Gamma(), Lgamma(), Digamma()
+polygamma, zeta = Polygamma(), Zeta()

@@ -6,6 +6,7 @@ counts as positive.
 """
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -148,6 +149,27 @@ class Log1p(_WithAccuracy):
     def differential(self, out: Value, x: Value) -> LinearMaps:
         divisor = x + 1
         return [lambda dx: div(dx, divisor)]
+
+    def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
+        if ctx.in_types[0].dtype == dtypes.float64 and not self.requested():
+            return ctx.through(_log1p, x)
+        return super().lower(ctx, x)
+
+
+def _log1p(x: Value) -> Sequence[Value]:
+    """log(1 + x) in 64 bits, where XLA's polynomial loses seven of them for x < 0.
+
+    Near 0 it is 2 artanh(z) = 2z (1 + z²/3 + z⁴/5 + …) of z = x / (2 + x).
+    """
+    near = and_(gt(x, scalar(-0.35, x.type.dtype)), lt(x, scalar(0.5, x.type.dtype)))
+    inner = where(near, x, scalar(0, x.type.dtype))
+    z = inner / (2 + inner)
+    square, total = z * z, scalar(0, x.type.dtype)
+    for n in range(25, 1, -2):
+        total = square * (1 / n + total)
+    # 2z = x − xz, so that what is rounded is small.
+    value = inner - (z * inner - 2 * z * total)
+    return [where(near, value, log(1 + x))]
 
 
 def _complex_log1p(z: HostArray) -> HostArray:

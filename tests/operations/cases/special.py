@@ -11,6 +11,7 @@ from covector.operations.special import (
     erf,
     erf_inv,
     erfc,
+    gamma,
     lgamma,
     polygamma,
     zeta,
@@ -113,6 +114,7 @@ _FUNCTIONS = [
     (erf, special.erf, _x, None),
     (erfc, special.erfc, _x, 1e-5),
     (erf_inv, special.erfinv, _inside, 1e-5),
+    (gamma, special.gamma, _x, 2e-6),
     (lgamma, special.gammaln, _x, 1e-5),
     (digamma, special.psi, _x, 1e-5),
     (bessel_i0e, special.i0e, np.append(_x, [9.0, -40.0]), None),
@@ -132,6 +134,11 @@ CASES = [
     _special_values(erf, (np.array([0.0, -0.0, _inf, -_inf, _nan]),), special.erf),
     _special_values(erfc, (np.array([0.0, _inf, -_inf, _nan, 9.0]),), special.erfc),
     _special_values(erf_inv, (np.array([0, 1, -1, 2, _nan]),), special.erfinv),
+    _special_values(
+        gamma,
+        (np.array([0.0, -0.0, -1.0, _inf, -_inf, _nan, 200.0, -200.5]),),
+        special.gamma,
+    ),
     _special_values(
         lgamma,
         (np.array([0.0, -1.0, -3.0, _inf, -_inf, _nan]),),

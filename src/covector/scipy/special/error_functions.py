@@ -1,0 +1,83 @@
+"""The error function, the normal distribution, and their relatives."""
+
+from covector import lax
+from covector.core.annotations import ArrayLike
+from covector.core.array_like import Array
+from covector.numpy.promote import inexact
+from covector.operations import error_functions
+
+__all__ = ["erf", "erfc", "erfcx", "erfinv", "log_ndtr", "ndtr", "ndtri"]
+
+
+def erf(x: ArrayLike) -> Array:
+    """The error function, 2/√π · ∫₀ˣ exp(−t²) dt, of real numbers.
+
+    >>> from covector.scipy.special import erf
+    >>> erf(0.0).tolist()
+    0.0
+    """
+    return lax.erf(inexact("erf", x))
+
+
+def erfc(x: ArrayLike) -> Array:
+    """The complement 1 − erf(x), accurate where that is small.
+
+    >>> from covector.scipy.special import erfc
+    >>> erfc(0.0).tolist()
+    1.0
+    """
+    return lax.erfc(inexact("erfc", x))
+
+
+def erfcx(x: ArrayLike) -> Array:
+    """exp(x²) · erfc(x), which falls off as 1/(x √π); infinite from x = −27 on down.
+
+    >>> from covector.scipy.special import erfcx
+    >>> erfcx(0.0).tolist()
+    1.0
+    """
+    return error_functions.erfcx(inexact("erfcx", x))
+
+
+def erfinv(x: ArrayLike) -> Array:
+    """The number with error function x: ±∞ of ±1, NaN of |x| > 1.
+
+    >>> from covector.scipy.special import erfinv
+    >>> erfinv(0.0).tolist()
+    0.0
+    """
+    return lax.erf_inv(inexact("erfinv", x))
+
+
+def ndtr(x: ArrayLike) -> Array:
+    """The distribution function of the normal distribution, accurate in both tails.
+
+    >>> from covector.scipy.special import ndtr
+    >>> ndtr(0.0).tolist()
+    0.5
+    """
+    return error_functions.ndtr(inexact("ndtr", x))
+
+
+def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
+    """log(ndtr(x)), accurate also where ``ndtr`` is 0 or 1, as are its derivatives.
+
+    Args:
+      series_order: accepted, and needs not be chosen: no series of an order is used.
+
+    >>> from covector.scipy.special import log_ndtr
+    >>> round(float(log_ndtr(-100.0)), 4)
+    -5005.5244
+    """
+    del series_order
+    return error_functions.log_ndtr(inexact("log_ndtr", x))
+
+
+def ndtri(p: ArrayLike) -> Array:
+    """The inverse of ``ndtr``: −∞ of 0, ∞ of 1, NaN outside of [0, 1].
+
+    >>> from covector.scipy.special import ndtri
+    >>> ndtri(0.5).tolist()
+    0.0
+    """
+    return error_functions.ndtri(inexact("ndtri", p))

@@ -1,0 +1,157 @@
+"""The gamma function, its logarithm and derivatives, and what is made of them."""
+
+import math
+
+from covector import lax
+from covector import numpy as cnp
+from covector.core.annotations import ArrayLike
+from covector.core.array_like import Array
+from covector.core.convert import as_array
+from covector.errors import TypeMismatch
+from covector.numpy.promote import inexact, promote_inexact
+from covector.operations import special
+
+__all__ = [
+    "digamma",
+    "factorial",
+    "gamma",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
+    "gammasgn",
+    "multigammaln",
+    "polygamma",
+]
+
+
+def gamma(x: ArrayLike) -> Array:
+    """Γ(x) of real numbers: ±∞ at ±0, NaN at whole x < 0 and at −∞.
+
+    >>> from covector.scipy.special import gamma
+    >>> gamma(5.0).tolist()
+    24.0
+    """
+    return special.gamma(inexact("gamma", x))
+
+
+def gammaln(x: ArrayLike) -> Array:
+    """log|Γ(x)| of real numbers, infinite at whole x ≤ 0.
+
+    >>> from covector.scipy.special import gammaln
+    >>> gammaln(1.0).tolist()
+    0.0
+    """
+    return lax.lgamma(inexact("gammaln", x))
+
+
+def gammasgn(x: ArrayLike) -> Array:
+    """The sign of Γ(x): ±1 at ±0, NaN at whole x < 0 and at −∞.
+
+    >>> from covector import numpy as cnp
+    >>> from covector.scipy.special import gammasgn
+    >>> gammasgn(cnp.array([2.5, -0.5, -1.0])).tolist()
+    [1.0, -1.0, nan]
+    """
+    x = inexact("gammasgn", x)
+    whole = cnp.floor(x)
+    odd = whole - 2 * cnp.floor(whole / 2) == 1
+    below = cnp.where(whole == x, cnp.nan, cnp.where(odd, -1, 1))
+    at_zero = cnp.where(cnp.signbit(x), -1, 1)
+    sign = cnp.where(x == 0, at_zero, cnp.where(x < 0, below, 1))
+    return cnp.where(cnp.isnan(x), x, sign).astype(x.dtype)
+
+
+def digamma(x: ArrayLike) -> Array:
+    """The derivative ψ(x) of log Γ(x), of real numbers; NaN at whole x ≤ 0.
+
+    >>> from covector.scipy.special import digamma
+    >>> round(float(digamma(1.0)), 4)
+    -0.5772
+    """
+    return lax.digamma(inexact("digamma", x))
+
+
+def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
+    """The derivative of order n of ``digamma`` at x, for whole n ≥ 0.
+
+    Raises:
+      NotDifferentiable: for a derivative by n.
+
+    >>> from covector.scipy.special import polygamma
+    >>> round(float(polygamma(1, 1.0)), 4)
+    1.6449
+    """
+    return lax.polygamma(*promote_inexact("polygamma", n, x))
+
+
+def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
+    """P(a, x), the regularised lower incomplete gamma function, for a ≥ 0, x ≥ 0.
+
+    It has derivatives by a and by x.
+
+    >>> from covector.scipy.special import gammainc
+    >>> round(float(gammainc(1.0, 1.0)), 4)
+    0.6321
+    """
+    return lax.igamma(*promote_inexact("gammainc", a, x))
+
+
+def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
+    """Q(a, x) = 1 − P(a, x), the regularised upper incomplete gamma function.
+
+    It is accurate where it is small, and has derivatives by a and by x.
+
+    >>> from covector.scipy.special import gammaincc
+    >>> round(float(gammaincc(1.0, 1.0)), 4)
+    0.3679
+    """
+    return lax.igammac(*promote_inexact("gammaincc", a, x))
+
+
+def factorial(n: ArrayLike, exact: bool = False) -> Array:
+    """The factorial n! = Γ(n + 1) as a floating-point number; 0 for n < 0.
+
+    Args:
+      exact: must be False: integers of 64 bits hold factorials up to 20! only.
+
+    Raises:
+      TypeMismatch: ``exact`` is True.
+
+    >>> from covector.scipy.special import factorial
+    >>> factorial(5).tolist()
+    120.0
+    """
+    if exact:
+        raise TypeMismatch(
+            "factorial has no exact integers: from 21 on 64 bits do not hold them. "
+            "Leave exact out, or use math.factorial."
+        )
+    n = inexact("factorial", n)
+    value = special.gamma(cnp.where(n < 0, 0, n) + 1)
+    return cnp.where(n < 0, cnp.zeros_like(n), value)
+
+
+def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
+    """The logarithm of the multivariate gamma function, for a > (d − 1) / 2.
+
+    It is d (d − 1)/4 · log π + Σ log Γ(a − k/2) over k = 0 … d − 1.
+
+    Args:
+      d: the dimension, a known positive integer.
+
+    Raises:
+      TypeMismatch: d is no positive integer.
+
+    >>> from covector.scipy.special import multigammaln
+    >>> round(float(multigammaln(2.0, 2)), 4)
+    0.4516
+    """
+    if not isinstance(d, int):
+        known = as_array(d, "multigammaln")
+        d = int(known) if known.ndim == 0 and float(known) == int(known) else 0
+    if d < 1:
+        raise TypeMismatch(f"multigammaln needs a positive integer d, but got {d!r}.")
+    a = inexact("multigammaln", a)
+    steps = cnp.arange(d, dtype=a.dtype) / 2
+    total = cnp.sum(lax.lgamma(a[..., None] - steps), axis=-1)
+    return total + d * (d - 1) / 4 * math.log(math.pi)
