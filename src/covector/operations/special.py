@@ -111,26 +111,11 @@ def _lgamma(x: float) -> float:
         return math.inf
 
 
-def _digamma(x: float) -> float:
-    """By reflection and recurrence to x ≥ 10, and there by the asymptotic series."""
-    if not x > -math.inf or (x <= 0 and x % 1 == 0):
-        return math.nan
-    if x < 0:
-        return _digamma(1 - x) - math.pi / math.tan(math.pi * (x % 1))
-    shift = 0.0
-    while x < 10:
-        shift -= 1 / x
-        x += 1
-    z, series = 1 / (x * x), 0.0
-    for c in (-691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12):
-        series = z * (c + series)
-    return shift + math.log(x) - 0.5 / x - series
-
-
 class Gamma(Composite):
     """Γ(x): ±∞ at ±0, NaN at whole x < 0 and at −∞. The derivative is Γ(x) ψ(x)."""
 
-    formula = staticmethod(gamma_function.gamma)
+    def formula(self, x: Value) -> Value:
+        return gamma_function.gamma(x)
 
     def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
         return [lambda: mul(out, digamma(x))]
@@ -140,8 +125,10 @@ class Lgamma(Composite):
     """log|Γ(x)|, infinite at whole x ≤ 0."""
 
     host_limit = _FEW
-    formula = staticmethod(gamma_function.log_gamma)
     on_host = _by_element(_lgamma)
+
+    def formula(self, x: Value) -> Value:
+        return gamma_function.log_gamma(x)
 
     def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
         return [lambda: digamma(x)]
@@ -150,9 +137,8 @@ class Lgamma(Composite):
 class Digamma(Composite):
     """ψ(x) = Γ′(x) / Γ(x), NaN at whole x ≤ 0."""
 
-    host_limit = _FEW
-    formula = staticmethod(gamma_function.digamma)
-    on_host = _by_element(_digamma)
+    def formula(self, x: Value) -> Value:
+        return gamma_function.digamma(x)
 
     def partials(self, out: Value, x: Value) -> Sequence[Callable[[], Any]]:
         return [lambda: polygamma(scalar(1, x.type.dtype), x)]
