@@ -10,9 +10,15 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.trace import current
 from covector.core.types import show_types
-from covector.errors import ArgumentError, LinAlgError, NotSquare
+from covector.errors import ArgumentError, LinAlgError, NotSquare, TypeMismatch
 from covector.lowering.evaluate import base
-from covector.numpy.promote import inexact, promote_dtypes_inexact
+from covector.numpy.promote import (
+    broadcast_shapes,
+    broadcast_to,
+    inexact,
+    promote_dtypes_inexact,
+)
+from covector.operations.transposing import Reshape
 
 __all__ = []
 
@@ -36,6 +42,33 @@ def two_operands(who: str, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
     x, y = promote_dtypes_inexact(who, as_array(a, who), as_array(b, who))
     check_matrix(who, x)
     return x, y
+
+
+def right_sides(who: str, x: Value, y: Value) -> tuple[Array, bool]:
+    """Right-hand sides as matrices, and whether it was one vector.
+
+    Raises:
+      TypeMismatch: they have not as many rows as the matrices.
+    """
+    n, one = x.type.shape[-1], y.type.ndim == 1
+    if not y.type.ndim or y.type.shape[-1 if one else -2] != n:
+        raise TypeMismatch(
+            f"{who} of {x.type} needs right-hand sides [{n}] or [..., {n}, m], but got "
+            f"{y.type}."
+        )
+    return (Reshape((n, 1))(y) if one else y), one
+
+
+def as_given(x: Array, one: bool) -> Array:
+    """Solutions, as a vector where the right-hand side was one vector."""
+    return Reshape(x.type.shape[:-1])(x) if one else x
+
+
+def in_one_stack(who: str, *operands: Value) -> list[Array]:
+    """Matrices with the axes in front broadcast to common ones."""
+    stacks = [x.type.with_shape(x.type.shape[:-2]) for x in operands]
+    stack = broadcast_shapes(who, stacks)
+    return [broadcast_to(x, (*stack, *x.type.shape[-2:])) for x in operands]
 
 
 def check_matrix(who: str, x: Value) -> None:

@@ -15,14 +15,17 @@ from covector.numpy.axis_order import moveaxis
 from covector.numpy.creation import zeros
 from covector.numpy.linalg.factorizations import svdvals
 from covector.numpy.linalg.operands import (
+    as_given,
     check_matrix,
+    in_one_stack,
     matrices,
     refuse_nan,
+    right_sides,
     square_matrices,
     two_operands,
     values_of,
 )
-from covector.numpy.promote import broadcast_shapes, broadcast_to, inexact
+from covector.numpy.promote import broadcast_to, inexact
 from covector.numpy.reductions import count_nonzero, max, sum
 from covector.numpy.selection import where
 from covector.operations.casting import convert
@@ -86,17 +89,10 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """
     x, y = two_operands("solve", a, b)
     square_matrices("solve", x)
-    n = x.type.shape[-1]
-    one = y.type.ndim == 1
-    if not y.type.ndim or y.type.shape[-1 if one else -2] != n:
-        raise TypeMismatch(
-            f"solve of {x.type} needs right-hand sides [{n}] or [..., {n}, m], but got "
-            f"{y.type}."
-        )
-    y = Reshape((n, 1))(y) if one else y
+    y, one = right_sides("solve", x, y)
     out = _solved(x, y)
     _refuse_singular("solve", x, out)
-    return Reshape(out.type.shape[:-1])(out) if one else out
+    return as_given(out, one)
 
 
 def _solved(x: Value, y: Value) -> Array:
@@ -107,10 +103,7 @@ def _solved(x: Value, y: Value) -> Array:
         sides = Reshape((n, prod(beside.type.shape[1:])))(beside)
         found = by_factors.solve(x, sides)
         return moveaxis(Reshape(beside.type.shape)(found), 0, -2)
-    stacks = [v.type.with_shape(v.type.shape[:-2]) for v in (x, y)]
-    stack = broadcast_shapes("solve", stacks)
-    x, y = [broadcast_to(v, (*stack, *v.type.shape[-2:])) for v in (x, y)]
-    return by_factors.solve(x, y)
+    return by_factors.solve(*in_one_stack("solve", x, y))
 
 
 def _refuse_singular(who: str, x: Value, out: Value) -> None:
