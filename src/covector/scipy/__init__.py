@@ -10,9 +10,10 @@ from covector import namespaces
 if typing.TYPE_CHECKING:
     from covector.scipy import fft as fft
     from covector.scipy import linalg as linalg
+    from covector.scipy import optimize as optimize
     from covector.scipy import sparse as sparse
     from covector.scipy import special as special
 else:
     __getattr__, __dir__ = namespaces.lazy(
-        __name__, (), packages=("fft", "linalg", "sparse", "special")
+        __name__, (), packages=("fft", "linalg", "optimize", "sparse", "special")
     )

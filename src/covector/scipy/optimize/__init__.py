@@ -1,0 +1,5 @@
+"""Minima of functions of several variables."""
+
+from covector.scipy.optimize.minimization import OptimizeResults, minimize
+
+__all__ = ["OptimizeResults", "minimize"]
