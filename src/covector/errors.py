@@ -29,6 +29,8 @@
     ├── InconclusiveDimensionOperation  sizes that are symbols, and do not tell
     ├── KeyReuseError           a random key used a second time
     ├── RecompilationError      a function was compiled again where that is refused
+    ├── CheckFailed             what a check of the user's says does not hold
+    ├── NotCheckified           a check in compiled code that nothing made a value
     ├── NonFiniteError          a result is NaN or infinite where that is watched for
     ├── DeletedArrayError       an array whose buffer was deleted or donated
     ├── DeviceError             a device that is not there, or that fails
@@ -188,6 +190,14 @@ class RecompilationError(CovectorError, RuntimeError):
 
 class NonFiniteError(CovectorError, FloatingPointError):
     """A result is NaN or infinite, while ``debug_nans`` or ``debug_infs`` is on."""
+
+
+class CheckFailed(CovectorError, RuntimeError, ValueError):
+    """What a check of ``experimental.checkify`` says does not hold."""
+
+
+class NotCheckified(CovectorError, ValueError, TypeError):
+    """A check is in a compiled program, and nothing made a value of its failure."""
 
 
 class DeletedArrayError(CovectorError, RuntimeError, ValueError):

@@ -141,7 +141,7 @@ def test_programs_that_contain_effects_stand_in_the_same_order():
 
 
 def test_ordered_effects_without_the_rule_are_refused():
-    with pytest.raises(MissingRule, match=r"unordered carries .* no `with_token` rule"):
+    with pytest.raises(MissingRule, match=r"unordered carries .* no `threaded` rule"):
         ordered(program(Unordered(ORDERED)))
 
 

@@ -152,6 +152,17 @@ class Primitive(metaclass=Interned):
     #: ``with_token()`` gives the operation with its effects in order, and where among
     #: its operands it then takes a token; the token is its first result
     with_token: Any = None
+    #: ``threaded(thread)`` gives the operation that passes the values of a ``Thread``
+    #: on through its programs, and where among its operands it then takes them; they
+    #: are its first results (``programs/higher_order/threads.py``)
+    threaded: Any = None
+    #: ``starts(*args)``: indices that it reads or writes at, along their last axis one
+    #: for each of the axes that come next, and the last index inside along each of them
+    starts: Any = None
+    #: the operand by which it divides, where that is so
+    divisor: int | None = None
+    #: whether a program with this operation can be compiled
+    compiles = True
     #: ``varying_rule(types, checked_axes)`` gives a ``Varying``; only for operations
     #: that communicate or carry programs (``core/varying.py``)
     varying_rule: Any = None

@@ -64,7 +64,7 @@ def _takes_token(op: Primitive) -> bool:
     if op.with_token is None and Effect.ORDERED in op.effects:
         raise MissingRule(
             f"{op.name} carries a program with ordered effects, but has no "
-            "`with_token` rule that would keep their order. Leave ordered=True out, or "
+            "`threaded` rule that would keep their order. Leave ordered=True out, or "
             "take the effects out of it."
         )
     return op.with_token is not None and Effect.LASTS in op.effects

@@ -155,6 +155,7 @@ class Div(Elementwise):
     """
 
     hlo = "stablehlo.divide"
+    divisor = 1
     linear_operands = ((0,),)
 
     def on_host(self, x: HostArray, y: HostArray) -> HostArray:
@@ -186,6 +187,7 @@ class Rem(Elementwise):
     """
 
     hlo = "stablehlo.remainder"
+    divisor = 1
     accepts = staticmethod(dtypes.is_real)
     accepted = "real numbers"
 

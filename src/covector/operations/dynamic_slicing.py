@@ -32,6 +32,7 @@ from covector.operations.slicing import MOVING_LIMIT, collapsed_shape, compact, 
 from covector.operations.windows import (
     GatherDimensionNumbers,
     ScatterDimensionNumbers,
+    Starts,
     shifted,
     wide,
 )
@@ -58,6 +59,9 @@ class DynamicSlice(Primitive):
         check_starts("dynamic_slice", x, self.slice_sizes, starts)
         sizes, gone = self.slice_sizes, self.collapsed
         return (x.with_shape(collapsed_shape("dynamic_slice", x, sizes, gone)),)
+
+    def starts(self, x: Value, *starts: Value) -> Starts:
+        return _starts(x.type.shape, self.slice_sizes, starts)
 
     def prefers_host(self, types: Sequence[ArrayType], outs: Any) -> bool:
         return True  # at any size: a view costs nothing
@@ -139,6 +143,9 @@ class DynamicUpdateSlice(Primitive):
             )
         check_starts("dynamic_update_slice", x, self.sizes(update.shape), starts)
         return (ArrayType(x.shape, x.dtype, x.weak and update.weak),)
+
+    def starts(self, x: Value, update: Value, *starts: Value) -> Starts:
+        return _starts(x.type.shape, self.sizes(update.type.shape), starts)
 
     def on_host(self, x: HostArray, update: HostArray, *starts: HostArray) -> HostArray:
         out = np.array(x)
@@ -246,6 +253,11 @@ def window_key(
         position = min(max(int(start), 0), n - size)
         key.append(position if axis in single else slice(position, position + size))
     return tuple(key)
+
+
+def _starts(shape: Shape, sizes: Shape, starts: Sequence[Value]) -> Starts:
+    last = [n - size for n, size in zip(shape, sizes, strict=True)]
+    return Stack(0)(*starts), range(len(shape)), last
 
 
 def _without(shape: Shape, axis: int | None) -> Shape:

@@ -31,6 +31,7 @@ from covector.operations.windows import (
     GatherDimensionNumbers,
     GatherScatterMode,
     ScatterDimensionNumbers,
+    Starts,
     are_inside,
     check_windows,
     default_fill,
@@ -42,6 +43,7 @@ from covector.operations.windows import (
     update_sizes,
     wide,
     window_axes,
+    window_starts,
 )
 
 if TYPE_CHECKING:
@@ -99,6 +101,9 @@ class Gather(Primitive):
         elif isinstance(value, str):
             value = complex(value) if dtypes.is_complex(dtype) else float(value)
         return np.asarray(value).astype(dtype)[()]
+
+    def starts(self, x: Value, indices: Value) -> Starts:
+        return window_starts(self.dimension_numbers, self.slice_sizes, x.type, indices)
 
     @cached_property
     def with_zeros(self) -> "Gather":
@@ -245,6 +250,10 @@ class Scattering(Primitive):
             CLIP if clip else FILL_OR_DROP,
             None if clip else 0,
         )
+
+    def starts(self, x: Value, indices: Value, updates: Value) -> Starts:
+        sizes = update_sizes(self.reading, x.type.shape, updates.type.shape)
+        return window_starts(self.reading, sizes, x.type, indices)
 
     def is_unique(self, indices: ArrayType) -> bool:
         """Whether no two windows overlap, as promised or for there is only one."""

@@ -251,6 +251,18 @@ def narrow(indices: Value) -> Any:
     return convert(clamp(scalar(least, dtype), indices, most), dtypes.int32)
 
 
+#: indices, the axes along which their last axis counts, and the last ones inside
+Starts = tuple[Value, Sequence[int], Sequence[int]]
+
+
+def window_starts(
+    d: GatherDimensionNumbers, sizes: Shape, x: ArrayType, indices: Value
+) -> Starts:
+    """Where windows of ``x`` begin, and where they may."""
+    axes = d.start_index_map
+    return indices, axes, [x.shape[a] - sizes[a] for a in axes]
+
+
 def last_starts(
     indices: ArrayType, axes: Sequence[int], sizes: Shape, x: ArrayType
 ) -> Value:

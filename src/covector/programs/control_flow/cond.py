@@ -25,7 +25,6 @@ from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying
 from covector.errors import BatchedCondWarning, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
-from covector.lowering.tokens import with_token
 from covector.operations.bitwise import not_
 from covector.operations.broadcasting import align_masked
 from covector.operations.comparison import eq, ge, le
@@ -58,6 +57,7 @@ from covector.programs.higher_order.regions import (
     communicates,
     has_loop,
 )
+from covector.programs.higher_order.threads import Thread
 from covector.programs.higher_order.tiering import runs_on_host
 from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.linearize import linearize_flat
@@ -232,9 +232,9 @@ class Cond(ProgramPrimitive):
         )
         return [select_per_lane(index, column) for column in columns], [0] * len(force)
 
-    def with_token(self) -> tuple["Cond", int]:
-        """A branch without the effect returns the token unchanged."""
-        return make_cond([b.memo(with_token) for b in self.branches]), 1
+    def threaded(self, thread: Thread) -> tuple["Cond", int]:
+        """A branch that does not change the values returns them as they are."""
+        return make_cond([thread.through(b) for b in self.branches]), 1
 
     def lower(
         self, ctx: "Lowering", index: HloValue, *operands: HloValue

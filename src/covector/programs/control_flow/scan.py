@@ -35,7 +35,6 @@ from covector.errors import TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import common_placement
-from covector.lowering.tokens import with_token
 from covector.operations.broadcasting import align_masked, move_axis, zeros
 from covector.programs.control_flow.loop_primitive import (
     LoopPrimitive,
@@ -54,6 +53,7 @@ from covector.programs.higher_order.call import call
 from covector.programs.higher_order.partition import Partition, Policy
 from covector.programs.higher_order.program_primitive import Execution
 from covector.programs.higher_order.regions import Region, loop_region
+from covector.programs.higher_order.threads import Thread
 from covector.programs.higher_order.tiering import Budget, commit_results
 from covector.transforms.transpose import instantiate
 
@@ -159,10 +159,11 @@ class Scan(LoopPrimitive):
             ys.append(ConcreteArray(type_, values))
         return ys
 
-    def with_token(self) -> tuple["Scan", int]:
-        """A token in the carry."""
-        body = self.jaxpr.memo(with_token, self.num_consts)
-        return self.like(body, self.num_consts, self.num_carry + 1), self.num_consts
+    def threaded(self, thread: Thread) -> tuple["Scan", int]:
+        """The values in the carry."""
+        body = thread.through(self.jaxpr, self.num_consts)
+        count = self.num_carry + len(thread.types)
+        return self.like(body, self.num_consts, count), self.num_consts
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return lower_scan(self, ctx, *self.split(operands))

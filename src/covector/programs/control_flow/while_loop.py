@@ -20,7 +20,6 @@ from covector.core import dtypes
 from covector.core.annotations import AxisName, BatchDims, Value, Values
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
-from covector.core.effects import Effect
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask, in_groups, scatter, select
 from covector.core.primitive import Linear, Linearized, Operand, Primitive, operation
@@ -31,7 +30,6 @@ from covector.errors import NotDifferentiable, TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import common_placement
-from covector.lowering.tokens import TOKEN, with_token
 from covector.operations.broadcasting import align_masked, zeros
 from covector.programs.control_flow.batch_sequentially import batch_sequentially
 from covector.programs.control_flow.divergent_control_flow import check_no_collectives
@@ -60,6 +58,7 @@ from covector.programs.higher_order.regions import (
     communicates,
     loop_region,
 )
+from covector.programs.higher_order.threads import Thread
 from covector.programs.higher_order.tiering import Budget, commit_results
 from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.transpose import instantiate
@@ -164,15 +163,15 @@ class While(LoopPrimitive):
             args = (*test_consts, *consts, *carry)
         return evaluate_compiled(self, plan, args)
 
-    def with_token(self) -> tuple[Primitive, int]:
-        """A token in the carry. A test gives nothing but its answer, so one with
-        effects is run before the loop and in its body.
+    def threaded(self, thread: Thread) -> tuple[Primitive, int]:
+        """The values in the carry. A test gives nothing but its answer, so one that
+        changes them is run before the loop and in its body.
         """
-        if Effect.LASTS in self.cond_jaxpr.effects:
-            return call(self.cond_jaxpr.memo(testing_first, self)), 0
+        if thread.concerns(self.cond_jaxpr):
+            return call(self.cond_jaxpr.memo(testing_first, self, thread)), 0
         first, count = self.cond_nconsts, self.body_nconsts
-        body, test = self.body_jaxpr.memo(with_token, count), self.cond_jaxpr
-        test = test.memo(with_inputs, first, (TOKEN,))
+        body, test = thread.through(self.body_jaxpr, count), self.cond_jaxpr
+        test = test.memo(with_inputs, first, tuple(thread.types))
         return self.like(test, body, first, count), first + count
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:

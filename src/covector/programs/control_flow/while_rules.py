@@ -18,33 +18,35 @@ from covector.core.masks import Mask, drop, in_groups, merge, scatter, select
 from covector.core.primitive import Linear
 from covector.core.staging import stage
 from covector.core.types import ArrayType
-from covector.lowering.tokens import TOKEN, with_token
 from covector.operations.arithmetic import add
 from covector.operations.broadcasting import zeros
 from covector.operations.comparison import lt
 from covector.programs.control_flow.scan_rules import dependent_carry
 from covector.programs.higher_order.jaxpr_passes import needed_part
+from covector.programs.higher_order.threads import Thread
 from covector.transforms.transpose import backward as pull_back
 from covector.transforms.transpose import instantiate
 
 
-def testing_first(test: Jaxpr, loop: Any) -> Jaxpr:
-    """The loop, with a token as first input and output, whose test has ordered effects
+def testing_first(test: Jaxpr, loop: Any, thread: Thread) -> Jaxpr:
+    """The loop, with a thread as first inputs and outputs, that its test changes
     (memoise on the test).
     """
-    tested, stepped = test.memo(with_token), loop.body_jaxpr.memo(with_token)
-    count = loop.cond_nconsts + loop.body_nconsts
+    tested, stepped = thread.through(test), thread.through(loop.body_jaxpr)
+    count, size = loop.cond_nconsts + loop.body_nconsts, len(thread.types)
 
     def step(*values: Value) -> list[Array]:
-        test_consts, consts, (_, token, *carry) = loop.split(values)
-        token, *carry = run(stepped, [token, *consts, *carry])
-        token, holds = run(tested, [token, *test_consts, *carry])
-        return [holds, token, *carry]
+        test_consts, consts, (_, *rest) = loop.split(values)
+        passed, carry = in_groups(rest, size)
+        passed, carry = in_groups(run(stepped, [*passed, *consts, *carry]), size)
+        *passed, holds = run(tested, [*passed, *test_consts, *carry])
+        return [holds, *passed, *carry]
 
-    def whole(token: Value, *operands: Value) -> list[Any]:
+    def whole(*operands: Value) -> list[Any]:
+        passed, operands = operands[:size], operands[size:]
         test_consts, consts, carry = loop.split(operands)
-        token, holds = run(tested, [token, *test_consts, *carry])
-        start = [holds, token, *carry]
+        *passed, holds = run(tested, [*passed, *test_consts, *carry])
+        start = [holds, *passed, *carry]
         types = [x.type for x in start]
         body = stage(step, [*[x.type for x in operands[:count]], *types], test.name)
         result_of_test = stage(lambda holds, *_: [holds], types, "holds")
@@ -57,7 +59,7 @@ def testing_first(test: Jaxpr, loop: Any) -> Jaxpr:
         return again(*test_consts, *consts, *start)[1:]
 
     types = [*test.in_types[: loop.cond_nconsts], *loop.body_jaxpr.in_types]
-    return stage(whole, [TOKEN, *types], test.name).jaxpr
+    return stage(whole, [*thread.types, *types], test.name).jaxpr
 
 
 # -- counting --------------------------------------------------------------------------

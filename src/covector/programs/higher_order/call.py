@@ -17,9 +17,9 @@ from covector.core.types import ArrayType, show_types
 from covector.lowering.compile import compile_program
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import common_placement, meshes_of
-from covector.lowering.tokens import with_token
 from covector.programs.higher_order.partition import Partition, Policy, of_call
 from covector.programs.higher_order.program_primitive import ProgramPrimitive
+from covector.programs.higher_order.threads import Thread
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.linearize import linearize_jaxpr
 from covector.transforms.transpose import backward, transpose_jaxpr
@@ -88,8 +88,8 @@ class Call(ProgramPrimitive):
     ) -> Partition:
         return of_call(self.jaxpr, later, policy, self._like)
 
-    def with_token(self) -> tuple["Call", int]:
-        return self._like(self.jaxpr.memo(with_token)), 0
+    def threaded(self, thread: Thread) -> tuple["Call", int]:
+        return self._like(thread.through(self.jaxpr)), 0
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.call(self.jaxpr, operands, self.separate)
@@ -123,8 +123,8 @@ class Inlined(ProgramPrimitive):
     ) -> Sequence[Array | None]:
         return backward(self.program, args, cotangents)
 
-    def with_token(self) -> tuple[Call, int]:
-        return call(self.program.memo(with_token)), 0
+    def threaded(self, thread: Thread) -> tuple[Call, int]:
+        return call(thread.through(self.program)), 0
 
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.inline(self.program, operands)

@@ -27,6 +27,7 @@ from covector.programs.higher_order.regions import (
     operands_after_steps,
 )
 from covector.programs.higher_order.separate_tangents import separate
+from covector.programs.higher_order.threads import TOKENS
 from covector.transforms.linearity import is_linear
 
 #: a program that is run, what it takes, and where that is, in words
@@ -47,6 +48,11 @@ class ProgramPrimitive(ManyResults):
     rules_read_operands = False
     #: named axes that exist only inside of its programs
     bound_axes: Axes = frozenset()
+
+    @property
+    def with_token(self) -> Any:  # type: ignore[override]
+        """The form with a token, of operations that are threaded."""
+        return None if self.threaded is None else lambda: self.threaded(TOKENS)
 
     @cached_property
     def regions(self) -> Sequence[Region]:

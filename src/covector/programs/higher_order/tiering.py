@@ -82,6 +82,8 @@ def runs_on_host(jaxpr: Jaxpr) -> bool:
 
 def _is_quick(equation: Equation) -> bool:
     op = equation.op
+    if not op.compiles:
+        return False  # so that it is refused each time, and not only when compiled
     if isinstance(op, Collective):
         return True  # over the named axis of a batch, where it can be run at all
     if op.evaluate is None:

@@ -29,20 +29,23 @@ from covector.core.primitive import Linear, Linearized, Operand, operation
 from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
+from covector.core.staging import restage
+from covector.core.trace import current
 from covector.core.types import ArrayType, show_types
-from covector.core.varying import Axes
+from covector.core.varying import Axes, pvary_like
 from covector.errors import ArgumentError, TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.sharding import manual_axes_text, shardings_text
-from covector.lowering.tokens import with_token
 from covector.operations.arithmetic import div
-from covector.operations.broadcasting import filled
+from covector.operations.broadcasting import BroadcastInDim, filled
 from covector.operations.collectives import PSum
 from covector.operations.placement import ShardingConstraint
+from covector.programs.higher_order.call import call
 from covector.programs.higher_order.partition import Partition, Policy
 from covector.programs.higher_order.program_primitive import Execution, ProgramPrimitive
 from covector.programs.higher_order.regions import carries_functions, named_axes
+from covector.programs.higher_order.threads import Thread
 from covector.programs.higher_order.tiering import Budget
 from covector.programs.spmd.manual import ManualAxes, global_type, insert_axis
 from covector.programs.spmd.shard_map_interpret import run_on_host, runs_as_batch
@@ -93,11 +96,19 @@ class ShardMap(ProgramPrimitive):
     def bound_axes(self) -> Axes:  # type: ignore[override]
         return self.manual.axes
 
+    def threaded(self, thread: Thread) -> tuple[Any, int]:
+        if thread.join is not None:
+            specs = self.in_specs, self.out_specs
+            return call(self.jaxpr.memo(_threaded, self.manual, *specs, thread)), 0
+        same = (PartitionSpec(),) * len(thread.types)
+        specs = [(*same, *specs) for specs in (self.in_specs, self.out_specs)]
+        return self._like(thread.through(self.jaxpr), *specs), 0
+
     @property
     def with_token(self) -> Any:  # type: ignore[override]
         """On one device effects are in order; several have none between them."""
         if self.mesh.size == 1:
-            return self._with_token
+            return super().with_token
         if Effect.ORDERED in self.effects:
             raise ArgumentError(
                 f"shard_map of {self.jaxpr.name} has ordered effects and runs on "
@@ -106,10 +117,6 @@ class ShardMap(ProgramPrimitive):
                 "one device."
             )
         return None
-
-    def _with_token(self) -> tuple["ShardMap", int]:
-        specs = [(PartitionSpec(), *s) for s in (self.in_specs, self.out_specs)]
-        return self._like(self.jaxpr.memo(with_token), *specs), 0
 
     # -- values ------------------------------------------------------------------------
 
@@ -293,6 +300,43 @@ def _transposed(
         return [_summed(ct, manual.unnamed(spec)) for ct, spec in pairs]
 
     return manual.stage(of_copies, program.in_types, program.name).jaxpr, nonzero
+
+
+def _threaded(
+    jaxpr: Jaxpr, manual: ManualAxes, in_specs: Specs, out_specs: Specs, thread: Any
+) -> Jaxpr:
+    """The program of all devices, through which a thread passes: each device has values
+    of its own, and those that come out are made of them.
+    """
+    count = len(thread.types)
+    with manual.inside():
+        local = thread.on_devices(current.trace.checked_axes)
+        program = local.through(jaxpr)
+
+    def body(*operands: Value) -> list[Any]:
+        passed, shards = in_groups(operands, count)
+        passed = map(pvary_like, passed, local.types)
+        passed, outs = in_groups(run(program, [*passed, *shards]), count)
+        return [
+            *[
+                BroadcastInDim((1, *x.type.shape), tuple(range(1, x.type.ndim + 1)))(x)
+                for x in passed
+            ],
+            *outs,
+        ]
+
+    staged = manual.stage(body, [*thread.types, *jaxpr.in_types], jaxpr.name)
+    same, own = PartitionSpec(), PartitionSpec(manual.order(manual.axes))
+    specs = (same,) * count + in_specs, (own,) * count + out_specs
+    op = shard_program(staged.jaxpr, manual, *specs)
+
+    def whole(*operands: Value) -> list[Any]:
+        stacked, outs = in_groups(op(*operands), count)
+        return [*thread.join(stacked), *outs]
+
+    pairs = zip(jaxpr.in_types, in_specs, strict=True)
+    types = [global_type(t, spec, manual) for t, spec in pairs]
+    return restage(whole, [*thread.types, *types], jaxpr.name)
 
 
 def _in_words_of(x: ConcreteArray, spec: PartitionSpec, mesh: Any) -> ConcreteArray:
