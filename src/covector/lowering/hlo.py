@@ -205,11 +205,7 @@ class Module:
         public: bool = False,
     ) -> "Function":
         """A function with an empty body and a name made unique."""
-        unique, n = name, 0
-        while unique in self._names:
-            n += 1
-            unique = f"{name}_{n}"
-        self._names.add(unique)
+        unique = self._unique(name)
         self.dtypes.update(map(storage_of, ins))
         in_types = list(map(tensor_type, ins))
         function_type = ir.FunctionType.get(in_types, list(map(tensor_type, outs)))
@@ -226,6 +222,15 @@ class Module:
         )
         block = op.regions[0].blocks.append(*in_types, arg_locs=[_unknown] * len(ins))
         return Function(unique, op, block)
+
+    def _unique(self, name: str) -> str:
+        """A name that nothing has here, and is taken from now on."""
+        unique, n = name, 0
+        while unique in self._names:
+            n += 1
+            unique = f"{name}_{n}"
+        self._names.add(unique)
+        return unique
 
     def over_mesh(self, mesh: str, partitions: int) -> None:
         """Make it a module for the devices of a mesh, in its MLIR spelling."""
@@ -260,6 +265,44 @@ class Module:
         return self.module.operation.get_asm(
             enable_debug_info=debug_info, large_elements_limit=64
         )
+
+    def portable(self) -> bytes:
+        """The module for other versions of the compiler, which read it for years."""
+        return modules.portable(self.module)
+
+    def merge(self, source: str) -> str:
+        """Add the functions of another module; the name that its ``main`` has here.
+
+        Of its meshes those are added whose names are not taken: they are the same.
+        """
+        other = ir.Module.parse(source, _context)
+        names = {}
+        for op in list(other.body.operations):
+            name = ir.StringAttr(op.attributes["sym_name"]).value
+            if op.operation.name == "sdy.mesh":
+                if name not in self._names and name != "mesh":
+                    self._names.add(name)
+                    op.operation.clone(
+                        ir.InsertionPoint.at_block_begin(self.module.body)
+                    )
+                continue
+            names[name] = self._unique(name)
+        # In two steps, for one may take the name that another had.
+        for k, steps in enumerate(({n: f"merged.{n}" for n in names}, names)):
+            for old, new in steps.items():
+                before = old if k == 0 else f"merged.{old}"
+                ir.SymbolTable.replace_all_symbol_uses(before, new, other.operation)
+                ir.SymbolTable.set_symbol_name(
+                    ir.SymbolTable(other.operation)[before], new
+                )
+        for op in other.body.operations:
+            if op.operation.name == "func.func":
+                op.attributes["sym_visibility"] = ir.StringAttr.get("private")
+                for attributes in ("arg_attrs", "res_attrs"):
+                    if attributes in op.attributes:
+                        del op.attributes[attributes]
+                op.operation.clone(ir.InsertionPoint(self.module.body))
+        return names["main"]
 
 
 class Function:

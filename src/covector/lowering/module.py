@@ -229,6 +229,21 @@ class Lowering:
         """Call the function that holds the program, compiled separately if asked."""
         return self.module.call(self, jaxpr, operands, separate)
 
+    def call_module(self, source: str, operands: Sequence[HloValue]) -> list[HloValue]:
+        """Call the ``main`` of another module, whose functions are added to this one.
+
+        What it is given and gives has the types of the equation.
+        """
+        made = hlo.operation(
+            "func.call",
+            list(map(hlo.tensor_type, self.out_types)),
+            operands,
+            {"callee": hlo.symbol(self.module.module.merge(source))},
+            self.location,
+            self.point,
+        )
+        return list(made.results)
+
     def _literal(self, array: ConcreteArray) -> HloValue:
         found = self._literals.get(id(array))
         if found is None:

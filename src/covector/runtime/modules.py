@@ -16,12 +16,13 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
+from jaxlib import _jax
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 from jaxlib.mlir.dialects import builtin  # noqa: F401  C++ would, at its first module
 from jaxlib.mlir.passmanager import PassManager
 
-from covector.errors import DeviceError
+from covector.errors import DeviceError, ExportError
 
 #: a module as text, or as bytecode
 Source: TypeAlias = str | bytes
@@ -106,6 +107,33 @@ def bytecode(operation: Any) -> bytes:
     stream = io.BytesIO()
     operation.write_bytecode(stream)
     return stream.getvalue()
+
+
+def portable(module: ir.Module) -> bytes:
+    """A module as an artefact that compilers of other versions read: those of the last
+    years, and those that are up to twelve weeks older.
+    """
+    oldest = _stablehlo.StablehloCompatibilityRequirement.WEEK_12
+    version = _stablehlo.get_version_from_compatibility_requirement(oldest)
+    # Other dialects, such as that of shardings, stay as they are.
+    return _jax.mlir.serialize_portable_artifact(module, version, True)
+
+
+def from_portable(artefact: bytes, *, generic: bool = True) -> str:
+    """The text of a portable module; ``generic`` is the form that is quick to read.
+
+    Raises:
+      ExportError: it is none, or of a version that this jaxlib does not read.
+    """
+    context = new_context()
+    try:
+        module = _stablehlo.deserialize_portable_artifact(context, artefact)
+        return module.operation.get_asm(print_generic_op_form=generic)
+    except (ir.MLIRError, ValueError) as error:
+        raise ExportError(
+            "jaxlib cannot read this program: it is damaged, or of a later version. "
+            f"({error})"
+        ) from None
 
 
 def readable(source: Source) -> str:

@@ -1,0 +1,5 @@
+"""The cache of compiled programs, as a package: older programs import it so."""
+
+from covector.experimental.compilation_cache import compilation_cache
+
+__all__ = ["compilation_cache"]

@@ -1,0 +1,94 @@
+"""Machine code as bytes, loaded in the same process and in another."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+from covector.errors import ExportError, TreeMismatch, TypeMismatch
+from covector.experimental.serialize_executable import deserialize_and_load, serialize
+
+X = np.arange(4, dtype=np.float32)
+
+
+def compiled(**options):
+    table = np.arange(4000, dtype=np.float32)
+
+    def f(x, unused, *, k):
+        return {"sum": (cnp.asarray(table)[:4] * x).sum(), "all": [x * k, None]}
+
+    return cv.jit(f, **options).lower(X, X, k=2.0).compile()
+
+
+def test_a_loaded_program_does_what_the_compiled_one_did():
+    before = compiled()
+    loaded = deserialize_and_load(*serialize(before))
+    for made in (before, loaded):
+        out = made(X, X, k=2.0)
+        assert float(out["sum"]) == 14
+        assert out["all"][0].tolist() == [0, 2, 4, 6]
+    assert "HloModule" in loaded.as_text()
+    assert loaded.cost_analysis()["flops"] > 0
+    assert loaded.memory_analysis().argument_size_in_bytes > 0
+
+
+def test_another_process_runs_it_without_compiling(tmp_path):
+    (tmp_path / "program").write_bytes(pickle.dumps(serialize(compiled())))
+    code = f"""
+import pickle, numpy as np
+from covector import monitoring
+from covector.experimental.serialize_executable import deserialize_and_load
+heard = []
+monitoring.register_event_duration_secs_listener(lambda name, _: heard.append(name))
+run = deserialize_and_load(*pickle.load(open({str(tmp_path / "program")!r}, "rb")))
+x = np.arange(4, dtype=np.float32)
+print(float(run(x, x, k=2.0)["sum"]), heard)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["14.0", "[]"]
+
+
+def test_a_donated_argument_is_given_up():
+    made = cv.jit(lambda x: x + 1, donate_argnums=0).lower(X).compile()
+    x = cnp.asarray(X)
+    assert deserialize_and_load(*serialize(made))(x).tolist() == [1, 2, 3, 4]
+    assert x.is_deleted()
+
+
+def test_a_program_over_a_mesh_keeps_its_shardings():
+    if cv.device_count() < 2:
+        pytest.skip("needs two devices")
+    mesh = cv.make_mesh((2,), ("x",))
+    sharded = cv.device_put(X, cv.NamedSharding(mesh, cv.P("x")))
+    made = cv.jit(lambda x: (x * 2, x.sum())).lower(sharded).compile()
+    loaded = deserialize_and_load(*serialize(made), execution_devices=cv.devices()[:2])
+    doubled, total = loaded(X)
+    assert doubled.sharding == made(sharded)[0].sharding
+    assert float(total) == 6
+    with pytest.raises(ExportError, match="2 devices, but there are 1"):
+        deserialize_and_load(*serialize(made), execution_devices=cv.devices()[:1])
+
+
+def test_other_arguments_are_refused():
+    loaded = deserialize_and_load(*serialize(compiled()))
+    with pytest.raises(TreeMismatch, match=r"the compiled jit of .*f .*a tuple of 1"):
+        loaded(X, k=2.0)
+    with pytest.raises(TypeMismatch, match=r"takes f32\[4\] as argument 0"):
+        loaded(X[:2], X, k=2.0)
+    with pytest.raises(TypeMismatch, match="with its values, but got StagedTracer"):
+        cv.jit(lambda x: loaded(x, X, k=2.0))(X)
+
+
+def test_what_calls_python_cannot_be_stored():
+    def f(x):
+        cv.debug.print("{}", x)
+        return x
+
+    with pytest.raises(ExportError, match=r"jit of .*f .* calls Python functions"):
+        serialize(cv.jit(f).lower(1.0).compile())
