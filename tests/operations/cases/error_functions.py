@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import special
 
-from covector.operations.error_functions import erfcx, log_ndtr, ndtr, ndtri
+from covector.operations.error_functions import dawsn, erfcx, log_ndtr, ndtr, ndtri
 from tests.laws import Case
 
 _x = np.array([0.5, -1.25, 2.0, -6.0, 3.75, -0.75])
@@ -14,6 +14,7 @@ CASES = [
     row
     for op, reference, x, ends in [
         (erfcx, special.erfcx, _x, _ends),
+        (dawsn, special.dawsn, _x, _ends),
         (ndtr, special.ndtr, _x, _ends),
         (log_ndtr, special.log_ndtr, _x, _ends),
         (ndtri, special.ndtri, special.ndtr(_x / 3), np.array([0.0, 1, 2, -1, np.nan])),

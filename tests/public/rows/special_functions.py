@@ -38,6 +38,13 @@ of_scipy("erf erfc erfcx expit", elementwise("if", within=(-4, 4)), rounding=128
 of_scipy("ndtr log_ndtr", elementwise("if", within=(-8, 8)), rounding=256)
 of_scipy("erfinv", elementwise("f", within=(-0.95, 0.95)), rounding=256)
 of_scipy("ndtri logit", elementwise("f", within=UNIT), rounding=256, cancels=True)
+of_scipy("dawsn", elementwise("if", within=(-6, 6)), rounding=256)
+of_scipy("fresnel", elementwise("f", within=(-6, 6)), rounding=1024, cancels=True)
+of_scipy("expi", elementwise("f", within=(0.5, 9)), rounding=256)
+of_scipy("exp1 spence", elementwise("if", within=(0.2, 9)), rounding=256, cancels=True)
+of_scipy("sici", elementwise("f", within=(0.2, 9)), rounding=256, cancels=True)
+of_scipy("expn", lambda d: (d.integer(0, 5), d.array("f", within=POSITIVE)), rounding=1024)
+of_scipy("owens_t", elementwise("f", "f", within=(-2, 2)), rounding=512)
 of_scipy("entr", elementwise("if", smooth=POSITIVE), cancels=True)
 of_scipy("xlogy xlog1py rel_entr kl_div", elementwise("if", "if", within=POSITIVE),
          rounding=256, cancels=True)  # fmt: skip

@@ -10,7 +10,7 @@ from covector.scipy import special
 from tests.scipy.special.points import POINTS
 
 #: the largest error of functions, in units in the last place; of others it is 8
-BOUNDS = {}
+BOUNDS = {"owens_t": 16}
 ENDS = np.array([0.0, -0.0, 1.0, -1.0, 2.0, -3.0, np.inf, -np.inf, np.nan])
 
 
@@ -23,13 +23,20 @@ def units(found, wanted):
     return np.where(same | flushed, 0, np.where(np.isnan(error), np.inf, error))
 
 
+def function(name):
+    """A function of the package; ``sici_1`` is the second result of ``sici``."""
+    if name[-2:] not in ("_0", "_1"):
+        return getattr(special, name)
+    return lambda *args: getattr(special, name[:-2])(*args)[int(name[-1])]
+
+
 @pytest.mark.parametrize("name", POINTS)
 def test_difficult_points_are_accurate(name):
     points, values = zip(*POINTS[name], strict=True)
     wanted = np.array(values)
     with cv.enable_x64():
         args = [cnp.array(column) for column in zip(*points, strict=True)]
-        found = np.asarray(cv.jit(getattr(special, name))(*args))
+        found = np.asarray(cv.jit(function(name))(*args))
     error = units(found, wanted)
     assert error.max() <= BOUNDS.get(name, 8), [
         (point, float(mine), theirs, float(e))

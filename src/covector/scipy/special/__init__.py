@@ -11,6 +11,7 @@ from covector.scipy.special.beta_family import *
 from covector.scipy.special.entropies import *
 from covector.scipy.special.error_functions import *
 from covector.scipy.special.gamma_family import *
+from covector.scipy.special.integrals import *
 from covector.scipy.special.softmax import *
 from covector.scipy.special.transformations import *
 

@@ -3,10 +3,21 @@
 from covector import lax
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
-from covector.numpy.promote import inexact
+from covector.numpy.promote import inexact, promote_inexact
 from covector.operations import error_functions
+from covector.operations import owens_t as owen
 
-__all__ = ["erf", "erfc", "erfcx", "erfinv", "log_ndtr", "ndtr", "ndtri"]
+__all__ = [
+    "dawsn",
+    "erf",
+    "erfc",
+    "erfcx",
+    "erfinv",
+    "log_ndtr",
+    "ndtr",
+    "ndtri",
+    "owens_t",
+]
 
 
 def erf(x: ArrayLike) -> Array:
@@ -81,3 +92,25 @@ def ndtri(p: ArrayLike) -> Array:
     0.0
     """
     return error_functions.ndtri(inexact("ndtri", p))
+
+
+def dawsn(x: ArrayLike) -> Array:
+    """Dawson's integral exp(−x²) ∫₀ˣ exp(t²) dt, which falls off as 1/(2x).
+
+    >>> from covector.scipy.special import dawsn
+    >>> round(float(dawsn(1.0)), 4)
+    0.5381
+    """
+    return error_functions.dawsn(inexact("dawsn", x))
+
+
+def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
+    """Owen's T function, 1/(2π) ∫₀ᵃ exp(−h² (1 + x²)/2) / (1 + x²) dx.
+
+    It is the probability that X > h and 0 < Y < a X, for independent normal X and Y.
+
+    >>> from covector.scipy.special import owens_t
+    >>> owens_t(0.0, 1.0).tolist()
+    0.125
+    """
+    return owen.owens_t(*promote_inexact("owens_t", h, a))
