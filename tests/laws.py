@@ -176,9 +176,7 @@ class Case:
         if not dtypes.is_inexact(dtype) or (self.rtol is None and self.moves_only()):
             return 0.0
         wide = finfo(dtypes.float32).eps
-        return (1e-6 if self.rtol is None else self.rtol) * float(
-            finfo(dtype).eps / wide
-        )
+        return (1e-6 if self.rtol is None else self.rtol) * finfo(dtype).eps / wide
 
 
 def _cast(x: np.ndarray, dtype: Any) -> np.ndarray:

@@ -153,7 +153,7 @@ def test_narrow_floats_keep_their_dtype_and_are_right_to_their_precision(name, d
         wide = getattr(cnp, name)(*[a.astype("float64") for a in args])
     got = getattr(cnp, name)(*args)
     got, wide = (v if isinstance(v, tuple) else (v,) for v in (got, wide))
-    eps = float(cnp.finfo(dtype).eps)
+    eps = cnp.finfo(dtype).eps
     for g, w in zip(got, wide, strict=True):
         if cnp.isdtype(w.dtype, "real floating"):
             assert g.dtype == np.dtype(dtype)

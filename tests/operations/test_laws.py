@@ -141,7 +141,7 @@ def test_jit_changes_nothing(case):
     hosts = [x.host() for x in eager], [x.host() for x in compiled]
     agree_all(case, hosts[1][:count], hosts[0][:count], "the values")
     for e, c in zip(hosts[0][count:], hosts[1][count:], strict=True):
-        rtol = 64 * float(finfo(c.dtype).eps)
+        rtol = 64 * finfo(c.dtype).eps
         agree(c, e, rtol, rtol * scale(e))
 
 

@@ -42,9 +42,7 @@ def wide(x: Any) -> np.ndarray:
 
 def precision(arrays: Sequence[Array]) -> float:
     """The coarsest machine epsilon among differentiable arrays."""
-    return max(
-        [float(finfo(a.dtype).eps) for a in arrays if a.type.inexact], default=1e-7
-    )
+    return max([finfo(a.dtype).eps for a in arrays if a.type.inexact], default=1e-7)
 
 
 def step_for(arrays: Sequence[Array]) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 from covector.core.methods import Methods
 from covector.core.operators import Operators, link
 from covector.core.types import HasType
-from covector.errors import ImmutableArrayError
+from covector.errors import ArgumentError, ImmutableArrayError
 
 if TYPE_CHECKING:
     from covector.core.annotations import ArrayLike, Index
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from covector.core.sharding.shardings import Sharding
     from covector.runtime.client import Device
 
-__all__ = ["Array", "link"]
+__all__ = ["API_VERSIONS", "Array", "link"]
+
+#: of the array API standard, all those that functions and arrays follow
+API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
 class Array(Operators, Methods, HasType):
@@ -75,6 +78,11 @@ class Array(Operators, Methods, HasType):
         return bool((self == value).any())
 
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
+        if api_version not in (None, *API_VERSIONS):
+            raise ArgumentError(
+                f"covector has the versions {', '.join(API_VERSIONS)} of the array API "
+                f"standard, but not {api_version!r}."
+            )
         return link.numpy
 
     # -- what arrays with values give, and tracers explain that they cannot ------------

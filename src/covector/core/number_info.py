@@ -1,6 +1,7 @@
 """The numbers that a dtype can represent: limits, widths, and lossless casts."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
@@ -12,16 +13,42 @@ from covector.core.dtypes import as_dtype, short_name
 from covector.errors import DTypeKindError
 
 
-def finfo(dtype: Any) -> np.finfo:
+@dataclass(frozen=True)
+class FloatInfo:
+    """Limits of a floating dtype, as Python numbers: they take the dtype of the arrays
+    that they meet. The fields are those of ``numpy.finfo``.
+    """
+
+    dtype: np.dtype
+    bits: int
+    eps: float
+    epsneg: float
+    iexp: int
+    machep: int
+    max: float
+    maxexp: int
+    min: float
+    minexp: int
+    negep: int
+    nexp: int
+    nmant: int
+    precision: int
+    resolution: float
+    smallest_normal: float
+    smallest_subnormal: float
+    tiny: float
+
+
+def finfo(dtype: Any) -> FloatInfo:
     """Limits of a floating dtype; of its parts, for a complex one.
 
     The result has the fields of ``numpy.finfo``: ``bits``, ``eps``, ``max``, ``min``,
-    ``tiny``, ``nmant``, ….
+    ``tiny``, ``nmant``, …, as Python numbers.
 
     Raises:
       DTypeKindError: the dtype is not inexact.
 
-    >>> float(finfo("bfloat16").eps), finfo("complex64").dtype
+    >>> finfo("bfloat16").eps, finfo("complex64").dtype
     (0.0078125, dtype('float32'))
     """
     dtype = as_dtype(dtype)
@@ -59,8 +86,10 @@ _finfo: Callable[[np.dtype], np.finfo] = ml_dtypes.finfo
 
 
 @lru_cache
-def _float_info(dtype: np.dtype) -> np.finfo:
-    return _finfo(dtype)
+def _float_info(dtype: np.dtype) -> FloatInfo:
+    found = _finfo(dtype)
+    numbers = {f.name: f.type(getattr(found, f.name)) for f in fields(FloatInfo)[1:]}
+    return FloatInfo(dtype, **numbers)
 
 
 @lru_cache

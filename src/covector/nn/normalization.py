@@ -28,7 +28,7 @@ Axis = Any
 
 def _largest(x: Value, axis: Axis, where: ArrayLike | None) -> Array:
     """The largest element, as a constant; 0 where it is not finite."""
-    lowest = float(cnp.finfo(x.dtype).min)
+    lowest = cnp.finfo(x.dtype).min
     largest = cnp.max(x, axis, where=where, initial=lowest, keepdims=True)
     return lax.stop_gradient(cnp.where(cnp.isfinite(largest), largest, 0))
 

@@ -20,7 +20,7 @@ __all__ = ["fromfunction", "indices", "meshgrid", "mgrid", "ogrid"]
 
 def meshgrid(
     *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
-) -> list[Array]:
+) -> tuple[Array, ...]:
     """The coordinates of a grid, one array for each of the vectors that span it.
 
     Args:
@@ -58,7 +58,7 @@ def meshgrid(
         along = tuple([n if k == position else 1 for k, n in enumerate(lengths)])
         repeated = Reshape(along)(x)
         out.append(repeated if sparse else broadcast_to(repeated, tuple(lengths)))
-    return out
+    return tuple(out)
 
 
 def indices(
@@ -77,7 +77,7 @@ def indices(
     axes = [arange(n, dtype=int if dtype is None else dtype) for n in shape]
     grid = meshgrid(*axes, indexing="ij", sparse=sparse)
     if sparse:
-        return tuple(grid)
+        return grid
     if not grid:
         return arange(0, dtype=int if dtype is None else dtype)
     return Stack(0)(*grid)

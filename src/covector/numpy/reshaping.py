@@ -192,7 +192,7 @@ def broadcast_to(
     return with_out_sharding(promote.broadcast_to(x, wanted), out_sharding)
 
 
-def broadcast_arrays(*args: ArrayLike) -> list[Array]:
+def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
     """The arrays, each broadcast to the shape to which they broadcast together.
 
     >>> import covector.numpy as cnp
@@ -201,7 +201,7 @@ def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     """
     arrays = [as_array(a, "broadcast_arrays") for a in args]
     shape = promote.broadcast_shapes("broadcast_arrays", [x.type for x in arrays])
-    return [promote.broadcast_to(x, shape) for x in arrays]
+    return tuple([promote.broadcast_to(x, shape) for x in arrays])
 
 
 @overload

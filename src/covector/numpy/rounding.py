@@ -134,7 +134,7 @@ def _round_parts(x: Value, decimals: int) -> Array:
     if not decimals:
         return _to_even(x)
     wide = dtypes.float32 if x.type.dtype.itemsize < 4 else x.type.dtype
-    if 10 ** max(decimals, -decimals) > float(finfo(wide).max):
+    if 10 ** max(decimals, -decimals) > finfo(wide).max:
         nothing = arithmetic.mul(x, scalar(0, x.type.dtype, True))
         return x if decimals > 0 else where(is_finite(x), nothing, x)
     out = _round_decimals(convert(x, wide, x.type.weak), decimals=decimals)

@@ -11,7 +11,7 @@ from numpy.exceptions import ComplexWarning
 from covector import options
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Axes, DType, DTypeLike
-from covector.core.array_like import Array
+from covector.core.array_like import API_VERSIONS, Array
 from covector.core.array_like import Array as ndarray
 from covector.core.convert import to_be_cast, type_of
 from covector.core.dtypes import issubdtype
@@ -56,7 +56,7 @@ __all__ = [
 pi, e, euler_gamma = np.pi, np.e, np.euler_gamma
 inf, nan, newaxis = np.inf, np.nan, None
 #: the version of the array API standard that this namespace follows
-__array_api_version__ = "2024.12"
+__array_api_version__ = API_VERSIONS[-1]
 
 
 def asked_dtype(dtype: DTypeLike) -> DType:
@@ -292,10 +292,10 @@ class ArrayNamespaceInfo:
     def default_device(self) -> None:
         """None: an array goes where it is needed until a device is named."""
 
-    def devices(self) -> list[Any]:
+    def devices(self) -> tuple[Any, ...]:
         """None, for no device in particular, and every device of every platform."""
         clients = client.backends().values()
-        return [None, *[d for each in clients for d in each.devices()]]
+        return (None, *[d for each in clients for d in each.devices()])
 
     def default_dtypes(self, *, device: ShardingLike | None = None) -> dict[str, Any]:
         """The dtypes that results have where none is asked for."""

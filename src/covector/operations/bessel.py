@@ -101,7 +101,7 @@ class BesselI1e(Special):
         def slope() -> Any:
             # d/dx of e⁻ˣ I₁ is e⁻ˣ (I₀ − I₁/x − I₁) for x > 0, and it is even.
             # Programs take subnormal x for 0, whose inverse is infinite.
-            least = scalar(float(finfo(x.type.dtype).tiny), x.type.dtype)
+            least = scalar(finfo(x.type.dtype).tiny, x.type.dtype)
             at_zero = lt(abs_(x), least)
             away = where(at_zero, scalar(1, x.type.dtype), x)
             value = bessel_i0e(x) - mul(out, sign(away) + 1 / away)

@@ -1,5 +1,6 @@
 """Magnitude and sign: x = |x| · sign(x)."""
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,8 @@ from covector.core.annotations import DType, HostArray, LinearMaps, Value
 from covector.core.convert import scalar
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.arithmetic import div, mul
-from covector.operations.comparison import eq
+from covector.operations.bitwise import or_
+from covector.operations.comparison import eq, ne
 from covector.operations.complex import complex_, conj, imag, real
 from covector.operations.families import Elementwise
 from covector.operations.selection import where
@@ -39,9 +41,24 @@ class Abs(Elementwise):
         return [lambda dx: real(mul(dx, direction))]
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
-        if dtypes.is_unsigned(ctx.in_types[0].dtype):
+        (type,) = ctx.in_types
+        if dtypes.is_unsigned(type.dtype):
             return x
-        return ctx.op(self.hlo, [x])
+        out = ctx.op(self.hlo, [x])
+        if not dtypes.is_complex(type.dtype):
+            return out
+        (infinite,) = ctx.through(_has_infinity, x)
+        return ctx.op(
+            "stablehlo.select",
+            [infinite, ctx.constant(math.inf, ctx.out_types[0]), out],
+        )
+
+
+def _has_infinity(z: Value) -> list[Value]:
+    """Whether a part is infinite, and so the magnitude, even if the other is NaN."""
+    x, y = abs_(real(z)), abs_(imag(z))
+    infinity = scalar(math.inf, x.type.dtype)
+    return [or_(eq(x, infinity), eq(y, infinity))]
 
 
 class Sign(Elementwise):
@@ -55,6 +72,10 @@ class Sign(Elementwise):
 
     def on_host(self, x: HostArray) -> HostArray:
         out = np.sign(x)
+        if x.dtype.kind == "c":
+            nan = x.dtype.type(complex(math.nan, math.nan))
+            out, parts = np.where(np.isnan(x), nan, out), (np.real, np.imag)
+            return complex_.on_host(*[np.copysign(p(out), p(x)) for p in parts])
         return np.copysign(out, x) if x.dtype.kind == "f" else out
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
@@ -71,9 +92,23 @@ class Sign(Elementwise):
 
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
         (type,) = ctx.in_types
+        if dtypes.is_complex(type.dtype):
+            return ctx.op(self.hlo, ctx.through(_of_ends, x))
         if not dtypes.is_unsigned(type.dtype):
             return ctx.op(self.hlo, [x])
         return ctx.op("stablehlo.minimum", [x, ctx.constant(1, type)])
+
+
+def _of_ends(z: Value) -> list[Value]:
+    """A number of the same direction, 1 for ∞, beside which finite parts are 0."""
+    parts = real(z), imag(z)
+    ends = [eq(abs_(part), scalar(math.inf, part.type.dtype)) for part in parts]
+    one_end = ne(*ends)
+    found = [
+        where(one_end, where(end, sign(part), part * 0), part)
+        for part, end in zip(parts, ends, strict=True)
+    ]
+    return [complex_(*found)]
 
 
 abs_, sign = Abs(), Sign()

@@ -6,10 +6,11 @@ from covector.core import dtypes
 from covector.core.annotations import HostArray, LinearMaps, Value
 from covector.operations.accuracy import HasAccuracy
 from covector.operations.arithmetic import div, mul
+from covector.operations.complex_functions import ComplexFunction, mend_sqrt
 from covector.operations.families import widened
 
 
-class _Root(HasAccuracy):
+class _Root(ComplexFunction, HasAccuracy):
     """A root of a real or complex number."""
 
     accepts = staticmethod(dtypes.is_inexact)
@@ -19,14 +20,14 @@ class _Root(HasAccuracy):
 class Sqrt(_Root):
     """√x; NaN of negative numbers. The derivative 1/(2√x) is infinite at 0.
 
-    Of a complex number, the root with a real part that is not negative; of a negative
-    real one, with a positive imaginary part, whatever the sign of its zero.
+    Of a complex number, the root with a real part that is not negative, and with an
+    imaginary part of its sign.
     """
 
     hlo = "stablehlo.sqrt"
 
-    def on_host(self, x: HostArray) -> HostArray:
-        return np.sqrt(x + 0 if dtypes.is_complex(x.dtype) else x)
+    on_host = staticmethod(np.sqrt)
+    mend = staticmethod(mend_sqrt)
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         return [lambda dx: div(dx, out + out)]

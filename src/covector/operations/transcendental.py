@@ -1,8 +1,7 @@
 """Exponentials, logarithms, trigonometric and hyperbolic functions.
 
-Of complex arguments they are the principal values, with the branch cuts of C99. But on
-the cuts of asin, acos, asinh and acosh the sign of a zero part does not matter: zero
-counts as positive.
+Of complex arguments they are the principal values, with the branch cuts and the special
+values of C99: on a cut, the sign of a zero part says on which side of it.
 """
 
 import math
@@ -21,7 +20,19 @@ from covector.operations.bitwise import and_, shift_left, shift_right_arithmetic
 from covector.operations.casting import BitcastConvertType, convert
 from covector.operations.comparison import gt, lt
 from covector.operations.complex import complex_, imag, real
-from covector.operations.families import Elementwise, widened
+from covector.operations.complex_functions import (
+    ComplexFunction,
+    directed,
+    mend_acos,
+    mend_acosh,
+    mend_asinh,
+    mend_atanh,
+    mend_expm1,
+    mend_log,
+    mend_tanh,
+    turned,
+)
+from covector.operations.families import widened
 from covector.operations.partials import WithPartials
 from covector.operations.roots import rsqrt
 from covector.operations.selection import where
@@ -30,24 +41,15 @@ if TYPE_CHECKING:
     from covector.lowering.module import Lowering
 
 
-class _Transcendental(Elementwise):
+class _Transcendental(ComplexFunction):
     """A function of real or complex arguments."""
 
     accepts = staticmethod(dtypes.is_inexact)
     accepted = "floating-point or complex numbers"
 
 
-class _WithAccuracy(HasAccuracy, _Transcendental):
+class _WithAccuracy(_Transcendental, HasAccuracy):
     """One that some hardware computes in several ways."""
-
-
-class _Inverse(_Transcendental):
-    """An inverse function, whose complex branch cuts take zeros for positive."""
-
-    numpy: Any = None
-
-    def on_host(self, x: HostArray) -> HostArray:
-        return self.numpy(x + 0 if dtypes.is_complex(x.dtype) else x)
 
 
 # -- exponentials and logarithms -------------------------------------------------------
@@ -58,6 +60,11 @@ class Exp(_WithAccuracy):
 
     hlo = "stablehlo.exponential"
     on_host = staticmethod(np.exp)
+
+    @staticmethod
+    def of_complex(z: Value) -> Value:
+        size, angle = exp(real(z)), imag(z)
+        return directed(z, size, cos(angle), size, sin(angle))
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         return [lambda dx: mul(dx, out)]
@@ -72,8 +79,16 @@ class Exp2(_WithAccuracy):
         slope = math.log(2) * out
         return [lambda dx: mul(dx, slope)]
 
+    @staticmethod
+    def of_complex(z: Value) -> Value:
+        size, angle = exp2(real(z)), imag(z) * math.log(2)
+        return directed(z, size, cos(angle), size, sin(angle))
+
     def lower(self, ctx: "Lowering", x: HloValue) -> HloResults:
-        return ctx.op("stablehlo.power", [ctx.constant(2, ctx.in_types[0]), x])
+        (type,) = ctx.in_types
+        if dtypes.is_complex(type.dtype):
+            return super().lower(ctx, x)
+        return ctx.op("stablehlo.power", [ctx.constant(2, type), x])
 
 
 class Expm1(_WithAccuracy):
@@ -81,6 +96,8 @@ class Expm1(_WithAccuracy):
 
     hlo = "stablehlo.exponential_minus_one"
     on_host = staticmethod(np.expm1)
+    mend = staticmethod(mend_expm1)
+    not_on_host = _Transcendental.not_on_host.union(dtypes.COMPLEX)  # as NumPy's is not
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = out + 1
@@ -92,6 +109,7 @@ class Log(_WithAccuracy):
 
     hlo = "stablehlo.log"
     on_host = staticmethod(np.log)
+    mend = staticmethod(mend_log)
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         return [lambda dx: div(dx, x)]
@@ -140,6 +158,7 @@ class Log1p(_WithAccuracy):
     """log(1 + x), accurate for small x."""
 
     hlo = "stablehlo.log_plus_one"
+    mend = staticmethod(mend_log)
 
     def on_host(self, x: HostArray) -> HostArray:
         if not dtypes.is_complex(x.dtype):
@@ -220,6 +239,10 @@ class Sin(_WithAccuracy):
     hlo = "stablehlo.sine"
     on_host = staticmethod(np.sin)
 
+    @staticmethod
+    def of_complex(z: Value) -> Value:
+        return turned(sinh, z)
+
     def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = cos(x)
         return [lambda dx: mul(dx, slope)]
@@ -230,6 +253,10 @@ class Cos(_WithAccuracy):
 
     hlo = "stablehlo.cosine"
     on_host = staticmethod(np.cos)
+
+    @staticmethod
+    def of_complex(z: Value) -> Value:
+        return cosh(complex_(neg(imag(z)), real(z)))
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = neg(sin(x))
@@ -242,27 +269,36 @@ class Tan(_WithAccuracy):
     hlo = "stablehlo.tan"
     on_host = staticmethod(np.tan)
 
+    @staticmethod
+    def of_complex(z: Value) -> Value:
+        return turned(tanh, z)
+
     def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = 1 + out * out
         return [lambda dx: mul(dx, slope)]
 
 
-class Asin(_Inverse):
+class Asin(_Transcendental):
     """The angle with sine x; NaN of real |x| > 1. The derivative is infinite at ±1."""
 
     hlo = "chlo.asin"
-    numpy = staticmethod(np.arcsin)
+    on_host = staticmethod(np.arcsin)
+
+    @staticmethod
+    def of_complex(z: Value) -> Value:
+        return turned(asinh, z)
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = rsqrt((1 - x) * (1 + x))
         return [lambda dx: mul(dx, slope)]
 
 
-class Acos(_Inverse):
+class Acos(_Transcendental):
     """The angle with cosine x; NaN of real |x| > 1. The derivative is −∞ at ±1."""
 
     hlo = "chlo.acos"
-    numpy = staticmethod(np.arccos)
+    mend = staticmethod(mend_acos)
+    on_host = staticmethod(np.arccos)
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = neg(rsqrt((1 - x) * (1 + x)))
@@ -274,6 +310,10 @@ class Atan(_Transcendental):
 
     hlo = "chlo.atan"
     on_host = staticmethod(np.arctan)
+
+    @staticmethod
+    def of_complex(z: Value) -> Value:
+        return turned(atanh, z)
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         divisor = 1 + x * x
@@ -309,6 +349,11 @@ class Sinh(_Transcendental):
     hlo = "chlo.sinh"
     on_host = staticmethod(np.sinh)
 
+    @staticmethod
+    def of_complex(z: Value) -> Value:
+        x, y = real(z), imag(z)
+        return directed(z, sinh(x), cos(y), cosh(x), sin(y))
+
     def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = cosh(x)
         return [lambda dx: mul(dx, slope)]
@@ -320,6 +365,11 @@ class Cosh(_Transcendental):
     hlo = "chlo.cosh"
     on_host = staticmethod(np.cosh)
 
+    @staticmethod
+    def of_complex(z: Value) -> Value:
+        x, y = real(z), imag(z)
+        return directed(z, cosh(x), cos(y), sinh(x), sin(y))
+
     def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = sinh(x)
         return [lambda dx: mul(dx, slope)]
@@ -330,31 +380,34 @@ class Tanh(_WithAccuracy):
 
     hlo = "stablehlo.tanh"
     on_host = staticmethod(np.tanh)
+    odd, mend = True, staticmethod(mend_tanh)
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = 1 - out * out
         return [lambda dx: mul(dx, slope)]
 
 
-class Asinh(_Inverse):
+class Asinh(_Transcendental):
     """The number with hyperbolic sine x."""
 
     hlo = "chlo.asinh"
-    numpy = staticmethod(np.arcsinh)
+    odd, mend = True, staticmethod(mend_asinh)
+    on_host = staticmethod(np.arcsinh)
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = rsqrt(1 + x * x)
         return [lambda dx: mul(dx, slope)]
 
 
-class Acosh(_Inverse):
+class Acosh(_Transcendental):
     """The number, not negative, with hyperbolic cosine x; NaN of real x < 1.
 
     The derivative 1 / (√(x − 1) · √(x + 1)) is infinite at 1.
     """
 
     hlo = "chlo.acosh"
-    numpy = staticmethod(np.arccosh)
+    mend = staticmethod(mend_acosh)
+    on_host = staticmethod(np.arccosh)
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = rsqrt(x - 1) * rsqrt(x + 1)
@@ -365,6 +418,7 @@ class Atanh(_Transcendental):
     """The number with hyperbolic tangent x; ±∞ of ±1, NaN of real |x| > 1."""
 
     hlo = "chlo.atanh"
+    odd, mend = True, staticmethod(mend_atanh)
     on_host = staticmethod(np.arctanh)
 
     def differential(self, out: Value, x: Value) -> LinearMaps:

@@ -130,7 +130,7 @@ def laplace(
 @sampler
 def draw_laplace(key: Value, *, shape: Shape, dtype: DType) -> Array:
     """Laplace numbers."""
-    low = scalar(-1 + float(finfo(dtype).epsneg), dtype)
+    low = scalar(-1 + finfo(dtype).epsneg, dtype)
     u = draw_between(key, low, scalar(1, dtype), shape=shape, dtype=dtype)
     return cnp.sign(u) * cnp.log1p(-cnp.abs(u))
 

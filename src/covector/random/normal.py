@@ -89,7 +89,7 @@ def normal(
 @sampler
 def draw_normal(key: Value, *, shape: Shape, dtype: DType) -> Array:
     """Normal numbers."""
-    low = scalar(-1 + float(finfo(dtype).epsneg), dtype)
+    low = scalar(-1 + finfo(dtype).epsneg, dtype)
     u = draw_between(key, low, scalar(1, dtype), shape=shape, dtype=dtype)
     return mul(scalar(np.sqrt(2), dtype), erf_inv(u))
 

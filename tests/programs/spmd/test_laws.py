@@ -106,7 +106,7 @@ def same(x, y, label):
     if not dtypes.is_inexact(x.dtype):
         np.testing.assert_array_equal(x, y, err_msg=label)
         return
-    rtol = float(finfo(x.dtype).eps) ** 0.5 / 10  # 1.5e-9 in double precision
+    rtol = finfo(x.dtype).eps ** 0.5 / 10  # 1.5e-9 in double precision
     kind = np.complex128 if dtypes.is_complex(x.dtype) else np.float64
     x, y = x.astype(kind), y.astype(kind)
     most = np.abs(y[np.isfinite(y)]).max(initial=1.0)
