@@ -88,7 +88,10 @@ _finfo: Callable[[np.dtype], np.finfo] = ml_dtypes.finfo
 @lru_cache
 def _float_info(dtype: np.dtype) -> FloatInfo:
     found = _finfo(dtype)
-    numbers = {f.name: f.type(getattr(found, f.name)) for f in fields(FloatInfo)[1:]}
+    numbers: dict[str, Any] = {
+        f.name: (int if f.type is int else float)(getattr(found, f.name))
+        for f in fields(FloatInfo)[1:]
+    }
     return FloatInfo(dtype, **numbers)
 
 
