@@ -11,9 +11,12 @@ if typing.TYPE_CHECKING:
     from covector.scipy import fft as fft
     from covector.scipy import linalg as linalg
     from covector.scipy import optimize as optimize
+    from covector.scipy import signal as signal
     from covector.scipy import sparse as sparse
     from covector.scipy import special as special
 else:
     __getattr__, __dir__ = namespaces.lazy(
-        __name__, (), packages=("fft", "linalg", "optimize", "sparse", "special")
+        __name__,
+        (),
+        packages=("fft", "linalg", "optimize", "signal", "sparse", "special"),
     )

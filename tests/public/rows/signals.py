@@ -105,3 +105,117 @@ def cosine(several: bool) -> Maker:
 
 rows("scipy.fft", "dct idct", cosine(several=False), **FFTS | {"jax": None})
 rows("scipy.fft", "dctn idctn", cosine(several=True), **FFTS | {"jax": None})
+
+# -- scipy.signal ----------------------------------------------------------------------
+
+MODES = ("full", "same", "valid")
+
+
+def two_signals(ndim: int | None = None, **keywords: Any) -> Maker:
+    def make(draw: Draw) -> Any:
+        axes = draw.integer(1, 3) if ndim is None else ndim
+        x = draw.values(numbers(draw, "ifc"), [draw.integer(3, 7) for _ in range(axes)], (-3, 4))
+        y = draw.values(numbers(draw, "ifc"), [draw.integer(1, 4) for _ in range(axes)], (-3, 4))
+        pair = (x, y) if draw.chance(0.7) else (y, x)
+        return pair, draw.some(mode=MODES, **keywords)
+
+    return make
+
+
+def two_broadcast(draw: Draw) -> Any:
+    (x, y), named = two_signals(2)(draw)
+    if draw.chance(0.5):
+        x, y = (x, y[:1]) if len(x) >= len(y) else (y, x[:1])  # SciPy cuts the first to 1
+        return (x, y), named | {"axes": draw.pick((1,), (-1,), 1)}
+    return (x, y), named | draw.some(axes=(None, (0, 1), (1, 0)))
+
+
+rows("scipy.signal", "convolve correlate", two_signals(method=("auto", "direct", "fft")),
+     **SUMS)
+rows("scipy.signal", "fftconvolve", two_broadcast, **SUMS)
+rows("scipy.signal", "convolve2d correlate2d",
+     two_signals(2, boundary=("fill", "wrap", "symm"), fillvalue=(0, 2)),
+     **SUMS | {"jax": None})
+
+
+def trend(draw: Draw) -> Any:
+    x = signal(draw, "ifc")
+    axis = draw.axis(x.ndim)
+    n = x.shape[axis] or 1
+    named = draw.some(type=("linear", "constant"), bp=(0, n // 2, (1, n)))
+    if not x.size:
+        x = np.ones((2, *x.shape[1:]), x.dtype)
+        named.pop("bp", None)
+    return (x,), named | {"axis": axis}
+
+
+rows("scipy.signal", "detrend", trend, **FFTS | {"jax": None})
+
+WINDOWS = ("hann", "hamming", ("tukey", 0.5), "boxcar", ("gaussian", 2.0))
+
+
+def pieces(draw: Draw) -> dict[str, Any]:
+    """How a signal is cut."""
+    length = draw.integer(2, 9)
+    return draw.some(window=WINDOWS, nfft=(length, length + 3), noverlap=(0, 1, length - 1)) | {
+        "nperseg": length, "fs": draw.pick(1.0, 2.5),
+    }  # fmt: skip
+
+
+def timed(draw: Draw, kinds: str) -> tuple[np.ndarray, int]:
+    """A signal of many elements along one axis."""
+    shape = draw.pick((20,), (2, 17), (16, 2))
+    x = draw.values(numbers(draw, kinds), shape, (-3, 4))
+    return x, int(np.argmax(shape)) - draw.pick(0, x.ndim)
+
+
+def short_time(draw: Draw) -> Any:
+    x, axis = timed(draw, "ifc")
+    named = draw.some(
+        boundary=("zeros", "even", "odd", "constant", None), padded=(True, False),
+        detrend=(False, "constant", "linear"), return_onesided=(True, False),
+    )  # fmt: skip
+    return (x,), pieces(draw) | named | {"axis": axis}
+
+
+rows("scipy.signal", "stft", short_time, **FFTS | {"jax": None})
+
+
+def spectra(draw: Draw) -> Any:
+    length = draw.integer(3, 7)
+    one_sided = draw.chance(0.6)
+    bins = length // 2 + 1 if one_sided else length
+    z = draw.values(np.complex128 if draw.smooth else np.complex64, (bins, 5), (-3, 4))
+    named = {"nperseg": length, "input_onesided": one_sided, "window": draw.pick("hann", "hamming")}
+    if draw.chance(0.3):
+        z, named = z.T, named | {"time_axis": 0, "freq_axis": 1}
+    return (z,), named | draw.some(boundary=(True, False), fs=(1.0, 2.5))
+
+
+rows("scipy.signal", "istft", spectra, **FFTS)
+
+
+def averaged(count: int) -> Maker:
+    def make(draw: Draw) -> Any:
+        x, axis = timed(draw, "ifc")
+        if count == 2 and draw.chance(0.7):
+            y = draw.values(numbers(draw, "ifc"), x.shape, (-3, 4))
+        else:
+            y = None
+        named = draw.some(
+            detrend=(False, "constant", "linear"), return_onesided=(True, False),
+            scaling=("density", "spectrum"), average=("mean", "median"),
+        )  # fmt: skip
+        if draw.smooth:
+            named["average"] = "mean"
+        operands = (x,) if count == 1 else (x, y)
+        return operands, pieces(draw) | named | {"axis": axis}
+
+    return make
+
+
+rows("scipy.signal", "csd", averaged(2), **FFTS | {"jax": None})
+rows("scipy.signal", "welch", averaged(1), **FFTS | {"jax": None})
+rows("scipy.signal", "get_window",
+     lambda d: ((d.pick(*WINDOWS, "flattop", ("kaiser", 4.0)), d.integer(1, 9)),
+                d.some(fftbins=(True, False))), zeros=False)

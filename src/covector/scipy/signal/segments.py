@@ -1,0 +1,56 @@
+"""Signals cut into segments that overlap, and signals put together from such.
+
+    frames(x, 4, 2)      x[0:4], x[2:6], x[4:8], …
+    overlap_add          the adjoint: each element is the sum of those it was cut to
+
+Both only reshape, so that they and their derivatives are moves of whole blocks: a
+segment of length q·step is q blocks, and row j of a matrix whose rows are one element
+longer or shorter than those of another begins j elements further on.
+"""
+
+from covector.core.annotations import Value
+from covector.core.array_like import Array
+from covector.core.convert import scalar
+from covector.numpy.axis_order import moveaxis
+from covector.numpy.promote import broadcast_to
+from covector.numpy.reductions import sum
+from covector.operations.slicing import Pad
+
+__all__ = []
+
+
+def frames(x: Value, length: int, step: int) -> Array:
+    """``[..., n]`` as ``[..., segments, length]``; what is left at the end is cut."""
+    *front, n = x.type.shape
+    count = (n - length) // step + 1
+    many = -(-length // step)
+    blocks = count + many - 1
+    x = padded_end(x[..., : blocks * step], blocks * step)
+    x = x.reshape(*front, 1, blocks, step)
+    x = broadcast_to(x, (*front, many, blocks, step))
+    x = x.reshape(*front, many * blocks, step)
+    x = moveaxis(padded_end(moveaxis(x, -2, -1), many * (blocks + 1)), -1, -2)
+    x = x.reshape(*front, many, blocks + 1, step)[..., :count, :]
+    x = moveaxis(x, -3, -2).reshape(*front, count, many * step)
+    return x[..., :length]
+
+
+def overlap_add(x: Value, step: int) -> Array:
+    """``[..., segments, length]`` as the ``[..., n]`` to which the segments add up."""
+    *front, count, length = x.type.shape
+    many = -(-length // step)
+    blocks = count + many - 1
+    x = padded_end(x, many * step).reshape(*front, count, many, step)
+    x = padded_end(moveaxis(x, -3, -1), blocks + 1)
+    x = moveaxis(x, -1, -2).reshape(*front, many * (blocks + 1), step)
+    x = x[..., : many * blocks, :].reshape(*front, many, blocks, step)
+    return sum(x, -3).reshape(*front, blocks * step)[..., : (count - 1) * step + length]
+
+
+def padded_end(x: Value, n: int) -> Value:
+    """``x`` with zeros up to the length ``n`` at the end of the last axis."""
+    missing = n - x.type.shape[-1]
+    if not missing:
+        return x
+    config = ((0, 0, 0),) * (x.type.ndim - 1)
+    return Pad((*config, (0, missing, 0)))(x, scalar(0, x.type.dtype))
