@@ -8,8 +8,12 @@ import typing
 from covector import namespaces
 
 if typing.TYPE_CHECKING:
+    from covector.scipy import cluster as cluster
     from covector.scipy import fft as fft
+    from covector.scipy import integrate as integrate
+    from covector.scipy import interpolate as interpolate
     from covector.scipy import linalg as linalg
+    from covector.scipy import ndimage as ndimage
     from covector.scipy import optimize as optimize
     from covector.scipy import signal as signal
     from covector.scipy import sparse as sparse
@@ -18,5 +22,16 @@ else:
     __getattr__, __dir__ = namespaces.lazy(
         __name__,
         (),
-        packages=("fft", "linalg", "optimize", "signal", "sparse", "special"),
+        packages=(
+            "cluster",
+            "fft",
+            "integrate",
+            "interpolate",
+            "linalg",
+            "ndimage",
+            "optimize",
+            "signal",
+            "sparse",
+            "special",
+        ),
     )

@@ -219,3 +219,28 @@ rows("scipy.signal", "welch", averaged(1), **FFTS | {"jax": None})
 rows("scipy.signal", "get_window",
      lambda d: ((d.pick(*WINDOWS, "flattop", ("kaiser", 4.0)), d.integer(1, 9)),
                 d.some(fftbins=(True, False))), zeros=False)
+
+# -- scipy.ndimage, interpolate, integrate, cluster --------------------------------------
+
+
+def coordinates(draw: Draw) -> Any:
+    x = draw.values(numbers(draw, "ifc"), [draw.integer(2, 5) for _ in range(draw.integer(1, 3))],
+                    (-9, 10))  # fmt: skip
+    where = np.float64 if draw.smooth else np.float32
+    at = [draw.values(where, (2, 3), (-4, 8)) for _ in x.shape]
+    order = 1 if draw.smooth else draw.pick(0, 1)
+    modes = ("constant", "nearest", "wrap", "mirror", "reflect")
+    return (x, at, order), draw.some(mode=modes, cval=(0.0, 2.0))
+
+
+# SciPy has other values near edges, as it interpolates with nothing beyond them.
+rows("scipy.ndimage", "map_coordinates", coordinates, numpy=None, **SUMS | {"promotes": False})
+
+
+def observations(draw: Draw) -> Any:
+    n = draw.pick((), (1,), (3,))
+    dtype = numbers(draw, "if")
+    return draw.values(dtype, (5, *n), (-9, 9)), draw.values(dtype, (3, *n), (-9, 9))
+
+
+rows("scipy.cluster.vq", "vq", observations, **FFTS)
