@@ -18,6 +18,7 @@ if typing.TYPE_CHECKING:
     from covector.scipy import signal as signal
     from covector.scipy import sparse as sparse
     from covector.scipy import special as special
+    from covector.scipy import stats as stats
 else:
     __getattr__, __dir__ = namespaces.lazy(
         __name__,
@@ -33,5 +34,6 @@ else:
             "signal",
             "sparse",
             "special",
+            "stats",
         ),
     )
