@@ -46,6 +46,7 @@
     ├── ExportError             a program that cannot be exported, or called elsewhere
     ├── ProfilerError           a recording that cannot begin, or end
     ├── SettingError            a setting with a value that it cannot have
+    ├── SparseEfficiencyError   a form of a sparse array that takes more memory
     └── StaticArgumentError     a static argument that cannot be one
 
 Where JAX has another name for a class, that name is an alias at the end of this file.
@@ -264,12 +265,20 @@ class StaticArgumentError(CovectorError, TypeError, ValueError):
     """A static argument that cannot be one."""
 
 
+class SparseEfficiencyError(CovectorError, ValueError):
+    """A sparse array was to be stored in a form that takes more memory."""
+
+
 class BatchedCondWarning(UserWarning):
     """A choice is by a batch of values, so that all its branches run."""
 
 
 class SettingWarning(UserWarning):
     """A setting that is not followed, or a variable that is none of covector's."""
+
+
+class SparseEfficiencyWarning(UserWarning):
+    """A sparse array is stored in a form that takes more memory."""
 
 
 class DonationWarning(UserWarning):

@@ -42,7 +42,8 @@ _OPERANDS = (bool, int, float, complex, np.ndarray, np.generic, list, tuple)
 _USUAL = frozenset({int, float, bool, complex, np.ndarray})
 
 
-def _is_operand(x: object) -> bool:
+def is_operand(x: object) -> bool:
+    """Whether operators of arrays take ``x`` on their other side."""
     return (
         type(x) in _USUAL
         or isinstance(x, (Operators, *_OPERANDS))
@@ -55,7 +56,7 @@ def _binary(name: str) -> "Callable[[Any, ArrayLike], Array]":
     functions[name] = None  # until it is connected
 
     def operator(self: Any, other: Any) -> Any:
-        if isinstance(other, Operators) or _is_operand(other):
+        if isinstance(other, Operators) or is_operand(other):
             return functions[name](self, other)
         return NotImplemented
 
@@ -65,7 +66,7 @@ def _binary(name: str) -> "Callable[[Any, ArrayLike], Array]":
 
 def _reflected(name: str) -> "Callable[[Any, ArrayLike], Array]":
     def operator(self: Any, other: Any) -> Any:
-        if _is_operand(other):
+        if is_operand(other):
             return link.functions[name](other, self)
         return NotImplemented
 
