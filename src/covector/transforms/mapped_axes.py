@@ -74,10 +74,26 @@ def axes_of_leaves(
             f"has {len(axes)} and the call has {len(args)}. Keyword arguments are "
             "mapped over axis 0; a dict gives axes by name."
         )
-    return [
+    found = [
         *tree.flatten_prefix(axes, args, what, of="the positional arguments"),
         *tree.flatten_prefix(named, kwargs, what, of="the keyword arguments"),
     ]
+    _check_nodes((args, kwargs), found, who)
+    return found
+
+
+def _check_nodes(arguments: Any, axes: Sequence[Any], who: str) -> None:
+    """Ask nodes of which only some axes can be mapped, such as sparse arrays."""
+
+    def has_a_say(x: Any) -> bool:
+        return hasattr(x, "check_mapped_axis")
+
+    at = 0
+    for x in tree.leaves(arguments, is_leaf=has_a_say):
+        count = len(tree.leaves(x)) if has_a_say(x) else 1
+        for axis in set(axes[at : at + count]) - {None} if has_a_say(x) else ():
+            x.check_mapped_axis(axis, who)
+        at += count
 
 
 def from_the_front(

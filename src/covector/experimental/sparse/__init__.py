@@ -17,8 +17,8 @@ BCOO(float32[2, 2], nse=2)
 
 The room is ``elements`` (one matrix: reading, adding, ordering), ``bcoo``, whose
 functions are in ``bcoo_conversion`` (from dense and back), ``bcoo_order``,
-``bcoo_layout``, ``bcoo_shapes``, ``bcoo_slicing``, ``bcoo_products``, ``bcoo_sparse_products`` and
-``bcoo_convolution``; ``bcsr``, ``coo`` and ``csr``, which
+``bcoo_layout``, ``bcoo_shapes``, ``bcoo_slicing``, ``bcoo_products``,
+``bcoo_sparse_products`` and ``bcoo_convolution``; ``bcsr``, ``coo`` and ``csr``, which
 are computed as BCOO; ``sparsify`` with its ``rules``, of which ``operators`` are made;
 ``creation``, ``derivatives`` and ``linalg``.
 """

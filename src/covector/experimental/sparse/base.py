@@ -12,7 +12,7 @@ from typing import Any
 from covector.core.annotations import DType, Shape
 from covector.core.array_like import Array
 from covector.core.operators import is_operand
-from covector.errors import TypeMismatch
+from covector.errors import AxisError, TypeMismatch
 
 __all__ = ["JAXSparse"]
 
@@ -93,6 +93,18 @@ class JAXSparse:
         made = copy.copy(self)
         made.data = data
         return made
+
+    def check_mapped_axis(self, axis: int, who: str) -> None:
+        """Raise where ``vmap`` cannot map this axis of the arrays.
+
+        Of all arrays in it, that is only right of a batch axis: they have these alike.
+        """
+        n = getattr(self, "n_batch", 1)
+        if not 0 <= axis < n:
+            raise AxisError(
+                f"{who}: {self} has {n} batch axes, so that it cannot be mapped over "
+                f"axis {axis}. update_layout(n_batch=…) makes an axis a batch axis."
+            )
 
     def transpose(self, axes: Sequence[int] | None = None) -> Any:
         """The array with its axes in another order, by default reversed."""

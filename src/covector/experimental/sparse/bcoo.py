@@ -9,8 +9,8 @@ the sparse axes, along which indices say where elements are, and the dense axes,
 which elements are whole arrays. Batch axes of data or indices may have length 1, where
 all share them; one of the two has the full length. An index that is not in the shape is
 padding. The invariant: shape, numbers of axes and ``nse`` follow from the two arrays
-and from the lengths of the sparse axes, so a BCOO keeps its meaning when ``vmap``, ``scan``
-or ``tree.map`` take away or add batch axes of its leaves.
+and from the lengths of the sparse axes, so a BCOO keeps its meaning when ``vmap``,
+``scan`` or ``tree.map`` take away or add batch axes of its leaves.
 """
 
 from collections.abc import Sequence
@@ -136,7 +136,14 @@ class BCOO(JAXSparse):
     @property
     def n_batch(self) -> int:
         """The number of batch axes."""
-        return self.indices.ndim - 2
+        n = self.indices.ndim - 2
+        if n < 0:
+            raise TypeMismatch(
+                "BCOO needs indices [*batch, nse, n_sparse], but has "
+                f"{self.indices.type}. If it was mapped over an axis of length "
+                "nse: only batch axes can be mapped."
+            )
+        return n
 
     @property
     def n_sparse(self) -> int:
@@ -196,8 +203,8 @@ class BCOO(JAXSparse):
         """The array of a matrix of ``scipy.sparse``, of any format."""
         coo = mat.tocoo()
         indices = np.stack([coo.row, coo.col], -1)
-        indices = indices.astype(dtypes.int32 if index_dtype is None else index_dtype)
-        made = cls((coo.data, indices), shape=coo.shape)
+        kept = cnp.asarray(indices, index_dtype or dtypes.int32)
+        made = cls((coo.data, kept), shape=coo.shape)
         return made.update_layout(n_batch=n_batch, n_dense=n_dense, on_inefficient=None)
 
     def todense(self) -> Array:

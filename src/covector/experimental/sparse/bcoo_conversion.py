@@ -77,7 +77,8 @@ def _elements(x: Value, mask: Value, nse: int, dtype: Any) -> tuple[Array, Array
         first = (cnp.arange(nse) == 0) & mask
         data = cnp.broadcast_to(x, (nse, *x.shape))
         return masked(first, data), cnp.zeros((nse, 0), dtype)
-    found = cnp.nonzero(mask, size=nse, fill_value=mask.shape)
+    outside: Any = mask.shape
+    found = cnp.nonzero(mask, size=nse, fill_value=outside)
     indices = cnp.stack(found, -1).astype(dtype)
     return read_at(x, indices, range(mask.ndim)), indices
 

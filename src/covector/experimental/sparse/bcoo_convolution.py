@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from covector import lax
 from covector import numpy as cnp
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DTypeLike, Value
@@ -16,7 +15,7 @@ from covector.experimental.sparse.bcoo_conversion import bcoo_fromdense
 from covector.experimental.sparse.bcoo_layout import all_sparse
 from covector.experimental.sparse.bcoo_order import same_size
 from covector.experimental.sparse.elements import in_bounds, over_batch, padded
-from covector.lax.convolution_shapes import conv_dimension_numbers
+from covector.lax.convolution_shapes import conv_dimension_numbers, explicit_padding
 from covector.numpy.promote import promote_dtypes
 from covector.operations.convolution import ConvGeneralDilated
 
@@ -63,7 +62,7 @@ def bcoo_conv_general_dilated(
         raise ArgumentError(f"{who} has neither groups of batches nor an out_sharding.")
     x, y = [all_sparse(m if is_sparse(m) else _every_element(m)) for m in (lhs, rhs)]  # type: ignore[arg-type]
     of_x, of_y = promote_dtypes(who, x.data, y.data)
-    types = [ArrayType(m.shape, of_x.dtype) for m in (x, y)]
+    left, right = ArrayType(x.shape, of_x.dtype), ArrayType(y.shape, of_y.dtype)
     ones = (1,) * (x.ndim - 2)
     op = ConvGeneralDilated(
         tuple(window_strides),
@@ -73,12 +72,12 @@ def bcoo_conv_general_dilated(
         conv_dimension_numbers(x.shape, y.shape, dimension_numbers),
         int(feature_group_count),
     )
-    pads = lax.convolution.explicit_padding(who, padding, op, x.shape, y.shape)
+    pads = explicit_padding(who, padding, op, x.shape, y.shape)
     op = op.changed(padding=pads)
-    (out,) = op.type_rule(*types)
+    (out,) = op.type_rule(left, right)
     wanted = of_x.dtype if preferred_element_type is None else preferred_element_type
     data, indices = over_batch(
-        _pairing(op, *types, out), 0, of_x, x.indices, of_y, y.indices
+        _pairing(op, left, right, out), 0, of_x, x.indices, of_y, y.indices
     )
     data = data.astype(dtypes.as_dtype(wanted))
     return same_size(BCOO.of_parts(data, indices, out.shape))

@@ -1,8 +1,8 @@
 """Which axes of a BCOO are batch, sparse and dense, and their order and lengths.
 
 ``bcoo_update_layout`` turns axes of one kind into another. Towards more sparse axes
-that costs nothing but indices. Towards fewer, each element becomes as many as the axis is
-long, of which one is not padding or zero.
+that costs nothing but indices. Towards fewer, each element becomes as many as the axis
+is long, of which one is not padding or zero.
 """
 
 import warnings

@@ -6,6 +6,7 @@ indices of its remaining axes.
 """
 
 from collections.abc import Callable
+from string import ascii_letters
 from typing import Any
 
 from covector import numpy as cnp
@@ -81,13 +82,12 @@ def bcoo_dot_general(
     labels = contraction(who, lhs, rhs, dimension_numbers)
     if isinstance(lhs, BCOO) and isinstance(rhs, BCOO):
         return sparse_dot_general(lhs, rhs, labels, preferred_element_type)
-    if not isinstance(lhs, BCOO) and not isinstance(rhs, BCOO):
-        raise TypeMismatch(f"{who} needs a BCOO, but got {lhs.type} and {rhs.type}.")
+    options = precision, preferred_element_type
     if isinstance(lhs, BCOO):
-        operands = lhs, labels.lhs, rhs, labels.rhs
-    else:
-        operands = rhs, labels.rhs, lhs, labels.lhs
-    return _product(*operands, labels.out, precision, preferred_element_type)
+        return _product(lhs, labels.lhs, rhs, labels.rhs, labels.out, *options)
+    if not isinstance(rhs, BCOO):
+        raise TypeMismatch(f"{who} needs a BCOO, but got {lhs.type} and {rhs.type}.")
+    return _product(rhs, labels.rhs, lhs, labels.lhs, labels.out, *options)
 
 
 def _product(
@@ -168,9 +168,12 @@ def _lane(
 def _einsum(
     x: Value, of_x: Any, y: Value, of_y: Any, out: Any, **options: Any
 ) -> Array:
-    """``einsum`` with labels that may be −1."""
-    labels = [[a + 1 for a in labels] for labels in (of_x, of_y, out)]
-    return cnp.einsum(x, labels[0], y, labels[1], labels[2], **options)
+    """``einsum`` with these labels."""
+    # The label of elements is −1: the last letter.
+    left, right, result = [
+        "".join([ascii_letters[a] for a in labels]) for labels in (of_x, of_y, out)
+    ]
+    return cnp.einsum(f"{left},{right}->{result}", x, y, **options)
 
 
 def bcoo_dot_general_sampled(

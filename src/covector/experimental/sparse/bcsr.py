@@ -302,8 +302,8 @@ def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array
     if x.ndim < n + 2 or starts.ndim != n + 1 or starts.shape[n] != x.shape[n] + 1:
         raise TypeMismatch(
             f"{who} needs indices [*batch, nse], indptr [*batch, rows + 1] and an "
-            f"array (*batch, rows, columns, *dense), but got {columns.type}, {starts.type} "
-            f"and {x.type}."
+            f"array (*batch, rows, columns, *dense), but got {columns.type}, "
+            f"{starts.type} and {x.type}."
         )
     shape = x.shape[n : n + 2]
 

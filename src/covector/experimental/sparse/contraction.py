@@ -44,7 +44,9 @@ def contraction(
         )
     partner = dict(zip(right, left, strict=True))
     of_lhs = tuple(range(lhs.ndim))
-    of_rhs = tuple([partner.get(b, lhs.ndim + b) for b in range(rhs.ndim)])
+    of_rhs = tuple(
+        [partner[b] if b in partner else lhs.ndim + b for b in range(rhs.ndim)]
+    )
     free = [a for a in of_lhs if a not in left]
     out = (*lhs_batch, *free, *[b for b in of_rhs if b >= lhs.ndim])
     return Contraction(of_lhs, of_rhs, out)

@@ -18,7 +18,7 @@ import numpy as np
 from covector import lax
 from covector import numpy as cnp
 from covector.core import dtypes
-from covector.core.annotations import DType, Shape, Value
+from covector.core.annotations import Shape, Value
 from covector.core.array_like import Array
 from covector.core.trace import Tracer
 from covector.errors import ConcretizationTypeError
@@ -49,7 +49,7 @@ def _over_batch(fun: Callable[..., Any], n_batch: int, *arrays: Value) -> Any:
     return vmap(inner, in_axes=axes)(*arrays)
 
 
-def lengths_of(shape: Shape, dtype: DType) -> np.ndarray[Any, Any]:
+def lengths_of(shape: Shape, dtype: Any) -> np.ndarray[Any, Any]:
     """The lengths of axes as an index: that of padding."""
     return np.asarray(shape, dtype).reshape(len(shape))
 

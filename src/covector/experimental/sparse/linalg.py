@@ -134,7 +134,8 @@ def lobpcg_standard(
     """The k largest eigenvalues of a symmetric matrix, and their eigenvectors.
 
     The locally optimal method of Knyazev (2001), with orthonormal bases: each step
-    finds the best vectors among the current ones, their residuals, and the last directions.
+    finds the best vectors among the current ones, their residuals, and the last
+    directions.
 
     Args:
       A: a symmetric ``[n, n]``, dense or sparse; or a function of ``[n, j]`` that
@@ -173,7 +174,7 @@ def lobpcg_standard(
     apply = _product(who, A, n)
     if apply(x).shape != x.shape:
         raise TypeMismatch(f"{who}: A times {x.type} is {apply(x).type}.")
-    bound = finfo(x.dtype).eps if tol is None else tol
+    bound = as_array(finfo(x.dtype).eps if tol is None else tol, who)
 
     def step(state: Any) -> Any:
         i, x, image, last, _ = state

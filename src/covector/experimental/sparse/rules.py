@@ -13,6 +13,7 @@ from covector import lax
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
 from covector.core.convert import scalar
+from covector.core.masks import select
 from covector.core.primitive import Primitive
 from covector.errors import TypeMismatch
 from covector.experimental.sparse import bcoo_layout as layout
@@ -43,7 +44,6 @@ from covector.operations import (
     identities,
     joining,
     multiply_add,
-    powers,
     slicing,
     transposing,
 )
@@ -90,15 +90,20 @@ def _linear(op: Primitive, x: JAXSparse) -> JAXSparse:
 
 @_rule(Elementwise)
 def _elementwise(op: Primitive, *operands: Any) -> JAXSparse:
-    """A function of one array that is zero where that is zero."""
-    if len(operands) != 1:
+    """A function of one array, and of known numbers, that is zero where that is."""
+    mask = [is_sparse(x) for x in operands]
+    others = [x for x in operands if not is_sparse(x)]
+    known = all([isinstance(x, ConcreteArray) and not x.shape for x in others])
+    if sum(mask) != 1 or not known:
         raise unsupported(op, operands, "")
-    (x,) = operands
-    at_zero: Any = op(scalar(0, x.dtype))
+    (x,) = select(operands, mask)
+    at_zero: Any = op(*[scalar(0, x.dtype) if is_sparse(x) else x for x in operands])
     if at_zero.host() != 0:
         raise unsupported(op, operands, f", which is {at_zero} where that is zero")
     x = _unique(x)
-    return x.with_data(op(x.data))
+    return x.with_data(
+        op(*[x.data if m else y for m, y in zip(mask, operands, strict=True)])
+    )
 
 
 def _unique(x: JAXSparse) -> JAXSparse:
@@ -168,14 +173,6 @@ def _divide(op: Primitive, x: Any, y: Any) -> Any:
     if is_sparse(y) or x.shape != _common_shape(x, y):
         raise unsupported(op, (x, y), ", in which zeros would divide")
     return x.replace(data=op(*products.at_elements(x, y, "divide")))
-
-
-@_on_bcoo(powers.Pow)
-def _power(op: Primitive, x: Any, y: Any) -> Any:
-    if is_sparse(y) or y.shape or not isinstance(y, ConcreteArray) or y.host() <= 0:
-        raise unsupported(op, (x, y), "; a known positive exponent keeps zeros")
-    x = _unique(x)
-    return x.replace(data=op(x.data, y))
 
 
 @_on_bcoo(multiply_add.MultiplyAdd)
