@@ -176,8 +176,8 @@ def test_what_products_say_of_shapes_that_do_not_fit():
         bcoo_dot_general(m, m, dimension_numbers=(([1], [0]), ([], [])))
     assert str(caught.value) == (
         "bcoo_dot_general of BCOO(float32[2, 3], nse=2) and BCOO(float32[2, 3], "
-        "nse=2): the axes (1,) and (0,) that are contracted, and () and () that are paired, "
-        "must be axes of the same lengths."
+        "nse=2): the axes (1,) and (0,) that are contracted, and () and () that are "
+        "paired, must be axes of the same lengths."
     )
     with pytest.raises(ValueError, match="needs a BCOO, but got"):
         bcoo_dot_general(np.eye(2), np.eye(2), dimension_numbers=(([1], [0]), ([], [])))
