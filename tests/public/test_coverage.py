@@ -52,6 +52,7 @@ WITHOUT = {
     for name in names.split()
 }
 SPACES = {
+    "image": covector.image,
     "numpy": covector.numpy,
     "lax": covector.lax,
     "nn": covector.nn,

@@ -244,3 +244,32 @@ def observations(draw: Draw) -> Any:
 
 
 rows("scipy.cluster.vq", "vq", observations, **FFTS)
+
+# -- image -----------------------------------------------------------------------------
+
+METHODS = ("linear", "cubic", "lanczos3", "lanczos5", "cubic-pytorch", "area")
+
+
+def resized(draw: Draw) -> Any:
+    shape = draw.pick((5,), (4, 6), (2, 5, 3))
+    x = draw.values(numbers(draw, "if"), shape, (-9, 10))
+    new = tuple([n if draw.chance(0.2) else draw.integer(1, 10) for n in shape])
+    methods = METHODS if draw.smooth else (*METHODS, "nearest")
+    return (x, new, draw.pick(*methods)), draw.some(antialias=(True, False))
+
+
+rows("image", "resize", resized, **FFTS)
+
+
+def moved(draw: Draw) -> Any:
+    dtype = np.float64 if draw.smooth else numbers(draw, "f")
+    x = draw.values(dtype, (4, 6), (-9, 10))
+    axes = draw.pick((0, 1), (1,), (-1, 0))
+    scale = draw.values(dtype, (len(axes),), (0.6, 2.3))
+    shift = draw.values(dtype, (len(axes),), (-2, 2))
+    new = (7, 8) if len(axes) == 2 else (4, 8)
+    return (x, new, axes, scale, shift, draw.pick("linear", "cubic", "area", "cubic-pytorch")), \
+        draw.some(antialias=(True, False))  # fmt: skip
+
+
+rows("image", "scale_and_translate", moved, **FFTS)
