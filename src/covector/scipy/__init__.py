@@ -17,6 +17,7 @@ if typing.TYPE_CHECKING:
     from covector.scipy import optimize as optimize
     from covector.scipy import signal as signal
     from covector.scipy import sparse as sparse
+    from covector.scipy import spatial as spatial
     from covector.scipy import special as special
     from covector.scipy import stats as stats
 else:
@@ -33,6 +34,7 @@ else:
             "optimize",
             "signal",
             "sparse",
+            "spatial",
             "special",
             "stats",
         ),

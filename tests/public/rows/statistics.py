@@ -26,8 +26,8 @@ def given(
         dtype, shapes = float_dtype(draw), draw.shapes(1 + len(parameters), (0, 2))
         values = [draw.values(dtype, s, b) for s, b in zip(shapes, (x, *parameters), strict=True)]
         if count:
-            values[0] = np.floor(values[0])
-        named: dict[str, Any] = draw.some(loc=(1.0 if count else 0.25,)) if loc else {}
+            values[0] = np.floor(values[0]).astype(np.int32)
+        named: dict[str, Any] = draw.some(loc=(1 if count else 0.25,)) if loc else {}
         return tuple(values), named | (draw.some(scale=(1.5,)) if scale else {})
 
     return make
@@ -70,7 +70,8 @@ all_of("geom", (1, 6), UNIT, **COUNTED)
 all_of("poisson", (0, 6), POSITIVE, **COUNTED)
 all_of("nbinom", (0, 6), POSITIVE, UNIT, **COUNTED)
 all_of("bernoulli", (0, 2), UNIT, **COUNTED)
-rows("scipy.stats.bernoulli", "cdf", given((-1, 3), UNIT, loc=False, scale=False), **FACTS)
+rows("scipy.stats.bernoulli", "cdf", given((-1, 3), UNIT, loc=False, scale=False, count=True),
+     **FACTS)  # fmt: skip
 rows("scipy.stats.bernoulli", "ppf", given(UNIT, UNIT, loc=False, scale=False), **FACTS)
 rows("scipy.stats.poisson", "cdf", given((0, 6), POSITIVE, scale=False, count=True), **FACTS)
 rows("scipy.stats.poisson", "entropy", given((0.5, 20), loc=False, scale=False), **FACTS)
@@ -80,15 +81,14 @@ def trials(*parameters: tuple[float, float]) -> Maker:
     def make(draw: Draw) -> Any:
         shapes, dtype = draw.shapes(len(parameters), (0, 1)), float_dtype(draw)
         values = [draw.values(dtype, s, b) for s, b in zip(shapes, parameters, strict=True)]
-        count = np.floor(draw.values(dtype, shapes[0], (0, 6)))
-        return (count, np.asarray(6, dtype), *values), draw.some(loc=(1.0,))
+        count = draw.values(np.int32, shapes[0], (0, 6))
+        return (count, np.int32(6), *values), draw.some(loc=(1,))
 
     return make
 
 
-# The number of trials is whole: no difference quotient.
-rows("scipy.stats.binom", "logpmf pmf", trials(UNIT), **FACTS, derivative=False)
-rows("scipy.stats.betabinom", "logpmf pmf", trials(POSITIVE, POSITIVE), **FACTS, derivative=False)
+rows("scipy.stats.binom", "logpmf pmf", trials(UNIT), **FACTS)
+rows("scipy.stats.betabinom", "logpmf pmf", trials(POSITIVE, POSITIVE), **FACTS)
 
 
 def simplex(draw: Draw) -> Any:

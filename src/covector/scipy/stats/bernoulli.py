@@ -62,5 +62,5 @@ def ppf(q: ArrayLike, p: ArrayLike) -> Array:
     """
     q, p = probability(q), probability(p)
     nothing = cnp.isnan(q) | cnp.isnan(p)
-    found = cnp.where(q == 0, -1.0, cnp.where(q > 1 - p, 1.0, 0.0))
+    found = cnp.where(q == 0, -1.0, cnp.where(q > 1 - p, cnp.ones_like(q), 0.0))
     return cnp.where(nothing, np.nan, found)

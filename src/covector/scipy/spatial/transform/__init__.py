@@ -1,0 +1,6 @@
+"""Rotations of space, and interpolation between them."""
+
+from covector.scipy.spatial.transform.rotation import Rotation
+from covector.scipy.spatial.transform.slerp import Slerp
+
+__all__ = ["Rotation", "Slerp"]
