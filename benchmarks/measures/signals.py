@@ -74,7 +74,7 @@ def transform(
 def transform_by_scipy(
     function: str, shape: tuple[int, ...], axes: int, dtype: Any
 ) -> Callable[[], Any]:
-    import scipy.fft  # only in the process that measures it
+    import scipy.fft  # noqa: PLC0415  only by the worker that measures it
 
     x, along = signal(shape, dtype), tuple(range(-axes, 0))
     return lambda: getattr(scipy.fft, function)(x, axes=along)
@@ -88,7 +88,7 @@ def convolve(cv: Any, side: int, kernel: int) -> Callable[[], Any]:
 
 
 def convolve_by_scipy(side: int, kernel: int) -> Callable[[], Any]:
-    import scipy.signal  # only in the process that measures it
+    import scipy.signal  # noqa: PLC0415  only by the worker that measures it
 
     x, y = [signal((n, n), np.float32) for n in (side, kernel)]
     return lambda: scipy.signal.fftconvolve(x, y, "same")
