@@ -9,7 +9,7 @@ from covector.core.primitive import Primitive
 from covector.core.types import ArrayType
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import move_axis
-from covector.operations.linear_algebra import lapack
+from covector.operations.linear_algebra import lapack, unrolled
 from covector.operations.linear_algebra.matrices import (
     as_diagonal,
     diagonal,
@@ -58,6 +58,8 @@ class Cholesky(Primitive):
         (type,) = ctx.in_types
         if not type.size:
             return a
+        if unrolled.are_many_and_small(type):
+            return ctx.through(lambda a: [unrolled.cholesky(a)], a)
         type = type.strong()
         types = [type, lapack.info_of(type)]
         potrf = lapack.Routine("potrf", {"uplo": "L"}, overwritten={0: 0})

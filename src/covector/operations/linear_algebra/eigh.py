@@ -8,7 +8,7 @@ from covector.core.primitive import Linearized, operation
 from covector.core.types import ArrayType
 from covector.lowering.hlo import HloValue
 from covector.operations.casting import convert
-from covector.operations.linear_algebra import lapack
+from covector.operations.linear_algebra import jacobi, lapack, unrolled
 from covector.operations.linear_algebra.matrices import (
     adjoint,
     diagonal,
@@ -61,6 +61,8 @@ class Eigh(lapack.OnMatrices):
 
     def kernel(self, ctx: "Lowering", a: HloValue) -> Sequence[HloValue]:
         (type,) = [t.strong() for t in ctx.in_types]
+        if unrolled.are_many_and_small(type):
+            return jacobi.eigh(ctx, a, self.vectors)
         values = lapack.real_stack_of(type, type.shape[-1:])
         types = [type, values, lapack.info_of(type)]
         mode = {"mode": "V" if self.vectors else "N", "uplo": "L"}
@@ -68,6 +70,8 @@ class Eigh(lapack.OnMatrices):
         outs = lapack.call(ctx, syevd, [a], [type], types)
 
         def done(v: Value, w: Value, info: Value) -> Sequence[Value]:
+            if self.vectors and unrolled.is_small(type):
+                v = jacobi.signed_columns(v)
             wanted = (v, w) if self.vectors else (w,)
             return [lapack.where_done(info, x) for x in wanted]
 

@@ -4,6 +4,8 @@ Each is one operation, whose derivative is a formula of its result and not that 
 factors.
 """
 
+import functools
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +28,7 @@ from covector.operations.broadcasting import (
 from covector.operations.casting import convert
 from covector.operations.comparison import eq, ne
 from covector.operations.creation import Iota
-from covector.operations.linear_algebra import lapack
+from covector.operations.linear_algebra import lapack, unrolled
 from covector.operations.linear_algebra.lu import LUPivotsToPermutation, lu, solved
 from covector.operations.linear_algebra.matrices import (
     as_diagonal,
@@ -91,6 +93,9 @@ class Solve(Primitive):
         return (self(*align(size, args, dims)),), (0,)
 
     def lower(self, ctx: "Lowering", a: HloValue, b: HloValue) -> HloResults:
+        types = ctx.in_types
+        if all([unrolled.are_many_and_small(t) for t in types]):
+            return ctx.through(lambda a, b: [unrolled.solve(a, b)], a, b)
         return ctx.through(lambda a, b: [solved(*factored(a), b)], a, b)
 
 
@@ -114,8 +119,14 @@ class _OfSquare(Primitive):
     def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         return (self(move_axis(args[0], dims[0], 0)),), (0,)
 
+    def unrolled(self, a: Value) -> Value:
+        """The result for many small matrices."""
+        raise self._missing("unrolled", "evaluation", [a.type])
+
     def lower(self, ctx: "Lowering", a: HloValue) -> HloResults:
-        return ctx.through(lambda a: [self.formula(a)], a)
+        many = unrolled.are_many_and_small(ctx.in_types[0])
+        found = self.unrolled if many else self.formula
+        return ctx.through(lambda a: [found(a)], a)
 
 
 class Inverse(_OfSquare):
@@ -128,6 +139,9 @@ class Inverse(_OfSquare):
 
     def formula(self, a: Value) -> Value:
         return solved(*factored(a), identity(a.type.shape, a.type.dtype))
+
+    def unrolled(self, a: Value) -> Value:
+        return unrolled.inverse(a)
 
     def differential(self, out: Value, a: Value) -> LinearMaps:
         # A X = 1, so dA X + A dX = 0
@@ -145,6 +159,10 @@ class Determinant(_OfSquare):
     def formula(self, a: Value) -> Value:
         factors, pivots = lu(a)
         return _product(diagonal(factors)) * _sign(pivots, a.type.dtype)
+
+    def unrolled(self, a: Value) -> Value:
+        pivots, sign = unrolled.pivots(a)
+        return functools.reduce(operator.mul, pivots, sign)
 
     def differential(self, out: Value, a: Value) -> LinearMaps:
         # d det A = tr(adj(A) dA), with adj(A) = det(A) A⁻¹, a polynomial in A: where A
@@ -189,6 +207,11 @@ class SignAndLogDeterminant(lapack.OnMatrices):
         return ctx.through(self._formula, a)
 
     def _formula(self, a: Value) -> Sequence[Value]:
+        if unrolled.are_many_and_small(a.type):
+            pivots, direction = unrolled.pivots(a)
+            pivot = unrolled.vectors(pivots)
+            directions = _product(sign(pivot)) * direction
+            return directions, ReduceSum((pivot.type.ndim - 1,))(log(abs_(pivot)))
         factors, pivots = lu(a)
         pivot = diagonal(factors)
         directions = _product(sign(pivot)) * _sign(pivots, a.type.dtype)

@@ -11,7 +11,7 @@ from covector.lowering.hlo import HloValue
 from covector.operations.broadcasting import zeros
 from covector.operations.casting import convert
 from covector.operations.joining import Concatenate
-from covector.operations.linear_algebra import lapack
+from covector.operations.linear_algebra import jacobi, lapack, unrolled
 from covector.operations.linear_algebra.matrices import (
     adjoint,
     diagonal,
@@ -98,8 +98,16 @@ class SVD(lapack.OnMatrices):
         u, s, vh = types
         return identity(u.shape, u.dtype), zeros(s), identity(vh.shape, vh.dtype)
 
+    def _is_determined(self, type: ArrayType) -> bool:
+        """Whether all vectors of a matrix of full rank are, but for their signs."""
+        m, n = type.shape[-2:]
+        return not (self.full_matrices and self.vectors) or abs(m - n) < 2
+
     def kernel(self, ctx: "Lowering", a: HloValue) -> Sequence[HloValue]:
         (type,) = [t.strong() for t in ctx.in_types]
+        small = unrolled.is_small(type)
+        if small and unrolled.are_many_and_small(type) and self._is_determined(type):
+            return jacobi.svd(ctx, a, self.full_matrices, self.vectors)
         u, s, vh = SVD(self.full_matrices and self.vectors).type_rule(type)
         types = [type, s, u, vh, lapack.info_of(type)]
         mode = ("A" if self.full_matrices else "S") if self.vectors else "N"
@@ -109,7 +117,9 @@ class SVD(lapack.OnMatrices):
         def done(
             _: Value, s: Value, u: Value, vh: Value, info: Value
         ) -> Sequence[Value]:
-            wanted = (u, s, vh) if self.vectors else (s,)
+            wanted = [u, s, vh] if self.vectors else [s]
+            if self.vectors and small:
+                wanted = jacobi.signed_triplets(*wanted)
             return [lapack.where_done(info, x) for x in wanted]
 
         return lapack.finished(ctx, done, types, outs)
