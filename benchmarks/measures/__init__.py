@@ -15,6 +15,7 @@ SUBJECTS = tuple(
         "large_arrays",
         "signals",
         "steps",
+        "numerical",
         "loops",
         "devices",
         "processes",
