@@ -160,7 +160,8 @@ class Div(Elementwise):
 
     def on_host(self, x: HostArray, y: HostArray) -> HostArray:
         if not dtypes.is_integer(x.dtype):
-            return np.divide(x, y)
+            out = np.divide(x, y)
+            return _with_infinities(out, x, y) if x.dtype.kind == "c" else out
         quotient = np.floor_divide(x - np.fmod(x, y), y)
         return _unless_zero(y, quotient, ~x.dtype.type(0))
 
@@ -178,6 +179,42 @@ class Div(Elementwise):
 
     def linear_in(self, args: Sequence[Operand]) -> bool:
         return args[0].type.inexact and super().linear_in(args)
+
+
+def _with_infinities(quotient: HostArray, x: HostArray, y: HostArray) -> HostArray:
+    """Complex quotients as C99 has them (annex G.5.1): NumPy makes NaN of some that are
+    infinite or zero, and forgets the sign of a divisor −0.
+    """
+    if np.isfinite(quotient).all():
+        return quotient
+    (a, b), (c, d) = [(v.real, v.imag) for v in (x, y)]
+
+    def product(a: Any, b: Any, c: Any, d: Any) -> list[HostArray]:
+        return [a * c + b * d, b * c - a * d]
+
+    def ends(v: HostArray) -> HostArray:
+        return np.copysign(np.isinf(v).astype(v.dtype), v)
+
+    squares, infinity = c * c + d * d, np.copysign(np.inf, c)
+    plain = [part / squares for part in product(a, b, c, d)]
+    unknown = np.isnan(plain[0]) & np.isnan(plain[1])
+    x_ends, y_ends = [np.isinf(v.real) | np.isinf(v.imag) for v in (x, y)]
+    cases = [
+        (y == 0, [infinity * a, infinity * b]),
+        (
+            unknown & x_ends & np.isfinite(y),
+            [np.inf * part for part in product(ends(a), ends(b), c, d)],
+        ),
+        (
+            unknown & np.isfinite(x) & y_ends,
+            [0 * part for part in product(a, b, ends(c), ends(d))],
+        ),
+        (x_ends, plain),
+    ]
+    out, conditions = np.array(quotient), [condition for condition, _ in cases]
+    out.real = np.select(conditions, [real for _, (real, _) in cases], out.real)
+    out.imag = np.select(conditions, [imag for _, (_, imag) in cases], out.imag)
+    return out
 
 
 class Rem(Elementwise):

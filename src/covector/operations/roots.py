@@ -37,6 +37,8 @@ class Rsqrt(_Root):
     """1/√x; infinite at 0, NaN of negative numbers."""
 
     hlo = "stablehlo.rsqrt"
+    # NumPy's reciprocals of complex zeros and infinities are NaN.
+    not_on_host = _Root.not_on_host.union(dtypes.COMPLEX)
 
     def on_host(self, x: HostArray) -> HostArray:
         return np.reciprocal(np.sqrt(widened(x))).astype(x.dtype, copy=False)

@@ -207,6 +207,8 @@ class Logistic(_WithAccuracy):
     """1 / (1 + e⁻ˣ)."""
 
     hlo = "stablehlo.logistic"
+    # Of complex numbers NumPy's is conjugated along the real axis.
+    not_on_host = _Transcendental.not_on_host.union(dtypes.COMPLEX)
 
     def on_host(self, x: HostArray) -> HostArray:
         wide = np.exp(-widened(x))
