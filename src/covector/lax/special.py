@@ -157,7 +157,7 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularised incomplete beta function, for a ≥ 0, b ≥ 0 and 0 ≤ x ≤ 1.
 
     Raises:
-      NotDifferentiable: for derivatives by a and b.
+      NotDifferentiable: for second derivatives by a and b.
 
     >>> round(float(betainc(2.0, 2.0, 0.5)), 4)
     0.5

@@ -13,6 +13,6 @@ def bernoulli_numbers(count: int) -> tuple[Fraction, ...]:
         if n > 1 and n % 2:
             found.append(Fraction(0))
             continue
-        total = sum([comb(n + 1, k) * b for k, b in enumerate(found)])
+        total = sum([comb(n + 1, k) * b for k, b in enumerate(found)], Fraction(0))
         found.append(-total / (n + 1))
     return tuple(found[:count])

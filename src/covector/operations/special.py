@@ -17,9 +17,12 @@ from covector.errors import NotDifferentiable
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations import gamma_function, inverse_erf
 from covector.operations.arithmetic import mul, neg
-from covector.operations.composite import Composite
+from covector.operations.comparison import eq
+from covector.operations.composite import Composite, number
 from covector.operations.families import broadcast_operands
 from covector.operations.partials import WithPartials
+from covector.operations.rounding import floor
+from covector.operations.selection import where
 from covector.operations.transcendental import exp
 
 if TYPE_CHECKING:
@@ -144,10 +147,19 @@ class Digamma(Composite):
         return [lambda: polygamma(scalar(1, x.type.dtype), x)]
 
 
-class Polygamma(Special):
-    """The derivative of order m of the digamma function at x, for whole m ≥ 0."""
+class Polygamma(Composite):
+    """The derivative of order m of the digamma function at x, for whole m ≥ 0.
 
-    hlo = "chlo.polygamma"
+    It is (−1)ᵐ⁺¹ m! ζ(m + 1, x) for m > 0.
+    """
+
+    def formula(self, m: Value, x: Value) -> Value:
+        zero, one = number(0, x), number(1, x)
+        none = eq(m, zero)
+        order, half = where(none, one, m), 0.5 * m
+        value = gamma(order + 1) * zeta(order + 1, x)
+        value = where(eq(half, floor(half)), neg(value), value)
+        return where(none, digamma(x), value)
 
     def partials(self, out: Value, m: Value, x: Value) -> Sequence[Callable[[], Any]]:
         return [

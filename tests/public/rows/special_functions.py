@@ -6,6 +6,7 @@ bits: tests/scipy/special has the difficult points.
 
 from typing import Any
 
+import numpy as np
 from scipy import special
 
 from tests.public.draws import Draw
@@ -55,11 +56,42 @@ of_scipy("factorial", elementwise("if", within=(-1, 7), smooth=(0.2, 8)), roundi
 of_scipy("gammasgn", elementwise("f", within=(-6, 6)), derivative=False)
 of_scipy("gammainc gammaincc", elementwise("f", "f", within=POSITIVE), rounding=4096)
 of_scipy("beta betaln", elementwise("f", "f", within=POSITIVE), rounding=1024, cancels=True)
-of_scipy("betainc", reals(POSITIVE, POSITIVE, UNIT), rounding=1 << 13, derivative=False)
+of_scipy("betainc", reals(POSITIVE, POSITIVE, UNIT), rounding=1 << 13)
 of_scipy("polygamma", lambda d: (d.integer(0, 4), d.array("f", within=POSITIVE)),
          rounding=1 << 14, cancels=True)  # fmt: skip
 of_scipy("multigammaln", lambda d: (d.array("f", within=(2, 6)), d.integer(1, 4)),
          rounding=1 << 10, cancels=True)  # fmt: skip
+
+
+of_scipy("i0 i0e i1 i1e", elementwise("f", within=(-8, 8)), rounding=512)
+of_scipy("loggamma", elementwise("f", within=(0.3, 8.0)), rounding=512, cancels=True)
+of_scipy("comb", elementwise("if", "i", within=(0, 9)), rounding=512, derivative=False)
+of_scipy("poch", elementwise("f", "f", within=POSITIVE), rounding=512, cancels=True)
+of_scipy("zeta", elementwise("f", "f", within=(1.5, 6.0)), rounding=4096, derivative=False)
+of_scipy("wofz", elementwise("f", within=(-4, 4)), rounding=512)
+of_scipy("hyp1f1", elementwise("f", "f", "f", within=POSITIVE), rounding=1 << 10)
+of_scipy("hyp2f1", reals(POSITIVE, POSITIVE, POSITIVE, (-0.8, 0.8)), rounding=1 << 12)
+of_scipy("bernoulli", lambda d: (d.integer(0, 20),), jax=None, derivative=False, traced=None)
+
+
+def harmonic(draw: Draw) -> Any:
+    """Degrees and orders, and angles in between."""
+    n = draw.integer(1, 5)
+    degree = draw.values(np.int32, (n,), (0, 5))
+    order = (degree * draw.rng.uniform(-1, 1, n)).astype(np.int32)
+    angles = [draw.values(draw.dtype("f"), (n,), (0.1, 3.0)) for _ in range(2)]
+    return (degree, order, *angles), {"n_max": 5}
+
+
+rows(SPACE, "sph_harm_y", harmonic, jax=None, rounding=512, cancels=True, promotes=True,
+     numpy=lambda n, m, theta, phi, n_max: special.sph_harm_y(n, m, theta, phi))  # fmt: skip
+rows(SPACE, "lpmn", lambda d: (2, 3, d.array("f", (4,), UNIT)), jax=None, numpy=None,
+     derivative=False)  # fmt: skip
+rows(SPACE, "lpmn_values", lambda d: (3, 3, d.array("f", (4,), UNIT), d.chance(0.5)),
+     numpy=None, jax=None)  # fmt: skip
+rows(SPACE, "bessel_jn", lambda d: ((d.array("f", (3,), (-20, 20)),), {"v": 3}), jax=None,
+     numpy=lambda z, v: np.stack([special.jv(n, z) for n in range(v + 1)]),
+     rounding=512, cancels=True)  # fmt: skip
 
 
 def weighted(draw: Draw) -> Any:

@@ -4,34 +4,60 @@ import math
 
 from covector import lax
 from covector import numpy as cnp
-from covector.core.annotations import ArrayLike
+from covector.core import dtypes
+from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.errors import TypeMismatch
+from covector.errors import ArgumentError
 from covector.numpy.promote import inexact, promote_inexact
 from covector.operations import special
+from covector.scipy.special import complex_gamma
 
 __all__ = [
     "digamma",
-    "factorial",
     "gamma",
     "gammainc",
     "gammaincc",
     "gammaln",
     "gammasgn",
+    "loggamma",
     "multigammaln",
     "polygamma",
 ]
 
 
 def gamma(x: ArrayLike) -> Array:
-    """Γ(x) of real numbers: ±∞ at ±0, NaN at whole x < 0 and at −∞.
+    """Γ(x) of real or complex numbers.
+
+    Of real ones it is ±∞ at ±0, and NaN at whole x < 0 and at −∞; of complex ones NaN
+    at whole x ≤ 0.
 
     >>> from covector.scipy.special import gamma
     >>> gamma(5.0).tolist()
     24.0
     """
-    return special.gamma(inexact("gamma", x))
+    x = inexact("gamma", x)
+    return (complex_gamma.gamma if _is_complex(x) else special.gamma)(x)
+
+
+def loggamma(x: ArrayLike) -> Array:
+    """The principal branch of log Γ(x) of real or complex numbers.
+
+    It is analytic but for x ≤ 0. Of real x < 0 it is NaN, where ``gammaln`` is not.
+
+    >>> from covector.scipy.special import loggamma
+    >>> loggamma(1.0).tolist()
+    0.0
+    """
+    x = inexact("loggamma", x)
+    if _is_complex(x):
+        return complex_gamma.log_gamma(x)
+    negative = x < 0
+    return cnp.where(negative, cnp.nan, lax.lgamma(cnp.where(negative, 1, x)))
+
+
+def _is_complex(x: Value) -> bool:
+    return dtypes.is_complex(x.type.dtype)
 
 
 def gammaln(x: ArrayLike) -> Array:
@@ -108,29 +134,6 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     return lax.igammac(*promote_inexact("gammaincc", a, x))
 
 
-def factorial(n: ArrayLike, exact: bool = False) -> Array:
-    """The factorial n! = Γ(n + 1) as a floating-point number; 0 for n < 0.
-
-    Args:
-      exact: must be False: integers of 64 bits hold factorials up to 20! only.
-
-    Raises:
-      TypeMismatch: ``exact`` is True.
-
-    >>> from covector.scipy.special import factorial
-    >>> factorial(5).tolist()
-    120.0
-    """
-    if exact:
-        raise TypeMismatch(
-            "factorial has no exact integers: from 21 on 64 bits do not hold them. "
-            "Leave exact out, or use math.factorial."
-        )
-    n = inexact("factorial", n)
-    value = special.gamma(cnp.where(n < 0, 0, n) + 1)
-    return cnp.where(n < 0, cnp.zeros_like(n), value)
-
-
 def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     """The logarithm of the multivariate gamma function, for a > (d − 1) / 2.
 
@@ -140,7 +143,7 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
       d: the dimension, a known positive integer.
 
     Raises:
-      TypeMismatch: d is no positive integer.
+      ArgumentError: d is no positive integer.
 
     >>> from covector.scipy.special import multigammaln
     >>> round(float(multigammaln(2.0, 2)), 4)
@@ -150,7 +153,7 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
         known = as_array(d, "multigammaln")
         d = int(known) if known.ndim == 0 and float(known) == int(known) else 0
     if d < 1:
-        raise TypeMismatch(f"multigammaln needs a positive integer d, but got {d!r}.")
+        raise ArgumentError(f"multigammaln needs a positive integer d, but got {d!r}.")
     a = inexact("multigammaln", a)
     steps = cnp.arange(d, dtype=a.dtype) / 2
     total = cnp.sum(lax.lgamma(a[..., None] - steps), axis=-1)
