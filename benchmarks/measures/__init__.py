@@ -14,6 +14,7 @@ SUBJECTS = tuple(
         "tracing",
         "large_arrays",
         "signals",
+        "sparse",
         "steps",
         "numerical",
         "loops",
