@@ -1,0 +1,1 @@
+"""Small libraries in the style of the field's first examples: optimizers and layers."""

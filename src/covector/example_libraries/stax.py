@@ -1,0 +1,487 @@
+"""Neural networks as pairs of functions.
+
+    init_fun, apply_fun = serial(Dense(64), Relu, Dense(10))
+    output_shape, params = init_fun(key, (-1, 28 * 28))
+    outputs = apply_fun(params, inputs)
+
+A layer is such a pair, and so is what ``serial`` and ``parallel`` make of several.
+Shapes are those of batches; the batch may have any length, which is written -1.
+Layers that draw random numbers take the keyword ``rng``, a key.
+"""
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from covector import lax, nn, random
+from covector import numpy as cnp
+from covector.core.convert import ShapeDtypeStruct
+from covector.core.dtypes import float32
+from covector.errors import ArgumentError
+from covector.nn.activations import elu, gelu, leaky_relu, relu, selu, sigmoid, softplus
+from covector.nn.initializers import glorot_normal, normal, ones, zeros
+from covector.nn.normalization import log_softmax, softmax
+from covector.programs.jit.inspection import eval_shape
+
+#: ``init_fun(key, input_shape) → (output_shape, params)`` and ``apply_fun(params,
+#: inputs, **kwargs) → outputs``
+Layer = tuple[Callable[..., Any], Callable[..., Any]]
+Shape = tuple[int, ...]
+
+# The names by which the field's programs know these.
+glorot, randn, logsoftmax = glorot_normal, normal, log_softmax
+
+
+# -- layers with parameters ------------------------------------------------------------
+
+
+def Dense(out_dim: int, W_init: Any = None, b_init: Any = None) -> Layer:
+    """Linear in the last axis: ``x @ W + b``.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> init_fun, apply_fun = Dense(3)
+    >>> shape, params = init_fun(cv.random.key(0), (-1, 5))
+    >>> shape, apply_fun(params, cnp.ones((2, 5))).shape
+    ((-1, 3), (2, 3))
+    """
+    W_init, b_init = W_init or glorot_normal(), b_init or normal()
+
+    def init_fun(rng: Any, input_shape: Shape) -> Any:
+        of_w, of_b = random.split(rng)
+        W = W_init(of_w, (input_shape[-1], out_dim))
+        return (*input_shape[:-1], out_dim), (W, b_init(of_b, (out_dim,)))
+
+    def apply_fun(params: Any, inputs: Any, **_: Any) -> Any:
+        W, b = params
+        return inputs @ W + b
+
+    return init_fun, apply_fun
+
+
+def GeneralConv(  # noqa: PLR0913, PLR0917  the names of the field
+    dimension_numbers: Any,
+    out_chan: int,
+    filter_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: Any = "VALID",
+    W_init: Any = None,
+    b_init: Any = None,
+) -> Layer:
+    """A convolution to ``out_chan`` features, of axes in any order.
+
+    Args:
+      dimension_numbers: the axes of inputs, of the filter and of outputs, as in
+        ``lax.conv_general_dilated``.
+
+    >>> import covector as cv
+    >>> init_fun, _ = GeneralConv(("NCHW", "OIHW", "NCHW"), 4, (3, 3), (2, 2), "SAME")
+    >>> init_fun(cv.random.key(0), (-1, 3, 8, 8))[0]
+    (-1, 4, 4, 4)
+    """
+    layer = _Convolution(dimension_numbers, out_chan, filter_shape, W_init, b_init)
+    return layer.by(lax.conv_general_dilated, strides, padding)
+
+
+def GeneralConvTranspose(  # noqa: PLR0913, PLR0917  the names of the field
+    dimension_numbers: Any,
+    out_chan: int,
+    filter_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: Any = "VALID",
+    W_init: Any = None,
+    b_init: Any = None,
+) -> Layer:
+    """As ``GeneralConv``, by ``lax.conv_transpose``.
+
+    >>> import covector as cv
+    >>> init_fun, _ = ConvTranspose(4, (3, 3), (2, 2), "SAME")
+    >>> init_fun(cv.random.key(0), (-1, 8, 8, 3))[0]
+    (-1, 16, 16, 4)
+    """
+    layer = _Convolution(dimension_numbers, out_chan, filter_shape, W_init, b_init)
+    return layer.by(lax.conv_transpose, strides, padding)
+
+
+class _Convolution:
+    """What both kinds of convolutions have in common."""
+
+    def __init__(
+        self,
+        numbers: Any,
+        features: int,
+        window: Sequence[int],
+        W_init: Any,
+        b_init: Any,
+    ) -> None:
+        self.numbers = numbers
+        self.features = features
+        self.window = window
+        _, filter_spec, _ = numbers
+        axes = filter_spec.index("I"), filter_spec.index("O")
+        self.W_init = W_init or glorot_normal(*axes)
+        self.b_init = b_init or normal(1e-6)
+
+    def by(self, function: Any, strides: Sequence[int] | None, padding: Any) -> Layer:
+        """The layer that applies ``function``."""
+        spec, filter_spec, out_spec = self.numbers
+        strides = strides or (1,) * len(self.window)
+
+        def apply_fun(params: Any, inputs: Any, **_: Any) -> Any:
+            W, b = params
+            numbers = {"dimension_numbers": self.numbers}
+            return function(inputs, W, strides, padding, **numbers) + b
+
+        def init_fun(rng: Any, input_shape: Shape) -> Any:
+            window = iter(self.window)
+            sizes = {"I": input_shape[spec.index("C")], "O": self.features}
+            shape = [sizes[a] if a in sizes else next(window) for a in filter_spec]
+            bias = [self.features if a == "C" else 1 for a in out_spec]
+            of_w, of_b = random.split(rng)
+            params = self.W_init(of_w, shape), self.b_init(of_b, bias)
+            batch = spec.index("N"), out_spec.index("N")
+            apply = functools.partial(apply_fun, params)
+            return _output_shape(apply, input_shape, *batch), params
+
+        return init_fun, apply_fun
+
+
+def _output_shape(fun: Any, shape: Shape, batch: int = 0, out_batch: int = 0) -> Shape:
+    """The shape that a function of a batch, of any length, gives for this shape."""
+    length = shape[batch]
+    one = (*shape[:batch], 1, *shape[batch + 1 :])
+    out = eval_shape(fun, ShapeDtypeStruct(one, float32)).shape
+    return (*out[:out_batch], length, *out[out_batch + 1 :])
+
+
+Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
+Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
+ConvTranspose = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
+
+
+def BatchNorm(  # noqa: PLR0913, PLR0917  the names of the field
+    axis: int | Sequence[int] = (0, 1, 2),
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+    beta_init: Any = zeros,
+    gamma_init: Any = ones,
+) -> Layer:
+    """Mean 0 and variance 1 over ``axis``, of this batch; then ``gamma · z + beta``.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> init_fun, apply_fun = BatchNorm(axis=0)
+    >>> _, params = init_fun(cv.random.key(0), (-1, 1))
+    >>> apply_fun(params, cnp.array([[1.0], [3.0]])).ravel().round(2).tolist()
+    [-1.0, 1.0]
+    """
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+
+    def init_fun(rng: Any, input_shape: Shape) -> Any:
+        shape = tuple([n for i, n in enumerate(input_shape) if i not in axes])
+        of_beta, of_gamma = random.split(rng)
+        beta = beta_init(of_beta, shape) if center else ()
+        gamma = gamma_init(of_gamma, shape) if scale else ()
+        return input_shape, (beta, gamma)
+
+    def apply_fun(params: Any, x: Any, **_: Any) -> Any:
+        beta, gamma = params
+        z = nn.standardize(x, axes, epsilon=epsilon)
+        if scale:
+            z = z * cnp.expand_dims(gamma, axes)
+        return z + cnp.expand_dims(beta, axes) if center else z
+
+    return init_fun, apply_fun
+
+
+# -- layers without parameters ---------------------------------------------------------
+
+
+def _same_shape(rng: Any, input_shape: Shape) -> Any:
+    return input_shape, ()
+
+
+def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
+    """A function that keeps the shape.
+
+    >>> import covector.numpy as cnp
+    >>> _, apply_fun = elementwise(cnp.clip, min=0.0)
+    >>> float(apply_fun((), -1.0))
+    0.0
+    """
+
+    def apply_fun(params: Any, inputs: Any, **_: Any) -> Any:
+        return fun(inputs, **fun_kwargs)
+
+    return _same_shape, apply_fun
+
+
+Tanh = elementwise(cnp.tanh)
+Relu = elementwise(relu)
+Exp = elementwise(cnp.exp)
+LogSoftmax = elementwise(log_softmax, axis=-1)
+Softmax = elementwise(softmax, axis=-1)
+Softplus = elementwise(softplus)
+Sigmoid = elementwise(sigmoid)
+Elu = elementwise(elu)
+LeakyRelu = elementwise(leaky_relu)
+Selu = elementwise(selu)
+Gelu = elementwise(gelu)
+Identity = elementwise(lambda x: x)
+
+
+def _pooling(
+    window_shape: Sequence[int],
+    strides: Sequence[int] | None,
+    spec: str | None,
+    pool: Callable[..., Any],
+) -> Layer:
+    """The layer of ``pool(inputs, window, strides)``, over all axes of the inputs."""
+    batch, features = (0, -1) if spec is None else (spec.index("N"), spec.index("C"))
+
+    def over_all(sizes: Sequence[int], ndim: int) -> tuple[int, ...]:
+        inner = iter(sizes)
+        left = {batch, features % ndim}
+        return tuple([1 if k in left else next(inner) for k in range(ndim)])
+
+    def apply_fun(params: Any, inputs: Any, **_: Any) -> Any:
+        steps = strides or (1,) * len(window_shape)
+        window, steps = [
+            over_all(sizes, inputs.ndim) for sizes in (window_shape, steps)
+        ]
+        return pool(inputs, window, steps)
+
+    def init_fun(rng: Any, input_shape: Shape) -> Any:
+        apply = functools.partial(apply_fun, ())
+        return _output_shape(apply, input_shape, batch, batch), ()
+
+    return init_fun, apply_fun
+
+
+def MaxPool(
+    window_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: str = "VALID",
+    spec: str | None = None,
+) -> Layer:
+    """The largest element of windows along the axes that are neither batch nor
+    features; ``spec``, by default ``"NHWC"``, names the axes.
+
+    >>> import covector.numpy as cnp
+    >>> _, apply_fun = MaxPool((2,), (2,))
+    >>> apply_fun((), cnp.arange(4.0).reshape(1, 4, 1)).ravel().tolist()
+    [1.0, 3.0]
+    """
+
+    def pool(x: Any, window: Shape, steps: Shape) -> Any:
+        return lax.reduce_window(x, -cnp.inf, lax.max, window, steps, padding)
+
+    return _pooling(window_shape, strides, spec, pool)
+
+
+def SumPool(
+    window_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: str = "VALID",
+    spec: str | None = None,
+) -> Layer:
+    """The sum of windows, otherwise as ``MaxPool``.
+
+    >>> import covector.numpy as cnp
+    >>> _, apply_fun = SumPool((2,))
+    >>> apply_fun((), cnp.arange(4.0).reshape(1, 4, 1)).ravel().tolist()
+    [1.0, 3.0, 5.0]
+    """
+
+    def pool(x: Any, window: Shape, steps: Shape) -> Any:
+        return lax.reduce_window(x, 0.0, lax.add, window, steps, padding)
+
+    return _pooling(window_shape, strides, spec, pool)
+
+
+def AvgPool(
+    window_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: str = "VALID",
+    spec: str | None = None,
+) -> Layer:
+    """The mean of the elements in windows, without padding, otherwise as ``MaxPool``.
+
+    >>> import covector.numpy as cnp
+    >>> _, apply_fun = AvgPool((2,), (2,), "SAME")
+    >>> apply_fun((), cnp.arange(3.0).reshape(1, 3, 1)).ravel().tolist()
+    [0.5, 2.0]
+    """
+
+    def pool(x: Any, window: Shape, steps: Shape) -> Any:
+        def total(x: Any) -> Any:
+            return lax.reduce_window(x, 0.0, lax.add, window, steps, padding)
+
+        return total(x) / total(cnp.ones_like(x))
+
+    return _pooling(window_shape, strides, spec, pool)
+
+
+def _flatten_shape(rng: Any, input_shape: Shape) -> Any:
+    return (input_shape[0], math.prod(input_shape[1:])), ()
+
+
+def _flatten(params: Any, inputs: Any, **_: Any) -> Any:
+    return inputs.reshape(inputs.shape[0], -1)
+
+
+#: all axes but that of the batch become one
+Flatten = _flatten_shape, _flatten
+
+
+def Dropout(rate: float, mode: str = "train") -> Layer:
+    """Inputs of which each is kept with the probability ``rate``, and then divided by
+    it; in another ``mode`` than ``"train"`` the inputs as they are.
+
+    Raises:
+      ArgumentError: ``apply_fun`` is called without a key ``rng``.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> _, apply_fun = Dropout(0.5)
+    >>> sorted({*apply_fun((), cnp.ones(20), rng=cv.random.key(0)).tolist()})
+    [0.0, 2.0]
+    """
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        rng = kwargs.get("rng")
+        if rng is None:
+            raise ArgumentError(
+                "Dropout needs a key: call apply_fun(params, inputs, rng=key), with a "
+                "new key each time."
+            )
+        if mode != "train":
+            return inputs
+        kept = random.bernoulli(rng, rate, inputs.shape)
+        return cnp.where(kept, inputs / rate, 0)
+
+    return _same_shape, apply_fun
+
+
+# -- several inputs and outputs --------------------------------------------------------
+
+
+def FanOut(num: int) -> Layer:
+    """The input ``num`` times, for ``parallel``.
+
+    >>> FanOut(2)[1]((), 1.0)
+    [1.0, 1.0]
+    """
+
+    def init_fun(rng: Any, input_shape: Shape) -> Any:
+        return [input_shape] * num, ()
+
+    def apply_fun(params: Any, inputs: Any, **_: Any) -> Any:
+        return [inputs] * num
+
+    return init_fun, apply_fun
+
+
+def _sum_shape(rng: Any, input_shape: Sequence[Shape]) -> Any:
+    return input_shape[0], ()
+
+
+def _sum(params: Any, inputs: Sequence[Any], **_: Any) -> Any:
+    return functools.reduce(operator.add, inputs)
+
+
+#: the sum of several inputs of one shape
+FanInSum = _sum_shape, _sum
+
+
+def FanInConcat(axis: int = -1) -> Layer:
+    """Several inputs joined along an axis.
+
+    >>> FanInConcat()[0](None, [(-1, 2), (-1, 3)])[0]
+    (-1, 5)
+    """
+
+    def init_fun(rng: Any, input_shape: Sequence[Shape]) -> Any:
+        first = input_shape[0]
+        at = axis % len(first)
+        joined = sum([shape[at] for shape in input_shape])
+        return (*first[:at], joined, *first[at + 1 :]), ()
+
+    def apply_fun(params: Any, inputs: Sequence[Any], **_: Any) -> Any:
+        return cnp.concatenate(inputs, axis)
+
+    return init_fun, apply_fun
+
+
+# -- layers of layers ------------------------------------------------------------------
+
+
+def _keys(rng: Any, count: int) -> Any:
+    """A key for each of several layers, if there is one."""
+    return [None] * count if rng is None else random.split(rng, count)
+
+
+def serial(*layers: Layer) -> Layer:
+    """One layer after the other.
+
+    >>> import covector as cv, covector.numpy as cnp
+    >>> init_fun, apply_fun = serial(Dense(4), Relu, Dense(2))
+    >>> shape, params = init_fun(cv.random.key(0), (-1, 3))
+    >>> shape, len(params), apply_fun(params, cnp.ones((5, 3))).shape
+    ((-1, 2), 3, (5, 2))
+    """
+
+    def init_fun(rng: Any, input_shape: Any) -> Any:
+        params = []
+        for (init, _), key in zip(layers, _keys(rng, len(layers)), strict=True):
+            input_shape, param = init(key, input_shape)
+            params.append(param)
+        return input_shape, params
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        keys = _keys(kwargs.pop("rng", None), len(layers))
+        for (_, apply), param, key in zip(layers, params, keys, strict=True):
+            inputs = apply(param, inputs, rng=key, **kwargs)
+        return inputs
+
+    return init_fun, apply_fun
+
+
+def parallel(*layers: Layer) -> Layer:
+    """Each layer on the input of its number, as ``FanOut`` gives them.
+
+    >>> import covector as cv
+    >>> init_fun, _ = serial(FanOut(2), parallel(Dense(3), Identity), FanInConcat())
+    >>> init_fun(cv.random.key(0), (-1, 4))[0]
+    (-1, 7)
+    """
+
+    def init_fun(rng: Any, input_shape: Sequence[Shape]) -> Any:
+        columns = zip(layers, _keys(rng, len(layers)), input_shape, strict=True)
+        made = [init(key, shape) for (init, _), key, shape in columns]
+        return [shape for shape, _ in made], [params for _, params in made]
+
+    def apply_fun(params: Any, inputs: Sequence[Any], **kwargs: Any) -> Any:
+        keys = _keys(kwargs.pop("rng", None), len(layers))
+        columns = zip(layers, params, inputs, keys, strict=True)
+        return [apply(p, x, rng=key, **kwargs) for (_, apply), p, x, key in columns]
+
+    return init_fun, apply_fun
+
+
+def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
+    """The layer that ``make_layer`` makes for the shape of the inputs.
+
+    >>> init_fun, _ = shape_dependent(lambda shape: Dense(2 * shape[-1]))
+    >>> import covector as cv
+    >>> init_fun(cv.random.key(0), (-1, 3))[0]
+    (-1, 6)
+    """
+
+    def init_fun(rng: Any, input_shape: Any) -> Any:
+        return make_layer(input_shape)[0](rng, input_shape)
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return make_layer(inputs.shape)[1](params, inputs, **kwargs)
+
+    return init_fun, apply_fun
