@@ -154,7 +154,7 @@ class Primitive(metaclass=Interned):
     with_token: Any = None
     #: ``threaded(thread)`` gives the operation that passes the values of a ``Thread``
     #: on through its programs, and where among its operands it then takes them; they
-    #: are its first results (``programs/higher_order/threads.py``)
+    #: are its first results (``lowering/tokens.py``)
     threaded: Any = None
     #: ``starts(*args)``: indices that it reads or writes at, along their last axis one
     #: for each of the axes that come next, and the last index inside along each of them

@@ -12,16 +12,26 @@ An operation says by ``with_token`` what it is with a token: the operation, and 
 index of the token among its operands. It is the first of its results. An operation
 without such a rule is ordered by data flow only; if its effects must be ordered, that
 is an error.
+
+A token is a ``Thread``: values that a pass hands from one equation to the next. The
+first failure of a check (``experimental/checkify``) is another. How values go through
+the programs that an operation carries, that operation knows: its rule ``threaded``
+says it for every thread.
 """
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.annotations import Value
 from covector.core.array import ConcreteArray
 from covector.core.effects import Effect
 from covector.core.jaxpr import Atom, Equation, Jaxpr, Var
 from covector.core.primitive import Primitive
 from covector.core.types import ArrayType
+from covector.core.varying import Axes
 from covector.errors import MissingRule
 
 TOKEN = ArrayType((), dtypes.bool_)
@@ -68,3 +78,52 @@ def _takes_token(op: Primitive) -> bool:
             "take the effects out of it."
         )
     return op.with_token is not None and Effect.LASTS in op.effects
+
+
+# -- threads ---------------------------------------------------------------------------
+
+
+class Thread(Protocol):
+    """Values that are passed on through programs."""
+
+    #: ``join(stacked)``: the values, of those that the devices have along a leading
+    #: axis; None where they are the same on all devices
+    join: Callable[[Sequence[Value]], Sequence[Value]] | None
+
+    @property
+    def types(self) -> Sequence[ArrayType]:
+        """The types of the values."""
+        ...
+
+    def on_devices(self, axes: Axes) -> "Thread":
+        """The thread in a program where types say what varies over these axes."""
+        ...
+
+    def concerns(self, jaxpr: Jaxpr) -> bool:
+        """Whether the values may change in a program."""
+        ...
+
+    def through(self, jaxpr: Jaxpr, index: int = 0) -> Jaxpr:
+        """The program that takes the values at this index of its inputs, and gives them
+        as its first outputs.
+        """
+        ...
+
+
+class TokenThread:
+    """The token of lasting effects."""
+
+    types = (TOKEN,)
+    join = None
+
+    def on_devices(self, axes: Axes) -> "TokenThread":
+        return self
+
+    def concerns(self, jaxpr: Jaxpr) -> bool:
+        return Effect.LASTS in jaxpr.effects
+
+    def through(self, jaxpr: Jaxpr, index: int = 0) -> Jaxpr:
+        return jaxpr.memo(with_token, index)
+
+
+TOKENS = TokenThread()

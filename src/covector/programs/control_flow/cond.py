@@ -25,6 +25,7 @@ from covector.core.types import ArrayType, show_types
 from covector.core.varying import Axes, Varying
 from covector.errors import BatchedCondWarning, TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
+from covector.lowering.tokens import Thread
 from covector.operations.bitwise import not_
 from covector.operations.broadcasting import align_masked
 from covector.operations.comparison import eq, ge, le
@@ -57,7 +58,6 @@ from covector.programs.higher_order.regions import (
     communicates,
     has_loop,
 )
-from covector.programs.higher_order.threads import Thread
 from covector.programs.higher_order.tiering import runs_on_host
 from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.linearize import linearize_flat

@@ -35,6 +35,7 @@ from covector.errors import TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import common_placement
+from covector.lowering.tokens import Thread
 from covector.operations.broadcasting import align_masked, move_axis, zeros
 from covector.programs.control_flow.loop_primitive import (
     LoopPrimitive,
@@ -53,7 +54,6 @@ from covector.programs.higher_order.call import call
 from covector.programs.higher_order.partition import Partition, Policy
 from covector.programs.higher_order.program_primitive import Execution
 from covector.programs.higher_order.regions import Region, loop_region
-from covector.programs.higher_order.threads import Thread
 from covector.programs.higher_order.tiering import Budget, commit_results
 from covector.transforms.transpose import instantiate
 

@@ -30,6 +30,7 @@ from covector.errors import NotDifferentiable, TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import common_placement
+from covector.lowering.tokens import Thread
 from covector.operations.broadcasting import align_masked, zeros
 from covector.programs.control_flow.batch_sequentially import batch_sequentially
 from covector.programs.control_flow.divergent_control_flow import check_no_collectives
@@ -58,7 +59,6 @@ from covector.programs.higher_order.regions import (
     communicates,
     loop_region,
 )
-from covector.programs.higher_order.threads import Thread
 from covector.programs.higher_order.tiering import Budget, commit_results
 from covector.transforms.batch import batch_jaxpr, front_dims
 from covector.transforms.transpose import instantiate

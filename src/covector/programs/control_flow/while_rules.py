@@ -18,12 +18,12 @@ from covector.core.masks import Mask, drop, in_groups, merge, scatter, select
 from covector.core.primitive import Linear
 from covector.core.staging import stage
 from covector.core.types import ArrayType
+from covector.lowering.tokens import Thread
 from covector.operations.arithmetic import add
 from covector.operations.broadcasting import zeros
 from covector.operations.comparison import lt
 from covector.programs.control_flow.scan_rules import dependent_carry
 from covector.programs.higher_order.jaxpr_passes import needed_part
-from covector.programs.higher_order.threads import Thread
 from covector.transforms.transpose import backward as pull_back
 from covector.transforms.transpose import instantiate
 

@@ -17,9 +17,9 @@ from covector.core.types import ArrayType, show_types
 from covector.lowering.compile import compile_program
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.placement import common_placement, meshes_of
+from covector.lowering.tokens import Thread
 from covector.programs.higher_order.partition import Partition, Policy, of_call
 from covector.programs.higher_order.program_primitive import ProgramPrimitive
-from covector.programs.higher_order.threads import Thread
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.linearize import linearize_jaxpr
 from covector.transforms.transpose import backward, transpose_jaxpr

@@ -17,6 +17,7 @@ from covector.core.masks import Mask
 from covector.core.primitive import Linear, ManyResults
 from covector.core.types import ArrayType
 from covector.core.varying import Axes, Varying
+from covector.lowering.tokens import TOKENS
 from covector.programs.higher_order.partition import Partition, Policy, by_results
 from covector.programs.higher_order.regions import (
     Kind,
@@ -27,7 +28,6 @@ from covector.programs.higher_order.regions import (
     operands_after_steps,
 )
 from covector.programs.higher_order.separate_tangents import separate
-from covector.programs.higher_order.threads import TOKENS
 from covector.transforms.linearity import is_linear
 
 #: a program that is run, what it takes, and where that is, in words

@@ -37,6 +37,7 @@ from covector.errors import ArgumentError, TypeMismatch
 from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.sharding import manual_axes_text, shardings_text
+from covector.lowering.tokens import Thread
 from covector.operations.arithmetic import div
 from covector.operations.broadcasting import BroadcastInDim, filled
 from covector.operations.collectives import PSum
@@ -45,7 +46,6 @@ from covector.programs.higher_order.call import call
 from covector.programs.higher_order.partition import Partition, Policy
 from covector.programs.higher_order.program_primitive import Execution, ProgramPrimitive
 from covector.programs.higher_order.regions import carries_functions, named_axes
-from covector.programs.higher_order.threads import Thread
 from covector.programs.higher_order.tiering import Budget
 from covector.programs.spmd.manual import ManualAxes, global_type, insert_axis
 from covector.programs.spmd.shard_map_interpret import run_on_host, runs_as_batch
