@@ -103,8 +103,8 @@ def cosine(several: bool) -> Maker:
     return make
 
 
-rows("scipy.fft", "dct idct", cosine(several=False), **FFTS | {"jax": None})
-rows("scipy.fft", "dctn idctn", cosine(several=True), **FFTS | {"jax": None})
+rows("scipy.fft", "dct idct", cosine(several=False), **FFTS)
+rows("scipy.fft", "dctn idctn", cosine(several=True), **FFTS)
 
 # -- scipy.signal ----------------------------------------------------------------------
 
@@ -135,7 +135,7 @@ rows("scipy.signal", "convolve correlate", two_signals(method=("auto", "direct",
 rows("scipy.signal", "fftconvolve", two_broadcast, **SUMS)
 rows("scipy.signal", "convolve2d correlate2d",
      two_signals(2, boundary=("fill", "wrap", "symm"), fillvalue=(0, 2)),
-     **SUMS | {"jax": None})
+     **SUMS)
 
 
 def trend(draw: Draw) -> Any:
@@ -149,7 +149,7 @@ def trend(draw: Draw) -> Any:
     return (x,), named | {"axis": axis}
 
 
-rows("scipy.signal", "detrend", trend, **FFTS | {"jax": None})
+rows("scipy.signal", "detrend", trend, **FFTS)
 
 WINDOWS = ("hann", "hamming", ("tukey", 0.5), "boxcar", ("gaussian", 2.0))
 
@@ -178,7 +178,7 @@ def short_time(draw: Draw) -> Any:
     return (x,), pieces(draw) | named | {"axis": axis}
 
 
-rows("scipy.signal", "stft", short_time, **FFTS | {"jax": None})
+rows("scipy.signal", "stft", short_time, **FFTS)
 
 
 def spectra(draw: Draw) -> Any:
@@ -214,8 +214,8 @@ def averaged(count: int) -> Maker:
     return make
 
 
-rows("scipy.signal", "csd", averaged(2), **FFTS | {"jax": None})
-rows("scipy.signal", "welch", averaged(1), **FFTS | {"jax": None})
+rows("scipy.signal", "csd", averaged(2), **FFTS)
+rows("scipy.signal", "welch", averaged(1), **FFTS)
 rows("scipy.signal", "get_window",
      lambda d: ((d.pick(*WINDOWS, "flattop", ("kaiser", 4.0)), d.integer(1, 9)),
                 d.some(fftbins=(True, False))), zeros=False)

@@ -50,8 +50,8 @@ def csd(
         ``stft``.
 
     Returns:
-      The frequencies, and the density, complex, with the frequency in place of
-      ``axis``.
+      The frequencies, and the density, with the frequency in place of ``axis``:
+      complex, or of one signal real.
 
     Raises:
       TypeMismatch: the signals do not broadcast along other axes.
@@ -91,10 +91,9 @@ def welch(
     [0.   0.25 0.5 ] [0.67 1.67 0.  ]
     """
     how = (window, nperseg, noverlap, nfft)
-    frequencies, density = _welch(
+    return _welch(
         "welch", x, None, fs, how, detrend, return_onesided, scaling, axis, average
     )
-    return frequencies, real(density)
 
 
 def _welch(
@@ -124,7 +123,7 @@ def _welch(
     weights = segments.weights(a)
     by = fs * sum(weights * weights) if scaling == "density" else sum(weights) ** 2
     products = conj(first) * second / by
-    density = _average(products, average)
+    density = _average(real(products) if y is None else products, average)
     if one_sided:  # what is not its own mirror image counts twice
         n = segments.transformed
         k = np.arange(n // 2 + 1)
@@ -160,4 +159,6 @@ def _average(x: Value, average: str) -> Array:
     n = x.type.shape[-2]
     k = 2 * np.arange(1, (n - 1) // 2 + 1)
     bias = 1 + float(np.sum(1 / (k + 1) - 1 / k))
+    if not dtypes.is_complex(x.type.dtype):
+        return median(x, -2) / bias
     return complex_(median(real(x), -2), median(imag(x), -2)) / bias
