@@ -277,3 +277,29 @@ def test_incomplete_gamma_functions_are_accurate_for_large_arguments(function):
     with options.override(enable_x64=True):
         a = cnp.array([1e2, 1e6, 1e10, 1e20])
         np.testing.assert_allclose(function(a, a - 1 / 3), 0.5, atol=1e-4)
+
+
+def test_upper_halves_of_products_are_those_of_long_integers():
+    for dtype in ("int8", "uint8", "int16", "uint16", "int32", "uint32"):
+        info = np.iinfo(dtype)
+        edges = [
+            info.min,
+            info.min + 1,
+            -1,
+            0,
+            1,
+            7,
+            info.max // 3,
+            info.max - 1,
+            info.max,
+        ]
+        x, y = (v.ravel() for v in np.meshgrid(np.array(edges).astype(dtype), edges))
+        y = y.astype(dtype)
+        wanted = [int(a) * int(b) >> info.bits for a, b in zip(x, y, strict=True)]
+        assert lax.mulhi(x, y).tolist() == wanted, dtype
+    with covector.enable_x64(True):
+        x = np.array([2**63 + 5, 2**64 - 1, 12345678901234567890], "uint64")
+        wanted = [int(a) * int(a) >> 64 for a in x]
+        assert lax.mulhi(x, x).tolist() == wanted
+    with pytest.raises(TypeError, match=r"mulhi needs integers .* got f32\[\]"):
+        lax.mulhi(1.0, 2.0)

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import covector
+import covector.numpy as cnp
 from covector.core.convert import as_array
 from covector.core.key_types import KeyType
 from covector.core.types import ArrayType
-from covector.errors import DTypeError, TypeMismatch
+from covector.errors import ArgumentError, DTypeError, DTypeKindError, TypeMismatch
 from covector.lax import sorting as lax
 from covector.operations.broadcasting import ReduceSum
 from covector.operations.sorting import Sort, TopK
@@ -133,3 +134,18 @@ def test_what_cannot_be_sorted_is_named(call, error, words):
 def test_random_keys_have_no_order(op):
     with pytest.raises(DTypeError, match=rf"{op.name} needs .*, but got key<fry>\[4\]"):
         op.type_rule(ArrayType((4,), KeyType("threefry2x32")))
+
+
+def test_the_least_elements_are_found_as_the_largest_are():
+    x = cnp.array([[3.0, -1.0, cnp.inf, 2.0], [0.0, 5.0, 4.0, -cnp.inf]])
+    values, indices = lax.approx_min_k(x, 2)
+    assert values.tolist() == [[-1, 2], [-np.inf, 0]]
+    assert indices.tolist() == [[1, 3], [3, 0]]
+    values, _ = lax.approx_max_k(x, 1, reduction_dimension=0, recall_target=0.5)
+    assert values.tolist() == [[3, 5, np.inf, 2]]
+    with pytest.raises(
+        DTypeKindError, match=r"floating-point numbers, but got i32\[2\]"
+    ):
+        lax.approx_max_k(cnp.arange(2), 1)
+    with pytest.raises(ArgumentError, match="recall_target must be above 0"):
+        lax.approx_min_k(x, 1, recall_target=0.0)

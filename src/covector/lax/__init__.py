@@ -25,8 +25,10 @@ from covector.lax.gathering import *
 from covector.lax.identities import *
 from covector.lax.parallel import *
 from covector.lax.placement import *
+from covector.lax.platforms import *
 from covector.lax.powers import *
 from covector.lax.ragged import *
+from covector.lax.ragged_exchange import *
 from covector.lax.reductions import *
 from covector.lax.rounding import *
 from covector.lax.selection import *

@@ -3,12 +3,24 @@
 Operands have one element type: nothing is promoted. See ``covector.numpy`` for that.
 """
 
+from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DTypeLike
 from covector.core.array_like import Array
-from covector.core.convert import as_array
+from covector.core.convert import as_array, scalar
+from covector.core.number_info import bit_width
+from covector.errors import DTypeKindError
 from covector.lax.casting import convert_element_type
 from covector.lax.operands import operands
-from covector.operations import arithmetic, extrema, magnitude, powers
+from covector.operations import (
+    arithmetic,
+    bitwise,
+    comparison,
+    extrema,
+    magnitude,
+    powers,
+)
+from covector.operations.casting import convert
+from covector.operations.selection import where
 
 __all__ = [
     "abs",
@@ -18,6 +30,7 @@ __all__ = [
     "max",
     "min",
     "mul",
+    "mulhi",
     "neg",
     "reciprocal",
     "rem",
@@ -147,3 +160,46 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     1.0
     """
     return extrema.clamp(*operands("clamp", min, x, max))
+
+
+def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The upper half of the digits of the product of integers, twice as long as they.
+
+    Raises:
+      DTypeKindError: the operands are no integers of 8 bits or more.
+
+    >>> import covector.numpy as cnp
+    >>> mulhi(cnp.uint32(2**31), cnp.uint32(6)).tolist()
+    3
+    """
+    x, y = operands("mulhi", x, y)
+    dtype = x.type.dtype
+    if not dtypes.is_integer(dtype) or dtype in dtypes.SUB_BYTE:
+        raise DTypeKindError(
+            f"mulhi needs integers of 8 bits or more, but got {x.type} and {y.type}."
+        )
+    signed = dtype in dtypes.SIGNED
+    plain = dtypes.UNSIGNED[dtypes.SIGNED.index(dtype)] if signed else dtype
+    high = convert(_upper(convert(x, plain), convert(y, plain)), dtype)
+    if not signed:
+        return high
+    # A negative number counts 2ⁿ too much without its sign.
+    zero = scalar(0, dtype)
+    of_x = where(comparison.lt(x, zero), y, zero)
+    of_y = where(comparison.lt(y, zero), x, zero)
+    return arithmetic.sub(arithmetic.sub(high, of_x), of_y)
+
+
+def _upper(x: Array, y: Array) -> Array:
+    """The upper half of a product of unsigned integers, by products of halves."""
+    bits = bit_width(x.type.dtype)
+    half = scalar(bits // 2, x.type.dtype)
+    mask = scalar((1 << bits // 2) - 1, x.type.dtype)
+    (a, b), (c, d) = (
+        (bitwise.shift_right_logical(v, half), bitwise.and_(v, mask)) for v in (x, y)
+    )
+    low = bitwise.shift_right_logical(b * d, half)
+    middle = a * d + low
+    other = bitwise.and_(middle, mask) + b * c
+    carried = bitwise.shift_right_logical(middle, half)
+    return a * c + carried + bitwise.shift_right_logical(other, half)

@@ -1,6 +1,7 @@
 """Changing the element type, or the precision, of an array."""
 
 import operator
+from typing import Any
 
 from covector import options
 from covector.core import dtypes
@@ -10,7 +11,12 @@ from covector.core.convert import as_array, scalar, to_be_cast
 from covector.core.number_info import bit_width, iinfo
 from covector.operations import casting
 
-__all__ = ["bitcast_convert_type", "convert_element_type", "reduce_precision"]
+__all__ = [
+    "bitcast_convert_type",
+    "convert_element_type",
+    "dtype",
+    "reduce_precision",
+]
 
 
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
@@ -52,6 +58,19 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """
     x = as_array(operand, "bitcast_convert_type")
     return casting.BitcastConvertType(_dtype(new_dtype))(x)
+
+
+def dtype(x: Any) -> DType:
+    """The element type of an array, a number, or what names a type.
+
+    64-bit types are those of 32 bits, unless ``enable_x64`` is on.
+
+    >>> dtype(1.5), dtype(int), dtype("int8")
+    (dtype('float32'), dtype('int32'), dtype('int8'))
+    """
+    if isinstance(x, bool | int | float | complex) or hasattr(x, "shape"):
+        return as_array(x, "dtype").dtype
+    return _dtype(x)
 
 
 def reduce_precision(

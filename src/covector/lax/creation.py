@@ -3,6 +3,8 @@
 import operator
 from typing import Any
 
+import numpy as np
+
 from covector.core.annotations import ArrayLike, DTypeLike, ShapeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
@@ -13,7 +15,15 @@ from covector.numpy.axes import canonical_axis, canonical_shape
 from covector.numpy.types import asked_dtype
 from covector.operations.creation import Iota
 
-__all__ = ["broadcasted_iota", "empty", "full", "full_like", "iota"]
+__all__ = [
+    "broadcasted_iota",
+    "empty",
+    "full",
+    "full_like",
+    "iota",
+    "shape_as_value",
+    "stage",
+]
 
 
 def iota(dtype: DTypeLike, size: int) -> Array:
@@ -99,6 +109,27 @@ def empty(
     [0, 0]
     """
     return creation.empty(shape, dtype, out_sharding=out_sharding)
+
+
+def shape_as_value(shape: ShapeLike) -> Array:
+    """The lengths of axes as a vector of integers.
+
+    >>> shape_as_value((2, 3)).tolist()
+    [2, 3]
+    """
+    sizes = canonical_shape("shape_as_value", shape)
+    return as_array(np.array(sizes, np.int32), "shape_as_value")
+
+
+def stage(x: ArrayLike, /) -> Array:
+    """A number, or an array of NumPy's or others, as an array.
+
+    What is known stays known, also while a program is traced.
+
+    >>> stage(1.5).tolist()
+    1.5
+    """
+    return as_array(x, "stage")
 
 
 def _check_scalar(who: str, value: Any) -> None:

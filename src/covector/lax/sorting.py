@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
-from covector.core.annotations import ArrayLike, PyTree
+from covector.core import dtypes
+from covector.core.annotations import ArrayLike, PyTree, with_parameters_of
 from covector.core.array_like import Array
 from covector.core.convert import as_array
-from covector.errors import TypeMismatch
+from covector.errors import ArgumentError, DTypeKindError, TypeMismatch
+from covector.operations.arithmetic import neg
 from covector.operations.sorting import Sort, TopK
 
-__all__ = ["sort", "sort_key_val", "top_k"]
+__all__ = ["approx_max_k", "approx_min_k", "sort", "sort_key_val", "top_k"]
 
 
 def sort(
@@ -88,3 +90,60 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     x = as_array(operand, "top_k")
     found = TopK(int(k), axis + x.type.ndim if axis < 0 else axis)(x)
     return found[0], found[1]
+
+
+def approx_max_k(
+    operand: ArrayLike,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Array, Array]:
+    """The k largest elements along an axis, largest first, and their indices (int32).
+
+    They are all found, whatever part of them would be enough.
+
+    Args:
+      operand: floating-point numbers.
+      reduction_dimension: the axis; negative counts from the end.
+      recall_target: the part of the largest elements that must be found, at most 1.
+      reduction_input_size_override, aggregate_to_topk: accepted, and without effect.
+
+    Raises:
+      TypeMismatch: there is no such axis, or are not k elements along it.
+      DTypeKindError: the elements are no floating-point numbers.
+      ArgumentError: the part is not between 0 and 1.
+
+    >>> import covector.numpy as cnp
+    >>> print(*approx_max_k(cnp.array([3.0, 1.0, 2.0]), 2))
+    [3. 2.] [0 2]
+    """
+    del reduction_input_size_override, aggregate_to_topk
+    x = as_array(operand, "approx_max_k")
+    if not dtypes.is_floating(x.type.dtype):
+        raise DTypeKindError(
+            f"approx_max_k and approx_min_k need floating-point numbers, but got "
+            f"{x.type}. For others there is top_k."
+        )
+    if not 0 < recall_target <= 1:
+        raise ArgumentError(
+            f"approx_max_k and approx_min_k: recall_target must be above 0 and at most "
+            f"1, but is {recall_target}."
+        )
+    return top_k(x, k, axis=reduction_dimension)
+
+
+@with_parameters_of(approx_max_k)
+def approx_min_k(operand: Any, *args: Any, **options: Any) -> tuple[Array, Array]:
+    """The k smallest elements along an axis, smallest first, and their indices (int32).
+
+    Arguments are those of ``approx_max_k``.
+
+    >>> import covector.numpy as cnp
+    >>> print(*approx_min_k(cnp.array([3.0, 1.0, 2.0]), 2))
+    [1. 2.] [1 2]
+    """
+    x = as_array(operand, "approx_min_k")
+    largest, positions = approx_max_k(neg(x), *args, **options)
+    return neg(largest), positions

@@ -100,3 +100,12 @@ rows("lax", "cumlogsumexp", folded("f", (-5, 5)), rounding=128, cancels=True)
 rows("lax", "sort", operands_sorted)
 rows("lax", "sort_key_val", several_sorted)
 rows("lax", "top_k", largest)
+
+
+def floats_largest(draw: Draw) -> Any:
+    n = draw.integer(1, 6)
+    x = draw.values("float32" if not draw.smooth else "float64", (2, n), (-4, 4))
+    return (x, draw.integer(1, n + 1)), draw.some(recall_target=(0.9,))
+
+
+rows("lax", "approx_max_k approx_min_k", floats_largest, placed=False)
