@@ -241,6 +241,7 @@ __all__ = [
     "float0",
     "grad",
     "hessian",
+    "image",
     "jacfwd",
     "jacobian",
     "jacrev",

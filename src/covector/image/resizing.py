@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covector import numpy as cnp
-from covector.core import dtypes
 from covector.core.annotations import ArrayLike, ShapeLike, Value
 from covector.core.array import from_host
 from covector.core.array_like import Array
@@ -20,7 +19,7 @@ from covector.numpy.axis_order import moveaxis
 from covector.numpy.contraction import tensordot
 from covector.numpy.indexing_take import take
 from covector.numpy.linalg.operands import values_of
-from covector.numpy.promote import inexact
+from covector.numpy.promote import inexact, single_or_double
 from covector.operations.casting import convert
 from covector.operations.precision import Precision, PrecisionLike
 
@@ -155,7 +154,7 @@ def scale_and_translate(
         raise ArgumentError(
             "scale_and_translate has no method 'nearest': use 'linear', or resize."
         )
-    scale, translation = inexact(who, scale), inexact(who, translation)
+    scale, translation = [single_or_double(who, v) for v in (scale, translation)]
     if not scale.type.shape == translation.type.shape == (len(axes),):
         raise TypeMismatch(
             f"scale_and_translate needs a scale and a translation for each of the axes "
@@ -169,7 +168,7 @@ def scale_and_translate(
         )
     known = [values_of(v) for v in (scale, translation)]
     if any(v is None for v in known):
-        xp, numbers = cnp, [_at_least_32_bits(v) for v in (scale, translation)]
+        xp, numbers = cnp, [scale, translation]
     else:
         xp, numbers = np, [np.asarray(v, np.float64) for v in known]
     how = _Sampling(xp, method, antialias)
@@ -203,10 +202,6 @@ def _method(who: str, method: str | ResizeMethod) -> ResizeMethod:
             f"{who}: method must be one of {', '.join(_METHODS)}, but got {method!r}."
         )
     return _METHODS[method]
-
-
-def _at_least_32_bits(x: Value) -> Value:
-    return convert(x, dtypes.real_part(dtypes.complex_of(x.type.dtype)))
 
 
 class _Sampling(NamedTuple):

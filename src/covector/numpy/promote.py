@@ -215,6 +215,14 @@ def inexact(who: str, x: ArrayLike) -> Array:
     return convert(x, inexact_dtype(x.type.dtype, x.type.weak), x.type.weak)
 
 
+def single_or_double(who: str, x: ArrayLike) -> Array:
+    """``x`` as floating-point or complex numbers with parts of 32 bits at least."""
+    x = inexact(who, x)
+    wide = dtypes.complex_of(x.type.dtype)
+    is_complex = dtypes.is_complex(x.type.dtype)
+    return convert(x, wide if is_complex else dtypes.real_part(wide))
+
+
 def number(who: str, x: ArrayLike) -> Array:
     """``x`` as an array of numbers: bools become integers of the default dtype."""
     x = as_array(x, who)

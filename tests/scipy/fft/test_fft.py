@@ -67,6 +67,7 @@ def test_signals_without_elements_in_front_have_such_transforms():
         (lambda x: fft.dct(x, 5), errors.ArgumentError, "1, 2, 3 or 4, but got 5"),
         (lambda x: fft.dct(x, norm="l2"), errors.ArgumentError, "dct: norm must be"),
         (lambda x: fft.idct(x, n=0), errors.ArgumentError, "its length would be 0"),
+        (lambda x: fft.dct(x, n=-1), errors.ArgumentError, "its length would be 0"),
         (lambda x: fft.dctn(x, 1), errors.ArgumentError, "two elements at least, but"),
         (lambda x: fft.idctn(x, s=(1, 2, 3)), errors.AxisError, "axes -3 is out of"),
         (

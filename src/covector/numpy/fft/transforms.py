@@ -11,7 +11,7 @@ from covector.core.convert import scalar
 from covector.errors import ArgumentError, DTypeError
 from covector.numpy.axes import canonical_axes, canonical_shape
 from covector.numpy.axis_order import moveaxis
-from covector.numpy.promote import inexact
+from covector.numpy.promote import single_or_double
 from covector.operations.arithmetic import mul
 from covector.operations.casting import convert
 from covector.operations.fft import FFT, FftType
@@ -41,10 +41,7 @@ def along_axes(
     stands for what the signal has.
     """
     x = _operand(who, kind, a)
-    given = None if s is None else canonical_shape(who, s, "s")
-    if axes is None and given is not None:
-        axes = tuple(range(-len(given), 0))
-    among = canonical_axes(who, axes, x.type.ndim, "axes")
+    given, among = asked_axes(who, s, axes, x.type.ndim)
     if not among and kind in (FftType.RFFT, FftType.IRFFT):
         raise ArgumentError(f"{who} needs one axis at least, but got {x.type}.")
     lengths = asked_lengths(who, given, _of_signal(kind, x, among), among)
@@ -62,16 +59,15 @@ def opposite(who: str, norm: str | None) -> str:
 
 def _operand(who: str, kind: FftType, a: ArrayLike) -> Array:
     """``a`` as numbers that the transform takes."""
-    x = inexact(who, a)
-    wide = dtypes.complex_of(x.type.dtype)
+    x = single_or_double(who, a)
     if kind is not FftType.RFFT:
-        return convert(x, wide)
+        return convert(x, dtypes.complex_of(x.type.dtype))
     if dtypes.is_complex(x.type.dtype):
         raise DTypeError(
             f"{who} transforms real numbers, but got {x.type}. Use fft or ifft for "
             "complex ones, or take x.real."
         )
-    return convert(x, dtypes.real_part(wide))
+    return x
 
 
 def _of_signal(kind: FftType, x: Value, axes: tuple[int, ...]) -> Shape:
@@ -80,6 +76,18 @@ def _of_signal(kind: FftType, x: Value, axes: tuple[int, ...]) -> Shape:
     if kind is FftType.IRFFT:
         lengths[-1] = 2 * (lengths[-1] - 1)
     return tuple(lengths)
+
+
+def asked_axes(
+    who: str, s: Any, axes: Axes, ndim: int, name: str = "axes"
+) -> tuple[Shape | None, tuple[int, ...]]:
+    """The lengths and the axes as tuples: as many of the last axes as there are
+    lengths, where only those are given.
+    """
+    given = None if s is None else canonical_shape(who, s, "s")
+    if axes is None and given is not None:
+        axes = tuple(range(-len(given), 0))
+    return given, canonical_axes(who, axes, ndim, name)
 
 
 def asked_lengths(

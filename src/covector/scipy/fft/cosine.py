@@ -22,19 +22,18 @@ from covector.core.annotations import ArrayLike, Axes, HostArray, ShapeLike, Val
 from covector.core.array import from_host
 from covector.core.array_like import Array
 from covector.errors import ArgumentError
-from covector.numpy.axes import canonical_axes, canonical_shape
 from covector.numpy.axis_order import flip, moveaxis
 from covector.numpy.concatenation import concatenate
 from covector.numpy.creation import zeros_like
 from covector.numpy.fft import fft, irfft, rfft
 from covector.numpy.fft.transforms import (
+    asked_axes,
     asked_lengths,
     check_lengths,
     check_norm,
     resized,
 )
-from covector.numpy.promote import inexact
-from covector.operations.casting import convert
+from covector.numpy.promote import single_or_double
 from covector.operations.complex import complex_, imag, real
 from covector.operations.tree_reduce import interleave
 
@@ -68,7 +67,7 @@ def dct(
     >>> print(dct(cnp.array([1.0, 2.0, 3.0])).round(3))
     [12.    -3.464 -0.   ]
     """
-    return _along_axes("dct", x, type, None if n is None else (n,), (axis,), norm)
+    return _along_axes("dct", x, type, _one_length(n), (axis,), norm)
 
 
 def idct(
@@ -84,7 +83,7 @@ def idct(
     >>> print(idct(dct(cnp.array([1.0, 2.0, 3.0]))).round(3))
     [1. 2. 3.]
     """
-    return _along_axes("idct", x, type, None if n is None else (n,), (axis,), norm)
+    return _along_axes("idct", x, type, _one_length(n), (axis,), norm)
 
 
 def dctn(
@@ -128,6 +127,11 @@ def idctn(
     return _along_axes("idctn", x, type, s, axes, norm)
 
 
+def _one_length(n: int | None) -> tuple[int] | None:
+    """The lengths along one axis; there −1 is too few."""
+    return None if n is None else (0 if n == -1 else n,)
+
+
 # -- along axes ------------------------------------------------------------------------
 
 #: the type that undoes a type
@@ -138,15 +142,12 @@ def _along_axes(
     who: str, a: ArrayLike, type: int, s: ShapeLike | None, axes: Axes, norm: str | None
 ) -> Array:
     """The transform along axes, the inverse one if its name begins with i."""
-    x = inexact(who, a)
+    x = single_or_double(who, a)
     if type not in _INVERSES:
         raise ArgumentError(f"{who}: type must be 1, 2, 3 or 4, but got {type!r}.")
     check_norm(who, norm)
-    given = None if s is None else canonical_shape(who, s, "s")
-    if axes is None and given is not None:
-        axes = tuple(range(-len(given), 0))
     name = "axes" if who.endswith("n") else "axis"
-    among = canonical_axes(who, axes, x.type.ndim, name)
+    given, among = asked_axes(who, s, axes, x.type.ndim, name)
     have = tuple([x.type.shape[k] for k in among])
     lengths = asked_lengths(who, given, have, among)
     check_lengths(who, x, lengths, among)
@@ -156,11 +157,8 @@ def _along_axes(
             f"along the axes {among} would be {lengths}."
         )
     inverse = who.startswith("i")
-    wide = dtypes.complex_of(x.type.dtype)
-    parts = [x]
-    if dtypes.is_complex(x.type.dtype):
-        parts = [real(x), imag(x)]
-    parts = [convert(resized(p, lengths, among), dtypes.real_part(wide)) for p in parts]
+    x = resized(x, lengths, among)
+    parts = [real(x), imag(x)] if dtypes.is_complex(x.type.dtype) else [x]
     for axis in among:
         parts = [_along_axis(p, axis, type, norm, inverse) for p in parts]
     return parts[0] if len(parts) == 1 else complex_(*parts)

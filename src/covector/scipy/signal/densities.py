@@ -13,12 +13,17 @@ from covector.numpy.axes import canonical_axis
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.complex import conj, imag, real
 from covector.numpy.order_statistics import median
-from covector.numpy.promote import broadcast_shapes, inexact, promote_dtypes_inexact
+from covector.numpy.promote import (
+    broadcast_shapes,
+    inexact,
+    promote_dtypes_inexact,
+    single_or_double,
+)
 from covector.numpy.reductions import sum
 from covector.numpy.statistics import mean
 from covector.operations.complex import complex_
-from covector.scipy.signal.segments import padded_end
-from covector.scipy.signal.spectra import segments_of, signal_of, spectra
+from covector.scipy.signal.segments import of_length
+from covector.scipy.signal.spectra import segments_of, spectra
 
 __all__ = ["csd", "welch"]
 
@@ -138,16 +143,16 @@ def _signals(
 ) -> tuple[Array, Array]:
     """Two signals along the last axis, of one length."""
     if y is None:
-        a = signal_of(who, x)
+        a = single_or_double(who, x)
         a = moveaxis(a, canonical_axis(who, axis, a.type.ndim), -1)
         return a, a
     a, b = [
-        moveaxis(signal_of(who, v), canonical_axis(who, axis, v.type.ndim), -1)
+        moveaxis(single_or_double(who, v), canonical_axis(who, axis, v.type.ndim), -1)
         for v in promote_dtypes_inexact(who, x, y)
     ]
     broadcast_shapes(who, [v.type.with_shape((*v.type.shape[:-1], 1)) for v in (a, b)])
     n = max(a.type.shape[-1], b.type.shape[-1])
-    return padded_end(a, n), padded_end(b, n)
+    return of_length(a, n), of_length(b, n)
 
 
 def _average(x: Value, average: str) -> Array:

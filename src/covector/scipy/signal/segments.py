@@ -10,11 +10,10 @@ longer or shorter than those of another begins j elements further on.
 
 from covector.core.annotations import Value
 from covector.core.array_like import Array
-from covector.core.convert import scalar
 from covector.numpy.axis_order import moveaxis
+from covector.numpy.fft.transforms import resized
 from covector.numpy.promote import broadcast_to
 from covector.numpy.reductions import sum
-from covector.operations.slicing import Pad
 
 __all__ = []
 
@@ -25,11 +24,11 @@ def frames(x: Value, length: int, step: int) -> Array:
     count = (n - length) // step + 1
     many = -(-length // step)
     blocks = count + many - 1
-    x = padded_end(x[..., : blocks * step], blocks * step)
+    x = of_length(x, blocks * step)
     x = x.reshape(*front, 1, blocks, step)
     x = broadcast_to(x, (*front, many, blocks, step))
     x = x.reshape(*front, many * blocks, step)
-    x = moveaxis(padded_end(moveaxis(x, -2, -1), many * (blocks + 1)), -1, -2)
+    x = moveaxis(of_length(moveaxis(x, -2, -1), many * (blocks + 1)), -1, -2)
     x = x.reshape(*front, many, blocks + 1, step)[..., :count, :]
     x = moveaxis(x, -3, -2).reshape(*front, count, many * step)
     return x[..., :length]
@@ -40,17 +39,13 @@ def overlap_add(x: Value, step: int) -> Array:
     *front, count, length = x.type.shape
     many = -(-length // step)
     blocks = count + many - 1
-    x = padded_end(x, many * step).reshape(*front, count, many, step)
-    x = padded_end(moveaxis(x, -3, -1), blocks + 1)
+    x = of_length(x, many * step).reshape(*front, count, many, step)
+    x = of_length(moveaxis(x, -3, -1), blocks + 1)
     x = moveaxis(x, -1, -2).reshape(*front, many * (blocks + 1), step)
     x = x[..., : many * blocks, :].reshape(*front, many, blocks, step)
     return sum(x, -3).reshape(*front, blocks * step)[..., : (count - 1) * step + length]
 
 
-def padded_end(x: Value, n: int) -> Value:
-    """``x`` with zeros up to the length ``n`` at the end of the last axis."""
-    missing = n - x.type.shape[-1]
-    if not missing:
-        return x
-    config = ((0, 0, 0),) * (x.type.ndim - 1)
-    return Pad((*config, (0, missing, 0)))(x, scalar(0, x.type.dtype))
+def of_length(x: Value, n: int) -> Value:
+    """``x`` cut off, or padded with zeros, to the length ``n`` along the last axis."""
+    return resized(x, (n,), (-1,))

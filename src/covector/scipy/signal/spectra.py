@@ -20,11 +20,11 @@ from covector.numpy.padding import pad
 from covector.numpy.promote import (
     broadcast_to,
     inexact,
+    single_or_double,
 )
 from covector.numpy.reductions import sum
 from covector.numpy.selection import where
-from covector.operations.casting import convert
-from covector.scipy.signal.segments import frames, overlap_add, padded_end
+from covector.scipy.signal.segments import frames, of_length, overlap_add
 from covector.scipy.signal.trends import detrend as without_trend
 from covector.scipy.signal.windows import weights
 
@@ -77,7 +77,7 @@ def stft(
     >>> print(f, t, spectra.shape)
     [0.   0.25 0.5 ] [0. 2. 4. 6. 8.] (3, 5)
     """
-    x = signal_of("stft", x)
+    x = single_or_double("stft", x)
     axis = canonical_axis("stft", axis, x.type.ndim)
     x = moveaxis(x, axis, -1)
     segments = segments_of("stft", window, nperseg, noverlap, nfft, x.type.shape[-1])
@@ -85,7 +85,7 @@ def stft(
         x = _extended(x, segments.length // 2, boundary)
     if padded:
         missing = (segments.length - x.type.shape[-1]) % segments.step
-        x = padded_end(x, x.type.shape[-1] + missing)
+        x = of_length(x, x.type.shape[-1] + missing)
     one_sided = return_onesided and not dtypes.is_complex(x.type.dtype)
     found = spectra("stft", x, segments, one_sided, detrend) / sum(segments.weights(x))
     fs, start = inexact("stft", fs), 0 if boundary else segments.length / 2
@@ -134,7 +134,7 @@ def istft(
     >>> print(istft(spectra)[1].round(3))
     [1. 2. 3. 4.]
     """
-    x = signal_of("istft", Zxx)
+    x = single_or_double("istft", Zxx)
     frequency, time = [
         canonical_axis("istft", axis, x.type.ndim) for axis in (freq_axis, time_axis)
     ]
@@ -187,14 +187,6 @@ class _Segments(NamedTuple):
         make = rfftfreq if one_sided else fftfreq
         dtype = dtypes.real_part(x.type.dtype)
         return beside(who, make(self.transformed, 1 / fs, dtype=dtype), x)
-
-
-def signal_of(who: str, x: ArrayLike) -> Array:
-    """``x`` as numbers that are transformed: with parts of 32 bits at least."""
-    x = inexact(who, x)
-    wide = dtypes.complex_of(x.type.dtype)
-    is_complex = dtypes.is_complex(x.type.dtype)
-    return convert(x, wide if is_complex else dtypes.real_part(wide))
 
 
 def segments_of(
