@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from tests.public.draws import Draw
 from tests.public.makers import elementwise, reduction
 from tests.public.table import rows
@@ -60,3 +62,21 @@ def attended(draw: Draw) -> Any:
 
 rows("nn", "one_hot", labelled, derivative=False)
 rows("nn", "dot_product_attention", attended, rounding=512, cancels=True)
+
+
+def scaled(draw: Draw) -> Any:
+    dtype = "float64" if draw.smooth else "float32"
+    shapes = (2, 3, 4), (2, 5, 4), (2, 3, 2), (2, 5, draw.pick(1, 4))
+    return tuple([draw.values(dtype, s, (0.5, 2)) for s in shapes])
+
+
+def scaled_matmul(a: Any, b: Any, s: Any, t: Any) -> Any:
+    a, b = (x * np.repeat(v, 4 // v.shape[2], 2) for x, v in ((a, s), (b, t)))
+    return np.einsum("bmk,bnk->bmn", a, b)
+
+
+# JAX has them on some GPUs alone.
+rows("nn", "scaled_matmul", scaled, numpy=scaled_matmul, jax=None, derivative=False)
+rows("nn", "scaled_dot_general",
+     lambda draw: (*scaled(draw)[:2], (((2,), (2,)), ((0,), (0,)))), numpy=None, jax=None,
+     derivative=False)  # fmt: skip
