@@ -18,6 +18,7 @@ from covector import dtypes, errors, numpy, tree, tree_util
 from covector.configuration import (
     check_implicit_sums,
     check_tracer_leaks,
+    check_vector_choice,
     checking_leaks,
     config,
     debug_infs,
@@ -198,6 +199,7 @@ __all__ = [
     "check_implicit_sums",
     "check_rule",
     "check_tracer_leaks",
+    "check_vector_choice",
     "checking_leaks",
     "checkpoint",
     "checkpoint_policies",

@@ -148,6 +148,12 @@ check_implicit_sums = _block(
     "A derivative inside shard_map that would be summed over devices without being "
     "asked to is an error, until the block ends.",
 )
+check_vector_choice = _block(
+    "check_vector_choice",
+    "A gradient that depends on which eigenvectors or singular vectors were chosen, "
+    "where values are equal, is an error, or NaN where it is compiled, until the block "
+    "ends.",
+)
 
 
 def default_device(

@@ -42,6 +42,7 @@ class Options:
     mesh: Any = None
     warn_batched_cond: bool = False
     check_implicit_sums: bool = False
+    check_vector_choice: bool = False
     log_compiles: bool = False
     explain_cache_misses: bool = False
     #: True: no function is compiled a second time; "strict": none is compiled at all
@@ -146,6 +147,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "disable_jit": (False, True),
     "warn_batched_cond": (False, True),
     "check_implicit_sums": (False, True),
+    "check_vector_choice": (False, True),
     "threefry_partitionable": (False, True),
     **dict.fromkeys(WATCHING, (False, True)),
     "no_recompile": (False, True, "strict"),

@@ -13,24 +13,18 @@ from covector import errors, options
 from covector.lax import linalg
 
 EYE = cnp.eye(2)
-#: choices of algorithms of accelerators, and primitives
-ABSENT = {"EigImplementation", "EighImplementation", "SvdAlgorithm"}
-#: parameters of JAX that are not taken: algorithms of accelerators, a choice that is
-#: open to all here, and an order of Schur forms that JAX does not have either
-UNUSED = {"use_magma", "implementation", "algorithm", "enable_eigvec_derivs"}
-UNUSED |= {"sort_eig_vals", "select_callable"}
 
 
 def test_the_namespace_has_every_function_of_jax():
     public = {n for n in dir(jax.lax.linalg) if not n.startswith("_")}
-    assert {n for n in public if not n.endswith("_p")} - {*linalg.__all__} == ABSENT
+    assert {n for n in public if not n.endswith("_p")} <= {*linalg.__all__}
 
 
 @pytest.mark.parametrize("name", linalg.__all__)
 def test_functions_take_the_arguments_that_they_take_in_jax(name):
     wanted = inspect.signature(getattr(jax.lax.linalg, name)).parameters
     found = inspect.signature(getattr(linalg, name)).parameters
-    assert [p for p in wanted if p not in UNUSED] == [*found]
+    assert [*wanted] == [*found]
     for parameter, ours in found.items():
         assert ours.default == wanted[parameter].default
 
@@ -162,3 +156,27 @@ def test_polar_factors_have_derivatives_where_singular_values_are_equal():
         np.testing.assert_allclose(du @ h + u @ dh, dx, atol=1e-12)
         np.testing.assert_allclose(dh, dh.T, atol=1e-12)
         np.testing.assert_allclose(u.T @ du, -(du.T @ u), atol=1e-12)
+
+
+def test_algorithms_are_accepted_and_of_no_consequence():
+    x = cnp.array([[2.0, 1.0], [1.0, 3.0]])
+    calls = {
+        linalg.eigh: {"implementation": linalg.EighImplementation.JACOBI},
+        linalg.svd: {"algorithm": linalg.SvdAlgorithm.POLAR},
+        linalg.qr: {"use_magma": False},
+        linalg.eig: {
+            "implementation": linalg.EigImplementation.LAPACK,
+            "enable_eigvec_derivs": True,
+            "use_magma": None,
+        },
+    }
+    for function, named in calls.items():
+        for found, wanted in zip(function(x, **named), function(x), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
+def test_eigenvalues_of_a_schur_form_are_not_sorted():
+    with pytest.raises(
+        errors.ArgumentError, match="leave sort_eig_vals and select_callable"
+    ):
+        linalg.schur(cnp.eye(2), sort_eig_vals=True)

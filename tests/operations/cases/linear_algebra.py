@@ -7,6 +7,11 @@ room look at what does not depend on the choice.
 import numpy as np
 
 from covector.operations.linear_algebra.cholesky import cholesky
+from covector.operations.linear_algebra.determined import (
+    Determined,
+    Turns,
+    TurnsOfTwo,
+)
 from covector.operations.linear_algebra.eig import Eig
 from covector.operations.linear_algebra.eigh import Eigh
 from covector.operations.linear_algebra.householder import (
@@ -188,6 +193,19 @@ CASES = [
     Case(Eigh(), (np.stack([_symmetric, 2 * _symmetric + 1]),)),
     Case(Eigh(False), (_hermitian,), np.linalg.eigvalsh, rtol=1e-5),
     Case(Eigh(), (_none,)),
+    Case(Turns("eigh"), (_square, _square > 9), lambda x, free: x),
+    Case(
+        TurnsOfTwo("svd"),
+        (_square, _stack[0], _square > 9, _square > 9),
+        lambda x, y, *free: (x + y, x - y),
+    ),
+    Case(
+        Determined("eigh"),
+        (_square, abs(_square), _square > 9),
+        lambda ct, size, free: ct,
+        dtypes=(np.float32, np.float64),
+        derivative=(True, False, False),
+    ),
     Case(SVD(False), (_tall,)),
     Case(SVD(False), (_wide,)),
     Case(

@@ -10,6 +10,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import options
+from covector.errors import NotDifferentiable
 from covector.operations.linear_algebra.eig import Eig
 from covector.operations.linear_algebra.eigh import Eigh
 from covector.operations.linear_algebra.matrices import adjoint, matmul
@@ -226,3 +227,40 @@ def test_of_a_complex_schur_form_only_what_phases_leave_alone_is_determined():
 def test_the_schur_form_of_equal_eigenvalues_has_finite_derivatives(n):
     loss = lambda a: sum(o.sum() for o in Schur()(a))  # noqa: E731
     assert np.isfinite(cv.grad(loss)(2 * cnp.eye(n))).all()
+
+
+# -- the option check_vector_choice ----------------------------------------------------
+
+
+WEIGHTS = RNG.standard_normal((4, 4))
+CHOSEN = {
+    "eigh": lambda a: (Eigh()(a)[0] * WEIGHTS).sum(),
+    "svd": lambda a: (SVD()(a)[0] * WEIGHTS).sum(),
+}
+DETERMINED = {
+    "eigenvalues": lambda a: cnp.exp(Eigh()(a)[1]).sum(),
+    "projection": lambda a: matmul(v := Eigh()(a)[0][:, :3], adjoint(v))[0].sum(),
+    "polar": lambda a: matmul(*SVD()(a)[::2])[0].sum(),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_gradients_that_depend_on_the_choice_of_vectors_are_refused_where_asked(name):
+    fun, x = CHOSEN[name], cnp.asarray(REPEATED["exact"])
+    with cv.check_vector_choice(True):
+        with pytest.raises(NotDifferentiable, match=f"a function of {name}.*chosen"):
+            cv.grad(fun)(x)
+        assert np.isnan(cv.jit(cv.grad(fun))(x)).any()
+        both = cnp.stack([x, cnp.diag(cnp.arange(1.0, 5.0))])
+        bad = np.isnan(cv.jit(cv.vmap(cv.grad(fun)))(both)).any((1, 2))
+        np.testing.assert_array_equal(bad, [True, False])
+    assert np.isfinite(cv.grad(fun)(x)).all()
+
+
+@pytest.mark.parametrize("name", DETERMINED)
+def test_gradients_that_do_not_depend_on_the_choice_of_vectors_pass(name):
+    for x in REPEATED.values():
+        wanted = cv.grad(DETERMINED[name])(cnp.asarray(x))
+        with cv.check_vector_choice(True):
+            found = cv.grad(DETERMINED[name])(cnp.asarray(x))
+        np.testing.assert_allclose(found, wanted, atol=1e-12)

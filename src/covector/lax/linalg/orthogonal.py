@@ -17,7 +17,11 @@ __all__ = ["householder_product", "ormqr", "qdwh", "qr"]
 
 
 def qr(
-    x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True
+    x: ArrayLike,
+    *,
+    pivoting: bool = False,
+    full_matrices: bool = True,
+    use_magma: bool | None = None,
 ) -> tuple[Array, Array] | tuple[Array, Array, Array]:
     """Q with orthonormal columns and upper triangular R of A = Q R.
 
@@ -26,6 +30,7 @@ def qr(
       pivoting: A P = Q R instead, with columns in such an order that the magnitudes on
         the diagonal of R descend.
       full_matrices: Q is ``[..., m, m]``; otherwise ``[..., m, k]``, k = min(m, n).
+      use_magma: which library computes it, of no consequence here.
 
     Returns:
       ``(q, r)``, or ``(q, r, p)`` with the indices ``i32[..., n]`` of the columns.
@@ -39,6 +44,7 @@ def qr(
     [[3. 1.]
      [4. 2.]]
     """
+    del use_magma
     q, r, *order = QR(bool(full_matrices), bool(pivoting))(as_array(x, "qr"))
     return (q, r, order[0]) if pivoting else (q, r)
 

@@ -1,5 +1,9 @@
 """Eigenvalues and singular values, and forms of matrices on the way to them."""
 
+import enum
+from collections.abc import Callable
+from typing import Any
+
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
@@ -14,7 +18,43 @@ from covector.operations.linear_algebra.svd import SVD
 from covector.operations.linear_algebra.tridiagonal import Tridiagonal
 from covector.operations.linear_algebra.tridiagonal import hessenberg as hessenberg_
 
-__all__ = ["eig", "eigh", "hessenberg", "schur", "svd", "tridiagonal"]
+__all__ = [
+    "EigImplementation",
+    "EighImplementation",
+    "SvdAlgorithm",
+    "eig",
+    "eigh",
+    "hessenberg",
+    "schur",
+    "svd",
+    "tridiagonal",
+]
+
+
+class EigImplementation(enum.Enum):
+    """Libraries that have ``eig``, by their names in JAX; here it is LAPACK's."""
+
+    CUSOLVER = "cusolver"
+    MAGMA = "magma"
+    LAPACK = "lapack"
+
+
+class EighImplementation(enum.Enum):
+    """Algorithms of ``eigh``, by their names in JAX; here the choice is automatic."""
+
+    QR = "qr"
+    JACOBI = "jacobi"
+    QDWH = "qdwh"
+
+
+class SvdAlgorithm(enum.Enum):
+    """Algorithms of ``svd``, by their names in JAX; here the choice is automatic."""
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
 def eig(
@@ -22,6 +62,9 @@ def eig(
     *,
     compute_left_eigenvectors: bool = True,
     compute_right_eigenvectors: bool = True,
+    enable_eigvec_derivs: bool = False,
+    implementation: EigImplementation | None = None,
+    use_magma: bool | None = None,
 ) -> list[Array]:
     """The eigenvalues w, and the left U and right V eigenvectors of square matrices.
 
@@ -30,6 +73,8 @@ def eig(
 
     Args:
       x: ``[..., n, n]``.
+      enable_eigvec_derivs: of no consequence here: there always are derivatives.
+      implementation, use_magma: which library computes them, of no consequence here.
 
     Returns:
       ``[w, U, V]``, without those that are not asked for.
@@ -42,6 +87,7 @@ def eig(
     >>> print(w)
     [0.+1.j 0.-1.j]
     """
+    del enable_eigvec_derivs, implementation, use_magma
     op = Eig(bool(compute_left_eigenvectors), bool(compute_right_eigenvectors))
     return list(op(as_array(x, "eig")))
 
@@ -53,6 +99,7 @@ def eigh(
     symmetrize_input: bool = True,
     sort_eigenvalues: bool = True,
     subset_by_index: tuple[int, int] | None = None,
+    implementation: EighImplementation | None = None,
 ) -> tuple[Array, Array]:
     """The eigenvectors V and eigenvalues w of Hermitian matrices: A V = V diag(w).
 
@@ -62,6 +109,7 @@ def eigh(
       symmetrize_input: take (A + Aᴴ) / 2 for A, and so its derivative.
       sort_eigenvalues: they ascend; here they always do.
       subset_by_index: only those from the first index up to the second.
+      implementation: by which algorithm, of no consequence here.
 
     Returns:
       ``(v, w)``: the columns of v are the vectors, w ``[..., n]`` is real. Derivatives
@@ -77,6 +125,7 @@ def eigh(
     >>> print(w.round(5))
     [1. 3.]
     """
+    del sort_eigenvalues, implementation
     a = as_array(x, "eigh")
     lapack.check_matrices("eigh", a.type, square=True)
     if symmetrize_input:
@@ -96,6 +145,7 @@ def svd(
     full_matrices: bool = True,
     compute_uv: bool = True,
     subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
 ) -> Array | tuple[Array, Array, Array]:
     """U, the descending singular values s and Vᴴ of A = U diag(s) Vᴴ; or s alone.
 
@@ -105,6 +155,7 @@ def svd(
       compute_uv: otherwise s alone is returned.
       subset_by_index: only the singular values from the first index up to the second,
         and their vectors.
+      algorithm: of no consequence here.
 
     Returns:
       ``(u, s, vh)``, or s ``[..., k]``. Derivatives are right for functions that do not
@@ -119,6 +170,7 @@ def svd(
     >>> print(svd(cnp.array([[0.0, 2.0], [3.0, 0.0]]), compute_uv=False))
     [3. 2.]
     """
+    del algorithm
     a = as_array(x, "svd")
     if subset_by_index is not None and full_matrices and compute_uv:
         raise ArgumentError(
@@ -137,7 +189,13 @@ def svd(
     return u[..., first:last], s[..., first:last], vh[..., first:last, :]
 
 
-def schur(x: ArrayLike, *, compute_schur_vectors: bool = True) -> list[Array]:
+def schur(
+    x: ArrayLike,
+    *,
+    compute_schur_vectors: bool = True,
+    sort_eig_vals: bool = False,
+    select_callable: Callable[..., Any] | None = None,
+) -> list[Array]:
     """T and Z of A = Z T Zᴴ, with unitary Z and upper triangular T.
 
     Of real matrices all is real, and pairs of complex eigenvalues are blocks of 2 × 2
@@ -145,11 +203,13 @@ def schur(x: ArrayLike, *, compute_schur_vectors: bool = True) -> list[Array]:
 
     Args:
       x: ``[..., n, n]``.
+      sort_eig_vals, select_callable: must be left out: eigenvalues are not sorted.
 
     Returns:
       ``[T, Z]``, or ``[T]``.
 
     Raises:
+      ArgumentError: eigenvalues are to be sorted.
       TypeMismatch, DTypeError: the operand is of another type.
 
     >>> import covector.numpy as cnp
@@ -158,6 +218,11 @@ def schur(x: ArrayLike, *, compute_schur_vectors: bool = True) -> list[Array]:
     [[1. 2.]
      [0. 3.]]
     """
+    if sort_eig_vals or select_callable is not None:
+        raise ArgumentError(
+            "schur does not sort eigenvalues: leave sort_eig_vals and select_callable "
+            "out."
+        )
     return list(Schur(bool(compute_schur_vectors))(as_array(x, "schur")))
 
 

@@ -8,10 +8,11 @@ from covector.core.primitive import Linearized, operation
 from covector.core.types import ArrayType
 from covector.lowering.hlo import HloValue
 from covector.operations.casting import convert
-from covector.operations.linear_algebra import jacobi, lapack, unrolled
+from covector.operations.linear_algebra import determined, jacobi, lapack, unrolled
 from covector.operations.linear_algebra.matrices import (
     adjoint,
     diagonal,
+    equal_pairs,
     hermitian_of_lower,
     inverse_gaps,
     largest,
@@ -51,11 +52,14 @@ class Eigh(lapack.OnMatrices):
         least = largest(w) * rounding(a.type.shape[-1], a.type.dtype)
         gaps = inverse_gaps(w, w, least)
         gaps, back = convert(gaps, a.type.dtype), adjoint(v)
+        equal = equal_pairs(w, w, least)
 
         def push(da: Value) -> Sequence[Value]:
             x = matmul(matmul(back, hermitian_of_lower(da)), v)
             dw = real_part(diagonal(x))
-            return (matmul(v, x * gaps), dw) if self.vectors else (dw,)
+            if not self.vectors:
+                return (dw,)
+            return matmul(v, determined.turns("eigh", x * gaps, equal)), dw
 
         return ((v, w) if self.vectors else (w,)), push
 

@@ -171,16 +171,26 @@ def inverse_gaps(x: Value, y: Value, least: Value | None = None) -> Value:
 
     Equal are also those that are not more than ``least [...]`` apart.
     """
+    one, zero = [scalar(k, x.type.dtype) for k in (1, 0)]
+    gaps, differ = _gaps(x, y, least)
+    return where(differ, one / where(differ, gaps, one), zero)
+
+
+def equal_pairs(x: Value, y: Value, least: Value) -> Value:
+    """Where i ≠ j and the vectors have yⱼ and xᵢ not more than ``least`` apart."""
+    _, differ = _gaps(x, y, least)
+    return ~(differ | mask(differ.type.shape, eq))
+
+
+def _gaps(x: Value, y: Value, least: Value | None) -> tuple[Value, Value]:
+    """The differences yⱼ − xᵢ, and which of them are not zero."""
     shape = (*x.type.shape, y.type.shape[-1])
     type = ArrayType(shape, x.type.dtype)
     gaps = in_columns(y, type) - in_rows(x, type)
-    one, zero = [scalar(k, x.type.dtype) for k in (1, 0)]
     if least is None:
-        apart = ne(gaps, zero)
-    else:
-        least = BroadcastInDim(shape, tuple(range(least.type.ndim)))(least)
-        apart = gt(abs_(gaps), least)
-    return where(apart, one / where(apart, gaps, one), zero)
+        return gaps, ne(gaps, scalar(0, x.type.dtype))
+    least = BroadcastInDim(shape, tuple(range(least.type.ndim)))(least)
+    return gaps, gt(abs_(gaps), least)
 
 
 # -- rows in another order -------------------------------------------------------------

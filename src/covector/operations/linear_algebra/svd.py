@@ -11,10 +11,11 @@ from covector.lowering.hlo import HloValue
 from covector.operations.broadcasting import zeros
 from covector.operations.casting import convert
 from covector.operations.joining import Concatenate
-from covector.operations.linear_algebra import jacobi, lapack, unrolled
+from covector.operations.linear_algebra import determined, jacobi, lapack, unrolled
 from covector.operations.linear_algebra.matrices import (
     adjoint,
     diagonal,
+    equal_pairs,
     identity,
     in_columns,
     inverse_gaps,
@@ -75,6 +76,7 @@ class SVD(lapack.OnMatrices):
         sums = convert(inverse_gaps(-s, s, least), a.type.dtype)
         inverse = diagonal(sums) * scalar(2, a.type.dtype)
         half = scalar(0.5, a.type.dtype)
+        equal, none = equal_pairs(s, s, least), equal_pairs(-s, s, least)
 
         def push(da: Value) -> Sequence[Value]:
             left, right = matmul(da, v1), matmul(adjoint(da), u1)
@@ -84,8 +86,9 @@ class SVD(lapack.OnMatrices):
                 return (ds,)
             same = (p + adjoint(p)) * half * gaps
             other = (p - adjoint(p)) * half * sums
-            du = _turned(u, u1, same + other, left, inverse)
-            dv = _turned(adjoint(vh), v1, same - other, right, inverse)
+            omega, psi = determined.turns_of_two("svd", same, other, equal, none)
+            du = _turned(u, u1, omega, left, inverse)
+            dv = _turned(adjoint(vh), v1, psi, right, inverse)
             return du, ds, adjoint(dv)
 
         return (factors if self.vectors else (s,)), push
