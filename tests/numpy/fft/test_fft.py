@@ -3,6 +3,7 @@
 What the functions give is compared with NumPy and JAX in ``tests/public``.
 """
 
+import inspect
 import re
 
 import jax.numpy as jnp
@@ -21,6 +22,12 @@ RNG = np.random.default_rng(0)
 def test_the_namespace_has_every_name_of_jax_and_numpy():
     public = {n for n in dir(jnp.fft) if not n.startswith("_")}
     assert public | {*np.fft.__all__} <= {*fft.__all__}
+
+
+@pytest.mark.parametrize("name", [n for n in dir(jnp.fft) if not n.startswith("_")])
+def test_functions_take_the_arguments_that_they_take_in_jax(name):
+    wanted = inspect.signature(getattr(jnp.fft, name)).parameters
+    assert [*inspect.signature(getattr(fft, name)).parameters] == [*wanted]
 
 
 @pytest.mark.parametrize("n", [1, 2, 97, 1000, 4099])
