@@ -42,7 +42,7 @@ of_scipy("ndtri logit", elementwise("f", within=UNIT), rounding=256, cancels=Tru
 of_scipy("dawsn", elementwise("if", within=(-6, 6)), rounding=256)
 of_scipy("fresnel", elementwise("f", within=(-6, 6)), rounding=1024, cancels=True)
 of_scipy("expi", elementwise("f", within=(0.5, 9)), rounding=256)
-of_scipy("exp1 spence", elementwise("if", within=(0.2, 9)), rounding=256, cancels=True)
+of_scipy("exp1 spence", elementwise("if", within=(0.2, 9)), rounding=256, cancels=True, zeros=False)
 of_scipy("sici", elementwise("f", within=(0.2, 9)), rounding=256, cancels=True)
 of_scipy("expn", lambda d: (d.integer(0, 5), d.array("f", within=POSITIVE)), rounding=1024)
 of_scipy("owens_t", elementwise("f", "f", within=(-2, 2)), rounding=512)
@@ -71,7 +71,7 @@ of_scipy("zeta", elementwise("f", "f", within=(1.5, 6.0)), rounding=4096, deriva
 of_scipy("wofz", elementwise("f", within=(-4, 4)), rounding=512)
 of_scipy("hyp1f1", elementwise("f", "f", "f", within=POSITIVE), rounding=1 << 10)
 of_scipy("hyp2f1", reals(POSITIVE, POSITIVE, POSITIVE, (-0.8, 0.8)), rounding=1 << 12)
-of_scipy("bernoulli", lambda d: (d.integer(0, 20),), jax=None, derivative=False, traced=None)
+of_scipy("bernoulli", lambda d: (d.integer(0, 20),), jax=None, rounding=1 << 15, derivative=False, traced=None)
 
 
 def harmonic(draw: Draw) -> Any:

@@ -135,6 +135,13 @@ def test_hypergeometric_functions_are_accurate_on_all_of_their_domain():
     assert np.isnan(special.hyp2f1(1.5, 2.0, 3.0, 1.5))
 
 
+def test_a_series_that_does_not_end_is_no_number():
+    with cv.enable_x64():
+        far = special.hyp2f1(1.0, 1.0, 2.0, cnp.array([-1e6, 0.99999, -10.0]))
+    assert np.isnan(far[:2]).all()
+    assert np.allclose(far[2], np.log(11) / 10)
+
+
 def test_complex_gamma_and_faddeeva_functions_are_those_of_scipy():
     rng = np.random.default_rng(0)
     z = rng.uniform(-9, 9, 200) + 1j * rng.uniform(-4, 9, 200)

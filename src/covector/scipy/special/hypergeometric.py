@@ -17,7 +17,7 @@ from covector.operations.special import gamma
 
 __all__ = ["hyp1f1", "hyp2f1"]
 
-#: a series that needs more terms is cut off
+#: a series that needs more terms is NaN
 _TERMS = 20_000
 
 
@@ -40,8 +40,9 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
 
     Beyond 1 it is NaN, unless a or b is a whole number ≤ 0 and it is a polynomial. For
     x < 0 it is (1 − x)⁻ᵃ ₂F₁(a, c − b; c; x/(x − 1)), and near 1 the functions of 1 − x
-    to which it is connected. Where those do not exist, for whole c − a − b, the series
-    is cut off after 20,000 terms, which is enough up to x = 0.998.
+    to which it is connected. Where those do not exist, for whole c − a − b (and whole
+    b − a for x < 0), the series has 20,000 terms. These are enough for −500 < x <
+    0.998; beyond, it is NaN.
 
     >>> from covector.scipy.special import hyp2f1
     >>> round(float(hyp2f1(1.0, 1.0, 2.0, 0.5)), 4)
@@ -80,7 +81,8 @@ def _series(above: tuple[Value, ...], below: tuple[Value, ...], x: Value) -> Arr
         return k + 1, term, total + term
 
     start = cnp.zeros((), x.dtype), cnp.ones_like(x), cnp.ones_like(x)
-    return lax.while_loop(changes, step, start)[2]
+    _, term, total = lax.while_loop(changes, step, start)
+    return cnp.where(cnp.abs(term) > enough * cnp.abs(total), cnp.nan, total)
 
 
 # -- the confluent function ------------------------------------------------------------

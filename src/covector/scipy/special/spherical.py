@@ -52,8 +52,9 @@ def sph_harm_y(
 
     >>> from covector import numpy as cnp
     >>> from covector.scipy.special import sph_harm_y
-    >>> complex(sph_harm_y(cnp.array(1), cnp.array(0), 0.0, 0.0).round(4))
-    (0.4886000156402588+0j)
+    >>> value = sph_harm_y(cnp.array(1), cnp.array(0), 0.0, 0.0)
+    >>> round(float(value.real), 4), float(value.imag)
+    (0.4886, 0.0)
     """
     if diff_n is not None:
         raise ArgumentError(
@@ -144,7 +145,7 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
 
     >>> from covector import numpy as cnp
     >>> from covector.scipy.special import lpmn_values
-    >>> lpmn_values(1, 1, cnp.array(0.5), False)[0].tolist()
+    >>> lpmn_values(1, 1, cnp.array(0.5), False)[0].round(4).tolist()
     [1.0, 0.5]
     """
     m, n = _size("lpmn_values", m), _size("lpmn_values", n)
