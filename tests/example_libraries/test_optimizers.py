@@ -22,16 +22,15 @@ MAKERS = {
 _generator = np.random.default_rng(0)
 
 
-def parameters(scalar=True):
+def parameters():
     made = {"w": _generator.normal(size=(2, 3)), "b": _generator.normal(size=3)}
     made = {k: v.astype(np.float32) for k, v in made.items()}
-    return {**made, "s": np.float32(0.5)} if scalar else made
+    return {**made, "s": np.float32(0.5)}
 
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_an_optimizer_takes_the_steps_of_the_peer(name):
-    scalar = name != "sm3"  # of which the peer has no sums
-    params = parameters(scalar)
+    params = parameters()
     runs = []
     for library in (optimizers, peer):
         init, update, get_params = getattr(library, name)(*MAKERS[name])
@@ -42,11 +41,6 @@ def test_an_optimizer_takes_the_steps_of_the_peer(name):
         runs.append(get_params(state))
     for key, found in runs[0].items():
         np.testing.assert_allclose(found, runs[1][key], rtol=1e-5, atol=1e-5)
-
-
-def test_a_scalar_has_a_sum_of_its_own():
-    init, update, get_params = optimizers.sm3(0.1)
-    assert float(get_params(update(0, 2.0, init(1.0)))) == pytest.approx(0.99)
 
 
 def test_a_state_goes_through_jit_and_a_loop():

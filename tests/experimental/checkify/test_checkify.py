@@ -22,6 +22,7 @@ def positive(x):
     return cnp.log(x)
 
 
+NUMBERS = lax.GatherDimensionNumbers((), (0,), (0,))
 NEGATIVE = "needs a positive number, but got -1.0"
 
 
@@ -251,6 +252,14 @@ def test_an_index_out_of_bounds_is_named():
         assert f(x, 1)[0].get() is None
     error, _ = cv.vmap(ck.checkify(lambda i: x[0, i], ck.index_checks))(cnp.arange(4))
     assert error.get().startswith("at mapped index 3: out-of-bounds")
+
+
+def test_narrow_indices_and_none_at_all_are_looked_at():
+    f = ck.checkify(lambda x, i: lax.gather(x, i, NUMBERS, (1,)), ck.index_checks)
+    x = cnp.zeros(1000)
+    assert f(x, cnp.array([[3]], "int8"))[0].get() is None
+    assert "index -2 is out of bounds" in f(x, cnp.array([[3], [-2]], "int8"))[0].get()
+    assert f(x, cnp.zeros((0, 1), int))[0].get() is None
 
 
 def test_only_the_checks_that_are_wanted_are_made():

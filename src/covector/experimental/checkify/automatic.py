@@ -18,6 +18,7 @@ from covector.core.source import Line
 from covector.core.types import ArrayType
 from covector.experimental.checkify.sites import Categories, ErrorCategory, Site
 from covector.numpy.promote import standard_promotion
+from covector.operations.windows import wide
 
 _INDEX = ArrayType((), dtypes.int32)
 _NO_VALUES = tree.structure(((), {}))
@@ -58,12 +59,15 @@ def failure(
     if site.category is ErrorCategory.DIVISION:
         return (args[op.divisor] == 0).any(), []
     indices, axes, last = op.starts(*args)
+    if not indices.size:
+        return cnp.zeros((), bool), [cnp.zeros((), dtypes.int32)] * 3
+    indices = wide(indices)
     outside = (indices < 0) | (indices > cnp.array(last, indices.dtype))
-    at = cnp.argmax(outside) if outside.size else 0
+    at = cnp.argmax(outside)
     axis = cnp.array(axes)[at % len(axes)]
     size = cnp.array(args[0].shape)[axis]
-    wrong = indices.reshape(-1)[at] if outside.size else 0
-    return outside.any(), [cnp.asarray(x, dtypes.int32) for x in (wrong, axis, size)]
+    shown = indices.reshape(-1)[at], axis, size
+    return outside.any(), [x.astype(dtypes.int32) for x in shown]
 
 
 def _has_nan(values: Sequence[Value]) -> Any:
