@@ -85,14 +85,15 @@ def axes_of_leaves(
 def _check_nodes(arguments: Any, axes: Sequence[Any], who: str) -> None:
     """Ask nodes of which only some axes can be mapped, such as sparse arrays."""
 
-    def has_a_say(x: Any) -> bool:
+    def is_asked(x: Any) -> bool:
         return hasattr(x, "check_mapped_axis")
 
     at = 0
-    for x in tree.leaves(arguments, is_leaf=has_a_say):
-        count = len(tree.leaves(x)) if has_a_say(x) else 1
-        for axis in set(axes[at : at + count]) - {None} if has_a_say(x) else ():
-            x.check_mapped_axis(axis, who)
+    for x in tree.leaves(arguments, is_leaf=is_asked):
+        count = len(tree.leaves(x)) if is_asked(x) else 1
+        for axis in axes[at : at + count] if is_asked(x) else ():
+            if axis is not None:
+                x.check_mapped_axis(axis, who)
         at += count
 
 

@@ -10,7 +10,9 @@ from covector.experimental.sparse import BCOO
 from tests.experimental.sparse.layouts import LAYOUTS, SHAPE, check, dense, made
 
 every_layout = pytest.mark.parametrize(
-    "layout", LAYOUTS, ids=lambda layout: "batch{}-dense{}-{}".format(*layout)
+    "layout",
+    [LAYOUTS[0], LAYOUTS[2]],
+    ids=lambda layout: "batch{}-dense{}-{}".format(*layout),
 )
 
 

@@ -100,7 +100,7 @@ class JAXSparse:
         Of all arrays in it, that is only right of a batch axis: they have these alike.
         """
         n = getattr(self, "n_batch", 1)
-        if not 0 <= axis < n:
+        if not isinstance(axis, int) or not 0 <= axis < n:
             raise AxisError(
                 f"{who}: {self} has {n} batch axes, so that it cannot be mapped over "
                 f"axis {axis}. update_layout(n_batch=…) makes an axis a batch axis."
@@ -143,9 +143,14 @@ class JAXSparse:
     def __repr__(self) -> str:
         try:
             lengths = ", ".join(map(str, self.shape))
-            return f"{type(self).__name__}({self.dtype}[{lengths}], nse={self.nse})"
+            shown = f"{self.dtype}[{lengths}], nse={self.nse}{self._layout()}"
         except (AttributeError, IndexError, TypeError, ValueError):
-            return f"{type(self).__name__}(<of no arrays>)"  # a tree of something else
+            shown = "<of no arrays>"  # a tree of something else
+        return f"{type(self).__name__}({shown})"
+
+    def _layout(self) -> str:
+        """What else a reader may want to know."""
+        return ""
 
     def __len__(self) -> int:
         if not self.shape:

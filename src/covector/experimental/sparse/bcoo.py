@@ -165,14 +165,9 @@ class BCOO(JAXSparse):
         """The lengths of the dense axes."""
         return self.data.shape[self.n_batch + 1 :]
 
-    def __repr__(self) -> str:
-        text = super().__repr__()
-        try:
-            more = {"n_batch": self.n_batch, "n_dense": self.n_dense}
-        except AttributeError:
-            return text
-        shown = "".join([f", {name}={n}" for name, n in more.items() if n])
-        return f"{text[:-1]}{shown})"
+    def _layout(self) -> str:
+        named = {"n_batch": self.n_batch, "n_dense": self.n_dense}
+        return "".join([f", {name}={n}" for name, n in named.items() if n])
 
     # -- methods that are functions of this package ------------------------------------
 

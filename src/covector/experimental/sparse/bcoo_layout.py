@@ -107,7 +107,7 @@ def _batch_to_sparse(mat: BCOO) -> BCOO:
         data.reshape(*before, nse, *mat.dense_shape),
         indices.reshape(*before, nse, mat.n_sparse + 1),
         (length, *mat.sparse_shape),
-        mat.indices_sorted,
+        False,  # padding is in between
         mat.unique_indices,
     )
 
@@ -258,7 +258,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
         cnp.squeeze(data, batch + dense),
         cnp.squeeze(indices, batch),
         shape,
-        arr.indices_sorted,
+        arr.indices_sorted and shape == arr.sparse_shape,
         arr.unique_indices,
     )
 
@@ -327,7 +327,7 @@ def bcoo_reshape(
         return padded(inside, data, indices, shape)
 
     data, indices = over_batch(move, n_batch, data, indices)
-    return BCOO.of_parts(data, indices, shape, mat.indices_sorted, mat.unique_indices)
+    return BCOO.of_parts(data, indices, shape, False, mat.unique_indices)
 
 
 def _groups(
@@ -356,7 +356,7 @@ def _kinds(mat: BCOO, sizes: tuple[int, ...]) -> tuple[int, int]:
     batch, dense = prod(mat.batch_shape), prod(mat.dense_shape)
     sparse = prod(mat.sparse_shape)
     count = len(sizes)
-    # As few as hold the axes there are, but those of length 1 stay with their kind.
+    # As near as can be to what there is: axes of length 1 go with any kind.
     for i in sorted(range(count + 1), key=lambda i: abs(i - mat.n_batch)):
         for j in sorted(range(count - i + 1), key=lambda j: abs(j - mat.n_dense)):
             parts = sizes[:i], sizes[i : count - j], sizes[count - j :]

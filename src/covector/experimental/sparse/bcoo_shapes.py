@@ -61,51 +61,57 @@ def bcoo_broadcast_in_dim(
     """
     refuse_sharding("bcoo_broadcast_in_dim", sharding)
     full, at = tuple(shape), tuple(broadcast_dimensions)
+    _check_broadcast(mat, full, at)
+    n, end = mat.n_batch, mat.n_batch + mat.n_sparse
+    # What is new before a sparse or dense axis is batch; at the end it is sparse.
+    new_n = at[n] if n < mat.ndim else max([0, *[a + 1 for a in at]])
+    new_end = at[end] if mat.n_dense else len(full)
+    data = _spaced(mat.data, at[:n], new_n)
+    indices = _spaced(mat.indices, at[:n], new_n)
+    data = lax.broadcast_in_dim(
+        data,
+        (*data.shape[: new_n + 1], *full[new_end:]),
+        (*range(new_n + 1), *[new_n + 1 + a - new_end for a in at[end:]]),
+    )
+    kept = {a - new_n: k for k, a in enumerate(at[n:end])}
+    count = new_end - new_n
+    lengths = [mat.sparse_shape[kept[k]] if k in kept else 1 for k in range(count)]
+    out = BCOO.of_parts(
+        data,
+        _with_columns(indices, kept, count),
+        tuple(lengths),
+        mat.indices_sorted,
+        mat.unique_indices,
+    )
+    out = _repeated(out, full[new_n:new_end])
+    if out.batch_shape == full[:new_n]:
+        return out
+    return out.replace(
+        data=cnp.broadcast_to(out.data, full[:new_n] + out.data.shape[new_n:])
+    )
+
+
+def _check_broadcast(mat: BCOO, shape: Sequence[int], at: Sequence[int]) -> None:
     fits = len(at) == mat.ndim and list(at) == sorted(set(at))
     if not fits or any(
         [
-            not 0 <= a < len(full) or n not in (1, full[a])
+            not 0 <= a < len(shape) or n not in (1, shape[a])
             for a, n in zip(at, mat.shape, strict=True)
         ]
     ):
         raise TypeMismatch(
-            f"bcoo_broadcast_in_dim cannot broadcast {mat} to the shape {full} with "
+            f"bcoo_broadcast_in_dim cannot broadcast {mat} to the shape {shape} with "
             f"its axes at {at}: each axis needs an increasing position, and there its "
             "length or 1."
         )
-    n, end = mat.n_batch, mat.n_batch + mat.n_sparse
-    # What is new before a sparse or dense axis is batch; at the end it is sparse.
-    new_n = at[n] if n < mat.ndim else len(at)
-    new_n = max([new_n, *[a + 1 for a in at[:n]]])
-    new_end = at[end] if mat.n_dense else len(full)
-    data, indices = mat.data, mat.indices
-    # Batch axes: length 1 is kept, for all share what is there.
-    batch = [1] * new_n
-    of_data, of_indices = list(batch), list(batch)
-    for k, a in enumerate(at[:n]):
-        of_data[a], of_indices[a] = data.shape[k], indices.shape[k]
-    data = data.reshape(*of_data, *data.shape[n:])
-    indices = indices.reshape(*of_indices, *indices.shape[n:])
-    # Dense axes.
-    dense_at = [new_n + 1 + a - new_end for a in at[end:]]
-    data = lax.broadcast_in_dim(
-        data,
-        (*data.shape[: new_n + 1], *full[new_end:]),
-        (*range(new_n + 1), *dense_at),
-    )
-    sparse_shape = tuple(
-        [mat.shape[at.index(a)] if a in at else 1 for a in range(new_n, new_end)]
-    )
-    kept = {a - new_n: k for k, a in enumerate(at[n:end])}
-    indices = _with_columns(indices, kept, len(sparse_shape))
-    out = BCOO.of_parts(
-        data, indices, sparse_shape, mat.indices_sorted, mat.unique_indices
-    )
-    out = _repeated(out, full[new_n:new_end])
-    if out.batch_shape != full[:new_n]:
-        data = cnp.broadcast_to(out.data, full[:new_n] + out.data.shape[new_n:])
-        out = out.replace(data=data)
-    return out
+
+
+def _spaced(x: Value, at: Sequence[int], count: int) -> Value:
+    """The array with ``count`` first axes, its own at ``at`` and the others of length
+    1: what all of a batch share stays what it is.
+    """
+    lengths = dict(zip(at, x.shape, strict=False))
+    return x.reshape(*[lengths.get(a, 1) for a in range(count)], *x.shape[len(at) :])
 
 
 def _with_columns(indices: Value, kept: dict[int, int], count: int) -> Value:
@@ -169,52 +175,53 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
             f"other axes, and in which are batch and dense, but got {shown}."
         )
     n, end = first.n_batch, first.n_batch + first.n_sparse
-    length = sum([m.shape[axis] for m in operands])
-    dtype = cnp.result_type(*[m.indices.dtype for m in operands])
     if axis < n:
         most = max([m.nse for m in operands])
-        pairs = [whole_batch(_longer(m, most)) for m in operands]
+        data, indices = _joined([whole_batch(_longer(m, most)) for m in operands], axis)
         return first.replace(
-            data=cnp.concatenate([d for d, _ in pairs], axis),
-            indices=cnp.concatenate([i for _, i in pairs], axis),
+            data=data,
+            indices=indices,
             indices_sorted=all([m.indices_sorted for m in operands]),
             unique_indices=all([m.unique_indices for m in operands]),
         )
+    length = sum([m.shape[axis] for m in operands])
     shape = list(first.sparse_shape)
     if axis < end:
         shape[axis - n] = length
     at, parts = 0, []
     for m in operands:
-        data, indices = whole_batch(m)
-        inside = in_bounds(indices, m.sparse_shape)
-        if axis < end:
-            moved = np.zeros(m.n_sparse, dtype)
-            moved[axis - n] = at
-            outside = lengths_of(tuple(shape), dtype)
-            indices = cnp.where(inside[..., None], indices + moved, outside)
-        else:
-            before = at, length - at - m.shape[axis]
-            pads = [(0, 0)] * data.ndim
-            pads[axis - m.n_sparse + 1] = before
-            data = cnp.pad(data, pads)
-        parts.append((data, indices.astype(dtype), inside))
+        parts.append(_placed(m, axis, at, length, tuple(shape)))
         at += m.shape[axis]
-    data = cnp.concatenate([d for d, *_ in parts], n)
-    indices = cnp.concatenate([i for _, i, _ in parts], n)
-    inside = cnp.concatenate([i for *_, i in parts], n)
     unique = axis < end and all([m.unique_indices for m in operands])
-    data, indices = padded(inside, data, indices, tuple(shape))
-    return BCOO.of_parts(data, indices, tuple(shape), False, unique)
+    return BCOO.of_parts(*_joined(parts, n), tuple(shape), False, unique)
+
+
+def _placed(
+    mat: BCOO, axis: int, at: int, length: int, shape: tuple[int, ...]
+) -> tuple[Any, Any]:
+    """Data and indices where this axis begins at ``at`` of one that is ``length``."""
+    data, indices = whole_batch(mat)
+    inside = in_bounds(indices, mat.sparse_shape)
+    column = axis - mat.n_batch
+    if column < mat.n_sparse:
+        moved = np.zeros(mat.n_sparse, indices.dtype)
+        moved[column] = at
+        return padded(inside, data, indices + moved, shape)
+    pads = [(0, 0)] * data.ndim
+    pads[axis - mat.n_sparse + 1] = at, length - at - mat.shape[axis]
+    return padded(inside, cnp.pad(data, pads), indices, shape)
+
+
+def _joined(parts: Sequence[tuple[Any, Any]], axis: int) -> tuple[Any, Any]:
+    """Data and indices of several arrays, one after the other along an axis."""
+    data, indices = zip(*parts, strict=True)
+    return cnp.concatenate(data, axis), cnp.concatenate(indices, axis)
 
 
 def together(x: BCOO, y: BCOO) -> BCOO:
     """The sum of two arrays of one layout: the elements of both."""
-    n = x.n_batch
-    pairs = [whole_batch(m) for m in (x, y)]
-    data = cnp.concatenate([d for d, _ in pairs], n)
-    return BCOO.of_parts(
-        data, cnp.concatenate([i for _, i in pairs], n), x.sparse_shape
-    )
+    parts = [whole_batch(m) for m in (x, y)]
+    return BCOO.of_parts(*_joined(parts, x.n_batch), x.sparse_shape)
 
 
 def _longer(mat: BCOO, nse: int) -> BCOO:

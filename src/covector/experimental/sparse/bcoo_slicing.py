@@ -192,8 +192,8 @@ def bcoo_gather(
         )
     where = as_array(start_indices, "bcoo_gather")
     sizes, collapsed = tuple(slice_sizes), numbers.collapsed_slice_dims
-    fill = mode is not None and lax.GatherScatterMode.from_any(mode)
-    is_fill = fill is lax.GatherScatterMode.FILL_OR_DROP
+    kind = lax.GatherScatterMode.from_any("clip" if mode is None else mode)
+    is_fill = kind is lax.GatherScatterMode.FILL_OR_DROP
 
     def window(index: Value) -> BCOO:
         starts: list[Any] = [0] * operand.ndim

@@ -6,12 +6,12 @@ the other meets stand beside each other, and all pairs are numbered: ``nse`` of 
 product is the number of pairs.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from math import prod
+from typing import Any, NamedTuple
 
 from covector import numpy as cnp
 from covector.core import dtypes
-from covector.core.annotations import Value
+from covector.core.annotations import Shape, Value
 from covector.core.array_like import Array
 from covector.core.trace import Tracer
 from covector.errors import TypeMismatch
@@ -28,7 +28,6 @@ from covector.experimental.sparse.elements import (
     group,
     in_bounds,
     known_count,
-    lengths_of,
     masked,
     over_batch,
     padded,
@@ -38,37 +37,54 @@ from covector.numpy.promote import promote_dtypes
 __all__ = ["bcoo_multiply_sparse"]
 
 
-class _Keys:
-    """What two lists of elements meet by."""
+class _Operands(NamedTuple):
+    """What is known of the operands before their indices are."""
 
-    def __init__(self, left: Value, right: Value, shape: Sequence[int]) -> None:
-        columns = cnp.concatenate([left, right])
-        ranks, _ = group(columns, tuple(shape))
-        inside = in_bounds(columns, tuple(shape))
-        size = len(columns)
-        # Padding meets nothing: it has a rank that no element has.
-        ranks = cnp.where(inside, ranks, size)
-        self.left, right_ranks = ranks[: len(left)], ranks[len(left) :]
-        self.order = cnp.argsort(right_ranks)
-        self.right = right_ranks
-        ones = (right_ranks < size).astype(dtypes.int32)
-        self.counts = add_at(right_ranks[:, None], ones, (size,))
-        self.starts = cnp.cumsum(self.counts) - self.counts
-        #: how many elements each on the left meets
-        self.meets = self.counts.at[self.left].get(mode="fill", fill_value=0)
+    left: Shape
+    right: Shape
+    #: the columns of both by which their elements meet
+    left_columns: tuple[int, ...]
+    right_columns: tuple[int, ...]
+
+    def meet(self, i: Value, j: Value) -> "_Meeting":
+        """How elements with these indices meet."""
+        # Padding has no index in any column.
+        i = cnp.where(in_bounds(i, self.left)[:, None], i, -1)
+        j = cnp.where(in_bounds(j, self.right)[:, None], j, -1)
+        shape = tuple([self.left[k] for k in self.left_columns])
+        both = columns(i, self.left_columns), columns(j, self.right_columns)
+        indices = cnp.concatenate(both)
+        ranks, _ = group(indices, shape)
+        size = len(indices)
+        ranks = cnp.where(in_bounds(indices, shape), ranks, size)
+        left, right = ranks[: len(i)], ranks[len(i) :]
+        ones = (right < size).astype(dtypes.int32)
+        counts = add_at(right[:, None], ones, (size,))
+        meets = counts.at[left].get(mode="fill", fill_value=0)
+        starts = cnp.cumsum(counts) - counts
+        first = starts.at[left].get(mode="fill", fill_value=0)
+        return _Meeting(meets, first, cnp.argsort(right))
 
 
-def _pairs(keys: _Keys, count: int) -> tuple[Array, Array, Array]:
-    """The mask of pairs among ``count`` numbers, and the elements on both sides."""
-    ends = cnp.cumsum(keys.meets)
-    numbers = cnp.arange(count, dtype=ends.dtype)
-    left = cnp.searchsorted(ends, numbers, side="right").astype(dtypes.int32)
-    mask = left < len(ends)
-    left = cnp.where(mask, left, 0)
-    before = (ends - keys.meets)[left]
-    rank = cnp.minimum(keys.left[left], len(keys.starts) - 1)
-    at = keys.starts[rank] + numbers - before
-    return mask, left, keys.order[cnp.where(mask, at, 0)]
+class _Meeting(NamedTuple):
+    """How the elements of two arrays meet."""
+
+    #: how many on the right each on the left meets
+    meets: Array
+    #: where these begin in ``order``
+    first: Array
+    #: the elements on the right by what they meet by
+    order: Array
+
+    def pairs(self, count: int) -> tuple[Array, Array, Array]:
+        """The mask of pairs among ``count`` numbers, and the elements on both sides."""
+        ends = cnp.cumsum(self.meets)
+        numbers = cnp.arange(count, dtype=ends.dtype)
+        left = cnp.searchsorted(ends, numbers, side="right").astype(dtypes.int32)
+        mask = left < len(ends)
+        left = cnp.where(mask, left, 0)
+        at = self.first[left] + numbers - (ends - self.meets)[left]
+        return mask, left, self.order[cnp.where(mask, at, 0)]
 
 
 def sparse_dot_general(
@@ -82,43 +98,53 @@ def sparse_dot_general(
     dtype = x.dtype if preferred is None else dtypes.as_dtype(preferred)
     left, right, out = labels.lhs[n:], labels.rhs[n:], labels.out[n:]
     both = [a for a in left if a in right]
-    lengths = dict(zip(right, rhs.sparse_shape, strict=True))
-    lengths |= dict(zip(left, lhs.sparse_shape, strict=True))
-    shape = tuple([lengths[a] for a in out])
-
-    of_left, of_right = lhs.sparse_shape, rhs.sparse_shape
-    of_both = [left.index(a) for a in both], [right.index(a) for a in both]
-    lengths_of_both = tuple([lengths[a] for a in both])
-
-    def keys(i: Value, j: Value) -> _Keys:
-        i = cnp.where(in_bounds(i, of_left)[:, None], i, lengths_of(of_left, i.dtype))
-        j = cnp.where(in_bounds(j, of_right)[:, None], j, lengths_of(of_right, j.dtype))
-        return _Keys(columns(i, of_both[0]), columns(j, of_both[1]), lengths_of_both)
-
-    count = lhs.nse * rhs.nse
-    totals = over_batch(
-        lambda i, j: keys(i, j).meets.sum(), n, lhs.indices, rhs.indices
+    operands = _Operands(
+        lhs.sparse_shape,
+        rhs.sparse_shape,
+        tuple([left.index(a) for a in both]),
+        tuple([right.index(a) for a in both]),
     )
-    if not isinstance(totals, Tracer):
-        count = known_count(totals, "bcoo_dot_general")
+    lengths = dict(zip(right + left, operands.right + operands.left, strict=True))
+    shape = tuple([lengths[a] for a in out])
+    count = _count(lhs, rhs, operands)
 
     def product(x: Value, i: Value, y: Value, j: Value) -> tuple[Array, Array]:
         if not count:
             return cnp.zeros(0, dtype), cnp.zeros((0, len(shape)), i.dtype)
-        mask, at_left, at_right = _pairs(keys(i, j), count)
+        mask, at_left, at_right = operands.meet(i, j).pairs(count)
         # Padding meets padding where nothing is contracted.
-        mask &= in_bounds(i, of_left)[at_left]
-        mask &= in_bounds(j, of_right)[at_right]
+        mask &= in_bounds(i, operands.left)[at_left]
+        mask &= in_bounds(j, operands.right)[at_right]
         data = x[at_left].astype(dtype) * y[at_right].astype(dtype)
-        indices = [
+        found = [
             i[at_left, left.index(a)] if a in left else j[at_right, right.index(a)]
             for a in out
         ]
-        stacked = cnp.stack(indices, -1) if out else cnp.zeros((count, 0), i.dtype)
-        return padded(mask, data, stacked, shape)
+        indices = cnp.stack(found, -1) if out else cnp.zeros((count, 0), i.dtype)
+        return padded(mask, data, indices, shape)
 
     data, indices = over_batch(product, n, x, lhs.indices, y, rhs.indices)
     return same_size(BCOO.of_parts(data, indices, shape))
+
+
+def _count(lhs: BCOO, rhs: BCOO, operands: _Operands) -> int:
+    """How many pairs meet, at most; exactly where indices are known."""
+    totals = over_batch(
+        lambda i, j: operands.meet(i, j).meets.sum(),
+        lhs.n_batch,
+        lhs.indices,
+        rhs.indices,
+    )
+    if not isinstance(totals, Tracer):
+        return known_count(totals, "bcoo_dot_general")
+    most = [lhs.nse * rhs.nse]
+    if rhs.unique_indices:
+        alone = [n for k, n in enumerate(rhs.sparse_shape) if k not in operands[3]]
+        most.append(lhs.nse * prod(alone))
+    if lhs.unique_indices:
+        alone = [n for k, n in enumerate(lhs.sparse_shape) if k not in operands[2]]
+        most.append(rhs.nse * prod(alone))
+    return min(most)
 
 
 def _paired_batch(lhs: BCOO, rhs: BCOO, labels: Contraction) -> int:

@@ -6,7 +6,6 @@ operations below that have none of their own.
 """
 
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
 from covector import lax
@@ -133,8 +132,6 @@ def _add(op: Primitive, x: Any, y: Any) -> Any:
         if x.indices is y.indices:
             return x.replace(data=op(x.data, y.data))
         y = y if isinstance(op, arithmetic.Add) else y.replace(data=-y.data)
-        dtype = op.type_rule(x.data.type.with_shape(()), y.data.type.with_shape(()))[0]
-        x, y = [m.astype(dtype.dtype) for m in (x, y)]
         return shapes.together(x, y)
     if any([x.shape != shape for x in (x, y) if not is_sparse(x)]):
         raise unsupported(op, (x, y), ", which would fill in its zeros")
@@ -177,8 +174,12 @@ def _divide(op: Primitive, x: Any, y: Any) -> Any:
 
 @_on_bcoo(multiply_add.MultiplyAdd)
 def _multiply_add(op: Primitive, x: Any, y: Any, z: Any) -> Any:
-    product = x * y
-    return product + z
+    return x * y + z
+
+
+@_on_bcoo(arithmetic.SumOfProducts)
+def _sum_of_products(op: Primitive, a: Any, b: Any, c: Any, d: Any) -> Any:
+    return a * b + c * d
 
 
 @_on_bcoo(comparison.Comparison)
@@ -222,18 +223,15 @@ def _transpose(op: Any, x: BCOO) -> BCOO:
     try:
         return layout.bcoo_transpose(x, permutation=op.permutation)
     except TypeMismatch:  # it mixes axes of different kinds
-        x = layout.all_sparse(x)
-        return layout.bcoo_transpose(x, permutation=op.permutation)
+        return layout.bcoo_transpose(layout.all_sparse(x), permutation=op.permutation)
 
 
 @_on_bcoo(transposing.Reshape)
 def _reshape(op: Any, x: BCOO) -> BCOO:
-    if prod(op.shape) == prod(x.shape):
-        try:
-            return layout.bcoo_reshape(x, new_sizes=op.shape)
-        except TypeMismatch:  # it mixes axes of different kinds
-            x = layout.all_sparse(x)
-    return layout.bcoo_reshape(x, new_sizes=op.shape)
+    try:
+        return layout.bcoo_reshape(x, new_sizes=op.shape)
+    except TypeMismatch:  # it mixes axes of different kinds
+        return layout.bcoo_reshape(layout.all_sparse(x), new_sizes=op.shape)
 
 
 @_on_bcoo(slicing.Rev)
