@@ -34,6 +34,7 @@ WITHOUT = {
     "Array.to_device": "moves an array",
     "random.key_dtype": "a dtype",
     "random.key_impl": "a name",
+    "scipy.optimize.minimize": "takes functions: tests/scipy/optimize",
     "nn.get_scaled_dot_general_config": "a configuration",
 } | {
     f"lax.{name}": reason

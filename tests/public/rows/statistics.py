@@ -37,7 +37,11 @@ def all_of(name: str, x: tuple[float, float], *parameters: tuple[float, float],
            methods: str = "logpdf pdf", inverse: str = "", **options: Any) -> None:  # fmt: skip
     # SciPy has fewer digits in some tails and for large arguments.
     space = f"scipy.stats.{name}"
-    rows(space, methods, given(x, *parameters, **options), **FACTS)
+    for method in methods.split():
+        # Exponentials of a logarithm have its derivative.
+        of_log = method in ("pdf", "pmf")
+        make = given(x, *parameters, **options)
+        rows(space, method, make, **FACTS, derivative=not of_log)
     if inverse:
         rows(space, inverse, given(UNIT, *parameters, **options), **FACTS)
 
@@ -66,7 +70,7 @@ rows("scipy.stats.beta", "cdf sf logcdf logsf", given((0.3, 0.9), POSITIVE, POSI
      **FACTS, derivative=False)  # fmt: skip
 
 COUNTED: dict[str, Any] = {"count": True, "scale": False, "methods": "logpmf pmf"}
-all_of("geom", (1, 6), UNIT, **COUNTED)
+all_of("geom", (2, 6), UNIT, **COUNTED)
 all_of("poisson", (0, 6), POSITIVE, **COUNTED)
 all_of("nbinom", (0, 6), POSITIVE, UNIT, **COUNTED)
 all_of("bernoulli", (0, 2), UNIT, **COUNTED)
@@ -87,19 +91,21 @@ def trials(*parameters: tuple[float, float]) -> Maker:
     return make
 
 
-rows("scipy.stats.binom", "logpmf pmf", trials(UNIT), **FACTS)
-rows("scipy.stats.betabinom", "logpmf pmf", trials(POSITIVE, POSITIVE), **FACTS)
+for method in ("logpmf", "pmf"):
+    smooth = {"derivative": method == "logpmf"}
+    rows("scipy.stats.binom", method, trials(UNIT), **FACTS, **smooth)
+    rows("scipy.stats.betabinom", method, trials(POSITIVE, POSITIVE), **FACTS, **smooth)
 
 
 def simplex(draw: Draw) -> Any:
-    x = draw.values(np.float64, (3, *draw.shape((0, 1), empty=False)), (0.1, 1))
+    x = draw.values(np.float64, (3, *draw.pick((), (2,))), (0.1, 1))
     dtype = float_dtype(draw)
     alpha = draw.values(dtype, (3,), POSITIVE)
     return (x / x.sum(0))[: draw.pick(2, 3)].astype(dtype), alpha
 
 
 def outcomes(draw: Draw) -> Any:
-    x = draw.rng.multinomial(5, [0.2, 0.3, 0.5], draw.shape((0, 1), empty=False))
+    x = draw.rng.multinomial(5, [0.2, 0.3, 0.5], draw.pick((), (2,)))
     p = draw.values(np.float64, (3,), (0.1, 1))
     return x.astype(np.int32), np.int32(5), (p / p.sum()).astype(float_dtype(draw))
 
@@ -107,7 +113,7 @@ def outcomes(draw: Draw) -> Any:
 def vectors(draw: Draw) -> Any:
     dtype = float_dtype(draw)
     root = draw.values(dtype, (2, 2), (-1, 1)) + 2 * np.eye(2, dtype=dtype)
-    x = draw.values(dtype, (*draw.shape((0, 2), empty=False), 2), ANY)
+    x = draw.values(dtype, (*draw.pick((), (3,), (2, 3)), 2), ANY)
     return x, draw.values(dtype, (2,), ANY), root @ root.T
 
 
