@@ -153,6 +153,12 @@ def test_rules_of_users_and_of_solvers_are_followed():
     f.defjvp(lambda p, t: (f(*p), 3 * f(*p) * t[0]))  # as if it were exp(3 x)
     _, found = jet(f, (0.5,), ((1.0, 0.0, 0.0),))
     np.testing.assert_allclose(found, math.sin(0.5) * np.array([3, 9, 27]), rtol=1e-14)
+
+    def scaled(x):  # a linear call, whose residual is a constant
+        call = cv.custom_derivatives.linear_call
+        return cnp.sin(call(lambda r, v: r * v, lambda r, ct: r * ct, 3.0, x))
+
+    agree(scaled, A[0])
     agree(cnp.linalg.solve, A + 4 * np.eye(3), B[0], order=4, jit=True)
 
 

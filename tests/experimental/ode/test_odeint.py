@@ -164,6 +164,15 @@ def test_states_keep_their_dtypes():
     np.testing.assert_allclose(found["a"], [1, math.e], rtol=2e-3)
 
 
+def test_the_gradient_of_narrow_arguments_is_summed_in_wide_ones():
+    def end(w):
+        return solve(lambda y, t: -w * y, np.float32(1.0), np.linspace(0, 2, 5))[-1]
+
+    slope = cv.grad(end)(cnp.array(0.5, "bfloat16"))
+    assert str(slope.dtype) == "bfloat16"
+    assert float(slope) == pytest.approx(-2 / math.e, rel=2**-8)
+
+
 def test_steps_and_the_polynomial_between_them_have_their_orders():
     """Halving the step divides the error by 2⁶, and by 2⁵ between steps."""
 

@@ -152,7 +152,10 @@ class JetTrace(Trace):
         if ruled:  # what a user says is the derivative
             return self._by_derivative(op, args)
         if linear_in(series):
-            return lambda i: lambda _, k: self._linear_term(op, args, series, k, i)
+            # Constants that are added, and do not multiply, have no later terms.
+            others = [n for n, a in enumerate(args) if a.type.inexact]
+            added = [n for n in others if n in series or linear_in([*series, n])]
+            return lambda i: lambda _, k: self._linear_term(op, args, added, k, i)
         if all([linear_in([i]) for i in series]):
             return lambda i: lambda _, k: self._product_term(op, args, series, k)
         if isinstance(op, Div):
@@ -164,17 +167,14 @@ class JetTrace(Trace):
         return lambda i: lambda _, k: self._integrated(slopes()[i], k)
 
     def _linear_term(
-        self, op: Any, args: Sequence[Any], series: Sequence[int], k: int, i: int
+        self, op: Any, args: Sequence[Any], linear: Sequence[int], k: int, i: int
     ) -> Value | None:
-        terms = {n: args[n].term(k) for n in series}
-        if all([t is None for t in terms.values()]):
+        terms = [args[n].term(k) if self._is_series(args[n]) else None for n in linear]
+        if all([t is None for t in terms]):
             return None
-        # What is constant has no later terms: it is zero where the result is linear.
-        groups = op.linear_operands or [range(len(args))]
-        for n in next(g for g in groups if {*series} <= {*g}):
-            if terms.get(n) is None and args[n].type.inexact:
-                terms[n] = zeros(args[n].type)
-        operands = [terms.get(n, a) for n, a in enumerate(args)]
+        operands = [*args]
+        for n, term in zip(linear, terms, strict=True):
+            operands[n] = zeros(args[n].type) if term is None else term
         return self.parent.process(op, operands)[i]
 
     def _product_term(
@@ -269,7 +269,9 @@ def _identity(x: Any) -> Any:
 
 def _inlined(op: Any) -> Region | None:
     """The program that an operation runs once, as if it stood in its place."""
-    if len(op.regions) != 1 or op.rules_read_operands or op.bound_axes:
+    if len(op.regions) != 1 or op.carries_functions:
+        return None
+    if op.rules_read_operands or op.bound_axes:
         return None
     (region,) = op.regions
     return region if region.kind is Kind.CALL else None

@@ -96,14 +96,15 @@ def _reverse(
 
     def adjoint(state: State, s: Array, given: Sequence[Array]) -> State:
         """The slopes in a time s = −t, which increases."""
-        y, cts, _ = in_groups(state, count, count)
+        y, cts, totals = in_groups(state, count, count)
 
         def slope(y: State, active: Sequence[Array]) -> State:
             return field(y, -s, merge(active, moving, given))
 
         slopes, pull = vjp(slope, y, select(given, moving))
-        back, sums = pull(cts)
-        return [*[-f for f in slopes], *back, *sums]
+        back, found = pull(cts)
+        found = [s.astype(total.dtype) for s, total in zip(found, totals, strict=True)]
+        return [*[-f for f in slopes], *back, *found]
 
     def interval(carry: Any, row: Any) -> Any:
         """From an output back to the one before."""
@@ -114,7 +115,9 @@ def _reverse(
         return (cts, sums), None
 
     zeros = [cnp.zeros_like(y[0]) for y in ys]
-    sums = [cnp.zeros_like(c) for c in select(consts, moving)]
+    # In narrower dtypes what is small would be lost from a sum.
+    active = select(consts, moving)
+    sums = [cnp.zeros(c.shape, cnp.result_type(c.dtype, cnp.float32)) for c in active]
     rows = [y[1:] for y in ys], [j[1:] for j in jumps]
     times = cnp.stack([ts[1:], ts[:-1]], axis=1)
     (cts, sums), _ = lax.scan(interval, (zeros, sums), (*rows, times), reverse=True)
@@ -130,7 +133,8 @@ def _reverse(
     def scaled(ct: Array) -> Array:
         return ct * scale.astype(cnp.abs(ct).dtype)
 
-    ct_consts = scatter(map(scaled, sums), moving)
+    pairs = zip(sums, active, strict=True)
+    ct_consts = scatter([scaled(s).astype(c.dtype) for s, c in pairs], moving)
     return [*map(scaled, ct_y)], scaled(ct_ts).astype(ts.dtype), ct_consts
 
 
