@@ -28,7 +28,7 @@ def frames(x: Value, length: int, step: int) -> Array:
     x = x.reshape(*front, 1, blocks, step)
     x = broadcast_to(x, (*front, many, blocks, step))
     x = x.reshape(*front, many * blocks, step)
-    x = moveaxis(of_length(moveaxis(x, -2, -1), many * (blocks + 1)), -1, -2)
+    x = of_length(x, many * (blocks + 1), -2)
     x = x.reshape(*front, many, blocks + 1, step)[..., :count, :]
     x = moveaxis(x, -3, -2).reshape(*front, count, many * step)
     return x[..., :length]
@@ -40,12 +40,12 @@ def overlap_add(x: Value, step: int) -> Array:
     many = -(-length // step)
     blocks = count + many - 1
     x = of_length(x, many * step).reshape(*front, count, many, step)
-    x = of_length(moveaxis(x, -3, -1), blocks + 1)
-    x = moveaxis(x, -1, -2).reshape(*front, many * (blocks + 1), step)
+    x = of_length(moveaxis(x, -3, -2), blocks + 1, -2)
+    x = x.reshape(*front, many * (blocks + 1), step)
     x = x[..., : many * blocks, :].reshape(*front, many, blocks, step)
     return sum(x, -3).reshape(*front, blocks * step)[..., : (count - 1) * step + length]
 
 
-def of_length(x: Value, n: int) -> Value:
-    """``x`` cut off, or padded with zeros, to the length ``n`` along the last axis."""
-    return resized(x, (n,), (-1,))
+def of_length(x: Value, n: int, axis: int = -1) -> Value:
+    """``x`` cut off, or padded with zeros at the end, to the length ``n``."""
+    return resized(x, (n,), (axis,))
