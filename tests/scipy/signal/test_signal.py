@@ -124,6 +124,12 @@ def test_the_defaults_are_those_of_scipy():
                 np.testing.assert_allclose(mine, theirs, 1e-10, 1e-12)
 
 
+def test_no_signals_have_no_spectra():
+    spectra = signal.stft(cnp.zeros((0, 20)), nperseg=8)[2]
+    assert spectra.shape == (0, 5, 6)
+    assert signal.istft(spectra)[1].shape == (0, 20)
+
+
 def test_a_short_signal_is_one_segment():
     frequencies, density = signal.welch(cnp.arange(6.0))
     assert frequencies.shape == density.shape == (4,)
