@@ -212,8 +212,8 @@ def _with_infinities(quotient: HostArray, x: HostArray, y: HostArray) -> HostArr
         (x_ends, plain),
     ]
     out, conditions = np.array(quotient), [condition for condition, _ in cases]
-    out.real = np.select(conditions, [real for _, (real, _) in cases], out.real)
-    out.imag = np.select(conditions, [imag for _, (_, imag) in cases], out.imag)
+    out.real = np.select(conditions, [real for _, (real, _) in cases], np.real(out))
+    out.imag = np.select(conditions, [imag for _, (_, imag) in cases], np.imag(out))
     return out
 
 
