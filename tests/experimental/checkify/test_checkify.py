@@ -180,6 +180,27 @@ def test_rules_of_users_stay_the_rules_of_what_is_checked():
     assert (said(error), float(slope)) == (NEGATIVE, 7)
 
 
+def test_checks_in_backward_rules_are_left_to_checkify_of_the_gradient():
+    @cv.custom_vjp
+    def f(x):
+        return positive(x)
+
+    def backward(x, ct):
+        ck.check(ct < 5, "a large cotangent {}", ct)
+        return (7 * ct,)
+
+    f.defvjp(lambda x: (f(x), x), backward)
+
+    def value(x):
+        error, y = ck.checkify(f)(x)
+        return 9 * y, error
+
+    slope, error = cv.jit(cv.grad(value, has_aux=True))(2.0)
+    assert (float(slope), error.get()) == (63, None)
+    error, slope = ck.checkify(cv.grad(lambda x: 9 * f(x)))(2.0)
+    assert (float(slope), said(error)) == (63, "a large cotangent 9.0")
+
+
 @pytest.mark.parametrize("checked", [True, False])
 def test_the_first_device_that_fails_is_heard(checked):
     mesh = meshes.mesh("4")

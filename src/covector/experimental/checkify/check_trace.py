@@ -31,7 +31,8 @@ from covector.experimental.checkify.sites import (
 )
 from covector.numpy.promote import standard_promotion
 from covector.operations.broadcasting import zeros
-from covector.programs.custom_rules.ruled_program import Rule, RuledProgram
+from covector.programs.custom_rules.linear_call import LinearCall
+from covector.programs.custom_rules.ruled_program import RuledProgram
 from covector.programs.higher_order.call import call
 from covector.programs.higher_order.regions import Kind
 
@@ -89,6 +90,8 @@ class CheckTrace(Trace):
             return ()
         if enters(op):
             return self._entered(op, args)
+        if isinstance(op, LinearCall) and not self.wanted:
+            op = _unchecked_later(op)
         outs = self.parent.process(op, args)
         types, out_types = [a.type for a in args], [o.type for o in outs]
         line = user_line()
@@ -200,6 +203,24 @@ def _through(jaxpr: Jaxpr, thread: CheckThread, index: int) -> Jaxpr:
     return restage(checked, in_types, jaxpr.name)
 
 
+def _unchecked(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """The rule of a user, in which no checks are made."""
+
+    def run_unchecked(*operands: Any) -> Any:
+        trace = CheckTrace(current.trace, frozenset(), "checkify")
+        return trace.run(lambda: rule(*operands))
+
+    return run_unchecked
+
+
+def _unchecked_later(op: LinearCall) -> LinearCall:
+    """The linear call of a rule without checks, whose functions are run later."""
+    push = op.push
+    if push is not None:
+        push = push.memo(_stripped) if isinstance(push, Jaxpr) else _unchecked(push)
+    return op.replace(push=push, pull=_unchecked(op.pull))
+
+
 # -- what is in programs ---------------------------------------------------------------
 
 
@@ -235,16 +256,6 @@ def without_checks(op: Any) -> Any:
     if isinstance(op, RuledProgram):
         return op.adapted(op.program.memo(_stripped), _unchecked)
     return op.with_programs(lambda program: program.memo(_stripped))
-
-
-def _unchecked(rule: Rule) -> Rule:
-    """The rule of a user, in which no checks are made."""
-
-    def run_unchecked(*operands: Any) -> Any:
-        trace = CheckTrace(current.trace, frozenset(), "checkify")
-        return trace.run(lambda: rule(*operands))
-
-    return run_unchecked
 
 
 def _has_check(jaxpr: Jaxpr) -> bool:
