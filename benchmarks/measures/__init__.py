@@ -13,6 +13,7 @@ SUBJECTS = tuple(
         "dispatch",
         "tracing",
         "large_arrays",
+        "linear_algebra",
         "signals",
         "sparse",
         "steps",
