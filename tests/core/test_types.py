@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from covector.core import dtypes
+from covector.core import dtypes, types
 from covector.core.key_types import KeyType
 from covector.core.types import INVARIANT, ArrayType, show_types
 from covector.errors import TypeMismatch
@@ -169,3 +169,28 @@ def test_a_type_that_was_refused_is_refused_again():
 def test_a_type_knows_of_no_sharding_and_says_who_does():
     with pytest.raises(AttributeError, match=r"An array does: x.sharding"):
         ArrayType((), dtypes.int32).sharding  # noqa: B018
+
+
+class Symbolic(int):
+    """As a symbolic size is: an int of a class of its own."""
+
+
+def test_a_size_of_a_class_of_its_own_stays_one_in_shapes():
+    n = Symbolic(7)
+    assert types.as_size(n) is n
+    assert type(types.as_size(np.int64(3))) is type(types.as_size(True)) is int
+    with pytest.raises(TypeError):
+        types.as_size(1.5)
+    shape = types.ArrayType((np.int32(3), n), "float32").shape
+    assert shape[1] is n
+    assert type(shape[0]) is int
+
+
+def test_shapes_with_sizes_of_a_class_of_their_own_broadcast():
+    n = Symbolic(7)
+    assert types.broadcast_shapes((2, 1), (3,)) == (2, 3)
+    found = types.broadcast_shapes((1, 2), (n, 1), ())
+    assert found[0] is n
+    assert found == (7, 2)
+    with pytest.raises(ValueError, match="do not broadcast"):
+        types.broadcast_shapes((n,), (2,))

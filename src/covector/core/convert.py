@@ -28,6 +28,7 @@ from covector.runtime import buffers
 LARGEST_FLOAT_BITS = 1023
 
 PYTHON_NUMBERS: tuple[type, ...] = (bool, int, float, complex)
+_EXACT = frozenset(PYTHON_NUMBERS)
 _OF_NUMPY: tuple[type, ...] = (np.ndarray, np.generic)
 #: sequences of Python, which are not converted
 SEQUENCES: tuple[type, ...] = (list, tuple)
@@ -81,6 +82,10 @@ def scalar(value: object, dtype: Any, weak: bool = False) -> ConcreteArray:
     Floats become integers as by ``astype``: truncated, and the nearest that the dtype
     has. An integer that it does not have raises IntegerOverflow.
     """
+    if type(value) not in _EXACT and isinstance(value, int):
+        in_dtype = getattr(value, "in_dtype", None)
+        if in_dtype is not None:  # a symbolic size
+            return in_dtype(dtype, weak)
     # 0.0 and -0.0 are equal keys and different numbers: the text tells them apart.
     text = repr(value) if not value or type(value) is complex else ""
     return ConcreteArray(*_scalar(type(value), text, value, dtype, weak))
@@ -170,10 +175,10 @@ def as_array(x: Any, who: str = "this operation") -> Array:
         if guard.on:
             check_implicit(x, who)
         return from_numpy(x)
+    if type(x) not in PYTHON_NUMBERS and hasattr(x, "__jax_array__"):
+        return as_array(x.__jax_array__(), who)
     if isinstance(x, PYTHON_NUMBERS):
         return python_scalar(x)
-    if hasattr(x, "__jax_array__"):
-        return as_array(x.__jax_array__(), who)
     if hasattr(x, "__array__"):
         return from_numpy(np.asanyarray(x))
     if hasattr(x, "__dlpack__"):

@@ -245,7 +245,11 @@ class Primitive(metaclass=Interned):
         if plan is None:
             drop_older_half(self.plans, MOST_PLANS)
             outs = tuple(self.type_rule(*types))
-            by_numpy = self.on_host is not None and self.prefers_host(types, outs)
+            # Symbolic sizes, of a class of their own, have no host to run on.
+            known = all([type(t.size) is int for t in (*types, *outs)])
+            by_numpy = (
+                self.on_host is not None and known and self.prefers_host(types, outs)
+            )
             on_host = self.on_host if by_numpy else None
             plan = self.plans[types] = OpPlan(outs, self.multiple_results, on_host)
         return plan

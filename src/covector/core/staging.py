@@ -181,7 +181,9 @@ def _is_known(
     """
     if op.effects or op.axis_names or Var in map(type, atoms):
         return False
-    return all([t.size <= KNOWN_LIMIT for t in (*types, *outs)])
+    # A symbolic size is of a class of its own, and known nowhere.
+    sizes = [t.size for t in (*types, *outs)]
+    return all([type(size) is int and size <= KNOWN_LIMIT for size in sizes])
 
 
 def _evaluate(op: Primitive, args: Sequence[Any]) -> Sequence[Any]:

@@ -8,6 +8,7 @@ so equality is identity, and a tuple of types is a dictionary key that costs not
 hash. They are held weakly: a type lives as long as what has it.
 """
 
+import operator
 import threading
 import weakref
 from collections import deque
@@ -19,6 +20,30 @@ from covector.core import dtypes
 from covector.errors import TypeMismatch
 
 Shape = tuple[int, ...]
+
+
+def as_size(n: Any) -> int:
+    """``operator.index(n)``, but a symbolic size (``export/symbolic_scope.py``), which
+    is an int of a class of its own, stays one.
+    """
+    return n if isinstance(n, int) and type(n) is not bool else operator.index(n)
+
+
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    """``np.broadcast_shapes``, which keeps symbolic sizes; a ValueError if there is
+    none.
+    """
+    if {int}.issuperset([type(n) for shape in shapes for n in shape]):
+        return np.broadcast_shapes(*shapes)
+    ndim = max(map(len, shapes))
+    found: list[int] = []
+    for axis in range(-ndim, 0):
+        sizes = [s[axis] for s in shapes if len(s) >= -axis and s[axis] != 1]
+        if any([n != sizes[0] for n in sizes]):
+            raise ValueError(f"{shapes} do not broadcast")
+        found.append(sizes[0] if sizes else 1)
+    return tuple(found)
+
 
 #: no varying axes: the value is the same on all devices
 INVARIANT: frozenset[Any] = frozenset()
@@ -113,7 +138,7 @@ class ArrayType:
         cls, shape: Shape, dtype: Any, weak: bool, varying: frozenset[Any]
     ) -> "ArrayType":
         self = object.__new__(cls)
-        self.shape = tuple(int(n) for n in shape)
+        self.shape = tuple([n if type(n) is int else as_size(n) for n in shape])
         self.dtype = dtypes.as_dtype(dtype)
         self.inexact = dtypes.is_inexact(self.dtype)
         self.storage = getattr(self.dtype, "storage", self.dtype)

@@ -15,6 +15,12 @@ from covector.export.deserialization import (
 from covector.export.exported import Exported
 from covector.export.exporting import default_export_platform, export
 from covector.export.safety_checks import DisabledSafetyCheck
+from covector.export.symbolic_scope import SymbolicScope
+from covector.export.symbolic_shapes import (
+    is_symbolic_dim,
+    symbolic_args_specs,
+    symbolic_shape,
+)
 from covector.export.trees import (
     register_namedtuple_serialization,
     register_pytree_node_serialization,
@@ -23,11 +29,15 @@ from covector.export.trees import (
 __all__ = [
     "DisabledSafetyCheck",
     "Exported",
+    "SymbolicScope",
     "default_export_platform",
     "deserialize",
     "export",
+    "is_symbolic_dim",
     "maximum_supported_calling_convention_version",
     "minimum_supported_calling_convention_version",
     "register_namedtuple_serialization",
     "register_pytree_node_serialization",
+    "symbolic_args_specs",
+    "symbolic_shape",
 ]

@@ -13,8 +13,11 @@ from covector.core.types import ArrayType
 from covector.errors import ExportError
 from covector.export import trees
 from covector.export.exported import Exported
+from covector.export.parsing import parse
 from covector.export.safety_checks import DisabledSafetyCheck
 from covector.export.serialization import CALLING_CONVENTION, DIGEST, MAGIC
+from covector.export.symbolic_module import SymbolTable
+from covector.export.symbolic_scope import SymbolicScope
 
 #: of the conventions by which a module is called
 minimum_supported_calling_convention_version = 1
@@ -60,29 +63,50 @@ def _read(head: dict[str, Any], modules: bytes) -> Exported:
         )
     mesh = None if head["mesh"] is None else AbstractMesh(*map(tuple, head["mesh"]))
     derivative = None if head["vjp"] is None else _read(head["vjp"], modules)
+    symbols: dict[str, Any] = head["symbols"]
+    scope = None
+    if symbols is not None:
+        scope = SymbolicScope(symbols["constraints"]).twin(0, symbols["names"])
+    in_avals = read_types(head["in_avals"], scope)
     return Exported(
         fun_name=head["fun_name"],
         in_tree=trees.read(head["in_tree"]),
-        in_avals=read_types(head["in_avals"]),
+        in_avals=in_avals,
         out_tree=trees.read(head["out_tree"]),
-        out_avals=read_types(head["out_avals"]),
+        out_avals=read_types(head["out_avals"], scope),
         platforms=tuple(head["platforms"]),
         disabled_safety_checks=tuple(map(DisabledSafetyCheck, head["disabled"])),
         modules={
-            platform: modules[start : start + length]
-            for platform, (start, length) in head["modules"].items()
+            platform: [modules[start : start + length] for start, length in places]
+            for platform, places in head["modules"].items()
         },
         in_shardings=_read_shardings(head["in_shardings"], mesh),
         out_shardings=_read_shardings(head["out_shardings"], mesh),
         mesh=mesh,
         calling_convention_version=version,
+        symbols=None if scope is None else _symbols(symbols, scope, in_avals),
         make_vjp=None if derivative is None else lambda: derivative,
     )
 
 
-def read_types(types: Sequence[Any]) -> tuple[ArrayType, ...]:
-    """Types that ``written_type`` wrote."""
-    return tuple([ArrayType(tuple(s), _dtype(name), weak) for s, name, weak in types])
+def read_types(
+    types: Sequence[Any], scope: SymbolicScope | None = None
+) -> tuple[ArrayType, ...]:
+    """Types that ``written_type`` wrote, with their symbolic sizes in a scope."""
+    found = []
+    for shape, name, weak in types:
+        sizes = shape
+        if scope is not None:
+            sizes = [scope.dimension(parse(str(n))) for n in shape]
+        found.append(ArrayType(tuple(sizes), _dtype(name), weak))
+    return tuple(found)
+
+
+def _symbols(
+    symbols: dict[str, Any], scope: SymbolicScope, in_avals: Sequence[ArrayType]
+) -> SymbolTable:
+    table = {(one, two): parse(text) for one, two, text in symbols["table"]}
+    return SymbolTable(scope, table, in_avals)
 
 
 def _dtype(name: str) -> Any:

@@ -8,7 +8,7 @@ versions of the compiler read as well.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from covector import tree
 from covector.core.annotations import BatchDims, Batched, PyTree, Value, Values
@@ -27,6 +27,7 @@ from covector.errors import (
 )
 from covector.export.safety_checks import DisabledSafetyCheck
 from covector.export.serialization import CALLING_CONVENTION, written
+from covector.export.symbolic_module import SymbolTable
 from covector.lowering.hlo import HloResults, HloValue
 from covector.lowering.sharding import sharding_text
 from covector.programs.callbacks.opaque import Opaque
@@ -55,8 +56,8 @@ class Exported:
     #: such as ("cpu", "cuda")
     platforms: tuple[str, ...]
     disabled_safety_checks: tuple[DisabledSafetyCheck, ...]
-    #: the portable modules by platform
-    modules: Mapping[str, bytes] = field(repr=False)
+    #: the portable modules by platform: one, or two where sizes are symbolic
+    modules: Mapping[str, Sequence[bytes]] = field(repr=False)
     #: over an abstract mesh; None where nobody said how an array is sharded
     in_shardings: tuple[NamedSharding | None, ...]
     out_shardings: tuple[NamedSharding | None, ...]
@@ -64,7 +65,7 @@ class Exported:
     mesh: AbstractMesh | None = None
     calling_convention_version: int = CALLING_CONVENTION
     #: what stands for symbolic sizes in the modules
-    symbols: Any = None
+    symbols: SymbolTable | None = None
     #: makes the exported derivative, or has it; None where there is none
     make_vjp: "Callable[[], Exported] | None" = field(default=None, repr=False)
 
@@ -76,12 +77,14 @@ class Exported:
     @property
     def mlir_module_serialized(self) -> bytes:
         """The module in its portable form, for the first platform."""
-        return self.modules[self.platforms[0]]
+        return self.modules[self.platforms[0]][0]
 
     def mlir_module(self, platform: str | None = None) -> str:
-        """The module as text, for one of the platforms: by default the first."""
+        """The module as text, for one of the platforms: by default the first. Symbolic
+        sizes in it are numbers, of no account.
+        """
         return modules.from_portable(
-            self.modules[platform or self.platforms[0]], generic=False
+            self.modules[platform or self.platforms[0]][0], generic=False
         )
 
     # -- calling -----------------------------------------------------------------------
@@ -152,11 +155,11 @@ class Exported:
                     f"called on {platform}. Export it for that as well: "
                     f"export(f, platforms={[*self.platforms, names[0]]})."
                 )
-            found = self.mlir_module_serialized
-        text = modules.from_portable(found)
+            found = self.modules[self.platforms[0]]
+        texts = list(map(modules.from_portable, found))
         if self.symbols is None:
-            return text
-        return self.symbols.written_for(text, self.symbols.solve(types, str(self)))
+            return texts[0]
+        return self.symbols.written_for(texts, self.symbols.solve(types, str(self)))
 
     # -- derivatives -------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from covector import tree
 from covector.core.annotations import PyTree
 from covector.core.array import ConcreteArray
 from covector.core.convert import ShapeDtypeStruct
@@ -14,6 +15,14 @@ from covector.core.types import ArrayType
 from covector.errors import ArgumentError, ExportError
 from covector.export.exported import Exported
 from covector.export.safety_checks import DisabledSafetyCheck, check_targets
+from covector.export.symbolic_module import (
+    Coincidence,
+    in_scope,
+    merged,
+    scope_of,
+    symbols_of,
+    variables_in,
+)
 from covector.lowering import hlo, module, tokens
 from covector.lowering.placement import MeshPlacement
 from covector.programs.jit.jit import Jitted, jit
@@ -21,6 +30,8 @@ from covector.programs.jit.stages import Traced
 from covector.runtime import client
 from covector.transforms.derivatives import vjp
 
+#: at how many pairs of points symbolic sizes are tried
+_POINTS = 5
 #: the platforms that programs can be exported for, by our names
 _PLATFORMS = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu", "tpu": "tpu"}
 
@@ -78,38 +89,65 @@ def export(
     checks = tuple(disabled_checks)
 
     def exporting(*args: PyTree, **kwargs: PyTree) -> Exported:
-        return _exported(fun_jit.trace(*args, **kwargs), chosen, checks)
+        leaves, treedef = tree.flatten((args, kwargs))
+        scope = scope_of(leaves, f"export of {fun_jit.__name__}")
+        if scope is None:
+            return _exported([fun_jit.trace(*args, **kwargs)], chosen, checks)
+        names = variables_in(leaves)
+        for seed in range(_POINTS):
+            traced = []
+            for twin in (scope.twin(2 * seed, names), scope.twin(2 * seed + 1, names)):
+                there = [in_scope(leaf, twin) for leaf in leaves]
+                twin_args, twin_kwargs = treedef.unflatten(there)
+                traced.append(fun_jit.trace(*twin_args, **twin_kwargs))
+            try:
+                return _exported(traced, chosen, checks)
+            except Coincidence:
+                continue
+        raise ExportError(
+            f"export of {fun_jit.__name__}: its symbolic sizes cannot be told from "
+            "other numbers in it. Give them fewer constraints from above."
+        )
 
     return exporting
 
 
 def _exported(
-    traced: Traced,
+    traced: Sequence[Traced],
     platforms: tuple[str, ...],
     checks: tuple[DisabledSafetyCheck, ...],
 ) -> Exported:
-    jaxpr = _closed(traced)
+    """The program of a function; where it has symbolic sizes, that of two points."""
+    first = traced[0]
+    jaxprs = list(map(_closed, traced))
+    jaxpr = jaxprs[0]
     placement = None
     ins: list[NamedSharding | None] = [None] * len(jaxpr.inputs)
     outs: list[NamedSharding | None] = [None] * len(jaxpr.outputs)
-    if isinstance(traced.placement, MeshPlacement):
-        mesh, shardings = traced.placement
-        placement = MeshPlacement(mesh, shardings[len(traced.program.captured) :])
+    if isinstance(first.placement, MeshPlacement):
+        mesh, shardings = first.placement
+        placement = MeshPlacement(mesh, shardings[len(first.program.captured) :])
         abstract = mesh.abstract_mesh
         ins = [s.update(mesh=abstract) for s in placement.shardings]
-        requested = traced.program.shardings.results(jaxpr.out_types, traced.placement)
+        requested = first.program.shardings.results(jaxpr.out_types, first.placement)
         outs = [s and s.update(mesh=abstract) for s in requested or outs]
-    made = {p: _module(jaxpr, p, placement, outs, checks) for p in platforms}
+    made: dict[str, Sequence[bytes]] = {}
+    symbols = None
+    for platform in platforms:
+        lowered = [_module(j, platform, placement, outs, checks) for j in jaxprs]
+        made[platform] = lowered
+        if len(lowered) > 1:
+            symbols = merged(symbols, symbols_of(jaxprs, lowered, first.fun_name))
 
     def make_vjp() -> Exported:
         where = [None] * len(ins) if placement is None else placement.shardings
-        return _exported_vjp(jaxpr, where, platforms, checks)
+        return _exported([_derivative(j, where) for j in jaxprs], platforms, checks)
 
     return Exported(
-        fun_name=traced.fun_name,
-        in_tree=traced.in_tree,
+        fun_name=first.fun_name,
+        in_tree=first.in_tree,
         in_avals=jaxpr.in_types,
-        out_tree=traced.out_tree,
+        out_tree=first.out_tree,
         out_avals=jaxpr.out_types,
         platforms=platforms,
         disabled_safety_checks=checks,
@@ -117,6 +155,7 @@ def _exported(
         in_shardings=tuple(ins),
         out_shardings=tuple(outs),
         mesh=None if placement is None else placement.mesh.abstract_mesh,
+        symbols=symbols,
         make_vjp=make_vjp,
     )
 
@@ -164,12 +203,7 @@ def _module(
         return made.portable()
 
 
-def _exported_vjp(
-    jaxpr: Jaxpr,
-    shardings: Sequence[NamedSharding | None],
-    platforms: tuple[str, ...],
-    checks: tuple[DisabledSafetyCheck, ...],
-) -> Exported:
+def _derivative(jaxpr: Jaxpr, shardings: Sequence[NamedSharding | None]) -> Traced:
     """The derivative of a program: a cotangent for each argument, from the arguments
     and a cotangent for each result.
     """
@@ -183,7 +217,7 @@ def _exported_vjp(
     pairs = zip(jaxpr.in_types, shardings, strict=True)
     arguments = [_struct(t, s) for t, s in pairs]
     arguments += [_struct(t.tangent(), None) for t in jaxpr.out_types]
-    return _exported(jit(derivative).trace(*arguments), platforms, checks)
+    return jit(derivative).trace(*arguments)
 
 
 def _struct(type: ArrayType, sharding: NamedSharding | None) -> ShapeDtypeStruct:

@@ -18,6 +18,7 @@ from covector.export import trees
 
 if TYPE_CHECKING:
     from covector.export.exported import Exported
+    from covector.export.symbolic_module import SymbolTable
 
 #: how modules are called, by number
 CALLING_CONVENTION = 1
@@ -34,13 +35,14 @@ def written(exported: "Exported", vjp_order: int) -> bytearray:
 
 
 def _head(exported: "Exported", vjp_order: int, modules: list[bytes]) -> dict[str, Any]:
-    places: dict[str, list[int]] = {}
+    places: dict[str, list[list[int]]] = {}
     known: dict[bytes, list[int]] = {}
-    for platform, module in exported.modules.items():
-        if module not in known:
-            known[module] = [sum(map(len, modules)), len(module)]
-            modules.append(module)
-        places[platform] = known[module]
+    for platform, of_platform in exported.modules.items():
+        for module in of_platform:
+            if module not in known:
+                known[module] = [sum(map(len, modules)), len(module)]
+                modules.append(module)
+        places[platform] = [known[module] for module in of_platform]
     mesh = exported.mesh
     derivative = None
     if vjp_order > 0:
@@ -58,13 +60,26 @@ def _head(exported: "Exported", vjp_order: int, modules: list[bytes]) -> dict[st
         "mesh": None if mesh is None else [mesh.axis_sizes, mesh.axis_names],
         "in_shardings": list(map(_written_sharding, exported.in_shardings)),
         "out_shardings": list(map(_written_sharding, exported.out_shardings)),
+        "symbols": _written_symbols(exported.symbols),
         "vjp": derivative,
     }
 
 
+def _written_symbols(symbols: "SymbolTable | None") -> Any:
+    if symbols is None:
+        return None
+    names = list(symbols.scope.values())
+    constraints = list(dict.fromkeys(c.text for c in symbols.scope.constraints))
+    table = [[*pair, str(e)] for pair, e in symbols.expressions.items()]
+    return {"names": names, "constraints": constraints, "table": table}
+
+
 def written_type(type: ArrayType) -> list[Any]:
-    """A type as JSON: shape, element type, and whether it is weak."""
-    return [list(type.shape), _name(type.dtype), type.weak]
+    """A type as JSON: shape, element type, and whether it is weak; symbolic sizes are
+    texts.
+    """
+    shape = [n if n.__class__ is int else str(n) for n in type.shape]
+    return [shape, _name(type.dtype), type.weak]
 
 
 def _name(dtype: Any) -> str:

@@ -1,6 +1,5 @@
 """Array creation: iota, full, and the like."""
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ from covector.core.annotations import ArrayLike, DTypeLike, ShapeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.sharding.as_sharding import ShardingLike
+from covector.core.types import as_size
 from covector.errors import TypeMismatch
 from covector.numpy import creation
 from covector.numpy.axes import canonical_axis, canonical_shape
@@ -36,7 +36,7 @@ def iota(dtype: DTypeLike, size: int) -> Array:
     >>> print(iota("float32", 3))
     [0. 1. 2.]
     """
-    return broadcasted_iota(dtype, (operator.index(size),), 0)
+    return broadcasted_iota(dtype, (as_size(size),), 0)
 
 
 def broadcasted_iota(

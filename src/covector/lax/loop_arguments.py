@@ -10,6 +10,7 @@ from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.trace import Tracer
+from covector.core.types import as_size
 from covector.errors import TracerIntegerConversionError, TypeMismatch
 from covector.numpy.promote import promote_dtypes
 from covector.programs.control_flow.while_loop import CHECKPOINTS
@@ -67,7 +68,7 @@ def natural(x: Any, what: str, who: str) -> int:
     known: Any = x
     if not hasattr(x, "__index__") or (isinstance(x, Array) and x.type.shape):
         raise TypeMismatch(f"{who}: {what} must be an integer, but got {x!r}.")
-    value = operator.index(known)
+    value = as_size(known)
     if value < 0:
         raise TypeMismatch(f"{who}: {what} must not be negative, but is {value}.")
     return value

@@ -13,7 +13,7 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
-from covector.core.types import ArrayType
+from covector.core.types import ArrayType, as_size
 from covector.errors import DTypeError, InvalidIndex, TypeMismatch
 from covector.numpy.axes import canonical_axes, canonical_axis, canonical_shape
 from covector.numpy.indexing import counted, one_dtype
@@ -85,7 +85,7 @@ def slice_in_dim(
 
 
 def _from_front(bound: int | None, n: int, default: int) -> int:
-    k = default if bound is None else operator.index(bound)
+    k = default if bound is None else as_size(bound)
     return k + n if k < 0 else k
 
 
@@ -103,7 +103,7 @@ def index_in_dim(
     """
     x = as_array(operand, "index_in_dim")
     axis = canonical_axis("index_in_dim", axis, x.type.ndim)
-    n, k = x.type.shape[axis], operator.index(index)
+    n, k = x.type.shape[axis], as_size(index)
     if not -n <= k < n:
         raise InvalidIndex(
             f"index_in_dim: there is no element {k} along axis {axis} of {x.type}."
@@ -162,7 +162,7 @@ def dynamic_slice_in_dim(
     x = as_array(operand, who)
     axis = canonical_axis(who, axis, x.type.ndim)
     sizes = list(x.type.shape)
-    sizes[axis] = operator.index(slice_size)
+    sizes[axis] = as_size(slice_size)
     starts = _start(who, x.type, axis, start_index, allow_negative_indices)
     return DynamicSlice(tuple(sizes))(x, *starts)
 

@@ -90,7 +90,7 @@ def element_name(dtype: np.dtype) -> str:
 @functools.cache
 def tensor_type(type: ArrayType) -> ir.Type:
     """The MLIR type of an array type."""
-    dims = "".join(f"{n}x" for n in type.shape)
+    dims = "".join([f"{n:d}x" for n in type.shape])
     return ir.Type.parse(f"tensor<{dims}{element_name(type.storage)}>", _context)
 
 

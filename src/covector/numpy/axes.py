@@ -10,6 +10,7 @@ from typing import Any
 
 from covector.core.annotations import Axes
 from covector.core.array import ConcreteArray
+from covector.core.types import as_size
 from covector.errors import (
     ArgumentError,
     AxisError,
@@ -64,12 +65,16 @@ def canonical_shape(who: str, shape: Any, name: str = "shape") -> tuple[int, ...
     """A shape as a tuple of Python integers; one integer is a shape of one axis."""
     if type(shape) is not tuple and not isinstance(shape, list):
         if getattr(shape, "ndim", 0) == 0 and hasattr(shape, "__index__"):
-            return (operator.index(shape),)
+            return (as_size(shape),)
         try:
             shape = tuple(shape)
         except TypeError:
             shape = (shape,)
-    return tuple([n if type(n) is int else _integer(who, n, name) for n in shape])
+    return tuple([n if type(n) is int else _size(who, n, name) for n in shape])
+
+
+def _size(who: str, n: Any, name: str) -> int:
+    return n if isinstance(n, int) else _integer(who, n, name)
 
 
 def with_out_sharding(x: Any, sharding: Any) -> Any:

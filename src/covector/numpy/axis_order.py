@@ -245,15 +245,15 @@ def _shifts(shift: Any) -> list[Any]:
 
 def _roll(x: Value, shift: Any, axis: int) -> Array:
     n = x.type.shape[axis]
-    if n < 2:
+    if n in (0, 1):
         return x
-    if isinstance(shift, int):
+    if isinstance(shift, int) and type(n) is int:
         cut = -shift % n
         if not cut:
             return x
         first, second = Split((cut, n - cut), axis)(x)
         return Concatenate(axis)(second, first)
-    doubled, moved = Concatenate(axis)(x, x), modulo(shift, n)
+    doubled, moved = Concatenate(axis)(x, x), modulo(as_array(shift), n)
     starts: list[Array] = [scalar(0, moved.type.dtype)] * x.type.ndim
     starts[axis] = sub(scalar(n, moved.type.dtype), moved)
     return DynamicSlice(x.type.shape)(doubled, *starts)

@@ -402,5 +402,5 @@ def at_hand(size: int) -> bool:
     into a program.
     """
     if current.trace is not base:
-        return size <= KNOWN_LIMIT
+        return type(size) is int and size <= KNOWN_LIMIT
     return size <= Primitive.host_limit or client.default_platform() == "cpu"

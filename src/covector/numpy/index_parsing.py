@@ -15,7 +15,6 @@ that stand side by side leave it in their index; when a slice or None is between
 in front.
 """
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,7 +29,7 @@ from covector.core.array_like import Array, link
 from covector.core.convert import as_array, from_numpy
 from covector.core.host_values import plain
 from covector.core.trace import Tracer
-from covector.core.types import ArrayType, Shape, show_types
+from covector.core.types import ArrayType, Shape, as_size, broadcast_shapes, show_types
 from covector.errors import (
     DTypeError,
     InvalidIndex,
@@ -134,7 +133,7 @@ def _foreign_entry(entry: Any, position: int, type_: ArrayType, beside: bool) ->
     if hasattr(entry, "__array__") or hasattr(entry, "__dlpack__"):
         return _entry(as_array(entry), position, type_)
     if hasattr(entry, "__index__"):
-        return operator.index(entry)
+        return as_size(entry)
     if beside and isinstance(entry, list | tuple):
         return _entry(_listed(entry, position, type_), position, type_)
     raise InvalidIndex(_not_an_index(entry, position, type_))
@@ -169,7 +168,7 @@ def _bound(bound: Any, entry: slice, position: int, type_: ArrayType) -> int | N
     if bound is None or type(bound) is int:
         return bound
     try:
-        return operator.index(bound)
+        return as_size(bound)
     except TracerIntegerConversionError:
         raise InvalidIndex(
             f"the slice at position {position} of an index of {type_} has a traced "
@@ -307,23 +306,48 @@ def _nearest(i: int, axis: int, type_: ArrayType) -> int:
         raise InvalidIndex(
             f"axis {axis} of {type_} has no element {i}: its length is 0."
         )
-    return max(0, min(i + n if i < 0 else i, n - 1))
+    i = i + n if i < 0 else i
+    i = i if i <= n - 1 else n - 1
+    return i if i >= 0 else 0
 
 
 def _region(span: Span, axis: int, type_: ArrayType) -> tuple[int, int, int]:
     """First element, number of elements and step of a slice; step 1 for at most one."""
     if span.step == 0:
         raise InvalidIndex(f"the slice along axis {axis} of {type_} has the step 0.")
-    positions = range(*slice(*span).indices(type_.shape[axis]))
+    n = type_.shape[axis]
+    if not {int, type(None)}.issuperset(map(type, (*span, n))):
+        return _symbolic_region(span, n)
+    positions = range(*slice(*span).indices(n))
     if len(positions) < 2:
         return (positions.start if positions else 0), len(positions), 1
     return positions.start, len(positions), positions.step
 
 
+def _symbolic_region(span: Span, n: int) -> tuple[int, int, int]:
+    """The same where the length, or a bound, is a symbolic size."""
+    step = 1 if span.step is None else span.step
+    first, last = (0, n) if step > 0 else (n - 1, -1)
+
+    def inside(bound: int | None, default: int) -> int:
+        if bound is None:
+            return default
+        bound = bound + n if bound < 0 else bound
+        low, high = min(first, last), n if step > 0 else n - 1
+        bound = bound if bound >= low else low
+        return bound if bound <= high else high
+
+    start, stop = inside(span.start, first), inside(span.stop, last)
+    ahead = stop - start if step > 0 else start - stop
+    if ahead <= 0 if type(ahead) is int else False:
+        return start, 0, 1
+    return start, (ahead + abs(step) - 1) // abs(step), step
+
+
 def _batch(type_: ArrayType, arrays: list[ArrayType]) -> Shape:
     """The shape to which the index arrays broadcast."""
     try:
-        return np.broadcast_shapes(*[a.shape for a in arrays])
+        return broadcast_shapes(*[a.shape for a in arrays])
     except ValueError:
         raise InvalidIndex(
             f"the arrays in an index of {type_} must broadcast together, but they are "

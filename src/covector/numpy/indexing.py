@@ -71,7 +71,7 @@ def index(x: Array, idx: Index) -> Array:
         x, parts, arrays = canonical_index(x, idx)
         if arrays:
             return read(x, select(x.type, parts), arrays)
-    if x.type.size > LARGE and type(x) is ConcreteArray:
+    if type(x) is ConcreteArray and x.type.size > LARGE:
         selection = select(x.type, parts)
         if selection.lengths != x.type.shape and selection.is_block:
             return _read_block(x, selection, [], NEAREST)
@@ -96,8 +96,15 @@ def region_reads(selection: Selection, whole: Shape, shape: Shape) -> tuple[Any,
     positions = zip(selection.starts, selection.lengths, selection.steps, strict=True)
     for axis, (start, length, step) in enumerate(positions):
         last = start + (length - 1) * step
-        low.append(min(start, last) if length else start)
-        limit.append(max(start, last) + 1 if length else start)
+        first, final = (start, last) if step > 0 else (last, start)
+        # A symbolic length counts as one that is not 0.
+        empty = type(length) is int and not length
+        low.append(start if empty else first)
+        limit.append(start if empty else final + 1)
+        if type(length) is not int and step > 0:
+            n = whole[axis]
+            if (n - first + step - 1) // step == length:
+                limit[-1] = n  # the end of the axis: simpler than the last element
         steps.append(abs(step))
         if step < 0:
             backwards.append(axis)

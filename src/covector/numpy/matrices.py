@@ -17,6 +17,7 @@ from covector.core.array import from_host
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.sharding.as_sharding import ShardingLike
+from covector.core.types import as_size
 from covector.errors import ArgumentError, AxisError, ImmutableArrayError, TypeMismatch
 from covector.numpy.axes import canonical_axis
 from covector.numpy.creation import asarray, at_hand, ones
@@ -133,7 +134,7 @@ def _mask(
     who: str, n: Any, m: Any, relation: Callable[[Any, Any], Any], k: Any
 ) -> Array:
     """Bools ``[n, m]``: whether j − i is in the relation to k, in row i, column j."""
-    n, m = operator.index(n), operator.index(m)
+    n, m = as_size(n), as_size(m)
     if n < 0 or m < 0:
         raise ArgumentError(f"{who} cannot make a matrix of {n} rows and {m} columns.")
     if isinstance(k, int) and at_hand(n * m):

@@ -24,7 +24,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from covector import options
-from covector.core import dtypes, promotion
+from covector.core import dtypes, promotion, types
 from covector.core.annotations import ArrayLike, DType, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, python_scalar, scalar, to_be_cast
@@ -339,9 +339,7 @@ def _one_shape(who: str, arrays: Sequence[Value]) -> Sequence[Array]:
     return broadcast(who, *arrays)
 
 
-@lru_cache(4096)
-def _broadcast_shapes(*shapes: Shape) -> Shape:
-    return np.broadcast_shapes(*shapes)
+_broadcast_shapes = lru_cache(4096)(types.broadcast_shapes)
 
 
 def broadcast_shapes(who: str, types: Sequence[ArrayType]) -> Shape:

@@ -6,8 +6,7 @@ Everything here is at most a reshape and a broadcast; no element is computed.
 import math
 from typing import Any, overload
 
-import numpy as np
-
+from covector.core import types
 from covector.core.annotations import ArrayLike, Axes, ShapeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
@@ -160,7 +159,7 @@ def broadcast_shapes(*shapes: ArrayLike) -> Shape:
     """
     found = [canonical_shape("broadcast_shapes", s) for s in shapes]
     try:
-        return np.broadcast_shapes(*found)
+        return types.broadcast_shapes(*found)
     except ValueError:
         raise TypeMismatch(
             f"broadcast_shapes cannot bring the shapes {', '.join(map(str, found))} "

@@ -67,7 +67,7 @@ class _Place(Primitive):
                 f"{self.name} over axis {self.axis} of {x}: no element is the "
                 f"{'largest' if self.largest else 'smallest'} of none."
             )
-        if length - 1 > limit:
+        if int(length) - 1 > limit:
             raise TypeMismatch(
                 f"{self.name} over axis {self.axis} of {x}: the index_dtype "
                 f"{dtypes.short_name(self.index_dtype)} counts to {limit} only."
@@ -160,6 +160,8 @@ class _Place(Primitive):
 @lru_cache
 def block_length(n: int) -> int | None:
     """A good length of equal blocks that make n: about 4√n; None if there is none."""
+    if type(n) is not int:
+        return None  # a symbolic size
     lengths = [k for k in range(_ROW, n // 8 + 1) if n % k == 0]
     if n > np.iinfo(np.int32).max or not lengths:
         return None

@@ -283,8 +283,10 @@ class DotGeneral(Bilinear):
     def _is_small(self, lhs: ArrayType, rhs: ArrayType) -> bool:
         """Whether these are many products of small matrices."""
         left, right = self.sides(lhs.ndim, rhs.ndim)
-        batch, rows, terms = [math.prod([lhs.shape[a] for a in s]) for s in left]
-        columns = math.prod([rhs.shape[a] for a in right.free])
+        batch, rows, terms = [
+            int(math.prod([lhs.shape[a] for a in side])) for side in left
+        ]
+        columns = int(math.prod([rhs.shape[a] for a in right.free]))
         limit = SMALL if min(rows, columns) > 1 else TINY // max(terms, 1)
         small = 0 < terms <= FEW_TERMS and rows * columns <= limit
         return batch >= MANY and small and not dtypes.is_bool(lhs.dtype)

@@ -93,9 +93,9 @@ class Cumulative(Primitive):
             return ctx.through(
                 lambda x: [convert(self(convert(x, wide)), type_.dtype)], x
             )
-        if type_.shape[self.axis] < 2 or not type_.size:
+        if int(type_.shape[self.axis]) < 2 or not int(type_.size):
             return x
-        if ctx.platform == "cpu":
+        if ctx.platform == "cpu" or type(type_.size) is not int:
             return lower_on_cpu(self, ctx, x)
         return ctx.through(lambda x: [self.by_tree(primal_only(self.combine), x)[0]], x)
 

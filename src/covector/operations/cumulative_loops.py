@@ -47,15 +47,17 @@ def lower_on_cpu(op: Any, ctx: "Lowering", x: HloValue) -> HloValue:
     n = type_.shape[op.axis]
     before = math.prod(type_.shape[: op.axis])
     after = math.prod(type_.shape[op.axis + 1 :])
-    if before * after <= _WIDTH // 2 and n >= _LONG:
+    known = type(type_.size) is int  # and no size of it symbolic
+    if known and before * after <= _WIDTH // 2 and n >= _LONG:
         parts = _WIDTH // (before * after)
         return ctx.through(lambda x: [_in_parts(op, x, parts)], x)
-    rows = before if after >= _CONTIGUOUS else max(1, _WIDTH // after)
-    if rows < before and n <= _SHORT:
+    many = not known or after >= _CONTIGUOUS
+    rows = before if many else max(1, _WIDTH // after)
+    if known and rows < before and n <= _SHORT:
         return ctx.through(lambda x: [_in_front(op, x)], x)
     flat = ArrayType((before, n, after), type_.dtype)
     x = ctx.op("stablehlo.reshape", [x], [flat])
-    if rows < before:
+    if known and rows < before:
         out = _over_blocks(op, ctx, x, flat, rows)
     else:
         out = _along(op, ctx, x, flat)

@@ -279,7 +279,7 @@ def _lower_blocks(
     ctx: "Lowering", keys: HloValue, count: int
 ) -> tuple[LoweredWords, Words]:
     words, key = _lower_keys(ctx, keys, count)
-    if count <= 1 << 32:
+    if int(count) <= 1 << 32:
         block = words.constant(0), words.op("iota", iota_dimension=words.last)
     else:
         numbers = words.op("iota", to=words.pair, iota_dimension=words.last)

@@ -135,7 +135,7 @@ class _Extremum(Reduction):
             return super().lower(ctx, x)
         if ctx.module.over is not None:
             return self._with_nan_apart(ctx, x)
-        if source.dtype.itemsize >= 4 and source.size >= _LARGE:
+        if source.dtype.itemsize >= 4 and int(source.size) >= _LARGE:
             return self._unless_nan(ctx, x)
         return self._exactly(ctx, x)
 

@@ -119,7 +119,7 @@ class Sort(ManyResults):
         """
         axis, shape = self.dimension, xs[0].type.shape
         both = packed(order_key(xs[0]), axis)
-        (both,) = Sort(axis, shape[axis] >= _LONG)(both)
+        (both,) = Sort(axis, int(shape[axis]) >= _LONG)(both)
         order = position_of(both, dtypes.int32)
         return [along(x, order, axis) for x in xs]
 
@@ -174,7 +174,7 @@ def along(x: Value, positions: Any, axis: int) -> Value:
         return x
     others = tuple([k for k in range(len(rows)) if k != axis])
     numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
-    sizes = tuple([min(n, 1) for n in rows])
+    sizes = tuple([1 if n else 0 for n in rows])
     take = Gather(numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
     return take(x, Reshape((*positions.type.shape, 1))(positions))
 

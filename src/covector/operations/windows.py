@@ -31,6 +31,7 @@ from covector.operations.broadcasting import BroadcastInDim
 from covector.operations.casting import convert
 from covector.operations.comparison import ge, le
 from covector.operations.extrema import clamp
+from covector.operations.joining import Concatenate
 from covector.operations.reductions import ReduceAnd
 from covector.operations.slicing import are_axes
 from covector.operations.transposing import Reshape
@@ -240,7 +241,7 @@ def wide(indices: Value) -> Value:
 def fits_narrow(indices: ArrayType, x: ArrayType) -> bool:
     """Whether these are indices of 64 bits, and 32 count along each axis of ``x``."""
     most = iinfo(dtypes.int32).max
-    return indices.dtype.itemsize > 4 and all([n <= most for n in x.shape])
+    return indices.dtype.itemsize > 4 and all([int(n) <= most for n in x.shape])
 
 
 def narrow(indices: Value) -> Any:
@@ -268,10 +269,16 @@ def last_starts(
 ) -> Value:
     """The largest indices of windows inside ``x``, as the indices are laid out."""
     largest = iinfo(indices.dtype).max
-    last = [min(x.shape[a] - sizes[a], largest) for a in axes]
+    last = [x.shape[a] - sizes[a] for a in axes]
+    # A symbolic size is of a class of its own, and no number to be cut off.
+    last = [min(n, largest) if type(n) is int else n for n in last]
     if len(last) == 1:
         return scalar(last[0], indices.dtype)
-    values = from_host(np.array(last, indices.dtype))
+    if {int}.issuperset(map(type, last)):
+        values: Value = from_host(np.array(last, indices.dtype))
+    else:
+        parts = [Reshape((1,))(scalar(n, indices.dtype)) for n in last]
+        values = Concatenate(0)(*parts)
     return BroadcastInDim(indices.shape, (indices.ndim - 1,))(values)
 
 

@@ -11,8 +11,6 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, ParamSpec, TypeGuard, TypeVar, cast
 
-import numpy as np
-
 from covector import options
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DType, DTypeLike, ShapeLike, Value
@@ -21,7 +19,7 @@ from covector.core.convert import as_array
 from covector.core.primitive import Primitive
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.trace import current
-from covector.core.types import Shape, show_types
+from covector.core.types import Shape, broadcast_shapes, show_types
 from covector.errors import ArgumentError, DTypeError, DTypeKindError, TypeMismatch
 from covector.lax.control_flow import while_loop
 from covector.lowering.evaluate import base
@@ -72,7 +70,7 @@ def single_key(who: str, key: ArrayLike) -> Array:
 def sample_shape(who: str, shape: ShapeLike, name: str = "shape") -> Shape:
     """The shape of the sample, as a tuple; one integer is a shape of one axis."""
     shape = canonical_shape(who, shape, name)
-    if min(shape, default=0) < 0:
+    if any([n < 0 for n in shape]):
         raise ArgumentError(f"{who}: {name} {shape} has a negative length.")
     return shape
 
@@ -111,7 +109,7 @@ def _dtype(
 def broadcast_shape(*shapes: Shape) -> Shape | None:
     """The shape that shapes broadcast to; None if there is none."""
     try:
-        return np.broadcast_shapes(*shapes)
+        return broadcast_shapes(*shapes)
     except ValueError:
         return None
 
@@ -170,7 +168,7 @@ def sampler(draw: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(draw)
     def run(*operands: Value, shape: Shape, **static: Any) -> Array:
-        if prod(shape) <= DRAW_LIMIT:
+        if int(prod(shape)) <= DRAW_LIMIT:
             return as_one(functools.partial(draw, shape=shape, **static), *operands)
         names = ("shape", *static)
         if names not in compiled:

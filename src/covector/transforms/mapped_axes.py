@@ -1,14 +1,13 @@
 """``in_axes`` and ``out_axes``: the mapped axis of each argument, and its size."""
 
 import inspect
-import operator
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from covector import tree
 from covector.core.flat import argument_path
-from covector.core.types import ArrayType
+from covector.core.types import ArrayType, as_size
 from covector.errors import AxisError, TypeMismatch
 
 #: the mapped axes of the positional arguments: one for all, one entry for each (an axis
@@ -150,7 +149,7 @@ def batch_size(
         raise AxisError(f"{who}: axis_size must be an integer, but got {given!r}.")
     sizes = [t.shape[d] for t, d in zip(types, dims, strict=True) if d is not None]
     if given is not None:
-        sizes.append(operator.index(given))
+        sizes.append(as_size(given))
     if not sizes:
         raise AxisError(
             f"{who}: no argument is mapped, so the size of the batch is unknown. Give "

@@ -29,7 +29,7 @@ class ScanLowering:
         self.x_types = ctx.in_types[len(ctx.in_types) - len(xs) :]
         self.y_types = ctx.out_types[scan.num_carry :]
         self.carry_types = ctx.out_types[: scan.num_carry]
-        fits = scan.length <= iinfo(dtypes.int32).max
+        fits = int(scan.length) <= iinfo(dtypes.int32).max
         self.counter = ArrayType((), dtypes.int32 if fits else dtypes.int64)
 
     def step(
@@ -121,10 +121,12 @@ def lower_scan(
     """The results of a scan: carry and ys."""
     lowering = ScanLowering(scan, ctx, consts, xs)
     ys = [ctx.constant(0, t) for t in lowering.y_types]
-    unroll = max(1, min(scan.unroll, scan.length))
+    # A symbolic length has no known remainder.
+    known = type(scan.length) is int
+    unroll = max(1, min(scan.unroll, scan.length)) if known else 1
     turns = scan.length // unroll
     done = 0
-    if turns > 1:
+    if int(turns) > 1:
         done = turns * unroll
         carry, ys = lowering.loop(ctx, done, unroll, carry, ys)
     for i in range(done, scan.length):

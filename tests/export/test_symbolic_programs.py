@@ -1,0 +1,289 @@
+"""Programs with symbolic sizes: one artefact is right for every size."""
+
+import numpy as np
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+from covector import export, lax, nn
+from covector.errors import (
+    ArgumentError,
+    ExportError,
+    InconclusiveDimensionOperation,
+    TypeMismatch,
+)
+
+SCOPE = export.SymbolicScope(["c >= 2"])
+B, C = export.symbolic_shape("b, c", scope=SCOPE)
+
+
+def struct(*shape, dtype="float32"):
+    return cv.ShapeDtypeStruct(shape, dtype)
+
+
+def rows(*shape):
+    values = np.sin(np.arange(np.prod(shape), dtype=np.float32)) + 0.25
+    return cnp.asarray(values.reshape(shape))
+
+
+def assert_serves(f, specs, *calls):
+    """One program, stored and read, has the values of ``f`` for all these sizes."""
+    made = export.export(cv.jit(f))(*specs)
+    made = export.deserialize(made.serialize())
+    for args in calls:
+        found, wanted = cv.tree.leaves(made.call(*args)), cv.tree.leaves(f(*args))
+        for x, y in zip(found, wanted, strict=True):
+            assert x.shape == y.shape
+            assert x.dtype == y.dtype
+            np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-5)
+    return made
+
+
+def shapes(x):
+    """Operations on shapes and indices, of rows."""
+    n = x.shape[0]
+    return (
+        x.reshape(-1),
+        x.reshape(n * 3, 1).T,
+        x[::2],
+        x[::-1],
+        x[-1] + x[0],
+        cnp.concatenate([x, cnp.zeros((n, 2))], 1),
+        cnp.stack([x, x]),
+        cnp.repeat(x, 2, 0),
+        cnp.tile(x, (2, 1)),
+        cnp.pad(x, ((1, 2), (0, 0))),
+        cnp.broadcast_to(x[:, :1], (n, n)),
+        cnp.roll(x, 1, 0),
+        cnp.eye(n) + cnp.tril(x @ x.T),
+        x.at[0].set(1.0),
+        cnp.full((n,), 3.0),
+    )
+
+
+def numbers(x):
+    """Operations whose values depend on the size."""
+    n = x.shape[0]
+    return (
+        x.mean(0),
+        x.var(),
+        x / n,
+        x * (1 / n),
+        x + cnp.arange(n)[:, None],
+        cnp.where(cnp.arange(n) < n // 2, 1.0, 0.0),
+        cnp.asarray(n * x.size + 2) * 1.5,
+        cnp.linspace(0, 1, 5) * n,
+    )
+
+
+def reductions(x):
+    return (
+        nn.softmax(x, 0),
+        nn.logsumexp(x),
+        cnp.sort(x, 0),
+        cnp.argmax(x, 0),
+        cnp.cumsum(x, 0),
+        cnp.median(x, 0),
+        cnp.linalg.norm(x),
+        lax.top_k(x, 2),
+    )
+
+
+def loops(x):
+    return (
+        lax.scan(lambda c, r: (c + r.sum(), c * r), 0.0, x),
+        lax.fori_loop(0, x.shape[0], lambda i, a: a + x[i], cnp.zeros(3)),
+        lax.while_loop(lambda s: s.sum() < 10, lambda s: s + 1, x),
+        lax.cond(x.sum() > 0, lambda: x, lambda: -x),
+        cv.vmap(lambda r: cnp.tanh(r) @ r)(x),
+        cv.jit(lambda y: y * 2 + y.shape[0])(x),
+    )
+
+
+def derivatives(x):
+    return (
+        cv.grad(lambda x: (x**2).mean())(x),
+        cv.grad(cv.checkpoint(lambda x: cnp.sin(x[::2]).sum()))(x),
+        cv.vmap(cv.grad(lambda r: nn.softmax(r)[0]))(x),
+        cv.grad(lambda x: lax.scan(lambda c, r: (c * r.sum(), c), 1.0, x)[0])(x),
+    )
+
+
+@pytest.mark.parametrize("f", [shapes, numbers, reductions, loops, derivatives])
+def test_one_program_is_right_for_every_size(f):
+    assert_serves(f, [struct(B, 3)], [rows(4, 3)], [rows(1, 3)], [rows(7, 3)])
+
+
+def test_several_sizes_meet_in_one_program():
+    def attention(q, k, v):
+        return nn.softmax(q @ k.T / cnp.sqrt(1.0 * q.shape[1])) @ v
+
+    made = assert_serves(
+        attention,
+        [struct(B, 8), struct(C, 8), struct(C, 4)],
+        [rows(3, 8), rows(5, 8), rows(5, 4)],
+        [rows(5, 8), rows(2, 8), rows(2, 4)],
+        [rows(1, 8), rows(3, 8), rows(3, 4)],
+    )
+    assert str(made.out_avals[0]) == "f32[b,4]"
+
+    def mixed(x, i):
+        flat = x.reshape(x.shape[0], -1)
+        return flat @ flat.T, x[i], cnp.split(x, 2, 1), x.swapaxes(0, 1)[1:]
+
+    assert_serves(
+        mixed,
+        [struct(B, 2 * C, 3), struct(C, dtype="int32")],
+        [rows(4, 6, 3), cnp.array([0, 2, -1])],
+        [rows(2, 4, 3), cnp.array([1, 0])],
+    )
+
+
+def test_convolutions_random_numbers_and_factorizations():
+    def f(key, x, w):
+        y = lax.conv_general_dilated(x, w, (2, 2), "SAME")
+        return y + cv.random.normal(key, y.shape), lax.reduce_window(
+            x, -np.inf, lax.max, (1, 1, 2, 2), (1, 1, 1, 1), "VALID"
+        )
+
+    key = cv.random.key(5)
+    made = assert_serves(
+        f, [key, struct(B, 3, 8, 8), struct(2, 3, 3, 3)],
+        [key, rows(2, 3, 8, 8), rows(2, 3, 3, 3)],
+        [key, rows(3, 3, 8, 8), rows(2, 3, 3, 3)],
+    )  # fmt: skip
+    assert [str(t) for t in made.out_avals] == ["f32[b,2,4,4]", "f32[b,3,7,7]"]
+
+    def solve(x):
+        return cnp.linalg.solve(x @ x.T + 3 * cnp.eye(x.shape[0]), x)
+
+    assert_serves(solve, [struct(B, 3)], [rows(4, 3)], [rows(1, 3)])
+
+
+def test_derivatives_and_batches_of_a_symbolic_program():
+    def loss(w, x):
+        return (nn.softmax(x @ w) ** 2).mean()
+
+    made = export.export(cv.jit(loss))(struct(3, C), struct(B, 3))
+    made = export.deserialize(made.serialize(vjp_order=1))
+    for b, c in ((4, 2), (1, 5)):
+        w, x = rows(3, c), rows(b, 3)
+        np.testing.assert_allclose(
+            cv.jit(cv.grad(made.call))(w, x), cv.grad(loss)(w, x), rtol=1e-4, atol=1e-6
+        )
+        batch = cnp.stack([x, 2 * x])
+        np.testing.assert_allclose(
+            cv.vmap(made.call, (None, 0))(w, batch),
+            cv.vmap(loss, (None, 0))(w, batch),
+            rtol=1e-5,
+        )
+    assert [str(t) for t in made.vjp().out_avals] == ["f32[3,c]", "f32[b,3]"]
+
+
+def test_a_symbolic_program_is_called_in_another():
+    inner = export.export(cv.jit(lambda x: (x.sum(0), x * x.shape[0])))(struct(B, C))
+
+    def outer(x):
+        total, scaled = inner.call(x[1:])
+        return total + scaled.mean(0)
+
+    def wanted(x):
+        return x[1:].sum(0) + (x[1:] * (x.shape[0] - 1)).mean(0)
+
+    made = export.export(cv.jit(outer))(struct(2 * B, 3))
+    np.testing.assert_allclose(made.call(rows(4, 3)), wanted(rows(4, 3)), rtol=1e-5)
+    np.testing.assert_allclose(made.call(rows(8, 3)), wanted(rows(8, 3)), rtol=1e-5)
+
+
+def test_the_program_of_several_platforms_serves_every_size():
+    f = cv.jit(lambda x: cnp.cumsum(x, 0) / x.shape[0])
+    made = export.export(f, platforms=["cpu", "cuda"])(struct(B, 3))
+    np.testing.assert_allclose(made.call(rows(5, 3)), f(rows(5, 3)), rtol=1e-6)
+
+
+# -- what sizes are accepted -----------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def halves():
+    """A program for even sizes of at least 4, of which another is no larger."""
+    known = ["mod(n, 2) == 0", "n >= 4", "m <= n"]
+    n, m = export.symbolic_shape("n, m", constraints=known)
+
+    def f(x, y):
+        return x.reshape(2, x.shape[0] // 2) + x[:4].sum(), y + x[: y.shape[0]]
+
+    made = export.export(cv.jit(f))(struct(n), struct(m))
+    return export.deserialize(made.serialize()), f
+
+
+def test_constraints_decide_what_would_be_inconclusive(halves):
+    made, f = halves
+    for n, m in ((6, 2), (4, 4)):
+        for x, y in zip(made.call(rows(n), rows(m)), f(rows(n), rows(m)), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-6)
+
+
+def test_sizes_for_which_a_constraint_does_not_hold_are_refused(halves):
+    made, _ = halves
+    with pytest.raises(TypeMismatch, match=r"needs mod\(n, 2\) == 0, but got n = 5"):
+        made.call(rows(5), rows(2))
+    with pytest.raises(TypeMismatch, match=r"needs n >= 4, but got n = 2"):
+        made.call(rows(2), rows(2))
+    with pytest.raises(TypeMismatch, match=r"needs m <= n, but got n = 4, m = 5"):
+        made.call(rows(4), rows(5))
+
+
+def test_sizes_that_do_not_agree_are_refused():
+    made = export.export(cv.jit(lambda x, y: (x + 1, y)))(struct(B, 2 * B), struct(3))
+    with pytest.raises(
+        TypeMismatch, match=r"f32\[b,2\*b\] as argument 0, .*f32\[2,5\]"
+    ):
+        made.call(rows(2, 5), rows(3))
+    with pytest.raises(TypeMismatch, match=r"sizes of at least 1, but b is 0"):
+        made.call(cnp.zeros((0, 0)), rows(3))
+    with pytest.raises(TypeMismatch, match=r"f32\[3\] as argument 1, but got f32\[4\]"):
+        made.call(rows(2, 4), rows(4))
+
+
+# -- what cannot be exported -----------------------------------------------------------
+
+
+def test_a_choice_by_a_symbolic_size_is_refused():
+    f = cv.jit(lambda x: x if x.shape[0] > 5 else -x)
+    words = r"b > 5 holds for some sizes .*constraints=\[\"b >="
+    with pytest.raises(InconclusiveDimensionOperation, match=words):
+        export.export(f)(struct(B))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x + np.arange(x.shape[0]),
+        lambda x: x * float(x.shape[0]),
+        lambda x: sum(x[0] * i for i in range(x.shape[0] % 7)),
+        lambda x: x + np.sqrt(x.shape[0]),
+    ],
+)
+def test_a_size_that_went_through_python_or_numpy_is_refused(f):
+    with pytest.raises((ExportError, TypeError), match=r"other sizes|traced value"):
+        export.export(cv.jit(f))(struct(B))
+
+
+def test_variables_that_the_arguments_do_not_tell_are_refused():
+    with pytest.raises(ExportError, match=r"sizes of arguments do not tell b, c"):
+        export.export(cv.jit(lambda x: x + 1))(struct(B * C))
+    with pytest.raises(ArgumentError, match="symbolic sizes of 2 scopes"):
+        export.export(cv.jit(cnp.add))(struct(B), struct(*export.symbolic_shape("b")))
+
+
+def test_a_size_from_outside_of_the_function_is_refused():
+    with pytest.raises(TypeMismatch, match=r"reshape of f32\[b,3\] .* to the shape"):
+        export.export(cv.jit(lambda x: x.reshape(B * 3)))(struct(B, 3))
+    with pytest.raises(ArgumentError, match=r"b and b belong to two scopes.*arguments"):
+        export.export(cv.jit(lambda x: x.reshape(B + x.shape[0])))(struct(B, 2))
+
+
+def test_a_symbolic_size_has_no_value_where_programs_run():
+    with pytest.raises(InconclusiveDimensionOperation, match="size b has no value out"):
+        cnp.ones(3) * B
