@@ -10,7 +10,7 @@ import numpy as np
 from covector import numpy as cnp
 from covector.core.array_like import Array
 from covector.numpy.fuse import fuse
-from covector.numpy.promote import promote_inexact
+from covector.numpy.promote import promote_dtypes_inexact, promote_inexact
 
 P = ParamSpec("P")
 
@@ -20,7 +20,8 @@ HALF_LOG_TAU = 0.5 * float(np.log(2 * np.pi))
 def statistic(written: Callable[P, Array]) -> Callable[P, Array]:
     """Decorator for a function of numbers, element by element.
 
-    It sees arrays of one floating-point dtype and one shape, whatever it is given.
+    It sees arrays of one floating-point dtype, and of one shape but for scalars,
+    whatever it is given.
     """
     signature = inspect.signature(written)
     who = f"{written.__module__.rpartition('.')[2]}.{written.__name__}"
@@ -30,7 +31,10 @@ def statistic(written: Callable[P, Array]) -> Callable[P, Array]:
     def called(*args: P.args, **named: P.kwargs) -> Array:
         bound = signature.bind(*args, **named)
         bound.apply_defaults()
-        return run(*promote_inexact(who, *bound.args))
+        arrays = promote_dtypes_inexact(who, *bound.args)
+        if len({x.shape for x in arrays if x.shape}) > 1:
+            arrays = promote_inexact(who, *arrays)
+        return run(*arrays)
 
     return called
 

@@ -19,13 +19,17 @@ from covector.scipy.stats.log_densities import log_beta_density, log_gamma_densi
 TERMS = 80
 
 
+def _least(value: Array) -> float:
+    """Smaller numbers have lost digits, or are about to."""
+    return float(finfo(value.dtype).tiny) / float(finfo(value.dtype).eps)
+
+
 def _logarithm(value: Array, rest: Array, far: Any) -> Array:
     """log(value), also as log(1 − rest) where that is more accurate.
 
     It is ``far(mask)`` where the value is so small that it has lost digits.
     """
-    tiny = float(finfo(value.dtype).tiny) / float(finfo(value.dtype).eps)
-    lost = value < tiny
+    lost = value < _least(value)
     most = value > 0.5
     near = cnp.log1p(-cnp.where(most, rest, 0.0))
     middle = cnp.log(cnp.where(lost | most, 1.0, value))
@@ -68,6 +72,11 @@ def log_gammainc(a: Any, x: Any) -> Array:
 
 def log_betainc(a: Any, b: Any, x: Any) -> Array:
     """log I(a, b; x) for 0 ≤ x ≤ 1."""
+    # The smaller of both parts is computed: beyond the mean that is the upper one.
+    upper = x > a / (a + b)
+    part = betainc(
+        cnp.where(upper, b, a), cnp.where(upper, a, b), cnp.where(upper, 1 - x, x)
+    )
 
     def far(lost: Any) -> Array:
         y = cnp.where(lost & (x > 0), x, 0.5 * a / (a + b))
@@ -81,4 +90,7 @@ def log_betainc(a: Any, b: Any, x: Any) -> Array:
         value = density + cnp.log(y / a) + cnp.log(total)
         return cnp.where(x > 0, value, -np.inf)
 
-    return _logarithm(betainc(a, b, x), betainc(b, a, 1 - x), far)
+    lost = ~upper & (part < _least(part))
+    near = cnp.log1p(-cnp.where(upper, part, 0.0))
+    middle = cnp.log(cnp.where(lost | upper, 1.0, part))
+    return cnp.where(upper, near, cnp.where(lost, far(lost), middle))
