@@ -194,6 +194,7 @@ def test_ranks_and_modes_are_those_of_scipy():
             for mine, other in zip(found, wanted, strict=True):
                 np.testing.assert_array_equal(mine, other)
     assert np.isnan(ours.mode(cnp.zeros((0, 2))).mode).all()
+    assert ours.mode(cnp.array([3, 0, 3]), keepdims=True).mode.tolist() == [3]
     assert ours.rankdata(cnp.zeros((0,))).shape == (0,)
     found = ours.sem(x, 1, nan_policy="omit")
     np.testing.assert_allclose(found, theirs.sem(x, 1, nan_policy="omit"), 1e-5)

@@ -70,16 +70,17 @@ def mode(
     if dtypes.is_complex(x.type.dtype):
         raise DTypeKindError(f"mode needs elements with an order, but got {x.type}.")
     if not x.shape[axis_]:
-        rest = tuple(np.delete(x.shape, axis_))
+        rest = (*x.shape[:axis_], *x.shape[axis_ + 1 :])
         value, count = cnp.full(rest, np.nan), cnp.zeros(rest, int)
     else:
         moved = cnp.moveaxis(x, axis_, -1)
         rows = moved.reshape(-1, moved.shape[-1])
         found = vmap(lambda row: _most_frequent(row, nan_policy))(rows)
         value, count = (v.reshape(moved.shape[:-1]) for v in found)
-    if keepdims:
-        kept = (1,) * cnp.ndim(a) if axis is None else np.insert(value.shape, axis_, 1)
-        value, count = value.reshape(tuple(kept)), count.reshape(tuple(kept))
+    if keepdims and axis is None:
+        value, count = (v.reshape((1,) * cnp.ndim(a)) for v in (value, count))
+    elif keepdims:
+        value, count = (cnp.expand_dims(v, axis_) for v in (value, count))
     return ModeResult(value, count)
 
 
