@@ -52,8 +52,8 @@ _ON_HOST = {
 class FFT(Primitive):
     """The transform over the last axes; ``lengths`` are those of the signal along them.
 
-    Also of the signal that IRFFT gives, whose length n its operand does not tell: that
-    has n // 2 + 1 elements along the last axis.
+    For IRFFT they are those of the result: the operand, with n // 2 + 1 elements along
+    the last axis, does not tell whether n is odd.
     """
 
     fft_type: FftType

@@ -88,8 +88,6 @@ rows("lax", "fft", by_operation, **FFTS)
 
 
 def cosine(several: bool) -> Maker:
-    """Of JAX's functions, which know type 2 of real numbers alone, nothing is asked."""
-
     def make(draw: Draw) -> Any:
         x = signal(draw, "ifc")
         axes = draw.axes(x.ndim) if several else draw.axis(x.ndim)
