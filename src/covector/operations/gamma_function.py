@@ -8,6 +8,8 @@ by reflection. x less a whole number is exact there: no step loses the argument.
 import math
 from collections.abc import Sequence
 
+from numpy.polynomial.chebyshev import chebval
+
 from covector.core import dtypes
 from covector.core.annotations import Value
 from covector.operations.arithmetic import neg
@@ -203,6 +205,15 @@ def _log_gamma_of_positive(x: Value) -> Value:
     near = where(small, near - shift, near + shift)
     far = (outer - 0.5) * (log(outer) - 1) + stirling_series(outer)
     return where(large, far + (0.5 * math.log(2 * math.pi) - 0.5), near)
+
+
+def log_gamma_near_zeros(x: float) -> float:
+    """The same for a Python number 0 < x < 3, around the zeros 1 and 2."""
+    u = x % 1
+    value = u * (u - 1) * float(chebval(2 * u - 1, _LOG_GAMMA))
+    if x < 1:
+        return value - math.log(x)
+    return value + math.log(x - 1) if x >= 2 else value
 
 
 def digamma(x: Value) -> Value:

@@ -108,6 +108,8 @@ erf, erfc, erf_inv = Erf(), Erfc(), ErfInv()
 def _lgamma(x: float) -> float:
     if x <= 0 and x % 1 == 0:
         return math.inf
+    if 0.5 < x < 3:  # where Python's own has no more digits than 1.0 has
+        return gamma_function.log_gamma_near_zeros(x)
     try:
         return math.lgamma(x)
     except OverflowError:

