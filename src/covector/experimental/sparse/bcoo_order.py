@@ -10,6 +10,7 @@ from covector.experimental.sparse.elements import (
     distinct,
     group,
     known_count,
+    on_grid,
     over_batch,
     padded,
     sorted_order,
@@ -88,5 +89,13 @@ def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
 
 def same_size(mat: BCOO) -> BCOO:
     """``mat`` with no more elements than there can be: duplicates are added if so."""
-    most = prod(mat.sparse_shape)
-    return mat if mat.nse <= most else bcoo_sum_duplicates(mat, most)
+    shape = mat.sparse_shape
+    if mat.nse <= prod(shape):
+        return mat
+    data, indices = over_batch(
+        lambda data, indices: on_grid(data, indices, shape),
+        mat.n_batch,
+        mat.data,
+        mat.indices,
+    )
+    return BCOO.of_parts(data, indices, shape, False, True)

@@ -25,12 +25,12 @@ from covector.experimental.sparse.contraction import Contraction
 from covector.experimental.sparse.elements import (
     add_at,
     columns,
-    group,
     in_bounds,
     known_count,
-    masked,
+    numbered,
     over_batch,
     padded,
+    read_at,
 )
 from covector.numpy.promote import promote_dtypes
 
@@ -54,10 +54,8 @@ class _Operands(NamedTuple):
         shape = tuple([self.left[k] for k in self.left_columns])
         both = columns(i, self.left_columns), columns(j, self.right_columns)
         indices = cnp.concatenate(both)
-        ranks, _ = group(indices, shape)
-        size = len(indices)
-        ranks = cnp.where(in_bounds(indices, shape), ranks, size)
-        left, right = ranks[: len(i)], ranks[len(i) :]
+        numbers, size = numbered(indices, shape)
+        left, right = numbers[: len(i)], numbers[len(i) :]
         ones = (right < size).astype(dtypes.int32)
         counts = add_at(right[:, None], ones, (size,))
         meets = counts.at[left].get(mode="fill", fill_value=0)
@@ -79,11 +77,13 @@ class _Meeting(NamedTuple):
     def pairs(self, count: int) -> tuple[Array, Array, Array]:
         """The mask of pairs among ``count`` numbers, and the elements on both sides."""
         ends = cnp.cumsum(self.meets)
-        numbers = cnp.arange(count, dtype=ends.dtype)
-        left = cnp.searchsorted(ends, numbers, side="right").astype(dtypes.int32)
-        mask = left < len(ends)
-        left = cnp.where(mask, left, 0)
-        at = self.first[left] + numbers - (ends - self.meets)[left]
+        begins = ends - self.meets
+        numbers = cnp.arange(count, dtype=begins.dtype)
+        mask = numbers < self.meets.sum()
+        # At each number, how many on the left have begun: the last of them is in turn.
+        begun = add_at(begins[:, None], cnp.ones_like(begins), (count,))
+        left = cnp.where(mask, cnp.cumsum(begun) - 1, 0)
+        at = self.first[left] + numbers - begins[left]
         return mask, left, self.order[cnp.where(mask, at, 0)]
 
 
@@ -179,11 +179,11 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     x, y = promote_dtypes("bcoo_multiply_sparse", lhs.data, rhs.data)
 
     def multiply(x: Value, i: Value, y: Value, j: Value) -> Array:
-        ranks, _ = group(cnp.concatenate([i, j.astype(i.dtype)]), shape)
-        inside = in_bounds(i, shape)
-        y = masked(in_bounds(j, shape), y)
-        of_rank = add_at(ranks[len(i) :, None], y, (len(ranks),))
-        return masked(inside, x * of_rank[ranks[: len(i)]])
+        both = cnp.concatenate([i, j.astype(i.dtype)])
+        numbers, size = numbered(both, shape)
+        at = numbers[: len(i), None], numbers[len(i) :, None]
+        # Padding adds to nothing, and reads zeros.
+        return x * read_at(add_at(at[1], y, (size,)), at[0], (0,))
 
     data = over_batch(multiply, lhs.n_batch, x, lhs.indices, y, rhs.indices)
     return lhs.replace(data=data)

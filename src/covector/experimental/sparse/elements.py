@@ -11,6 +11,7 @@ its data. ``over_batch`` carries these functions to batches of matrices.
 
 import functools
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,34 @@ def group(indices: Value, shape: Shape) -> tuple[Array, Array]:
     ranks = cnp.cumsum(new, dtype=dtypes.int32)
     count = cnp.max(cnp.where(mask, ranks + 1, 0), initial=0)
     return cnp.zeros_like(ranks).at[order].set(ranks, unique_indices=True), count
+
+
+def numbered(indices: Value, shape: Shape) -> tuple[Array, int]:
+    """A number for each index, the same for equal ones, and a bound: that of padding.
+
+    Where the shape has few indices they are counted through, which needs no sorting.
+    """
+    few = prod(shape)
+    if few <= 4 * len(indices):
+        numbers = cnp.zeros(len(indices), dtypes.int32)
+        for k, n in enumerate(shape):
+            numbers = numbers * n + indices[:, k].astype(dtypes.int32)
+        bound = few
+    else:
+        numbers, bound = group(indices, shape)[0], len(indices)
+    return cnp.where(in_bounds(indices, shape), numbers, bound), bound
+
+
+def on_grid(data: Value, indices: Value, shape: Shape) -> tuple[Array, Array]:
+    """An element for each index of the shape, padding where none was."""
+    count = prod(shape)
+    inside = in_bounds(indices, shape)
+    seen = add_at(indices, inside.astype(dtypes.int32), shape).reshape(count) > 0
+    summed = add_at(indices, masked(inside, data), shape)
+    dense = data.shape[1:]
+    grid = cnp.stack(cnp.indices(shape, indices.dtype), -1) if shape else indices[:1]
+    grid = grid.reshape(count, len(shape))
+    return padded(seen, summed.reshape(count, *dense), grid, shape)
 
 
 def distinct(
