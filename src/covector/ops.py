@@ -163,6 +163,8 @@ class _Segments:
         """
         if self.promises["mode"] in ("clip", GatherScatterMode.CLIP):
             ids = cnp.clip(self.ids, 0, self.count - 1)
+        elif self.promises["mode"] == "wrap":
+            ids = self.ids % max(self.count, 1)
         else:
             outside = (self.ids < 0) | (self.ids >= self.count)
             ids = cnp.where(outside, self.count, self.ids)

@@ -9,10 +9,12 @@ from covector.core.convert import as_array
 from covector.errors import DTypeError, TypeMismatch
 from covector.lax.named_axes import AxisName, IndexGroups
 from covector.lax.parallel import all_gather, all_to_all, axis_size
+from covector.numpy.promote import standard_promotion
 
 __all__ = ["ragged_all_to_all"]
 
 
+@standard_promotion
 def ragged_all_to_all(
     operand: ArrayLike,
     output: ArrayLike,

@@ -49,7 +49,7 @@ def all_of(name: str, x: tuple[float, float], *parameters: tuple[float, float],
 CDF = "logpdf pdf cdf"
 TAILS = "logpdf pdf cdf sf logcdf logsf"
 all_of("norm", ANY, methods=TAILS, inverse="ppf isf")
-all_of("uniform", (0.3, 1.2), methods=CDF, inverse="ppf")
+all_of("uniform", (0.3, 0.9), methods=CDF, inverse="ppf")
 all_of("expon", POSITIVE, methods=TAILS, inverse="ppf")
 all_of("laplace", ANY, methods=CDF)
 all_of("logistic", ANY, methods="logpdf pdf cdf sf", inverse="ppf isf")

@@ -6,7 +6,7 @@ from scipy import stats as theirs
 
 import covector as cv
 import covector.numpy as cnp
-from covector import errors, random
+from covector import errors, options, random
 from covector.scipy import stats as ours
 
 #: a distribution, and parameters for it
@@ -255,3 +255,19 @@ def test_density_estimates_are_those_of_scipy():
 def test_words_of_statistics(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize(
+    "option", [{"numpy_rank_promotion": "raise"}, {"numpy_dtype_promotion": "strict"}]
+)
+def test_strict_promotion_is_about_the_operands_of_users(option):
+    x = cnp.array(np.random.default_rng(0).normal(size=(2, 7)), "float32")
+    with options.override(**option):
+        estimate = ours.gaussian_kde(x)
+        estimate.integrate_kde(estimate)
+        estimate.resample(random.key(0), (3,))
+        ours.rankdata(x, axis=1)
+        ours.mode(x)
+        ours.multivariate_normal.logpdf(x.T, cnp.ones((1, 2)), cnp.eye(2))
+        ours.gamma.logsf(cnp.ones((2, 3)), cnp.float32(2))
+        ours.poisson.entropy(cnp.ones((2, 2)))

@@ -20,6 +20,8 @@ from covector.transforms.derivatives import value_and_grad
 
 __all__ = ["OptimizeResults", "minimize"]
 
+_UNLIMITED = 2**31 - 1
+
 
 class OptimizeResults(NamedTuple):
     """What a minimization found; all but ``hess_inv`` are arrays.
@@ -133,7 +135,7 @@ def _plan(
     known |= {k: v for k, v in given.items() if v is not None}
     limits = Limits(
         steps=known["maxiter"],
-        calls=min(known.get("maxfun", np.inf), known.get("maxgrad", np.inf)),
+        calls=min(known.get("maxfun", _UNLIMITED), known.get("maxgrad", _UNLIMITED)),
         trials=known.get("maxls") or known["line_search_maxiter"],
         gradient=known["gtol"],
         decrease=known.get("ftol", 0.0),

@@ -196,7 +196,7 @@ class gaussian_kde:
         mixed = self.covariance + cov
         centres = cnp.broadcast_to(points.T[:, None], (points.shape[1], self.n, self.d))
         logs = multivariate_normal.logpdf(centres, self.dataset.T, mixed)
-        return cnp.sum(self.weights * cnp.exp(logs), -1)
+        return cnp.exp(logs) @ self.weights
 
     def integrate_box_1d(self, low: ArrayLike, high: ArrayLike) -> Array:
         """The probability of numbers between ``low`` and ``high``, where d is 1."""

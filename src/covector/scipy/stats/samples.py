@@ -12,7 +12,7 @@ from covector.core.convert import as_array
 from covector.errors import ArgumentError, DTypeKindError
 from covector.lax.cumulative import cummax, cummin
 from covector.numpy.axes import canonical_axis
-from covector.numpy.promote import inexact
+from covector.numpy.promote import inexact, standard_promotion
 from covector.transforms.vmap import vmap
 
 __all__ = ["ModeResult", "mode", "rankdata", "sem"]
@@ -41,6 +41,7 @@ def _flat(who: str, a: ArrayLike, axis: int | None, policy: str) -> tuple[Array,
     return x, canonical_axis(who, axis, x.ndim)
 
 
+@standard_promotion
 def mode(
     a: ArrayLike,
     axis: int | None = 0,
@@ -99,6 +100,7 @@ def _most_frequent(row: Array, policy: str) -> tuple[Array, Array]:
     return x[chosen], lengths[chosen]
 
 
+@standard_promotion
 def rankdata(
     a: ArrayLike,
     method: Ties = "average",
@@ -168,6 +170,7 @@ def _ranks(row: Array, method: str) -> Array:
     return 0.5 * (lowest + highest)[back] + 1
 
 
+@standard_promotion
 def sem(
     a: ArrayLike,
     axis: int | None = 0,
