@@ -11,15 +11,15 @@ import itertools
 import math
 import random
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from covector import options
 from covector.core import dtypes
 from covector.core.convert import as_array
 from covector.errors import ArgumentError, InconclusiveDimensionOperation
 from covector.export import expressions
+from covector.export.constraints import Constraint, of_quotients, read_constraints
 from covector.export.expressions import Expression, Function, number
-from covector.export.parsing import parse
 from covector.export.size_of_dimension import SizeOfDimension
 
 Bounds = tuple[float, float]
@@ -30,19 +30,6 @@ _SIZES = (
     tuple([2520 * k for k in (5, 7, 8, 9, 11, 12, 13, 16, 17, 19)]),
 )
 _TRIES = 20_000
-
-
-class Constraint(NamedTuple):
-    """``expression >= 0``, or ``== 0``; and as it was written."""
-
-    expression: Expression
-    equal: bool
-    text: str
-
-    def holds(self, values: expressions.Values) -> bool:
-        """Whether it holds for these sizes."""
-        found = self.expression.evaluate(values)
-        return bool(found == 0 if self.equal else found >= 0)
 
 
 class SymbolicScope:
@@ -70,7 +57,7 @@ class SymbolicScope:
         #: every expression that was made
         self.made: dict[Expression, None] = {}
         for text in constraints_str:
-            self.constraints += _constraints(text)
+            self.constraints += read_constraints(text)
         for constraint in self.constraints:
             self._add(constraint.expression.variables)
 
@@ -167,7 +154,7 @@ class SymbolicScope:
         least = self._rough_bounds(expression)[0]
         if depth == 0:
             return least
-        for constraint in [*self.constraints, *_of_quotients(expression)]:
+        for constraint in [*self.constraints, *of_quotients(expression)]:
             for monomial, k in constraint.expression.terms:
                 j = dict(expression.terms).get(monomial, 0) if monomial else 0
                 # Less a multiple of what is not negative, so that a term falls out.
@@ -199,21 +186,6 @@ class SymbolicScope:
             return 0, d - 1
         ends = [_floor(x, y) for x in (a, b) for y in (c, d)]
         return min(ends), max(ends)
-
-
-def _of_quotients(expression: Expression) -> list[Constraint]:
-    """What holds of each ``q = floordiv(x, k)`` in it: ``0 <= x - k*q <= k - 1``."""
-    found = []
-    for monomial, _ in expression.terms:
-        for atom in monomial:
-            if isinstance(atom, Function) and atom.name == "floordiv":
-                k = atom.right.constant
-                if k is not None and k > 0:
-                    quotient = Expression((((atom,), 1),))
-                    rest = atom.left - quotient.scaled(k)
-                    most = number(k - 1) - rest
-                    found += [Constraint(rest, False, ""), Constraint(most, False, "")]
-    return found
 
 
 def _floor(x: float, y: float) -> float:
@@ -378,27 +350,3 @@ class Dimension(int):
 
     def __reduce__(self) -> Any:
         raise InconclusiveDimensionOperation(f"the symbolic size {self} has no value.")
-
-
-# -- reading ---------------------------------------------------------------------------
-
-
-def _constraints(text: str) -> list[Constraint]:
-    for sign in (">=", "<=", "=="):
-        left, found, right = text.partition(sign)
-        if found:
-            a, b = parse(left), parse(right)
-            if sign != "==":
-                return [Constraint(a - b if sign == ">=" else b - a, False, text)]
-            made = [Constraint(a - b, True, text)]
-            match a.terms:
-                case (((Function(name="mod") as mod,), 1),):
-                    # mod(x, k) == r: then k·floordiv(x, k) is x − r
-                    whole = expressions.function("floordiv", mod.left, mod.right)
-                    rest = whole * mod.right + b - mod.left
-                    made.append(Constraint(rest, True, text))
-            return made
-    raise ArgumentError(
-        "a constraint is like 'b >= 4', '2*b <= c' or 'mod(b, 8) == 0', but got "
-        f"{text!r}."
-    )
