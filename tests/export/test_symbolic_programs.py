@@ -287,3 +287,9 @@ def test_a_size_from_outside_of_the_function_is_refused():
 def test_a_symbolic_size_has_no_value_where_programs_run():
     with pytest.raises(InconclusiveDimensionOperation, match="size b has no value out"):
         cnp.ones(3) * B
+
+
+def test_sizes_that_are_alike_at_all_points_are_refused():
+    b, most = export.symbolic_shape("b, min(b, 10)")
+    with pytest.raises(ExportError, match=r"cannot be told from other .* no min and"):
+        export.export(cv.jit(lambda x, y: (x, y + 1)))(struct(b), struct(most))

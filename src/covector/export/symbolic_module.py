@@ -151,7 +151,7 @@ def symbols_of(
         )
     for e in first.made:
         if e.evaluate(first.values()) == e.evaluate(second.values()):
-            raise Coincidence
+            raise Coincidence(who)
     texts = list(map(modules.from_portable, lowered))
     return SymbolTable(first, _table(first, second, texts, who), in_avals)
 
@@ -178,7 +178,7 @@ def _table(
             raise _depends(who, f"the number {word}")
         expression, *more = by_values[pair]
         if not all([first.bounds(expression - e) == (0, 0) for e in more]):
-            raise Coincidence
+            raise Coincidence(who)
         found[pair] = expression
     return found
 
@@ -234,8 +234,14 @@ def _struct(type: ArrayType) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(type.shape, type.dtype)
 
 
-class Coincidence(Exception):
-    """At these points, expressions cannot be told apart: others are needed."""
+class Coincidence(ExportError):
+    """At these points, expressions cannot be told apart: others are tried."""
+
+    def __init__(self, who: str) -> None:
+        super().__init__(
+            f"{who}: its symbolic sizes cannot be told from other numbers in it. Give "
+            "them fewer constraints from above, and use no min and max of them."
+        )
 
 
 def _depends(who: str, what: str) -> ExportError:

@@ -44,13 +44,14 @@ Rows: TypeAlias = list[list[Value]]
 
 def is_small(type: ArrayType) -> bool:
     """Whether matrices of a type are small and real."""
-    return max(type.shape[-2:]) <= LARGEST and not dtypes.is_complex(type.dtype)
+    small = max(map(int, type.shape[-2:])) <= LARGEST  # a symbolic size is large
+    return small and not dtypes.is_complex(type.dtype)
 
 
 def are_many_and_small(type: ArrayType) -> bool:
     """Whether matrices of a type are better computed here than by LAPACK."""
     *_, m, n = type.shape
-    return is_small(type) and type.size >= MANY * m * n > 0
+    return is_small(type) and int(type.size) >= MANY * m * n > 0
 
 
 def elements(x: Value) -> Rows:
