@@ -59,6 +59,18 @@ def test_matrices_of_scipy_and_no_elements():
     check(BCOO.fromdense(np.float32(2)), 2.0)
 
 
+def test_indices_without_a_sign():
+    m = made(0, 0, shape=(3, 4))
+    short = m.replace(indices=m.indices.astype(np.uint8))
+    x = dense(m)
+    check(short @ short.T, x @ x.T)
+    check(short[1:, ::-1], x[1:, ::-1])
+    check(short.sum_duplicates() * short, x * x)
+    kernel = cnp.ones((1, 1, 2, 2))
+    found = sparse.sparsify(lambda m: lax.conv(m[None, None], kernel, (1, 1), "SAME"))
+    check(found(short), lax.conv(x[None, None], kernel, (1, 1), "SAME"))
+
+
 def test_numpy_leaves_operators_to_it():
     m = made(0, 0, shape=(3, 4))
     check(np.ones((2, 3), np.float32) @ m, np.ones((2, 3)) @ dense(m))

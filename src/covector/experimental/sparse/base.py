@@ -132,7 +132,7 @@ class JAXSparse:
 
     def sum(self, axis: int | Sequence[int] | None = None) -> Any:
         """The sum along some axes, sparse; of all elements, an array."""
-        return link.sparse.operators.sum(self, axis)
+        return link.sparse.operators.sum(self, axis=axis)
 
     def block_until_ready(self) -> Any:
         """Wait until the arrays are computed; returns the sparse array itself."""

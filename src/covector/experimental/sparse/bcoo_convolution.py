@@ -95,6 +95,8 @@ def _pairing(op: Any, left: ArrayType, right: ArrayType, out: ArrayType) -> Any:
 
     def pairing(x: Value, i: Value, y: Value, j: Value) -> tuple[Array, Array]:
         mask = in_bounds(i, left.shape)[:, None] & in_bounds(j, right.shape)
+        # Differences of indices may be negative, and products large.
+        i, j = [x.astype(cnp.result_type(x.dtype, dtypes.int32)) for x in (i, j)]
         feature = j[:, b[0]] // max(per_group, 1) * right.shape[b[1]] + j[:, b[1]]
         mask &= i[:, None, a[1]] == feature
         count = mask.shape

@@ -27,6 +27,7 @@ from covector.experimental.sparse.elements import (
     columns,
     in_bounds,
     known_count,
+    lengths_of,
     numbered,
     over_batch,
     padded,
@@ -48,9 +49,11 @@ class _Operands(NamedTuple):
 
     def meet(self, i: Value, j: Value) -> "_Meeting":
         """How elements with these indices meet."""
-        # Padding has no index in any column.
-        i = cnp.where(in_bounds(i, self.left)[:, None], i, -1)
-        j = cnp.where(in_bounds(j, self.right)[:, None], j, -1)
+        # Padding is outside in every column.
+        i, j = [
+            cnp.where(in_bounds(x, shape)[:, None], x, lengths_of(shape, x.dtype))
+            for x, shape in ((i, self.left), (j, self.right))
+        ]
         shape = tuple([self.left[k] for k in self.left_columns])
         both = columns(i, self.left_columns), columns(j, self.right_columns)
         indices = cnp.concatenate(both)

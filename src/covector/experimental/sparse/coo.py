@@ -13,7 +13,6 @@ from covector.errors import TypeMismatch
 from covector.experimental.sparse.base import JAXSparse
 from covector.experimental.sparse.bcoo import BCOO
 from covector.experimental.sparse.bcoo_conversion import bcoo_fromdense, bcoo_todense
-from covector.experimental.sparse.sparsify import sparsify
 
 __all__ = ["COO", "coo_fromdense", "coo_matmat", "coo_matvec", "coo_todense"]
 
@@ -138,7 +137,7 @@ def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
     >>> coo_matvec(coo_fromdense(cnp.eye(2)), cnp.array([3.0, 4.0])).tolist()
     [3.0, 4.0]
     """
-    return _matmul(mat.T if transpose else mat, v)
+    return times(mat, v, transpose)
 
 
 def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
@@ -148,7 +147,9 @@ def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
     >>> coo_matmat(coo_fromdense(cnp.eye(2)), cnp.eye(2)).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    return _matmul(mat.T if transpose else mat, B)
+    return times(mat, B, transpose)
 
 
-_matmul = sparsify(cnp.matmul)
+def times(mat: Any, other: ArrayLike, transpose: bool) -> Array:
+    """The product of a sparse matrix, or its transpose, and a dense array."""
+    return (mat.T if transpose else mat) @ other

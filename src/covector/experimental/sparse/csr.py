@@ -14,7 +14,7 @@ from covector.experimental.sparse.base import JAXSparse
 from covector.experimental.sparse.bcoo import BCOO
 from covector.experimental.sparse.bcoo_conversion import bcoo_todense
 from covector.experimental.sparse.bcsr import bcsr_fromdense, rows_and_columns
-from covector.experimental.sparse.sparsify import sparsify
+from covector.experimental.sparse.coo import times
 
 __all__ = ["CSC", "CSR", "csr_fromdense", "csr_matmat", "csr_matvec", "csr_todense"]
 
@@ -165,7 +165,7 @@ def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
     >>> csr_matvec(csr_fromdense(cnp.eye(2)), cnp.array([3.0, 4.0])).tolist()
     [3.0, 4.0]
     """
-    return _matmul(mat.T if transpose else mat, v)
+    return times(mat, v, transpose)
 
 
 def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
@@ -175,7 +175,4 @@ def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
     >>> csr_matmat(csr_fromdense(cnp.eye(2)), cnp.eye(2)).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    return _matmul(mat.T if transpose else mat, B)
-
-
-_matmul = sparsify(cnp.matmul)
+    return times(mat, B, transpose)

@@ -1,6 +1,5 @@
 """Operators and methods of sparse arrays: functions of ``covector.numpy``, sparse."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from covector import numpy as cnp
@@ -21,6 +20,7 @@ add = sparsify(cnp.add)
 subtract = sparsify(cnp.subtract)
 power = sparsify(cnp.power)
 matmul = sparsify(cnp.matmul)
+sum = sparsify(cnp.sum)
 less, less_equal = sparsify(cnp.less), sparsify(cnp.less_equal)
 greater, greater_equal = sparsify(cnp.greater), sparsify(cnp.greater_equal)
 equal, not_equal = sparsify(cnp.equal), sparsify(cnp.not_equal)
@@ -54,18 +54,6 @@ def _with_dense(function: Any, otherwise: Any, mat: Any, dense: ArrayLike) -> An
         return otherwise(mat, x)  # the sparse array is broadcast
     mat = mat.to_bcoo()
     return mat.replace(data=function(*at_elements(mat, x, function.__name__)))
-
-
-def sum(x: Any, axis: int | Sequence[int] | None = None) -> Any:
-    """The sum along some axes."""
-    return _sum(x, axis=None if axis is None else axis)
-
-
-def _summed(x: Any, axis: Any) -> Any:
-    return cnp.sum(x, axis=axis)
-
-
-_sum = sparsify(_summed)
 
 
 def reshape(x: BCOO, *shape: Any, **options: Any) -> Any:
