@@ -2,10 +2,10 @@
 
 XLA's complex functions take a zero for positive, and multiply zeros with infinities.
 There are two remedies. Some functions are put together from real ones (``of_complex``:
-exponentials, sinh, cosh). The others are asked of XLA where no sign is lost: since
-f(z̄) = conj f(z), all values follow from those in the upper half plane, and if f is odd
-as well, from those in the first quadrant. What is still missing there at infinities and
-NaN is mended before it is mirrored (``mend``).
+exponentials, and what consists of them). The others are asked of XLA where no sign is
+lost: since f(z̄) = conj f(z), all values follow from those in the upper half plane, and
+if f is odd as well, from those in the first quadrant. What is still missing there at
+infinities and NaN is mended before it is mirrored (``mend``).
 
 Sources: ISO/IEC 9899:2018, annex G; W. Kahan, "Branch cuts for complex elementary
 functions" (1987), for the symmetries.
@@ -76,7 +76,7 @@ class ComplexFunction(Elementwise):
 
 
 def turned(odd: Callable[[Value], Value], z: Value) -> Value:
-    """−i f(iz): sin z, where f is sinh; tan, asin and atan are found likewise."""
+    """−i f(iz): trigonometric functions of the hyperbolic ones."""
     out = odd(complex_(neg(imag(z)), real(z)))
     return complex_(imag(out), neg(real(out)))
 

@@ -48,7 +48,7 @@ class Rsqrt(_Root):
         return [lambda dx: mul(dx, slope)]
 
 
-class Cbrt(_Root):
+class Cbrt(HasAccuracy):
     """∛x of real x, with the sign of x. The derivative ∛x/(3x) is infinite at 0."""
 
     hlo = "stablehlo.cbrt"
