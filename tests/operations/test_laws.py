@@ -397,8 +397,9 @@ def broadcast_scalars(case: Case) -> int:
 
 
 def lowerings(cases: Sequence[Case]) -> list[str]:
-    """The StableHLO of each operation and types, once; the default precision. Of what is
-    longer than anybody reads, only the values are looked at.
+    """The StableHLO of each operation and types, once, in the default precision.
+
+    Of what is longer than anybody reads, only the values are looked at.
     """
     texts = {}
     for case in cases:
