@@ -68,6 +68,18 @@ def test_a_product_of_a_segment_with_zeros_has_all_derivatives():
         assert cv.hessian(value)(d).tolist() == cv.hessian(known)(d).tolist()
 
 
+@pytest.mark.parametrize("mode", ["drop", "clip", "wrap"])
+def test_the_derivative_of_a_product_counts_rows_outside_as_its_value_does(mode):
+    def value(d):
+        return ops.segment_prod(d, IDS, 3, mode=mode)
+
+    step = 1e-2 * cnp.eye(4)
+    found = np.asarray(cv.jacrev(value)(DATA))
+    for k in range(4):
+        quotient = (value(DATA + step[k]) - value(DATA - step[k])) / 2e-2
+        np.testing.assert_allclose(found[:, k], quotient, atol=1e-3)
+
+
 def test_rows_of_a_segment_that_tie_share_its_derivative():
     d, ids = cnp.array([1.0, 3.0, 3.0, 2.0]), cnp.array([0, 0, 0, 1])
     found = cv.grad(lambda d: ops.segment_max(d, ids, 3)[:2].sum())(d)
