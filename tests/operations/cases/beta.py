@@ -39,7 +39,7 @@ CASES = [
         special.poch,
         name="pochhammer of poles",
         derivative=False,
-        dtypes=_wide,
+        dtypes=("float64",),
     ),
     *[
         Case(
