@@ -444,4 +444,4 @@ def classes() -> list[type[Primitive]]:
                 yield from below(member)
 
     found = dict.fromkeys(below(Primitive))
-    return [op for op in found if not any(other.__base__ is op for other in found)]
+    return [op for op in found if not any(op in other.__bases__ for other in found)]
