@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import Value
+from covector.core.annotations import HostArray, Value
 from covector.core.convert import scalar
 from covector.core.staging import restage
 from covector.lowering.hlo import HloResults, HloValue
@@ -175,3 +175,18 @@ def mend_acosh(x: Value, y: Value, u: Value, v: Value) -> Parts:
 def mend_tanh(x: Value, y: Value, u: Value, v: Value) -> Parts:
     """On the axes one part vanishes."""
     return where(_is(x, 0), x, u), where(_is(y, 0), y, v)
+
+
+# -- on the host ----------------------------------------------------------------------
+
+
+def complex_log1p_on_host(z: HostArray) -> HostArray:
+    """log(1 + z) in NumPy, whose own loses digits of small z: log|1 + z| is
+    log1p(x² + 2x + y²) / 2, which in turn is not for z near −1.
+    """
+    x, y = z.real, z.imag
+    near = np.log1p(x * (x + 2) + y * y) / 2
+    out = np.empty_like(z)
+    out.real = np.where(np.abs(z) < 0.5, near, np.log(np.abs(z + 1)))
+    out.imag = np.arctan2(y, x + 1)
+    return out

@@ -22,6 +22,7 @@ from covector.operations.comparison import gt, lt
 from covector.operations.complex import complex_, imag, real
 from covector.operations.complex_functions import (
     ComplexFunction,
+    complex_log1p_on_host,
     directed,
     mend_acos,
     mend_acosh,
@@ -163,7 +164,7 @@ class Log1p(_WithAccuracy):
     def on_host(self, x: HostArray) -> HostArray:
         if not dtypes.is_complex(x.dtype):
             return np.log1p(x)
-        return _complex_log1p(x)
+        return complex_log1p_on_host(x)
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         divisor = x + 1
@@ -189,18 +190,6 @@ def _log1p(x: Value) -> Sequence[Value]:
     # 2z = x − xz, so that what is rounded is small.
     value = inner - (z * inner - 2 * z * total)
     return [where(near, value, log(1 + x))]
-
-
-def _complex_log1p(z: HostArray) -> HostArray:
-    """log(1 + z) in NumPy, whose own loses digits of small z: log|1 + z| is
-    log1p(x² + 2x + y²) / 2, which in turn is not for z near −1.
-    """
-    x, y = z.real, z.imag
-    near = np.log1p(x * (x + 2) + y * y) / 2
-    out = np.empty_like(z)
-    out.real = np.where(np.abs(z) < 0.5, near, np.log(np.abs(z + 1)))
-    out.imag = np.arctan2(y, x + 1)
-    return out
 
 
 class Logistic(_WithAccuracy):

@@ -16,8 +16,10 @@ from covector.errors import LinAlgError as LinAlgError
 from covector.scipy.linalg.eigenvalues import *
 from covector.scipy.linalg.factorizations import *
 from covector.scipy.linalg.matrix_functions import *
+from covector.scipy.linalg.named_matrices import *
+from covector.scipy.linalg.similarity import *
 from covector.scipy.linalg.solutions import *
-from covector.scipy.linalg.special_matrices import *
+from covector.scipy.linalg.structured_matrices import *
 
 if not typing.TYPE_CHECKING:  # editors follow the star imports
     __all__ = namespaces.public(globals())

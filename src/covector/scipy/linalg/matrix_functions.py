@@ -37,7 +37,7 @@ from covector.operations.roots import sqrt
 from covector.programs.custom_rules.custom_derivative import custom_jvp
 from covector.programs.jit.jit import jit
 from covector.scipy.linalg.analytic import derivative
-from covector.scipy.linalg.factorizations import as_complex, complex_schur
+from covector.scipy.linalg.similarity import as_complex, complex_schur
 from covector.scipy.linalg.solutions import sylvester
 from covector.scipy.linalg.spectral_functions import (
     of_general_matrix,

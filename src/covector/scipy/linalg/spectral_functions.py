@@ -47,7 +47,7 @@ from covector.operations.linear_algebra.solve import inverse
 from covector.operations.linear_algebra.triangular_solve import TriangularSolve
 from covector.operations.magnitude import abs_
 from covector.scipy.linalg.analytic import derivative
-from covector.scipy.linalg.factorizations import as_complex, complex_schur
+from covector.scipy.linalg.similarity import as_complex, complex_schur
 from covector.transforms.derivatives import jvp
 
 __all__ = []
