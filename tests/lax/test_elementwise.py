@@ -125,8 +125,8 @@ def test_stop_gradient_takes_trees_and_leaves_what_cannot_move():
         (lambda m: special.polygamma(m, 1.0), r"polygamma of .* by its order m"),
         (lambda s: special.zeta(s, 1.0), r"zeta of .* by its exponent"),
         (
-            lambda a: special.betainc(a, 2.0, 0.5),
-            "beta .* has no derivative by a and b",
+            lambda a: covector.grad(special.betainc)(a, 2.0, 0.5),
+            "betainc_grad .* has no derivative by its operands",
         ),
         (lambda a: special.igamma_grad_a(a, 1.0), "igamma_grad_a .* by its operands"),
         (
