@@ -6,13 +6,13 @@ its outputs, or their mean (Glorot).
 """
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 import covector.numpy as cnp
-from covector import options, random
+from covector import random
 from covector.core import dtypes
 from covector.core.annotations import (
     ArrayLike,
@@ -20,12 +20,13 @@ from covector.core.annotations import (
     DTypeLike,
     Shape,
     ShapeLike,
-    Value,
     with_parameters_of,
 )
 from covector.core.array_like import Array
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.errors import TypeMismatch
+from covector.nn.drawing import Initializer, dtype_of_weights, initializer_of
+from covector.nn.orthogonal import delta_orthogonal, orthogonal
 from covector.numpy.axes import with_out_sharding
 from covector.numpy.promote import standard_promotion
 
@@ -64,26 +65,6 @@ Distribution = Literal[
 ]
 
 
-class Initializer(Protocol):
-    """A function ``(key, shape, dtype) → array``."""
-
-    def __call__(
-        self,
-        key: Value,
-        shape: Sequence[int],
-        dtype: DType | None = None,
-        out_sharding: ShardingLike | None = None,
-    ) -> Any: ...
-
-
-def _dtype(*choices: Any) -> DType:
-    x64 = options.current().enable_x64
-    for choice in choices:
-        if choice is not None:
-            return dtypes.canonical(dtypes.as_dtype(choice), x64)
-    return dtypes.default_float(x64)
-
-
 def zeros(
     key: ArrayLike,
     shape: ShapeLike,
@@ -95,7 +76,7 @@ def zeros(
     >>> zeros(None, (2,)).tolist()
     [0.0, 0.0]
     """
-    return with_out_sharding(cnp.zeros(shape, _dtype(dtype)), out_sharding)
+    return with_out_sharding(cnp.zeros(shape, dtype_of_weights(dtype)), out_sharding)
 
 
 @with_parameters_of(zeros)
@@ -107,7 +88,7 @@ def ones(
     >>> ones(None, (2,)).tolist()
     [1.0, 1.0]
     """
-    return with_out_sharding(cnp.ones(shape, _dtype(dtype)), out_sharding)
+    return with_out_sharding(cnp.ones(shape, dtype_of_weights(dtype)), out_sharding)
 
 
 def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
@@ -116,7 +97,7 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     >>> constant(3.0)(None, (2,)).tolist()
     [3.0, 3.0]
     """
-    return _initializer(dtype, lambda key, shape, kind: cnp.full(shape, value, kind))
+    return initializer_of(dtype, lambda key, shape, kind: cnp.full(shape, value, kind))
 
 
 def uniform(scale: ArrayLike = 0.01, dtype: DTypeLike | None = None) -> Initializer:
@@ -126,7 +107,7 @@ def uniform(scale: ArrayLike = 0.01, dtype: DTypeLike | None = None) -> Initiali
     >>> uniform(1.0)(random.key(0), (2, 3)).shape
     (2, 3)
     """
-    return _initializer(dtype, random.uniform, scale)
+    return initializer_of(dtype, random.uniform, scale)
 
 
 def normal(stddev: ArrayLike = 0.01, dtype: DTypeLike | None = None) -> Initializer:
@@ -136,7 +117,7 @@ def normal(stddev: ArrayLike = 0.01, dtype: DTypeLike | None = None) -> Initiali
     >>> normal()(random.key(0), (2, 3)).shape
     (2, 3)
     """
-    return _initializer(dtype, random.normal, stddev)
+    return initializer_of(dtype, random.normal, stddev)
 
 
 def truncated_normal(
@@ -155,28 +136,7 @@ def truncated_normal(
     def draw(key: ArrayLike, shape: ShapeLike, kind: DType) -> Array:
         return random.truncated_normal(key, lower, upper, shape, kind)
 
-    return _initializer(dtype, draw, stddev)
-
-
-def _initializer(
-    default: DTypeLike | None,
-    draw: Callable[[Any, Any, DType], Array],
-    scale: ArrayLike | None = None,
-) -> Initializer:
-    """The initializer that draws weights in the dtype asked for, and scales them."""
-
-    def initializer(
-        key: Value | None,
-        shape: ShapeLike,
-        dtype: DTypeLike | None = None,
-        out_sharding: ShardingLike | None = None,
-    ) -> Array:
-        kind = _dtype(dtype, default)
-        drawn = draw(key, shape, kind)
-        scaled = drawn if scale is None else drawn * cnp.array(scale, kind)
-        return with_out_sharding(scaled, out_sharding)
-
-    return initializer
+    return initializer_of(dtype, draw, stddev)
 
 
 def _fans(
@@ -239,7 +199,7 @@ def variance_scaling(
             )
         return _drawn(key, shape, kind, scale / max(fans[mode], 1.0), distribution)
 
-    return _initializer(dtype, draw)
+    return initializer_of(dtype, draw)
 
 
 def _drawn(
@@ -357,73 +317,3 @@ def he_normal(*args: Any, **options: Any) -> Initializer:
 
 xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
 kaiming_uniform, kaiming_normal = he_uniform, he_normal
-
-
-# -- orthogonal matrices ---------------------------------------------------------------
-
-
-def orthogonal(
-    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
-) -> Initializer:
-    """``scale`` times an orthogonal matrix, all equally likely (Saxe et al. 2014).
-
-    Args:
-      column_axis: the axis of the outputs. All others together are the other axis of
-        the matrix; the shorter of its rows and columns are orthonormal.
-
-    Raises:
-      TypeMismatch: the shape has less than two axes, or not that one.
-
-    >>> from covector import random
-    >>> w = orthogonal()(random.key(0), (4, 2))
-    >>> bool(cnp.allclose(w.T @ w, cnp.eye(2), atol=1e-5))
-    True
-    """
-
-    def draw(key: ArrayLike, shape: Sequence[int], kind: DType) -> Array:
-        shape = tuple(shape)
-        if len(shape) < 2 or not -len(shape) <= column_axis < len(shape):
-            raise TypeMismatch(
-                "orthogonal needs a shape with two axes or more, among them "
-                f"column_axis={column_axis}, but got {shape}."
-            )
-        axis = column_axis % len(shape)
-        rows, rest = shape[axis], shape[:axis] + shape[axis + 1 :]
-        short, long = sorted([rows, math.prod(rest)])
-        q = random.orthogonal(key, long, (), kind, short)
-        w = q if rows > short else q.T
-        return cnp.moveaxis(w.reshape(rows, *rest), 0, axis)
-
-    return _initializer(dtype, draw, scale)
-
-
-def delta_orthogonal(
-    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
-) -> Initializer:
-    """Kernels of convolutions that are an orthogonal matrix at their centre, else 0.
-
-    For shapes ``[*window, inputs, outputs]`` of one to three axes of a window, with no
-    more inputs than outputs (Xiao et al. 2018). Arguments are those of ``orthogonal``.
-
-    Raises:
-      TypeMismatch: the shape is another.
-
-    >>> from covector import random
-    >>> w = delta_orthogonal()(random.key(0), (3, 3, 2, 4))
-    >>> bool(cnp.allclose(w[1, 1] @ w[1, 1].T, cnp.eye(2), atol=1e-5))
-    True
-    """
-    at_centre = orthogonal(scale, column_axis)
-
-    def draw(key: Value, shape: Sequence[int], kind: DType) -> Array:
-        shape = tuple(shape)
-        if not 3 <= len(shape) <= 5 or shape[-2] > shape[-1]:
-            raise TypeMismatch(
-                "delta_orthogonal needs a shape [*window, inputs, outputs] with one to "
-                "three axes of a window and no more inputs than outputs, but got "
-                f"{shape}."
-            )
-        centre = tuple([(n - 1) // 2 for n in shape[:-2]])
-        return cnp.zeros(shape, kind).at[centre].set(at_centre(key, shape[-2:], kind))
-
-    return _initializer(dtype, draw)
