@@ -162,9 +162,7 @@ class Log1p(_WithAccuracy):
     mend = staticmethod(mend_log)
 
     def on_host(self, x: HostArray) -> HostArray:
-        if not dtypes.is_complex(x.dtype):
-            return np.log1p(x)
-        return complex_log1p_on_host(x)
+        return complex_log1p_on_host(x) if x.dtype.kind == "c" else np.log1p(x)
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         divisor = x + 1
