@@ -213,7 +213,7 @@ def log_gamma_near_zeros(x: float) -> float:
     value = u * (u - 1) * float(chebval(2 * u - 1, _LOG_GAMMA))
     if x < 1:
         return value - math.log(x)
-    return value + math.log(x - 1) if x >= 2 else value
+    return value + (math.log(x - 1) if x >= 2 else 0.0)  # not −0 at 1
 
 
 def digamma(x: Value) -> Value:

@@ -39,7 +39,8 @@ CASES = [
         special.poch,
         name="pochhammer of poles",
         derivative=False,
-        dtypes=("float64",),
+        rtol=4e-5,
+        dtypes=_wide,
     ),
     *[
         Case(

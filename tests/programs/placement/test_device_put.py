@@ -63,7 +63,7 @@ def test_the_namespace_lists_the_devices_of_every_client(monkeypatch):
     monkeypatch.setenv("COVECTOR_PLATFORMS", "cpu,gpu")
     monkeypatch.setitem(client._clients.made, "gpu", other)
     listed = cnp.__array_namespace_info__().devices()
-    assert listed == [None, *cv.devices("cpu"), *other.devices()]
+    assert listed == (None, *cv.devices("cpu"), *other.devices())
     for device in (listed[1], *other.devices()):
         assert cnp.asarray(X, device=device).device == device
 

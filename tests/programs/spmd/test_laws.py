@@ -22,6 +22,7 @@ from covector.core.array import ConcreteArray
 from covector.core.number_info import finfo
 from covector.operations.arithmetic import mul
 from covector.operations.casting import convert
+from covector.operations.composite import Composite
 from tests.laws import array, bound, directions, vjp
 from tests.operations.cases import CASES
 
@@ -39,7 +40,10 @@ MESHES = [
 
 def chunks():
     for subject, cases in CASES.items():
-        kept = [case for case in cases if case.args]
+        # Formulas consist of operations that have rows: one of a subject is enough.
+        formulas = [case for case in cases if isinstance(case.op, Composite)]
+        left_out = set(map(id, formulas[1:]))
+        kept = [case for case in cases if case.args and id(case) not in left_out]
         for k in range(0, len(kept), ROWS):
             yield pytest.param(kept[k : k + ROWS], id=f"{subject}-{k // ROWS}")
 
