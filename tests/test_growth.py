@@ -125,8 +125,12 @@ def test_nothing_is_kept_of_what_is_over(name):
     numbers = itertools.count(1.0, 0.001)
     step = CALLS[name]
     before = objects_after(step, numbers, 5 * BOUND)
-    after = objects_after(step, numbers, 4 * BOUND)
-    assert after - before < 2 * BOUND  # less than one object in two steps
+    for _ in range(3):  # threads that earlier tests left make objects, too
+        after = objects_after(step, numbers, 4 * BOUND)
+        if after - before < 2 * BOUND:  # less than one object in two steps
+            return
+        before = after
+    pytest.fail("each call keeps something")
 
 
 @pytest.mark.parametrize("name", ["jit", "checkpoint", "grad of checkpoint"])

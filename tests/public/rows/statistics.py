@@ -139,5 +139,14 @@ def sample(**keywords: Any) -> Maker:
 rows("scipy.stats", "mode", sample(keepdims=(True, False)), derivative=False)
 rows("scipy.stats", "rankdata", sample(method=("average", "min", "max", "dense", "ordinal")),
      derivative=False)  # fmt: skip
+
+
+def sem(x: Any, *args: Any, ddof: int = 1, **keywords: Any) -> Any:
+    """SciPy's says NaN of one element, of which the deviation without ``ddof`` is 0."""
+    found = scipy.stats.sem(x, *args, ddof=ddof, **keywords)
+    alone = np.size(x) == 1 or np.shape(x)[keywords.get("axis", 0) or 0] == 1
+    return np.where(np.isnan(found), 0, found) if alone and ddof == 0 else found
+
+
 rows("scipy.stats", "sem", sample(ddof=(0,), keepdims=(True,), nan_policy=("omit",)),
-     rounding=256, cancels=True, shuffled=False)  # fmt: skip
+     numpy=sem, rounding=256, cancels=True, shuffled=False)  # fmt: skip

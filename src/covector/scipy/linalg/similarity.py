@@ -5,6 +5,7 @@ from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.errors import ArgumentError, TypeMismatch
+from covector.numpy.creation import ones_like
 from covector.numpy.linalg.operands import (
     square_matrices,
 )
@@ -20,7 +21,6 @@ from covector.operations.linear_algebra.matrices import (
     as_diagonal,
     conjugate,
     diagonal,
-    identity,
     matmul,
     upper_triangle,
 )
@@ -174,7 +174,7 @@ def hessenberg(
         return h
     n = h.type.shape[-1]
     if n < 2:
-        return h, identity(h.type.shape, h.type.dtype)
+        return h, ones_like(h)
     (turned,) = householder_product(found[..., 1:, :-1], taus)
     ends = [(0, 0)] * (h.type.ndim - 2)
     q = pad(turned, [*ends, (1, 0), (1, 0)])
