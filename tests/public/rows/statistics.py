@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import scipy.stats
 
 from tests.public.draws import Draw, Maker
 from tests.public.table import rows
