@@ -88,7 +88,7 @@ rows(SPACE, "sph_harm_y", harmonic, jax=None, rounding=512, cancels=True, promot
 rows(SPACE, "lpmn", lambda d: (2, 3, d.array("f", (4,), UNIT)), jax=None, numpy=None,
      derivative=False)  # fmt: skip
 rows(SPACE, "lpmn_values", lambda d: (3, 3, d.array("f", (4,), UNIT), d.chance(0.5)),
-     numpy=None, jax=None)  # fmt: skip
+     numpy=None, jax=None, rounding=256, cancels=True)  # fmt: skip
 rows(SPACE, "bessel_jn", lambda d: ((d.array("f", (3,), (-20, 20)),), {"v": 3}), jax=None,
      numpy=lambda z, v: np.stack([special.jv(n, z) for n in range(v + 1)]),
      rounding=512, cancels=True)  # fmt: skip

@@ -29,6 +29,8 @@ def given(
         if count:
             values[0] = np.floor(values[0]).astype(np.int32)
         named: dict[str, Any] = draw.some(loc=(1 if count else 0.25,)) if loc else {}
+        if count and draw.smooth:  # so that counts stay in the support
+            named.pop("loc", None)
         return tuple(values), named | (draw.some(scale=(1.5,)) if scale else {})
 
     return make
