@@ -19,6 +19,8 @@ OF_NO_ROOM = {
 }
 #: modules of these rooms that another file than their own tests
 ELSEWHERE = {
+    "nn/drawing.py": "nn/test_initializers.py",
+    "nn/orthogonal.py": "nn/test_initializers.py",
     "core/array_like.py": "numpy/test_array_members.py",
     "core/key_types.py": "core/test_dtypes.py",
     "core/methods.py": "numpy/test_array_members.py",
