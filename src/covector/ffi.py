@@ -13,7 +13,7 @@ The kernels of jaxlib have names too: those of LAPACK begin with ``lapack_``.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from covector.core.annotations import ArrayLike
+from covector.core.annotations import ArrayLike, with_parameters_of
 from covector.core.convert import as_array, type_of
 from covector.core.sharding.as_sharding import Layout
 from covector.core.types import ArrayType
@@ -295,30 +295,12 @@ def _fastest_first(
     return [range(t.ndim)[::-1] if order is None else order for order, t in pairs]
 
 
-def ffi_lowering(
-    call_target_name: str,
-    *,
-    operand_layouts: Sequence[Sequence[int] | None] | None = None,
-    result_layouts: Sequence[Sequence[int] | None] | None = None,
-    backend_config: Mapping[str, Any] | str | None = None,
-    skip_ffi_layout_processing: bool = False,
-    api_version: int = TYPED,
-    has_side_effect: bool = False,
-    operand_output_aliases: Mapping[int, int] | None = None,
-) -> Callable[..., Sequence[Any]]:
+@with_parameters_of(build_ffi_lowering_function)
+def ffi_lowering(*args: Any, **options: Any) -> Callable[..., Sequence[Any]]:
     """``build_ffi_lowering_function`` with these arguments, whose result is a sequence
     of values: it can be the ``lower`` of an operation as it is.
     """
-    add = build_ffi_lowering_function(
-        call_target_name,
-        operand_layouts=operand_layouts,
-        result_layouts=result_layouts,
-        backend_config=backend_config,
-        skip_ffi_layout_processing=skip_ffi_layout_processing,
-        api_version=api_version,
-        has_side_effect=has_side_effect,
-        operand_output_aliases=operand_output_aliases,
-    )
+    add = build_ffi_lowering_function(*args, **options)
 
     def lower(ctx: Any, *operands: Any, **attributes: Any) -> Sequence[Any]:
         return hlo.results(add(ctx, *operands, **attributes))

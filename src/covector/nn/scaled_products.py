@@ -229,7 +229,7 @@ def _quantized(x: Array, config: BlockScaleConfig, step: int) -> tuple[Array, Ar
     b, m, k = x.shape
     wide = cnp.pad(x.astype("float32"), ((0, 0), (0, 0), (0, -k % step)))
     blocks = wide.reshape(b, m, -1, config.block_size)
-    limit = float(finfo(config.data_type).max)
+    limit = finfo(config.data_type).max
     scale = cnp.max(cnp.abs(blocks), axis=-1, initial=0) / limit
     total = 1.0 if config.global_scale is None else config.global_scale.reshape(())
     scale = scale / total
@@ -238,8 +238,8 @@ def _quantized(x: Array, config: BlockScaleConfig, step: int) -> tuple[Array, Ar
         power = cnp.ldexp(1.0, cnp.where(part == 0.5, exponent - 1, exponent))
         scale = cnp.where(scale > 0, power, 1.0).astype(config.scale_type)
     else:
-        most = float(finfo(config.scale_type).max)
-        least = float(finfo(config.scale_type).tiny)
+        most = finfo(config.scale_type).max
+        least = finfo(config.scale_type).tiny
         scale = cnp.clip(scale, least, most).astype(config.scale_type)
     units = blocks / (scale.astype("float32") * total)[..., None]
     few = cnp.clip(units, -limit, limit).astype(config.data_type)

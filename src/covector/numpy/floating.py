@@ -20,7 +20,7 @@ from covector.operations.comparison import eq, ge, gt, is_finite, lt, ne
 from covector.operations.complex import complex_, imag, real
 from covector.operations.extrema import clamp, max_
 from covector.operations.identities import stop_gradient
-from covector.operations.magnitude import abs_
+from covector.operations.magnitude import abs_, sign_bit
 from covector.operations.selection import where
 from covector.operations.transcendental import exp2, log2
 
@@ -194,8 +194,7 @@ def signbit(x: ArrayLike, /) -> Array:
 
 @fuse(host=np.signbit)
 def _signbit(x: Value) -> Array:
-    bits = _bits(x)
-    return lt(bits, scalar(0, bits.type.dtype, True))
+    return sign_bit(x)
 
 
 def _bits(x: Value) -> Array:

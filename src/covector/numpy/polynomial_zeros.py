@@ -157,7 +157,7 @@ def polyfit(
     if degree < 0:
         raise ArgumentError(f"polyfit: the degree must not be negative, but is {deg}.")
     if rcond is None:
-        rcond = x.size * float(finfo(x.dtype).eps)
+        rcond = x.size * finfo(x.dtype).eps
     matrix, target = vander(x, degree + 1), y
     if weights is not None:
         matrix = matrix * weights[:, None]

@@ -24,11 +24,10 @@ from covector.core.staging import restage
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.arithmetic import mul, neg
 from covector.operations.bitwise import and_, not_, or_
-from covector.operations.casting import BitcastConvertType
-from covector.operations.comparison import eq, is_finite, lt, ne
+from covector.operations.comparison import eq, is_finite, ne
 from covector.operations.complex import complex_, imag, real
 from covector.operations.families import Elementwise
-from covector.operations.magnitude import abs_
+from covector.operations.magnitude import abs_, is_infinite, sign_bit
 from covector.operations.selection import where
 
 if TYPE_CHECKING:
@@ -83,16 +82,11 @@ def turned(odd: Callable[[Value], Value], z: Value) -> Value:
 
 def with_sign(value: Value, x: Value) -> Value:
     """The value, negated where x is negative or −0."""
-    bits = BitcastConvertType(np.dtype(f"i{x.type.dtype.itemsize}"))(x)
-    return where(lt(bits, scalar(0, bits.type.dtype)), neg(value), value)
+    return where(sign_bit(x), neg(value), value)
 
 
 def _is(x: Value, value: float) -> Value:
     return eq(x, scalar(value, x.type.dtype))
-
-
-def _is_infinite(x: Value) -> Value:
-    return _is(abs_(x), math.inf)
 
 
 # -- functions put together from real ones ---------------------------------------------
@@ -107,7 +101,7 @@ def directed(z: Value, a: Value, cosine: Value, b: Value, sine: Value) -> Value:
     x, lost = real(z), not_(is_finite(imag(z)))
     unknown = and_(lost, and_(is_finite(x), not_(_is(x, 0))))
     nan = scalar(math.nan, x.type.dtype)
-    u = where(and_(lost, _is_infinite(x)), a, _product(a, cosine))
+    u = where(and_(lost, is_infinite(x)), a, _product(a, cosine))
     return complex_(where(unknown, nan, u), where(unknown, nan, _product(b, sine)))
 
 
@@ -122,7 +116,7 @@ def _product(a: Value, b: Value) -> Value:
 
 def mend_log(x: Value, y: Value, u: Value, v: Value) -> Parts:
     """The modulus of infinities is infinite, also where the other part is NaN."""
-    infinite = or_(_is_infinite(x), _is_infinite(y))
+    infinite = or_(is_infinite(x), is_infinite(y))
     return where(infinite, scalar(math.inf, u.type.dtype), u), v
 
 
@@ -140,7 +134,7 @@ def mend_sqrt(x: Value, y: Value, u: Value, v: Value) -> Parts:
     """√(x + i∞) is ∞ + i∞ for every x; √∞ is infinite, and √−∞ imaginary, also where y
     is NaN.
     """
-    infinite = _is_infinite(y)
+    infinite = is_infinite(y)
     u = where(or_(infinite, _is(x, math.inf)), abs_(where(infinite, y, x)), u)
     return u, where(or_(infinite, _is(x, -math.inf)), scalar(math.inf, v.type.dtype), v)
 

@@ -11,7 +11,8 @@ from covector.core.convert import scalar
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.arithmetic import div, mul
 from covector.operations.bitwise import or_
-from covector.operations.comparison import eq, ne
+from covector.operations.casting import BitcastConvertType
+from covector.operations.comparison import eq, lt, ne
 from covector.operations.complex import complex_, conj, imag, real
 from covector.operations.families import Elementwise
 from covector.operations.selection import where
@@ -54,11 +55,20 @@ class Abs(Elementwise):
         )
 
 
+def sign_bit(x: Value) -> Value:
+    """Whether a float is negative or −0; NaN may be, too."""
+    bits = BitcastConvertType(np.dtype(f"i{x.type.dtype.itemsize}"))(x)
+    return lt(bits, scalar(0, bits.type.dtype, True))
+
+
+def is_infinite(x: Value) -> Value:
+    """Whether a float is ∞ or −∞."""
+    return eq(abs_(x), scalar(math.inf, x.type.dtype))
+
+
 def _has_infinity(z: Value) -> list[Value]:
     """Whether a part is infinite, and so the magnitude, even if the other is NaN."""
-    x, y = abs_(real(z)), abs_(imag(z))
-    infinity = scalar(math.inf, x.type.dtype)
-    return [or_(eq(x, infinity), eq(y, infinity))]
+    return [or_(is_infinite(real(z)), is_infinite(imag(z)))]
 
 
 class Sign(Elementwise):
@@ -102,7 +112,7 @@ class Sign(Elementwise):
 def _of_ends(z: Value) -> list[Value]:
     """A number of the same direction, 1 for ∞, beside which finite parts are 0."""
     parts = real(z), imag(z)
-    ends = [eq(abs_(part), scalar(math.inf, part.type.dtype)) for part in parts]
+    ends = [is_infinite(part) for part in parts]
     one_end = ne(*ends)
     found = [
         where(one_end, where(end, sign(part), part * 0), part)

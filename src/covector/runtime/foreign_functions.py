@@ -42,10 +42,10 @@ def register_target(
     Raises:
       ArgumentError: XLA does not take it: another one has this name, for instance.
     """
-    place = _PLATFORMS.get(platform, platform)
+    known_as = _PLATFORMS.get(platform, platform)
     try:
         xc.register_custom_call_target(
-            name, function, platform=place, api_version=api_version, **further
+            name, function, platform=known_as, api_version=api_version, **further
         )
     except (JaxlibError, TypeError, ValueError) as error:
         raise ArgumentError(
@@ -59,9 +59,9 @@ def register_type(name: str, registration: Mapping[str, Any], platform: str) -> 
     Raises:
       ArgumentError: XLA does not take it.
     """
-    place = _PLATFORMS.get(platform, platform)
+    known_as = _PLATFORMS.get(platform, platform)
     try:
-        xc.register_custom_type(name, registration, platform=place)
+        xc.register_custom_type(name, registration, platform=known_as)
     except (JaxlibError, TypeError, ValueError) as error:
         raise ArgumentError(
             f"register_ffi_type cannot make {name!r} known for {platform}: {error}"

@@ -13,6 +13,9 @@ from covector.errors import AxisError, TypeMismatch
 #: the mapped axes of the positional arguments: one for all, one entry for each (an axis
 #: or a tree of axes), or entries by the names of arguments
 InAxes: TypeAlias = int | list[Any] | tuple[Any, ...] | Mapping[str, Any] | None
+#: classes of nodes that are asked, by ``check_mapped_axis(axis, who)``, whether an axis
+#: of their leaves can be mapped; whoever defines one adds it
+with_check: list[type] = []
 
 
 def check_in_axes(who: str, in_axes: object) -> None:
@@ -83,9 +86,11 @@ def axes_of_leaves(
 
 def _check_nodes(arguments: Any, axes: Sequence[Any], who: str) -> None:
     """Ask nodes of which only some axes can be mapped, such as sparse arrays."""
+    if not with_check:
+        return  # as in most programs: to look at every node takes time
 
     def is_asked(x: Any) -> bool:
-        return hasattr(x, "check_mapped_axis")
+        return isinstance(x, tuple(with_check))
 
     at = 0
     for x in tree.leaves(arguments, is_leaf=is_asked):

@@ -151,7 +151,7 @@ def _allowed(limits: Tolerances, before: State, after: State) -> list[Array]:
     found = []
     for a, b in zip(before, after, strict=True):
         size = cnp.maximum(cnp.abs(a), cnp.abs(b))
-        relative = max(limits.relative, float(cnp.finfo(size.dtype).eps))
+        relative = max(limits.relative, cnp.finfo(size.dtype).eps)
         found.append(limits.absolute + relative * size)
     return found
 

@@ -13,6 +13,7 @@ from covector.core.annotations import DType, Shape
 from covector.core.array_like import Array
 from covector.core.operators import is_operand
 from covector.errors import AxisError, TypeMismatch
+from covector.transforms import mapped_axes
 
 __all__ = ["JAXSparse"]
 
@@ -187,3 +188,6 @@ class JAXSparse:
 def is_sparse(x: object) -> bool:
     """Whether ``x`` is a sparse array: a leaf to the functions of this package."""
     return isinstance(x, JAXSparse)
+
+
+mapped_axes.with_check.append(JAXSparse)

@@ -10,6 +10,7 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
+from covector.core.number_info import finfo
 from covector.errors import ArgumentError, TypeMismatch
 from covector.lax.control_flow import fori_loop, scan
 from covector.numpy.axis_order import moveaxis
@@ -297,6 +298,6 @@ def funm(
     if disp:
         return found
     if error is None:
-        eps = float(np.finfo(dtypes.real_part(x.type.dtype)).eps)
+        eps = finfo(x.type.dtype).eps
         error = scalar(eps, dtypes.real_part(x.type.dtype))
     return found, error

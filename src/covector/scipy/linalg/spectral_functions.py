@@ -19,6 +19,7 @@ from covector.core import dtypes
 from covector.core.annotations import Value
 from covector.core.array_like import Array
 from covector.core.convert import scalar
+from covector.core.number_info import finfo
 from covector.lax.control_flow import scan
 from covector.numpy.axis_order import moveaxis
 from covector.numpy.concatenation import stack
@@ -141,7 +142,7 @@ def _differences(func: Function, points: Sequence[Array]) -> Array:
         return func(points[0])
     order = len(points) - 1
     gap = points[-1] - points[0]
-    eps = float(np.finfo(dtypes.real_part(gap.type.dtype)).eps)
+    eps = finfo(gap.type.dtype).eps
     # A difference has the error ε / gap, a derivative between the points gap².
     size = abs_(points[0]) + abs_(points[-1])
     near = abs_(gap) <= size * eps ** (1 / (order + 2))
@@ -175,7 +176,7 @@ def _by_schur_form(func: Function, a: Value) -> Array:
     if not a.type.size:
         return as_complex(a)
     t, z = complex_schur(a)
-    eps = float(np.finfo(dtypes.real_part(t.type.dtype)).eps)
+    eps = finfo(t.type.dtype).eps
     distance = eps**0.2  # what is lost by the gaps, ε / distance, and by the mean
     w, n = diagonal(t), t.type.shape[-1]
     # Relative to each, so that none comes near a singularity of f in zero; those that
@@ -219,7 +220,7 @@ def _parlett(func: Function, t: Value) -> Array:
 def _error(a: Value) -> Array:
     """How far rounding errors may have grown: by the least gap of eigenvalues."""
     t, _ = complex_schur(a)
-    eps = float(np.finfo(dtypes.real_part(t.type.dtype)).eps)
+    eps = finfo(t.type.dtype).eps
     w = diagonal(t)
     gaps = abs_(w[..., :, None] - w[..., None, :])
     gaps = where(mask(gaps.type.shape, eq), np.inf, gaps)

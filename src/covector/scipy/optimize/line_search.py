@@ -53,7 +53,7 @@ def line_search(
     ``low`` of the result is the best point: it decreases the function enough, also
     where none was accepted within ``limit`` trials, or its step is still 0.
     """
-    epsilon = float(finfo(x.type.dtype).eps)
+    epsilon = finfo(x.type.dtype).eps
 
     def running(s: Search) -> Any:
         width = cnp.abs(s.high.step - s.low.step)

@@ -118,7 +118,7 @@ class State(NamedTuple):
 
 def descend(function: Valued, x: Array, memory: Memory, limits: Limits) -> State:
     """Steps from ``x`` until one of the limits is reached."""
-    rounding = float(finfo(x.type.dtype).eps)
+    rounding = finfo(x.type.dtype).eps
 
     def step(s: State) -> State:
         kept, start, direction, first = _aimed(memory, s)

@@ -62,7 +62,7 @@ def _elementwise(function: Callable[..., Array], *operands: Value) -> Array:
 
 def _series(above: tuple[Value, ...], below: tuple[Value, ...], x: Value) -> Array:
     """Σ Π(p)ₖ/Π(q)ₖ xᵏ/k!."""
-    enough = float(cnp.finfo(x.dtype).eps) / 8
+    enough = cnp.finfo(x.dtype).eps / 8
 
     def changes(state: tuple[Value, Value, Value]) -> Array:
         k, term, total = state

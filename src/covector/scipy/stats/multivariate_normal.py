@@ -64,7 +64,7 @@ def logpdf(
 def _singular(z: Array, cov: Array) -> Array:
     """The density in the space of the eigenvectors whose eigenvalues are not zero."""
     w, v = cnp.linalg.eigh(cov)
-    epsilon = float(cnp.finfo(w.dtype).eps) * 1e3
+    epsilon = cnp.finfo(w.dtype).eps * 1e3
     kept = w > epsilon * cnp.max(cnp.abs(w), axis=-1, keepdims=True)
     w = cnp.where(kept, w, 1.0)
     y = cnp.where(kept, cnp.matvec(cnp.matrix_transpose(v), z), 0.0)

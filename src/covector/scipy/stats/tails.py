@@ -21,7 +21,7 @@ TERMS = 80
 
 def _least(value: Array) -> float:
     """Smaller numbers have lost digits, or are about to."""
-    return float(finfo(value.dtype).tiny) / float(finfo(value.dtype).eps)
+    return finfo(value.dtype).tiny / finfo(value.dtype).eps
 
 
 def _logarithm(value: Array, rest: Array, far: Any) -> Array:

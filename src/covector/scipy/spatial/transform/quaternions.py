@@ -86,7 +86,7 @@ def of_matrix(m: Array) -> Quaternion:
 
 def _small(square: Array) -> float:
     """Below it the terms of the series are enough."""
-    return float(finfo(square.dtype).eps) ** 0.25
+    return finfo(square.dtype).eps ** 0.25
 
 
 def _by_square(square: Array, near: Any, far: Any) -> Array:
