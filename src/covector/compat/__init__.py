@@ -1,0 +1,1 @@
+"""Programs written for ``jax`` run on covector: modules of its names, and its hooks."""
