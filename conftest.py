@@ -4,3 +4,6 @@ import os
 
 # It takes effect when the first array is made. Programs on one device do not notice.
 os.environ.setdefault("COVECTOR_NUM_CPU_DEVICES", "8")
+
+#: importing these makes ``jax`` covector, for the whole process
+collect_ignore = ["src/covector/compat/jax.py", "src/covector/compat/door"]

@@ -271,7 +271,7 @@ def test_the_guard_is_lifted_when_the_last_thread_leaves(monkeypatch):
 
 def test_the_guard_leaves_an_imported_jax_alone(monkeypatch):
     core = SimpleNamespace()
-    monkeypatch.setitem(sys.modules, "jax._src.lib", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "jax._src.cloud_tpu_init", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "jax.core", core)
     with buffers.no_jax_import:
         assert sys.modules["jax.core"] is core
@@ -279,7 +279,7 @@ def test_the_guard_leaves_an_imported_jax_alone(monkeypatch):
 
 def test_the_guard_hides_what_only_goes_by_the_name_of_jax(monkeypatch):
     stand_in = SimpleNamespace()
-    monkeypatch.delitem(sys.modules, "jax._src.lib", raising=False)
+    monkeypatch.delitem(sys.modules, "jax._src.cloud_tpu_init", raising=False)
     monkeypatch.setitem(sys.modules, "jax.core", stand_in)
     with buffers.no_jax_import:
         assert sys.modules["jax.core"] is None

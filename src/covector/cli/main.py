@@ -3,10 +3,10 @@
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
-from covector.cli import demo, doctor, launch
+from covector.cli import demo, doctor, launch, run
 from covector.version import __version__
 
-COMMANDS = {"demo": demo, "doctor": doctor, "launch": launch}
+COMMANDS = {"demo": demo, "doctor": doctor, "launch": launch, "run": run}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

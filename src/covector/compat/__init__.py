@@ -1,1 +1,13 @@
-"""Programs written for ``jax`` run on covector: modules of its names, and its hooks."""
+"""Programs written for ``jax`` run on covector: ``install``, before they import it.
+
+>>> import covector.compat
+>>> covector.compat.install()  # doctest: +SKIP
+>>> import jax.numpy as jnp  # doctest: +SKIP
+
+Nothing below knows of this package; ``names`` is its table, from names of the field to
+covector's, and ``finder`` makes modules from it.
+"""
+
+from covector.compat.finder import install, is_installed
+
+__all__ = ["install", "is_installed"]

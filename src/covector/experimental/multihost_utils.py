@@ -27,6 +27,15 @@ from covector.programs.placement.make_array import (
 from covector.runtime import client, multi_process
 from covector.runtime.multi_process import ProgramDigest
 
+__all__ = [
+    "assert_equal",
+    "broadcast_one_to_all",
+    "global_array_to_host_local_array",
+    "host_local_array_to_global_array",
+    "process_allgather",
+    "sync_global_devices",
+]
+
 PROCESSES = "processes"
 
 

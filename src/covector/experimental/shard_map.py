@@ -6,6 +6,8 @@ from typing import Any
 from covector.errors import ArgumentError
 from covector.programs.spmd import shard_map_api
 
+__all__ = ["shard_map"]
+
 
 def shard_map(  # noqa: PLR0913, PLR0917  as it was
     f: Callable[..., Any],

@@ -65,7 +65,7 @@ class _NoJaxImport:
     """
 
     modules = ("jax.core", "jax._src.sharding_impls")
-    in_jax_only = "jax._src.lib"
+    in_jax_only = "jax._src.cloud_tpu_init"
 
     def __init__(self) -> None:
         self.lock = threading.RLock()  # a signal handler may come in between

@@ -1,0 +1,28 @@
+"""Names of the field that covector does not have: the errors, and a log of them.
+
+Every missing name is a message of level DEBUG of the logger ``covector.compat``: the
+list of what a program still wants.
+"""
+
+import logging
+
+_logger = logging.getLogger("covector.compat")
+
+
+def _words(name: str) -> str:
+    _logger.debug("asked for %s", name)
+    return f"covector has no {name}."
+
+
+def attribute(module: object, name: str, path: str) -> AttributeError:
+    """The error for a name that a module of the field does not have here."""
+    return AttributeError(_words(f"{path}.{name}"), name=name, obj=module)
+
+
+def module(path: str) -> ModuleNotFoundError:
+    """The error for a module that is not here; also of ``from package import name``.
+
+    Python replaces an error that carries the name it looked for by one of its own
+    words, so this one carries none.
+    """
+    return ModuleNotFoundError(_words(path))

@@ -1,0 +1,54 @@
+"""The public modules: most are under the same path in covector."""
+
+from covector.compat.names.table import Table, from_module, module, same_paths
+
+_SAME = """
+    ad_checkpoint custom_batching custom_derivatives debug distributed dlpack dtypes
+    example_libraries.optimizers example_libraries.stax
+    experimental experimental.checkify experimental.compilation_cache
+    experimental.compilation_cache.compilation_cache experimental.jet
+    experimental.layout experimental.mesh_utils experimental.multihost_utils
+    experimental.ode experimental.pjit experimental.profiler
+    experimental.serialize_executable experimental.shard_map experimental.sparse
+    experimental.sparse.bcoo experimental.sparse.bcsr experimental.sparse.coo
+    experimental.sparse.csr experimental.sparse.linalg
+    export ffi flatten_util image lax lax.linalg monitoring nn nn.initializers
+    numpy numpy.fft numpy.linalg ops profiler random
+    scipy scipy.cluster scipy.cluster.vq scipy.fft scipy.integrate scipy.interpolate
+    scipy.linalg scipy.ndimage scipy.optimize scipy.signal scipy.sparse
+    scipy.sparse.linalg scipy.spatial scipy.spatial.transform scipy.special
+    scipy.stats.bernoulli scipy.stats.beta scipy.stats.betabinom scipy.stats.binom
+    scipy.stats.cauchy scipy.stats.chi2 scipy.stats.dirichlet scipy.stats.expon
+    scipy.stats.gamma scipy.stats.gennorm scipy.stats.geom scipy.stats.gumbel_l
+    scipy.stats.gumbel_r scipy.stats.laplace scipy.stats.logistic
+    scipy.stats.multinomial scipy.stats.multivariate_normal scipy.stats.nbinom
+    scipy.stats.norm scipy.stats.pareto scipy.stats.poisson scipy.stats.t
+    scipy.stats.truncnorm scipy.stats.uniform scipy.stats.vonmises
+    scipy.stats.wrapcauchy scipy.stats
+    sharding stages test_util tree tree_util typing
+"""
+
+MODULES: Table = {
+    **same_paths(_SAME.split()),
+    "jax": module(
+        "covector",
+        __version__="covector.compat.names:API_VERSION",
+        __version_info__="covector.compat.names:API_VERSION_INFO",
+    ),
+    "jax.version": module(
+        __version__="covector.compat.names:API_VERSION",
+        __version_info__="covector.compat.names:API_VERSION_INFO",
+    ),
+    "jax.errors": module(
+        **from_module(
+            "covector.errors",
+            """
+            ConcretizationTypeError JAXIndexError JAXTypeError JaxRuntimeError
+            KeyReuseError NonConcreteBooleanIndexError TracerArrayConversionError
+            TracerBoolConversionError TracerIntegerConversionError UnexpectedTracerError
+            """,
+        )
+    ),
+    "jax.example_libraries": module(),
+    "jax.lib": module(__version__="jaxlib:__version__"),
+}
