@@ -23,6 +23,7 @@ from typing import Any
 
 from covector.compat import missing
 from covector.compat.names import MODULES
+from covector.compat.names.table import Module
 from covector.errors import SettingError
 
 _ROOT = "jax"
@@ -79,10 +80,9 @@ def _attribute(module: ModuleType, path: str, name: str) -> Any:
     elif f"{path}.{name}" in MODULES:
         return importlib.import_module(f"{path}.{name}")
     else:
-        source = next((s for s in row.shows if name in _shown(s)), None)
-        if source is None:
+        found = _shown(row, name)
+        if found is None:
             raise missing.attribute(module, name, path)
-        found = getattr(importlib.import_module(source), name)
     setattr(module, name, found)
     return found
 
@@ -94,26 +94,33 @@ def _entry(source: str) -> Any:
 
 
 @functools.cache
-def _shown(source: str) -> frozenset[str]:
-    """The public names of a module of covector, without modules: those have rows."""
-    module = importlib.import_module(source)
-    package = f"{source}."
-    return frozenset(
-        name
-        for name in module.__all__
-        if f"{package}{name}" not in sys.modules
-        and not isinstance(getattr(module, name), ModuleType)
-    )
+def _public(source: str) -> frozenset[str]:
+    return frozenset(importlib.import_module(source).__all__)
+
+
+def _shown(row: Module, name: str) -> Any:
+    """What the modules that a row shows have under a name; None for nothing.
+
+    A module of covector is no answer: the modules of the field have rows.
+    """
+    for source in row.shows:
+        if name in _public(source):
+            found = getattr(importlib.import_module(source), name)
+            if not isinstance(found, ModuleType):
+                return found
+    return None
 
 
 def _names(module: ModuleType, path: str) -> list[str]:
     row = MODULES[path]
-    children = [
-        other.rpartition(".")[2]
-        for other in MODULES
-        if other.rpartition(".")[0] == path
+    within = [other.rpartition(".") for other in MODULES]
+    children = [name for package, _, name in within if package == path]
+    shown = [
+        name
+        for source in row.shows
+        for name in _public(source)
+        if _shown(row, name) is not None
     ]
-    shown = [name for source in row.shows for name in _shown(source)]
     return sorted({*vars(module), *row.names, *children, *shown})
 
 

@@ -15,6 +15,7 @@ from jax.scipy.stats import norm
 import covector
 assert jnp.sum is covector.numpy.sum and jax.jit is covector.jit
 assert jax.random.fold_in is covector.random.fold_in
+assert callable(jax.random.normal)  # of a module of the same name
 assert "sum" in dir(jnp) and "sum" in jnp.__all__
 with mock.patch.object(jax.random, "fold_in", 5):
     assert jax.random.fold_in == 5
