@@ -79,6 +79,7 @@ from covector.runtime.client import (
     local_devices,
     process_count,
     process_index,
+    process_indices,
 )
 from covector.transforms.compose import compose
 from covector.transforms.derivatives import grad, jvp, linearize, value_and_grad, vjp
@@ -274,6 +275,7 @@ __all__ = [
     "print_environment_info",
     "process_count",
     "process_index",
+    "process_indices",
     "profiler",
     "progress",
     "pure_callback",

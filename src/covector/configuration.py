@@ -180,7 +180,7 @@ def _as_device(value: Any) -> client.Device | None:
     if value is None or isinstance(value, client.Device):
         return value
     if isinstance(value, str):
-        return client.local_devices(value)[0]
+        return client.local_devices(backend=value)[0]
     raise DeviceError(
         "the option default_device needs a device, such as covector.devices()[0], the "
         f"name of a platform, such as 'cpu', or None, but got {value!r} of type "

@@ -10,7 +10,6 @@ microsecond while nothing is recorded.
 """
 
 import contextlib
-import functools
 import gzip
 import http.server
 import json
@@ -20,6 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
+from covector.core.source import wraps
 from covector.errors import ProfilerError
 from covector.runtime import client, profiling
 from covector.runtime.profiling import (
@@ -237,7 +237,7 @@ def annotate_function(
     """
     shown = name or getattr(func, "__qualname__", type(func).__qualname__)
 
-    @functools.wraps(func)
+    @wraps(func)
     def annotated(*args: P.args, **kwargs: P.kwargs) -> R:
         with TraceAnnotation(shown, **decorator_kwargs):
             return func(*args, **kwargs)

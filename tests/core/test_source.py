@@ -16,10 +16,13 @@ from covector.core.source import (
     Line,
     attributes_lines_of_equations,
     function_line,
+    function_name,
     is_own,
     running,
+    take_names,
     user_level,
     user_line,
+    wraps,
 )
 from covector.core.staging import stage
 from covector.core.types import ArrayType
@@ -218,3 +221,68 @@ def test_a_wrapper_of_the_user_is_where_it_stands():
 def test_what_has_no_code_has_its_bare_name():
     assert function_line(len) == "len"
     assert function_line(functools.partial(len)) == repr(functools.partial(len))
+
+
+class NameIsANumber:
+    __name__ = 3
+
+    def __call__(self, x):
+        return x * 2
+
+
+class NameRaises:
+    @property
+    def __name__(self):
+        raise RuntimeError("it has no name")
+
+    def __call__(self, x):
+        return x * 2
+
+
+TRANSFORMED = {
+    "checkpoint": lambda f: cv.checkpoint(f)(3.0),
+    "custom_vmap": lambda f: cv.custom_batching.custom_vmap(f)(3.0),
+    "fori_loop": lambda f: cv.lax.fori_loop(0, 1, lambda _, x: f(x), 3.0),
+    "jit": lambda f: cv.jit(f)(3.0),
+    "map": lambda f: cv.lax.map(f, cnp.full(2, 3.0))[0],
+    "value_and_grad": lambda f: cv.value_and_grad(f)(3.0)[0],
+    "vmap": lambda f: cv.vmap(f)(cnp.full(2, 3.0))[1],
+    "while_loop": lambda f: cv.lax.while_loop(lambda x: x < 4, f, 3.0),
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMED)
+@pytest.mark.parametrize("kind", [NameIsANumber, NameRaises])
+def test_a_callable_without_a_string_for_a_name_is_transformed(transform, kind):
+    assert float(TRANSFORMED[transform](kind())) == 6
+
+
+def test_a_name_is_that_of_the_class_where_there_is_none():
+    assert function_name(len) == "len"
+    assert function_name(NameRaises()) == "NameRaises"
+    assert function_name(NameIsANumber(), "f") == "f"
+
+
+def test_attributes_of_a_function_do_not_hide_methods_of_its_wrapper():
+    def f(x):
+        return cnp.sin(x)
+
+    f.lower, f.note = "a note of the user's", "another"
+    jitted = cv.jit(f)
+    assert jitted.note == "another"
+    assert "stablehlo" in jitted.lower(1.0).as_text()
+
+
+def test_wrappers_take_what_functools_takes():
+    def f(x: int) -> int:
+        """Words."""
+        return x
+
+    @wraps(f)
+    def g(*args):
+        return f(*args)
+
+    assert (g.__name__, g.__doc__, g.__wrapped__) == ("f", "Words.", f)
+    assert g.__module__ == f.__module__
+    assert g.__qualname__ == f.__qualname__
+    assert take_names(lambda: 0, NameIsANumber()).__name__ == "<lambda>"

@@ -22,7 +22,7 @@ from covector.core.staging import (
     restage,
     stage,
 )
-from covector.core.trace import current
+from covector.core.trace import current, was_computed_while_tracing
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, UnexpectedTracerError
 from covector.lowering.evaluate import base
@@ -323,3 +323,22 @@ def test_over_checked_axes_results_vary_as_their_operands_do():
     jaxpr = stage(lambda a: [sin(a)], [F32.with_varying(x)]).jaxpr
     assert jaxpr.out_types == (F32.with_varying(x),)
     assert all(type(v) is Var for v in jaxpr.outputs)
+
+
+def test_known_results_of_a_program_are_told_from_what_was_there_before():
+    before, seen = cnp.ones(3), []
+
+    @cv.jit
+    def f(x):
+        known = before + 1
+        seen.append(was_computed_while_tracing(known))
+        seen.append(was_computed_while_tracing(before))
+        with cv.ensure_compile_time_eval():
+            seen.append(was_computed_while_tracing(before + 2))
+        kept.append(known)
+        return x
+
+    kept = []
+    f(1.0)
+    assert seen == [True, False, False]
+    assert not was_computed_while_tracing(kept[0])

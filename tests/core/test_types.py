@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+import covector as cv
 from covector.core import dtypes, types
 from covector.core.key_types import KeyType
 from covector.core.types import INVARIANT, ArrayType, show_types
@@ -166,9 +167,14 @@ def test_a_type_that_was_refused_is_refused_again():
             ArrayType((-7,), dtypes.float32)
 
 
-def test_a_type_knows_of_no_sharding_and_says_who_does():
-    with pytest.raises(AttributeError, match=r"An array does: x.sharding"):
-        ArrayType((), dtypes.int32).sharding  # noqa: B018
+def test_a_type_divides_no_axis_of_the_mesh_in_force():
+    for shape in ((), (2, 3)):
+        found = ArrayType(shape, dtypes.int32).sharding
+        assert tuple(found.spec) == (None,) * len(shape)
+        assert found.is_fully_replicated
+        assert found.mesh.axis_names == ()
+    with cv.set_mesh(cv.make_mesh((1,), ("x",))):
+        assert ArrayType((), dtypes.int32).sharding.mesh.axis_names == ("x",)
 
 
 class Symbolic(int):

@@ -288,3 +288,7 @@ def test_an_array_of_numpy_is_the_list_of_its_parts(name):
     got = getattr(cnp, name)(x, dtype="int32")
     assert got.dtype == np.int32
     np.testing.assert_array_equal(got, getattr(np, name)(list(x)))
+
+
+def test_new_axes_may_be_a_range():
+    assert cnp.expand_dims(cnp.ones(2), range(2)).shape == (1, 1, 2)

@@ -216,3 +216,12 @@ def test_lists_have_the_shape_and_kind_of_the_array_they_would_become(x):
     assert cnp.size(x) == np.size(x)
     assert cnp.iscomplexobj(x) == np.iscomplexobj(want)
     assert cnp.isrealobj(x) == np.isrealobj(want)
+
+
+def test_dtypes_and_nothing_have_a_kind_and_a_shape():
+    assert cnp.iscomplexobj(cnp.complex64)
+    assert cnp.iscomplexobj(np.dtype("complex128"))
+    assert not cnp.iscomplexobj(cnp.float32)
+    assert not cnp.iscomplexobj(None)
+    assert cnp.isrealobj(float)
+    assert (cnp.shape(None), cnp.ndim(None), cnp.size(None)) == ((), 0, 1)

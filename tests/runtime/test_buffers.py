@@ -213,7 +213,7 @@ def test_copying_between_devices():
     code = """
 import numpy as np, ml_dtypes
 from covector.runtime import buffers, client
-first, second = client.local_devices("cpu")
+first, second = client.local_devices(backend="cpu")
 for dtype in (np.float32, ml_dtypes.bfloat16, ml_dtypes.int4, bool):
     buffer = buffers.put(np.array([0, 1, 1], dtype), first)
     copy = buffers.copy_to_device(buffer, second)

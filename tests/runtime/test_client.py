@@ -41,13 +41,13 @@ def test_synonyms_name_one_platform():
 
 def test_devices_counts_and_indices_agree():
     assert len(client.devices("cpu")) == client.device_count("cpu")
-    assert len(client.local_devices("cpu")) == client.local_device_count("cpu")
+    assert len(client.local_devices(backend="cpu")) == client.local_device_count("cpu")
     assert client.process_index("cpu") == 0
     assert client.process_count("cpu") == 1
 
 
 def test_the_default_device_is_the_first_of_the_default_platform():
-    first = client.local_devices(client.default_platform())[0]
+    first = client.local_devices(backend=client.default_platform())[0]
     assert client.default_device() is first
 
 
@@ -129,3 +129,12 @@ def test_an_impossible_number_of_cpu_devices_is_refused():
     words = "COVECTOR_NUM_CPU_DEVICES must be a whole number from 1 to 4096, but is "
     assert words in last_line(done)
     assert "'two'" in last_line(done)
+
+
+def test_local_devices_are_those_of_a_process_and_a_backend():
+    here = client.process_index("cpu")
+    found = client.local_devices(here, backend="cpu")
+    assert found == client.local_devices(backend="cpu")
+    assert client.process_indices("cpu") == [here]
+    with pytest.raises(DeviceError, match="there is no process 7, only 0"):
+        client.local_devices(7, "cpu")

@@ -99,7 +99,7 @@ def test_programs_run_on_a_second_device_and_on_threads_of_the_runtime():
 import numpy as np
 from covector.runtime import buffers, client, executable
 from tests.runtime.programs import square
-device = client.local_devices("cpu")[1]
+device = client.local_devices(backend="cpu")[1]
 program = executable.compile_module(square(64), device, outputs=[((64, 64), "f4")])
 x = buffers.put(2 * np.eye(64, dtype="f4"), device)
 for _ in range(5):

@@ -129,7 +129,7 @@ def _signature(fun: Callable[..., Any]) -> inspect.Signature | None:
         pass
     try:
         found = inspect.signature(fun)
-    except (TypeError, ValueError):
+    except Exception:  # noqa: BLE001  whatever attributes of a user's object raise
         found = None
     with contextlib.suppress(TypeError):
         _signatures[fun] = found

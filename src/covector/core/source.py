@@ -7,11 +7,12 @@ lines of that program: a loop over equations (``attributes_lines_of_equations``)
 the current one in ``running``.
 """
 
+import contextlib
+import functools
 import os
 import sys
 import threading
 from collections.abc import Callable
-from functools import partial
 from types import CodeType
 from typing import Any, NamedTuple, TypeVar
 
@@ -22,6 +23,7 @@ _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _USER = os.path.join(_HERE, "demo") + os.sep
 
 F = TypeVar("F", bound=Callable[..., Any])
+Wrapper = TypeVar("Wrapper")
 
 _is_internal: dict[CodeType, bool] = {}
 #: loops over equations, by their code, and what the line of an equation becomes there
@@ -77,7 +79,7 @@ class Line(NamedTuple):
 
 
 #: a ``Line`` from a tuple, without a Python call
-_line = partial(tuple[Any, ...].__new__, Line)
+_line = functools.partial(tuple[Any, ...].__new__, Line)
 #: a frame by its distance from here: ``inspect.currentframe`` without a Python call
 _frame = sys._getframe  # pyright: ignore[reportPrivateUsage]
 
@@ -134,15 +136,50 @@ def attributes_lines_of_equations(
     return decorated
 
 
+# -- names of functions: of any callable, whatever its attributes raise ----------------
+
+
 def function_line(fun: object) -> str:
     """``loss (train.py:31)`` for a function; its bare name where it has no code."""
-    name = getattr(fun, "__qualname__", None) or getattr(fun, "__name__", repr(fun))
+    name = _attribute(fun, "__qualname__") or _attribute(fun, "__name__")
     inner: Any = fun
     code = getattr(inner, "__code__", None)
     while hasattr(inner, "__wrapped__") and (code is None or is_own(code.co_filename)):
         inner = inner.__wrapped__
         code = getattr(inner, "__code__", None)
     if code is None:
-        return str(name)
+        return str(name) if isinstance(name, str) else repr(fun)
     file = code.co_filename.rpartition(os.sep)[2]
     return f"{name} ({file}:{code.co_firstlineno})"
+
+
+def function_name(fun: Any, otherwise: str | None = None) -> str:
+    """The ``__name__`` of a callable, ``otherwise``, or the name of its class."""
+    name = _attribute(fun, "__name__")
+    return name if isinstance(name, str) else otherwise or type(fun).__name__
+
+
+def _attribute(fun: Any, name: str) -> Any:
+    try:
+        return getattr(fun, name)
+    except Exception:  # noqa: BLE001  whatever the attributes of a user's object raise
+        return None
+
+
+def take_names(wrapper: Wrapper, fun: Any) -> Wrapper:
+    """``functools.update_wrapper``, which leaves out what ``fun`` does not answer."""
+    for attribute in functools.WRAPPER_ASSIGNMENTS:
+        value = _attribute(fun, attribute)
+        if value is not None:
+            with contextlib.suppress(TypeError):  # a name that is no string
+                setattr(wrapper, attribute, value)
+    for name, value in getattr(fun, "__dict__", {}).items():
+        if not hasattr(type(wrapper), name):  # the methods of a wrapper stay its own
+            wrapper.__dict__[name] = value
+    wrapper.__wrapped__ = fun  # type: ignore[attr-defined]
+    return wrapper
+
+
+def wraps(fun: Any) -> Callable[[Wrapper], Wrapper]:
+    """``functools.wraps`` by ``take_names``."""
+    return functools.partial(take_names, fun=fun)

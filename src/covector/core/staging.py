@@ -69,6 +69,7 @@ class StagingTrace(Trace):
         self.equations: list[Equation] = []
         #: captured values by identity: the value (kept alive) and its variable
         self.captured: dict[int, tuple[Any, Var]] = {}
+        self.known = {}
 
     def input(self, type: ArrayType) -> StagedTracer:
         return StagedTracer(self, Var(type))
@@ -79,18 +80,19 @@ class StagingTrace(Trace):
             return x.variable
         if type(x) is ConcreteArray:
             if x.type.size >= self.literal_limit:
-                return self._capture(x)
+                return self.capture(x)
             placement = x.placement
             if placement is None or placement.single is not None:
                 return x
             # Where it is matters to the program, which a literal would not say.
-            return x if self.literal_limit == math.inf else self._capture(x)
+            return x if self.literal_limit == math.inf else self.capture(x)
         if isinstance(x, Tracer):
             check_scope(x, self.parent)
-            return self._capture(x)
+            return self.capture(x)
         return self.atom(as_array(x))
 
-    def _capture(self, x: Any) -> Var:
+    def capture(self, x: Any) -> Var:
+        """The input that stands for a value from outside, captured once."""
         found = self.captured.get(id(x))
         if found is None:
             found = self.captured[id(x)] = (x, Var(x.type))
@@ -135,7 +137,7 @@ class StagingTrace(Trace):
         if varying:
             outs = [t.with_varying(varying) for t in outs]
         elif not traced and _is_known(op, atoms, types, outs):
-            return _evaluate(op, atoms)
+            return self._compute(op, atoms)
         line = user_line() if self.lines else None
         variables: list[Any] = []
         results: list[Any] = []
@@ -145,6 +147,17 @@ class StagingTrace(Trace):
             results.append(StagedTracer(self, v, line))
         self.equations.append(Equation(op, atoms, variables, line))
         return results
+
+    def _compute(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
+        """``op`` on known values, in the meaning of the base trace."""
+        before, current.trace = current.trace, type(current).trace
+        try:
+            values = current.trace.process(op, args)
+        finally:
+            current.trace = before
+        for value in values:
+            self.known[id(value)] = value
+        return values
 
     def finish(self, inputs: Sequence[StagedTracer], outs: Sequence[Any]) -> "Staged":
         """The program with these inputs and outputs, and what it captured."""
@@ -184,15 +197,6 @@ def _is_known(
     # A symbolic size is of a class of its own, and known nowhere.
     sizes = [t.size for t in (*types, *outs)]
     return all([type(size) is int and size <= KNOWN_LIMIT for size in sizes])
-
-
-def _evaluate(op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
-    """``op`` on known values, in the meaning of the base trace."""
-    before, current.trace = current.trace, type(current).trace
-    try:
-        return current.trace.process(op, args)
-    finally:
-        current.trace = before
 
 
 def restage(

@@ -44,6 +44,8 @@ class Trace:
     name: str = ""
     #: by identity, tracers of other traces that mean something else here
     meanings: dict[int, Any] = {}  # noqa: RUF012  never changed, only replaced
+    #: by identity, concrete arrays computed while this trace was current
+    known: dict[int, Any] = {}  # noqa: RUF012  never changed, only replaced
 
     def process(self, op: Any, args: Sequence[Any]) -> Sequence[Any]:
         """The results of a ``Primitive`` on ``args``, in the meaning of this trace."""
@@ -228,6 +230,18 @@ def in_scope(tracer: Tracer, running: Trace | None) -> bool:
         if id(tracer) in running.meanings:
             return True
         running = running.parent
+    return False
+
+
+def was_computed_while_tracing(x: Any) -> bool:
+    """Whether a concrete array is the known result of an operation of a program that is
+    being staged now. Elsewhere it would be a tracer.
+    """
+    trace: Any = current.trace
+    while trace is not None:
+        if id(x) in trace.known:
+            return True
+        trace = trace.parent
     return False
 
 

@@ -17,6 +17,9 @@ from typing import Any
 import numpy as np
 
 from covector.core import dtypes
+from covector.core.sharding.context_mesh import get_abstract_mesh
+from covector.core.sharding.shardings import NamedSharding
+from covector.core.sharding.spec import PartitionSpec
 from covector.errors import TypeMismatch
 
 Shape = tuple[int, ...]
@@ -189,11 +192,11 @@ class ArrayType:
 
     @property
     def sharding(self) -> Any:
-        raise AttributeError(
-            f"the type {self} does not say how arrays are divided. An array does: "
-            "x.sharding, outside of functions that are transformed; a program is "
-            "told by jit(in_shardings=) and with_sharding_constraint."
-        )
+        """How types divide arrays: along no axis. The mesh in force, and a spec that
+        leaves all axes to the compiler; an array itself knows how it is divided.
+        """
+        spec = PartitionSpec(*[None] * self.ndim)
+        return NamedSharding(get_abstract_mesh(), spec)
 
     def __len__(self) -> int:
         if not self.shape:

@@ -101,7 +101,7 @@ def deserialize_and_load(
         at += size
     sizes, names = head["mesh"] or ((), ())
     count = int(np.prod(sizes, dtype=int))
-    devices = list(execution_devices or client.local_devices(backend))[:count]
+    devices = list(execution_devices or client.local_devices(backend=backend))[:count]
     if len(devices) < count:
         raise ExportError(
             f"the compiled {head['who']} runs on {count} devices, but there are "

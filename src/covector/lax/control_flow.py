@@ -14,7 +14,7 @@ from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.flat import arrays, describe
-from covector.core.source import function_line, user_line
+from covector.core.source import function_line, function_name, user_line
 from covector.errors import TypeMismatch
 from covector.lax.loop_arguments import (
     bounds,
@@ -29,7 +29,7 @@ from covector.operations.comparison import lt
 from covector.operations.extrema import max_, min_
 from covector.programs.control_flow.branches import in_python, stage_branches
 from covector.programs.control_flow.cond import make_cond
-from covector.programs.control_flow.control_flow_api import Loop, ScanSpec, name_of
+from covector.programs.control_flow.control_flow_api import Loop, ScanSpec
 from covector.programs.control_flow.trace_loop import check_structure
 from covector.tree.functions import UNSPECIFIED
 
@@ -56,6 +56,9 @@ def cond(
         results have one structure and one type; where one is weak, it gives way.
       operand: the same as one positional operand.
 
+    The older form with an operand for each branch, ``cond(pred, x, true_fun, y,
+    false_fun)``, means ``true_fun(x)`` or ``false_fun(y)``.
+
     Raises:
       TypeMismatch: ``pred`` is not a scalar, or the types of the results differ.
       TreeMismatch: the structures of the results differ.
@@ -64,6 +67,9 @@ def cond(
     >>> float(lax.cond(3 > 2, lambda x: x + 1, lambda x: x * 2, 5.0))
     6.0
     """
+    if not callable(true_fun) and len(operands) == 2 and callable(operands[1]):
+        x, of_x, y, of_y = true_fun, false_fun, *operands
+        return cond(pred, lambda x, _: of_x(x), lambda _, y: of_y(y), x, y)
     who = f"cond of {function_line(true_fun)} and {function_line(false_fun)}"
     operands = _operands(operands, operand, who)
     functions = {"true_fun": true_fun, "false_fun": false_fun}
@@ -214,7 +220,7 @@ def scan(
         return out[0], out[1]
 
     spec = ScanSpec(steps, bool(reverse), unrolled(unroll, steps, who))
-    return Loop(who, name_of(f)).scan(step, init, xs, spec)
+    return Loop(who, function_name(f)).scan(step, init, xs, spec)
 
 
 def while_loop(
@@ -265,7 +271,7 @@ def while_loop(
         return out
 
     kept = kept_carries(checkpoints, who)
-    return Loop(who, name_of(body_fun)).run_while(cond_fun, step, init_val, kept)
+    return Loop(who, function_name(body_fun)).run_while(cond_fun, step, init_val, kept)
 
 
 def fori_loop(
@@ -304,7 +310,7 @@ def fori_loop(
     lower, upper = bounds(who, lower, upper)
     one = scalar(1, lower.type.dtype, lower.type.weak)
     value_tree = tree.structure(init_val)
-    loop = Loop(who, name_of(body_fun), depth=1)
+    loop = Loop(who, function_name(body_fun), depth=1)
 
     def step(carry: PyTree, _: PyTree = None) -> Any:
         i, value = carry

@@ -8,13 +8,13 @@ from covector.core.annotations import PyTree, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.flat import arrays
-from covector.core.source import function_line
+from covector.core.source import function_line, function_name
 from covector.errors import AxisError, TreeMismatch, TypeMismatch
 from covector.lax.loop_arguments import check_functions, leading_length, natural
 from covector.operations.joining import Concatenate, Stack
 from covector.operations.slicing import Rev, Slice
 from covector.operations.transposing import Reshape
-from covector.programs.control_flow.control_flow_api import Loop, ScanSpec, name_of
+from covector.programs.control_flow.control_flow_api import Loop, ScanSpec
 from covector.transforms.vmap import vmap
 from covector.tree.registry import PyTreeDef
 
@@ -41,7 +41,7 @@ def map(
     """
     who = f"map of {function_line(f)}"
     check_functions(who, {"f": f})
-    loop = Loop(who, name_of(f))
+    loop = Loop(who, function_name(f))
     length = leading_length(xs, None, who, "an array in xs")
     size = min(natural(batch_size or 0, "batch_size", who), length)
     if not size:

@@ -22,6 +22,7 @@ from covector.core.annotations import Value
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.primitive import Primitive
+from covector.core.source import wraps
 from covector.core.staging import stage
 from covector.core.trace import current
 from covector.core.types import ArrayType
@@ -54,7 +55,7 @@ def fuse(
         fun = standard_promotion(written)
         calls: dict[tuple, _FusedCall] = {}
 
-        @functools.wraps(fun)
+        @wraps(fun)
         def run(*operands: P.args, **static: P.kwargs) -> R:
             if current.trace is not base:
                 return as_one(functools.partial(fun, **static), *operands)

@@ -143,7 +143,7 @@ def expand_dims(a: ArrayLike, axis: Axes) -> Array:
     (1, 2, 3, 1)
     """
     x = as_array(a, "expand_dims")
-    count = len(axis) if isinstance(axis, tuple | list) else 1
+    count = len(axis) if isinstance(axis, tuple | list | range) else 1
     new = canonical_axes("expand_dims", axis, x.type.ndim + count)
     lengths = iter(x.type.shape)
     shape = [1 if k in new else next(lengths) for k in range(x.type.ndim + count)]

@@ -218,16 +218,22 @@ def size(a: ArrayLike, axis: Axes = None) -> int:
 
 
 def _type_of(who: str, x: Any) -> ArrayType:
-    """The type of an array, or of what ``array`` would make of ``x``."""
+    """The type of an array, or of what ``array`` would make of ``x``; that of no value
+    is a scalar's.
+    """
+    if x is None:
+        return ArrayType((), dtypes.float32)
     return type_of(from_sequence(who, x) if isinstance(x, list | tuple) else x)
 
 
 def iscomplexobj(x: ArrayLike) -> bool:
-    """Whether ``x`` has a complex dtype, whatever its values.
+    """Whether ``x``, an array or a dtype, is complex, whatever its values.
 
     >>> iscomplexobj(1j), iscomplexobj(1.0)
     (True, False)
     """
+    if isinstance(x, type | np.dtype):
+        return dtypes.is_complex(dtypes.as_dtype(x))
     return dtypes.is_complex(_type_of("iscomplexobj", x).dtype)
 
 

@@ -4,7 +4,6 @@ The signature ``(n,m),(m)->(n)`` gives the *core* axes of each operand, which th
 function sees. The axes before them are broadcast, and each is one ``vmap``.
 """
 
-import functools
 import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from covector import tree
 from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.core.source import wraps
 from covector.core.types import ArrayType, show_types
 from covector.errors import ArgumentError, TypeMismatch
 from covector.numpy.axes import canonical_axes, canonical_axis
@@ -77,7 +77,7 @@ def vectorize(
         )
     parsed = None if signature is None else _parse(signature, who)
 
-    @functools.wraps(pyfunc)
+    @wraps(pyfunc)
     def vectorized(*args: Any, **kwargs: Any) -> Array:
         positions = [i for i in range(len(args)) if i not in excluded]
         spec = parsed or GufuncSignature([()] * len(positions), [])
@@ -198,7 +198,7 @@ def _checked(
     if not results:
         return fun
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def checked(*args: Value) -> Any:
         outs = fun(*args)
         found = [

@@ -17,6 +17,7 @@ from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import scalar
 from covector.core.number_info import can_cast_losslessly
+from covector.core.source import function_name
 from covector.core.types import ArrayType, Shape
 from covector.errors import TypeMismatch
 from covector.numpy.index_parsing import WHOLE, Selection, Span, one_per_axis, select
@@ -45,7 +46,7 @@ from covector.operations.selection import where
 from covector.operations.slicing import Pad, Rev, Slice
 from covector.operations.transposing import Reshape
 from covector.operations.windows import ScatterDimensionNumbers
-from covector.programs.control_flow.control_flow_api import Loop, name_of
+from covector.programs.control_flow.control_flow_api import Loop
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,7 +322,7 @@ def apply_scattered(
         return add(k, one), where(lt(k, times), func(values), values)
 
     one = scalar(1, dtypes.int32)
-    loop = Loop("apply", name_of(func))
+    loop = Loop("apply", function_name(func))
     start = (scalar(0, dtypes.int32), values)
     _, values = loop.run_while(lambda state: lt(state[0], most), again, start)
     return write(x, indices, values)

@@ -309,7 +309,7 @@ def from_dlpack(tensor: Any) -> np.ndarray | Buffer:
             "from_dlpack takes tensors on the CPU or a CUDA device, but this one is on "
             f"a device of DLPack type {kind}; copy it to the CPU first."
         )
-    for device in client.local_devices("gpu"):
+    for device in client.local_devices(backend="gpu"):
         if device.local_hardware_id == number:
             return _row_major(_import_dlpack(tensor, device))
     raise DLPackError(f"from_dlpack: this process does not use GPU number {number}.")

@@ -188,40 +188,59 @@ def default_platform() -> str:
     return "gpu" if _works("gpu") else "cpu"
 
 
-def devices(platform: str | None = None) -> list[Device]:
+def devices(backend: str | None = None) -> list[Device]:
     """All devices of a platform, those of other processes included."""
-    return client(platform).devices()
+    return client(backend).devices()
 
 
-def local_devices(platform: str | None = None) -> list[Device]:
-    """The devices of a platform that belong to this process."""
-    return client(platform).local_devices()
+def local_devices(
+    process_index: int | None = None, backend: str | None = None
+) -> list[Device]:
+    """The devices of a platform that belong to this process, or to the one asked for.
+
+    Raises:
+      DeviceError: there is no such platform, or no such process.
+    """
+    if process_index is None:
+        return client(backend).local_devices()
+    found = [d for d in devices(backend) if d.process_index == process_index]
+    if not found:
+        raise DeviceError(
+            f"local_devices: there is no process {process_index!r}, only "
+            f"{', '.join(map(str, process_indices(backend)))}."
+        )
+    return found
 
 
-def device_count(platform: str | None = None) -> int:
+def device_count(backend: str | None = None) -> int:
     """The number of devices of a platform, in all processes together."""
-    return client(platform).device_count()
+    return client(backend).device_count()
 
 
-def local_device_count(platform: str | None = None) -> int:
+def local_device_count(backend: str | None = None) -> int:
     """The number of devices of a platform that belong to this process."""
-    return client(platform).local_device_count()
+    return client(backend).local_device_count()
 
 
-def process_index(platform: str | None = None) -> int:
+def process_index(backend: str | None = None) -> int:
     """The index of this process among those that share the devices."""
-    return client(platform).process_index()
+    return client(backend).process_index()
 
 
-def process_count(platform: str | None = None) -> int:
+def process_indices(backend: str | None = None) -> list[int]:
+    """The indices of the processes that share the devices."""
+    return sorted({device.process_index for device in devices(backend)})
+
+
+def process_count(backend: str | None = None) -> int:
     """The number of processes that share the devices."""
-    return len({device.process_index for device in devices(platform)})
+    return len(process_indices(backend))
 
 
 @functools.cache
 def cpu_device() -> Device:
     """The first CPU device of this process."""
-    return local_devices("cpu")[0]
+    return local_devices(backend="cpu")[0]
 
 
 @functools.cache

@@ -26,6 +26,7 @@ from covector.core.flat import (
 from covector.core.jaxpr import run
 from covector.core.masks import present, scatter
 from covector.core.primitive import Linear
+from covector.core.source import wraps
 from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.errors import TreeMismatch, TypeMismatch
@@ -86,7 +87,7 @@ def value_and_grad(
     argnums = as_argnums(argnums, who)
     wanted = reduce and functools.partial(_reduced, fun, reduce, has_aux, who)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def value_and_gradient(*args: P.args, **kwargs: P.kwargs) -> Any:
         chosen, partial = choose_arguments(wanted or fun, argnums, args, kwargs, who)
         leaves, in_tree = tree.flatten((chosen, {}))
@@ -127,7 +128,7 @@ def grad(
     """
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def gradient(*args: P.args, **kwargs: P.kwargs) -> PyTree:
         value, result = both(*args, **kwargs)
         return (result, value[1]) if has_aux else result

@@ -7,7 +7,6 @@ Each block (result, argument) must be covered either by pushing that argument or
 pulling that result; the cheapest cover wins, and it may be a mixture.
 """
 
-import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from covector.core import dtypes
 from covector.core.annotations import PyTree
 from covector.core.flat import FlatFunction, arrays, who_of
 from covector.core.jaxpr import Var
+from covector.core.source import wraps
 from covector.core.types import show_types
 from covector.errors import NotDifferentiable
 from covector.transforms.checks import Argnums, check_differentiable
@@ -150,7 +150,7 @@ def _jacobian(
         fun, as_argnums(argnums, who), has_aux, holomorphic, allow_int, who, choose
     )
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def whole(*args: Any, **kwargs: Any) -> Any:
         return made.value(made.problem(args, kwargs))
 

@@ -1,6 +1,5 @@
 """``vmap``: a function applied to every element of a batch."""
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
@@ -12,6 +11,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.flat import FlatFunction, describe, who_of
 from covector.core.sharding.mesh import axis_tuple
+from covector.core.source import wraps
 from covector.errors import AxisError
 from covector.operations.broadcasting import batched
 from covector.transforms.batch import ShardedAxis, batch_flat
@@ -71,7 +71,7 @@ def vmap(
     if spmd_axis_name is not None:
         axis = ShardedAxis(axis_name, axis_tuple(spmd_axis_name))
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def over_batch(*args: P.args, **kwargs: P.kwargs) -> R:
         leaves, in_tree = tree.flatten((args, kwargs))
         axes = axes_of_leaves(fun, in_axes, args, kwargs, len(leaves), who)

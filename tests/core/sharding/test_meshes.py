@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import covector as cv
-import covector.numpy as cnp
 from covector import P, options
 from covector.core.sharding.shardings import Tiles
 from covector.core.sharding.spec import SubAxis
@@ -102,11 +101,6 @@ def test_a_spec_of_shards_yet_to_be_summed_is_refused_in_words(name):
 def test_names_of_axes_before_their_sizes_are_refused_in_words(make):
     with pytest.raises(ShardingError, match="sizes of the axes first and then"):
         make(("x", "y"), (2, 4))
-
-
-def test_a_type_says_in_words_that_it_has_no_sharding():
-    with pytest.raises(AttributeError, match=r"f32\[2\] does not say how arrays are"):
-        _ = cv.typeof(cnp.ones(2)).sharding
 
 
 def test_an_abstract_mesh_has_no_devices():

@@ -404,3 +404,11 @@ def test_an_error_in_a_branch_leaves_nothing_behind():
             transform(lambda x: cond(True, cnp.sin, wrong, x))(1.0)
         assert current.trace is before
     assert tree.leaves(cond(True, cnp.sin, cnp.sin, 0.0))[0].tolist() == 0
+
+
+def test_the_older_form_has_an_operand_for_each_branch():
+    def f(x, pred):
+        return cond(pred, x, lambda x: x + 1, {"y": x}, lambda d: d["y"] * 2)
+
+    assert [float(f(5.0, pred)) for pred in (True, False)] == [6, 10]
+    assert [float(cv.jit(cv.grad(f))(5.0, pred)) for pred in (True, False)] == [1, 2]

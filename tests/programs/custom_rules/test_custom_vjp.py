@@ -311,3 +311,19 @@ def test_rules_may_close_over_what_is_differentiated_outside():
         np.testing.assert_allclose(gradient(4.0), -2 * np.sin(4.0), rtol=1e-6)
     slopes = cv.vmap(cv.grad(slope))(np.array([4, 5], "f"))
     np.testing.assert_allclose(slopes, -2 * np.sin([4.0, 5.0]), rtol=1e-6)
+
+
+def test_a_primal_under_symbolic_zeros_is_one_leaf():
+    seen = []
+
+    @cv.custom_vjp
+    def f(x):
+        return x["a"] * 2
+
+    def fwd(x):
+        seen.extend(map(type, cv.tree.leaves(x)))
+        return x["a"].value * 2, None
+
+    f.defvjp(fwd, lambda _, ct: ({"a": 5 * ct},), symbolic_zeros=True)
+    assert float(cv.grad(lambda a: f({"a": a}))(1.0)) == 5
+    assert seen == [cv.custom_derivatives.CustomVJPPrimal]

@@ -6,6 +6,8 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector import errors, lax
+from covector.core.array import ConcreteArray
+from covector.core.trace import current
 
 SQUARE = cv.ShapeDtypeStruct((2, 2), "bfloat16")
 
@@ -131,3 +133,37 @@ def test_types():
     assert str(cv.typeof(np.zeros(2, np.int8))) == "i8[2]"
     assert cv.typeof(1.0).weak_type
     assert str(cv.typeof(SQUARE)) == "bf16[2,2]"
+
+
+def test_a_function_may_return_shapes_where_only_shapes_are_asked():
+    wanted = cv.ShapeDtypeStruct((4,), np.float32)
+    found = cv.eval_shape(lambda x: {"new": wanted, "same": x}, wanted)
+    assert found == {"new": wanted, "same": wanted}
+    with pytest.raises(errors.TypeMismatch, match="must return arrays and numbers"):
+        cv.jit(lambda: wanted)()
+
+
+def test_at_compile_time_traced_values_stay_traced():
+    @cv.jit
+    def f(x):
+        with cv.ensure_compile_time_eval():
+            known = cnp.sum(cnp.arange(1000.0))
+            assert isinstance(known, ConcreteArray)
+            y = cv.lax.cond(x > 0, cnp.sin, cnp.cos, x)
+            return y + known
+
+    assert float(f(0.5)) == pytest.approx(np.sin(0.5) + 499500)
+    assert float(cv.grad(f)(0.5)) == pytest.approx(np.cos(0.5))
+    batch = cnp.array([0.5, -0.5])
+    assert cv.vmap(f)(batch).shape == (2,)
+    assert current.trace is type(current).trace
+
+
+def test_an_exception_at_compile_time_leaves_the_trace_as_it_was():
+    @cv.jit
+    def f(x):
+        with pytest.raises(errors.TypeMismatch), cv.ensure_compile_time_eval():
+            cnp.ones(2) + cnp.ones(3)
+        return x + 1
+
+    assert float(f(1.0)) == 2

@@ -1,10 +1,10 @@
 """``checkify``: a function that returns its first failure as a value."""
 
-import functools
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from covector.core.flat import who_of
+from covector.core.source import wraps
 from covector.core.trace import current
 from covector.errors import ArgumentError
 from covector.experimental.checkify.check_trace import CheckTrace
@@ -57,7 +57,7 @@ def checkify(
 
     program = jit(f)  # values are traced: what is known is not looked at by operations
 
-    @functools.wraps(f)
+    @wraps(f)
     def checked(*args: P.args, **kwargs: P.kwargs) -> tuple[Error, R]:
         trace = CheckTrace(current.trace, wanted, who)
         out = trace.run(lambda: program(*args, **kwargs))

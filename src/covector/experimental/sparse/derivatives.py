@@ -11,6 +11,7 @@ from typing import Any
 
 from covector import tree
 from covector.core.flat import argument_numbers, who_of
+from covector.core.source import wraps
 from covector.errors import TypeMismatch
 from covector.experimental.sparse.base import is_sparse
 from covector.experimental.sparse.bcoo import BCOO
@@ -40,7 +41,7 @@ def value_and_grad(
     """
     made = _WithData(derivatives.value_and_grad, fun, argnums, has_aux, kwargs)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def on_sparse(*args: Any, **options: Any) -> tuple[Any, Any]:
         (value, gradient), like = made(args, options)
         return value, tree.map(_gradient, like, gradient, is_leaf=is_sparse)
@@ -63,7 +64,7 @@ def grad(
     """
     made = _WithData(derivatives.grad, fun, argnums, has_aux, kwargs)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def on_sparse(*args: Any, **options: Any) -> Any:
         out, like = made(args, options)
         gradient, *aux = out if has_aux else (out,)
@@ -174,7 +175,7 @@ def _jacobian(
 ) -> Callable[..., Any]:
     seen: list[Any] = []
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def watched(*args: Any, **kwargs: Any) -> Any:
         out = fun(*args, **kwargs)
         seen.append(tree.structure(out[0] if has_aux else out))
@@ -182,7 +183,7 @@ def _jacobian(
 
     made = _WithData(transform, watched, argnums, has_aux, options)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def on_sparse(*args: Any, **kwargs: Any) -> Any:
         del seen[:]
         result, like = made(args, kwargs)

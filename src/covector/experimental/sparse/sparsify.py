@@ -6,7 +6,6 @@ elements of the result; operations on other arrays go to the parent unchanged. A
 operation without a rule is refused, since it would fill in the zeros.
 """
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from covector.core.flat import who_of
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.leaks import check_leaks
 from covector.core.primitive import Operand, Primitive
+from covector.core.source import wraps
 from covector.core.trace import Trace, Tracer, current
 from covector.core.types import ArrayType
 from covector.errors import MissingRule
@@ -139,7 +139,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
     """
     who = who_of("sparsify", f)
 
-    @functools.wraps(f)
+    @wraps(f)
     def on_sparse(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = tree.flatten((args, kwargs), is_leaf=is_sparse)
         seen: list[Any] = []

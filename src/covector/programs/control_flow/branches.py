@@ -13,6 +13,7 @@ from covector import tree
 from covector.core.convert import as_array
 from covector.core.flat import FlatFunction
 from covector.core.jaxpr import Jaxpr, Var
+from covector.core.source import function_name
 from covector.core.staging import Staged, stage
 from covector.core.types import ArrayType
 from covector.core.varying import Axes
@@ -49,7 +50,7 @@ def stage_branches(
     """
     flats = [FlatFunction(f, in_tree, f"{n} of {who}") for n, f in funs.items()]
     staged = [
-        stage(flat, types, getattr(f, "__name__", n))
+        stage(flat, types, function_name(f, n))
         for flat, (n, f) in zip(flats, funs.items(), strict=True)
     ]
     names = list(funs)

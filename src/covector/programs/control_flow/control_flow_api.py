@@ -14,7 +14,7 @@ from covector.core.annotations import PyTree
 from covector.core.array import ConcreteArray
 from covector.core.convert import as_array
 from covector.core.flat import FlatFunction, arrays
-from covector.core.source import function_line
+from covector.core.source import function_line, function_name
 from covector.core.staging import Staged, stage
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import pvary_like
@@ -113,7 +113,7 @@ class Loop:
     ) -> Staged:
         """The test as a program that gives one bool."""
         flat = FlatFunction(test, in_tree, self.who)
-        staged = stage(flat, types, name_of(test))
+        staged = stage(flat, types, function_name(test))
         outs = staged.jaxpr.out_types
         if len(outs) != 1 or outs[0].shape or dtypes.is_key(outs[0].dtype):
             raise TypeMismatch(
@@ -124,11 +124,6 @@ class Loop:
         flag = ArrayType((), dtypes.bool_, varying=outs[0].varying)
         jaxpr = intern(cast_outputs(staged.jaxpr, [flag]))
         return Staged(jaxpr, staged.captured)
-
-
-def name_of(fun: Callable[..., Any]) -> str:
-    """The name of a program: that of its function."""
-    return getattr(fun, "__name__", type(fun).__name__)
 
 
 def _scan_in_python(

@@ -26,7 +26,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.jaxpr import Jaxpr
 from covector.core.primitive import Primitive
-from covector.core.source import function_line
+from covector.core.source import function_line, function_name
 from covector.core.staging import Staged, stage
 from covector.core.types import ArrayType, show_types
 from covector.errors import ArgumentError, ConcretizationTypeError, TypeMismatch
@@ -249,7 +249,7 @@ def combiner(
             )
         return outs
 
-    staged = stage(flat, elements * 2, getattr(fun, "__name__", "combine"))
+    staged = stage(flat, elements * 2, function_name(fun, "combine"))
     _check_combiner(who, fun, staged, elements)
     return intern(staged.jaxpr)
 

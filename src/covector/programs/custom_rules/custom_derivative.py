@@ -6,7 +6,8 @@ checked, and the flat ones go into a ``CustomCall``.
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, cast
+from dataclasses import dataclass
+from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from covector import tree
 from covector.core.annotations import Tangents, Value
@@ -20,6 +21,7 @@ from covector.core.flat import (
     with_fixed,
 )
 from covector.core.masks import merge, present, scatter, select
+from covector.core.source import take_names
 from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.errors import DTypeError, NotDifferentiable, TreeMismatch, TypeMismatch
@@ -65,7 +67,7 @@ class CustomFunction(Generic[P, R]):
         nondiff_argnames: Sequence[str] = (),
     ) -> None:
         who_of(type(self).__name__, fun)
-        functools.update_wrapper(self, fun)
+        take_names(self, fun)
         self.fun = fun
         self.nondiff_argnums = nondiff_indices(fun, nondiff_argnums, nondiff_argnames)
 
@@ -242,9 +244,10 @@ def _flat_jvp(
     return rule
 
 
-class CustomVJPPrimal(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CustomVJPPrimal:
     """A primal handed to ``fwd`` under ``symbolic_zeros``: its value, and whether it
-    is differentiated.
+    is differentiated. One leaf of a pytree.
     """
 
     value: Any

@@ -1,12 +1,12 @@
 """``custom_gradient``: a function that returns its value and its own pullback."""
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector import tree
 from covector.core.flat import FlatFunction, arrays, split_aux, who_of
 from covector.core.jaxpr import run
+from covector.core.source import wraps
 from covector.core.staging import stage
 from covector.programs.custom_rules.custom_derivative import custom_vjp
 
@@ -48,6 +48,6 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
         captured, bwd_of = residuals
         return bwd_of(captured, cotangent)
 
-    wrapped = custom_vjp(functools.wraps(fun)(value))
+    wrapped = custom_vjp(wraps(fun)(value))
     wrapped.defvjp(fwd, bwd)
     return wrapped

@@ -24,13 +24,14 @@ from covector.core.flat import FlatFunction, arrays, bind_arguments, who_of
 from covector.core.jaxpr import Jaxpr, needed_equations, run
 from covector.core.masks import merge, scatter, select
 from covector.core.primitive import operation
+from covector.core.source import function_name, take_names
 from covector.core.staging import restage, stage
 from covector.core.trace import Trace, current
 from covector.core.types import ArrayType
 from covector.errors import MissingRule, TreeMismatch, TypeMismatch
 from covector.lowering.evaluate import base
 from covector.operations.broadcasting import batched, move_axis
-from covector.programs.control_flow.control_flow_api import Loop, ScanSpec, name_of
+from covector.programs.control_flow.control_flow_api import Loop, ScanSpec
 from covector.programs.custom_rules.captured_tracers import (
     CapturedTracers,
     batched_error,
@@ -191,7 +192,7 @@ class custom_vmap:
     """
 
     def __init__(self, fun: Callable[..., Any]) -> None:
-        functools.update_wrapper(self, fun)
+        take_names(self, fun)
         self.fun = fun
         self.vmap_rule: Callable[..., Any] | None = None
 
@@ -298,7 +299,7 @@ def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
     [1, 2, 3]
     """
     sequential = custom_vmap(fun)
-    loop = Loop(who_of("sequential_vmap", fun), name_of(fun))
+    loop = Loop(who_of("sequential_vmap", fun), function_name(fun))
 
     @sequential.def_vmap
     def rule(axis_size: int, in_batched: Any, *args: Any) -> tuple[Any, bool]:

@@ -16,7 +16,7 @@ from covector.core.annotations import PyTree
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.flat import argument_names, argument_numbers, describe
-from covector.core.source import function_line
+from covector.core.source import function_line, function_name
 from covector.core.types import ArrayType, HasType, show_types
 from covector.errors import TypeMismatch
 from covector.operations.broadcasting import zeros
@@ -97,7 +97,7 @@ def pair(out: Any, what: str, wanted: str) -> tuple[Any, Any]:
 
 def called(fun: Callable[..., Any]) -> str:
     """The name of a function in code that a message proposes."""
-    name = getattr(fun, "__name__", "f")
+    name = function_name(fun, "f")
     return name if name.isidentifier() else "f"
 
 

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from covector.core.source import scopes
+from covector.core.source import scopes, wraps
 from covector.errors import ArgumentError
 
 
@@ -40,7 +40,7 @@ class named_scope:
         self.name = name
 
     def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(fun)
+        @wraps(fun)
         def named(*args: Any, **kwargs: Any) -> Any:
             with named_scope(self.name):  # a new one each time: fun may call itself
                 return fun(*args, **kwargs)

@@ -1,17 +1,17 @@
 """Looking at a function without running it: types of results, programs, closures."""
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector import tree
 from covector.core.annotations import PyTree
 from covector.core.array_like import Array
-from covector.core.convert import type_of
+from covector.core.convert import ShapeDtypeStruct, type_of
 from covector.core.flat import FlatFunction, argument_numbers, who_of
 from covector.core.jaxpr import Jaxpr, Var, run
 from covector.core.primitive import Primitive
-from covector.core.staging import Staged, stage
+from covector.core.source import function_name, wraps
+from covector.core.staging import Staged, StagedTracer, StagingTrace, stage
 from covector.core.trace import Trace, Tracer, current
 from covector.core.types import ArrayType
 from covector.lowering.evaluate import base
@@ -34,17 +34,36 @@ def eval_shape(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> PyTr
     >>> eval_shape(lambda x: cnp.stack([x, x]), cv.ShapeDtypeStruct((3,), "float32"))
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
-    name, who = "eval_shape", who_of("eval_shape", fun)
-    (jaxpr, _), out_tree = _staged(fun, args, kwargs, who, name)
-    constrained = {
+    leaves, in_tree = tree.flatten((args, kwargs))
+    flat = _ShapeFunction(fun, in_tree, who_of("eval_shape", fun))
+    jaxpr, captured = stage(flat, [type_of(x) for x in leaves], "eval_shape")
+    divided: dict[Any, Any] = {
         e.outputs[0]: e.op.sharding
         for e in jaxpr.equations
         if isinstance(e.op, ShardingConstraint)
     }
+    for v, x in zip(jaxpr.inputs, captured, strict=False):
+        if isinstance(x, ShapeDtypeStruct):
+            divided[v] = x.sharding
     shardings = [
-        constrained.get(x) if type(x) is Var else x.placement for x in jaxpr.outputs
+        divided.get(x) if type(x) is Var else x.placement for x in jaxpr.outputs
     ]
-    return out_tree.unflatten(map(struct, jaxpr.out_types, shardings))
+    return flat.out_tree.unflatten(map(struct, jaxpr.out_types, shardings))
+
+
+class _ShapeFunction(FlatFunction):
+    """A function of which only the shapes of the result are asked, which may return
+    ``ShapeDtypeStruct``s as well.
+    """
+
+    __slots__ = ()
+
+    def _output(self, x: Any, out: Any) -> Any:
+        if not isinstance(x, ShapeDtypeStruct):
+            return super()._output(x, out)
+        trace = current.trace
+        assert isinstance(trace, StagingTrace), "it is being staged"
+        return StagedTracer(trace, trace.capture(x))
 
 
 def _staged(
@@ -80,14 +99,14 @@ def make_jaxpr(
     nums = argument_numbers(who, "static_argnums", static_argnums)
     spec = JitSpec(nums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def program(*args: Any, **kwargs: Any) -> Any:
         dynamic, named, statics = spec.split_static(args, kwargs, who)
         filled = spec.with_statics(fun, statics)
         before = current.trace
         current.trace = _AxisTrace(before, dict(axis_env or ()))
         try:
-            name = getattr(fun, "__name__", "fun")
+            name = function_name(fun, "fun")
             staged, out_tree = _staged(filled, dynamic, named, who, name)
         finally:
             current.trace = before
@@ -153,7 +172,8 @@ def closure_convert(
 
 
 class ensure_compile_time_eval:
-    """Inside the block operations run at once, also while a function is being traced.
+    """Inside the block operations run at once, also while a function is being traced;
+    what depends on traced values is traced as before.
 
     >>> import covector as cv, covector.numpy as cnp
     >>> def f(x):
@@ -166,10 +186,27 @@ class ensure_compile_time_eval:
 
     def __enter__(self) -> None:
         self._before = current.trace
-        current.trace = base
+        current.trace = _KnownFirstTrace(self._before)
 
     def __exit__(self, *_: object) -> None:
         current.trace = self._before
+
+
+class _KnownFirstTrace(Trace):
+    """Evaluates operations on concrete values; others are those of the trace below."""
+
+    def __init__(self, parent: Trace) -> None:
+        self.parent = parent
+        self.axes, self.mesh = parent.axes, parent.mesh
+        self.checked_axes, self.name = parent.checked_axes, parent.name
+
+    def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
+        traced = any([isinstance(a, Tracer) for a in args])
+        current.trace = self.parent if traced else base
+        try:
+            return current.trace.process(op, args)
+        finally:
+            current.trace = self
 
 
 def typeof(x: Any) -> ArrayType:

@@ -27,6 +27,7 @@ from covector.core.annotations import PyTree
 from covector.core.array_like import Array
 from covector.core.flat import who_of
 from covector.core.jaxpr import run, type_of
+from covector.core.source import function_name, take_names
 from covector.core.trace import context, current
 from covector.lowering.compile import (
     ArgumentsElsewhere,
@@ -95,11 +96,11 @@ class Jitted(Generic[P, R]):
     fingerprint_fields = ("fun", "spec")
 
     def __init__(self, fun: Callable[P, R], spec: JitSpec, who: str) -> None:
-        functools.update_wrapper(self, fun)
+        take_names(self, fun)
         self.fun: Callable[..., Any] = fun
         self.spec = spec
         self.who = who
-        self.__name__ = getattr(fun, "__name__", type(fun).__name__)
+        self.__name__ = function_name(fun)
         self._simple = not spec.static
         self._caches = _caches_of(fun, spec)
         self.programs = self._caches.programs

@@ -212,7 +212,7 @@ def requested_shardings(
             "results are to be. Pass one of them."
         )
     if backend is not None:
-        device = client.local_devices(backend)[0]
+        device = client.local_devices(backend=backend)[0]
     elif not isinstance(device, client.Device):
         raise DeviceError(
             "jit(device=) needs a device, such as covector.devices()[0], but got "

@@ -17,6 +17,7 @@ from covector.core.flat import who_of
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.masks import Mask
 from covector.core.primitive import Linearized, Primitive, operation
+from covector.core.source import wraps
 from covector.core.staging import restage
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError
@@ -192,7 +193,7 @@ def checkpoint(
     static = complete_argnums(fun, who, static_argnums, static_argnames)
     traced = Jitted(fun, JitSpec(static), who)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         signature = traced.signature(args, kwargs)
         program = traced.program(signature)

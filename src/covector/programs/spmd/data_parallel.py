@@ -10,7 +10,6 @@ and so is a derivative with respect to it: types do not track what varies. They 
 not, since each result is either reduced or assembled from shards.
 """
 
-import functools
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -22,6 +21,7 @@ from covector.core.flat import argument_numbers, argument_path, arrays, who_of
 from covector.core.sharding.context_mesh import get_mesh
 from covector.core.sharding.make_mesh import make_mesh
 from covector.core.sharding.spec import PartitionSpec
+from covector.core.source import wraps
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, AxisError, ShardingError
 from covector.operations.collectives import PSum
@@ -74,7 +74,7 @@ def data_parallel(
         raise ArgumentError(f"{who}: reduce is 'mean' or 'sum', but got {reduce!r}.")
     indices = argument_numbers(who, "batch_argnums", batch_argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def over_devices(*args: Any) -> Any:
         chosen = _mesh(mesh)
         axes = _axes(chosen, axis_name, who)
@@ -82,7 +82,7 @@ def data_parallel(
         sharded = _batch_indices(indices, args, who)
         _check_batch(args, sharded, count, who)
 
-        @functools.wraps(fun)
+        @wraps(fun)
         def on_device(*shards: Any) -> Any:
             leaves, out_tree = tree.flatten(fun(*shards))
             specs = tree.flatten_prefix(

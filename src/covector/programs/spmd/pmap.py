@@ -10,7 +10,6 @@ what varies. Inside another ``shard_map`` all devices are in use already: there 
 them runs the whole batch.
 """
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -22,6 +21,7 @@ from covector.core.sharding.make_mesh import create_device_mesh
 from covector.core.sharding.mesh import HOW_TO_GET_DEVICES, Mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
+from covector.core.source import take_names, wraps
 from covector.core.trace import current
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, ShardingError, TypeMismatch
@@ -153,7 +153,7 @@ class Mapping(NamedTuple):
         """The devices, in a line."""
         found = self.devices
         if found is None:
-            found = tuple(client.local_devices(self.backend))
+            found = tuple(client.local_devices(backend=self.backend))
             if size > len(found):
                 raise ShardingError(
                     f"{who}: the mapped axis has size {size}, an entry for a device, "
@@ -192,7 +192,7 @@ class Mapped:
     fingerprint_fields = ("fun", "spec")
 
     def __init__(self, fun: Callable[..., Any], spec: JitSpec) -> None:
-        functools.update_wrapper(self, fun)
+        take_names(self, fun)
         self.fun = fun
         self.spec = spec
         self.who = who_of("pmap", fun)
@@ -204,7 +204,7 @@ class Mapped:
         (name,) = mesh.axis_names
         specs = tuple([_sharded_at(None if d is None else 0, name) for d in dims])
 
-        @functools.wraps(self.fun)
+        @wraps(self.fun)
         def on_device(*shards: Any) -> list[Array]:
             operands = [
                 x if d is None else Reshape(x.type.shape[1:])(x)

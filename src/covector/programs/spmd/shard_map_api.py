@@ -17,6 +17,7 @@ from covector.core.masks import merge, select
 from covector.core.sharding.context_mesh import get_mesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
+from covector.core.source import function_name, take_names
 from covector.core.staging import StagedTracer
 from covector.core.trace import current
 from covector.core.varying import pvary_like
@@ -128,7 +129,7 @@ class ShardMapped:
         axes: frozenset[Any],
         checked: bool,
     ) -> None:
-        functools.update_wrapper(self, fun)
+        take_names(self, fun)
         self.fun = fun
         self.mesh = mesh
         self.in_specs = in_specs
@@ -162,7 +163,7 @@ class ShardMapped:
                 for i, (x, spec) in enumerate(zip(values, outs, strict=True))
             ]
 
-        staged = manual.stage(on_shards, types, getattr(self.fun, "__name__", "shards"))
+        staged = manual.stage(on_shards, types, function_name(self.fun, "shards"))
         specs = select(specs, sharded)
         in_specs = (*[PartitionSpec()] * len(staged.captured), *specs)
         op = shard_program(intern(staged.jaxpr), manual, in_specs, tuple(outs))
