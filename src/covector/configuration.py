@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from covector import options
-from covector.errors import DeviceError, SettingError, did_you_mean
+from covector.errors import DeviceError, UnknownOption, did_you_mean
 from covector.runtime import client, compilation_cache
 
 #: names that are set once, before the first device is used, or that are no options
@@ -30,7 +30,8 @@ class Config:
         """Set an option for every thread that has no override of its own.
 
         Raises:
-          SettingError: no option has this name, or the value is not one of its choices.
+          UnknownOption: (a SettingError) no option has this name.
+          SettingError: the value is not one of its choices.
 
         >>> import covector as cv
         >>> cv.config.update("numpy_rank_promotion", "allow")
@@ -67,7 +68,7 @@ class Config:
     def _check(self, name: str) -> None:
         known = (*options.names(), *_PROCESS_SETTINGS)
         if name not in known:
-            raise SettingError(
+            raise UnknownOption(
                 f"covector.config has no option {name!r}.{did_you_mean(name, known)} "
                 f"The options are {', '.join(known)}."
             )

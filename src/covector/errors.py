@@ -46,6 +46,7 @@
     ├── ExportError             a program that cannot be exported, or called elsewhere
     ├── ProfilerError           a recording that cannot begin, or end
     ├── SettingError            a setting with a value that it cannot have
+    │   └── UnknownOption       … or that there is none of
     ├── SparseEfficiencyError   a form of a sparse array that takes more memory
     └── StaticArgumentError     a static argument that cannot be one
 
@@ -259,6 +260,10 @@ class ProfilerError(CovectorError, RuntimeError, ValueError):
 
 class SettingError(CovectorError, ValueError):
     """A setting or an environment variable has a value that it cannot have."""
+
+
+class UnknownOption(SettingError, AttributeError):
+    """An option was asked for by a name that none has."""
 
 
 class StaticArgumentError(CovectorError, TypeError, ValueError):

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from covector.compat import missing
+from covector.compat import config, missing
 from covector.compat.names import MODULES
 from covector.compat.names.table import Module
 from covector.errors import SettingError
@@ -59,6 +59,7 @@ class Finder(DistributionFinder, Loader):
 
 
 _finder = Finder()
+_NOTHING = object()
 
 
 def make(name: str) -> ModuleType:
@@ -81,7 +82,7 @@ def _attribute(module: ModuleType, path: str, name: str) -> Any:
         return importlib.import_module(f"{path}.{name}")
     else:
         found = _shown(row, name)
-        if found is None:
+        if found is _NOTHING:
             raise missing.attribute(module, name, path)
     setattr(module, name, found)
     return found
@@ -99,7 +100,7 @@ def _public(source: str) -> frozenset[str]:
 
 
 def _shown(row: Module, name: str) -> Any:
-    """What the modules that a row shows have under a name; None for nothing.
+    """What the modules that a row shows have under a name.
 
     A module of covector is no answer: the modules of the field have rows.
     """
@@ -108,7 +109,7 @@ def _shown(row: Module, name: str) -> Any:
             found = getattr(importlib.import_module(source), name)
             if not isinstance(found, ModuleType):
                 return found
-    return None
+    return _NOTHING
 
 
 def _names(module: ModuleType, path: str) -> list[str]:
@@ -119,7 +120,7 @@ def _names(module: ModuleType, path: str) -> list[str]:
         name
         for source in row.shows
         for name in _public(source)
-        if _shown(row, name) is not None
+        if _shown(row, name) is not _NOTHING
     ]
     return sorted({*vars(module), *row.names, *children, *shown})
 
@@ -146,6 +147,7 @@ def install() -> None:
             "or start the program with: covector run program.py"
         )
     sys.meta_path.insert(0, _finder)
+    config.from_environment()
     tell_children()
 
 

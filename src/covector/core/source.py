@@ -26,6 +26,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 Wrapper = TypeVar("Wrapper")
 
 _is_internal: dict[CodeType, bool] = {}
+#: files of packages that are built on this one
+_passed_over: set[str] = set()
 #: loops over equations, by their code, and what the line of an equation becomes there
 _loops: dict[CodeType, Callable[["Line"], "Line"]] = {}
 
@@ -89,8 +91,15 @@ def is_own(file: str) -> bool:
     return file.startswith(_HERE) and not file.startswith(_USER)
 
 
+def pass_over(file: str) -> None:
+    """The frames of this file are no user's either: those of a package on top."""
+    _passed_over.add(file)
+    _is_internal.clear()
+
+
 def _internal(code: CodeType) -> bool:
-    inside = _is_internal[code] = is_own(code.co_filename)
+    file = code.co_filename
+    inside = _is_internal[code] = is_own(file) or file in _passed_over
     return inside
 
 

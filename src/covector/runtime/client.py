@@ -60,7 +60,7 @@ def _chosen_platforms() -> tuple[str, ...]:
     return variables.PLATFORMS.read() or variables.JAX_PLATFORMS.read()
 
 
-def _cpu_devices_wanted() -> int | None:
+def cpu_devices_wanted() -> int | None:
     """None leaves the number to ``XLA_FLAGS``, and so to one."""
     if _clients.cpu_devices is not None:
         return _clients.cpu_devices
@@ -88,7 +88,7 @@ def _make_cpu_client() -> Client:
         }
     return xc.make_cpu_client(
         asynchronous=_cpu_is_asynchronous(),
-        num_devices=_cpu_devices_wanted(),
+        num_devices=cpu_devices_wanted(),
         **shared,
     )
 

@@ -28,12 +28,22 @@ _SAME = """
     sharding stages test_util tree tree_util typing
 """
 
+#: options that covector does not have, or has as settings, as context managers
+_BLOCKS = """
+    allow_f16_reductions array_garbage_collection_guard auto_pcast debug_key_reuse
+    default_prng_impl enable_checks enable_custom_prng
+    jax2tf_associative_scan_reductions legacy_prng_key no_execution no_tracing
+    remove_size_one_mesh_axis_from_type softmax_custom_jvp thread_guard
+"""
+
 MODULES: Table = {
     **same_paths(_SAME.split()),
     "jax": module(
         "covector",
         __version__="covector.compat.names:API_VERSION",
         __version_info__="covector.compat.names:API_VERSION_INFO",
+        config="covector.compat.config:config",
+        **{name: f"covector.compat.config:blocks.{name}" for name in _BLOCKS.split()},
     ),
     "jax.version": module(
         __version__="covector.compat.names:API_VERSION",

@@ -1,0 +1,172 @@
+"""``jax.config``: covector's options under the names of the field, and the others.
+
+An option is one of covector's (``covector.config``), one that is ignored, or one with a
+single value; ``names/options.py`` has the last two kinds.
+"""
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from covector import options, variables
+from covector.compat.names.options import FIXED, IGNORED
+from covector.configuration import Config
+from covector.errors import SettingError, UnknownOption, did_you_mean
+from covector.runtime import client, compilation_cache
+
+_PREFIX = "jax_"
+
+
+def _platforms() -> str:
+    return ",".join(variables.PLATFORMS.read() or variables.JAX_PLATFORMS.read())
+
+
+#: options that Python objects elsewhere hold: how they are read
+_READ: dict[str, Callable[[], Any]] = {
+    "compilation_cache_dir": compilation_cache.directory,
+    "enable_checks": lambda: options.settings.check_programs,
+    "num_cpu_devices": lambda: client.cpu_devices_wanted() or -1,
+    "platform_name": _platforms,
+    "platforms": lambda: _platforms() or None,
+}
+#: all options, without the prefix
+_KNOWN = (*options.names(), *_READ, *IGNORED, *FIXED)
+
+
+class FieldConfig(Config):
+    """``covector.config`` for programs of the field: what it updates is the same."""
+
+    def __init__(self) -> None:
+        self._ignored = dict(IGNORED)
+
+    def update(self, name: str, value: Any) -> None:
+        """Set an option for the process.
+
+        Raises:
+          SettingError: (an AttributeError too) no option has this name; or covector
+            knows the option with another value only.
+        """
+        bare = name.removeprefix(_PREFIX)
+        if bare in self._ignored:
+            self._ignored[bare] = value
+        elif bare in FIXED:
+            _check_fixed(bare, value)
+        elif bare == "enable_checks":
+            options.settings.check_programs = bool(value)
+        else:
+            super().update(bare, value)
+
+    def read(self, name: str) -> Any:
+        """The value of an option, as this thread sees it."""
+        bare = name.removeprefix(_PREFIX)
+        if bare in self._ignored:
+            return self._ignored[bare]
+        if bare in FIXED:
+            return FIXED[bare].value
+        return _READ[bare]() if bare in _READ else super().read(bare)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All options, by the names of the field."""
+        return {f"{_PREFIX}{name}": self.read(name) for name in _KNOWN}
+
+    def __getattr__(self, name: str) -> Any:
+        bare = name.removeprefix(_PREFIX)
+        if bare in _KNOWN:
+            return self.read(bare)
+        raise AttributeError(f"jax.config has no option {name!r}")
+
+    def _check(self, name: str) -> None:
+        if name not in _KNOWN:
+            raise UnknownOption(
+                f"neither jax nor covector has an option {_PREFIX}{name}."
+                f"{did_you_mean(name, _KNOWN)}"
+            )
+
+    def config_with_absl(self) -> None:
+        """Make the options flags of ``absl``; they are set when it reads its flags."""
+        from absl import app, flags  # noqa: PLC0415  of programs that have it
+
+        for name in [f"{_PREFIX}{option}" for option in _KNOWN]:
+            if name not in flags.FLAGS:
+                flags.DEFINE_string(name, None, f"the option {name}")
+        app.call_after_init(partial(self._take, flags.FLAGS))
+
+    def parse_flags_with_absl(self) -> None:
+        """Set the options that are flags of the command line, such as
+        ``--jax_enable_x64=true``.
+        """
+        from absl import flags  # noqa: PLC0415  of programs that have it
+
+        self.config_with_absl()
+        mine = [a for a in sys.argv[1:] if a.lstrip("-").startswith(_PREFIX)]
+        flags.FLAGS([sys.argv[0], *mine], known_only=True)
+        self._take(flags.FLAGS)
+
+    def _take(self, flags: Any) -> None:
+        for name in self.values:
+            if flags[name].value is not None:
+                self.update(
+                    name, _parsed(name.removeprefix(_PREFIX), flags[name].value)
+                )
+
+
+config = FieldConfig()
+
+
+def _check_fixed(name: str, value: Any) -> None:
+    known, instead = FIXED[name]
+    said = getattr(value, "value", value)  # some are members of enumerations
+    if value is not None and said != known:
+        raise SettingError(
+            f"covector knows the option {_PREFIX}{name} as {known!r} only, but got "
+            f"{value!r}. {instead}"
+        )
+
+
+def _parsed(name: str, text: str) -> Any:
+    """The value of an option that is given as text."""
+    variable = variables.VARIABLES.get(f"COVECTOR_{name.upper()}")
+    if variable is not None:
+        return variable.read({variable.name: text})
+    default = FIXED[name].value if name in FIXED else IGNORED.get(name)
+    if isinstance(default, bool) or name == "enable_checks":
+        return variables.choice(name, (False, True)).parse(text)
+    return type(default)(text) if isinstance(default, int | float) else text
+
+
+def from_environment(environ: Mapping[str, str] = os.environ) -> None:
+    """Set options as the environment says by names of the field, ``JAX_ENABLE_X64=1``.
+
+    Variables of covector go first.
+    """
+    for name in _KNOWN:
+        theirs, ours = f"JAX_{name.upper()}", f"COVECTOR_{name.upper()}"
+        text = environ.get(theirs, "").strip()
+        if text and ours not in environ and theirs != variables.JAX_PLATFORMS.name:
+            config.update(name, _parsed(name, text))
+
+
+class _Blocks:
+    """Context managers of options by name: ``blocks.softmax_custom_jvp(True)``."""
+
+    def __getattr__(self, name: str) -> Callable[[Any], Any]:
+        if name not in IGNORED and name not in FIXED and name != "enable_checks":
+            raise AttributeError(name)
+        return partial(_block, name)
+
+
+@contextlib.contextmanager
+def _block(name: str, value: Any = True) -> Iterator[None]:
+    before = config.read(name)
+    config.update(name, value)
+    try:
+        yield
+    finally:
+        config.update(name, before)
+
+
+blocks = _Blocks()

@@ -1,0 +1,94 @@
+"""Small things of private modules that packages use, and covector has not."""
+
+import operator
+from abc import ABCMeta
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from covector import dtypes, tree_util
+from covector import numpy as cnp
+from covector.core.array_like import Array
+from covector.core.dtypes import KeyType
+from covector.errors import ArgumentError, AxisError
+
+
+class Registered:
+    """The classes that are nodes of pytrees: a container for questions with ``in``."""
+
+    def __contains__(self, kind: Any) -> bool:
+        return isinstance(kind, type) and tree_util.is_tree_node(kind)
+
+
+registered = Registered()
+
+
+def valid_jaxtype(x: Any) -> bool:
+    """Whether operations take ``x`` as an array as it is."""
+    if isinstance(x, np.ndarray | np.generic):
+        return x.dtype.kind in "biufcV"
+    return isinstance(x, Array | bool | int | float | complex)
+
+
+class ExtendedDType(metaclass=ABCMeta):  # noqa: B024  others derive from it
+    """Base class of element types that NumPy does not know.
+
+    covector's arrays have one kind of them, the types of random keys; packages may
+    define others, but arrays cannot have them.
+    """
+
+
+ExtendedDType.register(KeyType)
+
+
+def supports_inf(dtype: Any) -> bool:
+    """Whether a floating-point dtype has infinities."""
+    kind = np.dtype(dtype)
+    return dtypes.issubdtype(kind, np.floating) and bool(np.isinf(kind.type(np.inf)))
+
+
+def safe_map(f: Callable[..., Any], *args: Iterable[Any]) -> list[Any]:
+    """``list(map(f, *args))``, for arguments of one length."""
+    return [f(*each) for each in safe_zip(*args)]
+
+
+def safe_zip(*args: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """``list(zip(*args))``, for arguments of one length."""
+    lists = [list(a) for a in args]
+    if len({len(each) for each in lists}) > 1:
+        raise ArgumentError(
+            "safe_map and safe_zip need arguments of one length, but got "
+            f"{', '.join(str(len(each)) for each in lists)}."
+        )
+    return list(zip(*lists, strict=True))
+
+
+def canonicalize_axis(axis: Any, num_dims: int) -> int:
+    """An axis, counted from the first one."""
+    index = operator.index(axis)
+    if not -num_dims <= index < num_dims:
+        raise AxisError(f"there is no axis {axis} of {num_dims}.")
+    return index % num_dims
+
+
+def promote_dtypes_inexact(*args: Any) -> list[Any]:
+    """Arrays of the one floating-point dtype that the arguments are promoted to."""
+    dtype = cnp.result_type(*args)
+    if not dtypes.issubdtype(dtype, np.inexact):
+        dtype = cnp.result_type(dtype, float)
+    return [cnp.asarray(a, dtype) for a in args]
+
+
+class HashablePartial(partial):
+    """A ``functools.partial`` that equals one of the same function and arguments."""
+
+    def _key(self) -> Any:
+        return self.func, self.args, tuple(sorted(self.keywords.items()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HashablePartial) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())

@@ -1,0 +1,76 @@
+"""Options by their names in the field."""
+
+import pytest
+
+import covector as cv
+from covector import options
+from covector.compat.config import blocks, config, from_environment
+from covector.compat.names.options import FIXED, IGNORED
+from covector.errors import SettingError, UnknownOption
+
+
+@pytest.fixture
+def restored():
+    before = {name: config.read(name) for name in options.names()}
+    yield
+    options.update(**before)
+
+
+@pytest.mark.usefixtures("restored")
+def test_an_option_is_covectors_under_the_name_of_the_field():
+    config.update("jax_numpy_rank_promotion", "raise")
+    assert cv.config.read("numpy_rank_promotion") == "raise"
+    assert config.jax_numpy_rank_promotion == "raise"
+    assert config.values["jax_numpy_rank_promotion"] == "raise"
+
+
+def test_an_option_without_meaning_here_keeps_what_it_was_set_to():
+    config.update("jax_traceback_filtering", "off")
+    assert config.jax_traceback_filtering == "off"
+    config.update("jax_traceback_filtering", IGNORED["traceback_filtering"])
+    with blocks.softmax_custom_jvp(True):
+        assert config.jax_softmax_custom_jvp
+    assert not config.jax_softmax_custom_jvp
+
+
+def test_an_option_with_one_value_refuses_others_and_says_what_to_do():
+    config.update("jax_default_prng_impl", "threefry2x32")
+    with pytest.raises(SettingError, match="as 'threefry2x32' only, but got 'rbg'"):
+        config.update("jax_default_prng_impl", "rbg")
+    with (
+        pytest.raises(SettingError, match="eval_shape runs nothing"),
+        blocks.no_execution(True),
+    ):
+        pass
+
+
+def test_an_unknown_option_is_an_error_with_the_nearest_name():
+    with pytest.raises(UnknownOption, match="Did you mean 'enable_x64'") as caught:
+        config.update("jax_enable_x6", True)
+    assert isinstance(caught.value, AttributeError)  # what programs guard against
+    assert not hasattr(config, "jax_enable_x6")
+
+
+def test_no_option_is_of_two_kinds():
+    assert not set(IGNORED) & set(FIXED)
+    assert not {*IGNORED, *FIXED} & set(options.names())
+
+
+@pytest.mark.usefixtures("restored")
+def test_variables_of_the_field_set_options_unless_one_of_covector_does():
+    from_environment({"JAX_NUMPY_RANK_PROMOTION": "warn", "JAX_DEBUG_NANS": "1"})
+    assert config.jax_numpy_rank_promotion == "warn" and config.jax_debug_nans
+    from_environment({"JAX_DEBUG_NANS": "0", "COVECTOR_DEBUG_NANS": "1"})
+    assert config.jax_debug_nans
+    with pytest.raises(SettingError, match="as 'threefry2x32' only"):
+        from_environment({"JAX_DEFAULT_PRNG_IMPL": "rbg"})
+    from_environment({"JAX_TRACER_ERROR_NUM_TRACEBACK_FRAMES": "7"})
+    assert config.jax_tracer_error_num_traceback_frames == 7
+    config.update("jax_tracer_error_num_traceback_frames", 5)
+
+
+def test_checks_of_programs_are_an_option_of_the_field():
+    before = config.jax_enable_checks
+    with blocks.enable_checks(not before):
+        assert options.settings.check_programs is not before
+    assert options.settings.check_programs is before
