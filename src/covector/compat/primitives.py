@@ -1,9 +1,9 @@
 """``Primitive``: the open style in which packages of the field define operations.
 
 A ``Primitive`` is a name, and its rules are entered one by one, into tables that anyone
-may write to (``rules.py``), at any time. For covector, each call of ``bind`` is an
-operation (``Bound``): the primitive with its parameters. Its rules are looked up in the
-tables when a trace asks for them, and not before.
+may write to (``interpreters/tables.py``), at any time. For covector each call of
+``bind`` is an operation (``Bound``): the primitive with its parameters. Its rules are
+looked up in the tables when a trace asks for them, and not before.
 
     from jax.extend.core import Primitive
     from jax.interpreters import ad, batching, mlir
@@ -19,11 +19,14 @@ tables when a trace asks for them, and not before.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from covector.compat.rules import (
-    UndefinedPrimal,
-    Zero,
+import numpy as np
+
+from covector.compat.interpreters import mlir
+from covector.compat.interpreters.ad import SymbolicZero, UndefinedPrimal, Zero
+from covector.compat.interpreters.batching import AxisData
+from covector.compat.interpreters.tables import (
     fancy_primitive_batchers,
-    lowerings,
+    missing,
     primitive_batchers,
     primitive_jvps,
     primitive_transposes,
@@ -31,14 +34,17 @@ from covector.compat.rules import (
 from covector.core import primitive as core
 from covector.core.annotations import BatchDims, Tangents, Value, Values
 from covector.core.array_like import Array
-from covector.core.convert import as_array
-from covector.core.effects import CALLS
+from covector.core.convert import as_array, type_of
+from covector.core.effects import CALLS, LASTS
 from covector.core.trace import Trace, Tracer, current
 from covector.core.types import ArrayType
-from covector.errors import MissingRule
-from covector.lowering.evaluate import base
-from covector.transforms.batch import name_of
+from covector.errors import TypeMismatch
+from covector.lowering.evaluate import base, evaluate_compiled
+from covector.transforms.batch import ShardedAxis, name_of
 from covector.transforms.linearize import SplitTrace
+
+#: operations that one primitive keeps for ``apply_primitive``
+MOST_APPLIED = 256
 
 
 class Primitive:
@@ -46,15 +52,18 @@ class Primitive:
 
     #: whether it gives a list of results
     multiple_results = False
-    #: whether it calls a program that is its first operand; of covector, none does
+    #: whether its first operand is a function that it calls; kept for those who ask
     call_primitive = False
     map_primitive = False
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self._applied: dict[Bound, Bound] = {}
 
     def __repr__(self) -> str:
         return self.name
+
+    # -- its rules ---------------------------------------------------------------------
 
     def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
         """Set what it is on arrays: ``impl(*arrays, **params)``."""
@@ -63,54 +72,100 @@ class Primitive:
 
     def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Set which types come out: ``rule(*avals, **params)``."""
-        self.abstract_eval = lambda *avals, **params: (rule(*avals, **params), ())
+
+        def without_effects(*avals: Any, **params: Any) -> Any:
+            return rule(*avals, **params), ()
+
+        self.abstract_eval = without_effects
         return rule
 
     def def_effectful_abstract_eval(
         self, rule: Callable[..., Any]
     ) -> Callable[..., Any]:
-        """Set which types and which effects come out, a pair of them."""
+        """Set which types come out, and which effects it has: a pair of them.
+
+        An operation with effects is kept where nobody reads its results.
+        """
         self.abstract_eval = rule
         return rule
 
     def impl(self, *args: Any, **params: Any) -> Any:
-        raise MissingRule(
-            f"{self.name} has no rule for evaluation. Give it one with "
-            f"{self.name}.def_impl(function of arrays)."
+        """What it is on arrays."""
+        raise missing(
+            self.name, "evaluation", "{p}.def_impl(rule), with rule(*arrays, **params)."
         )
 
     def abstract_eval(self, *avals: Any, **params: Any) -> Any:
-        raise MissingRule(
-            f"{self.name} has no rule for types, which tracing needs. Give it one with "
-            f"{self.name}.def_abstract_eval(function of ShapedArrays)."
+        """The types that come out, and the effects."""
+        raise missing(
+            self.name,
+            "types, which tracing needs",
+            "{p}.def_abstract_eval(rule), where rule(*avals, **params) gives a "
+            "ShapedArray for each result.",
         )
 
-    def operation(self, params: dict[str, Any]) -> core.Primitive:
-        """The operation of covector that it is with these parameters."""
-        return Bound(self, params)
+    def rule_entered(self, method: str) -> None:
+        """A rule was entered into a table, for this rule of operations."""
+
+    # -- calls -------------------------------------------------------------------------
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """It on these operands, in the meaning of the current trace."""
+        operands = [as_array(a, self.name) for a in args]
         trace = current.trace
-        if trace is base and not any([isinstance(a, Tracer) for a in args]):
-            return self.impl(*args, **params)
-        return self.bind_with_trace(trace, args, None, params)
+        if trace is base and not any([isinstance(x, Tracer) for x in operands]):
+            return self.impl(*operands, **params)
+        outs = trace.process(self.operation(params), operands)
+        return list(outs) if self.multiple_results else outs[0]
 
     def bind_with_trace(
         self, trace: Trace, args: Sequence[Any], avals: Any, params: dict[str, Any], /
     ) -> Any:
         """It on these operands, in the meaning of a trace."""
-        operands = [as_array(a, self.name) for a in args]
-        outs = trace.process(self.operation(params), operands)
-        return list(outs) if self.multiple_results else outs[0]
+        before, current.trace = current.trace, trace
+        try:
+            return self.bind(*args, **params)
+        finally:
+            current.trace = before
+
+    def operation(
+        self, params: dict[str, Any], types: Sequence[ArrayType] = ()
+    ) -> core.Primitive:
+        """The operation of covector that it is with these parameters, for operands of
+        these types.
+        """
+        return Bound(self, params)
 
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """The parameters that ``bind`` takes, from those of an equation."""
         return dict(params)
 
+    def apply(self, *args: Any, **params: Any) -> Any:
+        """It on arrays, compiled by itself; what is compiled is kept."""
+        op: Any = self.operation(params)
+        known = self._applied.get(op)
+        if known is None:
+            core.drop_older_half(self._applied, MOST_APPLIED)
+            known = self._applied[op] = op
+        operands = [as_array(a, self.name) for a in args]
+        plan = known.plan(tuple([x.type for x in operands]))
+        outs = evaluate_compiled(known, plan, operands)
+        return list(outs) if self.multiple_results else outs[0]
+
+
+def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
+    """A primitive on arrays, compiled by itself: an ``impl`` for those that have rules
+    for types and for compilation.
+    """
+    return prim.apply(*args, **params)
+
 
 class Bound(core.Primitive):
-    """A ``Primitive`` with its parameters, as an operation of covector."""
+    """A primitive with its parameters, as an operation of covector.
+
+    Parameters may be anything. Those that are not plain data are the same only where
+    they are one object.
+    """
 
     interned = False
     #: so that it is staged, and never evaluated while a program is traced
@@ -124,81 +179,160 @@ class Bound(core.Primitive):
         object.__setattr__(self, "name", self.primitive.name)
         object.__setattr__(self, "multiple_results", self.primitive.multiple_results)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        return self.params
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Bound)
+            and self.primitive is other.primitive
+            and self.params.keys() == other.params.keys()
+            and all([_same(x, other.params[k]) for k, x in self.params.items()])
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.primitive, *self.params))
 
     def __repr__(self) -> str:
         shown = ", ".join([f"{k}={v!r}" for k, v in self.params.items()])
         return f"{self.name}({shown})"
 
-    def _several(self, out: Any) -> list[Any]:
-        return list(out) if self.multiple_results else [out]
-
-    def _as_declared(self, outs: Sequence[Any]) -> Any:
-        return list(outs) if self.multiple_results else outs[0]
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return self.params
 
     # -- types and values --------------------------------------------------------------
 
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
-        out, _ = self.primitive.abstract_eval(*types, **self.params)
-        return self._several(out)
+        found, effects = self.primitive.abstract_eval(*types, **self.params)
+        if effects:
+            object.__setattr__(self, "effects", LASTS)
+        return list(map(type_of, self._list(found, "the rule for types")))
 
     def evaluate(self, *args: Value) -> Sequence[Array]:
-        out = self.primitive.impl(*args, **self.params)
-        return [as_array(x, self.name) for x in self._several(out)]
+        found = self.primitive.impl(*args, **self.params)
+        return self._arrays(found, "the rule for evaluation")
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
-        return lowerings[self.primitive](ctx, *operands, **self.params)
+        return mlir.lower(self.primitive, ctx, operands, self.params)
 
     # -- derivatives -------------------------------------------------------------------
 
     def differentiate(
         self, parent: Trace, tangent_trace: Any, primals: Values, tangents: Tangents
     ) -> tuple[Sequence[Any], Sequence[Any]]:
-        current.trace = parent
-        if tangent_trace is not parent:
-            current.trace = SplitTrace(parent, tangent_trace)
+        """By the rule for forward mode. In reverse mode what touches a tangent is
+        staged, and transposed later.
+        """
+        rule = primitive_jvps.rule(self.primitive)
+        forward = tangent_trace is parent
+        current.trace = parent if forward else SplitTrace(parent, tangent_trace)
         pairs = zip(primals, tangents, strict=True)
         filled = [Zero(p.type.tangent()) if t is None else t for p, t in pairs]
-        rule = primitive_jvps[self.primitive]
-        out, out_tangent = rule(tuple(primals), tuple(filled), **self.params)
-        outs = [as_array(x, self.name) for x in self._several(out)]
-        out_tangents = self._several(out_tangent)
-        return outs, [None if type(t) is Zero else t for t in out_tangents]
+        found = rule(tuple(primals), tuple(filled), **self.params)
+        if not isinstance(found, tuple | list) or len(found) != 2:
+            raise TypeMismatch(
+                f"the rule of {self.name} for derivatives must return a pair, the "
+                f"value and its tangent, but it returned {found!r}."
+            )
+        outs = self._arrays(found[0], "the rule for derivatives")
+        out_tangents = self._list(found[1], "the rule for derivatives", len(outs))
+        if not forward and any(
+            [getattr(o, "owner", None) is tangent_trace for o in outs]
+        ):
+            # It computed values and tangents together, which are staged as a whole.
+            current.trace = parent
+            outs = list(parent.process(self, primals))
+        return outs, list(map(_or_none, out_tangents))
 
     def transpose(
-        self, cotangents: Sequence[Value | None], *args: Any
+        self, cotangents: Sequence[Value | None], *args: core.Operand
     ) -> Sequence[Value | None]:
+        rule = primitive_transposes.rule(self.primitive)
         types = self.plan(tuple([a.type for a in args])).outs
         pairs = zip(cotangents, types, strict=True)
         cts = [Zero(t.tangent()) if ct is None else ct for ct, t in pairs]
         operands = [
-            UndefinedPrimal(a.type) if type(a) is core.Linear else a for a in args
+            UndefinedPrimal(a.type) if isinstance(a, core.Linear) else a for a in args
         ]
-        rule = primitive_transposes[self.primitive]
-        found = rule(self._as_declared(cts), *operands, **self.params)
-        if found is Zero:
+        given = cts if self.multiple_results else cts[0]
+        found = rule(given, *operands, **self.params)
+        if found is Zero or isinstance(found, Zero) or found is None:
             return [None] * len(args)
-        return [None if type(ct) is Zero else ct for ct in found]
+        if not isinstance(found, tuple | list) or len(found) != len(args):
+            raise TypeMismatch(
+                f"the rule of {self.name} for reverse mode must return a list with a "
+                f"cotangent, or None, for each of its {len(args)} operands, but it "
+                f"returned {found!r}."
+            )
+        return list(map(_or_none, found))
 
-    def linear_in(self, args: Sequence[Any]) -> bool:
+    def linear_in(self, args: Sequence[core.Operand]) -> bool:
         return self.primitive in primitive_transposes
 
     # -- batches -----------------------------------------------------------------------
 
     @property
-    def carries_functions(self) -> bool:
+    def carries_functions(self) -> bool:  # type: ignore[override]
+        """Whether its rule is asked also where nothing is batched over a named axis."""
         return self.primitive in fancy_primitive_batchers
 
     def batch(self, size: int, args: Values, dims: BatchDims) -> Any:
         return self.batch_named(None, size, args, dims)
 
     def batch_named(self, axis: Any, size: int, args: Values, dims: BatchDims) -> Any:
+        values, axes = tuple(args), tuple(dims)
         if self.primitive in fancy_primitive_batchers:
+            over = axis.over if isinstance(axis, ShardedAxis) else None
+            data = AxisData(name_of(axis), size, over)
             rule = fancy_primitive_batchers[self.primitive]
-            out, out_dim = rule((size, name_of(axis)), args, dims, **self.params)
+            found = rule(data, values, axes, **self.params)
         else:
-            rule = primitive_batchers[self.primitive]
-            out, out_dim = rule(args, dims, **self.params)
-        return self._several(out), self._several(out_dim)
+            rule = primitive_batchers.rule(self.primitive)
+            found = rule(values, axes, **self.params)
+        if not isinstance(found, tuple | list) or len(found) != 2:
+            raise TypeMismatch(
+                f"the rule of {self.name} for vmap must return a pair, the result and "
+                f"its batch axis, but it returned {found!r}."
+            )
+        outs = self._arrays(found[0], "the rule for vmap")
+        return outs, self._list(found[1], "the rule for vmap", len(outs))
+
+    # -- what rules return -------------------------------------------------------------
+
+    def _list(self, found: Any, rule: str, count: int | None = None) -> list[Any]:
+        """What a rule returned, one for each result."""
+        if not self.multiple_results:
+            return [found]
+        if not isinstance(found, tuple | list) or count not in (None, len(found)):
+            wanted = "a list" if count is None else f"a list of {count}"
+            raise TypeMismatch(
+                f"{self.name} has multiple_results, so {rule} must return {wanted} "
+                f"(one for each result), but it returned {found!r}."
+            )
+        return list(found)
+
+    def _arrays(self, found: Any, rule: str) -> list[Array]:
+        return [as_array(x, f"{rule} of {self.name}") for x in self._list(found, rule)]
+
+
+def _or_none(x: Any) -> Any:
+    """A tangent or cotangent of a rule of the field as one of covector's."""
+    if x is None or isinstance(x, Zero | SymbolicZero):
+        return None
+    t = as_array(x)
+    return t if t.type.inexact else None
+
+
+#: kinds of parameters that are compared by value
+_PLAIN = (bool, int, float, complex, str, bytes, np.dtype)
+
+
+def _same(x: Any, y: Any) -> bool:
+    """Whether two parameters are the same; 1 is another one than 1.0."""
+    if x is y:
+        return True
+    if type(x) is not type(y):
+        return False
+    if type(x) is tuple:
+        return len(x) == len(y) and all(map(_same, x, y))
+    if isinstance(x, float | complex):
+        return repr(x) == repr(y)  # 0.0 is another one than -0.0
+    return isinstance(x, _PLAIN) and x == y

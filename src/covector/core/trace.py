@@ -55,6 +55,11 @@ class Trace:
         """The value of ``x``, a result of this trace, after the trace has ended."""
         return x
 
+    @property
+    def main(self) -> "Trace":
+        """What the ecosystem compares traces by."""
+        return self
+
 
 class _Cell(threading.local):
     """The one trace that is watching, on each thread.
@@ -129,6 +134,11 @@ class Tracer(Array):
     __slots__ = ("owner",)
 
     owner: Trace
+
+    @property
+    def _trace(self) -> Trace:
+        """The name by which the ecosystem knows the owner."""
+        return self.owner
 
     def origin(self) -> str:
         """The origin of this tracer, for messages."""

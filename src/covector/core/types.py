@@ -190,6 +190,33 @@ class ArrayType:
     def vma(self) -> frozenset[Any]:
         return self.varying
 
+    def update(
+        self,
+        *,
+        shape: Shape | None = None,
+        dtype: Any = None,
+        weak_type: bool | None = None,
+        vma: frozenset[Any] | None = None,
+        sharding: Any = None,
+    ) -> "ArrayType":
+        """This type with changes; its ``sharding`` follows from the others."""
+        return ArrayType(
+            self.shape if shape is None else tuple(shape),
+            self.dtype if dtype is None else dtype,
+            self.weak if weak_type is None else weak_type,
+            self.varying if vma is None else vma,
+        )
+
+    def strip_weak_type(self) -> "ArrayType":
+        return self.strong()
+
+    def to_tangent_aval(self) -> "ArrayType":
+        return self.tangent()
+
+    def str_short(self, short_dtypes: bool = False) -> str:
+        short = str(self)
+        return short if short_dtypes else self.dtype.name + short[short.index("[") :]
+
     @property
     def sharding(self) -> Any:
         """How types divide arrays: along no axis. The mesh in force, and a spec that

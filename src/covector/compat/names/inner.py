@@ -11,8 +11,22 @@ _ERRORS = from_module(
 )
 
 API_UTIL = from_module("covector.compat.internals", "safe_map")
-AD: dict[str, str] = {}
-BATCHING: dict[str, str] = {}
+AD = from_module(
+    "covector.compat.interpreters.ad",
+    """
+    CustomVJPException JVPTrace JVPTracer SymbolicZero UndefinedPrimal Zero add_jaxvals
+    add_tangents defbilinear defjvp defjvp2 defjvp_zero deflinear deflinear2
+    get_primitive_transpose instantiate_zeros is_undefined_primal linear_jvp
+    primitive_jvps primitive_transposes zeros_like_aval
+    """,
+)
+BATCHING = from_module(
+    "covector.compat.interpreters.batching",
+    """
+    AxisData axis_primitive_batchers bdim_at_front broadcast defbroadcasting defreducer
+    defvectorized fancy_primitive_batchers moveaxis not_mapped primitive_batchers
+    """,
+)
 BACKEND = from_module(
     "covector.runtime.client",
     "backends",
@@ -23,12 +37,35 @@ CORE = {
     **_ERRORS,
     "ensure_compile_time_eval": "covector:ensure_compile_time_eval",
     "valid_jaxtype": "covector.compat.internals:valid_jaxtype",
+    "Primitive": "covector.compat.primitives:Primitive",
+    **from_module(
+        "covector.compat.avals", "AbstractValue ShapedArray mapped_aval unmapped_aval"
+    ),
+    **from_module(
+        "covector.compat.traces",
+        """
+        TraceTag Tracer find_top_trace full_lower get_aval get_opaque_trace_state
+        set_current_trace take_current_trace trace_state_clean
+        """,
+    ),
 }
 LINEAR_UTIL: dict[str, str] = {}
-MLIR: dict[str, str] = {}
+MLIR = {
+    "hlo": "jaxlib.mlir.dialects.stablehlo",
+    "func_dialect": "jaxlib.mlir.dialects.func",
+    **from_module(
+        "covector.compat.interpreters.mlir",
+        """
+        LoweringRule LoweringRuleContext ModuleContext aval_to_ir_type aval_to_ir_types
+        dense_int_array dense_int_elements dtype_to_ir_type emit_python_callback
+        flatten_ir_values i32_attr i64_attr ir ir_constant ir_constants lower_fun
+        register_lowering
+        """,
+    ),
+}
 PARTIAL_EVALUATION: dict[str, str] = {}
 PRIMITIVES: dict[str, str] = {}
-XLA: dict[str, str] = {}
+XLA = {"apply_primitive": "covector.compat.primitives:apply_primitive"}
 
 MODULES: Table = {
     "jax.api_util": module(**API_UTIL),

@@ -30,7 +30,7 @@ MODULES: Table = {
     ),
     "jax._src.custom_batching": module("covector.custom_batching"),
     "jax._src.custom_derivatives": module("covector.custom_derivatives"),
-    "jax._src.dispatch": module(wait_for_tokens="covector:effects_barrier"),
+    "jax._src.dispatch": module(wait_for_tokens="covector:effects_barrier", **XLA),
     "jax._src.dtypes": module(
         "covector.dtypes",
         DType="numpy:dtype",

@@ -1,0 +1,216 @@
+"""``jax.interpreters.ad``: rules of derivatives, and the zeros that they meet.
+
+A tangent or cotangent that is zero is None in covector, and a ``Zero`` in rules of the
+field, which knows its type.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from covector import tree, tree_util
+from covector.compat.interpreters.tables import (
+    Rule,
+    primitive_jvps,
+    primitive_transposes,
+)
+from covector.core.convert import as_array
+from covector.core.types import ArrayType
+from covector.custom_derivatives import SymbolicZero
+from covector.errors import NotDifferentiable as CustomVJPException
+from covector.transforms.derivatives import instantiate_tangent
+from covector.transforms.linearize import LinearTrace as JVPTrace
+from covector.transforms.linearize import LinearTracer as JVPTracer
+
+__all__ = [
+    "CustomVJPException",
+    "JVPTrace",
+    "JVPTracer",
+    "SymbolicZero",
+    "UndefinedPrimal",
+    "Zero",
+    "add_jaxvals",
+    "add_tangents",
+    "defbilinear",
+    "defjvp",
+    "defjvp2",
+    "defjvp_zero",
+    "deflinear",
+    "deflinear2",
+    "get_primitive_transpose",
+    "instantiate_zeros",
+    "is_undefined_primal",
+    "linear_jvp",
+    "primitive_jvps",
+    "primitive_transposes",
+    "zeros_like_aval",
+]
+
+
+class OfType:
+    """Stands for a value of the type ``aval``; in a pytree, a node without leaves."""
+
+    def __init__(self, aval: ArrayType) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.aval})"
+
+
+class Zero(OfType):
+    """A tangent or a cotangent that is zero."""
+
+    @staticmethod
+    def from_primal_value(x: Any) -> "Zero":
+        """The zero tangent of a value."""
+        return Zero(as_array(x).type.tangent())
+
+    def instantiate(self) -> Any:
+        """It as an array of zeros."""
+        return zeros_like_aval(self.aval)
+
+
+class UndefinedPrimal(OfType):
+    """An operand of a transpose rule: the one that it is linear in."""
+
+
+for _kind in (Zero, UndefinedPrimal):
+    tree_util.register_pytree_node(
+        _kind, lambda x: ((), x.aval), lambda aval, _, kind=_kind: kind(aval)
+    )
+
+
+def zeros_like_aval(aval: ArrayType) -> Any:
+    """Zeros of a type."""
+    return instantiate_tangent(None, aval)
+
+
+def instantiate_zeros(tangent: Any) -> Any:
+    """Zeros for a ``Zero``; anything else as it is."""
+    if isinstance(tangent, Zero | SymbolicZero):
+        return zeros_like_aval(tangent.aval)
+    return tangent
+
+
+def is_undefined_primal(x: Any) -> bool:
+    """Whether a transpose rule is to give a cotangent for this operand."""
+    return type(x) is UndefinedPrimal
+
+
+def add_tangents(x: Any, y: Any) -> Any:
+    """The sum of two tangents, of which each may be a ``Zero``."""
+    if type(x) is Zero:
+        return y
+    return x if type(y) is Zero else add_jaxvals(x, y)
+
+
+def add_jaxvals(x: Any, y: Any) -> Any:
+    """The sum of two values of one type."""
+    return as_array(x) + y
+
+
+def get_primitive_transpose(primitive: Any) -> Rule:
+    """The rule for reverse mode."""
+    return primitive_transposes.rule(primitive)
+
+
+# -- rules from formulas ---------------------------------------------------------------
+
+
+def defjvp(primitive: Any, *jvprules: Rule | None) -> None:
+    """Set the derivative by one linear map per operand: ``rule(tangent, *primals)``."""
+    each = [rule and _without_result(rule) for rule in jvprules]
+    defjvp2(primitive, *each)
+
+
+def _without_result(rule: Rule) -> Rule:
+    return lambda g, out, *primals, **params: rule(g, *primals, **params)
+
+
+def defjvp2(primitive: Any, *jvprules: Rule | None) -> None:
+    """Set the derivative by maps ``rule(tangent, result, *primals)``; None is zero."""
+
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        out = primitive.bind(*primals, **params)
+        total: Any = Zero.from_primal_value(out)
+        for rule, tangent in zip(jvprules, tangents, strict=True):
+            if rule is not None and type(tangent) is not Zero:
+                total = add_tangents(total, rule(tangent, out, *primals, **params))
+        return out, total
+
+    primitive_jvps[primitive] = jvp
+
+
+def defjvp_zero(primitive: Any) -> None:
+    """Set the derivative to zero."""
+
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        out = primitive.bind(*primals, **params)
+        if primitive.multiple_results:
+            return out, list(map(Zero.from_primal_value, out))
+        return out, Zero.from_primal_value(out)
+
+    primitive_jvps[primitive] = jvp
+
+
+def linear_jvp(
+    primitive: Any, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+) -> Any:
+    """The rule for derivatives of a primitive that is linear in all of its operands."""
+    out = primitive.bind(*primals, **params)
+    if all([type(t) is Zero for t in tangents]):
+        zeros = tree.map(Zero.from_primal_value, out)
+        return out, zeros
+    return out, primitive.bind(*map(instantiate_zeros, tangents), **params)
+
+
+def deflinear(primitive: Any, transpose_rule: Rule) -> None:
+    """Set the rules of a linear primitive, by ``transpose_rule(cotangent, **params)``,
+    which gives a cotangent for each operand.
+    """
+
+    def transpose(cotangent: Any, *operands: Any, **params: Any) -> Any:
+        return transpose_rule(cotangent, **params)
+
+    deflinear2(primitive, transpose)
+
+
+def deflinear2(primitive: Any, transpose_rule: Rule) -> None:
+    """Set the rules of a linear primitive, by ``transpose_rule(cotangent, *operands,
+    **params)``, which gives a cotangent for each operand.
+    """
+
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return linear_jvp(primitive, primals, tangents, **params)
+
+    primitive_jvps[primitive] = jvp
+    primitive_transposes[primitive] = _zero_for_zero(transpose_rule)
+
+
+def _zero_for_zero(transpose_rule: Rule) -> Rule:
+    """The rule, which is not asked where the cotangent of the one result is zero."""
+
+    def transpose(cotangent: Any, *operands: Any, **params: Any) -> Any:
+        if type(cotangent) is Zero:
+            return Zero
+        return transpose_rule(cotangent, *operands, **params)
+
+    return transpose
+
+
+def defbilinear(primitive: Any, lhs_rule: Rule, rhs_rule: Rule) -> None:
+    """Set the rules of a product: ``rule(cotangent, x, y, **params)`` gives the
+    cotangent of x, or of y.
+    """
+    bind: Callable[..., Any] = primitive.bind
+
+    def transpose(cotangent: Any, x: Any, y: Any, **params: Any) -> Any:
+        if is_undefined_primal(x):
+            return [lhs_rule(cotangent, x, y, **params), None]
+        return [None, rhs_rule(cotangent, x, y, **params)]
+
+    defjvp(
+        primitive,
+        lambda g, x, y, **params: bind(g, y, **params),
+        lambda g, x, y, **params: bind(x, g, **params),
+    )
+    primitive_transposes[primitive] = _zero_for_zero(transpose)

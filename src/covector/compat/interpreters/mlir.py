@@ -1,0 +1,248 @@
+"""``jax.interpreters.mlir``: how primitives are compiled.
+
+A rule is called as ``rule(ctx, *values, **params)`` and gives values of MLIR. It is
+either another function, traced and written in its place (``lower_fun``), or writes
+operations of MLIR itself: the context, the location and the point of insertion of
+``jaxlib.mlir`` are set while it runs.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from covector import tree
+from covector.compat.interpreters.tables import Rule, lowerings, missing
+from covector.core import dtypes
+from covector.core.array import ConcreteArray
+from covector.core.convert import as_array
+from covector.core.jaxpr import Equation, Var
+from covector.core.types import ArrayType
+from covector.lowering import hlo
+from covector.lowering.hlo import HloValue
+from covector.programs.callbacks.host_functions import (
+    Arguments,
+    HostFunction,
+    ResultSpec,
+)
+
+__all__ = [
+    "LoweringRule",
+    "LoweringRuleContext",
+    "ModuleContext",
+    "aval_to_ir_type",
+    "aval_to_ir_types",
+    "dense_int_array",
+    "dense_int_elements",
+    "dtype_to_ir_type",
+    "emit_python_callback",
+    "flatten_ir_values",
+    "i32_attr",
+    "i64_attr",
+    "ir",
+    "ir_constant",
+    "ir_constants",
+    "lower_fun",
+    "register_lowering",
+]
+
+LoweringRule = Rule
+#: MLIR itself, of jaxlib
+ir: Any = hlo.ir  # type: ignore[attr-defined]
+
+
+def register_lowering(
+    prim: Any,
+    rule: Rule,
+    platform: str | None = None,
+    inline: bool = True,
+    cacheable: bool = True,
+) -> None:
+    """Set how a primitive is compiled, everywhere or for one platform."""
+    lowerings[prim if platform is None else (prim, platform)] = rule
+    prim.rule_entered("lower")
+
+
+@dataclass
+class ModuleContext:
+    """The module that is being written."""
+
+    platforms: Sequence[str]
+    module: Any
+    #: what has to live as long as the program; here, programs keep what they call
+    keepalives: list[Any] = field(default_factory=list)
+
+    @property
+    def context(self) -> Any:
+        return self.module.context
+
+    def add_keepalive(self, keepalive: Any) -> None:
+        self.keepalives.append(keepalive)
+
+
+@dataclass(frozen=True)
+class LoweringRuleContext:
+    """What a rule is told of the equation that it lowers."""
+
+    #: covector's own
+    lowering: Any
+    primitive: Any
+    avals_in: Sequence[ArrayType]
+    avals_out: Sequence[ArrayType]
+    module_context: ModuleContext
+
+    @property
+    def platforms(self) -> Sequence[str]:
+        return self.module_context.platforms
+
+    def replace(self, **changes: Any) -> "LoweringRuleContext":
+        return replace(self, **changes)
+
+    @contextlib.contextmanager
+    def equation(
+        self, ins: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> Iterator[Any]:
+        """Covector's ``Lowering``, as for an equation with these types."""
+        lowering, before = self.lowering, self.lowering.equation
+        variables = list(map(Var, ins)), list(map(Var, outs))
+        lowering.equation = Equation(before.op, *variables, before.line)
+        try:
+            yield lowering
+        finally:
+            lowering.equation = before
+
+
+def lower(primitive: Any, lowering: Any, operands: Sequence[Any], params: Any) -> Any:
+    """The values that the rule of a primitive gives.
+
+    Raises:
+      MissingRule: it has none, for this platform.
+    """
+    platform = lowering.platform
+    rule = lowerings.get((primitive, platform)) or lowerings.get(primitive)
+    if rule is None:
+        raise missing(
+            primitive.name,
+            f"compilation for {platform}",
+            "jax.interpreters.mlir.register_lowering({p}, "
+            "mlir.lower_fun(function, multiple_results=…)).",
+        )
+    ctx = LoweringRuleContext(
+        lowering,
+        primitive,
+        lowering.in_types,
+        lowering.out_types,
+        ModuleContext((platform,), lowering.module.module.module),
+    )
+    with lowering.point, lowering.location:
+        return flatten_ir_values(hlo.results(rule(ctx, *operands, **params)))
+
+
+def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Rule:
+    """A rule that compiles a primitive as ``fun`` of arrays."""
+
+    def rule(ctx: LoweringRuleContext, *values: HloValue, **params: Any) -> Any:
+        def flat(*args: Any) -> list[Any]:
+            out = fun(*args, **params)
+            return list(map(as_array, out if multiple_results else [out]))
+
+        with ctx.equation(ctx.avals_in, ctx.avals_out) as lowering:
+            return lowering.through(flat, *values)
+
+    return rule
+
+
+def emit_python_callback(  # noqa: PLR0913, PLR0917  the parameters that it has there
+    ctx: LoweringRuleContext,
+    callback: Callable[..., Any],
+    token: Any,
+    operands: Sequence[HloValue],
+    operand_avals: Sequence[ArrayType],
+    result_avals: Sequence[ArrayType],
+    *,
+    has_side_effect: bool,
+    returns_token: bool = True,
+    partitioned: bool = False,
+    sharding: Any = None,
+) -> tuple[Sequence[HloValue], Any, Any]:
+    """Call a Python function of arrays that gives a tuple of them; the values, the
+    token, and what has to be kept alive.
+    """
+    types, outs = list(operand_avals), tuple(result_avals)
+    arguments = Arguments(tree.structure((tuple(types), {})))
+    result = ResultSpec(tree.structure(outs), outs)
+    function = HostFunction(callback, arguments, result, f"{ctx.primitive}'s callback")
+
+    def on_arrays(*values: np.ndarray) -> tuple[np.ndarray, ...]:
+        given = zip(types, values, strict=True)
+        return tuple(function(*[ConcreteArray(t, x) for t, x in given]))
+
+    with ctx.equation(types, outs) as lowering:
+        values = lowering.host_call(on_arrays, operands, outs, has_side_effect)
+    return values, token, callback
+
+
+# -- types and constants ---------------------------------------------------------------
+
+
+def flatten_ir_values(values: Any) -> list[HloValue]:
+    """The values in nested sequences."""
+    return [
+        v
+        for x in values
+        for v in ([x] if isinstance(x, ir.Value) else flatten_ir_values(hlo.results(x)))
+    ]
+
+
+def dtype_to_ir_type(dtype: Any) -> Any:
+    """The MLIR type of elements."""
+    found: Any = dtypes.as_dtype(dtype)
+    return ir.Type.parse(hlo.element_name(found))
+
+
+def aval_to_ir_type(*ctx_and_aval: Any) -> Any:
+    """The MLIR type of an array: of ``(aval)``, or of ``(ctx, aval)``."""
+    return hlo.tensor_type(ctx_and_aval[-1])
+
+
+def aval_to_ir_types(*ctx_and_aval: Any) -> tuple[Any, ...]:
+    """``aval_to_ir_type``, as a tuple."""
+    return (aval_to_ir_type(*ctx_and_aval),)
+
+
+def ir_constant(val: Any, **_: Any) -> HloValue:
+    """An array as a constant, at the point of insertion."""
+    array: Any = as_array(val)
+    made = ir.Operation.create(
+        "stablehlo.constant",
+        [hlo.tensor_type(array.type)],
+        attributes={"value": hlo.constant(array.host(), array.type)},
+    )
+    return made.result
+
+
+def ir_constants(val: Any, **options: Any) -> tuple[HloValue, ...]:
+    """``ir_constant``, as a tuple."""
+    return (ir_constant(val, **options),)
+
+
+def dense_int_elements(xs: Any) -> Any:
+    """Integers as an attribute with a shape."""
+    return ir.DenseIntElementsAttr.get(np.asarray(xs, np.int64))
+
+
+def dense_int_array(xs: Any) -> Any:
+    """Integers as an attribute: axes, sizes or strides."""
+    return hlo.dims(tuple(map(int, xs)))
+
+
+def i32_attr(i: int) -> Any:
+    """An integer of 32 bits as an attribute."""
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), i)
+
+
+def i64_attr(i: int) -> Any:
+    """An integer of 64 bits as an attribute."""
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), i)

@@ -1,0 +1,53 @@
+"""Rules of compilation."""
+
+import functools
+
+import numpy as np
+
+import covector as cv
+import covector.numpy as cnp
+from covector.compat.interpreters import mlir
+from covector.compat.primitives import Primitive, apply_primitive
+
+
+def test_compiled_code_may_be_written_in_mlir():
+    p = Primitive("plus_two")
+    p.def_abstract_eval(lambda x: x)
+
+    def lower(ctx, x):
+        (aval,) = ctx.avals_in
+        two = mlir.ir_constant(np.full(aval.shape, 2, aval.dtype))
+        made = mlir.ir.Operation.create(
+            "stablehlo.add", [mlir.aval_to_ir_type(aval)], [x, two]
+        )
+        return [made.result]
+
+    mlir.register_lowering(p, lower)
+    p.def_impl(functools.partial(apply_primitive, p))
+    np.testing.assert_allclose(cv.jit(p.bind)(cnp.ones(3)), 3 * np.ones(3))
+    assert p.bind(1.0) == 3
+    mlir.register_lowering(p, mlir.lower_fun(lambda x: x, False), platform="tpu")
+    assert cv.jit(lambda x: p.bind(x) * 2)(1.0) == 6
+
+
+def test_compiled_code_may_call_python():
+    p = Primitive("numpy_sin")
+    p.def_abstract_eval(lambda x: x)
+
+    def lower(ctx, x):
+        results, _, kept = mlir.emit_python_callback(
+            ctx,
+            lambda x: (np.sin(np.asarray(x)),),
+            None,
+            [x],
+            ctx.avals_in,
+            ctx.avals_out,
+            has_side_effect=False,
+            sharding=None,
+        )
+        ctx.module_context.add_keepalive(kept)
+        return results
+
+    mlir.register_lowering(p, lower)
+    x = cnp.arange(3.0)
+    np.testing.assert_allclose(cv.jit(p.bind)(x), np.sin(x), rtol=1e-6)
