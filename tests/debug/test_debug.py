@@ -36,7 +36,7 @@ def test_values_are_formatted_as_numpy_shows_them(wrapper, capsys):
     assert printed(capsys, wrapper(f), np.float32(0.1), X, np.int32(7), True) == (
         "0.1 0.100 {}\n"
         "[ 0.5 -1.   2. ] [0.5 -1.0 2.0] 2.0 (3,) 007 True\n"
-        "words {'a': Array(7, i32[])} 3\n"
+        "words {'a': Array(7, dtype=int32)} 3\n"
         "[[0.100098 0.100098]\n [0.100098 0.100098]]\n"
         "nothing\n"
     )
@@ -203,9 +203,9 @@ def test_the_prompt_shows_values():
     y, _, scale, both, kind, wrong, named = session(
         [*commands, "nope", "extra", "c"], extra=5
     )
-    assert y == "Array(7., f32[], weak)\n"
-    assert scale == "Array(6., f32[], weak)\n"
-    assert both == "Array(9., f32[], weak)\n"
+    assert y == "Array(7., dtype=float32, weak_type=True)\n"
+    assert scale == "Array(6., dtype=float32, weak_type=True)\n"
+    assert both == "Array(9., dtype=float32, weak_type=True)\n"
     assert kind == "'plain'\n"
     assert wrong == "*** NameError: name 'nope' is not defined\n"
     assert named == "5\n"
@@ -226,7 +226,7 @@ def test_the_prompt_shows_frames_and_lines():
     assert 'return inner(scale["by"] + 1)' in lines
     assert down.endswith("inner()\n")
     assert end == "*** this is the innermost frame\n"
-    assert "y = Array(7., f32[], weak)\n" in own
+    assert "y = Array(7., dtype=float32, weak_type=True)\n" in own
 
 
 def test_frames_can_be_fewer_or_all():
@@ -265,7 +265,7 @@ def test_a_prompt_for_each_member():
     cv.jit(cv.vmap(cv.grad(f)))(X)
     answers = shown.getvalue().split(PROMPT)
     assert [a.strip() for a in answers[1::2]] == [
-        f"Array({v}, f32[])" for v in ("0.5", "-1.", "2.")
+        f"Array({v}, dtype=float32)" for v in ("0.5", "-1.", "2.")
     ]
 
 

@@ -151,7 +151,7 @@ def test_arrays_are_printed_with_numpys_options():
     assert cnp.array_str(x, precision=2, suppress_small=True) == "[1.23 0.  ]"
     assert (
         cnp.array_repr(x, precision=2, suppress_small=True)
-        == "Array([1.23, 0.  ], f32[2])"
+        == "Array([1.23, 0.  ], dtype=float32)"
     )
     with cnp.printoptions(precision=1):
         assert str(x) == "[1.2e+00 1.0e-09]"

@@ -216,8 +216,17 @@ class Exported(Array):
             return f"Array(deleted, {self.type})"
         if not self._is_readable:
             return f"Array({self.type}, in several processes, {self.sharding})"
+        named = f"dtype={self.dtype.name}{', weak_type=True' if self.type.weak else ''}"
         values = np.asarray(self.host())
+        if dtypes.is_key(self.dtype):
+            words = np.ascontiguousarray(values)[..., None].view(np.uint32)
+            words = words.reshape(*self.shape, -1)
+            return f"Array({self.shape}, {named}) overlaying:\n{words}"
+        if not self.size:
+            return f"Array([], shape={self.shape}, {named})"
         if self.dtype.itemsize == 1 and dtypes.is_floating(self.dtype):
             values = values.astype(np.float32)
-        shown = np.array2string(values, separator=", ", prefix="Array(", threshold=200)
-        return f"Array({shown}, {self.type}{', weak' if self.type.weak else ''})"
+        shown = np.array2string(values, separator=", ", prefix="Array(", suffix=",")
+        last = len(shown) - shown.rfind("\n") + len(named) + 2
+        space = " " if last <= np.get_printoptions()["linewidth"] else "\n      "
+        return f"Array({shown},{space}{named})"

@@ -89,7 +89,7 @@ def array(
 
     >>> array([[1, 2], [3, 4]])
     Array([[1, 2],
-           [3, 4]], i32[2,2])
+           [3, 4]], dtype=int32)
     """
     if order != "K":
         _check_order("array", order)
@@ -209,7 +209,7 @@ def zeros(
     """Zeros; float32 by default.
 
     >>> zeros(3)
-    Array([0., 0., 0.], f32[3])
+    Array([0., 0., 0.], dtype=float32)
     """
     x = _filled("zeros", 0, shape, dtype)
     return x if device is out_sharding is None else _placed(x, device, out_sharding)
@@ -221,7 +221,7 @@ def ones(*args: Any, **options: Any) -> Array:
 
     >>> ones((2, 1), int)
     Array([[1],
-           [1]], i32[2,1])
+           [1]], dtype=int32)
     """
     return _filled("ones", 1, *args, **options)
 
@@ -258,7 +258,7 @@ def full(
       dtype: by default that of ``fill_value``, weak where it is a Python number.
 
     >>> full(2, 7)
-    Array([7, 7], i32[2], weak)
+    Array([7, 7], dtype=int32, weak_type=True)
     """
     x = _full("full", canonical_shape("full", shape), fill_value, dtype)
     return _placed(x, device, out_sharding)

@@ -28,7 +28,7 @@ def array_repr(
 
     >>> import covector.numpy as cnp
     >>> array_repr(cnp.array([1.23456]), precision=2)
-    'Array([1.23], f32[1])'
+    'Array([1.23], dtype=float32)'
     """
     with _options(max_line_width, precision, suppress_small):
         return repr(as_array(arr, "array_repr"))

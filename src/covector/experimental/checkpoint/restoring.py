@@ -69,7 +69,7 @@ def restore(
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     save(f"{directory}/new", [cv.numpy.ones(2)])
     ...     print(restore(f"{directory}/new", [cv.ShapeDtypeStruct((2,), "bfloat16")]))
-    [Array([1, 1], bf16[2])]
+    [Array([1, 1], dtype=bfloat16)]
     """
     path = Path(directory).absolute()
     manifest = read_manifest(path)

@@ -72,7 +72,7 @@ def odeint(  # noqa: PLR0913  the names of the field
     >>> oscillator = lambda y, t, w: (y[1], -w * y[0])
     >>> x, _ = odeint(oscillator, (1.0, 0.0), cnp.array([0.0, 1.0, 2.0]), 4.0)
     >>> x.round(3)
-    Array([ 1.   , -0.416, -0.654], f32[3])
+    Array([ 1.   , -0.416, -0.654], dtype=float32)
     """
     who = who_of("odeint", func)
     tolerances = _tolerances(who, rtol, atol, mxstep, hmax)
