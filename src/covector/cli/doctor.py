@@ -3,6 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from covector import environment
+from covector.compat import distribution
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -11,6 +12,6 @@ def add_options(parser: ArgumentParser) -> None:
 
 def run(_: Namespace) -> int:
     """Print every section; 1 when one of them has a problem."""
-    tables = environment.describe()
+    tables = {**environment.describe(), "jax": distribution.describe()}
     print(environment.as_text(tables))
     return int(any("problem" in table for table in tables.values()))

@@ -3,10 +3,16 @@
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
-from covector.cli import demo, doctor, launch, run
+from covector.cli import demo, doctor, dropin, launch, run
 from covector.version import __version__
 
-COMMANDS = {"demo": demo, "doctor": doctor, "launch": launch, "run": run}
+COMMANDS = {
+    "demo": demo,
+    "doctor": doctor,
+    "dropin": dropin,
+    "launch": launch,
+    "run": run,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -88,7 +88,7 @@ class FieldConfig(Config):
 
     def config_with_absl(self) -> None:
         """Make the options flags of ``absl``; they are set when it reads its flags."""
-        from absl import app, flags  # noqa: PLC0415  of programs that have it
+        from absl import app, flags  # type: ignore[import]  # noqa: PLC0415
 
         for name in [f"{_PREFIX}{option}" for option in _KNOWN]:
             if name not in flags.FLAGS:
@@ -99,7 +99,7 @@ class FieldConfig(Config):
         """Set the options that are flags of the command line, such as
         ``--jax_enable_x64=true``.
         """
-        from absl import flags  # noqa: PLC0415  of programs that have it
+        from absl import flags  # type: ignore[import]  # noqa: PLC0415
 
         self.config_with_absl()
         mine = [a for a in sys.argv[1:] if a.lstrip("-").startswith(_PREFIX)]
