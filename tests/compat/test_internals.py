@@ -62,3 +62,14 @@ def test_partials_of_the_same_arguments_are_equal():
     assert partial(max, 1, key=abs) == partial(max, 1, key=abs)
     assert hash(partial(max, 1)) == hash(partial(max, 1)) and partial(max, 1)(2) == 2
     assert partial(max, 1) != partial(max, 2)
+
+
+def test_a_class_with_an_array_needs_no_entry_to_be_taken_as_one():
+    class Variable:
+        def __array__(self, dtype=None, copy=None):
+            return np.arange(3.0)
+
+    handlers = internals.canonicalize_dtype_handlers
+    handlers[Variable] = handlers[np.ndarray]
+    assert cv.jit(cnp.sum)(Variable()) == 3
+    del handlers[Variable]

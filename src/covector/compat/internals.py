@@ -11,6 +11,7 @@ import numpy as np
 from covector import dtypes, tree_util
 from covector import numpy as cnp
 from covector.core.array_like import Array
+from covector.core.convert import as_array, type_of
 from covector.core.dtypes import KeyType
 from covector.errors import ArgumentError, AxisError
 
@@ -30,6 +31,12 @@ def valid_jaxtype(x: Any) -> bool:
     if isinstance(x, np.ndarray | np.generic):
         return x.dtype.kind in "biufcV"
     return isinstance(x, Array | bool | int | float | complex)
+
+
+#: Packages enter classes of theirs, with what is said of ``numpy.ndarray``. Nobody
+#: reads it: whatever has ``__array__`` is taken as an array.
+canonicalize_dtype_handlers: dict[type, Any] = {np.ndarray: as_array}
+pytype_aval_mappings: dict[type, Any] = {np.ndarray: type_of}
 
 
 class ExtendedDType(metaclass=ABCMeta):  # noqa: B024  others derive from it

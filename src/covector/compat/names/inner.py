@@ -10,7 +10,9 @@ _ERRORS = from_module(
     "covector.errors", "InconclusiveDimensionOperation JaxprTypeError"
 )
 
-API_UTIL = from_module("covector.compat.internals", "safe_map")
+_INTERNALS = "covector.compat.internals"
+
+API_UTIL = from_module(_INTERNALS, "safe_map")
 AD = from_module(
     "covector.compat.interpreters.ad",
     """
@@ -36,7 +38,7 @@ BACKEND = from_module(
 CORE = {
     **_ERRORS,
     "ensure_compile_time_eval": "covector:ensure_compile_time_eval",
-    "valid_jaxtype": "covector.compat.internals:valid_jaxtype",
+    **from_module(_INTERNALS, "pytype_aval_mappings valid_jaxtype"),
     "Primitive": "covector.compat.primitives:Primitive",
     **from_module(
         "covector.compat.avals", "AbstractValue ShapedArray mapped_aval unmapped_aval"
@@ -65,7 +67,10 @@ MLIR = {
 }
 PARTIAL_EVALUATION: dict[str, str] = {}
 PRIMITIVES: dict[str, str] = {}
-XLA = {"apply_primitive": "covector.compat.primitives:apply_primitive"}
+XLA = {
+    "apply_primitive": "covector.compat.primitives:apply_primitive",
+    "canonicalize_dtype_handlers": f"{_INTERNALS}:canonicalize_dtype_handlers",
+}
 
 MODULES: Table = {
     "jax.api_util": module(**API_UTIL),

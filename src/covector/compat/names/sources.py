@@ -23,7 +23,9 @@ MODULES: Table = {
     "jax._src.api_util": module(**API_UTIL),
     "jax._src.array": module(ArrayImpl="covector.core.array:ConcreteArray"),
     "jax._src.checkify": module("covector.experimental.checkify"),
-    "jax._src.compiler": module(),
+    "jax._src.compiler": module(
+        **from_module("covector.compat.compiler", "backend_compile_and_load")
+    ),
     "jax._src.config": module(config="covector.compat.config:config"),
     "jax._src.core": module(
         "covector.core", **CORE, **from_module(_INTERNALS, "safe_map safe_zip")

@@ -1,0 +1,29 @@
+"""The function that compiles, as packages replace it."""
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+from covector.compat import compiler
+from covector.runtime import executable
+
+
+@pytest.fixture(autouse=True)
+def asked_for(monkeypatch):
+    monkeypatch.setattr(executable, "_compile", compiler._compile_as_packages_say)
+
+
+def test_what_packages_put_in_its_place_is_called_for_each_compilation(monkeypatch):
+    def refuse(backend, *_):
+        raise RuntimeError(f"no program for {backend.platform}")
+
+    there = SimpleNamespace(backend_compile_and_load=refuse)
+    monkeypatch.setitem(sys.modules, "jax._src.compiler", there)
+    x = cnp.arange(7.0)
+    with pytest.raises(RuntimeError, match="no program for cpu"):
+        cv.jit(lambda x: cnp.sin(x) * 11.25)(x)
+    there.backend_compile_and_load = compiler.backend_compile_and_load
+    assert cv.jit(lambda x: cnp.sin(x) * 11.25)(x).shape == (7,)
