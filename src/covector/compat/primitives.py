@@ -107,6 +107,9 @@ class Primitive:
     def rule_entered(self, method: str) -> None:
         """A rule was entered into a table, for this rule of operations."""
 
+    def derived_rule(self, method: str) -> Callable[..., Any] | None:
+        """A rule that it has though nobody entered it."""
+
     # -- calls -------------------------------------------------------------------------
 
     def bind(self, *args: Any, **params: Any) -> Any:
@@ -239,7 +242,9 @@ class Bound(core.Primitive):
         ):
             # It computed values and tangents together, which are staged as a whole.
             current.trace = parent
-            outs = list(parent.process(self, primals))
+            types = [p.type for p in primals]
+            op = self.primitive.operation(self.params, types)
+            outs = list(parent.process(op, primals))
         return outs, list(map(_or_none, out_tangents))
 
     def transpose(
