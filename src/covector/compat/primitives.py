@@ -35,7 +35,7 @@ from covector.core import primitive as core
 from covector.core.annotations import BatchDims, Tangents, Value, Values
 from covector.core.array_like import Array
 from covector.core.convert import as_array, type_of
-from covector.core.effects import CALLS, LASTS
+from covector.core.effects import LASTS
 from covector.core.trace import Trace, Tracer, current
 from covector.core.types import ArrayType
 from covector.errors import TypeMismatch
@@ -171,8 +171,7 @@ class Bound(core.Primitive):
     """
 
     interned = False
-    #: so that it is staged, and never evaluated while a program is traced
-    effects = CALLS
+    foldable = False
     fields = ("primitive", "params")
 
     primitive: Primitive

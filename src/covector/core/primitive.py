@@ -99,6 +99,8 @@ class Primitive(metaclass=Interned):
     multiple_results = False
     #: what this operation, or a program that it carries, does besides giving results
     effects: Effects = NONE
+    #: whether it is computed while a program is traced, where all operands are known
+    foldable = True
     #: names of the mesh or vmap axes that this operation communicates over
     axis_names: tuple[Any, ...] = ()
     #: whether it carries functions that are traced only when they are asked for (rules

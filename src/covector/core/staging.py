@@ -192,7 +192,7 @@ def _is_known(
 
     Not where it names axes: a program may be staged again outside of them.
     """
-    if op.effects or op.axis_names or Var in map(type, atoms):
+    if op.effects or op.axis_names or Var in map(type, atoms) or not op.foldable:
         return False
     # A symbolic size is of a class of its own, and known nowhere.
     sizes = [t.size for t in (*types, *outs)]
