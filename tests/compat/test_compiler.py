@@ -7,13 +7,14 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
-from covector.compat import compiler
+from covector.compat import compiler, finder
 from covector.runtime import executable
 
 
 @pytest.fixture(autouse=True)
 def asked_for(monkeypatch):
     monkeypatch.setattr(executable, "_compile", compiler._compile_as_packages_say)
+    monkeypatch.setattr(finder, "is_installed", lambda: True)
 
 
 def test_what_packages_put_in_its_place_is_called_for_each_compilation(monkeypatch):

@@ -8,6 +8,7 @@ place where the layer changes a function of the core, once somebody has asked fo
 import sys
 from typing import Any
 
+from covector.compat import finder
 from covector.runtime import executable
 
 _MODULE = "jax._src.compiler"
@@ -21,9 +22,9 @@ def backend_compile_and_load(backend: Any, *args: Any) -> Any:
 
 
 def _compile_as_packages_say(module: Any, devices: Any, *rest: Any) -> Any:
-    found = getattr(sys.modules.get(_MODULE), backend_compile_and_load.__name__, None)
-    compile_ = found or backend_compile_and_load
-    return compile_(devices[0].client, module, devices, *rest)
+    there = sys.modules.get(_MODULE) if finder.is_installed() else None
+    found = getattr(there, backend_compile_and_load.__name__, backend_compile_and_load)
+    return found(devices[0].client, module, devices, *rest)
 
 
 executable._compile = _compile_as_packages_say
