@@ -1,6 +1,18 @@
 """The classes behind ``jit(f).trace(...)``, ``.lower()`` and ``.compile()``."""
 
+from typing import TypeAlias
+
 from covector.programs.jit.jit import Jitted as Wrapped
 from covector.programs.jit.stages import ArgInfo, Compiled, Lowered, Traced
 
-__all__ = ["ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]
+__all__ = [
+    "ArgInfo",
+    "Compiled",
+    "CompilerOptions",
+    "Lowered",
+    "Traced",
+    "Wrapped",
+]
+
+#: options of XLA by name, for ``compile(compiler_options=…)``
+CompilerOptions: TypeAlias = dict[str, str | bool]

@@ -73,3 +73,11 @@ def test_a_class_with_an_array_needs_no_entry_to_be_taken_as_one():
     handlers[Variable] = handlers[np.ndarray]
     assert cv.jit(cnp.sum)(Variable()) == 3
     del handlers[Variable]
+
+
+def test_a_value_that_must_be_known_is_an_error_with_its_reason_where_it_is_traced():
+    assert internals.concrete_or_error(int, cnp.int32(3)) == 3
+    assert internals.concrete_or_error(None, "x") == "x"
+    with pytest.raises(cv.errors.ConcretizationTypeError) as caught:
+        cv.jit(lambda n: internals.concrete_or_error(int, n, "the length of a loop"))(3)
+    assert caught.value.__notes__[0] == "the length of a loop"

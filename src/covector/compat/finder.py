@@ -59,7 +59,6 @@ class Finder(DistributionFinder, Loader):
 
 
 _finder = Finder()
-_NOTHING = object()
 
 
 def make(name: str) -> ModuleType:
@@ -75,17 +74,26 @@ def make(name: str) -> ModuleType:
 def _attribute(module: ModuleType, path: str, name: str) -> Any:
     if name == "__all__":
         return [n for n in _names(module, path) if not n.startswith("_")]
-    row = MODULES[path]
-    if name in row.names:
-        found = _entry(row.names[name])
-    elif f"{path}.{name}" in MODULES:
+    if f"{path}.{name}" in MODULES and name not in MODULES[path].names:
         return importlib.import_module(f"{path}.{name}")
-    else:
-        found = _shown(row, name)
-        if found is _NOTHING:
-            raise missing.attribute(module, name, path)
+    try:
+        found = find(path, name)
+    except LookupError:
+        raise missing.attribute(module, name, path) from None
     setattr(module, name, found)
     return found
+
+
+def find(path: str, name: str) -> Any:
+    """What a module of the table has under a name that is none of a module.
+
+    Raises:
+      LookupError: nothing.
+    """
+    row = MODULES[path]
+    if name in row.names:
+        return _entry(row.names[name])
+    return _shown(row, name)
 
 
 def _entry(source: str) -> Any:
@@ -99,17 +107,19 @@ def _public(source: str) -> frozenset[str]:
     return frozenset(importlib.import_module(source).__all__)
 
 
+def _is_module(source: str, name: str) -> bool:
+    return isinstance(getattr(importlib.import_module(source), name), ModuleType)
+
+
 def _shown(row: Module, name: str) -> Any:
-    """What the modules that a row shows have under a name.
+    """What the modules that a row shows have under a name; a LookupError for nothing.
 
     A module of covector is no answer: the modules of the field have rows.
     """
     for source in row.shows:
-        if name in _public(source):
-            found = getattr(importlib.import_module(source), name)
-            if not isinstance(found, ModuleType):
-                return found
-    return _NOTHING
+        if name in _public(source) and not _is_module(source, name):
+            return getattr(importlib.import_module(source), name)
+    raise LookupError(name)
 
 
 def _names(module: ModuleType, path: str) -> list[str]:
@@ -120,7 +130,7 @@ def _names(module: ModuleType, path: str) -> list[str]:
         name
         for source in row.shows
         for name in _public(source)
-        if _shown(row, name) is not _NOTHING
+        if not _is_module(source, name)
     ]
     return sorted({*vars(module), *row.names, *children, *shown})
 

@@ -4,7 +4,7 @@ import operator
 from abc import ABCMeta
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,7 +13,11 @@ from covector import numpy as cnp
 from covector.core.array_like import Array
 from covector.core.convert import as_array, type_of
 from covector.core.dtypes import KeyType
-from covector.errors import ArgumentError, AxisError
+from covector.errors import ArgumentError, AxisError, ConcretizationTypeError
+
+#: for annotations: what operations take, and what a function returns
+Value = Any
+Out = TypeVar("Out")
 
 
 class Registered:
@@ -31,6 +35,19 @@ def valid_jaxtype(x: Any) -> bool:
     if isinstance(x, np.ndarray | np.generic):
         return x.dtype.kind in "biufcV"
     return isinstance(x, Array | bool | int | float | complex)
+
+
+def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
+    """``force(val)``, for a value that must be known; ``context`` says what for.
+
+    Raises:
+      ConcretizationTypeError: it is traced.
+    """
+    try:
+        return val if force is None else force(val)
+    except ConcretizationTypeError as error:
+        error.add_note(context)
+        raise
 
 
 #: Packages enter classes of theirs, with what is said of ``numpy.ndarray``. Nobody

@@ -6,12 +6,20 @@ list of what a program still wants.
 
 import logging
 
+from covector.compat.names import absent
+
 _logger = logging.getLogger("covector.compat")
 
 
 def _words(name: str) -> str:
     _logger.debug("asked for %s", name)
-    return f"covector has no {name}."
+    known = absent.find(name)
+    if known is not None:
+        plan = "It is planned" if known.planned else "It is not planned"
+        return f"covector has no {name}. {plan}. {known.instead}"
+    if name.startswith("jax._src."):
+        return f"covector has no {name}, which is private to jax, and not planned."
+    return f"covector has no {name}, and there is no plan for one."
 
 
 def attribute(module: object, name: str, path: str) -> AttributeError:

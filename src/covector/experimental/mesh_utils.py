@@ -1,5 +1,8 @@
 """Device grids for meshes."""
 
-from covector.core.sharding.make_mesh import create_device_mesh
+from covector.core.sharding.make_mesh import (
+    create_device_mesh,
+    create_hybrid_device_mesh,
+)
 
-__all__ = ["create_device_mesh"]
+__all__ = ["create_device_mesh", "create_hybrid_device_mesh"]

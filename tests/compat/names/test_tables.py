@@ -2,8 +2,12 @@
 
 import importlib
 import operator
+from pathlib import Path
 
-from covector.compat.names import MODULES
+import pytest
+
+from covector.compat import finder, missing
+from covector.compat.names import MODULES, absent
 
 
 def test_what_a_module_shows_has_an_all():
@@ -28,3 +32,69 @@ def test_every_entry_leads_to_an_object():
 
 def test_every_module_has_the_package_that_it_is_in():
     assert not {p.rpartition(".")[0] for p in MODULES} - {"", *MODULES}
+
+
+def _used():
+    """The names in ``used.txt``, each with its module."""
+    module = ""
+    for line in Path(__file__).with_name("used.txt").read_text().splitlines():
+        if line.startswith("jax"):
+            module = line
+        elif line.startswith(" "):
+            yield from ((module, name) for name in line.split())
+
+
+def _is_there(path, name):
+    """Whether an attribute of a module, or of an object in one, is there."""
+    if path in MODULES and f"{path}.{name}" in MODULES:
+        return True
+    try:
+        if path in MODULES:
+            finder.find(path, name)
+        else:
+            around, _, owner = path.rpartition(".")
+            getattr(finder.find(around, owner), name)
+    except (LookupError, AttributeError):
+        return False
+    return True
+
+
+def test_every_name_that_packages_use_is_there_or_said_not_to_be():
+    lost = [f"{m}.{n}" for m, n in _used() if not _is_there(m, n)]
+    unsaid = [name for name in lost if absent.find(name) is None]
+    assert len(unsaid) <= 106, f"{len(unsaid)} names are lost: {', '.join(unsaid)}"
+
+
+def test_what_is_said_not_to_be_there_is_not():
+    names = {**absent.PLANNED, **absent.NOT_PLANNED}
+    found = [
+        n for n in names if n in MODULES and (MODULES[n].names or MODULES[n].shows)
+    ]
+    parts = [n.rpartition(".") for n in names if n.rpartition(".")[0] in MODULES]
+    found += [
+        f"{m}.{n}" for m, _, n in parts if f"{m}.{n}" not in MODULES and _is_there(m, n)
+    ]
+    assert not found, f"covector has {', '.join(found)}"
+
+
+def test_a_missing_name_is_an_error_that_says_whether_it_is_planned():
+    lax = finder.make("jax.lax")
+    with pytest.raises(
+        AttributeError, match=r"no jax\.lax\.composite\. It is planned\."
+    ):
+        _ = lax.composite
+    with pytest.raises(AttributeError, match=r"It is not planned\. covector\.random\."):
+        _ = lax.rng_uniform
+    with pytest.raises(AttributeError, match=r"no jax\.lax\.foo, and there is no plan"):
+        _ = lax.foo
+    message = str(missing.module("jax._src.foo"))
+    assert (
+        message
+        == "covector has no jax._src.foo, which is private to jax, and not planned."
+    )
+
+
+def test_missing_names_are_logged(caplog):
+    with caplog.at_level("DEBUG", "covector.compat"):
+        assert not hasattr(finder.make("jax.lax"), "foo")
+    assert caplog.messages == ["asked for jax.lax.foo"]

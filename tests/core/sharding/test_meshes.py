@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,10 @@ from covector.core.sharding.shardings import Tiles
 from covector.core.sharding.spec import SubAxis
 from covector.core.sharding.spec_from_tiles import with_tiles
 from covector.errors import DeviceError, SettingError, ShardingError
-from covector.experimental.mesh_utils import create_device_mesh
+from covector.experimental.mesh_utils import (
+    create_device_mesh,
+    create_hybrid_device_mesh,
+)
 from covector.sharding import (
     AbstractMesh,
     AxisType,
@@ -313,3 +317,33 @@ def test_a_sharding_is_found_from_what_it_does(spec):
 def test_a_division_that_no_spec_says_is_not_found():
     indices = ((1,), (0,)) * 4
     assert with_tiles(mesh(), Tiles((2,), indices)) is None
+
+
+def test_devices_of_one_process_are_a_block_of_a_hybrid_mesh():
+    of = [(1, 4), (0, 1), (1, 5), (0, 0), (1, 6), (0, 2), (1, 7), (0, 3)]
+    devices = [SimpleNamespace(process_index=p, id=i) for p, i in of]
+    grid = create_hybrid_device_mesh((2, 2), (1, 2), devices, process_is_granule=True)
+    assert [[d.id for d in row] for row in grid] == [[1, 0, 4, 5], [2, 3, 6, 7]]
+    as_given = create_hybrid_device_mesh(
+        (4,), (2,), devices, process_is_granule=True, should_sort_granules_by_key=False
+    )
+    assert [d.id for d in as_given] == [4, 5, 6, 7, 1, 0, 2, 3]
+    slices = [SimpleNamespace(slice_index=i % 2, id=i) for i in range(4)]
+    grid = create_hybrid_device_mesh((2,), (2,), slices)
+    assert [d.id for d in grid] == [0, 2, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        (((2,), (1, 1)), r"two shapes of one length, but got \(2,\) and \(1, 1\)"),
+        (((2,), (3,)), "needs 3 blocks of devices .* but got 2"),
+        (((3,), (2,)), "needs 3 devices .* but got 2"),
+    ],
+)
+def test_shapes_that_fit_no_hybrid_mesh_are_errors_in_words(shapes, message):
+    devices = [SimpleNamespace(process_index=i // 2) for i in range(4)]
+    with pytest.raises(ShardingError, match=message):
+        create_hybrid_device_mesh(*shapes, devices, process_is_granule=True)
+    with pytest.raises(ShardingError, match=r"belong to none.*granule=True"):
+        create_hybrid_device_mesh((4,), (1,), devices)

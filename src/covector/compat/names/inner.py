@@ -38,7 +38,11 @@ BACKEND = from_module(
 CORE = {
     **_ERRORS,
     "ensure_compile_time_eval": "covector:ensure_compile_time_eval",
-    **from_module(_INTERNALS, "pytype_aval_mappings valid_jaxtype"),
+    **from_module(
+        _INTERNALS, "Value concrete_or_error pytype_aval_mappings valid_jaxtype"
+    ),
+    **from_module("builtins", "", max_dim="max", min_dim="min"),
+    "eval_context": "covector.compat.traces:take_current_trace",
     "Primitive": "covector.compat.primitives:Primitive",
     **from_module(
         "covector.compat.avals", "AbstractValue ShapedArray mapped_aval unmapped_aval"

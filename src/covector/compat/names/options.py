@@ -20,6 +20,7 @@ IGNORED: dict[str, Any] = {
     "use_emit_pipeline_primitive": False,
     "use_simplified_jaxpr_constants": False,
     "mutable_array_checks": True,
+    "pmap_shmap_merge": True,
     "disallow_mesh_context_manager": False,
     "remove_size_one_mesh_axis_from_type": False,
     # how programs are compiled

@@ -22,7 +22,11 @@ MODULES: Table = {
     "jax._src.api": module("covector"),
     "jax._src.api_util": module(**API_UTIL),
     "jax._src.array": module(ArrayImpl="covector.core.array:ConcreteArray"),
-    "jax._src.checkify": module("covector.experimental.checkify"),
+    "jax._src.checkify": module(
+        "covector.experimental.checkify",
+        JaxException="covector.experimental.checkify:ErrorCategory",
+        Out=f"{_INTERNALS}:Out",
+    ),
     "jax._src.compiler": module(
         **from_module("covector.compat.compiler", "backend_compile_and_load")
     ),
