@@ -141,6 +141,7 @@ BLOCKS = {
     "numpy_dtype_promotion": (cv.numpy_dtype_promotion, "strict"),
     "numpy_rank_promotion": (cv.numpy_rank_promotion, "warn"),
     "threefry_partitionable": (cv.threefry_partitionable, False),
+    "default_prng_impl": (cv.default_prng_impl, "rbg"),
 }
 
 

@@ -139,6 +139,11 @@ threefry_partitionable = _block(
     "Which of the two published threefry streams random bits come from, until the "
     "block ends.",
 )
+default_prng_impl = _block(
+    "default_prng_impl",
+    "The generator of random keys for which no other is named, and of raw keys, until "
+    "the block ends.",
+)
 warn_batched_cond = _block(
     "warn_batched_cond",
     "Whether to warn where a batch of predicates makes all branches of a cond or "

@@ -37,6 +37,8 @@ class Options:
     numpy_rank_promotion: str = "allow"
     default_device: Any = None
     threefry_partitionable: bool = True
+    #: the generator of keys for which no other is named, and of raw keys
+    default_prng_impl: str = "threefry2x32"
     disable_jit: bool = False
     #: the mesh that specs without one mean
     mesh: Any = None
@@ -149,6 +151,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "check_implicit_sums": (False, True),
     "check_vector_choice": (False, True),
     "threefry_partitionable": (False, True),
+    "default_prng_impl": ("threefry2x32", "rbg", "unsafe_rbg"),
     **dict.fromkeys(WATCHING, (False, True)),
     "no_recompile": (False, True, "strict"),
     **dict.fromkeys(TRANSFER_GUARDS, _GUARD_LEVELS),

@@ -34,6 +34,7 @@ WITHOUT = {
     "Array.to_device": "moves an array",
     "random.key_dtype": "a dtype",
     "random.key_impl": "a name",
+    "random.define_generator": "takes functions: tests/random/test_generators.py",
     "scipy.optimize.minimize": "takes functions: tests/scipy/optimize",
     "nn.get_scaled_dot_general_config": "a configuration",
 } | {

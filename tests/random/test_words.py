@@ -39,10 +39,11 @@ MESSAGES = {
         "remainder, as in seed % 2**63.",
     ),
     "another generator": (
-        lambda: random.key(0, impl="rbg"),
+        lambda: random.key(0, impl="rgb"),
         ArgumentError,
-        "key: there is no random generator 'rbg'. The one there is has the name "
-        "'threefry2x32'.",
+        "key: there is no random generator 'rgb'. Did you mean 'rbg'? There are "
+        "'threefry2x32', 'rbg', 'unsafe_rbg' and those of "
+        "covector.random.define_generator.",
     ),
     "two generators": (
         lambda: random.key(0, impl="threefry2x32", dtype=KEY.dtype),

@@ -269,6 +269,11 @@ def is_key(dtype: DType) -> bool:
     return type(dtype) is KeyType
 
 
+def is_wide_key(dtype: DType) -> bool:
+    """Whether the elements are random keys of more bits than an integer has."""
+    return type(dtype) is KeyType and dtype.is_wide
+
+
 #: where the scalar classes that ml_dtypes defines belong in NumPy's hierarchy
 _NUMPY_PARENT: dict[type, type] = {
     dtype.type: parent

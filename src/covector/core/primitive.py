@@ -128,6 +128,10 @@ class Primitive(metaclass=Interned):
     host_limit = 32768
     #: the element types that NumPy does not compute with as XLA does, or not at all
     not_on_host: frozenset[DType] = frozenset()
+    #: whether it moves elements in a way in which XLA may add zeros to them (between
+    #: devices) or a value of its own; keys that are stored as ``complex128`` it moves
+    #: by halves (``Lowering.halves``)
+    by_halves = False
     #: about how many StableHLO operations it is compiled to
     op_count = 1
 

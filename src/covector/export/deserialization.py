@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from covector.core import dtypes
-from covector.core.key_types import KEY_TAGS, KeyType
+from covector.core.key_types import IMPLEMENTATIONS, KeyType
 from covector.core.sharding.mesh import AbstractMesh
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec
@@ -110,7 +110,7 @@ def _symbols(
 
 
 def _dtype(name: str) -> Any:
-    if name in KEY_TAGS:
+    if name in IMPLEMENTATIONS:
         return KeyType(name)
     return dtypes.float0 if name == "float0" else dtypes.as_dtype(name)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from covector.core import dtypes
 from covector.core.annotations import Value
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Equation, Jaxpr, Var, type_of
@@ -206,6 +207,46 @@ class Lowering:
         )
         return list(made.results)
 
+    # -- random keys of 128 bits -------------------------------------------------------
+
+    def halves(self, keys: HloValue, type: ArrayType) -> list[HloValue]:
+        """The low and the high 64 bits of keys that are stored as ``complex128``."""
+        part, half = type.with_dtype(dtypes.float64), type.with_dtype(dtypes.uint64)
+        parts = [self.op(f"stablehlo.{p}", [keys], [part]) for p in ("real", "imag")]
+        return [self.op("stablehlo.bitcast_convert", [p], [half]) for p in parts]
+
+    def joined(self, halves: Sequence[HloValue], type: ArrayType) -> HloValue:
+        """Keys of their low and their high 64 bits."""
+        part = [type.with_dtype(dtypes.float64)]
+        parts = [self.op("stablehlo.bitcast_convert", [h], part) for h in halves]
+        return self.op("stablehlo.complex", parts, [type])
+
+    def _by_halves(
+        self, equation: Equation, operands: Sequence[HloValue]
+    ) -> list[HloValue]:
+        """The equation at hand, lowered for each half of the keys in it."""
+
+        def half(atom: Any) -> Any:
+            wide = dtypes.is_wide_key(atom.type.dtype)
+            return Var(atom.type.with_dtype(dtypes.uint64)) if wide else atom
+
+        inputs, outputs = [
+            list(map(half, a)) for a in (equation.inputs, equation.outputs)
+        ]
+        taken = [
+            (x, x) if new is old else self.halves(x, old.type)
+            for x, old, new in zip(operands, equation.inputs, inputs, strict=True)
+        ]
+        self.equation = Equation(equation.op, inputs, outputs, equation.line)
+        low, high = [
+            hlo.results(equation.op.lower(self, *half))
+            for half in zip(*taken, strict=True)
+        ]
+        return [
+            self.joined(pair, v.type)
+            for *pair, v in zip(low, high, equation.outputs, strict=True)
+        ]
+
     # -- programs ----------------------------------------------------------------------
 
     def inline(self, jaxpr: Jaxpr, operands: Sequence[HloValue]) -> list[HloValue]:
@@ -218,7 +259,10 @@ class Lowering:
             ]
             self.equation = equation
             self.location = hlo.location(equation.op.name, equation.line)
-            outs = hlo.results(equation.op.lower(self, *values))
+            if equation.op.by_halves and _gives_wide_keys(equation):
+                outs = self._by_halves(equation, values)
+            else:
+                outs = hlo.results(equation.op.lower(self, *values))
             env.update(zip(equation.outputs, outs, strict=True))
         self.equation, self.location = outer
         return [env[a] if type(a) is Var else self._literal(a) for a in jaxpr.outputs]
@@ -250,6 +294,10 @@ class Lowering:
             value = self.constant(array.host(), array.type.strong())
             found = self._literals[id(array)] = (array, value)
         return found[1]
+
+
+def _gives_wide_keys(equation: Equation) -> bool:
+    return any([dtypes.is_wide_key(v.type.dtype) for v in equation.outputs])
 
 
 def _row_major(types: Sequence[ArrayType]) -> str:

@@ -154,6 +154,8 @@ def nothing(x: Value, shape: Shape, access: Access, positions: list[Any]) -> Arr
 
 def _fill(access: Access, type_: ArrayType) -> Any:
     """The value read outside an array of this type."""
+    if dtypes.is_wide_key(type_.dtype):
+        return type_.dtype.all_ones.item()
     return _gather_of_one(access).fill(type_.storage).item()
 
 

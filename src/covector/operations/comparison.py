@@ -92,22 +92,47 @@ def _lexicographic(
     return ctx.op("stablehlo.or", [by_real, by_imag])
 
 
-class Eq(Comparison):
-    """x = y; of random keys as well."""
+class Equality(Comparison):
+    """Whether operands are the same; of random keys as well."""
+
+    #: what tells of the halves of keys whether they are the same
+    of_halves = "stablehlo.and"
+    accepts = staticmethod(_has_equality)
+    accepted = "numbers, bools or keys"
+
+    def prefers_host(
+        self, types: Sequence[ArrayType], outs: Sequence[ArrayType]
+    ) -> bool:
+        # In NumPy a key of 128 bits is a complex number, which may be a NaN.
+        return not dtypes.is_wide_key(types[0].dtype) and super().prefers_host(
+            types, outs
+        )
+
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
+        kind = ctx.in_types[0]
+        if not dtypes.is_wide_key(kind.dtype):
+            return super().lower(ctx, *operands)
+        kind = ctx.out_types[0].with_dtype(kind.dtype)
+        x, y = [ctx.halves(o, kind) for o in broadcast_operands(ctx, operands)]
+        found = [
+            _compare(ctx, self.direction, *pair) for pair in zip(x, y, strict=True)
+        ]
+        return ctx.op(self.of_halves, found)
+
+
+class Eq(Equality):
+    """x = y."""
 
     direction = "EQ"
     on_host = staticmethod(np.equal)
-    accepts = staticmethod(_has_equality)
-    accepted = "numbers, bools or keys"
 
 
-class Ne(Comparison):
-    """x ≠ y; of random keys as well."""
+class Ne(Equality):
+    """x ≠ y."""
 
     direction = "NE"
+    of_halves = "stablehlo.or"
     on_host = staticmethod(np.not_equal)
-    accepts = staticmethod(_has_equality)
-    accepted = "numbers, bools or keys"
 
 
 class Lt(Comparison):

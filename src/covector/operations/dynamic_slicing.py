@@ -54,6 +54,7 @@ class DynamicSlice(Primitive):
     collapsed: tuple[int, ...] = ()
 
     linear_operands = ((0,),)
+    by_halves = True
 
     def type_rule(self, x: ArrayType, *starts: ArrayType) -> Sequence[ArrayType]:
         check_starts("dynamic_slice", x, self.slice_sizes, starts)
@@ -125,6 +126,7 @@ class DynamicUpdateSlice(Primitive):
 
     linear_operands = ((0, 1),)
     host_limit = MOVING_LIMIT
+    by_halves = True
 
     def sizes(self, update: Shape) -> Shape:
         """The lengths of the window along each axis of the operand."""

@@ -75,6 +75,7 @@ class Gather(Primitive):
 
     linear_operands = ((0,),)
     host_limit = MOVING_LIMIT
+    by_halves = True
 
     def type_rule(self, x: ArrayType, indices: ArrayType) -> Sequence[ArrayType]:
         numbers, sizes = self.dimension_numbers, self.slice_sizes
@@ -82,7 +83,7 @@ class Gather(Primitive):
 
     def prefers_host(self, types: Sequence[ArrayType], outs: Any) -> bool:
         x, indices = types
-        if not super().prefers_host([indices], outs):
+        if not super().prefers_host([indices], outs) or dtypes.is_wide_key(x.dtype):
             return False
         # A large operand costs nothing where it need not be rearranged.
         layout = read_layout(self, x.shape, indices.shape[:-1])
@@ -214,6 +215,7 @@ class Scattering(Primitive):
     mode: GatherScatterMode = FILL_OR_DROP
 
     host_limit = MOVING_LIMIT
+    by_halves = True
 
     def type_rule(
         self, x: ArrayType, indices: ArrayType, updates: ArrayType

@@ -80,6 +80,8 @@ class Concatenate(_Joining):
 
     dimension: int
 
+    by_halves = True
+
     def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
         self.check_operands(types)
         axis, first = self.dimension, types[0]

@@ -4,11 +4,13 @@
     RandomSplit     a key becomes many, independent of it and of each other
     RandomFoldIn    a key and a number become a key
     RandomBits      a key becomes an array of bits
-    RandomWrap, RandomUnwrap    a key and its two words, as bits
+    RandomWrap, RandomUnwrap    a key and its words, as bits
 
-A key is one ``uint64``: two words, the first in the low half. Each operation takes keys
-of any shape, and what it makes of one key stands in new trailing axes: so over a batch
-each is itself, and gives what a loop over the keys would. None has a derivative.
+They are those of the generator threefry; the keys of others have the last two
+(``random/generators.py``). A key of threefry is one ``uint64``: two words, the first in
+the low half. Each operation takes keys of any shape, and what it makes of one key
+stands in new trailing axes: so over a batch each is itself, and gives what a loop over
+the keys would. None has a derivative.
 
 Element i of a stream is the encryption of i and of nothing else, so a stream is
 computed in any parts. An older stream, where blocks are shared between elements, is
@@ -72,10 +74,13 @@ class KeyOperation(Primitive):
 
     def require_keys(self, keys: ArrayType) -> None:
         if keys.dtype is not THREEFRY:
-            raise DTypeError(
-                f"{self.name} needs random keys, {THREEFRY}[...], but got {keys}. "
-                "covector.random.key makes a key of a seed, wrap_key_data of bits."
-            )
+            raise self._no_keys(keys, str(THREEFRY))
+
+    def _no_keys(self, found: ArrayType, wanted: str) -> DTypeError:
+        return DTypeError(
+            f"{self.name} needs random keys, {wanted}[...], but got {found}. "
+            "covector.random.key makes a key of a seed, wrap_key_data of bits."
+        )
 
     def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         return (self(move_axis(args[0], dims[0], 0)),), (0,)
@@ -153,36 +158,78 @@ class RandomSeed(KeyOperation):
         return words.join((high, low))
 
 
+@operation
 class RandomWrap(KeyOperation):
-    """The keys whose words stand along the last axis, which has length 2."""
+    """The keys of type ``kind`` whose words stand along the last axis."""
+
+    kind: KeyType = THREEFRY
 
     def type_rule(self, data: ArrayType) -> Sequence[ArrayType]:
-        if data.dtype is not dtypes.uint32 or data.shape[-1:] != (2,):
+        words = self.kind.words
+        if data.dtype is not dtypes.uint32 or data.shape[-1:] != (words,):
             raise TypeMismatch(
-                f"the data of random keys, {THREEFRY}, must be u32[..., 2], but got "
-                f"{data}."
+                f"the data of random keys, {self.kind}, must be u32[..., {words}], but "
+                f"got {data}."
             )
-        return (ArrayType(data.shape[:-1], THREEFRY),)
+        return (ArrayType(data.shape[:-1], self.kind),)
 
     def on_host(self, data: HostArray) -> HostArray:
-        return np.ascontiguousarray(data).view(np.uint64).reshape(data.shape[:-1])
+        keys = np.ascontiguousarray(data).view(self.kind.storage)
+        return keys.reshape(data.shape[:-1])
 
     def lower(self, ctx: "Lowering", data: HloValue) -> HloResults:
-        return ctx.op("stablehlo.bitcast_convert", [data])
+        (out,) = ctx.out_types
+        if self.kind.words == 1:
+            return ctx.op("stablehlo.reshape", [data])
+        if not self.kind.is_wide:
+            return ctx.op("stablehlo.bitcast_convert", [data])
+        numbers = ArrayType((*out.shape, 2, 2), dtypes.uint32)
+        numbers = ctx.op("stablehlo.reshape", [data], [numbers])
+        both = ArrayType((*out.shape, 2), dtypes.uint64)
+        both = ctx.op("stablehlo.bitcast_convert", [numbers], [both])
+        low, high = [_at(ctx, both, out.with_dtype(dtypes.uint64), i) for i in range(2)]
+        return ctx.joined((low, high), out)
+
+
+def _at(ctx: "Lowering", x: HloValue, out: ArrayType, index: int) -> HloValue:
+    """The elements at ``index`` of the last axis."""
+    ends = [(0, n) for n in out.shape] + [(index, index + 1)]
+    starts, limits = zip(*ends, strict=True)
+    taken = ctx.op(
+        "stablehlo.slice",
+        [x],
+        [out.with_shape((*out.shape, 1))],
+        start_indices=starts,
+        limit_indices=limits,
+        strides=(1,) * len(ends),
+    )
+    return ctx.op("stablehlo.reshape", [taken], [out])
 
 
 class RandomUnwrap(KeyOperation):
     """The words of keys, along a new last axis."""
 
     def type_rule(self, keys: ArrayType) -> Sequence[ArrayType]:
-        self.require_keys(keys)
-        return (ArrayType((*keys.shape, 2), dtypes.uint32),)
+        if not dtypes.is_key(keys.dtype):
+            raise self._no_keys(keys, "key<...>")
+        return (ArrayType((*keys.shape, keys.dtype.words), dtypes.uint32),)
 
     def on_host(self, keys: HostArray) -> HostArray:
-        return np.ascontiguousarray(keys).view(np.uint32).reshape((*keys.shape, 2))
+        words = np.ascontiguousarray(keys)[..., None].view(np.uint32)
+        return words.reshape((*keys.shape, words.shape[-1]))
 
     def lower(self, ctx: "Lowering", keys: HloValue) -> HloResults:
-        return ctx.op("stablehlo.bitcast_convert", [keys])
+        (kind,) = ctx.in_types
+        if kind.dtype.words == 1:
+            return ctx.op("stablehlo.reshape", [keys])
+        if not kind.dtype.is_wide:
+            return ctx.op("stablehlo.bitcast_convert", [keys])
+        pair = ArrayType((*kind.shape, 2), dtypes.uint32)
+        parts = [
+            ctx.op("stablehlo.bitcast_convert", [half], [pair])
+            for half in ctx.halves(keys, kind)
+        ]
+        return ctx.op("stablehlo.concatenate", parts, dimension=f"{kind.ndim} : i64")
 
 
 class RandomFoldIn(Cipher):

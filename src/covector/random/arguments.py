@@ -16,21 +16,23 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DType, DTypeLike, ShapeLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
+from covector.core.key_types import KeyType
 from covector.core.primitive import Primitive
 from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.trace import current
-from covector.core.types import Shape, broadcast_shapes, show_types
+from covector.core.types import ArrayType, Shape, broadcast_shapes, show_types
 from covector.errors import ArgumentError, DTypeError, DTypeKindError, TypeMismatch
 from covector.lax.control_flow import while_loop
 from covector.lowering.evaluate import base
 from covector.numpy.axes import canonical_shape, with_out_sharding
 from covector.numpy.promote import broadcast_to, standard_promotion
-from covector.operations import random as operations
 from covector.operations.casting import in_dtype
 from covector.operations.joining import Unstack
-from covector.operations.random import THREEFRY, random_wrap
+from covector.operations.random import RandomWrap
 from covector.programs.jit.debug_nans import as_one
 from covector.programs.jit.jit import jit
+from covector.random import generators
+from covector.random.generators import default_key_type
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -44,27 +46,47 @@ def is_typed(keys: ArrayLike) -> TypeGuard[Array]:
     return isinstance(keys, Array) and dtypes.is_key(keys.type.dtype)
 
 
-def words(who: str, data: ArrayLike) -> Array:
-    """Raw keys: an array ``u32[..., 2]``."""
+def words(who: str, data: ArrayLike, kind: KeyType | None = None) -> Array:
+    """Raw keys: an array ``u32[..., 2]``, or with as many words as keys of ``kind``."""
+    kind = kind or default_key_type()
     found = as_array(data, who)
-    if found.type.dtype is not dtypes.uint32 or found.type.shape[-1:] != (2,):
+    if found.type.dtype is not dtypes.uint32 or found.type.shape[-1:] != (kind.words,):
         raise DTypeError(
-            f"{who} needs random keys, typed ({THREEFRY}) or raw (u32[2]), but got "
-            f"{found.type}. covector.random.key(seed) makes a key."
+            f"{who} needs random keys, typed ({kind}) or raw (u32[{kind.words}]), but "
+            f"got {found.type}.{_other_generator(found.type)} "
+            "covector.random.key(seed) makes a key."
         )
     return found
 
 
+def _other_generator(found: ArrayType) -> str:
+    """What to do with raw keys of another generator than the default one."""
+    if found.dtype is not dtypes.uint32 or found.shape[-1:] != (4,):
+        return ""
+    return (
+        " Raw keys are taken for keys of the option default_prng_impl; "
+        "covector.random.wrap_key_data(key, impl='rbg') says which they are."
+    )
+
+
+def typed(who: str, keys: ArrayLike) -> Array:
+    """Keys, typed or raw, as typed ones."""
+    if is_typed(keys):
+        return keys
+    kind = default_key_type()
+    return RandomWrap(kind)(words(who, keys, kind))
+
+
 def single_key(who: str, key: ArrayLike) -> Array:
     """``key``, typed or raw, as one typed key."""
-    typed = key if is_typed(key) else random_wrap(words(who, key))
-    if typed.type.shape:
+    found = typed(who, key)
+    if found.type.shape:
         raise TypeMismatch(
             f"{who} needs one random key, but got an array of keys, "
             f"{as_array(key).type}. To draw from each, use "
             f"covector.vmap(lambda key: {who}(key, ...))(keys)."
         )
-    return typed
+    return found
 
 
 def sample_shape(who: str, shape: ShapeLike, name: str = "shape") -> Shape:
@@ -180,7 +202,7 @@ def sampler(draw: Callable[P, R]) -> Callable[P, R]:
 
 def subkeys(keys: Value, count: int) -> Sequence[Array]:
     """``count`` new keys for each key, one array for each."""
-    return Unstack(keys.type.ndim)(operations.split(keys, (count,)))
+    return Unstack(keys.type.ndim)(generators.split(keys, (count,)))
 
 
 def repeat(

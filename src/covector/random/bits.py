@@ -19,7 +19,6 @@ from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import Shape
 from covector.errors import ArgumentError, DTypeKindError, IntegerOverflow
 from covector.numpy.axes import with_out_sharding
-from covector.operations import random as operations
 from covector.operations.arithmetic import add, mul, neg, rem, sub
 from covector.operations.bitwise import and_, shift_right_logical
 from covector.operations.casting import convert
@@ -28,6 +27,7 @@ from covector.operations.extrema import max_, min_
 from covector.operations.joining import Unstack
 from covector.operations.multiply_add import multiply_add
 from covector.operations.selection import where
+from covector.random import generators
 from covector.random.arguments import (
     float_dtype,
     int_dtype,
@@ -79,7 +79,7 @@ def bits(
             f"{dtypes.short_name(dtype)} is none."
         )
     return with_out_sharding(
-        operations.bits(key, 8 * dtype.itemsize, sample_shape("bits", shape)),
+        generators.bits(key, 8 * dtype.itemsize, sample_shape("bits", shape)),
         out_sharding,
     )
 
@@ -126,7 +126,7 @@ def draw_unit(key: Value, *, shape: Shape, dtype: DType) -> Array:
     """Uniform numbers from 0 up to 1: as many bits as the dtype has, divided by 2ⁿ."""
     digits = finfo(dtype).nmant
     width = 8 if digits < 8 else 8 * dtype.itemsize
-    drawn = operations.bits(key, width, shape)
+    drawn = generators.bits(key, width, shape)
     drawn = shift_right_logical(drawn, scalar(width - digits, drawn.type.dtype))
     return mul(convert(drawn, dtype), scalar(2.0**-digits, dtype))
 
@@ -339,6 +339,6 @@ def draw_integers(
     span = where(and_(beyond, gt(high, low)), add(span, one), span)
     root = rem(scalar(2 ** (width // 2), word), span)
     power = rem(mul(root, root), span)
-    first, second = [operations.bits(k, width, shape) for k in subkeys(key, 2)]
+    first, second = [generators.bits(k, width, shape) for k in subkeys(key, 2)]
     number = add(mul(rem(first, span), power), rem(second, span))
     return add(low, convert(rem(number, span), dtype))

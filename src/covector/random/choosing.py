@@ -21,7 +21,7 @@ from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import Shape
 from covector.errors import ArgumentError, DTypeKindError, TypeMismatch
 from covector.numpy.axes import canonical_axis, with_out_sharding
-from covector.operations import random as operations
+from covector.random import generators
 from covector.random.arguments import (
     broadcast_shape,
     float_dtype,
@@ -89,7 +89,7 @@ def draw_order(key: Value, *, shape: Shape, axis: int) -> Array:
     # With n³ below 2³², the chance that any two of n keys are equal is below 1/n.
     for _ in range(ceil(3 * log(max(2, prod(shape))) / log(2**32 - 1))):
         key, now = subkeys(key, 2)
-        turned = cnp.argsort(operations.bits(now, 32, shape), axis, stable=True)
+        turned = cnp.argsort(generators.bits(now, 32, shape), axis, stable=True)
         order = turned if order is None else cnp.take_along_axis(order, turned, axis)
     return order.astype(kind)
 

@@ -24,9 +24,9 @@ from covector.errors import TypeMismatch
 from covector.lax.control_flow import scan
 from covector.numpy.axes import with_out_sharding
 from covector.numpy.promote import inexact, promote_dtypes_inexact, standard_promotion
-from covector.operations import random as operations
 from covector.operations.casting import convert, in_dtype
 from covector.operations.special import lgamma
+from covector.random import generators
 from covector.random.arguments import (
     float_dtype,
     int_dtype,
@@ -340,7 +340,7 @@ def draw_multinomial(
         count = draw_binomial(key, rest, part, shape=shape[:-1])
         return rest - count, count
 
-    keys = operations.split(key, (p.type.shape[0],))
+    keys = generators.split(key, (p.type.shape[0],))
     everything = cnp.broadcast_to(n[..., 0], shape[:-1])
     _, counts = scan(take, everything, (keys, part), unroll=unroll)
     return cnp.moveaxis(counts, 0, -1)

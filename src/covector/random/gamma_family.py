@@ -28,11 +28,11 @@ from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import Shape
 from covector.errors import TypeMismatch
 from covector.numpy.axes import with_out_sharding
-from covector.operations import random as operations
 from covector.operations.gamma import random_gamma_grad
 from covector.operations.selection import where
 from covector.operations.special import digamma
 from covector.programs.custom_rules.custom_derivative import custom_jvp
+from covector.random import generators
 from covector.random.arguments import (
     drawn,
     float_dtype,
@@ -104,13 +104,13 @@ def loggamma(
 @sampler
 def draw_gamma(key: Value, a: Value, *, shape: Shape) -> Array:
     """Gamma numbers."""
-    return _gamma(operations.split(key, shape), cnp.broadcast_to(a, shape))
+    return _gamma(generators.split(key, shape), cnp.broadcast_to(a, shape))
 
 
 @sampler
 def draw_loggamma(key: Value, a: Value, *, shape: Shape) -> Array:
     """Logarithms of gamma numbers."""
-    return _loggamma(operations.split(key, shape), cnp.broadcast_to(a, shape))
+    return _loggamma(generators.split(key, shape), cnp.broadcast_to(a, shape))
 
 
 @custom_jvp

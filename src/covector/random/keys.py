@@ -6,8 +6,9 @@
 
 A key is consumed, not updated: what is drawn from one key is the same every time, so
 every draw needs a key of its own. Keys come in two forms, and every function takes
-both: *typed* keys, arrays of the element type ``key<fry>``, and the older *raw* ones,
-``u32[2]`` arrays of their two words, which ``PRNGKey`` makes.
+both: *typed* keys, arrays of an element type that tells their generator, as
+``key<fry>`` does, and the older *raw* ones, ``u32[2]`` arrays of their words, which
+``PRNGKey`` makes.
 """
 
 from collections.abc import Callable
@@ -20,19 +21,20 @@ from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DTypeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array, from_numpy, to_be_cast
-from covector.core.key_types import KeyType
+from covector.core.key_types import IMPLEMENTATIONS, KeyType
 from covector.core.types import Shape
-from covector.errors import ArgumentError, DTypeError, IntegerOverflow, TypeMismatch
-from covector.operations import random as operations
-from covector.operations.casting import convert
-from covector.operations.random import (
-    THREEFRY,
-    random_fold_in,
-    random_seed,
-    random_unwrap,
-    random_wrap,
+from covector.errors import (
+    ArgumentError,
+    DTypeError,
+    IntegerOverflow,
+    TypeMismatch,
+    did_you_mean,
 )
-from covector.random.arguments import is_typed, sample_shape, single_key, words
+from covector.operations.casting import convert
+from covector.operations.random import RandomWrap, random_unwrap
+from covector.random import generators
+from covector.random.arguments import is_typed, sample_shape, single_key, typed, words
+from covector.random.generators import default_key_type, generator
 
 __all__ = [
     "PRNGKey",
@@ -55,7 +57,8 @@ def key(
     Args:
       seed: a scalar integer of up to 64 bits, known or traced. A Python integer counts
         modulo 2³² unless ``enable_x64`` is on.
-      impl: the generator: None or ``"threefry2x32"``, the one there is.
+      impl: the generator: ``"threefry2x32"``, ``"rbg"``, ``"unsafe_rbg"`` or one of
+        ``define_generator``; by default that of the option ``default_prng_impl``.
       dtype: the same, as the element type of keys.
 
     Raises:
@@ -66,19 +69,26 @@ def key(
     key<fry>[]
     >>> key_data(key(7)).tolist()
     [0, 7]
+    >>> print(key(0, impl="rbg").type)
+    key<rbg>[]
     """
-    _generator("key", impl, dtype)
-    return random_seed(_seed("key", seed))
+    kind = _key_type("key", impl, dtype)
+    return generator(kind).seed(_seed("key", seed))
 
 
 def PRNGKey(seed: int | ArrayLike, *, impl: str | None = None) -> Array:
-    """A raw random key, ``u32[2]``, made of an integer; ``key`` makes typed ones.
+    """A raw random key, made of an integer; ``key`` makes typed ones.
+
+    It is ``u32[2]``, or ``u32[4]`` of the generators ``"rbg"`` and ``"unsafe_rbg"``.
+
+    A raw key does not say which generator it is of. Functions take it for one of the
+    option ``default_prng_impl``.
 
     >>> PRNGKey(7).tolist()
     [0, 7]
     """
-    _generator("PRNGKey", impl, None)
-    return random_unwrap(random_seed(_seed("PRNGKey", seed)))
+    kind = _key_type("PRNGKey", impl, None)
+    return random_unwrap(generator(kind).seed(_seed("PRNGKey", seed)))
 
 
 def _seed(who: str, seed: Any) -> Array:
@@ -110,16 +120,21 @@ def _low_bits(x: Any, who: str) -> Any:
     return as_array(x, who)
 
 
-def _generator(who: str, impl: str | None, dtype: DTypeLike | None) -> KeyType:
+def _key_type(who: str, impl: Any, dtype: DTypeLike | None) -> KeyType:
     """The type of keys that the arguments ``impl`` and ``dtype`` name."""
     if impl is not None and dtype is not None:
         raise ArgumentError(f"{who} takes one of impl and dtype, but got both.")
     named = dtype if impl is None else impl
-    if named in (None, THREEFRY, THREEFRY.implementation):
-        return THREEFRY
+    if named is None:
+        return default_key_type()
+    if isinstance(named, KeyType):
+        return named
+    if isinstance(named, str) and named in IMPLEMENTATIONS:
+        return KeyType(named)
     raise ArgumentError(
-        f"{who}: there is no random generator {named!r}. The one there is has the name "
-        f"{THREEFRY.implementation!r}."
+        f"{who}: there is no random generator {named!r}."
+        f"{did_you_mean(named, IMPLEMENTATIONS)} There are 'threefry2x32', 'rbg', "
+        "'unsafe_rbg' and those of covector.random.define_generator."
     )
 
 
@@ -141,7 +156,7 @@ def split(key: ArrayLike, num: int | Shape = 2) -> Array:
     [1797259609, 2579123966]
     """
     shape = sample_shape("split", num, "num")
-    return _as_given(lambda k: operations.split(k, shape), "split", key)
+    return _as_given(lambda k: generators.split(k, shape), "split", key)
 
 
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
@@ -159,7 +174,9 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     [2716826189, 292468403]
     """
     number = _folded(data)
-    return _as_given(lambda k: random_fold_in(k, number), "fold_in", key)
+    return _as_given(
+        lambda k: generator(k.type.dtype).fold_in(k, number), "fold_in", key
+    )
 
 
 def _folded(data: Any) -> Array:
@@ -194,7 +211,8 @@ def clone(key: ArrayLike) -> Array:
 
 
 def key_data(keys: ArrayLike) -> Array:
-    """The words of keys, typed or raw: ``u32[..., 2]``.
+    """The words of keys, typed or raw: ``u32[..., 2]`` of threefry, ``u32[..., 4]`` of
+    rbg.
 
     >>> print(key_data(split(key(0), 3)).type)
     u32[3,2]
@@ -205,13 +223,14 @@ def key_data(keys: ArrayLike) -> Array:
 def wrap_key_data(
     key_bits_array: Any, *, impl: str | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Typed keys with the given words, ``u32[..., 2]``.
+    """Typed keys with the given words: ``u32[..., 2]``, or as many as the generator
+    that is named, as in ``key``, has.
 
     >>> print(wrap_key_data(PRNGKey(7)).type)
     key<fry>[]
     """
-    _generator("wrap_key_data", impl, dtype)
-    return random_wrap(words("wrap_key_data", key_bits_array))
+    kind = _key_type("wrap_key_data", impl, dtype)
+    return RandomWrap(kind)(words("wrap_key_data", key_bits_array, kind))
 
 
 def key_impl(keys: ArrayLike) -> str:
@@ -220,8 +239,7 @@ def key_impl(keys: ArrayLike) -> str:
     >>> key_impl(key(0))
     'threefry2x32'
     """
-    typed = keys if is_typed(keys) else random_wrap(words("key_impl", keys))
-    return typed.type.dtype.implementation
+    return typed("key_impl", keys).type.dtype.implementation
 
 
 def key_dtype(impl_spec: Any = None) -> KeyType:
@@ -230,7 +248,7 @@ def key_dtype(impl_spec: Any = None) -> KeyType:
     >>> key_dtype()
     key<fry>
     """
-    return _generator("key_dtype", impl_spec, None)
+    return _key_type("key_dtype", impl_spec, None)
 
 
 def _as_given(made: Callable[[Any], Any], who: str, key: ArrayLike) -> Array:

@@ -27,7 +27,7 @@ import numpy as np
 from covector import tree as pytree
 from covector.core import dtypes
 from covector.core.array import ConcreteArray
-from covector.core.key_types import KEY_TAGS, KeyType
+from covector.core.key_types import IMPLEMENTATIONS, KeyType
 from covector.core.trace import Tracer
 from covector.core.types import ArrayType
 from covector.errors import ArgumentError, DTypeError, TracerArrayConversionError
@@ -259,7 +259,7 @@ def _shape(data: Any, name: str, path: str) -> Shape:
 
 
 def _dtype(name: str, kind: str) -> Any:
-    if kind == "array" and name.startswith("key<") and name[4:-1] in KEY_TAGS:
+    if kind == "array" and name.startswith("key<") and name[4:-1] in IMPLEMENTATIONS:
         return KeyType(name[4:-1])
     if name not in _NAMED:
         raise Malformed(
