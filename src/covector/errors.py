@@ -24,10 +24,10 @@
     │   │   ├── TracerIntegerConversionError
     │   │   ├── TracerArrayConversionError
     │   │   └── NonConcreteBooleanIndexError
-    │   └── UnexpectedTracerError   … after its trace has ended
-    │       └── LeakedTracerError   … or kept by something that outlives its trace
+    │   ├── UnexpectedTracerError   … after its trace has ended
+    │   │   └── LeakedTracerError   … or kept by something that outlives its trace
+    │   └── KeyReuseError           … a random key, used a second time
     ├── InconclusiveDimensionOperation  sizes that are symbols, and do not tell
-    ├── KeyReuseError           a random key used a second time
     ├── RecompilationError      a function was compiled again where that is refused
     ├── CheckFailed             what a check of the user's says does not hold
     ├── NotCheckified           a check in compiled code that nothing made a value
@@ -140,7 +140,7 @@ class WrongRule(CovectorError, AssertionError):
     """A check of derivatives found one that is not that of its function."""
 
 
-class MalformedProgram(CovectorError, AssertionError):
+class MalformedProgram(CovectorError, AssertionError, TypeError):
     """A pass wrote down a program that is not well formed: a bug of covector."""
 
 
@@ -164,7 +164,7 @@ class TracerArrayConversionError(ConcretizationTypeError):
     """A traced value was handed to NumPy."""
 
 
-class NonConcreteBooleanIndexError(ConcretizationTypeError, IndexError):
+class NonConcreteBooleanIndexError(ConcretizationTypeError, InvalidIndex):
     """A traced boolean mask was used as an index."""
 
 
@@ -176,14 +176,14 @@ class LeakedTracerError(UnexpectedTracerError, RuntimeError):
     """Something that outlives a transformation keeps one of its traced values."""
 
 
+class KeyReuseError(TracedValueError):
+    """A random key was used a second time, while that is watched for."""
+
+
 class InconclusiveDimensionOperation(CovectorError, TypeError):
     """A question about sizes that are symbols has no one answer for all their
     values.
     """
-
-
-class KeyReuseError(CovectorError, TypeError):
-    """A random key was used a second time, while that is watched for."""
 
 
 class RecompilationError(CovectorError, RuntimeError):

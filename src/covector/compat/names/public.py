@@ -53,8 +53,8 @@ MODULES: Table = {
         **from_module(
             "covector.errors",
             """
-            ConcretizationTypeError JAXIndexError JAXTypeError JaxRuntimeError
-            KeyReuseError NonConcreteBooleanIndexError TracerArrayConversionError
+            ConcretizationTypeError InconclusiveDimensionOperation JAXIndexError
+            JAXTypeError JaxRuntimeError JaxprTypeError KeyReuseError NonConcreteBooleanIndexError TracerArrayConversionError
             TracerBoolConversionError TracerIntegerConversionError UnexpectedTracerError
             """,
         )
