@@ -34,9 +34,9 @@ def test_an_option_without_meaning_here_keeps_what_it_was_set_to():
 
 
 def test_an_option_with_one_value_refuses_others_and_says_what_to_do():
-    config.update("jax_default_prng_impl", "threefry2x32")
-    with pytest.raises(SettingError, match="as 'threefry2x32' only, but got 'rbg'"):
-        config.update("jax_default_prng_impl", "rbg")
+    config.update("jax_legacy_prng_key", "allow")
+    with pytest.raises(SettingError, match="as 'allow' only, but got 'error'"):
+        config.update("jax_legacy_prng_key", "error")
     with (
         pytest.raises(SettingError, match="eval_shape runs nothing"),
         blocks.no_execution(True),
@@ -62,8 +62,8 @@ def test_variables_of_the_field_set_options_unless_one_of_covector_does():
     assert config.jax_numpy_rank_promotion == "warn" and config.jax_debug_nans
     from_environment({"JAX_DEBUG_NANS": "0", "COVECTOR_DEBUG_NANS": "1"})
     assert config.jax_debug_nans
-    with pytest.raises(SettingError, match="as 'threefry2x32' only"):
-        from_environment({"JAX_DEFAULT_PRNG_IMPL": "rbg"})
+    with pytest.raises(SettingError, match="as 'allow' only"):
+        from_environment({"JAX_LEGACY_PRNG_KEY": "error"})
     from_environment({"JAX_TRACER_ERROR_NUM_TRACEBACK_FRAMES": "7"})
     assert config.jax_tracer_error_num_traceback_frames == 7
     config.update("jax_tracer_error_num_traceback_frames", 5)

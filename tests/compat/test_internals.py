@@ -81,3 +81,20 @@ def test_a_value_that_must_be_known_is_an_error_with_its_reason_where_it_is_trac
     with pytest.raises(cv.errors.ConcretizationTypeError) as caught:
         cv.jit(lambda n: internals.concrete_or_error(int, n, "the length of a loop"))(3)
     assert caught.value.__notes__[0] == "the length of a loop"
+
+
+def test_a_generator_needs_no_name():
+    kinds = [
+        internals.define_prng_impl(
+            key_shape=(1,),
+            seed=lambda n: n.astype("uint32")[None],
+            split=lambda key, shape: cnp.broadcast_to(key, (*shape, 1)),
+            random_bits=lambda key, width, shape: cnp.full(
+                shape, key[0], f"u{width // 8}"
+            ),
+            fold_in=lambda key, number: key + number,
+        )
+        for _ in range(2)
+    ]
+    assert kinds[0] != kinds[1]
+    assert cv.random.bits(cv.random.key(7, impl=kinds[0])) == 7

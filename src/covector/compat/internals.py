@@ -1,5 +1,6 @@
 """Small things of private modules that packages use, and covector has not."""
 
+import itertools
 import operator
 from abc import ABCMeta
 from collections.abc import Callable, Iterable
@@ -14,6 +15,7 @@ from covector.core.array_like import Array
 from covector.core.convert import as_array, type_of
 from covector.core.dtypes import KeyType
 from covector.errors import ArgumentError, AxisError, ConcretizationTypeError
+from covector.random import define_generator
 
 #: for annotations: what operations take, and what a function returns
 Value = Any
@@ -49,6 +51,15 @@ def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
         error.add_note(context)
         raise
 
+
+def define_prng_impl(*, name: str = "", tag: str = "?", **functions: Any) -> KeyType:
+    """``covector.random.define_generator`` of a generator that needs no name."""
+    if not name:
+        name, tag = f"unnamed_{next(_numbers)}", "?"
+    return define_generator(name=name, tag=tag, **functions)
+
+
+_numbers = itertools.count()
 
 #: Packages enter classes of theirs, with what is said of ``numpy.ndarray``. Nobody
 #: reads it: whatever has ``__array__`` is taken as an array.

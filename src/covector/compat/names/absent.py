@@ -47,12 +47,11 @@ NOT_PLANNED = {
     "covector.export writes them for others.",
     "jax.experimental.xla_metadata": "covector.named_scope names operations.",
     "jax.extend.ifrt_programs": "There is no proxy between a program and its devices.",
-    "jax.extend.random": "threefry is the one generator of random bits.",
     "jax.extend.xla": "covector.jit(f).lower(x).as_text() is the program.",
     "jax.interpreters.pxla": "Executables: covector.jit(f).lower(x).compile().",
-    "jax.lax.RandomAlgorithm": "covector.random.bits draws bits, by threefry.",
-    "jax.lax.rng_bit_generator": "covector.random.bits draws bits, by threefry.",
-    "jax.lax.rng_uniform": "covector.random.uniform draws numbers, by threefry.",
+    "jax.lax.RandomAlgorithm": "covector.random.bits draws bits.",
+    "jax.lax.rng_bit_generator": "covector.random.bits draws bits.",
+    "jax.lax.rng_uniform": "covector.random.uniform draws numbers.",
     "jax.sharding.auto_axes": "Types do not say how arrays are divided over a mesh: "
     "every axis is left to the compiler already.",
     "jax.sharding.explicit_axes": "Types do not say how arrays are divided over a "

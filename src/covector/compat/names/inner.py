@@ -84,7 +84,12 @@ MODULES: Table = {
     "jax.extend.core": module("covector.core", **CORE),
     "jax.extend.core.primitives": module(**PRIMITIVES),
     "jax.extend.linear_util": module(**LINEAR_UTIL),
-    "jax.extend.random": module(),
+    "jax.extend.random": module(
+        define_prng_impl=f"{_INTERNALS}:define_prng_impl",
+        rbg_prng_impl="covector.random.generators:RBG",
+        threefry_prng_impl="covector.operations.random:THREEFRY",
+        unsafe_rbg_prng_impl="covector.random.generators:UNSAFE_RBG",
+    ),
     "jax.extend.source_info_util": module(
         register_exclusion="covector.compat.tracebacks:register_exclusion"
     ),

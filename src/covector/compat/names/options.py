@@ -115,7 +115,6 @@ FIXED: dict[str, Fixed] = {
     "cpu_collectives_implementation": Fixed("gloo", "Processes talk by gloo."),
     "cuda_visible_devices": Fixed("all", _DEVICES),
     "debug_key_reuse": Fixed(False, "Whether keys are reused is not watched for."),
-    "default_prng_impl": Fixed("threefry2x32", "It is the one generator there is."),
     "disable_bwd_checks": Fixed(False, "What bwd returns is always checked."),
     "disable_vmap_shmap_error": Fixed(False, "vmap of shard_map is no error."),
     "dump_ir_modes": Fixed("stablehlo", "jit(f).lower(x).as_text() is the program."),

@@ -31,7 +31,7 @@ _SAME = """
 #: options that covector does not have, or has as settings, as context managers
 _BLOCKS = """
     allow_f16_reductions array_garbage_collection_guard auto_pcast debug_key_reuse
-    default_prng_impl enable_checks enable_custom_prng
+    enable_checks enable_custom_prng
     jax2tf_associative_scan_reductions legacy_prng_key no_execution no_tracing
     remove_size_one_mesh_axis_from_type softmax_custom_jvp thread_guard
 """
@@ -54,7 +54,8 @@ MODULES: Table = {
             "covector.errors",
             """
             ConcretizationTypeError InconclusiveDimensionOperation JAXIndexError
-            JAXTypeError JaxRuntimeError JaxprTypeError KeyReuseError NonConcreteBooleanIndexError TracerArrayConversionError
+            JAXTypeError JaxRuntimeError JaxprTypeError KeyReuseError
+            NonConcreteBooleanIndexError TracerArrayConversionError
             TracerBoolConversionError TracerIntegerConversionError UnexpectedTracerError
             """,
         )
