@@ -4,10 +4,13 @@ import ast
 import importlib
 import importlib.util
 import py_compile
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
+import jax
+import jax.numpy
 import pytest
 
 import covector
@@ -99,3 +102,58 @@ def test_public_functions_are_definitions_with_docstrings():
                 and (ast.get_docstring(n) is None or n.returns is None)
             ]
             assert bare == [], f"{path}: without a docstring or types"
+
+
+PACKAGES = [
+    "debug",
+    "experimental",
+    "lax.linalg",
+    "nn",
+    "numpy",
+    "numpy.linalg",
+    "random",
+    "scipy.special",
+    "tree",
+]
+
+
+@pytest.mark.parametrize("path", ["", *[f".{p}" for p in PACKAGES]])
+def test_editors_complete_public_names_and_no_others(path):
+    code = f"import covector{path} as m; print([n for n in dir(m) if n[:2] != '__'])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    package = importlib.import_module(f"covector{path}")
+    assert ast.literal_eval(done.stdout) == [
+        n for n in package.__all__ if n[:2] != "__"
+    ]
+
+
+def test_editors_complete_members_of_arrays_that_the_field_has():
+    seen = []
+    covector.jit(lambda x: seen.append(x) or x)(covector.numpy.ones(3))
+    for x in (covector.numpy.ones(3), *seen):
+        names = {name for name in dir(x) if not name.startswith("_")}
+        assert names <= {*dir(jax.numpy.ones(3))}
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "instead"),
+    [
+        ("numpy", "in1d", "isin"),
+        ("numpy", "random", "covector.random"),
+        ("", "tree_map", "tree.map"),
+        ("", "transform", "compose"),
+    ],
+)
+def test_names_of_other_libraries_say_what_to_use(module, name, instead):
+    package = importlib.import_module(f"covector.{module}".rstrip("."))
+    with pytest.raises(AttributeError, match=f"no attribute '{name}': use {instead}"):
+        getattr(package, name)
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing_like_it'$"):
+        package.nothing_like_it  # noqa: B018
+
+
+def test_names_that_are_said_to_be_missing_are_missing():
+    for package in (covector, covector.numpy):
+        assert not {*package._INSTEAD} & {*package.__all__}

@@ -14,7 +14,7 @@ operations. Modules that a program may not need are imported when they are first
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from covector import dtypes, errors, numpy, tree, tree_util
+from covector import dtypes, errors, namespaces, numpy, tree, tree_util
 from covector.configuration import (
     check_implicit_sums,
     check_tracer_leaks,
@@ -182,12 +182,32 @@ _FUNCTIONS = {
 }
 
 
+#: names of other libraries, or of older versions of the field's, and what to use
+_INSTEAD = {
+    "Tensor": "Array",
+    "Variable": "grad, of a function of arrays",
+    "abstract_arrays": "typeof",
+    "array": "numpy.array",
+    "host_callback": "pure_callback, or debug.callback",
+    "no_grad": "lax.stop_gradient",
+    "tensor": "numpy.array",
+    "transform": "compose",
+    "tree_flatten": "tree.flatten",
+    "tree_leaves": "tree.leaves",
+    "tree_map": "tree.map",
+    "tree_multimap": "tree.map",
+    "tree_structure": "tree.structure",
+    "tree_unflatten": "tree.unflatten",
+    "xla_computation": "jit(f).lower(*args)",
+}
+
+
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"covector.{name}")
     if name in _FUNCTIONS:
         return getattr(importlib.import_module(f"covector.{_FUNCTIONS[name]}"), name)
-    raise AttributeError(f"module 'covector' has no attribute {name!r}")
+    raise namespaces.no_attribute("covector", name, _INSTEAD)
 
 
 __all__ = [
@@ -305,3 +325,4 @@ __all__ = [
     "vmap",
     "warn_batched_cond",
 ]
+__dir__ = namespaces.completions(globals())

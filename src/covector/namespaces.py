@@ -32,6 +32,33 @@ def public(namespace: dict[str, Any], *also: str) -> list[str]:
     return sorted({*names, *also})
 
 
+def completions(namespace: dict[str, Any]) -> Callable[[], list[str]]:
+    """``__dir__`` of a module, for editors: its public names and those of Python, none
+    of its own modules and helpers.
+    """
+
+    def __dir__() -> list[str]:
+        return [*namespace["__all__"], *_of_python(namespace)]
+
+    return __dir__
+
+
+def _of_python(namespace: dict[str, Any]) -> list[str]:
+    return [name for name in namespace if name.startswith("__")]
+
+
+def no_attribute(module: str, name: str, instead: dict[str, str]) -> AttributeError:
+    """The error for a name that a module does not have. ``instead`` are names of other
+    libraries, or of other versions, with what to use.
+
+    With the module at hand, Python adds a name that is near.
+    """
+    words = f"module {module!r} has no attribute {name!r}"
+    if name in instead:
+        words += f": use {instead[name]}"
+    return AttributeError(words, name=name, obj=sys.modules[module])
+
+
 def declared(module: str) -> list[str]:
     """The ``__all__`` of a module, which is not imported if its source is at hand."""
     spec = importlib.util.find_spec(module)
@@ -43,13 +70,17 @@ def declared(module: str) -> list[str]:
 
 
 def lazy(
-    package: str, modules: Sequence[str], *also: str, packages: Sequence[str] = ()
+    package: str,
+    modules: Sequence[str],
+    *also: str,
+    packages: Sequence[str] = (),
+    instead: dict[str, str] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package with lazy modules.
 
     The first also answers with ``__all__``: the names of the lazy modules and those
     that are ``public``, with ``also``. ``packages`` are lazy too, and public by their
-    own names.
+    own names. ``instead`` are the names of others, as of ``no_attribute``.
     """
     namespace = vars(sys.modules[package])
 
@@ -58,19 +89,22 @@ def lazy(
         paths = [f"{package}.{module}" for module in modules]
         return {name: path for path in paths for name in declared(path)}
 
+    def public_names() -> list[str]:
+        return sorted({*homes(), *public(namespace, *also, *packages)})
+
     def __getattr__(name: str) -> Any:
         if name in modules or name in packages:
             return _imported(f"{package}.{name}")
         if name == "__all__":
-            return sorted({*homes(), *public(namespace, *also, *packages)})
+            return public_names()
         path = None if name.startswith("_") else homes().get(name)
         if path is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise no_attribute(package, name, instead or {})
         namespace[name] = found = getattr(_imported(path), name)
         return found
 
     def __dir__() -> list[str]:
-        return sorted({*homes(), *packages, *namespace})
+        return [*public_names(), *_of_python(namespace)]
 
     return __getattr__, __dir__
 

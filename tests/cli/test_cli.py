@@ -1,6 +1,7 @@
 """The command line, as a user types it."""
 
 import builtins
+import subprocess
 import sys
 from pathlib import Path
 
@@ -27,11 +28,19 @@ def test_help_names_every_command_and_what_it_does(capsys):
     assert "the installation and devices" in out
 
 
-def test_without_a_command_the_usage_is_shown(capsys):
-    with pytest.raises(SystemExit) as stop:
-        main([])
-    assert stop.value.code == 2
-    assert "required: command" in capsys.readouterr().err
+def test_without_a_command_the_help_is_shown(capsys):
+    assert main([]) == 0
+    assert "train a classifier of handwritten digits" in capsys.readouterr().out
+
+
+def test_a_pipe_that_is_closed_early_is_no_error():
+    command = [sys.executable, "-m", "covector", "doctor"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
 
 
 def test_doctor_prints_every_section_and_finds_no_problem(capsys):

@@ -28,6 +28,26 @@ __all__ = ["API_VERSIONS", "Array", "link"]
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
+#: what arrays and tracers have for covector itself, which editors do not complete
+_INTERNAL = frozenset(
+    {
+        "buffer",
+        "buffer_over",
+        "check_usable",
+        "forget",
+        "host",
+        "is_sharded",
+        "line",
+        "on_host",
+        "origin",
+        "owner",
+        "placement",
+        "type",
+        "variable",
+    }
+)
+
+
 class Array(Operators, Methods, HasType):
     """An array, concrete or traced. ``isinstance(x, covector.Array)`` is true of
     both.
@@ -51,6 +71,9 @@ class Array(Operators, Methods, HasType):
     def nbytes(self) -> int:
         """The bytes of all elements."""
         return self.type.size * self.type.dtype.itemsize
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in _INTERNAL]
 
     # -- as a container ----------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """Debugging of running programs: print, callback, breakpoint, progress, shardings."""
 
+from covector import namespaces
 from covector.debug.callback import callback
 from covector.debug.debugger import breakpoint
 from covector.debug.printing import log, print
@@ -18,3 +19,4 @@ __all__ = [
     "visualize_array_sharding",
     "visualize_sharding",
 ]
+__dir__ = namespaces.completions(globals())

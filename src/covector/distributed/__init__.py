@@ -12,6 +12,8 @@ those of this one. Every process has to run the same programs in the same order,
 arrays of the same types; what would wait for ever is an error instead.
 """
 
+from covector import namespaces
 from covector.distributed.initialization import initialize, is_initialized, shutdown
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
+__dir__ = namespaces.completions(globals())

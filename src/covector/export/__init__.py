@@ -7,6 +7,7 @@
 The program is StableHLO in its portable form. docs/exporting.md shows the rest.
 """
 
+from covector import namespaces
 from covector.export.deserialization import (
     deserialize,
     maximum_supported_calling_convention_version,
@@ -41,3 +42,4 @@ __all__ = [
     "symbolic_args_specs",
     "symbolic_shape",
 ]
+__dir__ = namespaces.completions(globals())

@@ -34,3 +34,4 @@ from covector.random.normal import *
 
 if not typing.TYPE_CHECKING:  # editors follow the star imports
     __all__ = namespaces.public(globals())
+    __dir__ = namespaces.completions(globals())

@@ -15,6 +15,7 @@ The room is ``registry`` (what is a node; jaxlib's C++), ``keys`` (paths), ``nod
 and the registration of classes.
 """
 
+from covector import namespaces
 from covector.tree.difference import check_static_data, describe_difference
 from covector.tree.functions import (
     all,
@@ -57,3 +58,4 @@ __all__ = [
     "transpose",
     "unflatten",
 ]
+__dir__ = namespaces.completions(globals())

@@ -167,3 +167,8 @@ def test_an_exception_at_compile_time_leaves_the_trace_as_it_was():
         return x + 1
 
     assert float(f(1.0)) == 2
+
+
+def test_shapes_of_a_jitted_function_with_static_arguments():
+    jitted = cv.jit(cnp.tile, static_argnums=1)
+    assert cv.eval_shape(jitted, SQUARE, 2).shape == (2, 4)

@@ -9,6 +9,7 @@ can be jitted, batched and differentiated. It can also look for NaN, indices out
 bounds and divisions by zero in all operations.
 """
 
+from covector import namespaces
 from covector.errors import CheckFailed as JaxRuntimeError
 from covector.experimental.checkify.check import check, check_error, debug_check
 from covector.experimental.checkify.error import Error, init_error
@@ -41,3 +42,4 @@ __all__ = [
     "nan_checks",
     "user_checks",
 ]
+__dir__ = namespaces.completions(globals())

@@ -26,7 +26,9 @@ being what a ``save`` writes. The room is ``contents`` (trees as JSON), ``manife
 ([0, 1, 2], 1)
 """
 
+from covector import namespaces
 from covector.experimental.checkpoint.restoring import restore
 from covector.experimental.checkpoint.saving import Saving, save
 
 __all__ = ["Saving", "restore", "save"]
+__dir__ = namespaces.completions(globals())

@@ -54,3 +54,4 @@ _link.sparse = sys.modules[__name__]
 
 if not typing.TYPE_CHECKING:  # editors follow the star imports
     __all__ = namespaces.public(globals(), "linalg")
+    __dir__ = namespaces.completions(globals())

@@ -14,3 +14,4 @@ from covector.lax.linalg.triangular import *
 
 if not typing.TYPE_CHECKING:  # editors follow the star imports
     __all__ = namespaces.public(globals())
+    __dir__ = namespaces.completions(globals())

@@ -13,3 +13,4 @@ from covector.numpy.fft.several_axes import *
 
 if not typing.TYPE_CHECKING:  # editors follow the star imports
     __all__ = namespaces.public(globals())
+    __dir__ = namespaces.completions(globals())

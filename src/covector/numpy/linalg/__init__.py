@@ -17,3 +17,4 @@ from covector.numpy.linalg.solutions import *
 
 if not typing.TYPE_CHECKING:  # editors follow the star imports
     __all__ = namespaces.public(globals())
+    __dir__ = namespaces.completions(globals())

@@ -101,9 +101,10 @@ def as_argument(leaf: Any, i: int, in_tree: PyTreeDef, who: str) -> Any:
             raise
         raise StaticArgumentError(
             f"{who} needs arrays and numbers, but {where} is {leaf!r} of type "
-            f"{type(leaf).__name__}. Mark the argument static (static_argnums or "
-            "static_argnames), or keep it out of the jitted function with "
-            "functools.partial."
+            f"{type(leaf).__name__}. If arrays are inside, make the class a pytree: "
+            "covector.tree_util.register_dataclass. Otherwise mark the argument static "
+            "(static_argnums or static_argnames), or keep it out of the jitted "
+            "function with functools.partial."
         ) from error
 
 
@@ -138,8 +139,9 @@ class JitSpec(NamedTuple):
         for name, value in statics:
             if isinstance(value, Tracer):
                 raise StaticArgumentError(
-                    f"{who}: the static argument {name!r} must be known, but got the "
-                    f"traced value {value!r}."
+                    f"{who}: the static argument {name!r} must be known, but it is a "
+                    f"traced value of type {value.type}. {value.origin()} Make it "
+                    "static there as well, or do not make it static here."
                 )
             try:
                 hash(value)

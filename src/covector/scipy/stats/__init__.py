@@ -9,6 +9,7 @@ distribution densities are 0 and their logarithms −∞, with derivatives that 
 what is no parameter of it, a negative scale for instance, the result is NaN.
 """
 
+from covector import namespaces
 from covector.scipy.stats import (
     bernoulli,
     beta,
@@ -73,3 +74,4 @@ __all__ = [
     "vonmises",
     "wrapcauchy",
 ]
+__dir__ = namespaces.completions(globals())
