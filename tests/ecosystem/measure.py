@@ -1,6 +1,9 @@
 """Run the programs of one file and print their numbers as one line of JSON.
 
-    python measure.py programs/with_optax.py
+    python measure.py programs/with_optax.py [--known]
+
+With ``--known``, a program that is refused because it asks under ``jit`` for a value is
+run without ``jit``: so JAX's numbers are found of programs that only covector compiles.
 
 It runs in the environment of the packages, so it needs nothing but ``jax`` there,
 whichever that is. A program that ends in an exception leaves its words instead of its
@@ -26,11 +29,11 @@ def numbers(result: object) -> dict[str, object]:
     }
 
 
-def measured(program) -> dict[str, object]:
+def measured(program, known: bool) -> dict[str, object]:
     """The numbers of a program or the words of its error, and how long it took."""
     start = time.perf_counter()
     try:
-        outcome = {"numbers": numbers(program())}
+        outcome = {"numbers": numbers(_result(program, known))}
     except Exception as error:  # noqa: BLE001 - any error is a finding, with its words
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{last.filename}:{last.lineno}"
@@ -38,10 +41,21 @@ def measured(program) -> dict[str, object]:
     return outcome | {"seconds": round(time.perf_counter() - start, 1)}
 
 
-def main(path: str) -> None:
+def _result(program, known: bool) -> object:
+    try:
+        return program()
+    except jax.errors.ConcretizationTypeError:
+        if not known:
+            raise
+    with jax.disable_jit():
+        return program()
+
+
+def main(path: str, *options: str) -> None:
     programs = runpy.run_path(path)["PROGRAMS"]
-    print(json.dumps({each.__name__: measured(each) for each in programs}))
+    known = "--known" in options
+    print(json.dumps({each.__name__: measured(each, known) for each in programs}))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

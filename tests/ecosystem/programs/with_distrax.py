@@ -20,7 +20,10 @@ def densities_samples_and_divergences() -> dict[str, object]:
         "samples": samples,
         "densities": densities,
         "divergence": normal.kl_divergence(other),
-        "categorical": [categorical.sample(seed=key, sample_shape=(5,)), categorical.entropy()],
+        "categorical": [
+            categorical.sample(seed=key, sample_shape=(5,)),
+            categorical.entropy(),
+        ],
         "mixture": jax.jit(mixture.log_prob)(jnp.linspace(-2.0, 3.0, 4)),
         "gradient": jax.grad(lambda s: distrax.Gamma(s, 2.0).log_prob(0.7))(1.5),
     }

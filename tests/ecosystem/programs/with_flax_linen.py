@@ -85,7 +85,9 @@ class Block(nn.Module):
     @nn.compact
     def __call__(self, x, _):
         mask = nn.make_causal_mask(x[..., 0])
-        x = x + nn.MultiHeadDotProductAttention(num_heads=2)(nn.LayerNorm()(x), mask=mask)
+        x = x + nn.MultiHeadDotProductAttention(num_heads=2)(
+            nn.LayerNorm()(x), mask=mask
+        )
         return x + nn.Dense(8)(nn.gelu(nn.Dense(16)(nn.LayerNorm()(x)))), None
 
 
@@ -107,7 +109,11 @@ def attention_layers_scanned_and_rematerialized() -> dict[str, object]:
     params = model.init(jax.random.key(3), x)
     grads = jax.jit(jax.grad(lambda p: jnp.sum(model.apply(p, x) ** 2)))(params)
     shapes = jax.tree.leaves(jax.tree.map(jnp.shape, params))
-    return {"y": model.apply(params, x), "norm": optax.tree.norm(grads), "shapes": shapes}
+    return {
+        "y": model.apply(params, x),
+        "norm": optax.tree.norm(grads),
+        "shapes": shapes,
+    }
 
 
 PROGRAMS = (

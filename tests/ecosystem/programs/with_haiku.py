@@ -71,7 +71,11 @@ def attention_with_lifted_transformations() -> dict[str, object]:
     params = network.init(jax.random.key(6), x)
     shapes = {name: list(parts) for name, parts in params.items()}
     y = network.apply(params, None, x)
-    return {"y": y, "names": len(shapes), "table": len(hk.experimental.tabulate(network)(x))}
+    return {
+        "y": y,
+        "names": len(shapes),
+        "table": len(hk.experimental.tabulate(network)(x)),
+    }
 
 
 PROGRAMS = (

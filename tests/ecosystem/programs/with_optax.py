@@ -43,7 +43,10 @@ def optimizers_of_parts_accumulate_gradients() -> dict[str, object]:
     params, x, y = _data()
     optimizer = optax.MultiSteps(
         optax.partition(
-            {"fast": optax.sgd(0.2, momentum=0.9, nesterov=True), "slow": optax.lion(0.01)},
+            {
+                "fast": optax.sgd(0.2, momentum=0.9, nesterov=True),
+                "slow": optax.lion(0.01),
+            },
             {"w": "fast", "b": "slow"},
         ),
         every_k_schedule=2,
