@@ -1,9 +1,9 @@
 """BlackJAX: adapted NUTS, an elliptical slice, sequential Monte Carlo."""
 
 import blackjax
-from blackjax.smc import extend_params, resampling
 import jax
 import jax.numpy as jnp
+from blackjax.smc import extend_params, resampling
 
 jax.config.update("jax_enable_x64", True)
 

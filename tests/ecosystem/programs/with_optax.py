@@ -4,6 +4,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
+jax.config.update("jax_enable_x64", True)
+
 
 def _data():
     keys = jax.random.split(jax.random.key(0), 3)
@@ -80,7 +82,7 @@ def lbfgs_with_a_line_search() -> dict[str, object]:
         )
         return optax.apply_updates(params, updates), state, value
 
-    params = jnp.asarray([-1.2, 1.0, 0.8])
+    params = jnp.asarray([-1.2, 1.0, 0.8], jnp.float64)
     state = optimizer.init(params)
     values = []
     for _ in range(30):
