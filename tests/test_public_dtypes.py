@@ -73,3 +73,9 @@ def test_the_public_names_are_there():
     assert dtypes.issubdtype(FRY, dtypes.prng_key)
     assert issubclass(dtypes.prng_key, dtypes.extended)
     assert set(dtypes.__all__) <= set(vars(dtypes))
+
+
+def test_canonicalize_dtype_of_none_is_the_one_of_floats():
+    assert dtypes.canonicalize_dtype(None) == np.float32
+    with options.override(enable_x64=True):
+        assert dtypes.canonicalize_dtype(None) == np.float64

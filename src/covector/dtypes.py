@@ -46,7 +46,8 @@ __all__ = [
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     """The dtype that arrays asked for with ``dtype`` have.
 
-    64-bit kinds become 32-bit ones unless ``enable_x64`` is on.
+    64-bit kinds become 32-bit ones unless ``enable_x64`` is on; None asks for the
+    floating-point dtype of arrays.
 
     Raises:
       DTypeError: ``dtype`` is no element type.
@@ -55,7 +56,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     >>> canonicalize_dtype("float64")
     dtype('float32')
     """
-    dtype = as_dtype(dtype)
+    dtype = as_dtype(float if dtype is None else dtype)
     if is_key(dtype) and not allow_extended_dtype:
         raise DTypeKindError(
             f"canonicalize_dtype needs a dtype of numbers, but got {dtype}. "

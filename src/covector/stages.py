@@ -2,7 +2,7 @@
 
 from typing import TypeAlias
 
-from covector.programs.jit.jit import Jitted as Wrapped
+from covector.programs.jit.jit import PjitFunction as Wrapped
 from covector.programs.jit.stages import ArgInfo, Compiled, Lowered, Traced
 
 __all__ = [

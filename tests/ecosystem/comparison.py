@@ -19,7 +19,7 @@ from tests.ecosystem.suites import Result
 _HERE = Path(__file__).parent
 FILES = {path.stem: path for path in sorted((_HERE / "programs").glob("with_*.py"))}
 _RECORDED = _HERE / "recorded"
-#: Numbers agree to this; single precision, and the same algorithms on the same compiler.
+#: Numbers agree to this: the algorithms and the compiler are the same, mostly in f32.
 _RELATIVE, _ABSOLUTE = 2e-4, 1e-5
 
 Outcomes = dict[str, dict[str, Any]]

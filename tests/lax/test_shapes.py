@@ -49,7 +49,7 @@ WORDS = {
     "broadcast_shapes": (
         lambda: shapes.broadcast_shapes((2,), (3,)),
         TypeMismatch,
-        "broadcast_shapes cannot broadcast",
+        "Incompatible shapes for broadcasting: broadcast_shapes got",
     ),
     "tile": (
         lambda: shapes.tile(X, (2,)),

@@ -323,7 +323,7 @@ def test_operands_of_other_kinds():
         (
             lambda x: x + cnp.ones(2),
             TypeMismatch,
-            "add cannot broadcast operands of types",
+            "add got incompatible shapes for broadcasting",
         ),
     ],
 )

@@ -490,3 +490,15 @@ def calls(run):
 )
 def test_budget_of_python_calls(run, budget):
     assert calls(run) <= budget
+
+
+def test_the_sharding_of_a_type_without_a_mesh_asks_for_nothing():
+    nothing = cv.typeof(V).sharding
+    for x in (
+        V.at[0].get(out_sharding=nothing),
+        cnp.zeros(3, out_sharding=nothing),
+        cnp.ones_like(V, device=nothing),
+        cnp.reshape(V, (2, 2), out_sharding=nothing),
+        cv.lax.full((3,), 1.0, sharding=nothing),
+    ):
+        assert len(x.devices()) == 1

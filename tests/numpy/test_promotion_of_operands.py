@@ -129,8 +129,8 @@ def test_dtypes_are_promoted_as_the_option_says():
         (
             lambda: cnp.maximum(cnp.ones((2, 3)), cnp.ones((3, 2))),
             TypeMismatch,
-            "maximum cannot broadcast operands of types f32[2,3], f32[3,2]: seen from "
-            "the right, each axis needs one length, or 1.",
+            "maximum got incompatible shapes for broadcasting: f32[2,3], f32[3,2]. "
+            "Seen from the right, each axis needs one length, or 1.",
         ),
         (
             lambda: cnp.negative(True),

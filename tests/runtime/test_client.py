@@ -66,7 +66,7 @@ def test_threads_that_ask_at_once_get_one_client():
 
 def test_an_unknown_platform_is_an_error_that_names_the_known_ones():
     with pytest.raises(
-        DeviceError, match="no platform 'tpu', only cpu and gpu"
+        DeviceError, match="Unknown backend 'tpu': there are only cpu and gpu"
     ) as info:
         client.devices("tpu")
     assert isinstance(info.value, RuntimeError)
@@ -90,7 +90,7 @@ def test_a_chosen_gpu_that_is_not_there_is_an_error_not_the_cpu():
     code = "from covector.runtime import client, plugins\n"
     code += "plugins.found_plugins = lambda: ()\nclient.devices()"
     message = last_line(run_python(code, COVECTOR_PLATFORMS="cuda"))
-    assert "the platform 'gpu' does not work here" in message
+    assert "Backend 'gpu' failed to initialize" in message
     assert "pip install 'covector[cuda13]'" in message
 
 

@@ -66,7 +66,7 @@ def test_a_library_that_cannot_be_loaded_leaves_the_cpu_and_says_why(installed):
     first, default, *problem = lines(installed("xla_cuda13", files, code))
     assert first == "xla_cuda13 gpu None"
     assert default == "cpu False"
-    assert "the platform 'gpu' does not work here" in problem[0]
+    assert "Backend 'gpu' failed to initialize" in problem[0]
     assert "xla_cuda_plugin.so" in "".join(problem)
 
 

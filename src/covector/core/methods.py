@@ -73,8 +73,7 @@ class Methods:
         -1))``.
         """
         shape = args[0] if len(args) == 1 else args
-        out = link.numpy.reshape(self, shape, order)
-        return out if out_sharding is None else out.to_device(out_sharding)
+        return link.numpy.reshape(self, shape, order, out_sharding=out_sharding)
 
     def transpose(self, *args: "Axes") -> "Array":
         """The axes in another order, reversed by default."""

@@ -25,7 +25,7 @@ from covector.export.symbolic_module import (
 )
 from covector.lowering import hlo, module, tokens
 from covector.lowering.placement import MeshPlacement
-from covector.programs.jit.jit import Jitted, jit
+from covector.programs.jit.jit import PjitFunction, jit
 from covector.programs.jit.stages import Traced
 from covector.runtime import client
 from covector.transforms.derivatives import vjp
@@ -47,7 +47,7 @@ def default_export_platform() -> str:
 
 
 def export(
-    fun_jit: Jitted[Any, Any],
+    fun_jit: PjitFunction[Any, Any],
     *,
     platforms: Sequence[str] | None = None,
     disabled_checks: Sequence[DisabledSafetyCheck] = (),
@@ -74,7 +74,7 @@ def export(
     >>> exported.call(cv.numpy.ones(3)).tolist()
     [2.0, 2.0, 2.0]
     """
-    if not isinstance(fun_jit, Jitted):
+    if not isinstance(fun_jit, PjitFunction):
         raise ArgumentError(
             f"export needs a jitted function, but got {fun_jit!r}. Pass "
             "covector.jit(f)."

@@ -11,7 +11,7 @@ from covector.core.sharding.as_sharding import ShardingLike
 from covector.core.types import as_size
 from covector.errors import TypeMismatch
 from covector.numpy import creation
-from covector.numpy.axes import canonical_axis, canonical_shape
+from covector.numpy.axes import canonical_axis, canonical_shape, with_out_sharding
 from covector.numpy.types import asked_dtype
 from covector.operations.creation import Iota
 
@@ -57,7 +57,7 @@ def broadcasted_iota(
     if shape[axis]:
         scalar(shape[axis] - 1, dtype)  # the last: raises where it does not fit
     x = Iota(dtype, shape, axis)()
-    return x if out_sharding is None else x.to_device(out_sharding)
+    return with_out_sharding(x, out_sharding)
 
 
 def full(

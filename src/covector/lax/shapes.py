@@ -8,16 +8,19 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from covector.core.annotations import ArrayLike, ShapeLike
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.sharding.as_sharding import ShardingLike
-from covector.core.types import ArrayType, Shape
+from covector.core.types import Shape
 from covector.errors import AxisError, TypeMismatch
-from covector.numpy import promote
-from covector.numpy.axes import canonical_axes, canonical_axis, canonical_shape
+from covector.numpy import promote, reshaping
+from covector.numpy.axes import (
+    canonical_axes,
+    canonical_axis,
+    canonical_shape,
+    with_out_sharding,
+)
 from covector.numpy.repeating import tile as repeat_whole
 from covector.operations.broadcasting import BroadcastInDim
 from covector.operations.joining import Concatenate, Split, Stack, Unstack
@@ -70,7 +73,7 @@ def reshape(
         x = transpose(x, dimensions)
     shape = canonical_shape("reshape", new_sizes, "new_sizes")
     x = x if x.type.shape == shape else Reshape(shape)(x)
-    return x if out_sharding is None else x.to_device(out_sharding)
+    return with_out_sharding(x, out_sharding)
 
 
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
@@ -189,7 +192,7 @@ def broadcast_in_dim(
         x, axes = Transpose(order)(x), tuple([axes[k] for k in order])
     if shape != x.type.shape or axes != tuple(range(len(shape))):
         x = BroadcastInDim(shape, axes)(x)
-    return x if out_sharding is None else x.to_device(out_sharding)
+    return with_out_sharding(x, out_sharding)
 
 
 def broadcast_shapes(*shapes: ArrayLike) -> Shape:
@@ -201,10 +204,7 @@ def broadcast_shapes(*shapes: ArrayLike) -> Shape:
     >>> broadcast_shapes((2, 1), (3,))
     (2, 3)
     """
-    types = [
-        ArrayType(canonical_shape("broadcast_shapes", s), np.bool_) for s in shapes
-    ]
-    return promote.broadcast_shapes("broadcast_shapes", types)
+    return reshaping.broadcast_shapes(*shapes)
 
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:

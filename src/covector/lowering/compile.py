@@ -31,7 +31,13 @@ from covector.core.types import ArrayType, show_types
 from covector.errors import DeviceError, DonationWarning
 from covector.lowering import hlo, module, tokens
 from covector.lowering.placement import MeshPlacement, Placement, placements_of_results
-from covector.runtime import buffers, client, compilation_cache, executable
+from covector.runtime import (
+    buffers,
+    client,
+    compilation_cache,
+    executable,
+    modules,
+)
 
 logger = logging.getLogger("covector.compile")
 
@@ -157,6 +163,10 @@ class LoweredProgram:
             )
         kind = CompiledProgram if self.mesh_placement is None else ShardedProgram
         return kind(self, made)
+
+    def hlo(self) -> Any:
+        """The module as jaxlib's computation of HLO, not optimised yet."""
+        return modules.hlo(self.module.module)
 
     def text(self, debug_info: bool = False) -> str:
         with hlo.building():

@@ -10,6 +10,7 @@ from typing import Any
 
 from covector.core.annotations import Axes
 from covector.core.array import ConcreteArray
+from covector.core.sharding.shardings import NamedSharding
 from covector.core.types import as_size
 from covector.errors import (
     ArgumentError,
@@ -78,8 +79,14 @@ def _size(who: str, n: Any, name: str) -> int:
 
 
 def with_out_sharding(x: Any, sharding: Any) -> Any:
-    """``x`` where the caller wants the result: on a device, or as a sharding says."""
-    return x if sharding is None else x.to_device(sharding)
+    """``x`` where the caller wants the result: on a device, or as a sharding says.
+
+    The sharding of a type, where no mesh is in force, asks for nothing:
+    ``out_sharding=typeof(y).sharding`` is written for both cases.
+    """
+    if sharding is None or (type(sharding) is NamedSharding and sharding.mesh.empty):
+        return x
+    return x.to_device(sharding)
 
 
 def beside(who: str, x: Any, *operands: Any) -> Any:

@@ -37,7 +37,7 @@ from covector.core.types import ArrayType, Shape
 from covector.errors import ArgumentError
 from covector.lowering.evaluate import base
 from covector.lowering.placement import REPLICATED
-from covector.numpy.axes import canonical_shape
+from covector.numpy.axes import canonical_shape, with_out_sharding
 from covector.numpy.promote import broadcast_shapes
 from covector.numpy.reshaping import broadcast_to
 from covector.numpy.sequences import from_sequence
@@ -190,10 +190,7 @@ def _placed(
     x: Value, device: ShardingLike = None, out_sharding: ShardingLike = None
 ) -> Array:
     """``x`` where the caller wants it."""
-    for target in (device, out_sharding):
-        if target is not None:
-            x = x.to_device(target)
-    return x
+    return with_out_sharding(with_out_sharding(x, device), out_sharding)
 
 
 # -- one value -------------------------------------------------------------------------

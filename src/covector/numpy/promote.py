@@ -348,9 +348,9 @@ def broadcast_shapes(who: str, types: Sequence[ArrayType]) -> Shape:
         return _broadcast_shapes(*[t.shape for t in types])
     except ValueError:
         raise TypeMismatch(
-            f"{who} cannot broadcast operands of types {show_types(types)}: seen from "
-            "the right, each axis needs one length, or 1. Reshape one of them, for "
-            "instance with x[:, None]."
+            f"{who} got incompatible shapes for broadcasting: {show_types(types)}. "
+            "Seen from the right, each axis needs one length, or 1. Reshape one of "
+            "them, for instance with x[:, None]."
         ) from None
 
 

@@ -162,8 +162,9 @@ def broadcast_shapes(*shapes: ArrayLike) -> Shape:
         return types.broadcast_shapes(*found)
     except ValueError:
         raise TypeMismatch(
-            f"broadcast_shapes cannot bring the shapes {', '.join(map(str, found))} "
-            "together: seen from the right, each axis needs one length, or 1."
+            "Incompatible shapes for broadcasting: broadcast_shapes got "
+            f"{', '.join(map(str, found))}. Seen from the right, each axis needs one "
+            "length, or 1."
         ) from None
 
 

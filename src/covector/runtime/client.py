@@ -141,7 +141,7 @@ def _make(platform: str) -> Client:
         else:
             return made
     raise DeviceError(
-        f"the platform {platform!r} does not work here: {_clients.problems[platform]}"
+        f"Backend {platform!r} failed to initialize: {_clients.problems[platform]}"
     )
 
 
@@ -153,7 +153,7 @@ def client(platform: str | None = None) -> Client:
     name = default_platform() if platform is None else _canonical(platform)
     if name not in _MAKERS:
         raise DeviceError(
-            f"there is no platform {platform!r}, only {' and '.join(_MAKERS)}."
+            f"Unknown backend {platform!r}: there are only {' and '.join(_MAKERS)}."
         )
     made = _clients.made.get(name)
     if made is not None:

@@ -109,6 +109,11 @@ def bytecode(operation: Any) -> bytes:
     return stream.getvalue()
 
 
+def hlo(module: ir.Module) -> Any:
+    """A module as a computation of HLO, which XLA has not optimised yet."""
+    return _jax.mlir.mlir_module_to_xla_computation(bytecode(module.operation))
+
+
 def portable(module: ir.Module) -> bytes:
     """A module as an artefact that compilers of other versions read: those of the last
     years, and those that are up to twelve weeks older.

@@ -1,5 +1,7 @@
 """Looking at functions without running them."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -172,3 +174,16 @@ def test_an_exception_at_compile_time_leaves_the_trace_as_it_was():
 def test_shapes_of_a_jitted_function_with_static_arguments():
     jitted = cv.jit(cnp.tile, static_argnums=1)
     assert cv.eval_shape(jitted, SQUARE, 2).shape == (2, 4)
+
+
+def test_the_signature_is_told_to_those_who_do_not_look_at_what_is_wrapped():
+    def scaled(x, factor=2.0):
+        return x * factor
+
+    found = inspect.signature(cv.jit(scaled), follow_wrapped=False)
+    assert found == inspect.signature(scaled)
+    assert "fun" in inspect.signature(type(cv.jit(scaled))).parameters
+
+
+def test_packages_recognise_a_jitted_function_by_the_name_of_its_class():
+    assert type(cv.jit(abs)).__name__ == "PjitFunction"

@@ -49,12 +49,15 @@ def test_the_lowered_stage_prints_both_dialects(traced):
     assert "stablehlo.multiply" in lowered.as_text()
     assert "stablehlo.multiply" in lowered.as_text("stablehlo")
     assert lowered.as_text("hlo").startswith("HloModule")
+    assert "ENTRY" in lowered.compiler_ir("hlo").as_hlo_text()
     assert "test_stages.py" in lowered.as_text(debug_info=True)
     assert "test_stages.py" not in lowered.as_text()
     assert "stablehlo.multiply" in str(lowered.compiler_ir())
     assert lowered.donate_argnums == (1,)
     with pytest.raises(errors.TypeMismatch, match="'stablehlo' and 'hlo', but got 'x'"):
         lowered.as_text("x")
+    with pytest.raises(errors.TypeMismatch, match=r"compiler_ir knows .* but got 'x'"):
+        lowered.compiler_ir("x")
 
 
 def test_the_compiled_stage_runs_and_can_be_analysed(traced):

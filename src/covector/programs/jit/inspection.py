@@ -17,7 +17,7 @@ from covector.core.types import ArrayType
 from covector.lowering.evaluate import base
 from covector.operations.placement import ShardingConstraint
 from covector.programs.jit.arguments import JitSpec
-from covector.programs.jit.jit import Jitted
+from covector.programs.jit.jit import PjitFunction
 from covector.programs.jit.stages import struct
 
 
@@ -35,7 +35,7 @@ def eval_shape(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> PyTr
     >>> eval_shape(lambda x: cnp.stack([x, x]), cv.ShapeDtypeStruct((3,), "float32"))
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
-    if isinstance(fun, Jitted):  # which knows its static arguments
+    if isinstance(fun, PjitFunction):  # which knows its static arguments
         return fun.eval_shape(*args, **kwargs)
     leaves, in_tree = tree.flatten((args, kwargs))
     flat = _ShapeFunction(fun, in_tree, who_of("eval_shape", fun))

@@ -10,6 +10,7 @@ which may have been traced before (``program_cache``).
 """
 
 import functools
+import inspect
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import (
@@ -89,11 +90,26 @@ def _caches_of(fun: Callable[..., Any], spec: JitSpec) -> Caches:
         return Caches()
 
 
-class Jitted(Generic[P, R]):
-    """A function that compiles itself; what ``jit`` returns."""
+class _SignatureOfFunction:
+    """The signature for those who do not look at ``__wrapped__``, as of an instance
+    only: ``inspect`` asks the class as well.
+    """
+
+    def __get__(self, jitted: Any, owner: type) -> inspect.Signature:
+        if jitted is None:
+            raise AttributeError("__signature__")
+        return inspect.signature(jitted.fun)
+
+
+class PjitFunction(Generic[P, R]):
+    """A function that compiles itself; what ``jit`` returns.
+
+    It is named as in the field, where packages ask for the name of the class.
+    """
 
     #: what it is, for another function that calls it (``fingerprint``)
     fingerprint_fields = ("fun", "spec")
+    __signature__ = _SignatureOfFunction()
 
     def __init__(self, fun: Callable[P, R], spec: JitSpec, who: str) -> None:
         take_names(self, fun)
@@ -280,11 +296,13 @@ class JitOptions(TypedDict, total=False):
 
 
 @overload
-def jit(fun: Callable[P, R], /, **options: Unpack[JitOptions]) -> Jitted[P, R]: ...
+def jit(
+    fun: Callable[P, R], /, **options: Unpack[JitOptions]
+) -> PjitFunction[P, R]: ...
 @overload
 def jit(
     fun: None = None, /, **options: Unpack[JitOptions]
-) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
+) -> Callable[[Callable[P, R]], PjitFunction[P, R]]: ...
 def jit(
     fun: Callable[..., Any] | None = None,
     /,
@@ -357,4 +375,4 @@ def jit(
     chosen = tuple(sorted((compiler_options or {}).items()))
     shardings = requested_shardings(in_shardings, out_shardings, device, backend)
     spec = JitSpec(static, donated, inline, keep_unused, chosen, shardings)
-    return Jitted(fun, spec, who)
+    return PjitFunction(fun, spec, who)

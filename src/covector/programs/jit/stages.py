@@ -189,17 +189,23 @@ class Lowered(_OfTraced):
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module as text; ``dialect`` is "stablehlo" or "hlo"."""
-        if dialect == "hlo":
-            return self.compile().as_text()
-        if dialect not in (None, "stablehlo"):
-            raise TypeMismatch(
-                "as_text knows the dialects 'stablehlo' and 'hlo', but got "
-                f"{dialect!r}."
-            )
-        return self._lowered.text(debug_info)
+        made = self._in_dialect("as_text", dialect)
+        return (
+            made.as_hlo_text() if dialect == "hlo" else self._lowered.text(debug_info)
+        )
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
-        """The MLIR module."""
+        """The MLIR module; for the dialect "hlo" jaxlib's computation made of it."""
+        return self._in_dialect("compiler_ir", dialect)
+
+    def _in_dialect(self, method: str, dialect: str | None) -> Any:
+        if dialect == "hlo":
+            return self._lowered.hlo()
+        if dialect not in (None, "stablehlo"):
+            raise TypeMismatch(
+                f"{method} knows the dialects 'stablehlo' and 'hlo', but got "
+                f"{dialect!r}."
+            )
         return self._lowered.module.module
 
     def cost_analysis(self) -> dict[str, float]:

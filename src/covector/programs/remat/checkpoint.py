@@ -32,7 +32,7 @@ from covector.programs.higher_order.partition import (
     partition,
 )
 from covector.programs.jit.arguments import JitSpec, complete_argnums
-from covector.programs.jit.jit import Jitted
+from covector.programs.jit.jit import PjitFunction
 from covector.programs.remat.policies import checkpoint_policies
 from covector.transforms.batch import batch_jaxpr
 from covector.transforms.linearize import LinearizedProgram, linearize_jaxpr
@@ -191,7 +191,7 @@ def checkpoint(
         )
     kept = policy or checkpoint_policies.nothing_saveable
     static = complete_argnums(fun, who, static_argnums, static_argnames)
-    traced = Jitted(fun, JitSpec(static), who)
+    traced = PjitFunction(fun, JitSpec(static), who)
 
     @wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:

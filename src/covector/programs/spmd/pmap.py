@@ -33,7 +33,7 @@ from covector.programs.jit.arguments import (
     complete_argnums,
     in_call,
 )
-from covector.programs.jit.jit import Jitted
+from covector.programs.jit.jit import PjitFunction
 from covector.programs.jit.jit_shardings import Resolved
 from covector.programs.spmd.manual import surrounding
 from covector.programs.spmd.shard_map_api import shard_map
@@ -122,7 +122,7 @@ def pmap(
         _flat(in_axes), _flat(out_axes), axis_name, chosen, backend, axis_size
     )
     spec = JitSpec(static, donated, shardings=how)
-    return Pmapped(Mapped(fun, spec), spec, "pmap")
+    return PmapFunction(Mapped(fun, spec), spec, "pmap")
 
 
 class Mapping(NamedTuple):
@@ -259,7 +259,7 @@ class Mapped:
         return out_tree.unflatten(results)
 
 
-class Pmapped(Jitted):
+class PmapFunction(PjitFunction):
     """A function over devices that compiles itself; what ``pmap`` returns."""
 
     def _call_inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -1,0 +1,3 @@
+"""Programs that import packages of the ecosystem are no tests of this environment."""
+
+collect_ignore = ["programs", "measure.py"]
