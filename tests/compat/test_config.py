@@ -1,5 +1,7 @@
 """Options by their names in the field."""
 
+from pathlib import Path
+
 import pytest
 
 import covector as cv
@@ -74,3 +76,9 @@ def test_checks_of_programs_are_an_option_of_the_field():
     with blocks.enable_checks(not before):
         assert options.settings.check_programs is not before
     assert options.settings.check_programs is before
+
+
+def test_the_page_lists_every_option_without_a_counterpart():
+    page = Path(__file__).parents[2] / "docs" / "run-your-jax-program.md"
+    text = page.read_text()
+    assert not [name for name in (*IGNORED, *FIXED) if f"`{name}`" not in text]
