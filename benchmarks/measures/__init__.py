@@ -18,6 +18,7 @@ SUBJECTS = tuple(
         "sparse",
         "steps",
         "numerical",
+        "packages",
         "loops",
         "devices",
         "processes",

@@ -12,14 +12,12 @@ import operator
 import threading
 import weakref
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from covector.core import dtypes
-from covector.core.sharding.context_mesh import get_abstract_mesh
-from covector.core.sharding.shardings import NamedSharding
-from covector.core.sharding.spec import PartitionSpec
 from covector.errors import TypeMismatch
 
 Shape = tuple[int, ...]
@@ -58,6 +56,21 @@ _recent: deque["ArrayType"] = deque(maxlen=1024)
 #: held while types are added and dropped; dropping may happen while adding
 _lock = threading.RLock()
 _interned_axes: dict[frozenset[Any], frozenset[Any]] = {INVARIANT: INVARIANT}
+
+
+class _Links:
+    """What stands above, bound once."""
+
+    #: the sharding over the mesh in force that divides none of so many axes
+    undivided: Callable[[int], Any]
+
+
+_links = _Links()
+
+
+def bind_undivided(undivided: Callable[[int], Any]) -> None:
+    """Give types their sharding."""
+    _links.undivided = undivided
 
 
 class _Reference(weakref.ref["ArrayType"]):
@@ -222,8 +235,7 @@ class ArrayType:
         """How types divide arrays: along no axis. The mesh in force, and a spec that
         leaves all axes to the compiler; an array itself knows how it is divided.
         """
-        spec = PartitionSpec(*[None] * self.ndim)
-        return NamedSharding(get_abstract_mesh(), spec)
+        return _links.undivided(self.ndim)
 
     def __len__(self) -> int:
         if not self.shape:

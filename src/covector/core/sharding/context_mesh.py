@@ -7,6 +7,9 @@ from typing import Any
 
 from covector import options
 from covector.core.sharding.mesh import EMPTY, AbstractMesh, Axes, Mesh
+from covector.core.sharding.shardings import NamedSharding
+from covector.core.sharding.spec import PartitionSpec
+from covector.core.types import bind_undivided
 from covector.errors import ShardingError
 
 
@@ -29,6 +32,13 @@ def get_abstract_mesh() -> AbstractMesh:
     """
     found = options.current().mesh
     return (EMPTY if found is None else found).abstract_mesh
+
+
+def _undivided(ndim: int) -> NamedSharding:
+    return NamedSharding(get_abstract_mesh(), PartitionSpec(*[None] * ndim))
+
+
+bind_undivided(_undivided)
 
 
 class set_mesh:
