@@ -1,12 +1,15 @@
-"""Functions that take what another function takes."""
+"""Annotations, and functions that take what another function takes."""
 
 import inspect
+import typing
 from typing import Any
 
+import numpy as np
 import pytest
 
 import covector.numpy as cnp
 from covector import lax
+from covector.core import annotations
 from covector.core.annotations import with_parameters_of
 from covector.errors import CovectorError
 from covector.nn import initializers
@@ -75,3 +78,15 @@ def test_functions_take_by_position_no_more_than_their_signature_shows():
         args, _ = arguments(function, by_name=False)
         with pytest.raises(TypeError, match="positional"):
             function(*args, None)
+
+
+def test_programs_that_check_annotations_can_check_those_of_arrays():
+    protocols = [
+        m
+        for alias in (annotations.ArrayLike, annotations.DTypeLike)
+        for m in typing.get_args(alias)
+        if getattr(m, "_is_protocol", False)
+    ]
+    assert len(protocols) == 4
+    assert [isinstance(np.ones(2), m) for m in protocols] == [True, False, True, True]
+    assert np.ndarray in typing.get_args(annotations.ArrayLike)

@@ -6,7 +6,8 @@
     axis: Axes              one axis, several, or None
     tree: PyTree            arrays in nested containers, which no type can describe
 
-They say what is meant, for readers and editors; nothing is checked when a program runs.
+They say what is meant, for readers and editors. Nothing is checked when a program runs,
+unless it checks its annotations itself, which these allow.
 A function that takes just what another takes says so instead:
 
     @with_parameters_of(sum)
@@ -19,7 +20,15 @@ Editors, type checkers and ``help`` then show the parameters of ``sum`` as its o
 import inspect
 from collections.abc import Callable, Hashable, Sequence
 from types import EllipsisType
-from typing import Any, ParamSpec, Protocol, SupportsIndex, TypeAlias, TypeVar
+from typing import (
+    Any,
+    ParamSpec,
+    Protocol,
+    SupportsIndex,
+    TypeAlias,
+    TypeVar,
+    runtime_checkable,
+)
 
 import numpy as np
 
@@ -51,18 +60,22 @@ _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
 
+@runtime_checkable
 class _HasArray(Protocol):
     def __array__(self) -> Any: ...
 
 
+@runtime_checkable
 class _HasJaxArray(Protocol):
     def __jax_array__(self) -> Any: ...
 
 
+@runtime_checkable
 class _HasDLPack(Protocol):
     def __dlpack__(self, *, stream: Any = None) -> Any: ...
 
 
+@runtime_checkable
 class _HasDType(Protocol):
     @property
     def dtype(self) -> Any: ...
@@ -75,7 +88,7 @@ HostArray: TypeAlias = np.ndarray[Any, Any]
 #: what public functions accept as an array
 ArrayLike: TypeAlias = (
     Array
-    | HostArray
+    | np.ndarray
     | np.generic
     | bool
     | int
