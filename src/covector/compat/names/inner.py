@@ -12,7 +12,13 @@ _ERRORS = from_module(
 
 _INTERNALS = "covector.compat.internals"
 
-API_UTIL = from_module(_INTERNALS, "safe_map")
+API_UTIL = from_module(
+    "covector.compat.api_util",
+    """
+    _ensure_index argnums_partial check_callable debug_info donation_vector flatten_axes
+    flatten_fun flatten_fun_nokwargs rebase_donate_argnums safe_map shaped_abstractify
+    """,
+)
 AD = from_module(
     "covector.compat.interpreters.ad",
     """
@@ -37,6 +43,14 @@ BACKEND = from_module(
 )
 CORE = {
     **_ERRORS,
+    **from_module(
+        "covector.compat.programs",
+        """
+        Atom ClosedJaxpr DebugInfo DropVar Jaxpr JaxprEqn Literal Var check_jaxpr
+        eval_jaxpr gensym jaxpr_as_fun jaxprs_in_params new_jaxpr_eqn subjaxprs
+        """,
+    ),
+    **from_module("covector.compat.operations", "call_p closed_call_p"),
     "ensure_compile_time_eval": "covector:ensure_compile_time_eval",
     **from_module(
         _INTERNALS, "Value concrete_or_error pytype_aval_mappings valid_jaxtype"
@@ -55,7 +69,30 @@ CORE = {
         """,
     ),
 }
-LINEAR_UTIL: dict[str, str] = {}
+CHECKPOINT_PRIMITIVES = from_module("covector.compat.operations", "name_p remat_p")
+RULE_PRIMITIVES = from_module(
+    "covector.compat.operations", "custom_jvp_call_p custom_vjp_call_p linear_call_p"
+)
+LINEAR_UTIL = from_module(
+    "covector.compat.linear_util",
+    """
+    Store StoreException WrappedFun cache merge_linear_aux transformation
+    transformation2 transformation_with_aux transformation_with_aux2 wrap_init
+    """,
+)
+PARTIAL_EVALUATION = from_module(
+    "covector.compat.partial_evaluation",
+    """
+    PartialVal abstract_eval_fun close_jaxpr convert_constvars_jaxpr dce_jaxpr
+    dce_jaxpr_consts trace_to_jaxpr_dynamic trace_to_jaxpr_nounits
+    """,
+    JaxprTrace="PartialTrace",
+) | {
+    "DynamicJaxprTrace": "covector.core.staging:StagingTrace",
+    "DynamicJaxprTracer": "covector.core.staging:StagedTracer",
+    "JaxprTracer": "covector.core.staging:StagedTracer",
+    "Jaxpr": "covector.compat.programs:Jaxpr",
+}
 MLIR = {
     "hlo": "jaxlib.mlir.dialects.stablehlo",
     "func_dialect": "jaxlib.mlir.dialects.func",
@@ -69,8 +106,6 @@ MLIR = {
         """,
     ),
 }
-PARTIAL_EVALUATION: dict[str, str] = {}
-PRIMITIVES: dict[str, str] = {}
 XLA = {
     "apply_primitive": "covector.compat.primitives:apply_primitive",
     "canonicalize_dtype_handlers": f"{_INTERNALS}:canonicalize_dtype_handlers",
@@ -82,7 +117,7 @@ MODULES: Table = {
     "jax.extend": module(),
     "jax.extend.backend": module(**BACKEND),
     "jax.extend.core": module("covector.core", **CORE),
-    "jax.extend.core.primitives": module(**PRIMITIVES),
+    "jax.extend.core.primitives": module("covector.compat.operations"),
     "jax.extend.linear_util": module(**LINEAR_UTIL),
     "jax.extend.random": module(
         define_prng_impl=f"{_INTERNALS}:define_prng_impl",

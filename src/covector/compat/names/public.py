@@ -1,9 +1,10 @@
 """The public modules: most are under the same path in covector."""
 
+from covector.compat.names.inner import CHECKPOINT_PRIMITIVES, RULE_PRIMITIVES
 from covector.compat.names.table import Table, from_module, module, same_paths
 
 _SAME = """
-    ad_checkpoint custom_batching custom_derivatives debug distributed dlpack dtypes
+    custom_batching debug distributed dlpack dtypes
     example_libraries.optimizers example_libraries.stax
     experimental experimental.checkify experimental.compilation_cache
     experimental.compilation_cache.compilation_cache experimental.jet
@@ -12,7 +13,7 @@ _SAME = """
     experimental.serialize_executable experimental.shard_map experimental.sparse
     experimental.sparse.bcoo experimental.sparse.bcsr experimental.sparse.coo
     experimental.sparse.csr experimental.sparse.linalg
-    export ffi flatten_util image lax lax.linalg monitoring nn nn.initializers
+    export ffi flatten_util image monitoring nn nn.initializers
     numpy numpy.fft numpy.linalg ops profiler random
     scipy scipy.cluster scipy.cluster.vq scipy.fft scipy.integrate scipy.interpolate
     scipy.linalg scipy.ndimage scipy.optimize scipy.signal scipy.sparse
@@ -43,12 +44,19 @@ MODULES: Table = {
         __version__="covector.compat.names:API_VERSION",
         __version_info__="covector.compat.names:API_VERSION_INFO",
         config="covector.compat.config:config",
+        make_jaxpr="covector.compat.programs:make_jaxpr",
         **{name: f"covector.compat.config:blocks.{name}" for name in _BLOCKS.split()},
     ),
+    "jax.lax": module("covector.lax", "covector.compat.operations"),
+    "jax.lax.linalg": module("covector.lax.linalg", "covector.compat.operations"),
     "jax.version": module(
         __version__="covector.compat.names:API_VERSION",
         __version_info__="covector.compat.names:API_VERSION_INFO",
     ),
+    "jax.ad_checkpoint": module(
+        "covector.ad_checkpoint", **CHECKPOINT_PRIMITIVES
+    ),
+    "jax.custom_derivatives": module("covector.custom_derivatives", **RULE_PRIMITIVES),
     "jax.errors": module(
         **from_module(
             "covector.errors",

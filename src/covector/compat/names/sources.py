@@ -5,19 +5,24 @@ from covector.compat.names.inner import (
     API_UTIL,
     BACKEND,
     BATCHING,
+    CHECKPOINT_PRIMITIVES,
     CORE,
     LINEAR_UTIL,
     MLIR,
     PARTIAL_EVALUATION,
+    RULE_PRIMITIVES,
     XLA,
 )
 from covector.compat.names.table import Table, from_module, module
 
+_PRIMITIVES = "covector.compat.operations"
 _INTERNALS = "covector.compat.internals"
 
 MODULES: Table = {
     "jax._src": module(),
-    "jax._src.ad_checkpoint": module("covector.ad_checkpoint"),
+    "jax._src.ad_checkpoint": module(
+        "covector.ad_checkpoint", **CHECKPOINT_PRIMITIVES
+    ),
     "jax._src.ad_util": module(**AD),
     "jax._src.api": module("covector"),
     "jax._src.api_util": module(**API_UTIL),
@@ -35,7 +40,9 @@ MODULES: Table = {
         "covector.core", **CORE, **from_module(_INTERNALS, "safe_map safe_zip")
     ),
     "jax._src.custom_batching": module("covector.custom_batching"),
-    "jax._src.custom_derivatives": module("covector.custom_derivatives"),
+    "jax._src.custom_derivatives": module(
+        "covector.custom_derivatives", **RULE_PRIMITIVES
+    ),
     "jax._src.dispatch": module(wait_for_tokens="covector:effects_barrier", **XLA),
     "jax._src.dtypes": module(
         "covector.dtypes",
@@ -55,11 +62,11 @@ MODULES: Table = {
     "jax._src.interpreters.pxla": module(),
     "jax._src.interpreters.xla": module(**XLA),
     "jax._src.lax": module(),
-    "jax._src.lax.control_flow": module("covector.lax"),
-    "jax._src.lax.lax": module("covector.lax"),
-    "jax._src.lax.linalg": module("covector.lax.linalg"),
-    "jax._src.lax.parallel": module("covector.lax"),
-    "jax._src.lax.slicing": module("covector.lax"),
+    "jax._src.lax.control_flow": module("covector.lax", _PRIMITIVES),
+    "jax._src.lax.lax": module("covector.lax", _PRIMITIVES),
+    "jax._src.lax.linalg": module("covector.lax.linalg", _PRIMITIVES),
+    "jax._src.lax.parallel": module("covector.lax", _PRIMITIVES),
+    "jax._src.lax.slicing": module("covector.lax", _PRIMITIVES),
     "jax._src.lib": module(
         _jax="jaxlib._jax",
         pytree="jaxlib._jax:pytree",
@@ -79,9 +86,10 @@ MODULES: Table = {
     "jax._src.partition_spec": module("covector.sharding"),
     "jax._src.pjit": module(
         "covector.experimental.pjit",
+        _PRIMITIVES,
         JitWrapped="covector.stages:Wrapped",
     ),
-    "jax._src.prng": module("covector.random"),
+    "jax._src.prng": module("covector.random", _PRIMITIVES),
     "jax._src.public_test_util": module("covector.test_util"),
     "jax._src.random": module("covector.random"),
     "jax._src.scipy": module(),

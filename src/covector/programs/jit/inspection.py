@@ -19,6 +19,7 @@ from covector.operations.placement import ShardingConstraint
 from covector.programs.jit.arguments import JitSpec
 from covector.programs.jit.jit import PjitFunction
 from covector.programs.jit.stages import struct
+from covector.tree.registry import PyTreeDef
 
 
 def eval_shape(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> PyTree:
@@ -98,28 +99,42 @@ def make_jaxpr(
     >>> len(make_jaxpr(lambda x: cnp.sin(x) * 2)(1.0).eqns)
     2
     """
-    who = who_of("make_jaxpr", fun)
-    nums = argument_numbers(who, "static_argnums", static_argnums)
-    spec = JitSpec(nums)
+    traced = staged_function(fun, static_argnums, axis_env)
 
     @wraps(fun)
     def program(*args: Any, **kwargs: Any) -> Any:
+        staged, out_tree = traced(*args, **kwargs)
+        jaxpr = _closed(*staged)
+        if not return_shape:
+            return jaxpr
+        return jaxpr, out_tree.unflatten(list(map(struct, jaxpr.out_types)))
+
+    return program
+
+
+def staged_function(
+    fun: Callable[..., Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+) -> Callable[..., tuple[Staged, PyTreeDef]]:
+    """A function that gives the program of ``fun`` for its arguments, what it captured,
+    and the tree of the result; see ``make_jaxpr``.
+    """
+    who = who_of("make_jaxpr", fun)
+    spec = JitSpec(argument_numbers(who, "static_argnums", static_argnums))
+
+    def traced(*args: Any, **kwargs: Any) -> tuple[Staged, PyTreeDef]:
         dynamic, named, statics = spec.split_static(args, kwargs, who)
         filled = spec.with_statics(fun, statics)
         before = current.trace
         current.trace = _AxisTrace(before, dict(axis_env or ()))
         try:
             name = function_name(fun, "fun")
-            staged, out_tree = _staged(filled, dynamic, named, who, name)
+            return _staged(filled, dynamic, named, who, name)
         finally:
             current.trace = before
-        jaxpr = _closed(*staged)
-        if not return_shape:
-            return jaxpr
-        shapes = [struct(t) for t in jaxpr.out_types]
-        return jaxpr, out_tree.unflatten(shapes)
 
-    return program
+    return traced
 
 
 def _closed(jaxpr: Jaxpr, captured: Sequence[Any]) -> Jaxpr:

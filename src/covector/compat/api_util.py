@@ -1,0 +1,146 @@
+"""Functions of trees as functions of leaves: ``flatten_fun`` and its kin."""
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from covector import tree
+from covector.compat.internals import safe_map, safe_zip
+from covector.compat.jaxprs import DebugInfo
+from covector.compat.linear_util import (
+    Store,
+    WrappedFun,
+    transformation2,
+    transformation_with_aux2,
+)
+from covector.core.convert import type_of
+from covector.core.flat import argument_numbers, function_line, who_of
+from covector.errors import ArgumentError
+
+__all__ = [
+    "argnums_partial",
+    "check_callable",
+    "debug_info",
+    "donation_vector",
+    "flatten_axes",
+    "flatten_fun",
+    "flatten_fun_nokwargs",
+    "rebase_donate_argnums",
+    "safe_map",
+    "safe_zip",
+    "shaped_abstractify",
+]
+
+shaped_abstractify = type_of
+
+
+def debug_info(
+    traced_for: str, fun: Any, args: Any = (), kwargs: Any = None, **_: Any
+) -> DebugInfo:
+    """The words about a function that errors use."""
+    del args, kwargs
+    return DebugInfo(traced_for, function_line(fun))
+
+
+@transformation_with_aux2
+def flatten_fun(fun: Any, store: Store, in_tree: Any, *leaves: Any) -> list[Any]:
+    """``flatten_fun(fun, in_tree)``: a function of trees ``(args, kwargs)`` as one of
+    leaves; and the function that says the tree of its results, once it has run.
+    """
+    args, kwargs = in_tree.unflatten(leaves)
+    outs, out_tree = tree.flatten(fun(*args, **kwargs))
+    store.store(out_tree)
+    return outs
+
+
+@transformation_with_aux2
+def flatten_fun_nokwargs(
+    fun: Any, store: Store, in_tree: Any, *leaves: Any
+) -> list[Any]:
+    """The same for a tree of ``args`` alone."""
+    outs, out_tree = tree.flatten(fun(*in_tree.unflatten(leaves)))
+    store.store(out_tree)
+    return outs
+
+
+def argnums_partial(
+    fun: WrappedFun,
+    dyn_argnums: int | Sequence[int],
+    args: Sequence[Any],
+    require_static_args_hashable: bool = True,
+) -> tuple[WrappedFun, tuple[Any, ...]]:
+    """A function of those of its arguments that have these numbers, and these; the
+    others are fixed.
+    """
+    numbers = argument_numbers("argnums_partial", "dyn_argnums", dyn_argnums)
+    dynamic = {n % len(args) for n in numbers}
+    fixed = tuple([(i, a) for i, a in enumerate(args) if i not in dynamic])
+    if require_static_args_hashable:
+        for i, a in fixed:
+            try:
+                hash(a)
+            except TypeError:
+                raise ArgumentError(
+                    f"argnums_partial: argument {i}, {a!r}, is static and must be "
+                    "hashable."
+                ) from None
+    return _with_fixed(fun, fixed), tuple([args[i] for i in sorted(dynamic)])
+
+
+@transformation2
+def _with_fixed(fun: Any, fixed: Any, *args: Any, **kwargs: Any) -> Any:
+    everything = list(args)
+    for i, a in fixed:
+        everything.insert(i, a)
+    return fun(*everything, **kwargs)
+
+
+# -- axes and donations ----------------------------------------------------------------
+
+
+def flatten_axes(name: str, treedef: Any, axis_tree: Any, **_: Any) -> list[Any]:
+    """The leaf of ``axis_tree``, a prefix of a tree, for each leaf of that; None is a
+    leaf.
+    """
+    return tree.flatten_prefix(
+        axis_tree, treedef, name, of="the tree", is_leaf=lambda x: x is None
+    )
+
+
+def donation_vector(
+    donate_argnums: Iterable[int],
+    donate_argnames: Iterable[str],
+    in_tree: Any,
+    kws: bool = True,
+) -> tuple[bool, ...]:
+    """For each leaf of ``(args, kwargs)`` whether its argument is donated."""
+    numbers, names = set(donate_argnums), set(donate_argnames)
+    args, kwargs = in_tree.children() if kws else (in_tree, None)
+    mask = [
+        i in numbers
+        for i, child in enumerate(args.children())
+        for _ in range(child.num_leaves)
+    ]
+    if kwargs is not None:
+        keys = kwargs.node_data()[1]
+        pairs = zip(keys, kwargs.children(), strict=True)
+        mask += [k in names for k, child in pairs for _ in range(child.num_leaves)]
+    return tuple(mask)
+
+
+def rebase_donate_argnums(
+    donate_argnums: Iterable[int], static_argnums: Iterable[int]
+) -> tuple[int, ...]:
+    """The donated arguments counted among those that are not static."""
+    static = sorted(static_argnums)
+    return tuple([n - sum([s < n for s in static]) for n in sorted(donate_argnums)])
+
+
+def check_callable(fun: Any) -> None:
+    """Raise where ``fun`` is no function that could be transformed."""
+    who_of("a transformation", fun)
+
+
+def _ensure_index(x: Any) -> int | tuple[int, ...]:
+    """An index, or a tuple of indices."""
+    return x.__index__() if hasattr(x, "__index__") else tuple(map(operator.index, x))

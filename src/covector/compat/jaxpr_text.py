@@ -1,0 +1,86 @@
+"""The text of programs in the field's notation.
+
+    { lambda a:f32[3]; b:f32[]. let
+        c:f32[3] = mul b a
+        d:f32[] = reduce_sum[axes=(0,)] c
+      in (d,) }
+
+Consts stand before the semicolon, inputs behind it. A program that an equation carries
+stands among its parameters, with names of its own.
+"""
+
+import itertools
+from typing import Any
+
+
+def show(program: Any) -> str:
+    """The text of a ``Jaxpr``, a ``ClosedJaxpr`` or an equation."""
+    if hasattr(program, "eqns"):
+        return "\n".join(_program(program))
+    return "\n".join(_equation(program, _Names()))
+
+
+class _Names(dict[int, str]):
+    """Letters, by identity, for variables in the order of their first occurrence."""
+
+    def __missing__(self, key: int) -> str:
+        text, i = "", len(self)
+        while i >= 0:
+            text, i = chr(ord("a") + i % 26) + text, i // 26 - 1
+        self[key] = text
+        return text
+
+    def binder(self, v: Any) -> str:
+        dropped = type(v).__name__ == "DropVar"
+        return f"{'_' if dropped else self[id(v)]}:{v.aval}"
+
+    def atom(self, a: Any) -> str:
+        if not hasattr(a, "val"):
+            return self[id(a)]
+        shown = str(a.val) if not a.aval.shape else "[…]"
+        return f"{shown}:{a.aval}"
+
+
+def _program(program: Any) -> list[str]:
+    jaxpr, names = getattr(program, "jaxpr", program), _Names()
+    consts, inputs = [
+        "".join(f" {names.binder(v)}" for v in variables)
+        for variables in (jaxpr.constvars, jaxpr.invars)
+    ]
+    head = f"{{ lambda{consts or ' '};{inputs}. let"
+    body = itertools.chain(*[_equation(e, names) for e in jaxpr.eqns])
+    outs = [names.atom(a) for a in jaxpr.outvars]
+    end = f"in ({', '.join(outs)}{',' if len(outs) == 1 else ''}) }}"
+    if not jaxpr.eqns:
+        return [f"{head}  {end}"]
+    return [head, *[f"    {line}" for line in body], f"  {end}"]
+
+
+def _equation(eqn: Any, names: _Names) -> list[str]:
+    outs = " ".join([names.binder(v) for v in eqn.outvars])
+    operands = "".join([f" {names.atom(a)}" for a in eqn.invars])
+    start = f"{outs} = {eqn.primitive}" if outs else str(eqn.primitive)
+    parts = [_parameter(key, eqn.params[key]) for key in sorted(eqn.params)]
+    if not parts:
+        return [start + operands]
+    if all([len(part) == 1 for part in parts]):
+        line = f"{start}[{' '.join([part[0] for part in parts])}]{operands}"
+        if len(line) <= 80:
+            return [line]
+    lines = [f"  {line}" for part in parts for line in part]
+    return [f"{start}[", *lines, f"]{operands}"]
+
+
+def _parameter(key: str, value: Any) -> list[str]:
+    several = type(value) is tuple and any([hasattr(v, "eqns") for v in value])
+    if several:
+        lines = [f"  {line}" for v in value for line in _value(v)]
+        return [f"{key}=(", *lines, ")"]
+    first, *rest = _value(value)
+    return [f"{key}={first}", *rest]
+
+
+def _value(value: Any) -> list[str]:
+    if hasattr(value, "eqns"):
+        return _program(value)
+    return [getattr(value, "__name__", None) or str(value)]

@@ -1,0 +1,314 @@
+"""``Jaxpr`` and its parts as the field knows them: what users read, rebuild and run.
+
+    ClosedJaxpr(jaxpr, consts)        a program, and the values for its ``constvars``
+    Jaxpr(constvars, invars, …)       the same without the values
+    JaxprEqn(invars, outvars, …)      outvars = primitive[params] invars
+
+They are lists and records without rules of their own: anyone may make new ones.
+``eval_jaxpr`` runs them, by ``bind`` of each primitive. ``views.py`` makes them of
+covector's programs, and programs of them.
+"""
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from covector.compat.jaxpr_text import show
+from covector.core.effects import Effects
+from covector.core.source import Line, attributes_lines_of_equations, running
+from covector.core.types import ArrayType
+from covector.errors import MalformedProgram
+
+_counter = itertools.count()
+
+
+class Var:
+    """A variable of a program: an identity and a type."""
+
+    __slots__ = ("aval", "count")
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+        self.count = next(_counter)
+
+    def __repr__(self) -> str:
+        return f"Var(id={id(self)}):{self.aval}"
+
+
+class DropVar(Var):
+    """The variable of a result that nothing reads."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "_"
+
+
+class Literal:
+    """An operand that is known: the value ``val``."""
+
+    __slots__ = ("aval", "val")
+
+    def __init__(self, val: Any, aval: Any) -> None:
+        self.val = val
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Literal({self.val})"
+
+
+Atom = Var | Literal
+
+
+class SourceInfo(NamedTuple):
+    """Where in the user's program an equation was asked for."""
+
+    traceback: Line | None = None
+    #: the names around it, as ``a/b``
+    name_stack: str = ""
+
+
+class DebugInfo(NamedTuple):
+    """The function that a program is of, for messages."""
+
+    traced_for: str
+    func_src_info: str
+    arg_names: tuple[str, ...] = ()
+    result_paths: tuple[str, ...] | None = None
+
+    @property
+    def func_name(self) -> str:
+        return self.func_src_info.partition(" ")[0]
+
+
+_UNKNOWN = DebugInfo("program", "<unknown>")
+
+
+class JaxprEqn:
+    """``outvars = primitive[params] invars``."""
+
+    def __init__(
+        self,
+        invars: Sequence[Any],
+        outvars: Sequence[Var],
+        primitive: Any,
+        params: dict[str, Any],
+        effects: Any = frozenset(),
+        source_info: SourceInfo | None = None,
+        ctx: Any = None,
+    ) -> None:
+        self.invars = list(invars)
+        self.outvars = list(outvars)
+        self.primitive = primitive
+        self.params = params
+        self.effects = effects
+        self.source_info = source_info or SourceInfo()
+        self.ctx = ctx
+
+    @property
+    def line(self) -> Line | None:
+        """The line of the user's program, which equations staged from it get."""
+        return self.source_info.traceback
+
+    def replace(self, **changes: Any) -> "JaxprEqn":
+        """This equation with other parts."""
+        return type(self)(**(self.__dict__ | changes))
+
+    def __repr__(self) -> str:
+        return show(self)
+
+
+def new_jaxpr_eqn(
+    invars: Sequence[Any],
+    outvars: Sequence[Var],
+    primitive: Any,
+    params: dict[str, Any],
+    effects: Any = frozenset(),
+    source_info: SourceInfo | None = None,
+    ctx: Any = None,
+) -> JaxprEqn:
+    """An equation of these parts."""
+    return JaxprEqn(invars, outvars, primitive, params, effects, source_info, ctx)
+
+
+class Jaxpr:
+    """A program whose ``constvars`` have no values yet."""
+
+    is_high = False
+
+    def __init__(
+        self,
+        constvars: Sequence[Var],
+        invars: Sequence[Var],
+        outvars: Sequence[Any],
+        eqns: Sequence[JaxprEqn],
+        effects: Any = frozenset(),
+        debug_info: DebugInfo | None = None,
+        is_high: bool = False,
+    ) -> None:
+        del is_high
+        self.constvars = list(constvars)
+        self.invars = list(invars)
+        self.outvars = list(outvars)
+        self.eqns = list(eqns)
+        self.effects: Effects = frozenset(effects)
+        self.debug_info = debug_info or _UNKNOWN
+        #: the program of covector that this shows, and what it was then (``views.py``)
+        self.origin: Any = None
+
+    @property
+    def in_avals(self) -> list[ArrayType]:
+        return [v.aval for v in self.invars]
+
+    @property
+    def out_avals(self) -> list[ArrayType]:
+        return [a.aval for a in self.outvars]
+
+    def replace(self, **changes: Any) -> "Jaxpr":
+        """This program with other parts."""
+        parts = {k: v for k, v in self.__dict__.items() if k != "origin"}
+        return Jaxpr(**(parts | changes))
+
+    def pretty_print(self, **_: Any) -> str:
+        """The text of the program; options of its layout are accepted."""
+        return show(self)
+
+    def __repr__(self) -> str:
+        return show(self)
+
+
+class ClosedJaxpr:
+    """A program, and the values for its ``constvars``."""
+
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any]) -> None:
+        if len(consts) != len(jaxpr.constvars):
+            raise MalformedProgram(
+                f"a ClosedJaxpr needs one value for each of the constvars of its "
+                f"Jaxpr, {len(jaxpr.constvars)}, but got {len(consts)}."
+            )
+        self.jaxpr = jaxpr
+        self.consts = list(consts)
+        self.origin: Any = None
+
+    constvars = property(lambda self: self.jaxpr.constvars)
+    invars = property(lambda self: self.jaxpr.invars)
+    outvars = property(lambda self: self.jaxpr.outvars)
+    eqns = property(lambda self: self.jaxpr.eqns)
+    effects = property(lambda self: self.jaxpr.effects)
+    debug_info = property(lambda self: self.jaxpr.debug_info)
+    in_avals = property(lambda self: self.jaxpr.in_avals)
+    out_avals = property(lambda self: self.jaxpr.out_avals)
+    literals = property(lambda self: self.consts)
+    is_high = False
+
+    def map_jaxpr(self, change: Callable[[Jaxpr], Jaxpr]) -> "ClosedJaxpr":
+        """``change(jaxpr)`` with the same consts."""
+        return ClosedJaxpr(change(self.jaxpr), self.consts)
+
+    def replace(
+        self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None
+    ) -> "ClosedJaxpr":
+        """This with another program, or other consts."""
+        given = self.consts if consts is None else consts
+        return ClosedJaxpr(self.jaxpr if jaxpr is None else jaxpr, given)
+
+    def pretty_print(self, **_: Any) -> str:
+        """The text of the program; options of its layout are accepted."""
+        return show(self)
+
+    def __repr__(self) -> str:
+        return show(self)
+
+
+# -- running ---------------------------------------------------------------------------
+
+
+@attributes_lines_of_equations()
+def eval_jaxpr(
+    jaxpr: Jaxpr,
+    consts: Sequence[Any],
+    *args: Any,
+    propagate_source_info: bool = True,
+) -> list[Any]:
+    """The outputs of a program: ``bind`` of each primitive in order, in the meaning of
+    the current trace.
+    """
+    del propagate_source_info
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    env.update(zip(jaxpr.invars, args, strict=True))
+
+    def read(atom: Any) -> Any:
+        return atom.val if type(atom) is Literal else env[atom]
+
+    outer = running.equation
+    try:
+        for eqn in jaxpr.eqns:
+            running.equation = eqn
+            params = eqn.primitive.get_bind_params(eqn.params)
+            out = eqn.primitive.bind(*map(read, eqn.invars), **params)
+            outs = out if eqn.primitive.multiple_results else [out]
+            env.update(zip(eqn.outvars, outs, strict=True))
+    finally:
+        running.equation = outer
+    return [read(atom) for atom in jaxpr.outvars]
+
+
+def jaxpr_as_fun(closed: ClosedJaxpr, *args: Any) -> Callable[..., list[Any]]:
+    """A program as a function of its inputs, of which the first may be given here."""
+    return functools.partial(eval_jaxpr, closed.jaxpr, closed.consts, *args)
+
+
+# -- walking ---------------------------------------------------------------------------
+
+
+def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
+    """The programs among the parameters of an equation, and in tuples there."""
+    for value in params.values():
+        for part in value if type(value) in (tuple, list) else [value]:
+            if isinstance(part, Jaxpr):
+                yield part
+            elif isinstance(part, ClosedJaxpr):
+                yield part.jaxpr
+
+
+def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
+    """The programs that the equations of a program carry."""
+    for eqn in jaxpr.eqns:
+        yield from jaxprs_in_params(eqn.params)
+
+
+def gensym(*_: Any) -> Callable[[Any], Var]:
+    """A maker of new variables."""
+    return Var
+
+
+def check_jaxpr(jaxpr: Jaxpr) -> None:
+    """Raise MalformedProgram where a program reads what nothing before it defines, or
+    defines a variable twice.
+    """
+    defined: set[Any] = set()
+
+    def define(variables: Sequence[Any], where: str) -> None:
+        for v in variables:
+            if v in defined and type(v) is not DropVar:
+                raise MalformedProgram(
+                    f"{where}: a variable of type {v.aval} is defined a second time."
+                )
+            defined.add(v)
+
+    def require(atoms: Sequence[Any], where: str) -> None:
+        for a in atoms:
+            if not isinstance(a, Literal) and a not in defined:
+                raise MalformedProgram(
+                    f"{where} reads a variable of type {a.aval} that nothing before it "
+                    "defines."
+                )
+
+    define([*jaxpr.constvars, *jaxpr.invars], "the inputs")
+    for eqn in jaxpr.eqns:
+        require(eqn.invars, eqn.primitive.name)
+        define(eqn.outvars, eqn.primitive.name)
+        for nested in jaxprs_in_params(eqn.params):
+            check_jaxpr(nested)
+    require(jaxpr.outvars, "the results")

@@ -1,0 +1,253 @@
+"""``OperationPrimitive``: an operation of covector under its name in the field.
+
+    lax.reduce_sum_p.bind(x, axes=(0,))        is  ReduceSum((0,))(x)
+    eqn.primitive is lax.reduce_sum_p          of the equations that have a ReduceSum
+    eqn.params == {"axes": (0,), …}            its fields, by the field's names
+
+The tables in ``operations/`` say which class has which name, and how its fields are
+called. Fields that are not named there keep their name. A parameter that an operation
+does not have may be None, which says nothing.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from covector.compat.primitives import Bound, Primitive
+from covector.compat.restaging import restaged
+from covector.core import primitive as core
+from covector.core.convert import as_array
+from covector.core.trace import Trace, current
+from covector.core.types import ArrayType
+from covector.errors import ArgumentError
+
+Types = Sequence[ArrayType]
+Params = dict[str, Any]
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+class Parameter(NamedTuple):
+    """A field of an operation by another name, and its value in another form."""
+
+    field: str
+    shown: Callable[[Any], Any] = _same
+    taken: Callable[[Any], Any] = _same
+
+
+#: the operands among the arguments of a rule
+_OPERANDS: dict[str, Callable[..., Any]] = {
+    "differentiate": lambda args: args[2],
+    "transpose": lambda args: args[1:],
+    "batch": lambda args: args[1],
+    "batch_named": lambda args: args[2],
+}
+
+
+class OperationPrimitive(Primitive):
+    """An operation of covector under its name in the field.
+
+    Args:
+      operation_class: the class of the operation.
+      renamed: its fields by their names in the field.
+      constant: parameters that always have this value, and are not read.
+      derived: parameters that follow from the operation and the types of its operands,
+        and are not read either.
+      implied: fields that are not shown, as functions of the parameters that are: they
+        follow from these and from what is around.
+      hidden: fields that have no counterpart, and are shown where they differ from
+        their default.
+      opened: parameters that are a ``Jaxpr`` and not a ``ClosedJaxpr``.
+      order: for each result in the field, the number of ours.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        operation_class: type[core.Primitive],
+        renamed: Mapping[str, Parameter | str],
+        *,
+        constant: Params | None = None,
+        derived: Mapping[str, Callable[[Any, Types], Any]] | None = None,
+        implied: Mapping[str, Callable[[Params], Any]] | None = None,
+        hidden: str = "",
+        opened: str = "",
+        order: Callable[[Any], Sequence[int]] | None = None,
+    ) -> None:
+        super().__init__(name)
+        self.operation_class = operation_class
+        self.multiple_results = operation_class.multiple_results
+        self.constant, self.derived = constant or {}, derived or {}
+        self.implied, self.order = implied or {}, order
+        self.hidden, self.opened = frozenset(hidden.split()), frozenset(opened.split())
+        named = {
+            new: p if isinstance(p, Parameter) else Parameter(p)
+            for new, p in renamed.items()
+        }
+        elsewhere = {p.field for p in named.values()}.union(self.implied)
+        same = [f for f in operation_class.fields if f not in elsewhere]
+        self.fields = named | {f: Parameter(f) for f in same}
+
+    # -- parameters --------------------------------------------------------------------
+
+    def params_of(self, op: Any, types: Types) -> Params:
+        """The parameters of an operation on operands of these types; programs are still
+        those of covector.
+        """
+        shown: Params = {}
+        for name, parameter in self.fields.items():
+            value = getattr(op, parameter.field)
+            default = getattr(type(op), parameter.field, None)
+            if name not in self.hidden or value != default:
+                shown[name] = parameter.shown(value)
+        derived = {name: f(op, types) for name, f in self.derived.items()}
+        return shown | self.constant | derived
+
+    def operation(self, params: Params, types: Types = ()) -> core.Primitive:
+        """The operation with these parameters, for operands of these types."""
+        given: Params = {name: f(params) for name, f in self.implied.items()}
+        for name, value in params.items():
+            if name in self.fields:
+                parameter = self.fields[name]
+                given[parameter.field] = parameter.taken(restaged(value, self.name))
+            elif not (value is None or name in self.constant or name in self.derived):
+                raise ArgumentError(
+                    f"{self.name} has no parameter {name}, but got {name}={value!r}. "
+                    f"It takes {', '.join(self.fields) or 'none'}."
+                )
+        for name, parameter in self.fields.items():
+            cls, field = self.operation_class, parameter.field
+            if field not in given and not hasattr(cls, field):
+                raise ArgumentError(f"{self.name}.bind needs the parameter {name}.")
+        return self.operation_class(**given)
+
+    # -- results -----------------------------------------------------------------------
+
+    def results_of(self, op: Any, types: Types) -> Sequence[int | ArrayType]:
+        """For each result in the field the number of ours; its type, if ours has none.
+        """
+        if self.order is not None:
+            return self.order(op)
+        return range(len(op.plan(tuple(types)).outs))
+
+    def process(
+        self, trace: Trace, operands: Sequence[Any], params: Params
+    ) -> Sequence[Any]:
+        """The results, as the field has them, in the meaning of a trace."""
+        op: Any = self.operation(params, [a.type for a in operands])
+        outs = trace.process(op, operands)
+        return outs if self.order is None else [outs[i] for i in self.order(op)]
+
+    # -- binding -----------------------------------------------------------------------
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        operands = [as_array(a, self.name) for a in args]
+        outs = self.process(current.trace, operands, params)
+        return list(outs) if self.multiple_results else outs[0]
+
+    def impl(self, *args: Any, **params: Any) -> Any:
+        return self.bind(*args, **params)
+
+    def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, Any]:
+        op: Any = self.operation(params, avals)
+        outs = op.plan(tuple(avals)).outs
+        found = [outs[i] if type(i) is int else i for i in self.results_of(op, avals)]
+        return (found if self.multiple_results else found[0]), op.effects
+
+    def rule_entered(self, method: str) -> None:
+        """The operations of the class have the rule that was entered into a table."""
+
+        def rule(op: Any, *args: Any) -> Any:
+            types = [x.type for x in _OPERANDS[method](args)]
+            bound = Bound(self, self.params_of(op, types))
+            return getattr(bound, method)(*args)
+
+        setattr(self.operation_class, method, rule)
+
+
+class Composition(Primitive):
+    """A primitive of the field that is a function of covector.
+
+    In a program there are the operations that the function makes, and never it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        *,
+        multiple_results: bool = False,
+        call_primitive: bool = False,
+    ) -> None:
+        super().__init__(name)
+        self.function = function
+        self.multiple_results = multiple_results
+        self.call_primitive = call_primitive
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        out = self.function(*args, **params)
+        return list(out) if self.multiple_results else out
+
+    def impl(self, *args: Any, **params: Any) -> Any:
+        return self.bind(*args, **params)
+
+
+# -- the tables ------------------------------------------------------------------------
+
+#: primitives by their names in the field
+PRIMITIVES: dict[str, Primitive] = {}
+#: the primitive of each class of operations; or the function that says which it is,
+#: of an operation and the types of its operands
+_OF_CLASS: dict[type, Any] = {}
+#: for classes of operations that are several of the field: the function that computes
+#: the same by those, of an operation; None where it is one after all
+EXPANSIONS: dict[type, Callable[[Any], Callable[..., Any] | None]] = {}
+
+
+def enter(primitive: Any) -> Any:
+    """Enter a primitive into the tables."""
+    PRIMITIVES[primitive.name] = primitive
+    if isinstance(primitive, OperationPrimitive):
+        _OF_CLASS.setdefault(primitive.operation_class, primitive)
+    return primitive
+
+
+def primitive(
+    name: str, operation_class: type[core.Primitive], /, **spelling: Any
+) -> OperationPrimitive:
+    """Enter an operation under its name in the field; keywords that
+    ``OperationPrimitive`` does not have are parameters by their names there.
+    """
+    settings = {k: spelling.pop(k) for k in _SETTINGS if k in spelling}
+    return enter(OperationPrimitive(name, operation_class, spelling, **settings))
+
+
+_SETTINGS = ("constant", "derived", "implied", "hidden", "opened", "order")
+
+
+def choose(
+    operation_class: type[core.Primitive], which: Callable[[Any, Types], Any]
+) -> None:
+    """Let a function say which primitive an operation of a class is."""
+    _OF_CLASS[operation_class] = which
+
+
+def composition(name: str, function: Callable[..., Any], **settings: bool) -> Any:
+    """Enter a primitive of the field that is a function of covector."""
+    return enter(Composition(name, function, **settings))
+
+
+def has_primitive(operation_class: type[core.Primitive]) -> bool:
+    """Whether the tables have a class of operations."""
+    return operation_class in _OF_CLASS
+
+
+def primitive_of(op: core.Primitive, types: Types) -> Any:
+    """The primitive of an operation on operands of these types."""
+    if isinstance(op, Bound):
+        return op.primitive
+    found = _OF_CLASS.get(type(op))
+    if found is None:  # of a class that somebody has added to covector's
+        found = enter(OperationPrimitive(op.name, type(op), {}))
+    return found if isinstance(found, Primitive) else found(op, types)

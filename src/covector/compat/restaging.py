@@ -1,0 +1,94 @@
+"""From a ``Jaxpr`` that anyone may have made, to a program of covector.
+
+One that shows a program of covector, and is still as it was, is that program, with all
+that was compiled for it. Any other is run on tracers, equation by equation.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from covector.compat.jaxprs import ClosedJaxpr, Jaxpr, eval_jaxpr
+from covector.core.jaxpr import Jaxpr as Program
+from covector.core.staging import Staged, stage
+from covector.errors import ArgumentError
+
+
+class Origin:
+    """The program that a ``Jaxpr`` shows, and what the ``Jaxpr`` was then."""
+
+    def __init__(self, program: Program, shown: ClosedJaxpr) -> None:
+        self.program = program
+        self.parts = _parts(shown)
+
+    def is_still(self, shown: ClosedJaxpr) -> bool:
+        """Whether nothing of it has been replaced since."""
+        now = _parts(shown)
+        return len(now) == len(self.parts) and all(
+            [a is b for a, b in zip(now, self.parts, strict=True)]
+        )
+
+
+def _parts(closed: ClosedJaxpr) -> list[Any]:
+    """All that a program is made of, in order."""
+    jaxpr = closed.jaxpr
+    found = [*closed.consts, *jaxpr.constvars, *jaxpr.invars, *jaxpr.outvars]
+    for eqn in jaxpr.eqns:
+        found += [eqn.primitive, *eqn.invars, *eqn.outvars]
+        for key, value in eqn.params.items():
+            found += [key, value]
+            for part in value if type(value) is tuple else [value]:
+                if isinstance(part, ClosedJaxpr | Jaxpr):
+                    found += _parts(as_closed(part))
+    return found
+
+
+def as_closed(program: ClosedJaxpr | Jaxpr) -> ClosedJaxpr:
+    """A program without consts, closed."""
+    if isinstance(program, ClosedJaxpr):
+        return program
+    if program.constvars:
+        raise ArgumentError(
+            f"a Jaxpr with {len(program.constvars)} constvars is a parameter of an "
+            "equation, which has no values for them. Close it over them first: "
+            "ClosedJaxpr(jaxpr, consts), or convert_constvars_jaxpr(jaxpr)."
+        )
+    closed = ClosedJaxpr(program, ())
+    closed.origin = program.origin
+    return closed
+
+
+def staged(program: ClosedJaxpr | Jaxpr, name: str = "") -> Staged:
+    """The program of covector, and the traced values among its consts, which are its
+    leading inputs.
+    """
+    closed = as_closed(program)
+    if closed.origin is not None and closed.origin.is_still(closed):
+        return Staged(closed.origin.program, [])
+    name = name or closed.debug_info.func_name
+    return stage(jaxpr_function(closed), closed.in_avals, name, math.inf)
+
+
+def jaxpr_function(closed: ClosedJaxpr) -> Any:
+    """A program as a function of its inputs."""
+    return lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args)
+
+
+def restaged(value: Any, who: str) -> Any:
+    """A parameter of an operation, with programs of covector for those in it."""
+    if type(value) is tuple:
+        return tuple([restaged(v, who) for v in value])
+    if not isinstance(value, ClosedJaxpr | Jaxpr):
+        return value
+    program, captured = staged(value)
+    if captured:
+        raise ArgumentError(
+            f"{who} is given a program with traced values among its consts "
+            f"({_types(captured)}). Pass them to the equation as operands: make inputs "
+            "of the constvars with convert_constvars_jaxpr."
+        )
+    return program
+
+
+def _types(values: Sequence[Any]) -> str:
+    return ", ".join([str(x.type) for x in values])

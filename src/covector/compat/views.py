@@ -1,0 +1,155 @@
+"""From a program of covector to a ``ClosedJaxpr``: the same, in the field's classes.
+
+    Var, of covector           Var; DropVar, where nothing reads it
+    a scalar literal           Literal
+    another literal            a constvar, and the array itself among the consts
+    a captured value           a constvar, and the value itself among the consts
+    Equation(op, …)            JaxprEqn(primitive_of(op), params, …)
+    a program in a field       a ClosedJaxpr among the params; for some, a Jaxpr
+
+Where an operation is several of the field, the equations are those.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from covector.compat.jaxprs import (
+    ClosedJaxpr,
+    DebugInfo,
+    DropVar,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    SourceInfo,
+    Var,
+)
+from covector.compat.operation_primitives import (
+    EXPANSIONS,
+    OperationPrimitive,
+    primitive_of,
+)
+from covector.compat.restaging import Origin
+from covector.core import dtypes, jaxpr
+from covector.core.effects import CALLS
+from covector.core.staging import restage
+
+
+def closed_jaxpr(program: jaxpr.Jaxpr, captured: Sequence[Any] = ()) -> ClosedJaxpr:
+    """A program, and the values of its leading inputs, as a ``ClosedJaxpr``."""
+    return _View(True).closed(program, captured) if captured else program.memo(_closed)
+
+
+def _closed(program: jaxpr.Jaxpr) -> ClosedJaxpr:
+    return _View(True).closed(program)
+
+
+def _open(program: jaxpr.Jaxpr) -> Jaxpr:
+    closed = _View(False).closed(program)
+    closed.jaxpr.origin = closed.origin
+    return closed.jaxpr
+
+
+def _shown(value: Any, opened: bool) -> Any:
+    """A parameter, with a view of each program in it."""
+    if type(value) is tuple:
+        return tuple([_shown(v, opened) for v in value])
+    if isinstance(value, jaxpr.Jaxpr):
+        return value.memo(_open if opened else _closed)
+    return value
+
+
+class _View:
+    """The variables and consts of one ``Jaxpr`` that is being made."""
+
+    def __init__(self, with_consts: bool) -> None:
+        self.with_consts = with_consts
+        self.variables: dict[jaxpr.Var, Var | Any] = {}
+        #: by the identity of the array
+        self.consts: dict[int, tuple[Var, Any]] = {}
+        self.eqns: list[JaxprEqn] = []
+        self.read: set[Any] = set()
+
+    def closed(
+        self, program: jaxpr.Jaxpr, captured: Sequence[Any] = ()
+    ) -> ClosedJaxpr:
+        count = len(captured)
+        inputs = [self.define(v) for v in program.inputs]
+        self.add(program)
+        outs = [self.atom(a) for a in program.outputs]
+        self.drop_unread(outs)
+        hoisted = self.consts.values()
+        shown = Jaxpr(
+            [*inputs[:count], *[v for v, _ in hoisted]],
+            inputs[count:],
+            outs,
+            self.eqns,
+            program.effects - CALLS,
+            DebugInfo("jit", program.name or "fun"),
+        )
+        made = ClosedJaxpr(shown, [*captured, *[x for _, x in hoisted]])
+        if not captured:
+            made.origin = Origin(program, made)
+        return made
+
+    def define(self, v: jaxpr.Var) -> Var:
+        made = self.variables[v] = Var(v.type)
+        return made
+
+    def atom(self, a: Any) -> Any:
+        if type(a) is jaxpr.Var:
+            return self.variables[a]
+        known = not a.type.shape and not dtypes.is_key(a.type.dtype)
+        if known or not self.with_consts:
+            return Literal(a, a.type)
+        if id(a) not in self.consts:
+            self.consts[id(a)] = Var(a.type), a
+        return self.consts[id(a)][0]
+
+    def add(self, program: jaxpr.Jaxpr) -> None:
+        """The equations of a program, whose inputs are defined."""
+        for equation in program.equations:
+            inputs = [self.atom(a) for a in equation.inputs]
+            types = [a.type for a in equation.inputs]
+            self.equation(equation, inputs, types)
+
+    def equation(
+        self, equation: jaxpr.Equation, inputs: list[Any], types: list[Any]
+    ) -> None:
+        op: Any = equation.op
+        by_others = EXPANSIONS.get(type(op), _never)(op)
+        if by_others is not None:
+            program = restage(by_others, types)
+            self.variables.update(zip(program.inputs, inputs, strict=True))
+            self.add(program)
+            outs = [self.atom(a) for a in program.outputs]
+            self.variables.update(zip(equation.outputs, outs, strict=True))
+            return
+        primitive = primitive_of(op, types)
+        defined = [self.define(v) for v in equation.outputs]
+        outvars: list[Any] = defined
+        if isinstance(primitive, OperationPrimitive):
+            opened = primitive.opened
+            params = {
+                k: _shown(v, k in opened)
+                for k, v in primitive.params_of(op, types).items()
+            }
+            outvars = [
+                defined[i] if type(i) is int else Var(i)
+                for i in primitive.results_of(op, types)
+            ]
+        else:
+            params = op.params
+        line = equation.line
+        source = SourceInfo(line, line.scope if line is not None else "")
+        effects = op.effects - CALLS
+        self.eqns.append(JaxprEqn(inputs, outvars, primitive, params, effects, source))
+
+    def drop_unread(self, outs: Sequence[Any]) -> None:
+        """Nothing reads a DropVar."""
+        read = {a for e in self.eqns for a in e.invars}.union(outs)
+        for e in self.eqns:
+            e.outvars = [v if v in read else DropVar(v.aval) for v in e.outvars]
+
+
+def _never(op: Any) -> None:
+    """Of classes that are not in the table of expansions."""
