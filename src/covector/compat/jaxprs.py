@@ -12,10 +12,10 @@ covector's programs, and programs of them.
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from covector.compat.jaxpr_text import show
-from covector.core.effects import Effects
 from covector.core.source import Line, attributes_lines_of_equations, running
 from covector.core.types import ArrayType
 from covector.errors import MalformedProgram
@@ -85,76 +85,56 @@ class DebugInfo(NamedTuple):
 _UNKNOWN = DebugInfo("program", "<unknown>")
 
 
+@dataclass(eq=False, repr=False)
 class JaxprEqn:
     """``outvars = primitive[params] invars``."""
 
-    def __init__(
-        self,
-        invars: Sequence[Any],
-        outvars: Sequence[Var],
-        primitive: Any,
-        params: dict[str, Any],
-        effects: Any = frozenset(),
-        source_info: SourceInfo | None = None,
-        ctx: Any = None,
-    ) -> None:
-        self.invars = list(invars)
-        self.outvars = list(outvars)
-        self.primitive = primitive
-        self.params = params
-        self.effects = effects
-        self.source_info = source_info or SourceInfo()
-        self.ctx = ctx
+    invars: Sequence[Any]
+    outvars: Sequence[Var]
+    primitive: Any
+    params: dict[str, Any]
+    effects: Any = frozenset()
+    source_info: SourceInfo | None = None
+    ctx: Any = None
+
+    def __post_init__(self) -> None:
+        self.invars, self.outvars = list(self.invars), list(self.outvars)
+        self.source_info = self.source_info or SourceInfo()
 
     @property
     def line(self) -> Line | None:
         """The line of the user's program, which equations staged from it get."""
-        return self.source_info.traceback
+        return self.source_info.traceback if self.source_info else None
 
     def replace(self, **changes: Any) -> "JaxprEqn":
         """This equation with other parts."""
-        return type(self)(**(self.__dict__ | changes))
+        return replace(self, **changes)
 
     def __repr__(self) -> str:
         return show(self)
 
 
-def new_jaxpr_eqn(
-    invars: Sequence[Any],
-    outvars: Sequence[Var],
-    primitive: Any,
-    params: dict[str, Any],
-    effects: Any = frozenset(),
-    source_info: SourceInfo | None = None,
-    ctx: Any = None,
-) -> JaxprEqn:
-    """An equation of these parts."""
-    return JaxprEqn(invars, outvars, primitive, params, effects, source_info, ctx)
+new_jaxpr_eqn = JaxprEqn
 
 
+@dataclass(eq=False, repr=False)
 class Jaxpr:
     """A program whose ``constvars`` have no values yet."""
 
-    is_high = False
+    constvars: Sequence[Var]
+    invars: Sequence[Var]
+    outvars: Sequence[Any]
+    eqns: Sequence[JaxprEqn]
+    effects: Any = frozenset()
+    debug_info: DebugInfo | None = None
+    is_high: bool = False
 
-    def __init__(
-        self,
-        constvars: Sequence[Var],
-        invars: Sequence[Var],
-        outvars: Sequence[Any],
-        eqns: Sequence[JaxprEqn],
-        effects: Any = frozenset(),
-        debug_info: DebugInfo | None = None,
-        is_high: bool = False,
-    ) -> None:
-        del is_high
-        self.constvars = list(constvars)
-        self.invars = list(invars)
-        self.outvars = list(outvars)
-        self.eqns = list(eqns)
-        self.effects: Effects = frozenset(effects)
-        self.debug_info = debug_info or _UNKNOWN
-        #: the program of covector that this shows, and what it was then (``views.py``)
+    def __post_init__(self) -> None:
+        self.constvars, self.invars = list(self.constvars), list(self.invars)
+        self.outvars, self.eqns = list(self.outvars), list(self.eqns)
+        self.debug_info = self.debug_info or _UNKNOWN
+        #: the program of covector that this shows, and what it was then
+        #: (``restaging.py``)
         self.origin: Any = None
 
     @property
@@ -167,8 +147,7 @@ class Jaxpr:
 
     def replace(self, **changes: Any) -> "Jaxpr":
         """This program with other parts."""
-        parts = {k: v for k, v in self.__dict__.items() if k != "origin"}
-        return Jaxpr(**(parts | changes))
+        return replace(self, **changes)
 
     def pretty_print(self, **_: Any) -> str:
         """The text of the program; options of its layout are accepted."""

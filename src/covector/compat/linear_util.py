@@ -113,15 +113,20 @@ class WrappedFun:
         return hash((self.f, self.transforms))
 
     def __repr__(self) -> str:
-        around = ", ".join([getattr(t, "__name__", str(t)) for t, _ in self.transforms])
+        around = ", ".join([str(t) for t, _ in self.transforms])
         return f"WrappedFun({self.__name__}{', within ' if around else ''}{around})"
 
 
 def wrap_init(
-    f: Callable[..., Any], params: dict[str, Any] | None = None, *, debug_info: Any = None
+    f: Callable[..., Any],
+    params: dict[str, Any] | None = None,
+    *,
+    debug_info: Any = None,
 ) -> WrappedFun:
     """A function without transformations; ``params`` are further keyword arguments."""
-    return WrappedFun(functools.partial(f, **params) if params else f, (), (), debug_info)
+    return WrappedFun(
+        functools.partial(f, **params) if params else f, (), (), debug_info
+    )
 
 
 # -- transformations -------------------------------------------------------------------
@@ -155,13 +160,11 @@ def transformation_with_aux2(
 
 
 @_curried
-def transformation(
-    generator: Any, fun: WrappedFun, *static: Hashable
-) -> WrappedFun:
+def transformation(generator: Any, fun: WrappedFun, *static: Hashable) -> WrappedFun:
     """``fun`` within a generator, which yields arguments ``(args, kwargs)`` and, sent
     the results, yields results.
     """
-    return fun.wrap(functools.partial(_run, generator), static)
+    return fun.wrap(_run, (generator, *static))
 
 
 @_curried
@@ -172,11 +175,10 @@ def transformation_with_aux(
     function that says that.
     """
     store = Store()
-    around = functools.partial(_run_with_aux, generator)
-    return fun.wrap(around, static, store), lambda: store.val
+    return fun.wrap(_run_with_aux, (generator, *static), store), lambda: store.val
 
 
-def _run(generator: Any, fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _run(fun: Callable[..., Any], generator: Any, *args: Any, **kwargs: Any) -> Any:
     running = generator(*args, **kwargs)
     inner, named = next(running)
     results = running.send(fun(*inner, **named))
@@ -185,9 +187,9 @@ def _run(generator: Any, fun: Callable[..., Any], *args: Any, **kwargs: Any) -> 
 
 
 def _run_with_aux(
-    generator: Any, fun: Callable[..., Any], store: Store, *args: Any, **kwargs: Any
+    fun: Callable[..., Any], store: Store, generator: Any, *args: Any, **kwargs: Any
 ) -> Any:
-    results, aux = _run(generator, fun, *args, **kwargs)
+    results, aux = _run(fun, generator, *args, **kwargs)
     store.store(aux)
     return results
 

@@ -10,6 +10,7 @@ does not have may be None, which says nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from covector.compat.primitives import Bound, Primitive
@@ -36,21 +37,25 @@ class Parameter(NamedTuple):
     taken: Callable[[Any], Any] = _same
 
 
-#: the operands among the arguments of a rule
-_OPERANDS: dict[str, Callable[..., Any]] = {
-    "differentiate": lambda args: args[2],
-    "transpose": lambda args: args[1:],
-    "batch": lambda args: args[1],
-    "batch_named": lambda args: args[2],
+def _types(values: Sequence[Any]) -> Types:
+    return [x.type for x in values]
+
+
+#: the types of the operands, from the arguments of a rule of an operation
+_TYPES: dict[str, Callable[..., Types]] = {
+    "differentiate": lambda parent, tangent_trace, primals, _: _types(primals),
+    "transpose": lambda cotangents, *operands: _types(operands),
+    "batch": lambda size, operands, _: _types(operands),
+    "batch_named": lambda axis, size, operands, _: _types(operands),
+    "lower": lambda ctx, *_: ctx.in_types,
 }
 
 
-class OperationPrimitive(Primitive):
-    """An operation of covector under its name in the field.
+@dataclass(frozen=True)
+class Spelling:
+    """What else the field has otherwise.
 
     Args:
-      operation_class: the class of the operation.
-      renamed: its fields by their names in the field.
       constant: parameters that always have this value, and are not read.
       derived: parameters that follow from the operation and the types of its operands,
         and are not read either.
@@ -59,33 +64,41 @@ class OperationPrimitive(Primitive):
       hidden: fields that have no counterpart, and are shown where they differ from
         their default.
       opened: parameters that are a ``Jaxpr`` and not a ``ClosedJaxpr``.
-      order: for each result in the field, the number of ours.
+      order: for each result in the field, the number of ours, for an operation.
+    """
+
+    constant: Params = field(default_factory=dict)
+    derived: Mapping[str, Callable[[Any, Types], Any]] = field(default_factory=dict)
+    implied: Mapping[str, Callable[[Params], Any]] = field(default_factory=dict)
+    hidden: str = ""
+    opened: str = ""
+    order: Callable[[Any], Sequence[int]] | None = None
+
+
+class OperationPrimitive(Primitive):
+    """An operation of covector under its name in the field.
+
+    Args:
+      operation_class: the class of the operation.
+      renamed: its fields by their names in the field.
     """
 
     def __init__(
         self,
         name: str,
         operation_class: type[core.Primitive],
-        renamed: Mapping[str, Parameter | str],
-        *,
-        constant: Params | None = None,
-        derived: Mapping[str, Callable[[Any, Types], Any]] | None = None,
-        implied: Mapping[str, Callable[[Params], Any]] | None = None,
-        hidden: str = "",
-        opened: str = "",
-        order: Callable[[Any], Sequence[int]] | None = None,
+        renamed: Mapping[str, Parameter | str] | None = None,
+        **spelling: Any,
     ) -> None:
         super().__init__(name)
         self.operation_class = operation_class
         self.multiple_results = operation_class.multiple_results
-        self.constant, self.derived = constant or {}, derived or {}
-        self.implied, self.order = implied or {}, order
-        self.hidden, self.opened = frozenset(hidden.split()), frozenset(opened.split())
+        self.spelling = Spelling(**spelling)
         named = {
             new: p if isinstance(p, Parameter) else Parameter(p)
-            for new, p in renamed.items()
+            for new, p in (renamed or {}).items()
         }
-        elsewhere = {p.field for p in named.values()}.union(self.implied)
+        elsewhere = {p.field for p in named.values()}.union(self.spelling.implied)
         same = [f for f in operation_class.fields if f not in elsewhere]
         self.fields = named | {f: Parameter(f) for f in same}
 
@@ -95,49 +108,51 @@ class OperationPrimitive(Primitive):
         """The parameters of an operation on operands of these types; programs are still
         those of covector.
         """
-        shown: Params = {}
+        shown, hidden = {}, self.spelling.hidden.split()
         for name, parameter in self.fields.items():
             value = getattr(op, parameter.field)
             default = getattr(type(op), parameter.field, None)
-            if name not in self.hidden or value != default:
+            if name not in hidden or value != default:
                 shown[name] = parameter.shown(value)
-        derived = {name: f(op, types) for name, f in self.derived.items()}
-        return shown | self.constant | derived
+        derived = {name: f(op, types) for name, f in self.spelling.derived.items()}
+        return shown | self.spelling.constant | derived
 
     def operation(self, params: Params, types: Types = ()) -> core.Primitive:
         """The operation with these parameters, for operands of these types."""
-        given: Params = {name: f(params) for name, f in self.implied.items()}
+        unread = {*self.spelling.constant, *self.spelling.derived}
+        implied = self.spelling.implied.items()
+        given: Params = {name: f(params) for name, f in implied}
         for name, value in params.items():
             if name in self.fields:
                 parameter = self.fields[name]
                 given[parameter.field] = parameter.taken(restaged(value, self.name))
-            elif not (value is None or name in self.constant or name in self.derived):
+            elif value is not None and name not in unread:
                 raise ArgumentError(
                     f"{self.name} has no parameter {name}, but got {name}={value!r}. "
                     f"It takes {', '.join(self.fields) or 'none'}."
                 )
         for name, parameter in self.fields.items():
-            cls, field = self.operation_class, parameter.field
-            if field not in given and not hasattr(cls, field):
+            cls, ours = self.operation_class, parameter.field
+            if ours not in given and not hasattr(cls, ours):
                 raise ArgumentError(f"{self.name}.bind needs the parameter {name}.")
         return self.operation_class(**given)
 
     # -- results -----------------------------------------------------------------------
 
     def results_of(self, op: Any, types: Types) -> Sequence[int | ArrayType]:
-        """For each result in the field the number of ours; its type, if ours has none.
-        """
-        if self.order is not None:
-            return self.order(op)
+        """For each result in the field the number of ours, or else its type."""
+        if self.spelling.order is not None:
+            return self.spelling.order(op)
         return range(len(op.plan(tuple(types)).outs))
 
     def process(
         self, trace: Trace, operands: Sequence[Any], params: Params
     ) -> Sequence[Any]:
         """The results, as the field has them, in the meaning of a trace."""
-        op: Any = self.operation(params, [a.type for a in operands])
+        op: Any = self.operation(params, _types(operands))
         outs = trace.process(op, operands)
-        return outs if self.order is None else [outs[i] for i in self.order(op)]
+        order = self.spelling.order
+        return outs if order is None else [outs[i] for i in order(op)]
 
     # -- binding -----------------------------------------------------------------------
 
@@ -156,11 +171,14 @@ class OperationPrimitive(Primitive):
         return (found if self.multiple_results else found[0]), op.effects
 
     def rule_entered(self, method: str) -> None:
-        """The operations of the class have the rule that was entered into a table."""
+        """Operations of the class have the rule that was entered into a table."""
+        self._take_rule(method)
+        if method == "batch_named":
+            self._take_rule("batch")
 
+    def _take_rule(self, method: str) -> None:
         def rule(op: Any, *args: Any) -> Any:
-            types = [x.type for x in _OPERANDS[method](args)]
-            bound = Bound(self, self.params_of(op, types))
+            bound = Bound(self, self.params_of(op, _TYPES[method](*args)))
             return getattr(bound, method)(*args)
 
         setattr(self.operation_class, method, rule)
@@ -217,13 +235,13 @@ def primitive(
     name: str, operation_class: type[core.Primitive], /, **spelling: Any
 ) -> OperationPrimitive:
     """Enter an operation under its name in the field; keywords that
-    ``OperationPrimitive`` does not have are parameters by their names there.
+    ``Spelling`` does not have are parameters by their names there.
     """
     settings = {k: spelling.pop(k) for k in _SETTINGS if k in spelling}
     return enter(OperationPrimitive(name, operation_class, spelling, **settings))
 
 
-_SETTINGS = ("constant", "derived", "implied", "hidden", "opened", "order")
+_SETTINGS = [f.name for f in fields(Spelling)]
 
 
 def choose(
@@ -249,5 +267,5 @@ def primitive_of(op: core.Primitive, types: Types) -> Any:
         return op.primitive
     found = _OF_CLASS.get(type(op))
     if found is None:  # of a class that somebody has added to covector's
-        found = enter(OperationPrimitive(op.name, type(op), {}))
+        found = enter(OperationPrimitive(op.name, type(op)))
     return found if isinstance(found, Primitive) else found(op, types)

@@ -159,7 +159,9 @@ def dce_jaxpr(
     it is, or goes: programs that it carries are not looked into.
     """
     outs = jaxpr.outvars
-    used = [used_outputs] * len(outs) if isinstance(used_outputs, bool) else used_outputs
+    used = (
+        [used_outputs] * len(outs) if isinstance(used_outputs, bool) else used_outputs
+    )
     kept = [a for a, m in zip(outs, used, strict=True) if m]
     read = {a for a in kept if not isinstance(a, Literal)}
     eqns = []
@@ -180,8 +182,7 @@ def dce_jaxpr_consts(
     used_outputs: Sequence[bool],
     instantiate: bool | Sequence[bool] = False,
 ) -> tuple[Jaxpr, list[bool], list[bool]]:
-    """The same, without the constvars that are not read; and the mask of those, first.
-    """
+    """The same, also without constvars that are not read; and their mask, first."""
     count = len(jaxpr.constvars)
     stay = (
         [instantiate] * len(jaxpr.invars)

@@ -1,8 +1,8 @@
 """Programs as data: ``make_jaxpr`` and the classes of what it gives.
 
-    closed = jax.make_jaxpr(f)(x)
-    closed.jaxpr.eqns[0].primitive is jax.lax.sin_p
-    jax.core.eval_jaxpr(closed.jaxpr, closed.consts, x)
+closed = jax.make_jaxpr(f)(x)
+closed.jaxpr.eqns[0].primitive is jax.lax.sin_p
+jax.core.eval_jaxpr(closed.jaxpr, closed.consts, x)
 """
 
 from collections.abc import Callable, Sequence

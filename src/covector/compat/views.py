@@ -69,9 +69,7 @@ class _View:
         self.eqns: list[JaxprEqn] = []
         self.read: set[Any] = set()
 
-    def closed(
-        self, program: jaxpr.Jaxpr, captured: Sequence[Any] = ()
-    ) -> ClosedJaxpr:
+    def closed(self, program: jaxpr.Jaxpr, captured: Sequence[Any] = ()) -> ClosedJaxpr:
         count = len(captured)
         inputs = [self.define(v) for v in program.inputs]
         self.add(program)
@@ -128,7 +126,7 @@ class _View:
         defined = [self.define(v) for v in equation.outputs]
         outvars: list[Any] = defined
         if isinstance(primitive, OperationPrimitive):
-            opened = primitive.opened
+            opened = primitive.spelling.opened.split()
             params = {
                 k: _shown(v, k in opened)
                 for k, v in primitive.params_of(op, types).items()

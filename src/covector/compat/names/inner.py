@@ -27,7 +27,7 @@ AD = from_module(
     get_primitive_transpose instantiate_zeros is_undefined_primal linear_jvp
     primitive_jvps primitive_transposes zeros_like_aval
     """,
-)
+) | from_module("covector.compat.operations", "add_jaxvals_p stop_gradient_p")
 BATCHING = from_module(
     "covector.compat.interpreters.batching",
     """

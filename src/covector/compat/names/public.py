@@ -53,9 +53,7 @@ MODULES: Table = {
         __version__="covector.compat.names:API_VERSION",
         __version_info__="covector.compat.names:API_VERSION_INFO",
     ),
-    "jax.ad_checkpoint": module(
-        "covector.ad_checkpoint", **CHECKPOINT_PRIMITIVES
-    ),
+    "jax.ad_checkpoint": module("covector.ad_checkpoint", **CHECKPOINT_PRIMITIVES),
     "jax.custom_derivatives": module("covector.custom_derivatives", **RULE_PRIMITIVES),
     "jax.errors": module(
         **from_module(

@@ -20,9 +20,7 @@ _INTERNALS = "covector.compat.internals"
 
 MODULES: Table = {
     "jax._src": module(),
-    "jax._src.ad_checkpoint": module(
-        "covector.ad_checkpoint", **CHECKPOINT_PRIMITIVES
-    ),
+    "jax._src.ad_checkpoint": module("covector.ad_checkpoint", **CHECKPOINT_PRIMITIVES),
     "jax._src.ad_util": module(**AD),
     "jax._src.api": module("covector"),
     "jax._src.api_util": module(**API_UTIL),

@@ -1,4 +1,4 @@
-"""The primitives of the field: ``add_p``, ``dot_general_p``, ``scan_p``, …
+"""The primitives of the field: ``add_p``, ``dot_general_p``, ``scan_p`` and others.
 
 Each is an attribute of this module: its name, and ``_p``. The modules here are the
 tables.
@@ -30,7 +30,7 @@ _ATTRIBUTES = {
 } | {"pjit_p": PRIMITIVES["jit"]}
 globals().update(_ATTRIBUTES)
 
-__all__ = sorted(_ATTRIBUTES)
+__all__ = list(_ATTRIBUTES)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

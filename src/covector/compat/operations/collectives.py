@@ -41,9 +41,7 @@ primitive(
     **_GROUPS,
 )
 primitive("axis_index", collectives.AxisIndex, axis_name=_NAME)
-primitive(
-    "pvary", collectives.PVary, axes=Parameter("axes", taken=frozenset)
-)
+primitive("pvary", collectives.PVary, axes=Parameter("axes", taken=frozenset))
 
 
 def _size(axis: Any, groups: Any = None) -> int:
@@ -86,7 +84,7 @@ primitive(
     devices=_ONE,
     srcs=_ONE._replace(field="source"),
     constant={"copy_semantics": ()},
-)
+).multiple_results = True
 primitive(
     "sharding_constraint",
     ShardingConstraint,

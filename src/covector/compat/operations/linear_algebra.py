@@ -25,14 +25,16 @@ from covector.operations.linear_algebra import (
     tridiagonal,
 )
 
-for _cls in [
-    *[cholesky.Cholesky, householder.HouseholderProduct, tridiagonal.Hessenberg],
-    qr.HouseholderQR,
-]:
-    primitive(_cls.name, _cls)
-
+primitive("cholesky", cholesky.Cholesky)
+primitive("hessenberg", tridiagonal.Hessenberg)
+primitive("geqrf", qr.HouseholderQR, hidden="pivoting")
 primitive("qr", qr.QR, constant={"use_magma": None})
-primitive("ormqr", householder.HouseholderMultiply, transpose="inverted")
+# Classes of covector that are on matrices give lists, here of one.
+for _one in [
+    primitive("householder_product", householder.HouseholderProduct),
+    primitive("ormqr", householder.HouseholderMultiply, transpose="inverted"),
+]:
+    _one.multiple_results = False
 primitive(
     "eigh",
     eigh.Eigh,
@@ -94,4 +96,4 @@ class _LU(OperationPrimitive):
         return (factors, pivots, *trace.process(order, [pivots]))
 
 
-enter(_LU("lu", lu.LU, {}))
+enter(_LU("lu", lu.LU))

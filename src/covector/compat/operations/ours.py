@@ -18,9 +18,9 @@ from covector.operations import (
     special,
     trigonometric_integrals,
 )
+from covector.operations.linear_algebra import determined, pseudo_inverse, solve
 from covector.operations.logaddexp import LogAddExp
 from covector.operations.logit import Logit
-from covector.operations.linear_algebra import determined, pseudo_inverse, solve
 from covector.operations.owens_t import OwensT
 from covector.operations.pochhammer import Pochhammer
 from covector.operations.spence import Spence

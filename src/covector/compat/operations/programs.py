@@ -67,7 +67,6 @@ enter(
     _Jit(
         "jit",
         Call,
-        {},
         hidden="separate",
         constant={
             "ctx_mesh": None,
@@ -202,8 +201,8 @@ class _CustomVjp(_CustomRules):
     rules = ("fwd_jaxpr_thunk", "bwd")
 
 
-_custom_jvp = enter(_CustomJvp("custom_jvp_call", CustomCall, {}))
-_custom_vjp = enter(_CustomVjp("custom_vjp_call", CustomCall, {}))
+_custom_jvp = enter(_CustomJvp("custom_jvp_call", CustomCall))
+_custom_vjp = enter(_CustomVjp("custom_vjp_call", CustomCall))
 choose(CustomCall, lambda op, types: _custom_jvp if op.vjp is None else _custom_vjp)
 
 

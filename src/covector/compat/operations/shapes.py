@@ -6,16 +6,19 @@ from typing import Any
 from covector.compat.operation_primitives import (
     EXPANSIONS,
     OperationPrimitive,
+    Params,
     Types,
     choose,
     composition,
     enter,
     primitive,
 )
+from covector.core import dtypes
 from covector.core import primitive as core
 from covector.core.types import Shape
 from covector.errors import ArgumentError
 from covector.lax import scatter_sub, squeeze, tile
+from covector.numpy.updating import fill_text
 from covector.operations import (
     broadcasting,
     creation,
@@ -30,6 +33,7 @@ from covector.operations import (
 )
 from covector.operations.barrier import OptimizationBarrier
 from covector.operations.slicing import insert
+from covector.operations.windows import default_fill
 
 for _cls in [
     *[transposing.Transpose, slicing.Pad, slicing.Rev, joining.Concatenate],
@@ -58,12 +62,12 @@ def _without(shape: Shape, dimensions: Any, ndim: int) -> Shape:
 class _Reshape(OperationPrimitive):
     """``reshape``, which may transpose first."""
 
-    def operation(self, params: Any, types: Types = ()) -> core.Primitive:
+    def operation(self, params: Params, types: Types = ()) -> core.Primitive:
         order = params.get("dimensions")
         if order is not None and [*order] != sorted(order):
             raise ArgumentError(
-                f"reshape_p with dimensions={order} is two operations: bind transpose_p "
-                "first."
+                f"reshape_p with dimensions={order} is two operations: bind "
+                "transpose_p first."
             )
         return super().operation(params, types)
 
@@ -71,10 +75,10 @@ class _Reshape(OperationPrimitive):
 class _Squeeze(OperationPrimitive):
     """``squeeze``: a ``Reshape`` that leaves out axes of length 1."""
 
-    def params_of(self, op: Any, types: Types) -> dict[str, Any]:
+    def params_of(self, op: Any, types: Types) -> Params:
         return {"dimensions": _removed(types[0].shape, op.shape)}
 
-    def operation(self, params: Any, types: Types = ()) -> core.Primitive:
+    def operation(self, params: Params, types: Types = ()) -> core.Primitive:
         x, gone = types[0], params["dimensions"]
         if any([x.shape[d] != 1 for d in gone]):
             raise ArgumentError(
@@ -107,7 +111,7 @@ _reshape = enter(
         constant={"dimensions": None, "sharding": None},
     )
 )
-_squeeze = enter(_Squeeze("squeeze", transposing.Reshape, {}))
+_squeeze = enter(_Squeeze("squeeze", transposing.Reshape))
 
 
 def _reshape_or_squeeze(op: Any, types: Types) -> OperationPrimitive:
@@ -122,9 +126,7 @@ composition("tile", tile)
 
 primitive("slice", slicing.Slice, hidden="collapsed")
 primitive("dynamic_slice", dynamic_slicing.DynamicSlice, hidden="collapsed")
-primitive(
-    "dynamic_update_slice", dynamic_slicing.DynamicUpdateSlice, hidden="inserted"
-)
+primitive("dynamic_update_slice", dynamic_slicing.DynamicUpdateSlice, hidden="inserted")
 
 
 def _slice_then_squeeze(op: Any) -> Callable[..., Any] | None:
@@ -155,7 +157,25 @@ EXPANSIONS[dynamic_slicing.DynamicUpdateSlice] = _expand_then_update
 
 # -- gather and scatter ----------------------------------------------------------------
 
-primitive("gather", gathering.Gather)
+
+class _Gather(OperationPrimitive):
+    """``gather``, whose fill value is a number, which it has wherever it fills."""
+
+    def params_of(self, op: Any, types: Types) -> Params:
+        shown, (x, *_) = super().params_of(op, types), types
+        if op.mode is gathering.FILL_OR_DROP and not dtypes.is_key(x.dtype):
+            shown["fill_value"] = op.fill(x.dtype)
+        return shown
+
+    def operation(self, params: Params, types: Types = ()) -> core.Primitive:
+        value, dtype = params.get("fill_value"), types[0].dtype
+        if not dtypes.is_key(dtype):
+            value = fill_text(value, dtype)
+            value = None if value == fill_text(default_fill(dtype), dtype) else value
+        return super().operation(params | {"fill_value": value}, types)
+
+
+enter(_Gather("gather", gathering.Gather))
 for _cls in [
     *[scattering.Scatter, gathering.ScatterAdd, scattering.ScatterMul],
     *[scattering.ScatterMin, scattering.ScatterMax],

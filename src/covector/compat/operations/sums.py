@@ -103,7 +103,9 @@ def _reduce(*args: Any, jaxpr: Any, dimensions: Any, computation: Any = None) ->
 
 
 def _reduce_window(*args: Any, jaxpr: Any, consts: Any = (), **windows: Any) -> Any:
-    return lax.reduce_window(*_halves(args), _combine(jaxpr, consts), **windows)
+    operands, initial = _halves(args)
+    starts: Any = initial
+    return lax.reduce_window(operands, starts, _combine(jaxpr, consts), **windows)
 
 
 composition("reduce", _reduce, multiple_results=True)

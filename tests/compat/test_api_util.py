@@ -1,0 +1,63 @@
+"""Functions of trees as functions of leaves."""
+
+import pytest
+
+import covector as cv
+import covector.numpy as cnp
+from covector import tree
+from covector.compat.api_util import (
+    argnums_partial,
+    debug_info,
+    donation_vector,
+    flatten_axes,
+    flatten_fun,
+    flatten_fun_nokwargs,
+    rebase_donate_argnums,
+    shaped_abstractify,
+)
+from covector.compat.linear_util import wrap_init
+from covector.compat.programs import make_jaxpr
+from covector.errors import ArgumentError
+
+
+def test_a_function_of_trees_becomes_one_of_leaves_and_says_the_tree_of_its_result():
+    def f(pair, *, scale):
+        return {"sum": pair[0] + pair[1], "scaled": scale * pair[0]}
+
+    leaves, in_tree = tree.flatten((((1.0, 2.0),), {"scale": 3.0}))
+    info = debug_info("test", f, (), {})
+    flat, out_tree = flatten_fun(wrap_init(f, debug_info=info), in_tree)
+    closed = make_jaxpr(flat.call_wrapped)(*leaves)
+    assert [e.primitive.name for e in closed.eqns] == ["add", "mul"]
+    assert tree.unflatten(out_tree(), [1, 2]) == {"scaled": 1, "sum": 2}
+    assert (info.traced_for, info.func_name) == ("test", f.__qualname__)
+
+    leaves, in_tree = tree.flatten(((1, 2),))
+    flat, out_tree = flatten_fun_nokwargs(wrap_init(lambda p: [p[1], p[0]]), in_tree)
+    assert flat.call_wrapped(*leaves) == [2, 1]
+    assert out_tree() == tree.structure([0, 0])
+
+
+def test_arguments_without_these_numbers_are_fixed():
+    def f(a, b, c):
+        return a, b, c
+
+    part, dynamic = argnums_partial(wrap_init(f), (0, -1), ("x", "y", "z"))
+    assert dynamic == ("x", "z")
+    assert part.call_wrapped("X", "Z") == ("X", "y", "Z")
+    with pytest.raises(ArgumentError, match=r"argument 1, \[\], is static"):
+        argnums_partial(wrap_init(f), 0, (1, [], 2))
+
+
+def test_axes_and_donations_are_given_for_each_leaf():
+    structure = tree.structure((1, (2, 3)))
+    assert flatten_axes("axes", structure, (0, None)) == [0, None, None]
+    arguments = tree.structure(((1, (2, 3)), {"a": 1, "b": 2}))
+    mask = donation_vector((1,), ("b",), arguments)
+    assert mask == (False, True, True, False, True)
+    assert rebase_donate_argnums((0, 3), (1,)) == (0, 2)
+
+
+def test_the_type_of_an_argument_is_that_of_its_array():
+    assert str(shaped_abstractify(cnp.ones(3))) == "f32[3]"
+    assert shaped_abstractify(cv.ShapeDtypeStruct((2,), "int32")).shape == (2,)
