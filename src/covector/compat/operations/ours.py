@@ -10,6 +10,7 @@ from covector.export.exported import CallExported
 from covector.export.size_of_dimension import SizeOfDimension
 from covector.operations import (
     beta,
+    counter_streams,
     entropies,
     error_functions,
     exponential_integrals,
@@ -46,6 +47,7 @@ for _cls in [
     *[determined.Determined, determined.Turns, determined.TurnsOfTwo],
     *[identities.ComputedOnce, identities.LayoutConstraint],
     *[random.RandomWords, random.Unrolled],
+    *[counter_streams.PhiloxBlocks, counter_streams.ThreefryBlocks],
     *[ReverseWhile, SafeOperands, LinearCall, Root],
     *[Check, ToDense, CallExported, SizeOfDimension],
 ]:

@@ -3,14 +3,38 @@
 from typing import Any
 
 from covector import random
-from covector.compat.operation_primitives import composition, primitive
+from covector.compat.operation_primitives import (
+    OperationPrimitive,
+    Params,
+    Types,
+    composition,
+    enter,
+    primitive,
+)
+from covector.errors import ArgumentError
 from covector.operations import random as keys
-from covector.operations.random import THREEFRY
 
 for _cls in [keys.RandomSplit, keys.RandomFoldIn, keys.RandomUnwrap]:
     primitive(_cls.name, _cls)
-for _cls in [keys.RandomSeed, keys.RandomWrap]:
-    primitive(_cls.name, _cls, derived={"impl": lambda op, types: THREEFRY})
+
+
+class _RandomSeed(OperationPrimitive):
+    """``random_seed``, which is an operation for one kind of keys."""
+
+    def operation(self, params: Params, types: Types = ()) -> Any:
+        kind = params.get("impl", keys.THREEFRY)
+        if kind is not keys.THREEFRY:
+            raise ArgumentError(
+                f"random_seed_p makes keys of {keys.THREEFRY}, but was asked for "
+                f"{kind}. jax.random.key(seed, impl=...) makes those."
+            )
+        return super().operation(params, types)
+
+
+enter(
+    _RandomSeed("random_seed", keys.RandomSeed, constant={"impl": keys.THREEFRY}),
+)
+primitive("random_wrap", keys.RandomWrap, impl="kind")
 primitive("random_bits", keys.RandomBits, bit_width="width")
 
 
