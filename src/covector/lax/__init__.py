@@ -13,6 +13,7 @@ from covector.lax.bitwise import *
 from covector.lax.casting import *
 from covector.lax.comparison import *
 from covector.lax.complex import *
+from covector.lax.composites import *
 from covector.lax.contraction import *
 from covector.lax.control_flow import *
 from covector.lax.convolution import *
@@ -22,6 +23,7 @@ from covector.lax.cumulative import *
 from covector.lax.element_loops import *
 from covector.lax.fft import *
 from covector.lax.gathering import *
+from covector.lax.generators import *
 from covector.lax.identities import *
 from covector.lax.parallel import *
 from covector.lax.placement import *

@@ -100,6 +100,33 @@ def attribute(text: str) -> ir.Attribute:
     return ir.Attribute.parse(text, _context)
 
 
+def spelled(value: Any) -> str:
+    """A value of Python or NumPy in MLIR's spelling: ``2 : i64``, ``[true, "a"]``.
+
+    Raises TypeError for what is no real number, text, array, sequence or mapping.
+    """
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value)).lower()
+    if isinstance(value, str):
+        return str(ir.StringAttr.get(value, _context))
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(spelled, value))}]"
+    if isinstance(value, Mapping):
+        named = [f"{spelled(str(k))} = {spelled(v)}" for k, v in value.items()]
+        return f"{{{', '.join(named)}}}"
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufV":
+        with _context:
+            return str(constant(value, ArrayType(value.shape, value.dtype)))
+    if type(value) in (int, float):
+        value = np.asarray(value, type(value))[()]
+    if not isinstance(value, np.generic) or not dtypes.is_real(value.dtype):
+        raise TypeError(f"{value!r} has no spelling")
+    name, size = element_name(value.dtype), value.dtype.itemsize
+    if dtypes.is_integer(value.dtype):
+        return f"{int(value)} : {name}"
+    return f"0x{int(value.view(f'u{size}')):0{2 * size}X} : {name}"
+
+
 @functools.cache
 def symbol(name: str) -> ir.Attribute:
     """``@name``: a function of the module, whatever characters its name has."""

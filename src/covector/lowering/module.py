@@ -341,6 +341,18 @@ class ModuleLowering:
         hlo.operation("func.return", [], outs, None, lowering.location, function.point)
         return function
 
+    def _called(self, jaxpr: Jaxpr) -> tuple[Jaxpr, str, list[Any]]:
+        """The one function of a program, made when it is first asked for."""
+        known = self._functions.get(id(jaxpr))
+        if known is None:
+            name = self.function(jaxpr, jaxpr.name or "call").name
+            known = self._functions[id(jaxpr)] = (jaxpr, name, [])
+        return known
+
+    def symbol(self, jaxpr: Jaxpr) -> Any:
+        """The name of the function that holds the program, as an attribute."""
+        return hlo.symbol(self._called(jaxpr)[1])
+
     def call(
         self,
         lowering: Lowering,
@@ -348,10 +360,7 @@ class ModuleLowering:
         operands: Sequence[HloValue],
         separate: bool,
     ) -> list[HloValue]:
-        known = self._functions.get(id(jaxpr))
-        if known is None:
-            name = self.function(jaxpr, jaxpr.name or "call").name
-            known = self._functions[id(jaxpr)] = (jaxpr, name, [])
+        known = self._called(jaxpr)
         made = hlo.operation(
             "func.call",
             [hlo.tensor_type(t) for t in jaxpr.out_types],

@@ -1,10 +1,13 @@
-"""``OptimizationBarrier``: nothing is moved or merged across it by the compiler."""
+"""What keeps programs from being changed: nothing is moved or merged across an
+``OptimizationBarrier``, and nothing that a ``DceSink`` takes is dropped.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from covector.core.annotations import BatchDims, Batched, Value, Values
+from covector.core.annotations import BatchDims, Batched, HostArray, Value, Values
 from covector.core.array_like import Array
+from covector.core.effects import LASTS
 from covector.core.primitive import Linearized, ManyResults, Operand
 from covector.core.types import ArrayType
 from covector.lowering.hlo import HloResults, HloValue
@@ -48,4 +51,25 @@ class OptimizationBarrier(ManyResults):
         return ctx.op("stablehlo.optimization_barrier", operands)
 
 
-optimization_barrier = OptimizationBarrier()
+class DceSink(ManyResults):
+    """Takes operands, so that they count as used."""
+
+    effects = LASTS
+
+    def type_rule(self, *types: ArrayType) -> Sequence[ArrayType]:
+        return ()
+
+    def on_host(self, *operands: HostArray) -> Sequence[HostArray]:
+        return ()
+
+    def linearize(self, active: Sequence[bool], *primals: Value) -> Linearized:
+        return self(*primals), lambda *tangents: ()
+
+    def batch(self, size: int, args: Values, dims: BatchDims) -> Batched:
+        return self(*args), ()
+
+    def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
+        return []
+
+
+optimization_barrier, dce_sink = OptimizationBarrier(), DceSink()

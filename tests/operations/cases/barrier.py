@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 
-from covector.operations.barrier import optimization_barrier
+from covector.operations.barrier import dce_sink, optimization_barrier
 from tests.laws import Case
 
 _x = np.array([[0.5, -1.25, 2.0], [3.75, 1.5, -0.0]])
@@ -13,7 +13,12 @@ def same(*args):
     return args
 
 
+def nothing(*args):
+    return ()
+
+
 CASES = [
+    Case(dce_sink, (_x, 2.5), nothing, derivative=False),
     Case(optimization_barrier, (_x,), same),
     Case(optimization_barrier, (_x, np.array([1.5, 2.0]), 2.5), same),
     Case(optimization_barrier, (_x + 1j, _x), same),

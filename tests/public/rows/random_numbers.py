@@ -151,3 +151,11 @@ rows("random", "key PRNGKey", lambda draw: (draw.integer(0, 1 << 31),), **PLAIN)
 rows("random", "wrap_key_data",
      lambda draw: (draw.values("uint32", (*draw.shape((0, 1)), 2), (0, 99)),),
      **PLAIN)  # fmt: skip
+
+
+def state_and_shape(draw: Draw) -> Any:
+    state = draw.values("uint32", (4,), (0, 99))
+    return (state, draw.shape((0, 2))), draw.some(dtype=("uint8", "uint16", "uint32"))
+
+
+rows("lax", "rng_bit_generator", state_and_shape, **PLAIN)
