@@ -40,7 +40,9 @@ BACKEND = from_module(
     "backends",
     get_backend="client",
     get_default_device="default_device",
-)
+) | {
+    "clear_in_memory_compilation_cache": "covector.runtime.compilation_cache:clear"
+}
 CORE = {
     **_ERRORS,
     **from_module(

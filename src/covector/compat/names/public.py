@@ -11,8 +11,7 @@ _SAME = """
     experimental.layout experimental.mesh_utils experimental.multihost_utils
     experimental.ode experimental.pjit experimental.profiler
     experimental.serialize_executable experimental.shard_map experimental.sparse
-    experimental.sparse.bcoo experimental.sparse.bcsr experimental.sparse.coo
-    experimental.sparse.csr experimental.sparse.linalg
+    experimental.sparse.linalg
     export ffi flatten_util image monitoring nn nn.initializers
     numpy numpy.fft numpy.linalg ops profiler random
     scipy scipy.cluster scipy.cluster.vq scipy.fft scipy.integrate scipy.interpolate
@@ -45,6 +44,9 @@ MODULES: Table = {
         __version_info__="covector.compat.names:API_VERSION_INFO",
         config="covector.compat.config:config",
         make_jaxpr="covector.compat.programs:make_jaxpr",
+        host_count="covector:process_count",
+        host_id="covector:process_index",
+        host_ids="covector:process_indices",
         **{name: f"covector.compat.config:blocks.{name}" for name in _BLOCKS.split()},
     ),
     "jax.lax": module("covector.lax", "covector.compat.operations"),
@@ -67,5 +69,9 @@ MODULES: Table = {
         )
     ),
     "jax.example_libraries": module(),
+    **{
+        f"jax.experimental.sparse.{part}": module("covector.experimental.sparse")
+        for part in "api bcoo bcsr coo csr random transform util".split()
+    },
     "jax.lib": module(__version__="jaxlib:__version__"),
 }
