@@ -16,7 +16,6 @@ class Absent(NamedTuple):
 #: what will come
 PLANNED = {
     "jax.experimental.rnn": "An LSTM is a covector.lax.scan over its cell.",
-    "jax.lax.composite": "covector.named_call names a function in its program.",
     "jax.make_user_context": "Pass the value, as a static argument of covector.jit.",
 }
 
@@ -47,11 +46,15 @@ NOT_PLANNED = {
     "covector.export writes them for others.",
     "jax.experimental.xla_metadata": "covector.named_scope names operations.",
     "jax.extend.ifrt_programs": "There is no proxy between a program and its devices.",
+    "jax.extend.source_info_util.user_context": "Equations keep the lines they have.",
     "jax.extend.xla": "covector.jit(f).lower(x).as_text() is the program.",
+    "jax.interpreters.ad.jvp": "covector.jvp differentiates a function.",
+    "jax.interpreters.ad.linearize": "covector.linearize linearizes a function.",
+    "jax.interpreters.batching.register_vmappable": "Register the class as a node of "
+    "pytrees, whose leaves are arrays.",
+    "jax.interpreters.mlir.core_call_lowering": "jax.interpreters.mlir.lower_fun writes "
+    "a rule from a function.",
     "jax.interpreters.pxla": "Executables: covector.jit(f).lower(x).compile().",
-    "jax.lax.RandomAlgorithm": "covector.random.bits draws bits.",
-    "jax.lax.rng_bit_generator": "covector.random.bits draws bits.",
-    "jax.lax.rng_uniform": "covector.random.uniform draws numbers.",
     "jax.sharding.auto_axes": "Types do not say how arrays are divided over a mesh: "
     "every axis is left to the compiler already.",
     "jax.sharding.explicit_axes": "Types do not say how arrays are divided over a "

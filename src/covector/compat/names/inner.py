@@ -40,9 +40,7 @@ BACKEND = from_module(
     "backends",
     get_backend="client",
     get_default_device="default_device",
-) | {
-    "clear_in_memory_compilation_cache": "covector.runtime.compilation_cache:clear"
-}
+) | {"clear_in_memory_compilation_cache": "covector.runtime.compilation_cache:clear"}
 CORE = {
     **_ERRORS,
     **from_module(
