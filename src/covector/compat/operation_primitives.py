@@ -223,6 +223,12 @@ _OF_CLASS: dict[type, Any] = {}
 EXPANSIONS: dict[type, Callable[[Any], Callable[..., Any] | None]] = {}
 
 
+def expansion(op: core.Primitive) -> Callable[..., Any] | None:
+    """The function that computes the same by other operations, where one does."""
+    found = EXPANSIONS.get(type(op))
+    return None if found is None else found(op)
+
+
 def enter(primitive: Any) -> Any:
     """Enter a primitive into the tables."""
     PRIMITIVES[primitive.name] = primitive

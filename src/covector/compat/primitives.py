@@ -107,9 +107,6 @@ class Primitive:
     def rule_entered(self, method: str) -> None:
         """A rule was entered into a table, for this rule of operations."""
 
-    def derived_rule(self, method: str) -> Callable[..., Any] | None:
-        """A rule that it has though nobody entered it."""
-
     # -- calls -------------------------------------------------------------------------
 
     def bind(self, *args: Any, **params: Any) -> Any:

@@ -1,11 +1,8 @@
-"""Traces, as packages of the field ask for them, and write their own.
+"""Traces, as packages of the field ask for them.
 
-    get_opaque_trace_state()       equal as long as the same trace is current
-    take_current_trace()           the current trace; for the block, no other is
-    set_current_trace(trace)       for the block, this one is
-
-A ``Trace`` of the field is told of each operation by ``process_primitive``, with the
-primitive and its parameters by their names in the field.
+get_opaque_trace_state()       equal as long as the same trace is current
+take_current_trace()           the current trace; for the block, no other is
+set_current_trace(trace)       for the block, this one is
 """
 
 import contextlib

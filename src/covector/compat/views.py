@@ -24,8 +24,8 @@ from covector.compat.jaxprs import (
     Var,
 )
 from covector.compat.operation_primitives import (
-    EXPANSIONS,
     OperationPrimitive,
+    expansion,
     primitive_of,
 )
 from covector.compat.restaging import Origin
@@ -56,6 +56,16 @@ def _shown(value: Any, opened: bool) -> Any:
     if isinstance(value, jaxpr.Jaxpr):
         return value.memo(_open if opened else _closed)
     return value
+
+
+def params_of(primitive: Any, op: Any, types: Sequence[Any]) -> dict[str, Any]:
+    """The parameters of an operation on operands of these types, with a view of each
+    program in them.
+    """
+    if not isinstance(primitive, OperationPrimitive):
+        return op.params
+    params, opened = primitive.params_of(op, types), primitive.spelling.opened.split()
+    return {k: _shown(v, k in opened) for k, v in params.items()}
 
 
 class _View:
@@ -114,7 +124,7 @@ class _View:
         self, equation: jaxpr.Equation, inputs: list[Any], types: list[Any]
     ) -> None:
         op: Any = equation.op
-        by_others = EXPANSIONS.get(type(op), _never)(op)
+        by_others = expansion(op)
         if by_others is not None:
             program = restage(by_others, types)
             self.variables.update(zip(program.inputs, inputs, strict=True))
@@ -126,17 +136,11 @@ class _View:
         defined = [self.define(v) for v in equation.outputs]
         outvars: list[Any] = defined
         if isinstance(primitive, OperationPrimitive):
-            opened = primitive.spelling.opened.split()
-            params = {
-                k: _shown(v, k in opened)
-                for k, v in primitive.params_of(op, types).items()
-            }
             outvars = [
                 defined[i] if type(i) is int else Var(i)
                 for i in primitive.results_of(op, types)
             ]
-        else:
-            params = op.params
+        params = params_of(primitive, op, types)
         line = equation.line
         source = SourceInfo(line, line.scope if line is not None else "")
         effects = op.effects - CALLS
@@ -147,7 +151,3 @@ class _View:
         read = {a for e in self.eqns for a in e.invars}.union(outs)
         for e in self.eqns:
             e.outvars = [v if v in read else DropVar(v.aval) for v in e.outvars]
-
-
-def _never(op: Any) -> None:
-    """Of classes that are not in the table of expansions."""

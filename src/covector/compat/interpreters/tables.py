@@ -2,8 +2,7 @@
 
 Anyone may enter a rule for any primitive, and replace it later: ``table[primitive] =
 rule``. A primitive that stands for an operation of covector passes the rule on to that
-(``Primitive.rule_entered``), and has the rules that the operation has
-(``Primitive.derived_rule``), though nobody entered them.
+(``Primitive.rule_entered``).
 """
 
 from collections.abc import Callable
@@ -31,32 +30,16 @@ class RuleTable(dict[Any, Rule]):
         super().__setitem__(primitive, rule)
         primitive.rule_entered(self.method)
 
-    def __missing__(self, primitive: Any) -> Rule:
-        found = primitive.derived_rule(self.method)
-        if found is None:
-            raise KeyError(primitive)
-        return found
-
-    def __contains__(self, primitive: Any) -> bool:
-        if super().__contains__(primitive):
-            return True
-        return primitive.derived_rule(self.method) is not None
-
-    def get(self, primitive: Any, default: Any = None) -> Any:
-        try:
-            return self[primitive]
-        except KeyError:
-            return default
-
     def rule(self, primitive: Any) -> Rule:
         """The rule of a primitive.
 
         Raises:
           MissingRule: it has none.
         """
-        if primitive not in self:
+        found = self.get(primitive)
+        if found is None:
             raise missing(primitive.name, self.wanted, self.entry)
-        return self[primitive]
+        return found
 
 
 def missing(name: str, wanted: str, entry: str) -> MissingRule:

@@ -56,6 +56,7 @@ CORE = {
         _INTERNALS, "Value concrete_or_error pytype_aval_mappings valid_jaxtype"
     ),
     **from_module("builtins", "", max_dim="max", min_dim="min"),
+    "Trace": "covector.compat.custom_traces:Trace",
     "eval_context": "covector.compat.traces:take_current_trace",
     "Primitive": "covector.compat.primitives:Primitive",
     **from_module(

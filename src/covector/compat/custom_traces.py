@@ -1,0 +1,144 @@
+"""``Trace``: the base of traces that packages of the field write.
+
+A trace is told of each operation by ``process_primitive``, with the primitive and its
+parameters by their names in the field:
+
+    class Counting(Trace):
+        def __init__(self, parent_trace):
+            self.parent_trace, self.count = parent_trace, 0
+
+        def process_primitive(self, primitive, tracers, params):
+            self.count += 1
+            with set_current_trace(self.parent_trace):
+                return primitive.bind(*tracers, **params)
+
+For covector it is a trace like any other, between the trace below and the operations.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from covector.compat.linear_util import wrap_init
+from covector.compat.operation_primitives import (
+    OperationPrimitive,
+    expansion,
+    primitive_of,
+)
+from covector.compat.operations.programs import RuleFunction
+from covector.compat.traces import set_current_trace
+from covector.compat.views import params_of
+from covector.core import trace as core
+from covector.core.convert import as_array
+from covector.errors import MissingRule
+from covector.lowering.evaluate import base
+from covector.programs.custom_rules.custom_call import CustomCall
+
+
+class Trace(core.Trace):
+    """A meaning for operations, which are told by their names in the field.
+
+    The attribute ``parent_trace`` is the trace below. It is the current one while this
+    one is told of an operation.
+    """
+
+    parent_trace: Any = None
+
+    def process_primitive(
+        self, primitive: Any, tracers: Sequence[Any], params: dict[str, Any]
+    ) -> Any:
+        """The result of a primitive on tracers, or the list of results."""
+        raise self._unable(primitive, "process_primitive(primitive, tracers, params)")
+
+    def process_custom_jvp_call(
+        self, primitive: Any, fun: Any, jvp: Any, tracers: Any, *, symbolic_zeros: bool
+    ) -> Any:
+        """The results of ``fun``, which has a rule for derivatives."""
+        raise self._unable(
+            primitive,
+            "process_custom_jvp_call(primitive, fun, jvp, tracers, *, symbolic_zeros)",
+        )
+
+    def process_custom_vjp_call(  # noqa: PLR0913, PLR0917  as it is called there
+        self,
+        primitive: Any,
+        fun: Any,
+        fwd: Any,
+        bwd: Any,
+        tracers: Any,
+        out_trees: Any,
+        symbolic_zeros: bool,
+    ) -> Any:
+        """The results of ``fun``, which has rules for reverse mode."""
+        raise self._unable(
+            primitive,
+            "process_custom_vjp_call(primitive, fun, fwd, bwd, tracers, out_trees, "
+            "symbolic_zeros)",
+        )
+
+    def stage_value(self, val: Any) -> Any:
+        """A value from outside, as this trace has it."""
+        return val
+
+    def full_raise(self, x: Any) -> Any:
+        """``x`` as a tracer."""
+        return x if isinstance(x, core.Tracer) else self.stage_value(x)
+
+    def _unable(self, primitive: Any, method: str) -> MissingRule:
+        return MissingRule(
+            f"{type(self).__name__} cannot process {primitive.name}: give the class "
+            f"the method {method}."
+        )
+
+    # -- as a trace of covector --------------------------------------------------------
+
+    @property
+    def parent(self) -> Any:  # type: ignore[override]
+        return self.parent_trace if self.parent_trace is not None else base
+
+    @property
+    def axes(self) -> Any:  # type: ignore[override]
+        return self.parent.axes
+
+    @property
+    def checked_axes(self) -> Any:  # type: ignore[override]
+        return self.parent.checked_axes
+
+    @property
+    def mesh(self) -> Any:  # type: ignore[override]
+        return self.parent.mesh
+
+    def process(self, op: Any, args: Sequence[Any]) -> Sequence[Any]:
+        tracers = [as_array(a, op.name) for a in args]
+        types = [x.type for x in tracers]
+        by_others = expansion(op)
+        if by_others is not None:
+            return by_others(*tracers)
+        primitive = primitive_of(op, types)
+        with set_current_trace(self.parent):
+            if isinstance(op, CustomCall):
+                return list(self._process_rules(primitive, op, tracers))
+            params = params_of(primitive, op, types)
+            found = self.process_primitive(primitive, tracers, params)
+        if not primitive.multiple_results:
+            return [found]
+        if not isinstance(primitive, OperationPrimitive):
+            return list(found)
+        order = primitive.results_of(op, types)
+        pairs = zip(order, found, strict=True)
+        return [
+            x for _, x in sorted([p for p in pairs if type(p[0]) is int], key=_first)
+        ]
+
+    def _process_rules(self, primitive: Any, op: CustomCall, tracers: Any) -> Any:
+        fun, rule = wrap_init(op.fun), RuleFunction(op)
+        if op.vjp is None:
+            return self.process_custom_jvp_call(
+                primitive, fun, rule, tracers, symbolic_zeros=False
+            )
+        return self.process_custom_vjp_call(
+            primitive, fun, rule, rule, tracers, None, False
+        )
+
+
+def _first(pair: tuple[Any, Any]) -> Any:
+    return pair[0]
