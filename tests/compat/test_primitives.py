@@ -7,9 +7,11 @@ import pytest
 
 import covector as cv
 import covector.numpy as cnp
+from covector.compat import operations
 from covector.compat.interpreters import ad, batching, mlir
 from covector.compat.primitives import Bound, Primitive
 from covector.errors import MissingRule, TypeMismatch
+from covector.operations.identities import StopGradient
 
 
 def scaled():
@@ -250,3 +252,18 @@ def test_what_rules_return_is_checked():
         TypeMismatch, match="has multiple_results, so the rule for types"
     ):
         cv.jit(lambda x: p.bind(x, k=1.0))(1.0)
+
+
+def test_a_rule_that_is_entered_for_an_operation_of_covector_is_its_rule(monkeypatch):
+    cls, p = StopGradient, operations.stop_gradient_p
+    monkeypatch.setattr(cls, "transpose", cls.transpose)
+    monkeypatch.setattr(cls, "differentiate", cls.differentiate)
+    monkeypatch.setitem(ad.primitive_transposes, p, lambda ct, x: [3 * ct])
+    got = cv.linear_transpose(lambda x: 2 * p.bind(x), cnp.ones(2))(cnp.ones(2))
+    np.testing.assert_allclose(got[0], [6, 6])
+
+    def jvp(primals, tangents):
+        return p.bind(*primals), p.bind(*tangents)
+
+    monkeypatch.setitem(ad.primitive_jvps, p, jvp)
+    assert cv.grad(lambda x: cv.lax.stop_gradient(x) * x)(2.0) == 2 + 6

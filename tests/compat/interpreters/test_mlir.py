@@ -28,6 +28,11 @@ def test_compiled_code_may_be_written_in_mlir():
     assert p.bind(1.0) == 3
     mlir.register_lowering(p, mlir.lower_fun(lambda x: x, False), platform="tpu")
     assert cv.jit(lambda x: p.bind(x) * 2)(1.0) == 6
+    mlir.register_lowering(p, mlir.lower_fun(lambda x: x, False), platform="cuda")
+    assert {key[1] for key in mlir.lowerings if type(key) is tuple and key[0] is p} == {
+        "tpu",
+        "gpu",
+    }
 
 
 def test_compiled_code_may_call_python():

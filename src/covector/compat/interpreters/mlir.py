@@ -53,6 +53,10 @@ LoweringRule = Rule
 ir: Any = hlo.ir  # type: ignore[attr-defined]
 
 
+#: platforms of covector by their names in the field
+_PLATFORMS = {"cuda": "gpu"}
+
+
 def register_lowering(
     prim: Any,
     rule: Rule,
@@ -61,7 +65,8 @@ def register_lowering(
     cacheable: bool = True,
 ) -> None:
     """Set how a primitive is compiled, everywhere or for one platform."""
-    lowerings[prim if platform is None else (prim, platform)] = rule
+    where = _PLATFORMS.get(platform, platform) if platform else None
+    lowerings[prim if where is None else (prim, where)] = rule
     prim.rule_entered("lower")
 
 
@@ -129,12 +134,13 @@ def lower(primitive: Any, lowering: Any, operands: Sequence[Any], params: Any) -
             "jax.interpreters.mlir.register_lowering({p}, "
             "mlir.lower_fun(function, multiple_results=…)).",
         )
+    platforms = [name for name, ours in _PLATFORMS.items() if ours == platform]
     ctx = LoweringRuleContext(
         lowering,
         primitive,
         lowering.in_types,
         lowering.out_types,
-        ModuleContext((platform,), lowering.module.module.module),
+        ModuleContext(platforms or [platform], lowering.module.module.module),
     )
     with lowering.point, lowering.location:
         return flatten_ir_values(hlo.results(rule(ctx, *operands, **params)))
