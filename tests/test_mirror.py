@@ -10,6 +10,7 @@ SOURCE = TESTS.parent / "src" / "covector"
 #: folders of tests that are about all of the sources, or serve other tests
 OF_NO_ROOM = {
     "anomalies",
+    "compat/programs",
     "ecosystem",
     "golden",
     "mutation",
