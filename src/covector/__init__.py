@@ -44,13 +44,13 @@ from covector.configuration import (
 from covector.core.array_like import Array, link
 from covector.core.convert import ShapeDtypeStruct
 from covector.core.dtypes import float0
+from covector.core.references import Ref
 from covector.core.sharding.shard import Shard
 from covector.core.sharding.shardings import NamedSharding
 from covector.core.sharding.spec import PartitionSpec as P
 from covector.core.trace import install_base
 from covector.lowering.evaluate import base
 from covector.programs.custom_rules.custom_derivative import custom_jvp, custom_vjp
-from covector.programs.custom_rules.custom_gradient import custom_gradient
 from covector.programs.higher_order.named_scope import named_call, named_scope
 from covector.programs.jit.inspection import (
     closure_convert,
@@ -82,7 +82,6 @@ from covector.runtime.client import (
     process_index,
     process_indices,
 )
-from covector.transforms.compose import compose
 from covector.transforms.derivatives import grad, jvp, linearize, value_and_grad, vjp
 from covector.transforms.jacobian import hessian, jacfwd, jacobian, jacrev
 from covector.transforms.linear_transpose import linear_transpose
@@ -108,6 +107,7 @@ if TYPE_CHECKING:
         ops,
         profiler,
         random,
+        ref,
         sharding,
         stages,
         test_util,
@@ -118,6 +118,7 @@ if TYPE_CHECKING:
     from covector.debug.progress import progress
     from covector.environment import print_environment_info
     from covector.programs.callbacks.callback import effects_barrier, pure_callback
+    from covector.programs.custom_rules.custom_gradient import custom_gradient
     from covector.programs.placement.make_array import (
         make_array_from_callback,
         make_array_from_process_local_data,
@@ -127,6 +128,8 @@ if TYPE_CHECKING:
     from covector.programs.spmd.pmap import pmap
     from covector.programs.spmd.shard_map_api import shard_map
     from covector.programs.spmd.smap import smap
+    from covector.ref import empty_ref, free_ref, freeze, new_ref
+    from covector.transforms.compose import compose
 
 link.connect(numpy, device_put)
 install_base(base)
@@ -155,6 +158,7 @@ _MODULES = frozenset(
         "ops",
         "profiler",
         "random",
+        "ref",
         "scipy",
         "sharding",
         "stages",
@@ -166,12 +170,18 @@ _MODULES = frozenset(
 #: functions whose modules are imported on first use
 _FUNCTIONS = {
     "check_rule": "analysis.rules",
+    "compose": "transforms.compose",
+    "custom_gradient": "programs.custom_rules.custom_gradient",
     "data_parallel": "programs.spmd.data_parallel",
     "effects_barrier": "programs.callbacks.callback",
+    "empty_ref": "ref",
+    "free_ref": "ref",
+    "freeze": "ref",
     "make_array_from_callback": "programs.placement.make_array",
     "make_array_from_process_local_data": "programs.placement.make_array",
     "make_array_from_single_device_arrays": "programs.placement.make_array",
     "make_mesh": "core.sharding.make_mesh",
+    "new_ref": "ref",
     "pmap": "programs.spmd.pmap",
     "print_environment_info": "environment",
     "progress": "debug.progress",
@@ -215,6 +225,7 @@ __all__ = [
     "Device",
     "NamedSharding",
     "P",
+    "Ref",
     "ShapeDtypeStruct",
     "Shard",
     "__version__",
@@ -253,6 +264,7 @@ __all__ = [
     "dlpack",
     "dtypes",
     "effects_barrier",
+    "empty_ref",
     "enable_x64",
     "ensure_compile_time_eval",
     "environment",
@@ -266,6 +278,8 @@ __all__ = [
     "extend",
     "ffi",
     "float0",
+    "free_ref",
+    "freeze",
     "grad",
     "hessian",
     "image",
@@ -289,6 +303,7 @@ __all__ = [
     "monitoring",
     "named_call",
     "named_scope",
+    "new_ref",
     "nn",
     "no_recompile",
     "numpy",
@@ -304,6 +319,7 @@ __all__ = [
     "progress",
     "pure_callback",
     "random",
+    "ref",
     "remat",
     "reshard",
     "set_mesh",

@@ -206,6 +206,12 @@ class DeletedArrayError(CovectorError, RuntimeError, ValueError):
     """An array whose buffer was deleted or donated was used again."""
 
 
+class RefError(CovectorError, ValueError, RuntimeError):
+    """A reference was used where it has ended, where it cannot be changed, or under two
+    names at once.
+    """
+
+
 class DeviceError(CovectorError, RuntimeError):
     """A platform or device is not there, or failed to compile or run a program."""
 

@@ -79,7 +79,7 @@ def make_jaxpr(
 
     @wraps(fun)
     def program(*args: Any, **kwargs: Any) -> Any:
-        (staged, captured), out_tree = traced(*args, **kwargs)
+        (staged, captured, _), out_tree = traced(*args, **kwargs)
         closed = closed_jaxpr(staged, captured)
         if not return_shape:
             return closed

@@ -80,7 +80,7 @@ def restaged(value: Any, who: str) -> Any:
         return tuple([restaged(v, who) for v in value])
     if not isinstance(value, ClosedJaxpr | Jaxpr):
         return value
-    program, captured = staged(value)
+    program, captured, _ = staged(value)
     if captured:
         raise ArgumentError(
             f"{who} is given a program with traced values among its consts "

@@ -20,7 +20,7 @@ from covector.core.promotion import python_scalar_type
 from covector.core.sharding.as_sharding import Format
 from covector.core.sharding.transfer import guard
 from covector.core.trace import current
-from covector.core.types import ArrayType, HasType
+from covector.core.types import AbstractRef, ArrayType, HasType
 from covector.errors import DTypeError, IntegerOverflow, TypeMismatch
 from covector.runtime import buffers
 
@@ -179,6 +179,8 @@ def as_array(x: Any, who: str = "this operation") -> Array:
         return as_array(x.__jax_array__(), who)
     if isinstance(x, PYTHON_NUMBERS):
         return python_scalar(x)
+    if hasattr(x, "refused_as_array"):
+        raise x.refused_as_array(who)
     if hasattr(x, "__array__"):
         return from_numpy(np.asanyarray(x))
     if hasattr(x, "__dlpack__"):
@@ -247,12 +249,19 @@ class ShapeDtypeStruct(HasType):
         *,
         sharding: Any = None,
         weak_type: bool = False,
+        is_ref: bool = False,
         **_: Any,
     ) -> None:
         if dtype is None:
             raise TypeMismatch("ShapeDtypeStruct needs a dtype, but got None")
-        self.type = ArrayType(tuple(shape), dtypes.as_dtype(dtype), weak_type)
+        type_ = ArrayType(tuple(shape), dtypes.as_dtype(dtype), weak_type)
+        self.type: Any = AbstractRef(type_) if is_ref else type_
         self.sharding = sharding
+
+    @property
+    def is_ref(self) -> bool:
+        """Whether it stands for a reference to an array."""
+        return type(self.type) is AbstractRef
 
     @property
     def format(self) -> Format:
@@ -260,12 +269,15 @@ class ShapeDtypeStruct(HasType):
         return Format(None, self.sharding)
 
     def update(self, **changes: Any) -> "ShapeDtypeStruct":
-        """The same, with other ``shape``, ``dtype``, ``sharding`` or ``weak_type``."""
+        """The same, with other ``shape``, ``dtype``, ``sharding``, ``weak_type`` or
+        ``is_ref``.
+        """
         now: dict[str, Any] = {
             "shape": self.shape,
             "dtype": self.dtype,
             "sharding": self.sharding,
             "weak_type": self.weak_type,
+            "is_ref": self.is_ref,
         }
         return ShapeDtypeStruct(**(now | changes))
 
@@ -285,5 +297,7 @@ class ShapeDtypeStruct(HasType):
         more = ", weak_type=True" if self.weak_type else ""
         if self.sharding is not None:
             more += f", sharding={self.sharding}"
+        if self.is_ref:
+            more += ", is_ref=True"
         name = getattr(self.dtype, "name", self.dtype)
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={name}{more})"

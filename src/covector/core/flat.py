@@ -14,9 +14,10 @@ from typing import Any
 from covector import tree
 from covector.core.array_like import Array
 from covector.core.convert import SEQUENCES, as_array
+from covector.core.references import Ref
 from covector.core.source import function_line
 from covector.core.trace import current
-from covector.errors import ArgumentError, CovectorError, TypeMismatch
+from covector.errors import ArgumentError, CovectorError, RefError, TypeMismatch
 
 
 class FlatFunction:
@@ -44,6 +45,12 @@ class FlatFunction:
         return [x if isinstance(x, Array) else self._output(x, out) for x in outs]
 
     def _output(self, x: Any, out: Any) -> Any:
+        if isinstance(x, Ref):
+            raise RefError(
+                f"{self.who} returns a reference, {x.type!r}, but a reference stays in "
+                "the function that makes it: the caller has those that it passed. "
+                "Return what it holds, ref[...]."
+            )
         try:
             return as_array(x)
         except CovectorError:

@@ -18,10 +18,12 @@ from covector.core.convert import as_array
 from covector.core.jaxpr import Equation, Jaxpr, Var
 from covector.core.leaks import check_leaks
 from covector.core.primitive import Primitive
+from covector.core.references import Held, Ref, check_reachable
 from covector.core.source import user_line
 from covector.core.trace import Trace, Tracer, check_scope, current
 from covector.core.types import INVARIANT, ArrayType
 from covector.core.varying import unify_varying
+from covector.errors import RefError
 
 #: elements up to which concrete values are computed while tracing
 KNOWN_LIMIT = 128
@@ -50,6 +52,9 @@ class StagingTrace(Trace):
     """Records operations instead of running them."""
 
     stages = True
+    #: by identity, the references made outside whose values the program takes and
+    #: gives; None where it cannot
+    references: dict[int, Held] | None = None
 
     def __init__(
         self,
@@ -97,6 +102,24 @@ class StagingTrace(Trace):
         if found is None:
             found = self.captured[id(x)] = (x, Var(x.type))
         return found[1]
+
+    def hold(self, ref: Ref) -> Held:
+        """What the program knows of a reference that was made outside of it."""
+        if self.references is None:
+            raise RefError(
+                f"{self.name or 'a program'} uses a reference, {ref.type!r}, that was "
+                "made outside of it: its reads and writes would not come in the order "
+                "of the program around. Pass in the value, ref[...], and return the "
+                "new one; or make the reference inside."
+            )
+        held = self.references.get(id(ref))
+        if held is None:
+            check_reachable(ref, self.parent)
+            variable = Var(ref.type.inner_aval)
+            self.captured[id(ref)] = ref, variable
+            held = Held(ref, StagedTracer(self, variable))
+            self.references[id(ref)] = held
+        return held
 
     # Every operation of every program comes this way.
     def process(  # noqa: C901
@@ -175,10 +198,15 @@ class StagingTrace(Trace):
 
 
 class Staged(NamedTuple):
-    """A program, and the values for its leading, captured inputs."""
+    """A program, and the values for its leading, captured inputs.
+
+    A reference among them stands for what it holds when the program is called; what
+    those in ``changed`` hold afterwards are the last outputs.
+    """
 
     jaxpr: Jaxpr
     captured: list[Any]
+    changed: Sequence[Ref] = ()
 
 
 def _is_known(
@@ -217,20 +245,33 @@ def stage(
     types: Sequence[ArrayType],
     name: str = "",
     literal_limit: float = LITERAL_LIMIT,
+    references: bool = False,
 ) -> Staged:
-    """Stage ``fun``, a function of flat arguments of these types."""
+    """Stage ``fun``, a function of flat arguments of these types.
+
+    With ``references``, it may use those that were made outside: the caller hands their
+    values in and out.
+    """
     parent = current.trace
     trace = StagingTrace(parent, name, literal_limit=literal_limit)
     # The body of a shard_map may be staged again anywhere, as while it is lowered.
     trace.checked_axes = trace.checked_axes.union(*[t.varying for t in types])
+    if references:
+        trace.references = {}
     current.trace = trace
     try:
         inputs = [trace.input(t) for t in types]
         outs = fun(*inputs)
+        changed: list[Held] = []
+        if trace.references:
+            changed = [held for held in trace.references.values() if held.changed]
+            outs = [*outs, *[held.value for held in changed]]
         staged = trace.finish(inputs, outs)
     finally:
         current.trace = parent
         trace.alive = False
     if trace.watched:
         check_leaks(trace)
+    if changed:
+        return staged._replace(changed=[held.ref for held in changed])
     return staged

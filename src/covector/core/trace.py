@@ -16,6 +16,7 @@ from covector import options
 from covector.core.array_like import Array
 from covector.errors import (
     ConcretizationTypeError,
+    RefError,
     TracerArrayConversionError,
     TracerBoolConversionError,
     TracerIntegerConversionError,
@@ -42,6 +43,9 @@ class Trace:
     mesh: Any = None
     #: what the user called to start this trace, for messages
     name: str = ""
+    #: ``hold(ref)``: what a program that is being staged knows of a reference that was
+    #: made outside of it (``core/references.py``)
+    hold: Any = None
     #: by identity, tracers of other traces that mean something else here
     meanings: dict[int, Any] = {}  # noqa: RUF012  never changed, only replaced
     #: by identity, concrete arrays computed while this trace was current
@@ -59,6 +63,13 @@ class Trace:
     def main(self) -> "Trace":
         """What the ecosystem compares traces by."""
         return self
+
+    def written_outside(self, x: Any) -> Any:
+        """``x`` as the parent sees it, to be written to a reference made outside."""
+        raise RefError(
+            f"{self.name or 'a transformation'} changes a reference that was made "
+            "outside of it. Make the reference inside, or return the value."
+        )
 
 
 class _Cell(threading.local):

@@ -256,6 +256,39 @@ class ArrayType:
         return (ArrayType, (self.shape, self.dtype, self.weak, self.varying))
 
 
+class AbstractRef:
+    """The type of references to arrays of one type: ``Ref{f32[3]}``."""
+
+    __slots__ = ("inner_aval", "kind", "memory_space")
+
+    def __init__(
+        self, inner_aval: ArrayType, memory_space: Any = None, kind: Any = None
+    ) -> None:
+        self.inner_aval = inner_aval
+        self.memory_space = memory_space
+        self.kind = kind
+
+    def __getattr__(self, name: str) -> Any:
+        """What the type of the array says, as ``shape`` and ``dtype``."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.inner_aval, name)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not AbstractRef:
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.inner_aval, self.memory_space, self.kind
+
+    def __repr__(self) -> str:
+        return f"Ref{{{self.inner_aval}}}"
+
+
 class HasType:
     """Base of arrays and their stand-ins: the properties that follow from ``type``."""
 

@@ -53,6 +53,11 @@ def serialize(compiled: Compiled) -> tuple[bytes, PyTreeDef, PyTreeDef]:
             f"serialize: {traced.who} calls Python functions (callbacks, debug "
             "prints), which machine code cannot hold. Take them out."
         )
+    if traced.program.references is not None:
+        raise ExportError(
+            f"serialize: {traced.who} uses references, which live in this process. "
+            "Pass the values in, and return the new ones."
+        )
     captured = [np.asarray(x.host()) for x in traced.program.captured]
     blobs = [x.tobytes() for x in captured]
     blobs.append(made.executable.serialize())

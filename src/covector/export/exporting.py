@@ -166,6 +166,11 @@ def _closed(traced: Traced) -> Jaxpr:
             f"export of {traced.fun_name}: it closes over values of a transformation "
             "around, which will not be there later. Pass them as arguments."
         )
+    if program.references is not None:
+        raise ExportError(
+            f"export of {traced.fun_name}: it uses references, which live in this "
+            "process. Pass the values in, and return the new ones."
+        )
     known = [ConcreteArray(x.type, x.host()) for x in program.captured]
 
     def of_arguments(*leaves: Any) -> Sequence[Any]:

@@ -14,6 +14,7 @@ from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
 from covector.core.flat import arrays, describe
+from covector.core.references import hide, values_of
 from covector.core.source import function_line, function_name, user_line
 from covector.errors import TypeMismatch
 from covector.lax.loop_arguments import (
@@ -72,8 +73,9 @@ def cond(
         return cond(pred, lambda x, _: of_x(x), lambda _, y: of_y(y), x, y)
     who = f"cond of {function_line(true_fun)} and {function_line(false_fun)}"
     operands = _operands(operands, operand, who)
+    check_functions(who, {"true_fun": true_fun, "false_fun": false_fun})
+    operands, (true_fun, false_fun) = hide(operands, true_fun, false_fun)
     functions = {"true_fun": true_fun, "false_fun": false_fun}
-    check_functions(who, functions)
     pred = as_array(pred, who)
     if pred.type.shape or dtypes.is_key(pred.type.dtype):
         raise TypeMismatch(
@@ -88,8 +90,8 @@ def cond(
     types = [x.type for x in leaves]
     made = stage_branches(who, functions, types, in_tree, pred.type.varying)
     op = make_cond(made.jaxprs[::-1], user_line())
-    outs = op(convert(pred, dtypes.bool_), *made.captured, *leaves)
-    return made.out_tree.unflatten(outs)
+    outs = op(convert(pred, dtypes.bool_), *values_of(made.captured), *leaves)
+    return made.results(outs)
 
 
 def switch(
@@ -121,8 +123,9 @@ def switch(
         raise TypeMismatch("switch needs at least one branch, but got none.")
     who = f"switch of {', '.join([function_line(b) for b in branches])}"
     operands = _operands(operands, operand, who)
+    check_functions(who, {f"branches[{k}]": b for k, b in enumerate(branches)})
+    operands, branches = hide(operands, *branches)
     functions = {f"branches[{k}]": b for k, b in enumerate(branches)}
-    check_functions(who, functions)
     index = as_array(index, who)
     if index.type.shape or not dtypes.is_integer(index.type.dtype):
         raise TypeMismatch(
@@ -138,8 +141,8 @@ def switch(
     types = [x.type for x in leaves]
     made = stage_branches(who, functions, types, in_tree, index.type.varying)
     op = make_cond(made.jaxprs, user_line())
-    outs = op(_as_int32(index, len(branches)), *made.captured, *leaves)
-    return made.out_tree.unflatten(outs)
+    outs = op(_as_int32(index, len(branches)), *values_of(made.captured), *leaves)
+    return made.results(outs)
 
 
 def _operands(operands: tuple, operand: Any, who: str) -> tuple:

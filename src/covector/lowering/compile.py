@@ -188,6 +188,15 @@ def _loop_options(lowered: hlo.Module) -> dict[str, Any]:
     return found
 
 
+class _AsList:
+    """The tree of results that are wanted as a list."""
+
+    unflatten = staticmethod(list)
+
+
+AS_LIST = _AsList()
+
+
 class CompiledProgram:
     """A program that runs on one device: arrays in, arrays out."""
 

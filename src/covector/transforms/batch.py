@@ -14,6 +14,7 @@ from covector.core.leaks import check_leaks
 from covector.core.primitive import Primitive
 from covector.core.staging import restage
 from covector.core.trace import Trace, Tracer, current
+from covector.errors import RefError
 from covector.lowering.placement import meshes_named
 from covector.operations.broadcasting import batched
 
@@ -95,6 +96,13 @@ class BatchTrace(Trace):
             out if d is None else BatchTracer(self, out, d)
             for out, d in zip(outs, out_dims, strict=True)
         ]
+
+    def written_outside(self, x: Any) -> Any:
+        raise RefError(
+            f"{self.name or 'vmap'} writes to a reference that it closes over, or has "
+            "under in_axes=None: which of the lanes of the batch writes last? Pass the "
+            "reference as an argument with an axis for the batch, or return the value."
+        )
 
     def split(self, x: Any) -> tuple[Any, int | None]:
         """The value, and the batch axis, of what a function returned."""

@@ -22,6 +22,7 @@ from covector.core.primitive import Linearized, Primitive
 from covector.core.staging import StagedTracer, StagingTrace
 from covector.core.trace import Trace, Tracer, current
 from covector.core.varying import pvary_like, unify_varying
+from covector.errors import RefError
 
 FlatFunction = Callable[..., Sequence[Any]]
 
@@ -101,6 +102,17 @@ class LinearTrace(Trace):
     def value(self, x: Any) -> Any:
         return self.pair(x)[0]
 
+    def written_outside(self, x: Any) -> Any:
+        primal, tangent = self.pair(x)
+        if tangent is not None:
+            raise RefError(
+                f"{self.name or 'a derivative'} writes a value of type {x.type} that "
+                "is being differentiated to a reference made outside of it, where its "
+                "derivative would be lost. Write lax.stop_gradient(x) if that is "
+                "meant, or make the reference inside."
+            )
+        return primal
+
 
 class SplitTrace(Trace):
     """For rules that users write: what touches a tangent is staged in the tangent
@@ -127,6 +139,15 @@ class SplitTrace(Trace):
             return meaning.process(op, args)
         finally:
             current.trace = self
+
+    def written_outside(self, x: Any) -> Any:
+        if type(x) is StagedTracer and x.owner is self.tangents:
+            raise RefError(
+                f"a rule of {self.name} writes a tangent to a reference made outside "
+                "of it, but tangents come to be known only later. Write it in the "
+                "backward rule of a custom_vjp."
+            )
+        return x
 
 
 def together(parent: Trace, tangents: Trace) -> bool:

@@ -10,6 +10,8 @@ from covector.core.annotations import AxisName, PyTree
 from covector.core.array_like import Array
 from covector.core.convert import as_array
 from covector.core.flat import FlatFunction, describe, who_of
+from covector.core.masks import select
+from covector.core.references import Ref, has_references, lent, on_values
 from covector.core.sharding.mesh import axis_tuple
 from covector.core.source import wraps
 from covector.errors import AxisError
@@ -77,7 +79,8 @@ def vmap(
         axes = axes_of_leaves(fun, in_axes, args, kwargs, len(leaves), who)
         leaves = [
             x
-            if isinstance(x, Array) or (a is None and not isinstance(x, np.ndarray))
+            if isinstance(x, Array | Ref)
+            or (a is None and not isinstance(x, np.ndarray))
             else as_array(x, who)
             for x, a in zip(leaves, axes, strict=True)
         ]
@@ -85,7 +88,10 @@ def vmap(
         dims = from_the_front(axes, types, in_tree, who)
         size = batch_size(types, dims, axis_size, in_tree, who)
         flat = FlatFunction(fun, in_tree, who)
-        outs, found = batch_flat(flat, size, leaves, dims, axis, who)
+        if has_references(leaves):
+            outs, found = _batch_references(flat, size, leaves, dims, axis, who)
+        else:
+            outs, found = batch_flat(flat, size, leaves, dims, axis, who)
         wanted = _out_dims(out_axes, flat.out_tree, outs, found, who)
         results = [
             x if w is None else batched(size, x, d, w)
@@ -94,6 +100,29 @@ def vmap(
         return flat.out_tree.unflatten(results)
 
     return over_batch
+
+
+def _batch_references(
+    fun: FlatFunction,
+    size: int,
+    leaves: Sequence[Any],
+    dims: Sequence[int | None],
+    axis: Any,
+    who: str,
+) -> tuple[list[Any], list[int | None]]:
+    """``batch_flat``, where arguments are references: each lane has a reference to its
+    part of one that is mapped, in place of the whole.
+    """
+    mask = [type(x) is Ref and d is not None for x, d in zip(leaves, dims, strict=True)]
+    refs = select(leaves, mask)
+    values = [x[...] if m else x for x, m in zip(leaves, mask, strict=True)]
+    with lent(refs, who):
+        outs, found = batch_flat(on_values(fun, mask), size, values, dims, axis, who)
+    count = len(outs) - len(refs)
+    rows = zip(refs, outs[count:], found[count:], select(dims, mask), strict=True)
+    for ref, x, d, to in rows:
+        ref[...] = batched(size, x, d, to)
+    return outs[:count], found[:count]
 
 
 def _out_dims(

@@ -50,7 +50,7 @@ class _Jit(OperationPrimitive):
     def process(
         self, trace: Trace, operands: Sequence[Any], params: Params
     ) -> Sequence[Any]:
-        program, captured = staged(params["jaxpr"], params.get("name", ""))
+        program, captured, _ = staged(params["jaxpr"], params.get("name", ""))
         op = program.memo(Call, params.get("separate", False))
         return trace.process(op, [*captured, *operands])
 
@@ -120,7 +120,7 @@ class _ShardMap(OperationPrimitive):
         settings = [params[k] for k in ("mesh", "manual_axes", "check_vma")]
         manual = ManualAxes(*settings)
         with manual.inside():
-            program, captured = staged(params["jaxpr"])
+            program, captured, _ = staged(params["jaxpr"])
         if captured:
             raise ArgumentError(
                 "the program of shard_map has traced values among its consts. Pass "

@@ -13,6 +13,8 @@ from covector import tree
 from covector.core.convert import as_array
 from covector.core.flat import FlatFunction
 from covector.core.jaxpr import Jaxpr, Var
+from covector.core.masks import in_groups
+from covector.core.references import Ref, write_back
 from covector.core.source import function_name
 from covector.core.staging import Staged, stage
 from covector.core.types import ArrayType
@@ -29,11 +31,20 @@ from covector.tree.registry import PyTreeDef
 
 
 class Branches(NamedTuple):
-    """Traced branches. Their inputs are ``captured``, and then the operands."""
+    """Traced branches. Their inputs are ``captured``, and then the operands; their last
+    outputs are what the references that any of them changes hold afterwards.
+    """
 
     jaxprs: list[Jaxpr]
     captured: list[Any]
+    changed: Sequence[Ref]
     out_tree: PyTreeDef
+
+    def results(self, outs: Sequence[Any]) -> Any:
+        """The result of the user's branch, the changed references written."""
+        count = self.out_tree.num_leaves
+        write_back(self.changed, outs[count:])
+        return self.out_tree.unflatten(outs[:count])
 
 
 def stage_branches(
@@ -50,7 +61,7 @@ def stage_branches(
     """
     flats = [FlatFunction(f, in_tree, f"{n} of {who}") for n, f in funs.items()]
     staged = [
-        stage(flat, types, function_name(f, n))
+        stage(flat, types, function_name(f, n), references=True)
         for flat, (n, f) in zip(flats, funs.items(), strict=True)
     ]
     names = list(funs)
@@ -61,13 +72,16 @@ def stage_branches(
         for k in range(out_tree.num_leaves)
     ]
     captured = list({id(x): x for s in staged for x in s.captured}.values())
+    changed = list({id(r): r for s in staged for r in s.changed}.values())
+    out_types += [r.type.inner_aval for r in changed]
     jaxprs = [
-        cast_outputs(with_captured_inputs(s, captured), out_types) for s in staged
+        cast_outputs(with_captured_inputs(s, captured, changed), out_types)
+        for s in staged
     ]
     if varying:
         check_no_collectives(who, "the predicate", jaxprs, varying)
         jaxprs = [make_varying(j, varying) for j in jaxprs]
-    return Branches([intern(j) for j in jaxprs], captured, out_tree)
+    return Branches([intern(j) for j in jaxprs], captured, changed, out_tree)
 
 
 def in_python(fun: Callable[..., Any], operands: Any) -> Any:
@@ -77,14 +91,26 @@ def in_python(fun: Callable[..., Any], operands: Any) -> Any:
     return tree.map(as_array, fun(*tree.map(as_array, operands)))
 
 
-def with_captured_inputs(staged: Staged, captured: Sequence[Any]) -> Jaxpr:
-    """The program with inputs for all values that any branch captured."""
+def with_captured_inputs(
+    staged: Staged, captured: Sequence[Any], changed: Sequence[Ref] = ()
+) -> Jaxpr:
+    """The program with inputs for all values that any branch captured, and outputs for
+    all references that any branch changed.
+    """
     jaxpr, count = staged.jaxpr, len(staged.captured)
     pairs = zip(staged.captured, jaxpr.inputs[:count], strict=True)
-    found = {id(x): v for x, v in pairs}
-    inputs = [found.get(id(x)) or Var(x.type) for x in captured]
-    operands = jaxpr.inputs[count:]
-    return Jaxpr([*inputs, *operands], jaxpr.equations, jaxpr.outputs, jaxpr.name)
+    inputs = {id(x): v for x, v in pairs}
+    for x in captured:
+        type_ = x.type.inner_aval if type(x) is Ref else x.type
+        inputs.setdefault(id(x), Var(type_))
+    outs = in_groups(jaxpr.outputs, len(jaxpr.outputs) - len(staged.changed))
+    after = inputs | dict(zip(map(id, staged.changed), outs[1], strict=True))
+    return Jaxpr(
+        [*[inputs[id(x)] for x in captured], *jaxpr.inputs[count:]],
+        jaxpr.equations,
+        [*outs[0], *[after[id(r)] for r in changed]],
+        jaxpr.name,
+    )
 
 
 def _common_tree(who: str, names: Sequence[str], trees: Sequence[Any]) -> Any:

@@ -14,11 +14,12 @@ from covector.core.annotations import PyTree
 from covector.core.array import ConcreteArray
 from covector.core.convert import as_array
 from covector.core.flat import FlatFunction, arrays
+from covector.core.references import values_of
 from covector.core.source import function_line, function_name
 from covector.core.staging import Staged, stage
 from covector.core.types import ArrayType, show_types
 from covector.core.varying import pvary_like
-from covector.errors import TypeMismatch
+from covector.errors import RefError, TypeMismatch
 from covector.operations.casting import convert
 from covector.operations.joining import Stack
 from covector.programs.control_flow.divergent_control_flow import (
@@ -26,7 +27,12 @@ from covector.programs.control_flow.divergent_control_flow import (
     make_varying,
 )
 from covector.programs.control_flow.scan import Scan
-from covector.programs.control_flow.trace_loop import Body, Carry, stage_body
+from covector.programs.control_flow.trace_loop import (
+    Body,
+    Carry,
+    carrying,
+    stage_body,
+)
 from covector.programs.control_flow.while_loop import CHECKPOINTS, make_while
 from covector.programs.higher_order.hash_consing import intern
 from covector.programs.higher_order.jaxpr_passes import cast_outputs
@@ -64,7 +70,8 @@ class Loop:
         body, carry = self._body(flat, init, types)
         counts = len(body.captured), len(carry)
         op = body.jaxpr.memo(Scan, spec.length, *counts, spec.reverse, spec.unroll)
-        return body.out_tree.unflatten(op(*body.captured, *carry, *elements))
+        outs = op(*values_of(body.captured), *carry, *elements)
+        return body.out_tree.unflatten(body.results(outs))
 
     def run_while(
         self,
@@ -83,7 +90,7 @@ class Loop:
                 return init
         in_tree = tree.structure(((init,), {}))
         body, carry = self._body(FlatFunction(step, in_tree, self.who), init, [])
-        test_body = self._test(test, in_tree, body.carry_types)
+        test_body = self._test(test, in_tree, body)
         varying = test_body.jaxpr.out_types[0].varying
         if varying:
             # Devices stop at different times, so their carries differ.
@@ -95,7 +102,8 @@ class Loop:
         captured = [*test_body.captured, *body.captured]
         counts = len(test_body.captured), len(body.captured)
         op = make_while(test_body.jaxpr, body.jaxpr, *counts, checkpoints)
-        return body.out_tree.unflatten(op(*captured, *carry))
+        outs = op(*values_of(captured), *carry)
+        return body.out_tree.unflatten(body.results(outs))
 
     def _body(
         self, flat: FlatFunction, init: PyTree, others: list[ArrayType]
@@ -106,14 +114,19 @@ class Loop:
         carry = Carry(self.who, [x.type for x in leaves], carry_tree, self.depth)
         body = stage_body(flat, carry, others, self.name)
         pairs = zip(leaves, body.carry_types, strict=True)
-        return body, [pvary_like(convert(x, t.dtype, t.weak), t) for x, t in pairs]
+        start = [pvary_like(convert(x, t.dtype, t.weak), t) for x, t in pairs]
+        return body, [*values_of(body.changed), *start]
 
-    def _test(
-        self, test: Callable[..., Any], in_tree: PyTreeDef, types: list[ArrayType]
-    ) -> Staged:
-        """The test as a program that gives one bool."""
+    def _test(self, test: Callable[..., Any], in_tree: PyTreeDef, body: Body) -> Staged:
+        """The test as a program of the carry that gives one bool."""
         flat = FlatFunction(test, in_tree, self.who)
-        staged = stage(flat, types, function_name(test))
+        staged = stage(flat, body.carry_types, function_name(test), references=True)
+        if staged.changed:
+            raise RefError(
+                f"{self.who}: the test {function_line(test)} writes to a reference, "
+                f"{staged.changed[0].type!r}, but it only answers whether there is "
+                "another step. Write in the body."
+            )
         outs = staged.jaxpr.out_types
         if len(outs) != 1 or outs[0].shape or dtypes.is_key(outs[0].dtype):
             raise TypeMismatch(
@@ -122,8 +135,9 @@ class Loop:
                 "one answer of many use .any() or .all()."
             )
         flag = ArrayType((), dtypes.bool_, varying=outs[0].varying)
-        jaxpr = intern(cast_outputs(staged.jaxpr, [flag]))
-        return Staged(jaxpr, staged.captured)
+        jaxpr = cast_outputs(staged.jaxpr, [flag])
+        jaxpr, captured = carrying(staged._replace(jaxpr=jaxpr), body.changed)
+        return Staged(intern(jaxpr), captured)
 
 
 def _scan_in_python(

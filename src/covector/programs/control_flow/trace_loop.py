@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 
 from covector import options, tree
 from covector.core.flat import FlatFunction
-from covector.core.jaxpr import Atom, Jaxpr
+from covector.core.jaxpr import Atom, Jaxpr, Var
+from covector.core.masks import in_groups
 from covector.core.promotion import promote
-from covector.core.staging import stage
+from covector.core.references import Ref, write_back
+from covector.core.staging import Staged, stage
 from covector.core.types import INVARIANT, ArrayType
 from covector.errors import TreeMismatch, TypeMismatch, TypePromotionError
 from covector.programs.higher_order.hash_consing import intern
@@ -39,12 +41,21 @@ class Carry(NamedTuple):
 
 
 class Body(NamedTuple):
-    """A traced body. Its inputs are what it captured, the carry, and the rest."""
+    """A traced body. Its inputs are what it captured, the references that it changes,
+    the carry, and the rest; its first outputs, what those are afterwards.
+    """
 
     jaxpr: Jaxpr
     captured: list[Any]
+    changed: Sequence[Ref]
     carry_types: list[ArrayType]
     out_tree: PyTreeDef
+
+    def results(self, outs: Sequence[Any]) -> Sequence[Any]:
+        """The results of the loop for the user, the changed references written."""
+        count = len(self.changed)
+        write_back(self.changed, outs[:count])
+        return outs[count:]
 
 
 def stage_body(
@@ -56,14 +67,31 @@ def stage_body(
     """
     types = carry.types
     while True:
-        staged = stage(fun, [*types, *others], name)
+        staged = stage(fun, [*types, *others], name, references=True)
         wider = [_join(staged.jaxpr, k, t, carry) for k, t in enumerate(types)]
         if wider == types:
             break
         types = wider
     rest = staged.jaxpr.out_types[len(types) :]
-    jaxpr = intern(cast_outputs(staged.jaxpr, [*types, *rest]))
-    return Body(jaxpr, staged.captured, types, fun.out_tree)
+    jaxpr = cast_outputs(staged.jaxpr, [*types, *rest])
+    jaxpr, captured = carrying(staged._replace(jaxpr=jaxpr), staged.changed)
+    return Body(intern(jaxpr), captured, staged.changed, types, fun.out_tree)
+
+
+def carrying(staged: Staged, refs: Sequence[Ref]) -> tuple[Jaxpr, list[Any]]:
+    """The program with references that a loop changes at the head of its carry, and
+    what it captures beside them.
+    """
+    jaxpr, captured, changed = staged
+    if not refs:
+        return jaxpr, captured
+    count = len(captured)
+    found = dict(zip(map(id, captured), jaxpr.inputs[:count], strict=True))
+    carried = [found.pop(id(r), None) or Var(r.type.inner_aval) for r in refs]
+    outs = in_groups(jaxpr.outputs, len(jaxpr.outputs) - len(changed))
+    inputs = [*found.values(), *carried, *jaxpr.inputs[count:]]
+    rest = [x for x in captured if id(x) in found]
+    return Jaxpr(inputs, jaxpr.equations, [*outs[1], *outs[0]], jaxpr.name), rest
 
 
 def _join(jaxpr: Jaxpr, k: int, now: ArrayType, carry: Carry) -> ArrayType:

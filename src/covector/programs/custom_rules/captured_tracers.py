@@ -16,6 +16,7 @@ from covector.core.annotations import Value
 from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr
 from covector.core.primitive import Primitive
+from covector.core.references import Ref
 from covector.core.trace import Trace, Tracer, current, in_scope
 from covector.core.types import ArrayType
 from covector.errors import AxisError, CovectorError, NotDifferentiable
@@ -24,7 +25,18 @@ from covector.lowering.evaluate import base
 #: how many objects are looked at before the search gives up
 _MOST = 2000
 #: what holds no traced values, or none that functions could use
-_WITHOUT = (int, float, str, type, types.ModuleType, Trace, Array, ArrayType, Jaxpr)
+_WITHOUT = (
+    int,
+    float,
+    str,
+    type,
+    types.ModuleType,
+    Trace,
+    Array,
+    ArrayType,
+    Jaxpr,
+    Ref,  # it is read when the function runs
+)
 
 
 def traced_values(x: Any) -> list[Tracer]:
@@ -102,6 +114,9 @@ class SubstitutionTrace(Trace):
         if isinstance(found, Refused):
             raise found.error(x.type)
         return found
+
+    def written_outside(self, x: Any) -> Any:
+        return self.value(x)
 
     def process(self, op: Primitive, args: Sequence[Value]) -> Sequence[Array]:
         args = [self.value(a) for a in args]

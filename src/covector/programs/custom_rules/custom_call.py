@@ -28,8 +28,10 @@ from covector.core.array_like import Array
 from covector.core.flat import arrays
 from covector.core.jaxpr import Jaxpr, run
 from covector.core.primitive import operation
-from covector.core.staging import StagingTrace, stage
+from covector.core.references import values_of
+from covector.core.staging import Staged, StagingTrace, stage
 from covector.core.trace import Trace, current
+from covector.errors import RefError
 from covector.operations.broadcasting import batched
 from covector.programs.custom_rules.batched_functions import Batch, lanes_differ
 from covector.programs.custom_rules.captured_tracers import (
@@ -80,7 +82,16 @@ class CustomCall(RuledProgram):
         if isinstance(self.fun, Jaxpr):
             return None
         args = arrays(args, self.who)
-        staged = stage(self.fun, [a.type for a in args], self.who)
+        types = [a.type for a in args]
+        staged = stage(self.fun, types, self.who, references=True)
+        if staged.changed:
+            raise RefError(
+                f"{self.who} writes to a reference made outside of it, "
+                f"{staged.changed[0].type!r}, inside of a program that is being "
+                "traced, where its rules might run in its place. Return the value, "
+                "and write it where the function is called."
+            )
+        staged = Staged(staged.jaxpr, values_of(staged.captured))
         # What is still captured are large constants: the rules have their own.
         known = CapturedTracers(staged.captured, self.who)
         inert = (*[False] * len(staged.captured), *self.inert)

@@ -21,6 +21,7 @@ from covector.core.flat import (
     with_fixed,
 )
 from covector.core.masks import merge, present, scatter, select
+from covector.core.references import hide
 from covector.core.source import take_names
 from covector.core.trace import current
 from covector.core.types import ArrayType
@@ -139,13 +140,14 @@ class CustomFunction(Generic[P, R]):
             )
         fixed = {i: bound[i] for i in indices}
         given = [a for i, a in enumerate(bound) if i not in fixed] if fixed else bound
-        leaves, in_tree = tree.flatten((tuple(given), {}))
         fun, fwd = self.fun, self.fwd
         if fixed:
             fun, fwd = with_fixed(fun, fixed), fwd and with_fixed(fwd, fixed)
+        given, (fun, fwd, jvp) = hide(tuple(given), fun, fwd, self.jvp)
+        leaves, in_tree = tree.flatten((given, {}))
         flat = FlatFunction(fun, in_tree, who)
         nondiff = tuple(fixed.values())
-        jvp = self.jvp and _flat_jvp(self, self.jvp, nondiff, flat)
+        jvp = jvp and _flat_jvp(self, jvp, nondiff, flat)
         vjp = fwd and _flat_vjp(self, fwd, nondiff, flat, jvp)
         outs = call_with_captured(
             CustomCall(flat, jvp, vjp, who), _operands(leaves, who)

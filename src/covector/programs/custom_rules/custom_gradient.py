@@ -33,7 +33,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
         out, pull = split_aux(fun(*args), who)
         leaves = arrays(tree.leaves(out), who)
         flat = FlatFunction(pull, tree.structure(((out,), {})), who)
-        jaxpr, captured = stage(flat, [x.type.strong() for x in leaves], who)
+        jaxpr, captured, _ = stage(flat, [x.type.strong() for x in leaves], who)
         out_tree, count = flat.out_tree, len(args)
 
         def bwd_of(captured: Sequence[Any], cotangent: Any) -> tuple:

@@ -100,7 +100,7 @@ class LinearCall(ProgramPrimitive):
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         if isinstance(self.push, Jaxpr):
             return ctx.inline(self.push, operands)
-        push, captured = self.traced(tuple(ctx.in_types))
+        push, captured, _ = self.traced(tuple(ctx.in_types))
         constants = [ctx.constant(x.host(), x.type) for x in captured]
         return ctx.inline(push, [*constants, *operands])
 

@@ -25,9 +25,10 @@ from covector.core.flat import (
     argument_path,
     with_fixed,
 )
+from covector.core.references import Ref
 from covector.core.sharding.transfer import guard
 from covector.core.trace import Context, Tracer, check_scope, current
-from covector.core.types import ArrayType
+from covector.core.types import AbstractRef, ArrayType
 from covector.errors import DeletedArrayError, StaticArgumentError, did_you_mean
 from covector.tree.registry import PyTreeDef
 
@@ -85,8 +86,8 @@ def _same_memory(x: Any, y: Any) -> bool:
 
 
 def as_argument(leaf: Any, i: int, in_tree: PyTreeDef, who: str) -> Any:
-    """Leaf ``i`` of the arguments as an array, or as what stands for one."""
-    if isinstance(leaf, ShapeDtypeStruct):
+    """Leaf ``i`` of the arguments as an array, a reference, or what stands for them."""
+    if isinstance(leaf, ShapeDtypeStruct | Ref):
         return leaf
     if isinstance(leaf, ArrayType):
         return ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=leaf.weak)
@@ -173,7 +174,13 @@ class JitSpec(NamedTuple):
         donated = in_call(self.donated, count)
         dynamic = [i for i in range(count) if i not in static]
         given = [*zip(dynamic, args, strict=True), *sorted(kwargs.items())]
-        return tuple([k in donated for k, part in given for _ in tree.leaves(part)])
+        return tuple(
+            [
+                k in donated and type(t) is not AbstractRef
+                for k, part in given
+                for t in tree.leaves(part)
+            ]
+        )
 
 
 def in_call(keys: Keys, count: int) -> set[int | str]:

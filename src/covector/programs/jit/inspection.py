@@ -10,15 +10,16 @@ from covector.core.convert import ShapeDtypeStruct, type_of
 from covector.core.flat import FlatFunction, argument_numbers, who_of
 from covector.core.jaxpr import Jaxpr, Var, run
 from covector.core.primitive import Primitive
+from covector.core.references import Ref
 from covector.core.source import function_name, wraps
 from covector.core.staging import Staged, StagedTracer, StagingTrace, stage
 from covector.core.trace import Trace, Tracer, current
-from covector.core.types import ArrayType
 from covector.lowering.evaluate import base
 from covector.operations.placement import ShardingConstraint
 from covector.programs.jit.arguments import JitSpec
 from covector.programs.jit.jit import PjitFunction
 from covector.programs.jit.stages import struct
+from covector.programs.jit.threading import stage_on_values
 from covector.tree.registry import PyTreeDef
 
 
@@ -38,21 +39,21 @@ def eval_shape(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> PyTr
     """
     if isinstance(fun, PjitFunction):  # which knows its static arguments
         return fun.eval_shape(*args, **kwargs)
-    leaves, in_tree = tree.flatten((args, kwargs))
-    flat = _ShapeFunction(fun, in_tree, who_of("eval_shape", fun))
-    jaxpr, captured = stage(flat, [type_of(x) for x in leaves], "eval_shape")
+    who = who_of("eval_shape", fun)
+    staged, out_tree = _staged(_ShapeFunction, fun, args, kwargs, who, "eval_shape")
+    jaxpr, count = staged.jaxpr, out_tree.num_leaves
     divided: dict[Any, Any] = {
         e.outputs[0]: e.op.sharding
         for e in jaxpr.equations
         if isinstance(e.op, ShardingConstraint)
     }
-    for v, x in zip(jaxpr.inputs, captured, strict=False):
+    for v, x in zip(jaxpr.inputs, staged.captured, strict=False):
         if isinstance(x, ShapeDtypeStruct):
             divided[v] = x.sharding
     shardings = [
-        divided.get(x) if type(x) is Var else x.placement for x in jaxpr.outputs
+        divided.get(x) if type(x) is Var else x.placement for x in jaxpr.outputs[:count]
     ]
-    return flat.out_tree.unflatten(map(struct, jaxpr.out_types, shardings))
+    return out_tree.unflatten(map(struct, jaxpr.out_types[:count], shardings))
 
 
 class _ShapeFunction(FlatFunction):
@@ -71,16 +72,21 @@ class _ShapeFunction(FlatFunction):
 
 
 def _staged(
+    made: type[FlatFunction],
     fun: Callable[..., Any],
     args: tuple[PyTree, ...],
     kwargs: dict[str, PyTree],
     who: str,
     name: str,
 ) -> tuple[Staged, Any]:
-    """The program of a function, what it captured, and the tree of the result."""
+    """The program of a function, what it captured, and the tree of the result.
+
+    After the result the program gives the new values of references.
+    """
     leaves, in_tree = tree.flatten((args, kwargs))
-    flat = FlatFunction(fun, in_tree, who)
-    return stage(flat, [type_of(x) for x in leaves], name), flat.out_tree
+    flat = made(fun, in_tree, who)
+    types = [x.type if type(x) is Ref else type_of(x) for x in leaves]
+    return stage_on_values(flat, types, name)[0], flat.out_tree
 
 
 def make_jaxpr(
@@ -104,10 +110,11 @@ def make_jaxpr(
     @wraps(fun)
     def program(*args: Any, **kwargs: Any) -> Any:
         staged, out_tree = traced(*args, **kwargs)
-        jaxpr = _closed(*staged)
+        jaxpr = _closed(staged.jaxpr, staged.captured)
         if not return_shape:
             return jaxpr
-        return jaxpr, out_tree.unflatten(list(map(struct, jaxpr.out_types)))
+        types = jaxpr.out_types[: out_tree.num_leaves]
+        return jaxpr, out_tree.unflatten(list(map(struct, types)))
 
     return program
 
@@ -130,7 +137,7 @@ def staged_function(
         current.trace = _AxisTrace(before, dict(axis_env or ()))
         try:
             name = function_name(fun, "fun")
-            return _staged(filled, dynamic, named, who, name)
+            return _staged(FlatFunction, filled, dynamic, named, who, name)
         finally:
             current.trace = before
 
@@ -139,7 +146,7 @@ def staged_function(
 
 def _closed(jaxpr: Jaxpr, captured: Sequence[Any]) -> Jaxpr:
     """The program with captured concrete arrays as literals."""
-    if not captured or any(isinstance(x, Tracer) for x in captured):
+    if not captured or any(isinstance(x, Tracer | Ref) for x in captured):
         return jaxpr
     known = dict(zip(jaxpr.inputs, captured, strict=False))
     equations = [
@@ -158,6 +165,9 @@ class _AxisTrace(Trace):
         self.axes = {**parent.axes, **axes}
         self.checked_axes, self.mesh = parent.checked_axes, parent.mesh
         self.name = parent.name
+
+    def written_outside(self, x: Any) -> Any:
+        return x
 
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
         assert self.parent is not None
@@ -180,11 +190,13 @@ def closure_convert(
     6.0
     """
     who, count = who_of("closure_convert", fun), len(example_args)
-    (jaxpr, captured), out_tree = _staged(fun, example_args, {}, who, "closure")
+    leaves, in_tree = tree.flatten((example_args, {}))
+    flat = FlatFunction(fun, in_tree, who)
+    jaxpr, captured, _ = stage(flat, [type_of(x) for x in leaves], "closure")
 
     def converted(*args: PyTree) -> PyTree:
         leaves = tree.leaves(args[:count])
-        return out_tree.unflatten(run(jaxpr, [*args[count:], *leaves]))
+        return flat.out_tree.unflatten(run(jaxpr, [*args[count:], *leaves]))
 
     return converted, captured
 
@@ -218,6 +230,9 @@ class _KnownFirstTrace(Trace):
         self.axes, self.mesh = parent.axes, parent.mesh
         self.checked_axes, self.name = parent.checked_axes, parent.name
 
+    def written_outside(self, x: Any) -> Any:
+        return x
+
     def process(self, op: Primitive, args: Sequence[Any]) -> Sequence[Any]:
         traced = any([isinstance(a, Tracer) for a in args])
         current.trace = self.parent if traced else base
@@ -227,11 +242,11 @@ class _KnownFirstTrace(Trace):
             current.trace = self
 
 
-def typeof(x: Any) -> ArrayType:
-    """The type of an array, a tracer or a number.
+def typeof(x: Any) -> Any:
+    """The type of an array, a tracer or a number; of a reference, ``AbstractRef``.
 
     >>> import covector as cv
     >>> print(typeof(cv.numpy.zeros((2, 3))))
     f32[2,3]
     """
-    return x.type if isinstance(x, Array) else type_of(x)
+    return x.type if isinstance(x, Array | Ref) else type_of(x)

@@ -28,6 +28,7 @@ from covector.core.annotations import PyTree
 from covector.core.array_like import Array
 from covector.core.flat import who_of
 from covector.core.jaxpr import run, type_of
+from covector.core.references import values_of
 from covector.core.source import function_name, take_names
 from covector.core.trace import context, current
 from covector.lowering.compile import (
@@ -186,11 +187,18 @@ class PjitFunction(Generic[P, R]):
                 out_tree = program.out_tree
                 if results is not outs:
                     out_tree = ReshardOutputs(out_tree, program.shardings)
-                self._caches.fast_path[fast_key] = compiled.bind_fast_path(
-                    program.captured, out_tree, donated, list(map(placement_of, outs))
-                )
+                placements = list(map(placement_of, outs))
+                if program.references is not None:
+                    bound = program.bind_references(compiled, placements, self.who)
+                else:
+                    bound = compiled.bind_fast_path(
+                        program.captured, out_tree, donated, placements
+                    )
+                self._caches.fast_path[fast_key] = bound
         for i in donated:
             leaves[i].forget()
+        if program.references is not None:
+            results = program.references.write_back(leaves, results)
         return program.out_tree.unflatten(results)
 
     def _compiled(self, program: Program, placement: Placement) -> CompiledProgram:
@@ -214,14 +222,17 @@ class PjitFunction(Generic[P, R]):
         key = signature.key
         # Not by ``program``: functions nest as deep as Python's stack lets them.
         program = self.programs.get(key) or find_or_trace(self, key)
-        requested = program.shardings
-        leaves = requested.constrain(signature.leaves, requested.ins)
-        operands = [*program.captured, *leaves]
+        requested, leaves = program.shardings, signature.leaves
+        captured: Sequence[Any] = program.captured
+        if program.references is not None:
+            captured, leaves = program.references.values(captured, leaves, self.who)
+        operands = [*captured, *requested.constrain(leaves, requested.ins)]
         if self.spec.inline:
             outs: Sequence[Any] = run(program.jaxpr, operands)
         else:
             outs = call(program.jaxpr)(*operands)
-        return program.out_tree.unflatten(requested.constrain(outs, requested.outs))
+        outs = requested.constrain(outs, requested.outs)
+        return program.out_tree.unflatten(program.results(signature.leaves, outs))
 
     # -- step by step ------------------------------------------------------------------
 
@@ -231,7 +242,7 @@ class PjitFunction(Generic[P, R]):
         """
         signature = self.signature(args, kwargs)
         program = self.program(signature, called=False)
-        everything = program.captured + signature.leaves
+        everything = values_of([*program.captured, *signature.leaves])
         known = program.shardings.abstract_inputs(everything)
         placement, _ = common_placement(known, self.who, program.meshes)
         in_tree, name = signature.key.in_tree, self.__name__

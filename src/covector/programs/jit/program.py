@@ -1,18 +1,26 @@
 """A traced function for one signature, and what follows tracing: lower, run."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from covector import options
 from covector.core.array import ConcreteArray
 from covector.core.jaxpr import Jaxpr
+from covector.core.references import Ref
 from covector.core.sharding.shardings import Sharding
-from covector.lowering.compile import CompiledProgram, LoweredProgram
+from covector.core.types import ArrayType
+from covector.lowering.compile import (
+    AS_LIST,
+    ArgumentsElsewhere,
+    CompiledProgram,
+    LoweredProgram,
+)
 from covector.lowering.placement import Meshes, Placement
 from covector.programs.jit.arguments import input_name
 from covector.programs.jit.debug_nans import check_results, copies
 from covector.programs.jit.jit_shardings import Resolved
+from covector.programs.jit.threading import References
 from covector.tree.registry import PyTreeDef
 
 
@@ -30,14 +38,56 @@ class Program(NamedTuple):
     meshes: Meshes
     #: where arguments and results are to be
     shardings: Resolved
+    #: how the references that it uses are threaded through it; None if there are none
+    references: References | None = None
 
     def operands(
-        self, leaves: Sequence[Any], in_tree: PyTreeDef, who: str
+        self, leaves: Sequence[Any], in_tree: PyTreeDef | None, who: str
     ) -> list[Any]:
         """The captured values, and the arguments put where in_shardings says."""
+        captured = self.captured
+        if self.references is not None:
+            captured, leaves = self.references.values(captured, leaves, who)
         if self.shardings.ins:
             leaves = self.shardings.put_inputs(leaves, in_tree, who)
-        return [*self.captured, *leaves]
+        return [*captured, *leaves]
+
+    def results(self, leaves: Sequence[Any], outs: Sequence[Any]) -> Sequence[Any]:
+        """What the user's function gave, where the references among the arguments
+        and the captured values hold what it wrote.
+        """
+        if self.references is None:
+            return outs
+        return self.references.write_back(leaves, outs)
+
+    def bind_references(
+        self, compiled: CompiledProgram, placements: Sequence[Any], who: str
+    ) -> Callable[[list[Any]], Any]:
+        """The quickest call of a program that uses references; ``placements`` are those
+        of the results.
+
+        Raises:
+          ArgumentsElsewhere: a reference holds an array elsewhere than before.
+        """
+        before = len(self.captured)
+        given_up = [before + i for i in self.donated_indices]
+        launch = compiled.bind_fast_path([], AS_LIST, given_up, placements)
+        held = [x for x in self.captured if type(x) is Ref]
+        there = [x.placement for x in held]
+
+        def fast_path(leaves: list[Any]) -> Any:
+            if [x.placement for x in held] != there or self.shardings.ins:
+                raise ArgumentsElsewhere
+            operands = self.operands(leaves, None, who)
+            outs = self.shardings.put_outputs(launch(operands))
+            return self.out_tree.unflatten(self.results(leaves, outs))
+
+        return fast_path
+
+    @property
+    def result_types(self) -> Sequence[ArrayType]:
+        """The types of what the user's function gave."""
+        return self.jaxpr.out_types[: self.out_tree.num_leaves]
 
     def lower(
         self,

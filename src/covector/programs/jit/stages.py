@@ -19,10 +19,11 @@ from covector.core.convert import ShapeDtypeStruct, as_array
 from covector.core.dtypes import DType
 from covector.core.flat import argument_path
 from covector.core.jaxpr import Jaxpr
+from covector.core.references import Ref
 from covector.core.sharding.as_sharding import format_of
 from covector.core.sharding.shardings import Sharding, SingleDeviceSharding
 from covector.core.trace import current
-from covector.core.types import ArrayType
+from covector.core.types import AbstractRef, ArrayType
 from covector.errors import ArgumentError, DeviceMismatch, TreeMismatch, TypeMismatch
 from covector.lowering import compile as lowering
 from covector.lowering.evaluate import base
@@ -83,7 +84,7 @@ class Traced:
         """The tree of ``ShapeDtypeStruct``s of the result, with the shardings that
         were asked for.
         """
-        types = self.jaxpr.out_types
+        types = self.program.result_types
         requested = self.program.shardings.outs or [None] * len(types)
         return self.out_tree.unflatten(map(struct, types, requested))
 
@@ -100,7 +101,7 @@ class Traced:
     @property
     def out_avals(self) -> Sequence[ArrayType]:
         """The types of the leaves of the result."""
-        return self.jaxpr.out_types
+        return self.program.result_types
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
@@ -227,7 +228,7 @@ class Compiled(_OfTraced):
     @property
     def out_info(self) -> PyTree:
         """The tree of ``ShapeDtypeStruct``s of the result, with their shardings."""
-        types = self._traced.jaxpr.out_types
+        types = self._traced.out_avals
         return self.out_tree.unflatten(map(struct, types, self._out_shardings))
 
     def as_text(self) -> str:
@@ -278,7 +279,8 @@ class Compiled(_OfTraced):
     def _out_shardings(self) -> list[Sharding]:
         found = self._compiled.out_shardings
         requested = self._traced.program.shardings.outs or found
-        return [r or s for r, s in zip(requested, found, strict=True)]
+        both = [r or s for r, s in zip(requested, found, strict=True)]
+        return both[: self.out_tree.num_leaves]
 
     def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         leaves, in_tree = tree.flatten((args, kwargs))
@@ -296,13 +298,13 @@ class Compiled(_OfTraced):
         operands = program.operands(arguments, in_tree, traced.who)
         if current.trace is not base:
             outs = call(traced.jaxpr)(*operands)
-            return traced.out_tree.unflatten(outs)
+            return traced.out_tree.unflatten(program.results(leaves, outs))
         committed = self._check_placement(operands)
         outs = program.run(self._compiled, operands, committed, in_tree, traced.who)
         results = program.shardings.put_outputs(outs)
         for i in program.donated_indices:
             arguments[i].forget()
-        return traced.out_tree.unflatten(results)
+        return traced.out_tree.unflatten(program.results(leaves, results))
 
     def call(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """Run on arguments of the types that it was traced for: as ``self(…)``."""
@@ -331,11 +333,16 @@ class Compiled(_OfTraced):
             return placement.shardings[i]
         return SingleDeviceSharding(placement)
 
-    def _argument(self, x: ArrayLike, type: ArrayType, i: int) -> Any:
-        x = x if isinstance(x, Array) else as_array(x, self._traced.who)
-        if (x.type.shape, x.type.dtype) != (type.shape, type.dtype):
+    def _argument(self, x: ArrayLike | Ref, type: ArrayType, i: int) -> Any:
+        references, wanted = self._traced.program.references, type
+        if references is not None and i in references.arguments:
+            wanted = AbstractRef(type)
+        if not isinstance(x, Array | Ref):
+            x = as_array(x, self._traced.who)
+        given = x.type if isinstance(x, Ref) else x.type.strong()
+        if given != (wanted if wanted is not type else type.strong()):
             raise TypeMismatch(
-                f"the compiled {self._traced.who} was traced for {type} as "
+                f"the compiled {self._traced.who} was traced for {wanted} as "
                 f"{argument_path(self._traced.in_tree, i)}, but got {x.type}. Lower it "
                 "again for this type."
             )

@@ -6,9 +6,12 @@ from typing import Any
 
 from covector.core.array import ConcreteArray
 from covector.core.flat import FlatFunction
+from covector.core.references import Ref
 from covector.core.source import user_line
-from covector.core.staging import stage
+from covector.core.staging import Staged, stage
 from covector.core.trace import Tracer
+from covector.core.types import AbstractRef
+from covector.lowering.evaluate import base
 from covector.lowering.placement import meshes_of
 from covector.programs.higher_order.named_scope import outermost_scope
 from covector.programs.jit import program_cache, recompiles
@@ -16,6 +19,7 @@ from covector.programs.jit.arguments import ProgramKey
 from covector.programs.jit.fingerprint import fingerprint_of
 from covector.programs.jit.jit_shardings import NOTHING
 from covector.programs.jit.program import Program
+from covector.programs.jit.threading import References, stage_on_values
 from covector.runtime import compilation_cache
 
 
@@ -42,24 +46,43 @@ def find_or_trace(jitted: Any, key: ProgramKey, called: bool = True) -> Program:
         try:
             with outermost_scope():
                 # As a method: to call the object takes more of Python's stack.
-                staged = stage(flat.__call__, key.types, jitted.__name__)
+                what = flat.__call__, key.types, jitted.__name__
+                if AbstractRef in map(type, key.types):
+                    staged, references = stage_on_values(*what)
+                else:
+                    staged, references = stage(*what, references=True), None
+                    if Ref in map(type, staged.captured):
+                        references = References((), staged.changed)
         finally:
             recompiles.depth.now -= 1
         seconds = time.perf_counter() - start
         recompiles.remember(jitted, now, staged.jaxpr, seconds)
         if compilation_cache.listeners:
             compilation_cache.tell(compilation_cache.TRACED, seconds)
-        program = _program(jitted, key, staged, flat.out_tree)
+        program = _program(jitted, key, staged, references, flat.out_tree)
         # What a callback writes into is what it closes over, and not something equal.
         known = {ConcreteArray}.issuperset(map(type, program.captured))
         if shared is not None and known and not program.jaxpr.effects:
             program_cache.put(shared, program)
-    if not any([isinstance(x, Tracer) for x in program.captured]):
+    if not any([_ends(x) for x in program.captured]):
         jitted.programs[key] = program
     return program
 
 
-def _program(jitted: Any, key: ProgramKey, staged: Any, out_tree: Any) -> Program:
+def _ends(captured: Any) -> bool:
+    """Whether a captured value is one of a trace that ends."""
+    if type(captured) is Ref:
+        return captured.owner is not base
+    return isinstance(captured, Tracer)
+
+
+def _program(
+    jitted: Any,
+    key: ProgramKey,
+    staged: Staged,
+    references: References | None,
+    out_tree: Any,
+) -> Program:
     """The traced program, with the shardings and donation asked for."""
     jaxpr, shardings = staged.jaxpr, NOTHING
     meshes = jaxpr.memo(meshes_of)
@@ -68,7 +91,21 @@ def _program(jitted: Any, key: ProgramKey, staged: Any, out_tree: Any) -> Progra
             key.in_tree, key.types, out_tree, jaxpr.out_types, jitted.who
         )
         meshes += shardings.meshes
+        if references is not None and shardings.outs:
+            nowhere = [None] * len(references.changed)
+            outs = (*shardings.outs[: out_tree.num_leaves], *nowhere)
+            shardings = shardings._replace(outs=outs)
     donated = jitted.spec.donated_leaves(key)
     given_up = [i for i, m in enumerate(donated) if m]
     captured = staged.captured
-    return Program(jaxpr, captured, out_tree, donated, given_up, {}, meshes, shardings)
+    return Program(
+        jaxpr,
+        captured,
+        out_tree,
+        donated,
+        given_up,
+        {},
+        meshes,
+        shardings,
+        references,
+    )
