@@ -52,8 +52,8 @@ NOT_PLANNED = {
     "jax.interpreters.ad.linearize": "covector.linearize linearizes a function.",
     "jax.interpreters.batching.register_vmappable": "Register the class as a node of "
     "pytrees, whose leaves are arrays.",
-    "jax.interpreters.mlir.core_call_lowering": "jax.interpreters.mlir.lower_fun writes "
-    "a rule from a function.",
+    "jax.interpreters.mlir.core_call_lowering": "mlir.lower_fun makes a rule of a "
+    "function.",
     "jax.interpreters.pxla": "Executables: covector.jit(f).lower(x).compile().",
     "jax.sharding.auto_axes": "Types do not say how arrays are divided over a mesh: "
     "every axis is left to the compiler already.",

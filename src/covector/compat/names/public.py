@@ -71,7 +71,7 @@ MODULES: Table = {
     "jax.example_libraries": module(),
     **{
         f"jax.experimental.sparse.{part}": module("covector.experimental.sparse")
-        for part in "api bcoo bcsr coo csr random transform util".split()
+        for part in ["api", "bcoo", "bcsr", "coo", "csr", "random", "transform", "util"]
     },
     "jax.lib": module(__version__="jaxlib:__version__"),
 }
