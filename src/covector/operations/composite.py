@@ -15,6 +15,7 @@ from covector.lowering.evaluate import evaluate_compiled
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.casting import convert
 from covector.operations.partials import WithPartials
+from covector.operations.selection import where
 
 if TYPE_CHECKING:
     from covector.lowering.module import Lowering
@@ -55,3 +56,28 @@ class Composite(WithPartials):
         wide = dtypes.float32 if dtype.itemsize < 4 else dtype
         out = self.formula(*[convert(x, wide) for x in operands])
         return [convert(out, dtype)]
+
+
+class WithEdges(Composite):
+    """One formula inside of an open domain, and another at its edges and beyond."""
+
+    #: a number that is inside, for every operand
+    somewhere: float
+
+    def formula(self, *operands: Value) -> Value:
+        """The inner formula gets safe operands everywhere."""
+        is_inside = self.is_inside(*operands)
+        safe = [where(is_inside, x, number(self.somewhere, x)) for x in operands]
+        return where(is_inside, self.inside(*safe), self.outside(*operands))
+
+    def is_inside(self, *operands: Any) -> Value:
+        """Whether the operands are in the open domain."""
+        raise self._missing("is_inside", "evaluation", [x.type for x in operands])
+
+    def inside(self, *operands: Any) -> Value:
+        """The value there."""
+        raise self._missing("inside", "evaluation", [x.type for x in operands])
+
+    def outside(self, *operands: Any) -> Value:
+        """The value elsewhere."""
+        raise self._missing("outside", "evaluation", [x.type for x in operands])

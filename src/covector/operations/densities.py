@@ -4,17 +4,43 @@
 """
 
 import math
+from fractions import Fraction
 
 from covector.core import dtypes
 from covector.core.annotations import Value
+from covector.operations.arithmetic import neg
 from covector.operations.bitwise import and_, or_
 from covector.operations.comparison import eq, gt, lt
 from covector.operations.composite import number
-from covector.operations.gamma_function import LARGE, stirling_series
+from covector.operations.extrema import max_, min_
+from covector.operations.gamma_function import (
+    LARGE,
+    gamma_of_small,
+    log_less_digamma_series,
+    stirling_series,
+)
 from covector.operations.magnitude import abs_
+from covector.operations.powers import power
+from covector.operations.roots import sqrt
 from covector.operations.selection import where
-from covector.operations.special import lgamma
-from covector.operations.transcendental import log, log1p
+from covector.operations.special import digamma, lgamma
+from covector.operations.transcendental import exp, log, log1p
+from covector.operations.two_parts import (
+    TwoParts,
+    chosen,
+    constant,
+    exact_product,
+    exact_sum,
+    exponent,
+    less_than_one,
+    negative,
+    over,
+    plus,
+    times,
+)
+
+#: log 2, to 40 digits
+_LOG_2 = Fraction(6931471805599453094172321214581765680755, 10**40)
 
 
 def finite(x: Value) -> Value:
@@ -61,3 +87,89 @@ def stirling_error(a: Value) -> Value:
     large = stirling_series(a)
     direct = lgamma(a) - ((a - 0.5) * log(a) - a + 0.5 * math.log(2 * math.pi))
     return where(lt(a, number(LARGE, a)), direct, large)
+
+
+# -- densities with all their digits ---------------------------------------------------
+
+
+def exact_deviance(mean: Value, x: TwoParts, difference: TwoParts) -> TwoParts:
+    """The deviance x − m − m log(x / m) in two parts, given x and x − m in two.
+
+    With x = m · 2ᵏ · (1 + z)/(1 − z), log(x / m) = k log 2 + 2z + 2z (z²/3 + z⁴/5 + …).
+    Where k = 0, of x − m − 2mz there remains (x − m) z. The powers from the fourth on
+    need no second part.
+    """
+    # Beyond these bounds m is so small that its logarithm counts nothing.
+    bound = 2.0**1020 if mean.type.dtype == dtypes.float64 else 2.0**124
+    ratio = x[0] / mean
+    ratio = max_(min_(ratio, number(bound, mean)), number(1 / bound, mean))
+    k, scale = exponent(ratio)
+    zero, near = number(0, mean), eq(k, number(0, mean))
+    scaled = x[0] * scale, x[1] * scale
+    excess = chosen(near, difference, plus(scaled, (neg(mean), zero)))
+    halved = 0.5 * excess[0], 0.5 * excess[1]
+    z = over(halved, plus((mean, zero), halved))
+    doubled = times((2 * mean, zero), z)
+    steps = times((mean, zero), times((k, zero), constant(_LOG_2, mean)))
+    far = plus(plus(difference, negative(steps)), negative(doubled))
+    start = chosen(near, times(difference, z), far)
+    return plus(start, negative(times(doubled, _beyond_first(z))))
+
+
+def _beyond_first(z: TwoParts) -> TwoParts:
+    """The sum z²/3 + z⁴/5 + …."""
+    square, rest = times(z, z), number(0, z[0])
+    for n in range(25 if rest.type.dtype == dtypes.float64 else 13, 3, -2):
+        rest = square[0] * (1 / n + rest)
+    return times(square, plus(constant(Fraction(1, 3), rest), (rest, number(0, rest))))
+
+
+def scaled_gamma(a: Value) -> Value:
+    """Γ(a) over Stirling's formula √(2π/a) (a/e)ᵃ, for a > 0."""
+    small = lt(a, number(LARGE, a))
+    inner, outer = where(small, a, number(1, a)), where(small, number(LARGE, a), a)
+    direct = gamma_of_small(inner, LARGE) * sqrt(inner / (2 * math.pi))
+    direct = direct * exp(inner) * power(inner, neg(inner))
+    return where(small, direct, exp(stirling_series(outer)))
+
+
+def _lowered(peak: Value, x: TwoParts) -> Value:
+    """The product peak · e⁻ˣ, by a root that does not underflow earlier."""
+    root = exp(-0.5 * x[0])
+    return peak * root * (root - root * x[1])
+
+
+def gamma_amplitude(a: Value, x: Value) -> Value:
+    """xᵃ e⁻ˣ / Γ(a), to a few units in the last place."""
+    zero = number(0, x)
+    lost = exact_deviance(a, (x, zero), exact_sum(x, neg(a)))
+    return _lowered(sqrt(a / (2 * math.pi)) / scaled_gamma(a), lost)
+
+
+def beta_amplitude(a: Value, b: Value, x: Value) -> Value:
+    """xᵃ (1 − x)ᵇ / B(a, b), to a few units in the last place."""
+    n, excess = exact_sum(a, b), beta_excess(a, b, x)
+    lost = plus(
+        exact_deviance(a, times(n, (x, number(0, x))), excess),
+        exact_deviance(b, times(n, less_than_one(x)), negative(excess)),
+    )
+    errors = scaled_gamma(n[0]) / scaled_gamma(a) / scaled_gamma(b)
+    return _lowered(sqrt(a * (b / n[0]) / (2 * math.pi)) * errors, lost)
+
+
+def beta_excess(a: Value, b: Value, x: Value) -> TwoParts:
+    """(a + b) x − a = b x − a (1 − x)."""
+    part = times((a, number(0, a)), less_than_one(x))
+    return plus(exact_product(b, x), negative(part))
+
+
+def product_with_slope(density: Value, relative: Value) -> Value:
+    """The derivative of a density, from that of its logarithm: 0 where it vanishes."""
+    nothing = eq(density, number(0, density))
+    return where(nothing, density, density * relative)
+
+
+def log_less_digamma(a: Value) -> Value:
+    """The difference log a − ψ(a)."""
+    large = log_less_digamma_series(a)
+    return where(lt(a, number(LARGE, a)), log(a) - digamma(a), large)

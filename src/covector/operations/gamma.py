@@ -1,4 +1,4 @@
-"""Incomplete gamma functions, with derivatives in both arguments.
+"""Incomplete gamma functions, with derivatives of any order in both arguments.
 
 With A = xᵃ e⁻ˣ / Γ(a), the parts of the distribution below and above x are
 
@@ -7,60 +7,65 @@ With A = xᵃ e⁻ˣ / Γ(a), the parts of the distribution below and above x ar
 
 The integrand of P falls off from the start where x ≤ a, that of Q where x ≥ a: of the
 two the lesser part is integrated, and the other is what is left of 1. Up to x = 1,
-where the scales are different ones, P = A/a · Σₙ xⁿ / ((a+1)⋯(a+n)) is summed instead.
+where the scales are different ones, P = xᵃ/Γ(a + 1) · Σₙ (−x)ⁿ/n! · a/(a + n) instead.
 """
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from covector.core import dtypes
 from covector.core.annotations import Value
 from covector.core.array_like import Array
-from covector.operations.arithmetic import mul, neg
-from covector.operations.bitwise import and_, or_
+from covector.core.primitive import operation
+from covector.operations.arithmetic import neg
+from covector.operations.bitwise import and_
 from covector.operations.comparison import eq, ge, gt, le, lt, ne
-from covector.operations.composite import Composite, number
-from covector.operations.densities import deviance, finite, gap, stirling_error
-from covector.operations.gamma_function import LARGE, log_less_digamma_series
+from covector.operations.composite import WithEdges, number
+from covector.operations.densities import (
+    finite,
+    gamma_amplitude,
+    gap,
+    log_less_digamma,
+    log_ratio,
+    product_with_slope,
+)
+from covector.operations.extrema import min_
+from covector.operations.gamma_function import log_gamma_of_one_plus
 from covector.operations.magnitude import abs_
 from covector.operations.quadrature import integral
+from covector.operations.repeated_derivatives import (
+    Derivatives,
+    of_exponential,
+    of_product,
+)
 from covector.operations.roots import sqrt
 from covector.operations.selection import where
-from covector.operations.special import digamma, no_slope
+from covector.operations.special import digamma, polygamma
 from covector.operations.transcendental import exp, expm1, log, log1p
 
 #: terms of the series for x ≤ 1, of which the last is below the rounding error
 _TERMS = {dtypes.float32: 11, dtypes.float64: 19}
 
 
-class _IncompleteGamma(Composite):
-    """A function of a > 0 and x ≥ 0; NaN elsewhere."""
+class _OfGamma(WithEdges):
+    """A function of a > 0 and x > 0, with values where one of them is 0 or infinite."""
 
-    def formula(self, a: Value, x: Value) -> Value:
-        """Safe arguments in, the special cases on top."""
-        zero, one = number(0, x), number(1, x)
-        inside = and_(and_(gt(a, zero), gt(x, zero)), and_(finite(a), finite(x)))
-        inside_a, inside_x = where(inside, a, one), where(inside, x, one)
-        value = self.inside(inside_a, inside_x)
-        return where(inside, value, self.outside(a, x))
+    somewhere = 1.0
 
-    def inside(self, a: Value, x: Value) -> Value:
-        """The value for finite a > 0, x > 0."""
-        raise NotImplementedError
-
-    def outside(self, a: Value, x: Value) -> Value:
-        """The value elsewhere."""
-        raise NotImplementedError
+    def is_inside(self, a: Value, x: Value) -> Value:
+        zero = number(0, x)
+        return and_(and_(gt(a, zero), gt(x, zero)), and_(finite(a), finite(x)))
 
 
 # -- the distribution ------------------------------------------------------------------
 
 
-class Igamma(_IncompleteGamma):
+class Igamma(_OfGamma):
     """P(a, x), the regularised lower incomplete gamma function, for a ≥ 0, x ≥ 0.
 
-    ∂P/∂x is the density of the gamma distribution, ∂P/∂a is ``igamma_grad_a``.
+    ∂P/∂x is ``gamma_density``, ∂P/∂a is ``igamma_grad_a``.
     """
 
     def inside(self, a: Value, x: Value) -> Value:
@@ -70,10 +75,10 @@ class Igamma(_IncompleteGamma):
         return _at_the_edge(a, x, below=1.0)
 
     def partials(self, out: Value, a: Value, x: Value) -> Sequence[Callable[[], Any]]:
-        return [lambda: igamma_grad_a(a, x), lambda: _density(a, x)]
+        return [lambda: igamma_grad_a(a, x), lambda: gamma_density(a, x)]
 
 
-class Igammac(_IncompleteGamma):
+class Igammac(_OfGamma):
     """Q(a, x) = 1 − P(a, x), accurate where it is small."""
 
     def inside(self, a: Value, x: Value) -> Value:
@@ -83,15 +88,26 @@ class Igammac(_IncompleteGamma):
         return _at_the_edge(a, x, below=0.0)
 
     def partials(self, out: Value, a: Value, x: Value) -> Sequence[Callable[[], Any]]:
-        return [lambda: neg(igamma_grad_a(a, x)), lambda: neg(_density(a, x))]
+        return [lambda: neg(igamma_grad_a(a, x)), lambda: neg(gamma_density(a, x))]
 
 
 def _parts(a: Value, x: Value) -> tuple[Array, Array]:
     """P and Q."""
-    amplitude, by_series = _amplitude(a, x), le(x, number(1, x))
-    lesser = where(by_series, _series(a, x)[0] / a, _tail(a, x)[0]) * amplitude
-    rest, below = 1 - lesser, or_(by_series, le(x, a))
+    amplitude, by_series = gamma_amplitude(a, x), le(x, number(1, x))
+    low, high = _by_series(a, x, amplitude)
+    compared = and_(by_series, le(a, number(1, x)))
+    below = where(compared, ge(high, number(0.5, x)), le(x, a))
+    lesser = where(by_series, where(below, low, high), amplitude * _moment(0, a, x))
+    rest = 1 - lesser
     return where(below, lesser, rest), where(below, rest, lesser)
+
+
+def _by_series(a: Value, x: Value, amplitude: Value) -> tuple[Array, Array]:
+    """P for x ≤ 1, and for a ≤ 1 also Q, which may be much less than 1."""
+    factor, rest = amplitude * exp(x) / a, _series(0, a, x)
+    small = min_(a, number(1, a))
+    less_than_one = expm1(small * log(x) - log_gamma_of_one_plus(small))
+    return factor * (1 + rest), neg(less_than_one + factor * rest)
 
 
 def _at_the_edge(a: Value, x: Value, below: float) -> Value:
@@ -102,44 +118,78 @@ def _at_the_edge(a: Value, x: Value, below: float) -> Value:
     return where(known, value, number(math.nan, x))
 
 
-def _density(a: Value, x: Value) -> Any:
-    """∂P/∂x = xᵃ⁻¹ e⁻ˣ / Γ(a)."""
-    zero, one, infinity = (number(v, x) for v in (0, 1, math.inf))
-    inside = where(gt(x, zero), x, one)
-    at_zero = where(lt(a, one), infinity, where(eq(a, one), one, zero))
-    return where(gt(x, zero), _amplitude(a, inside) / inside, at_zero)
-
-
-# -- its derivative by a ---------------------------------------------------------------
-
-
-class IgammaGradA(_IncompleteGamma):
-    """∂P(a, x)/∂a, for a > 0, x ≥ 0. It has no derivatives of its own here."""
+class GammaDensity(_OfGamma):
+    """xᵃ⁻¹ e⁻ˣ / Γ(a), the derivative of P(a, x) by x, for a ≥ 0, x ≥ 0."""
 
     def inside(self, a: Value, x: Value) -> Value:
-        return _amplitude(a, x) * _shape_derivative(a, x)
+        return gamma_amplitude(a, x) / x
+
+    def outside(self, a: Value, x: Value) -> Value:
+        zero, one, infinity = (number(v, x) for v in (0, 1, math.inf))
+        at_zero = where(lt(a, one), infinity, where(eq(a, one), one, zero))
+        known = and_(and_(ge(a, zero), ge(x, zero)), ne(a, x))
+        value = where(eq(x, zero), at_zero, zero)
+        return where(known, value, number(math.nan, x))
+
+    def partials(self, out: Value, a: Value, x: Value) -> Sequence[Callable[[], Any]]:
+        zero, one, infinity = (number(v, x) for v in (0, 1, math.inf))
+
+        def by_x() -> Any:
+            # At 0 that of xᵃ⁻¹.
+            flat = where(eq(a, one), neg(one), neg(infinity))
+            two = number(2, a)
+            steep = where(eq(a, two), one, where(lt(a, two), infinity, zero))
+            edge = where(gt(a, one), steep, flat)
+            inside = and_(gt(x, zero), finite(x))
+            relative = (a - 1) / where(inside, x, one) - 1
+            return where(eq(x, zero), edge, where(inside, out * relative, zero))
+
+        return [lambda: product_with_slope(out, log(x) - digamma(a)), by_x]
+
+
+# -- its derivatives by a --------------------------------------------------------------
+
+
+@operation
+class IgammaDerivative(_OfGamma):
+    """∂ᵏP/∂aᵏ, for a > 0 and x ≥ 0."""
+
+    #: k > 0
+    order: int
+
+    def inside(self, a: Value, x: Value) -> Value:
+        return gamma_amplitude(a, x) * _derivative(self.order, a, x)
 
     def outside(self, a: Value, x: Value) -> Value:
         return _zero_at_the_edge(a, x)
 
     def partials(self, out: Value, a: Value, x: Value) -> Sequence[Callable[[], Any]]:
-        return [lambda: no_slope(self, "its operands", [a.type, x.type])] * 2
+        def by_x() -> Any:
+            along = of_exponential(_slopes(a, log(x) - digamma(a)))((self.order,))
+            return product_with_slope(gamma_density(a, x), along)
+
+        return [lambda: IgammaDerivative(self.order + 1)(a, x), by_x]
 
 
-class RandomGammaGrad(_IncompleteGamma):
+class RandomGammaGrad(_OfGamma):
     """∂x/∂a at constant P(a, x), for a sample x of the gamma distribution.
 
-    −(∂P/∂a) / (∂P/∂x), in which the amplitude A cancels. It has no derivatives here.
+    −(∂P/∂a) / (∂P/∂x), in which the amplitude A cancels.
     """
 
     def inside(self, a: Value, x: Value) -> Value:
-        return neg(x * _shape_derivative(a, x))
+        return neg(x * _derivative(1, a, x))
 
     def outside(self, a: Value, x: Value) -> Value:
         return _zero_at_the_edge(a, x)
 
     def partials(self, out: Value, a: Value, x: Value) -> Sequence[Callable[[], Any]]:
-        return [lambda: no_slope(self, "its operands", [a.type, x.type])] * 2
+        along = log(x) - digamma(a)
+
+        def by_a() -> Any:
+            return neg(IgammaDerivative(2)(a, x) / gamma_density(a, x) + out * along)
+
+        return [by_a, lambda: neg(along + out * ((a - 1) / x - 1))]
 
 
 def _zero_at_the_edge(a: Value, x: Value) -> Value:
@@ -147,64 +197,63 @@ def _zero_at_the_edge(a: Value, x: Value) -> Value:
     return where(known, number(0, x), number(math.nan, x))
 
 
-def _shape_derivative(a: Value, x: Value) -> Value:
-    """(∂P/∂a) / A.
+def _derivative(k: int, a: Value, x: Value) -> Value:
+    """(∂ᵏP/∂aᵏ) / A.
 
     ∂A/∂a = A (log x − ψ(a)), and under the integrals −s or log(1 + u) comes down.
     """
-    right, series = gt(x, a), le(x, number(1, x))
-    tail, moment = _tail(a, x)
-    along = log(x / a) + _log_less_digamma(a)
-    by_integral = where(right, neg(along * tail + moment), along * tail - moment)
-    total, change = _series(a, x)
-    by_series = (total * (log(x) - digamma(a + 1)) + change) / a
-    return where(series, by_series, by_integral)
+    amplitude = of_exponential(_slopes(a, log_ratio(x, a) + log_less_digamma(a)))
+    by_integral = of_product((k,), amplitude, lambda order: _moment(order[0], a, x))
+    by_integral = where(gt(x, a), neg(by_integral), by_integral)
+    factor = of_exponential(_slopes(a + 1, log(x) - digamma(a + 1)))
+    by_series = of_product(
+        (k,), factor, lambda order: _series(order[0], a, x) + (not order[0])
+    )
+    return where(le(x, number(1, x)), exp(x) / a * by_series, by_integral)
+
+
+def _slopes(a: Value, first: Value) -> Derivatives:
+    """The derivatives of log A by a, of which the first is given."""
+
+    def slope(order: tuple[int, ...]) -> Value:
+        (k,) = order
+        return first if k == 1 else neg(polygamma(number(k - 1, a), a))
+
+    return cache(slope)
 
 
 # -- their parts -----------------------------------------------------------------------
 
 
-def _tail(a: Value, x: Value) -> tuple[Array, Array]:
-    """The lesser of P/A and Q/A, and its first moment in s or in log(1 + u)."""
+def _moment(order: int, a: Value, x: Value) -> Array:
+    """The lesser of P/A and Q/A, or its moment in −s or in log(1 + u)."""
     # With w = u or e⁻ˢ − 1, both heights are −(m (w − log(1 + w)) + (x − m) w).
-    mean = where(gt(x, a), a - 1, a)
+    right = gt(x, a)
+    mean, distance = where(right, a - 1, a), where(right, (x - a) + 1, x - a)
     scale = 1 / (abs_(x - a) + sqrt(x))
 
-    def falling(
-        s: Value, a: Value, x: Value, mean: Value, scale: Value
-    ) -> tuple[Array, Array]:
+    def falling(s: Value, x: Value, a: Value, *parameters: Value) -> Value:
+        mean, distance, scale = parameters
         u, right = s * scale, gt(x, a)
-        distance = where(right, log1p(u), u)
         w = where(right, u, expm1(neg(u)))
-        logarithm = where(right, distance, neg(u))
-        return exp(neg(mean * gap(w, logarithm) + (x - mean) * w)), distance
+        logarithm = where(right, log1p(u), neg(u))
+        height = exp(neg(mean * gap(w, logarithm) + distance * w))
+        return height * logarithm**order if order else height
 
-    parameters = a, x, mean, scale
-    whole = integral(lambda *args: falling(*args)[0], *parameters)
-    moment = integral(lambda *args: mul(*falling(*args)), *parameters)
-    return whole * scale, moment * scale
+    return integral(falling, x, a, mean, distance, scale) * scale
 
 
-def _series(a: Value, x: Value) -> tuple[Array, Array]:
-    """S = Σₙ xⁿ / ((a+1)⋯(a+n)) and ∂S/∂a, by Horner's rule."""
-    total, change = number(1, x), number(0, x)
+def _series(order: int, a: Value, x: Value) -> Array:
+    """Σ (−x)ⁿ/n! · a/(a + n) over n > 0, or its derivative by a; by Horner's rule."""
+    total = number(0, x)
     for n in range(_TERMS[x.type.dtype], 0, -1):
-        factor = x / (a + n)
-        change = factor * (change - total / (a + n))
-        total = 1 + factor * total
-    return total, change
+        weight = a / (a + n)
+        if order:
+            sign = 1 if order % 2 else -1
+            weight = sign * n * math.factorial(order) / (a + n) ** (order + 1)
+        total = x * (-1 / n) * (weight + total)
+    return total
 
 
-def _amplitude(a: Value, x: Value) -> Value:
-    """A = xᵃ e⁻ˣ / Γ(a), to a few units in the last place times √a."""
-    return sqrt(a / (2 * math.pi)) * exp(neg(deviance(a, x, x - a) + stirling_error(a)))
-
-
-def _log_less_digamma(a: Value) -> Value:
-    """The difference log a − ψ(a)."""
-    large = log_less_digamma_series(a)
-    return where(lt(a, number(LARGE, a)), log(a) - digamma(a), large)
-
-
-igamma, igammac = Igamma(), Igammac()
-igamma_grad_a, random_gamma_grad = IgammaGradA(), RandomGammaGrad()
+igamma, igammac, gamma_density = Igamma(), Igammac(), GammaDensity()
+igamma_grad_a, random_gamma_grad = IgammaDerivative(1), RandomGammaGrad()

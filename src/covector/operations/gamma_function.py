@@ -146,15 +146,19 @@ def _gamma_of_positive(x: Value) -> Value:
     """Γ(x) for x > 0."""
     limit, bound = (12, 200) if x.type.dtype == dtypes.float64 else (8, 40)
     large = ge(x, number(limit, x))
-    inner = where(large, number(1, x), x)
-    u, whole = _parts(inner)
-    product = _rising(inner, whole, limit) * chebyshev(_GAMMA, 2 * u - 1)
-    product = where(lt(inner, number(1, x)), product / inner, product)
+    product = gamma_of_small(where(large, number(1, x), x), limit)
     # In two factors xˣᐟ²⁻¹ᐟ⁴, none of which overflows before the result does.
     a = where(large, min_(x, number(bound, x)), number(limit, x))
     root = power(a, 0.5 * a - 0.25)
     correction = math.sqrt(2 * math.pi) * exp(stirling_series(a))
     return where(large, root * exp(neg(a)) * correction * root, product)
+
+
+def gamma_of_small(x: Value, limit: int) -> Value:
+    """Γ(x) for 0 < x < limit."""
+    u, whole = _parts(x)
+    product = _rising(x, whole, limit) * chebyshev(_GAMMA, 2 * u - 1)
+    return where(lt(x, number(1, x)), product / x, product)
 
 
 def _parts(x: Value) -> tuple[Value, Value]:
@@ -199,12 +203,17 @@ def _log_gamma_of_positive(x: Value) -> Value:
     large, one = ge(x, number(LARGE, x)), number(1, x)
     inner, outer = where(large, one, x), where(large, x, number(LARGE, x))
     u, whole = _parts(inner)
-    near = u * (u - 1) * chebyshev(_LOG_GAMMA, 2 * u - 1)
+    near = log_gamma_of_one_plus(u)
     small = lt(inner, one)
     shift = log(where(small, inner, _rising(inner, whole, LARGE)))
     near = where(small, near - shift, near + shift)
     far = (outer - 0.5) * (log(outer) - 1) + stirling_series(outer)
     return where(large, far + (0.5 * math.log(2 * math.pi) - 0.5), near)
+
+
+def log_gamma_of_one_plus(u: Value) -> Value:
+    """The logarithm of Γ(1 + u) for 0 ≤ u ≤ 1."""
+    return u * (u - 1) * chebyshev(_LOG_GAMMA, 2 * u - 1)
 
 
 def log_gamma_near_zeros(x: float) -> float:

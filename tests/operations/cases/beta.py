@@ -1,9 +1,10 @@
-"""Rows of ``operations/beta.py`` (the rest is in ``special``), and ``pochhammer``."""
+"""Rows of ``operations/beta.py`` and ``pochhammer``, and of what betainc is made of."""
 
 import numpy as np
 from scipy import special
 
-from covector.operations.beta import BetaincGrad, beta, log_beta
+from covector.operations.beta import beta, log_beta
+from covector.operations.incomplete_beta import BetaincDerivative, beta_density
 from covector.operations.pochhammer import pochhammer
 from tests.laws import Case
 
@@ -11,6 +12,10 @@ _a = np.array([0.5, 2.5, 4.0, 30.0, 0.25, 9.0])
 _b = np.array([2.0, 0.75, 40.0, 1.0, 3.5, 8.0])
 _x = np.array([0.5, 0.25, 0.0625, 0.96875, 0.875, 0.5])
 _wide = ("float32", "float64")
+
+
+def _density(a, b, x):
+    return np.exp((a - 1) * np.log(x) + (b - 1) * np.log1p(-x) - special.betaln(a, b))
 
 
 def _slope(operand):
@@ -42,15 +47,24 @@ CASES = [
         rtol=4e-5,
         dtypes=_wide,
     ),
+    Case(
+        beta_density,
+        (_a, _b, _x),
+        _density,
+        rtol=4e-5,
+        second_order=False,
+        dtypes=_wide,
+    ),
     *[
         Case(
-            BetaincGrad(k),
+            BetaincDerivative(order),
             (_a, _b, _x),
             _slope(k),
-            derivative=False,
+            derivative=(k == 0, False, k == 1),
+            second_order=False,
             rtol=1e-4,
             dtypes=("float32",),
         )
-        for k in (0, 1)
+        for k, order in enumerate([(1, 0), (0, 1)])
     ],
 ]

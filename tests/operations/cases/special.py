@@ -4,8 +4,14 @@ import numpy as np
 from scipy import special
 
 from covector.operations.bessel import bessel_i0e, bessel_i1e
-from covector.operations.beta import regularized_incomplete_beta as betainc
-from covector.operations.gamma import igamma, igamma_grad_a, igammac, random_gamma_grad
+from covector.operations.gamma import (
+    gamma_density,
+    igamma,
+    igamma_grad_a,
+    igammac,
+    random_gamma_grad,
+)
+from covector.operations.incomplete_beta import regularized_incomplete_beta as betainc
 from covector.operations.special import (
     digamma,
     erf,
@@ -43,9 +49,8 @@ def _grad_a(a, x):
     return (45 * (p[3] - p[2]) - 9 * (p[4] - p[1]) + (p[5] - p[0])) / (60 * h)
 
 
-def _random_gamma_grad(a, x):
-    density = np.exp((a - 1) * np.log(x) - x - special.gammaln(a))
-    return -_grad_a(a, x) / density
+def _density(a, x):
+    return np.exp(special.xlogy(a - 1, x) - x - special.gammaln(a))
 
 
 def _special_values(op, args, reference):
@@ -189,31 +194,37 @@ CASES = [
     Case(igamma, (2.5, _x_of_gamma), special.gammainc, second_order=False, **_loose),
     Case(igamma, (1.5, 2.5), special.gammainc, second_order=False, **_loose),
     Case(igamma, (_a[:0], 2.5), special.gammainc, second_order=False),
+    Case(gamma_density, (_a, _x_of_gamma), _density, **_once),
+    _special_values(
+        gamma_density,
+        (
+            np.array([1.0, 0.5, 2, -1, 1, _nan, 1, 0]),
+            np.array([0.0, 0, 0, 1, -1, 1, _inf, 2]),
+        ),
+        lambda a, x: np.array([1, _inf, 0, _nan, _nan, _nan, 0, 0]),
+    ),
     *[
-        row
+        Case(
+            op,
+            (_a, _x_of_gamma),
+            reference,
+            second_order=False,
+            dtypes=("float32",),
+            rtol=1e-4,
+        )
         for op, reference in [
             (igamma_grad_a, _grad_a),
-            (random_gamma_grad, _random_gamma_grad),
-        ]
-        for row in [
-            Case(
-                op,
-                (_a, _x_of_gamma),
-                reference,
-                derivative=False,
-                dtypes=("float32",),
-                rtol=1e-4,
-            ),
-            _special_values(
-                op,
-                (
-                    np.array([1, 0, 1, -1, 1, _nan, 1.0, 2.0]),
-                    np.array([0, 1, _inf, 1, -1, 1, _nan, 0]),
-                ),
-                lambda a, x: np.array([0.0, *[_nan] * 6, 0]),
-            ),
+            (random_gamma_grad, lambda a, x: -_grad_a(a, x) / _density(a, x)),
         ]
     ],
+    _special_values(
+        igamma_grad_a,
+        (
+            np.array([1, 0, 1, -1, 1, _nan, 1.0, 2.0]),
+            np.array([0, 1, _inf, 1, -1, 1, _nan, 0]),
+        ),
+        lambda a, x: np.array([0.0, *[_nan] * 6, 0]),
+    ),
     Case(betainc, (_a, _b, _inside), special.betainc, **_once),
     Case(betainc, (2.5, _b, 0.25), special.betainc, **_once),
     _special_values(

@@ -10,7 +10,15 @@ from covector.scipy import special
 from tests.scipy.special.points import POINTS
 
 #: the largest error of functions, in units in the last place; of others it is 8
-BOUNDS = {"owens_t": 16, "beta": 128, "poch": 32, "zeta": 16}
+BOUNDS = {
+    "owens_t": 16,
+    "beta": 128,
+    "poch": 32,
+    "zeta": 16,
+    "gammainc": 24,
+    "gammaincc": 24,
+    "betainc": 24,
+}
 ENDS = np.array([0.0, -0.0, 1.0, -1.0, 2.0, -3.0, np.inf, -np.inf, np.nan])
 
 
@@ -110,6 +118,127 @@ def test_hypergeometric_functions_have_derivatives_by_everything(name, point):
         backward = cv.grad(function, tuple(range(len(point))))(*point)
     assert np.allclose(forward, wanted, rtol=1e-7)
     assert np.allclose(backward, wanted, rtol=1e-7)
+
+
+def test_tails_of_incomplete_functions_keep_their_digits_in_32_bits():
+    """Of exponents near −80, half a unit in the last place is a factor of 1 + 4e-6."""
+    a = np.float32([100, 1000, 8.25, 20, 1e4, 1e6])
+    below, above = [
+        np.float32(x)
+        for x in (
+            [30, 700, 0.01, 0.5, 8900, 990000],
+            [180, 1400, 90, 100, 11200, 1010000],
+        )
+    ]
+    lower, upper = cv.jit(special.gammainc)(a, below), special.gammaincc(a, above)
+    assert np.allclose(lower, reference.gammainc(*map(np.float64, (a, below))), 3e-6, 0)
+    assert np.allclose(
+        upper, reference.gammaincc(*map(np.float64, (a, above))), 3e-6, 0
+    )
+    point = np.float32([[100, 1e3, 5], [100, 500, 50], [0.2, 0.55, 0.625]])
+    wanted = reference.betainc(*point.astype(np.float64))
+    assert np.allclose(cv.jit(special.betainc)(*point), wanted, 3e-6, 0)
+
+
+#: ∂P/∂a, ∂²P/∂a², ∂²P/∂a∂x, ∂³P/∂a³ of a and x, with mpmath in 60 digits
+GAMMA_DERIVATIVES = [
+    (
+        (2.5, 1.5),
+        -0.25217540042362785,
+        0.1365540334550095,
+        -0.09179635733271264,
+        0.02581217938604694,
+    ),
+    (
+        (0.001, 0.2),
+        -1.2224444134060657,
+        0.20829366071910413,
+        4.085199103745786,
+        4.321020828254055,
+    ),
+    (
+        (10.0, 14.0),
+        -0.05669099771532573,
+        -0.019187891590252342,
+        0.018336622927781165,
+        -0.0007709506421924276,
+    ),
+    (
+        (50.0, 30.0),
+        -0.0002830094447125904,
+        0.00014481829548814478,
+        -0.00018435706760356113,
+        -6.844041455220585e-05,
+    ),
+]
+#: ∂I/∂a, ∂I/∂b, ∂²I/∂a², ∂²I/∂a∂b, ∂²I/∂b², ∂²I/∂b∂x of a, b and x
+BETA_DERIVATIVES = [
+    (
+        (2.5, 0.7, 0.6),
+        -0.11069490331884888,
+        0.3033523973661855,
+        0.07002893668517515,
+        -0.12518707768477097,
+        0.0388753635654669,
+        1.1194573346382137,
+    ),
+    (
+        (0.001, 2.0, 0.5),
+        -0.19335968097167094,
+        0.00021612767703389155,
+        -0.2123067293104594,
+        0.21613531056892293,
+        -0.00028107051173866557,
+        -0.0006927146312757089,
+    ),
+    (
+        (40.0, 60.0, 0.3),
+        -0.0059046115184786165,
+        0.0031607101625400536,
+        0.001760433958933415,
+        -0.000901729045581755,
+        0.00045566245362359226,
+        0.15282190131044893,
+    ),
+    (
+        (5.0, 2.0, 0.95),
+        -0.010923169898327941,
+        0.06781172271489073,
+        -0.001424203301692954,
+        0.01776390887148037,
+        -0.1329001683198986,
+        -1.8885128964546534,
+    ),
+]
+
+
+def test_incomplete_functions_have_derivatives_of_any_order():
+    gamma, beta = special.gammainc, special.betainc
+    with cv.enable_x64():
+        for point, *wanted in GAMMA_DERIVATIVES:
+            by_a = cv.grad(gamma)
+            by_a2 = cv.jacfwd(by_a)
+            found = [f(*point) for f in (by_a, by_a2, cv.grad(by_a, 1), cv.grad(by_a2))]
+            assert np.allclose(found, wanted, rtol=1e-10, atol=0), point
+        for point, *wanted in BETA_DERIVATIVES:
+            by_a, by_b, _ = cv.grad(beta, (0, 1, 2))(*point)
+            bend = cv.hessian(beta, (0, 1, 2))(*point)
+            found = [by_a, by_b, bend[0][0], bend[0][1], bend[1][1], bend[1][2]]
+            assert np.allclose(found, wanted, rtol=1e-11, atol=0), point
+            assert np.allclose(bend[1][0], bend[0][1], rtol=1e-13)
+            assert np.allclose(bend[2][1], bend[1][2], rtol=1e-13)
+
+
+def test_densities_have_the_derivatives_of_their_powers_at_the_ends():
+    a = cnp.array([0.5, 1.0, 1.5, 2.0, 3.0])
+    bend = cv.vmap(cv.grad(cv.grad(special.gammainc, 1), 1), (0, None))(a, 0.0)
+    assert bend.tolist() == [-np.inf, -1, np.inf, 1, 0]
+    bend = cv.vmap(cv.grad(cv.grad(special.betainc, 2), 2), (0, None, None))(
+        a, 2.0, 0.0
+    )
+    assert bend.tolist() == [-np.inf, -2, np.inf, 6, 0]
+    mixed = cv.vmap(cv.grad(cv.grad(special.betainc), 2), (0, None, None))(a, 2.0, 1.0)
+    assert np.allclose(mixed, 0)
 
 
 def slope(function, point, k, h=1e-5):
