@@ -155,7 +155,7 @@ class IgammaDerivative(_OfGamma):
     """∂ᵏP/∂aᵏ, for a > 0 and x ≥ 0."""
 
     #: k > 0
-    order: int
+    order: int = 1
 
     def inside(self, a: Value, x: Value) -> Value:
         return gamma_amplitude(a, x) * _derivative(self.order, a, x)
@@ -256,4 +256,4 @@ def _series(order: int, a: Value, x: Value) -> Array:
 
 
 igamma, igammac, gamma_density = Igamma(), Igammac(), GammaDensity()
-igamma_grad_a, random_gamma_grad = IgammaDerivative(1), RandomGammaGrad()
+igamma_grad_a, random_gamma_grad = IgammaDerivative(), RandomGammaGrad()

@@ -4,12 +4,12 @@ from covector.compat.operation_primitives import primitive
 from covector.operations import (
     arithmetic,
     bessel,
-    beta,
     bitwise,
     comparison,
     complex,
     extrema,
     gamma,
+    incomplete_beta,
     magnitude,
     powers,
     roots,
@@ -46,12 +46,13 @@ _SAME = [
     transcendental.Atanh,
     *[special.Erf, special.Erfc, special.ErfInv, special.Lgamma, special.Digamma],
     *[special.Polygamma, special.Zeta, bessel.BesselI0e, bessel.BesselI1e],
-    *[gamma.Igamma, gamma.Igammac, gamma.IgammaGradA, gamma.RandomGammaGrad],
-    beta.RegularizedIncompleteBeta,
+    *[gamma.Igamma, gamma.Igammac, gamma.RandomGammaGrad],
+    incomplete_beta.RegularizedIncompleteBeta,
 ]
 for _cls in _SAME:
     primitive(_cls.name, _cls)
 
+primitive("igamma_grad_a", gamma.IgammaDerivative)
 primitive(
     "conj",
     complex.Conj,

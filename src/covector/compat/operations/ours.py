@@ -14,7 +14,9 @@ from covector.operations import (
     entropies,
     error_functions,
     exponential_integrals,
+    gamma,
     identities,
+    incomplete_beta,
     random,
     special,
     trigonometric_integrals,
@@ -33,7 +35,8 @@ from covector.programs.custom_rules.root import Root
 
 for _cls in [
     *[Log2, LogAddExp, Logit, OwensT, Pochhammer, Spence, special.Gamma],
-    *[beta.BetaincGrad, beta.LogBeta, beta.Beta],
+    *[beta.LogBeta, beta.Beta, gamma.GammaDensity],
+    *[incomplete_beta.BetaDensity, incomplete_beta.BetaincDerivative],
     *[entropies.XLogY, entropies.XLog1pY, entropies.Entr, entropies.RelEntr],
     entropies.KlDiv,
     *[error_functions.Erfcx, error_functions.Dawsn, error_functions.Ndtr],
