@@ -107,7 +107,7 @@ def trace_to_jaxpr_nounits(
     finally:
         current.trace = parent
         unknown.alive = False
-    closed = closed_jaxpr(*staged)
+    closed = closed_jaxpr(staged.jaxpr, staged.captured)
     found = [
         PartialVal.unknown(x.type) if m else PartialVal.known(x)
         for x, m in zip(outs, later, strict=True)
@@ -124,7 +124,7 @@ def trace_to_jaxpr_dynamic(
         list(in_avals),
         getattr(fun, "__name__", "fun"),
     )
-    closed = closed_jaxpr(*staged)
+    closed = closed_jaxpr(staged.jaxpr, staged.captured)
     return closed.jaxpr, closed.out_avals, closed.consts
 
 
