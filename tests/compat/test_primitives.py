@@ -8,6 +8,7 @@ import pytest
 import covector as cv
 import covector.numpy as cnp
 from covector.compat import operations
+from covector.compat.avals import mapped_aval, unmapped_aval
 from covector.compat.interpreters import ad, batching, mlir
 from covector.compat.primitives import Bound, Primitive
 from covector.errors import MissingRule, TypeMismatch
@@ -267,3 +268,82 @@ def test_a_rule_that_is_entered_for_an_operation_of_covector_is_its_rule(monkeyp
 
     monkeypatch.setitem(ad.primitive_jvps, p, jvp)
     assert cv.grad(lambda x: cv.lax.stop_gradient(x) * x)(2.0) == 2 + 6
+
+
+def over(rule, dims, size, name, **changes):
+    return cv.vmap(rule, in_axes=dims, axis_size=size, axis_name=name, **changes)
+
+
+def batched_by_vmap(p, impl, jvp, transpose):
+    """Let the batch of ``p`` be another primitive, with the rules of ``p`` under vmap;
+    zeros and undefined primals cross vmap as nodes without leaves.
+    """
+    many = Primitive("many")
+    many.multiple_results = True
+
+    def batch(size, name, _, args, dims, **params):
+        outs = many.bind(*args, size=size, name=name, dims=dims, params=params)
+        return outs, [0] * len(outs)
+
+    def many_impl(*args, size, name, dims, params):
+        return over(functools.partial(impl, **params), dims, size, name)(*args)
+
+    def many_types(*avals, size, name, dims, params):
+        lanes = [mapped_aval(size, d, a) for d, a in zip(dims, avals, strict=True)]
+        return [unmapped_aval(size, 0, a) for a in lanes]
+
+    def many_jvp(primals, tangents, *, size, name, dims, params):
+        kinds = zip(tangents, dims, strict=True)
+        axes = [None if type(t) is ad.Zero else d for t, d in kinds]
+        rule = over(functools.partial(jvp, **params), (dims, axes), size, name)
+        return rule(primals, list(tangents))
+
+    def many_transpose(cts, x, y, *, size, name, dims, params):
+        lane = ad.UndefinedPrimal(mapped_aval(size, dims[0], x.aval))
+        given = tuple([None if type(ct) is ad.Zero else ct for ct in cts])
+        axes, out_axes = (0, None, dims[1]), [dims[0], None]
+        rule = functools.partial(transpose, **params)
+        return over(rule, axes, size, name, out_axes=out_axes)(given, lane, y)
+
+    many.def_impl(many_impl)
+    many.def_abstract_eval(many_types)
+    ad.primitive_jvps[many] = many_jvp
+    ad.primitive_transposes[many] = many_transpose
+    mlir.register_lowering(many, mlir.lower_fun(many_impl, multiple_results=True))
+    batching.axis_primitive_batchers[p] = batch
+
+
+def test_rules_may_be_obtained_by_vmap_of_other_rules():
+    p = Primitive("scaled_pair")
+    p.multiple_results = True
+
+    def impl(x, y, *, k):
+        return [x * k, y]
+
+    def jvp(primals, tangents, *, k):
+        dx, dy = tangents
+        moved = dx if type(dx) is ad.Zero else p.bind(dx, cnp.zeros(()), k=k)[0]
+        return p.bind(*primals, k=k), [moved, dy]
+
+    def transpose(cts, x, y, *, k):
+        ct, _ = cts
+        assert ad.is_undefined_primal(x) and x.aval.shape == ()
+        return [None if ct is None or type(ct) is ad.Zero else ct * k, None]
+
+    p.def_impl(impl)
+    p.def_abstract_eval(lambda x, y, *, k: [x, y])
+    ad.primitive_jvps[p] = jvp
+    ad.primitive_transposes[p] = transpose
+    batched_by_vmap(p, impl, jvp, transpose)
+
+    def f(x, y):
+        a, b = p.bind(x, y, k=3.0)
+        return a**2 + b
+
+    x = cnp.array([1.0, 2.0])
+    each = cv.vmap(f, (0, None))
+    np.testing.assert_allclose(each(x, 1.0), [10, 37])
+    np.testing.assert_allclose(cv.jvp(lambda x: each(x, 1.0), (x,), (x,))[1], [18, 72])
+    np.testing.assert_allclose(cv.grad(lambda x: each(x, 1.0).sum())(x), [18, 36])
+    got = cv.jit(cv.vmap(cv.grad(f), (0, None), axis_name="i"))(x, 1.0)
+    np.testing.assert_allclose(got, [18, 36])

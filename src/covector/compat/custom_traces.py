@@ -123,11 +123,9 @@ class Trace(core.Trace):
             return [found]
         if not isinstance(primitive, OperationPrimitive):
             return list(found)
-        order = primitive.results_of(op, types)
-        pairs = zip(order, found, strict=True)
-        return [
-            x for _, x in sorted([p for p in pairs if type(p[0]) is int], key=_first)
-        ]
+        numbered = zip(primitive.results_of(op, types), found, strict=True)
+        ours = {n: x for n, x in numbered if type(n) is int}
+        return [ours[n] for n in sorted(ours)]
 
     def _process_rules(self, primitive: Any, op: CustomCall, tracers: Any) -> Any:
         fun, rule = wrap_init(op.fun), RuleFunction(op)
@@ -138,7 +136,3 @@ class Trace(core.Trace):
         return self.process_custom_vjp_call(
             primitive, fun, rule, rule, tracers, None, False
         )
-
-
-def _first(pair: tuple[Any, Any]) -> Any:
-    return pair[0]

@@ -1,8 +1,10 @@
 """Traces, as packages of the field ask for them.
 
-get_opaque_trace_state()       equal as long as the same trace is current
-take_current_trace()           the current trace; for the block, no other is
-set_current_trace(trace)       for the block, this one is
+    get_opaque_trace_state()       equal as long as the same trace is current
+    take_current_trace()           the current trace; for the block, no other is
+    set_current_trace(trace)       for the block, this one is
+
+``custom_traces.py`` has the base of those that packages write.
 """
 
 import contextlib
