@@ -70,7 +70,9 @@ CORE = {
         """,
     ),
 }
-CHECKPOINT_PRIMITIVES = from_module("covector.compat.operations", "name_p remat_p")
+CHECKPOINT = from_module("covector.compat.operations", "name_p remat_p") | from_module(
+    "covector.compat.policies", "checkpoint", remat="checkpoint"
+)
 RULE_PRIMITIVES = from_module(
     "covector.compat.operations", "custom_jvp_call_p custom_vjp_call_p linear_call_p"
 )

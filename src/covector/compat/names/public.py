@@ -1,6 +1,6 @@
 """The public modules: most are under the same path in covector."""
 
-from covector.compat.names.inner import CHECKPOINT_PRIMITIVES, RULE_PRIMITIVES
+from covector.compat.names.inner import CHECKPOINT, RULE_PRIMITIVES
 from covector.compat.names.table import Table, from_module, module, same_paths
 
 _SAME = """
@@ -43,7 +43,9 @@ MODULES: Table = {
         __version__="covector.compat.names:API_VERSION",
         __version_info__="covector.compat.names:API_VERSION_INFO",
         config="covector.compat.config:config",
+        checkpoint="covector.compat.policies:checkpoint",
         make_jaxpr="covector.compat.programs:make_jaxpr",
+        remat="covector.compat.policies:checkpoint",
         host_count="covector:process_count",
         host_id="covector:process_index",
         host_ids="covector:process_indices",
@@ -55,7 +57,7 @@ MODULES: Table = {
         __version__="covector.compat.names:API_VERSION",
         __version_info__="covector.compat.names:API_VERSION_INFO",
     ),
-    "jax.ad_checkpoint": module("covector.ad_checkpoint", **CHECKPOINT_PRIMITIVES),
+    "jax.ad_checkpoint": module("covector.ad_checkpoint", **CHECKPOINT),
     "jax.custom_derivatives": module("covector.custom_derivatives", **RULE_PRIMITIVES),
     "jax.errors": module(
         **from_module(

@@ -5,7 +5,7 @@ from covector.compat.names.inner import (
     API_UTIL,
     BACKEND,
     BATCHING,
-    CHECKPOINT_PRIMITIVES,
+    CHECKPOINT,
     CORE,
     LINEAR_UTIL,
     MLIR,
@@ -20,7 +20,7 @@ _INTERNALS = "covector.compat.internals"
 
 MODULES: Table = {
     "jax._src": module(),
-    "jax._src.ad_checkpoint": module("covector.ad_checkpoint", **CHECKPOINT_PRIMITIVES),
+    "jax._src.ad_checkpoint": module("covector.ad_checkpoint", **CHECKPOINT),
     "jax._src.ad_util": module(**AD),
     "jax._src.api": module("covector"),
     "jax._src.api_util": module(**API_UTIL),

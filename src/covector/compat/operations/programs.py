@@ -28,6 +28,7 @@ from covector.programs.custom_rules.custom_vmap import CustomVmap
 from covector.programs.custom_rules.linear_solve import LinearSolve
 from covector.programs.custom_rules.ruled_program import halves
 from covector.programs.higher_order.call import Call
+from covector.programs.higher_order.composite import Composite
 from covector.programs.remat.checkpoint import Checkpoint
 from covector.programs.remat.policies import Name
 from covector.programs.spmd.manual import ManualAxes
@@ -85,6 +86,14 @@ enter(
     )
 )
 primitive("remat2", Checkpoint, constant={"differentiated": False}, opened="jaxpr")
+
+
+primitive(
+    "composite",
+    Composite,
+    name="known_as",
+    hidden="separate",
+)
 
 
 def _call(fun: Any, *args: Any, **_: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from covector import random
+from covector import lax, random
 from covector.compat.operation_primitives import (
     OperationPrimitive,
     Params,
@@ -13,6 +13,7 @@ from covector.compat.operation_primitives import (
 )
 from covector.errors import ArgumentError
 from covector.operations import random as keys
+from covector.operations.platform_random import RngUniform
 
 for _cls in [keys.RandomSplit, keys.RandomFoldIn, keys.RandomUnwrap]:
     primitive(_cls.name, _cls)
@@ -44,3 +45,5 @@ def _gamma(key: Any, a: Any, *, log_space: bool = False) -> Any:
 
 
 composition("random_gamma", _gamma)
+composition("rng_bit_generator", lax.rng_bit_generator, multiple_results=True)
+primitive("rng_uniform", RngUniform)

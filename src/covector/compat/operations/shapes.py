@@ -20,6 +20,7 @@ from covector.errors import ArgumentError
 from covector.lax import scatter_sub, squeeze, tile
 from covector.numpy.updating import fill_text
 from covector.operations import (
+    barrier,
     broadcasting,
     creation,
     dynamic_slicing,
@@ -31,14 +32,13 @@ from covector.operations import (
     sorting,
     transposing,
 )
-from covector.operations.barrier import OptimizationBarrier
 from covector.operations.slicing import insert
 from covector.operations.windows import default_fill
 
 for _cls in [
     *[transposing.Transpose, slicing.Pad, slicing.Rev, joining.Concatenate],
     *[joining.Split, joining.Stack, joining.Unstack, sorting.Sort, sorting.TopK],
-    *[identities.StopGradient, identities.Copy, OptimizationBarrier],
+    *[identities.StopGradient, identities.Copy, barrier.OptimizationBarrier],
 ]:
     primitive(_cls.name, _cls)
 
@@ -48,6 +48,7 @@ primitive(
     broadcast_dimensions="axes",
     constant={"sharding": None},
 )
+primitive("dce_sink", barrier.DceSink, constant={"prevent_mlir_dce": False})
 primitive("iota", creation.Iota, constant={"sharding": None})
 
 

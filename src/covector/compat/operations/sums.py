@@ -108,6 +108,14 @@ def _reduce_window(*args: Any, jaxpr: Any, consts: Any = (), **windows: Any) -> 
     return lax.reduce_window(operands, starts, _combine(jaxpr, consts), **windows)
 
 
+def _approx_top_k(x: Any, *, is_max_k: bool, **params: Any) -> Any:
+    return (lax.approx_max_k if is_max_k else lax.approx_min_k)(x, **params)
+
+
+composition("approx_top_k", _approx_top_k, multiple_results=True)
+composition("ragged_dot_general", lax.ragged_dot_general)
+composition("create_token", lax.create_token)
+composition("after_all", lax.after_all)
 composition("reduce", _reduce, multiple_results=True)
 composition("reduce_window", _reduce_window, multiple_results=True)
 
