@@ -1,6 +1,8 @@
 """Options by their names in the field."""
 
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -82,3 +84,40 @@ def test_the_page_lists_every_option_without_a_counterpart():
     page = Path(__file__).parents[2] / "docs" / "run-your-jax-program.md"
     text = page.read_text()
     assert not [name for name in (*IGNORED, *FIXED) if f"`{name}`" not in text]
+
+
+def test_options_are_flags_of_absl_where_there_is_one(monkeypatch, restored):
+    flags, later = _Flags(), []
+    app = SimpleNamespace(call_after_init=later.append)
+    for name, module in {
+        "": SimpleNamespace(app=app, flags=flags),
+        ".app": app,
+    }.items():
+        monkeypatch.setitem(sys.modules, f"absl{name}", module)
+    arguments = ["program", "x", "--jax_debug_nans", "--jax_numpy_rank_promotion=warn"]
+    monkeypatch.setattr(sys, "argv", arguments)
+    config.parse_flags_with_absl()
+    assert config.jax_debug_nans and config.jax_numpy_rank_promotion == "warn"
+    flags.FLAGS["jax_debug_nans"].value = False
+    later[0]()
+    assert not config.jax_debug_nans
+
+
+class _Flags:
+    """As much of ``absl.flags`` as is used."""
+
+    def __init__(self):
+        self.FLAGS = _Values()
+
+    def DEFINE_string(self, name, default, _):
+        self.FLAGS[name] = SimpleNamespace(value=default)
+
+    DEFINE_boolean = DEFINE_string
+
+
+class _Values(dict):
+    def __call__(self, arguments, known_only):
+        assert known_only
+        for argument in arguments[1:]:
+            name, _, text = argument.removeprefix("--").partition("=")
+            self[name].value = text or True

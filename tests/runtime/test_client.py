@@ -1,5 +1,6 @@
 """Clients: chosen by the environment, made once, and late wishes refused in words."""
 
+import os
 import subprocess
 
 import pytest
@@ -138,3 +139,12 @@ def test_local_devices_are_those_of_a_process_and_a_backend():
     assert client.process_indices("cpu") == [here]
     with pytest.raises(DeviceError, match="there is no process 7, only 0"):
         client.local_devices(7, "cpu")
+
+
+def test_the_platform_that_is_in_use_may_be_chosen_again():
+    before = os.environ.get("COVECTOR_PLATFORMS")
+    client.client("cpu")
+    client.set_platforms("cpu")
+    with pytest.raises(SettingError, match="cannot be chosen any more: cpu"):
+        client.set_platforms("gpu,cpu")
+    assert os.environ.get("COVECTOR_PLATFORMS") == before

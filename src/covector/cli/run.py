@@ -1,6 +1,7 @@
 """``covector run``: runs a program whose ``import jax`` is covector."""
 
 import os
+import subprocess
 import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
 
@@ -23,6 +24,7 @@ def run(options: Namespace) -> int:
     """Become the program: Python starts again, with the door first on its path."""
     finder.tell_children()
     module = ["-m"] if options.module else []
-    command = [sys.executable, *module, options.program, *options.arguments]
+    flags = subprocess._args_from_interpreter_flags()  # such as -W error  # pyright: ignore
+    command = [sys.executable, *flags, *module, options.program, *options.arguments]
     sys.stdout.flush()
     os.execv(sys.executable, command)

@@ -90,9 +90,11 @@ class FieldConfig(Config):
         """Make the options flags of ``absl``; they are set when it reads its flags."""
         from absl import app, flags  # type: ignore[import]  # noqa: PLC0415
 
-        for name in [f"{_PREFIX}{option}" for option in _KNOWN]:
+        for option in _KNOWN:
+            name, on_or_off = f"{_PREFIX}{option}", isinstance(self.read(option), bool)
+            define = flags.DEFINE_boolean if on_or_off else flags.DEFINE_string
             if name not in flags.FLAGS:
-                flags.DEFINE_string(name, None, f"the option {name}")
+                define(name, None, f"the option {name}")
         app.call_after_init(partial(self._take, flags.FLAGS))
 
     def parse_flags_with_absl(self) -> None:
@@ -107,11 +109,11 @@ class FieldConfig(Config):
         self._take(flags.FLAGS)
 
     def _take(self, flags: Any) -> None:
-        for name in self.values:
-            if flags[name].value is not None:
-                self.update(
-                    name, _parsed(name.removeprefix(_PREFIX), flags[name].value)
-                )
+        for option in _KNOWN:
+            value = flags[f"{_PREFIX}{option}"].value
+            if value is not None:
+                parsed = _parsed(option, value) if isinstance(value, str) else value
+                self.update(option, parsed)
 
 
 config = FieldConfig()

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder, PathDistribution
+from importlib.util import module_from_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -156,9 +157,13 @@ def install() -> None:
             f"{where} is imported already. Put it into the first line of the program, "
             "or start the program with: covector run program.py"
         )
+    _begin()
+    tell_children()
+
+
+def _begin() -> None:
     sys.meta_path.insert(0, _finder)
     config.from_environment()
-    tell_children()
 
 
 def tell_children() -> None:
@@ -169,9 +174,10 @@ def tell_children() -> None:
 
 
 def open_door(name: str) -> None:
-    """What the module ``jax`` of the door does: give its place to covector's."""
-    del sys.modules[name]
-    install()
-    sys.modules[name] = make(name)
-    sys.modules[name].__spec__ = ModuleSpec(name, _finder, is_package=True)
-    sys.modules[name].__path__ = []
+    """What the module ``jax`` of the door does: give its place to covector's.
+
+    Other processes find the door as this one did.
+    """
+    if not is_installed():
+        _begin()
+    sys.modules[name] = module_from_spec(ModuleSpec(name, _finder, is_package=True))

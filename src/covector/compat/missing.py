@@ -23,7 +23,12 @@ def _words(name: str) -> str:
 
 
 def attribute(module: object, name: str, path: str) -> AttributeError:
-    """The error for a name that a module of the field does not have here."""
+    """The error for a name that a module of the field does not have here.
+
+    Names that Python asks every module for are no names of the field.
+    """
+    if name.startswith("__"):
+        return AttributeError(f"module {path!r} has no attribute {name!r}")
     return AttributeError(_words(f"{path}.{name}"), name=name, obj=module)
 
 

@@ -294,18 +294,20 @@ def set_cpu_devices(number: int) -> None:
 
 def set_platforms(names: str | None) -> None:
     """Choose the platforms by name, such as ``"cpu"`` or ``"gpu,cpu"``, the default
-    first.
+    first. Once devices are in use, these may be chosen that are the ones in use.
 
     Raises:
-      SettingError: there is no such platform, or devices are in use already.
+      SettingError: there is no such platform, or others are in use already.
     """
+    wanted = {variables.PLATFORMS.name: names or ""}
+    chosen = variables.PLATFORMS.read(wanted)
     with _clients.lock:
         if _clients.made:
+            if chosen and chosen[0] == default_platform():
+                return
             raise SettingError(
                 f"the platforms cannot be chosen any more: {', '.join(_clients.made)} "
                 "is in use. Choose them before the first array is put on a device, or "
                 "in the environment: COVECTOR_PLATFORMS=cpu."
             )
-        chosen = {variables.PLATFORMS.name: names or ""}
-        variables.PLATFORMS.read(chosen)  # before it is set
-        os.environ.update(chosen)
+        os.environ.update(wanted)
