@@ -28,6 +28,8 @@ NOT_PLANNED = {
     "machine, several times.",
     "jax.experimental.compute_on": "Programs run whole on the device of their "
     "arguments; covector.pure_callback calls Python on the host.",
+    "jax.experimental.cur_qdd": "Programs carry arrays alone, no types of "
+    "packages; covector.new_ref makes references, which programs change.",
     "jax.experimental.control_deps": "covector.lax.optimization_barrier keeps order.",
     "jax.experimental.custom_partitioning": "covector.shard_map says how a function is "
     "divided.",

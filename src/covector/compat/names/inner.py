@@ -76,6 +76,21 @@ CHECKPOINT = from_module("covector.compat.operations", "name_p remat_p") | from_
 RULE_PRIMITIVES = from_module(
     "covector.compat.operations", "custom_jvp_call_p custom_vjp_call_p linear_call_p"
 )
+EFFECTS = from_module("covector.compat.hijax", "Effect")
+HIJAX = {
+    **from_module(
+        "covector.compat.hijax",
+        """
+        AvalMutableQDD AvalQDD HiPrimitive HiType MutableHiType aval_method
+        aval_property control_flow_allowed_effects register_hitype
+        """,
+    ),
+    **from_module("covector.compat.avals", "AbstractValue ShapedArray"),
+    **from_module(
+        "covector.compat.interpreters.ad", "Zero instantiate_zeros is_undefined_primal"
+    ),
+    "AbstractRef": "covector.ref:AbstractRef",
+}
 LINEAR_UTIL = from_module(
     "covector.compat.linear_util",
     """
@@ -119,7 +134,7 @@ MODULES: Table = {
     "jax.core": module("covector.core", **CORE),
     "jax.extend": module(),
     "jax.extend.backend": module(**BACKEND),
-    "jax.extend.core": module("covector.core", **CORE),
+    "jax.extend.core": module("covector.core", **CORE, **EFFECTS),
     "jax.extend.core.primitives": module("covector.compat.operations"),
     "jax.extend.linear_util": module(**LINEAR_UTIL),
     "jax.extend.random": module(

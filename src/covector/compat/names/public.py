@@ -1,6 +1,6 @@
 """The public modules: most are under the same path in covector."""
 
-from covector.compat.names.inner import CHECKPOINT, RULE_PRIMITIVES
+from covector.compat.names.inner import CHECKPOINT, HIJAX, RULE_PRIMITIVES
 from covector.compat.names.table import Table, from_module, module, same_paths
 
 _SAME = """
@@ -13,7 +13,7 @@ _SAME = """
     experimental.serialize_executable experimental.shard_map experimental.sparse
     experimental.sparse.linalg
     export ffi flatten_util image monitoring nn nn.initializers
-    numpy numpy.fft numpy.linalg ops profiler random
+    numpy numpy.fft numpy.linalg ops profiler random ref
     scipy scipy.cluster scipy.cluster.vq scipy.fft scipy.integrate scipy.interpolate
     scipy.linalg scipy.ndimage scipy.optimize scipy.signal scipy.sparse
     scipy.sparse.linalg scipy.spatial scipy.spatial.transform scipy.special
@@ -75,5 +75,6 @@ MODULES: Table = {
         f"jax.experimental.sparse.{part}": module("covector.experimental.sparse")
         for part in ["api", "bcoo", "bcsr", "coo", "csr", "random", "transform", "util"]
     },
+    "jax.experimental.hijax": module(**HIJAX),
     "jax.lib": module(__version__="jaxlib:__version__"),
 }

@@ -7,6 +7,7 @@ from covector.compat.names.inner import (
     BATCHING,
     CHECKPOINT,
     CORE,
+    EFFECTS,
     LINEAR_UTIL,
     MLIR,
     PARTIAL_EVALUATION,
@@ -49,6 +50,7 @@ MODULES: Table = {
         **from_module(_INTERNALS, "ExtendedDType supports_inf"),
     ),
     "jax._src.earray": module(),
+    "jax._src.effects": module(**EFFECTS),
     "jax._src.flatten_util": module("covector.flatten_util"),
     "jax._src.image": module(),
     "jax._src.image.scale": module("covector.image"),
@@ -98,6 +100,8 @@ MODULES: Table = {
         register_exclusion="covector.compat.tracebacks:register_exclusion"
     ),
     "jax._src.stages": module("covector.stages"),
+    "jax._src.state": module(AbstractRef="covector.ref:AbstractRef"),
+    "jax._src.state.types": module(AbstractRef="covector.ref:AbstractRef"),
     "jax._src.traceback_util": module(
         **from_module(
             "covector.compat.tracebacks",

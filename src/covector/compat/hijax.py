@@ -1,0 +1,118 @@
+"""``jax.experimental.hijax``: types of users that programs carry.
+
+covector has no such types: a program has arrays, and trees of them go through it flat.
+Packages of the field define theirs while they are imported, for objects that one asks
+for by a switch. These definitions are taken; outside of transformations such operations
+do what they say, and inside of them they are refused.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from covector.core.trace import current
+from covector.errors import MissingRule
+from covector.lowering.evaluate import base
+
+
+class Effect:
+    """What an operation of a package does besides giving results; packages derive
+    theirs.
+    """
+
+
+class HiType:
+    """A type of a package."""
+
+
+class MutableHiType(HiType):
+    """A type of objects that change."""
+
+
+class AvalQDD(NamedTuple):
+    """A type, and what else is known of a value now."""
+
+    aval: Any
+    qdd: Any
+
+
+class AvalMutableQDD(NamedTuple):
+    """A type, and what is known of a value as it changes."""
+
+    aval: Any
+    mutable_qdd: Any
+
+
+class HiPrimitive:
+    """An operation on such values; a subclass says in ``impl`` what it computes."""
+
+    multiple_results = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def impl(self, *args: Any, **parameters: Any) -> Any:
+        raise MissingRule(
+            f"{self.name} has no `impl`, which says what it computes. Give the class "
+            f"{type(self).__name__} that method."
+        )
+
+    def bind(self, *args: Any, **parameters: Any) -> Any:
+        """The results, outside of transformations."""
+        if current.trace is not base:
+            raise MissingRule(
+                f"{self.name} works on values of a type of its own inside of "
+                f"{current.trace.name or 'a transformation'}: programs of covector "
+                "have arrays alone. Use a tree of arrays, or references "
+                "(covector.new_ref), which programs can change."
+            )
+        return self.impl(*args, **parameters)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class aval_method:
+    """A method that traced values of a type have."""
+
+    def __init__(self, fun: Callable[..., Any]) -> None:
+        self.fun = fun
+
+
+class aval_property:
+    """A property that traced values of a type have."""
+
+    def __init__(self, fget: Callable[..., Any]) -> None:
+        self.fget = fget
+
+
+#: functions that give the type of a value, by the class of the value
+types_of_values: dict[type, Callable[[Any], Any]] = {}
+
+
+def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
+    """Note how values of a class are typed.
+
+    >>> class Box: ...
+    >>> register_hitype(Box, lambda box: HiType())
+    >>> type(types_of_values[Box](Box())).__name__
+    'HiType'
+    """
+    types_of_values[val_cls] = typeof_fn
+
+
+class EffectTypes:
+    """A set of classes of effects."""
+
+    def __init__(self) -> None:
+        self._types: set[type] = set()
+
+    def add_type(self, effect_type: type) -> None:
+        self._types.add(effect_type)
+
+    def contains(self, effect: Any) -> bool:
+        """Whether ``effect``, an effect or a class of them, is of one of the types."""
+        kind = effect if isinstance(effect, type) else type(effect)
+        return issubclass(kind, tuple(self._types))
+
+
+control_flow_allowed_effects = EffectTypes()
