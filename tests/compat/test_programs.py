@@ -395,6 +395,32 @@ def test_a_walker_draws_a_program_from_its_results():
     assert {str(v.aval) for v in jaxpr.invars + jaxpr.constvars} == {"f32[3]"}
 
 
+def test_a_program_with_constvars_may_be_a_parameter_of_a_primitive_of_ones_own():
+    prim = Primitive("applied")
+    prim.def_impl(lambda *args, jaxpr: eval_jaxpr(jaxpr, args[:1], *args[1:]))
+    prim.def_abstract_eval(lambda const, x, jaxpr: x)
+    inner = make_jaxpr(lambda x: x * X)(X)
+    applied = make_jaxpr(
+        cv.jit(lambda x: prim.bind(*inner.consts, x, jaxpr=inner.jaxpr)[0])
+    )(X)
+    eqn = applied.eqns[0].params["jaxpr"].eqns[0]
+    assert eqn.params["jaxpr"] is inner.jaxpr
+
+
+def test_what_the_program_around_computes_is_a_const_whether_it_is_known_or_not():
+    counts = []
+
+    @cv.jit
+    def around(x):
+        for factor in (cnp.float32(1) + 1, x + 1):
+            closed = make_jaxpr(lambda y, k=factor: y * k * 3.0)(X)
+            counts.append(len(closed.consts))
+        return x
+
+    around(1.0)
+    assert counts == [1, 1]
+
+
 # -- errors ----------------------------------------------------------------------------
 
 

@@ -111,3 +111,9 @@ def test_initializers_put_weights_where_the_caller_wants_them():
     for make in (initializers.zeros, initializers.ones, initializers.normal()):
         weights = make(random.key(0), (2,), out_sharding=sharding)
         assert weights.sharding == sharding
+
+
+def test_the_table_of_an_embedding_is_scaled_by_the_length_of_its_vectors():
+    init = initializers.variance_scaling(1.0, "fan_in", "normal", out_axis=0)
+    variance = float(cnp.var(init(random.key(0), (500, 40))))
+    assert abs(variance * 40 - 1) < 0.1

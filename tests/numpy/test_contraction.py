@@ -243,3 +243,18 @@ def test_words_of_products(run, words):
     with pytest.raises((TypeError, ValueError), match=words) as info:
         run()
     assert isinstance(info.value, cv.errors.CovectorError)
+
+
+def test_einsum_forms_its_products_with_the_function_of_the_caller():
+    asked = []
+
+    def halved(x, y, **how):
+        asked.append(how)
+        return cv.lax.dot_general(x, y, **how) / 2
+
+    a, b = cnp.arange(6.0).reshape(2, 3), cnp.arange(12.0).reshape(3, 4)
+    for subscripts in ("ij,jk->ik", "ij,jk->ki"):
+        half = cnp.einsum(subscripts, a, b, precision="highest", _dot_general=halved)
+        assert (half == cnp.einsum(subscripts, a, b) / 2).all()
+    assert asked[0]["dimension_numbers"] == (((1,), (0,)), ((), ()))
+    assert asked[0]["precision"] == (cv.lax.Precision.HIGHEST,) * 2

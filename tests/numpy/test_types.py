@@ -168,7 +168,7 @@ ABSENT = {
 }
 #: parameters of JAX that are not taken: where the parts of a result are to be is not
 #: said to each function, and dtypes are given by position
-UNUSED = {"out_sharding", "_dot_general", "args", "int_type", "arg1", "arg2"}
+UNUSED = {"out_sharding", "args", "int_type", "arg1", "arg2"}
 
 
 def public_names():

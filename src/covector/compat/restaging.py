@@ -29,17 +29,18 @@ class Origin:
         )
 
 
-def _parts(closed: ClosedJaxpr) -> list[Any]:
+def _parts(program: ClosedJaxpr | Jaxpr) -> list[Any]:
     """All that a program is made of, in order."""
-    jaxpr = closed.jaxpr
-    found = [*closed.consts, *jaxpr.constvars, *jaxpr.invars, *jaxpr.outvars]
-    for eqn in jaxpr.eqns:
+    if isinstance(program, ClosedJaxpr):
+        return [*program.consts, *_parts(program.jaxpr)]
+    found = [*program.constvars, *program.invars, *program.outvars]
+    for eqn in program.eqns:
         found += [eqn.primitive, *eqn.invars, *eqn.outvars]
         for key, value in eqn.params.items():
             found += [key, value]
             for part in value if type(value) is tuple else [value]:
                 if isinstance(part, ClosedJaxpr | Jaxpr):
-                    found += _parts(as_closed(part))
+                    found += _parts(part)
     return found
 
 

@@ -1,7 +1,7 @@
 """From a program of covector to a ``ClosedJaxpr``: the same, in the field's classes.
 
     Var, of covector           Var; DropVar, where nothing reads it
-    a scalar literal           Literal
+    a scalar literal           Literal, unless a program around this one computed it
     another literal            a constvar, and the array itself among the consts
     a captured value           a constvar, and the value itself among the consts
     Equation(op, …)            JaxprEqn(primitive_of(op), params, …)
@@ -32,6 +32,7 @@ from covector.compat.restaging import Origin
 from covector.core import dtypes, jaxpr
 from covector.core.effects import CALLS
 from covector.core.staging import restage
+from covector.core.trace import was_computed_while_tracing
 
 
 def closed_jaxpr(program: jaxpr.Jaxpr, captured: Sequence[Any] = ()) -> ClosedJaxpr:
@@ -66,6 +67,14 @@ def params_of(primitive: Any, op: Any, types: Sequence[Any]) -> dict[str, Any]:
         return op.params
     params, opened = primitive.params_of(op, types), primitive.spelling.opened.split()
     return {k: _shown(v, k in opened) for k, v in params.items()}
+
+
+def _is_literal(x: Any) -> bool:
+    """A scalar, if it is no result of a program around this one: known or not, that is
+    what this one closes over, so that tracing it twice gives as many consts.
+    """
+    scalar = not x.type.shape and not dtypes.is_key(x.type.dtype)
+    return scalar and not was_computed_while_tracing(x)
 
 
 class _View:
@@ -106,8 +115,7 @@ class _View:
     def atom(self, a: Any) -> Any:
         if type(a) is jaxpr.Var:
             return self.variables[a]
-        known = not a.type.shape and not dtypes.is_key(a.type.dtype)
-        if known or not self.with_consts:
+        if not self.with_consts or _is_literal(a):
             return Literal(a, a.type)
         if id(a) not in self.consts:
             self.consts[id(a)] = Var(a.type), a

@@ -142,7 +142,11 @@ def truncated_normal(
 def _fans(
     shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes
 ) -> tuple[float, float]:
-    """Inputs and outputs of each unit of a kernel of this shape."""
+    """Inputs and outputs of each unit of a kernel of this shape.
+
+    What no axis names belongs to both; an axis that is both, as of a table of vectors
+    that are looked up, belongs to neither.
+    """
     named = [(a,) if isinstance(a, int) else a for a in (in_axis, out_axis, batch_axis)]
     if not all(-len(shape) <= a < len(shape) for axes in named for a in axes):
         raise TypeMismatch(
@@ -151,13 +155,8 @@ def _fans(
             f"got {tuple(shape)}. Name the axes that it has, () for none; for biases "
             "use zeros."
         )
-    ins, outs, batch = ({a % len(shape) for a in axes} for axes in named)
-    inputs, outputs = (math.prod(shape[a] for a in axes) for axes in (ins, outs))
-    rest = math.prod(
-        n
-        for a, n in enumerate(shape)
-        if a not in ins and a not in outs and a not in batch
-    )
+    inputs, outputs, batch = (math.prod(shape[a] for a in axes) for axes in named)
+    rest = math.prod(shape) / max(1, inputs * outputs * batch)
     return inputs * rest, outputs * rest
 
 

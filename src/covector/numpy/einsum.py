@@ -51,6 +51,7 @@ def einsum(
     optimize: Any = "auto",
     precision: PrecisionLike | None = None,
     preferred_element_type: DTypeLike | None = None,
+    _dot_general: Callable[..., Value] | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Products of the operands, summed over the axes that the result does not have.
@@ -64,6 +65,8 @@ def einsum(
         knows, False for left to right, or the order itself.
       precision: how exactly products of floats are formed on accelerators.
       preferred_element_type: of the result, and of the sums.
+      _dot_general: a function of two arrays, and keywords as ``lax.dot_general`` has
+        them, that forms the products which are summed: of quantized arrays, say.
       out_sharding: where the result is to be.
 
     Raises:
@@ -81,6 +84,7 @@ def einsum(
     how = ContractionOptions(
         exactness(precision, "einsum"),
         None if preferred is None else asked_dtype(preferred),
+        _dot_general,
     )
     terms = list(promote_dtypes("einsum", *arrays))
     for step in _program(subscripts, tuple([x.type for x in terms]), order, how):
@@ -137,10 +141,24 @@ def _path(subscripts: str, types: tuple[ArrayType, ...], optimize: str) -> Any:
 
 
 class ContractionOptions(NamedTuple):
-    """The precision of products, and the element type of the result."""
+    """The precision of products, the element type of the result, and what forms the
+    products that are summed, if the caller brings it.
+    """
 
     precision: Any
     preferred: Any
+    dot_general: Any = None
+
+    def product(self, numbers: Any) -> Callable[[Any, Any], Any]:
+        """The product of two arrays along these axes."""
+        if self.dot_general is None:
+            return DotGeneral(numbers, self.precision, self.preferred)
+        return functools.partial(
+            self.dot_general,
+            dimension_numbers=numbers,
+            precision=self.precision,
+            preferred_element_type=self.preferred,
+        )
 
 
 class Term(NamedTuple):
@@ -299,14 +317,14 @@ class Planner:
                 (y.axes(contracted), x.axes(contracted)),
                 (y.axes(batch), x.axes(batch)),
             )
-            dot = DotGeneral(numbers, *self.how)
+            dot = self.how.product(numbers)
             names, together = output, lambda a, b: dot(b, a)
         else:
             numbers = (
                 (x.axes(contracted), y.axes(contracted)),
                 (x.axes(batch), y.axes(batch)),
             )
-            names, together = batch + left + right, DotGeneral(numbers, *self.how)
+            names, together = batch + left + right, self.how.product(numbers)
         return together, Term(names, tuple([lengths[n] for n in names]))
 
     def multiply(self, x: Term, y: Term, output: str) -> tuple[Any, Any, Any, Term]:
