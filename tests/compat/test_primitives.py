@@ -238,21 +238,42 @@ def test_a_missing_rule_for_compilation_or_reverse_mode_is_named():
 
 
 def test_what_rules_return_is_checked():
-    p = scaled()
+    p, x = scaled(), cnp.ones(2)
+
+    def f(x):
+        return p.bind(x, k=1.0)
+
     ad.primitive_jvps[p] = lambda primals, tangents, *, k: 1.0
     with pytest.raises(TypeMismatch, match="must return a pair, the value and its"):
-        cv.jvp(lambda x: p.bind(x, k=1.0), (1.0,), (1.0,))
+        cv.jvp(f, (x,), (x,))
+    ad.primitive_jvps[p] = lambda primals, tangents, *, k: (primals[0], x.sum())
+    with pytest.raises(
+        TypeMismatch, match=r"tangent of type f32\[2\].*returned f32\[\]"
+    ):
+        cv.jvp(f, (x,), (x,))
     ad.deflinear2(p, lambda ct, x, *, k: [ct, ct])
-    with pytest.raises(TypeMismatch, match="for each of its 1 operands"):
-        cv.grad(lambda x: p.bind(x, k=1.0))(1.0)
+    with pytest.raises(TypeMismatch, match="or None, for each of 1 operands"):
+        cv.grad(f)(1.0)
+    ad.deflinear2(p, lambda ct, x, *, k: [ct.sum()])
+    with pytest.raises(TypeMismatch, match=r"cotangent of type f32\[2\]"):
+        cv.vjp(f, x)[1](x)
     batching.primitive_batchers[p] = lambda args, dims, *, k: args
     with pytest.raises(TypeMismatch, match="the result and its batch axis"):
-        cv.vmap(lambda x: p.bind(x, k=1.0))(cnp.ones(2))
-    p.multiple_results = True
+        cv.vmap(f)(x)
+    batching.primitive_batchers[p] = lambda args, dims, *, k: (args[0], 1)
+    with pytest.raises(TypeMismatch, match=r"is of size 2, or None.*1 for f32\[2\]"):
+        cv.vmap(f)(x)
+    mlir.register_lowering(p, mlir.lower_fun(lambda x, *, k: x.sum(), False))
     with pytest.raises(
-        TypeMismatch, match="has multiple_results, so the rule for types"
+        TypeMismatch, match="must give values of the types tensor<2xf32>"
     ):
-        cv.jit(lambda x: p.bind(x, k=1.0))(1.0)
+        cv.jit(f)(x)
+    p.multiple_results = True
+    with pytest.raises(TypeMismatch, match="for types must return a list"):
+        cv.jit(f)(1.0)
+    p.def_abstract_eval(lambda x, *, k: ["no type"])
+    with pytest.raises(TypeMismatch, match="must return a ShapedArray for each result"):
+        cv.jit(f)(1.0)
 
 
 def test_a_rule_that_is_entered_for_an_operation_of_covector_is_its_rule(monkeypatch):

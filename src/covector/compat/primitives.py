@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from covector.compat.interpreters import mlir
-from covector.compat.interpreters.ad import SymbolicZero, UndefinedPrimal, Zero
+from covector.compat.interpreters.ad import UndefinedPrimal, Zero
 from covector.compat.interpreters.batching import AxisData
 from covector.compat.interpreters.tables import (
     fancy_primitive_batchers,
@@ -40,6 +40,7 @@ from covector.core.trace import Trace, Tracer, current
 from covector.core.types import ArrayType
 from covector.errors import TypeMismatch
 from covector.lowering.evaluate import base, evaluate_compiled
+from covector.programs.custom_rules.derivative_checks import checked
 from covector.transforms.batch import ShardedAxis, name_of
 from covector.transforms.linearize import SplitTrace
 
@@ -203,11 +204,14 @@ class Bound(core.Primitive):
         found, effects = self.primitive.abstract_eval(*types, **self.params)
         if effects:
             object.__setattr__(self, "effects", LASTS)
-        return list(map(type_of, self._list(found, "the rule for types")))
+        outs = self._list(found, "types")
+        if not all([hasattr(x, "shape") and hasattr(x, "dtype") for x in outs]):
+            raise self._mismatch("types", "a ShapedArray for each result", found)
+        return list(map(type_of, outs))
 
     def evaluate(self, *args: Value) -> Sequence[Array]:
         found = self.primitive.impl(*args, **self.params)
-        return self._arrays(found, "the rule for evaluation")
+        return self._arrays(found, "evaluation")
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
         return mlir.lower(self.primitive, ctx, operands, self.params)
@@ -226,13 +230,14 @@ class Bound(core.Primitive):
         pairs = zip(primals, tangents, strict=True)
         filled = [Zero(p.type.tangent()) if t is None else t for p, t in pairs]
         found = rule(tuple(primals), tuple(filled), **self.params)
-        if not isinstance(found, tuple | list) or len(found) != 2:
-            raise TypeMismatch(
-                f"the rule of {self.name} for derivatives must return a pair, the "
-                f"value and its tangent, but it returned {found!r}."
-            )
-        outs = self._arrays(found[0], "the rule for derivatives")
-        out_tangents = self._list(found[1], "the rule for derivatives", len(outs))
+        primal, tangent = self._pair(found, "derivatives", "the value and its tangent")
+        outs = self._arrays(primal, "derivatives")
+        out_tangents = self._tangents(
+            self._list(tangent, "derivatives", len(outs)),
+            [o.type for o in outs],
+            "derivatives",
+            "tangent",
+        )
         if not forward and any(
             [getattr(o, "owner", None) is tangent_trace for o in outs]
         ):
@@ -241,7 +246,7 @@ class Bound(core.Primitive):
             types = [p.type for p in primals]
             op = self.primitive.operation(self.params, types)
             outs = list(parent.process(op, primals))
-        return outs, list(map(_or_none, out_tangents))
+        return outs, out_tangents
 
     def transpose(
         self, cotangents: Sequence[Value | None], *args: core.Operand
@@ -258,12 +263,12 @@ class Bound(core.Primitive):
         if found is Zero or isinstance(found, Zero) or found is None:
             return [None] * len(args)
         if not isinstance(found, tuple | list) or len(found) != len(args):
-            raise TypeMismatch(
-                f"the rule of {self.name} for reverse mode must return a list with a "
-                f"cotangent, or None, for each of its {len(args)} operands, but it "
-                f"returned {found!r}."
+            wanted = (
+                f"a list with a cotangent, or None, for each of {len(args)} operands"
             )
-        return list(map(_or_none, found))
+            raise self._mismatch("reverse mode", wanted, found)
+        wanted_types = [a.type for a in args]
+        return self._tangents(found, wanted_types, "reverse mode", "cotangent")
 
     def linear_in(self, args: Sequence[core.Operand]) -> bool:
         return self.primitive in primitive_transposes
@@ -288,15 +293,27 @@ class Bound(core.Primitive):
         else:
             rule = primitive_batchers.rule(self.primitive)
             found = rule(values, axes, **self.params)
-        if not isinstance(found, tuple | list) or len(found) != 2:
-            raise TypeMismatch(
-                f"the rule of {self.name} for vmap must return a pair, the result and "
-                f"its batch axis, but it returned {found!r}."
-            )
-        outs = self._arrays(found[0], "the rule for vmap")
-        return outs, self._list(found[1], "the rule for vmap", len(outs))
+        out, out_dim = self._pair(found, "vmap", "the result and its batch axis")
+        outs = self._arrays(out, "vmap")
+        out_dims = self._list(out_dim, "vmap", len(outs))
+        for x, d in zip(outs, out_dims, strict=True):
+            if d is not None and not (0 <= d < x.type.ndim and x.type.shape[d] == size):
+                wanted = f"the axis of each result that is of size {size}, or None"
+                raise self._mismatch("vmap", wanted, f"{d} for {x.type}")
+        return outs, out_dims
 
     # -- what rules return -------------------------------------------------------------
+
+    def _mismatch(self, rule: str, wanted: str, found: Any) -> TypeMismatch:
+        return TypeMismatch(
+            f"the rule of {self.name} for {rule} must return {wanted}, but it returned "
+            f"{found}."
+        )
+
+    def _pair(self, found: Any, rule: str, wanted: str) -> tuple[Any, Any]:
+        if not isinstance(found, tuple | list) or len(found) != 2:
+            raise self._mismatch(rule, f"a pair, {wanted}", found)
+        return found[0], found[1]
 
     def _list(self, found: Any, rule: str, count: int | None = None) -> list[Any]:
         """What a rule returned, one for each result."""
@@ -304,22 +321,20 @@ class Bound(core.Primitive):
             return [found]
         if not isinstance(found, tuple | list) or count not in (None, len(found)):
             wanted = "a list" if count is None else f"a list of {count}"
-            raise TypeMismatch(
-                f"{self.name} has multiple_results, so {rule} must return {wanted} "
-                f"(one for each result), but it returned {found!r}."
-            )
+            wanted += f" (one for each result, since {self.name} has multiple_results)"
+            raise self._mismatch(rule, wanted, found)
         return list(found)
 
     def _arrays(self, found: Any, rule: str) -> list[Array]:
-        return [as_array(x, f"{rule} of {self.name}") for x in self._list(found, rule)]
+        who = f"the rule of {self.name} for {rule}"
+        return [as_array(x, who) for x in self._list(found, rule)]
 
-
-def _or_none(x: Any) -> Any:
-    """A tangent or cotangent of a rule of the field as one of covector's."""
-    if x is None or isinstance(x, Zero | SymbolicZero):
-        return None
-    t = as_array(x)
-    return t if t.type.inexact else None
+    def _tangents(
+        self, found: Sequence[Any], types: Sequence[ArrayType], rule: str, what: str
+    ) -> list[Any]:
+        """Tangents or cotangents of these types; None where they are zero."""
+        values = [None if isinstance(x, Zero) else x for x in found]
+        return checked(values, types, f"the rule of {self.name} for {rule}", what)
 
 
 #: kinds of parameters that are compared by value

@@ -20,6 +20,7 @@ from covector.core.array import ConcreteArray
 from covector.core.convert import as_array
 from covector.core.jaxpr import Equation, Var
 from covector.core.types import ArrayType
+from covector.errors import TypeMismatch
 from covector.lowering import hlo
 from covector.lowering.hlo import HloValue
 from covector.programs.callbacks.host_functions import (
@@ -143,7 +144,16 @@ def lower(primitive: Any, lowering: Any, operands: Sequence[Any], params: Any) -
         ModuleContext(platforms or [platform], lowering.module.module.module),
     )
     with lowering.point, lowering.location:
-        return flatten_ir_values(hlo.results(rule(ctx, *operands, **params)))
+        values = flatten_ir_values(hlo.results(rule(ctx, *operands, **params)))
+    found = [str(v.type) for v in values]
+    wanted = [str(hlo.tensor_type(t)) for t in ctx.avals_out]
+    if found != wanted:
+        raise TypeMismatch(
+            f"the rule of {primitive.name} for compilation must give values of the "
+            f"types {', '.join(wanted)}, as its rule for types says, but it gave "
+            f"{', '.join(found)}."
+        )
+    return values
 
 
 def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Rule:
@@ -152,7 +162,8 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Rule:
     def rule(ctx: LoweringRuleContext, *values: HloValue, **params: Any) -> Any:
         def flat(*args: Any) -> list[Any]:
             out = fun(*args, **params)
-            return list(map(as_array, out if multiple_results else [out]))
+            who = f"lower_fun of {ctx.primitive} (multiple_results={multiple_results})"
+            return [as_array(x, who) for x in (out if multiple_results else [out])]
 
         with ctx.equation(ctx.avals_in, ctx.avals_out) as lowering:
             return lowering.through(flat, *values)
