@@ -14,7 +14,7 @@ import covector as cv
 import covector.numpy as cnp
 from covector import errors, options
 from covector.core.source import user_line
-from covector.errors import SettingError
+from covector.errors import SettingError, StaticArgumentError
 
 
 @pytest.fixture(autouse=True)
@@ -349,3 +349,23 @@ def test_options_around_a_yield_hold_for_the_caller_until_the_generator_ends():
         assert inside
         break  # the generator is not held any longer, and so is closed
     assert not cv.config.enable_x64
+
+
+def test_a_function_is_traced_again_under_another_value_of_a_users_context():
+    scale, other, traced = cv.make_user_context(1.0), cv.make_user_context(), []
+
+    @cv.jit
+    def scaled(x):
+        traced.append(scale.value)
+        return scale.value * x
+
+    def all_results():
+        with scale(3.0), other("x"):
+            assert other.value == "x"
+            return scaled(2.0), cv.vmap(scaled)(cnp.ones(1)), scaled(2.0)
+
+    assert [float(x.sum()) for x in (*all_results(), scaled(2.0))] == [6, 3, 6, 2]
+    assert len(traced) == 3 and traced.count(3.0) == 2
+    assert scale.value == 1.0 and other.value is None
+    with pytest.raises(StaticArgumentError, match=r"must be hashable, but got \[1\]"):
+        scale([1])

@@ -11,7 +11,12 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from covector import options
-from covector.errors import DeviceError, UnknownOption, did_you_mean
+from covector.errors import (
+    DeviceError,
+    StaticArgumentError,
+    UnknownOption,
+    did_you_mean,
+)
 from covector.runtime import client, compilation_cache
 
 #: names that are set once, before the first device is used, or that are no options
@@ -192,6 +197,50 @@ def _as_device(value: Any) -> client.Device | None:
         f"name of a platform, such as 'cpu', or None, but got {value!r} of type "
         f"{type(value).__name__}."
     )
+
+
+class UserContext:
+    """A value of the user's that programs depend on; ``make_user_context``."""
+
+    def __init__(self, default_value: Any) -> None:
+        self._default = default_value
+
+    @property
+    def value(self) -> Any:
+        """The value of the innermost block, on this thread, or the default."""
+        return dict(options.current().user_contexts).get(self, self._default)
+
+    def __call__(self, value: Any) -> AbstractContextManager[None]:
+        """This value, for the calling thread, until the ``with`` block ends.
+
+        Raises:
+          StaticArgumentError: it cannot be hashed, so that no program is known by it.
+        """
+        try:
+            hash(value)
+        except TypeError:
+            raise StaticArgumentError(
+                "the value of a user context is part of the keys of programs, and must "
+                f"be hashable, but got {value!r} of type {type(value).__name__}."
+            ) from None
+        others = [
+            pair for pair in options.current().user_contexts if pair[0] is not self
+        ]
+        return options.override(user_contexts=(*others, (self, value)))
+
+
+def make_user_context(default_value: Any = None) -> UserContext:
+    """A value that jitted functions may read: with another one they are traced again.
+
+    >>> import covector as cv
+    >>> scale = cv.make_user_context(1.0)
+    >>> scaled = cv.jit(lambda x: scale.value * x)
+    >>> with scale(3.0):
+    ...     inside = scaled(2.0)
+    >>> float(inside), float(scaled(2.0))
+    (6.0, 2.0)
+    """
+    return UserContext(default_value)
 
 
 # -- what only watches -----------------------------------------------------------------

@@ -42,6 +42,8 @@ class Options:
     disable_jit: bool = False
     #: the mesh that specs without one mean
     mesh: Any = None
+    #: the contexts of users, each with its value
+    user_contexts: tuple[tuple[Any, Any], ...] = ()
     warn_batched_cond: bool = False
     check_implicit_sums: bool = False
     check_vector_choice: bool = False

@@ -16,7 +16,6 @@ class Absent(NamedTuple):
 #: what will come
 PLANNED = {
     "jax.experimental.rnn": "An LSTM is a covector.lax.scan over its cell.",
-    "jax.make_user_context": "Pass the value, as a static argument of covector.jit.",
 }
 
 #: what will not, as far as anybody knows
