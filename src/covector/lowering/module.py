@@ -28,6 +28,8 @@ from covector.lowering.placement import MeshPlacement
 #: operations from which a function that is called more than once is compiled by itself
 SEPARATE_FROM = 8
 _SEPARATE = '{inlineable = "false"}'
+# What XLA:CPU makes of a small loop, a call that is one kernel, it makes of this call.
+_ONE_KERNEL = '{inlineable = "false", xla_cpu_small_call = "true"}'
 
 
 class Lowering:
@@ -272,6 +274,17 @@ class Lowering:
     ) -> list[HloValue]:
         """Call the function that holds the program, compiled separately if asked."""
         return self.module.call(self, jaxpr, operands, separate)
+
+    def call_kernel(self, jaxpr: Jaxpr, operands: Sequence[HloValue]) -> list[HloValue]:
+        """Call the function that holds the program, on a CPU one kernel for one core.
+
+        Kernels of few operations take longer to compile than the operations.
+        """
+        outs = self.call(jaxpr, operands)
+        if self.platform == "cpu":
+            call = outs[0].owner
+            call.attributes["mhlo.frontend_attributes"] = hlo.attribute(_ONE_KERNEL)
+        return outs
 
     def call_module(self, source: str, operands: Sequence[HloValue]) -> list[HloValue]:
         """Call the ``main`` of another module, whose functions are added to this one.

@@ -59,3 +59,20 @@ def test_a_shard_map_factors_its_part(wanted):
         )
         for found, one in zip(cv.jit(mapped)(x), wanted, strict=True):
             np.testing.assert_array_equal(found, one)
+
+
+def test_a_divided_stack_of_many_small_matrices_stays_divided():
+    roots = RNG.standard_normal((256, 3, 3)).astype("f4")
+    stack = roots @ np.swapaxes(roots, 1, 2) + np.eye(3, dtype="f4")
+
+    def values(x):
+        return linalg.cholesky(x), cnp.linalg.inv(x)
+
+    x = cv.device_put(stack, over(cv.P("x")))
+    mapped = cv.shard_map(values, mesh=MESH, in_specs=cv.P("x"), out_specs=cv.P("x"))
+    for fun in (values, mapped):
+        program = cv.jit(fun).lower(x).compile()
+        assert "all-gather" not in program.as_text()
+        for found, one in zip(program(x), values(stack), strict=True):
+            assert found.sharding.spec == cv.P("x")
+            np.testing.assert_allclose(found, one, atol=1e-5)

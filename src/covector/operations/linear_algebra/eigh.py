@@ -65,8 +65,9 @@ class Eigh(lapack.OnMatrices):
 
     def kernel(self, ctx: "Lowering", a: HloValue) -> Sequence[HloValue]:
         (type,) = [t.strong() for t in ctx.in_types]
-        if unrolled.are_many_and_small(type):
-            return jacobi.eigh(ctx, a, self.vectors)
+        if unrolled.are_many_and_small(type, unrolled.LARGEST_TURNED):
+            steps = jacobi.eigh(type.shape[-1], type.dtype, self.vectors)
+            return unrolled.side_by_side(ctx, steps, [a])
         values = lapack.real_stack_of(type, type.shape[-1:])
         types = [type, values, lapack.info_of(type)]
         mode = {"mode": "V" if self.vectors else "N", "uplo": "L"}
@@ -74,7 +75,7 @@ class Eigh(lapack.OnMatrices):
         outs = lapack.call(ctx, syevd, [a], [type], types)
 
         def done(v: Value, w: Value, info: Value) -> Sequence[Value]:
-            if self.vectors and unrolled.is_small(type):
+            if self.vectors and unrolled.is_small(type, unrolled.LARGEST_TURNED):
                 v = jacobi.signed_columns(v)
             wanted = (v, w) if self.vectors else (w,)
             return [lapack.where_done(info, x) for x in wanted]

@@ -1,42 +1,41 @@
 """Many small matrices: eigenvalues and singular values by Jacobi's rotations.
 
 A sweep turns each pair of axes such that the element that belongs to the two becomes
-zero (``Eigh``), or such that two columns become orthogonal (``SVD``, Hestenes). It is
-straight-line code over the whole stack (``unrolled``); a fixed number of sweeps is a
-loop. Jacobi's method finds eigenvalues and singular values as exactly as LAPACK does,
-and small ones often more exactly (Demmel and Veselić, 1992).
+zero (``Eigh``), or such that two columns become orthogonal (``SVD``, Hestenes). A fixed
+number of sweeps are steps on the numbers of one matrix (``unrolled``). Jacobi's method
+finds eigenvalues and singular values as exactly as LAPACK does, and small ones often
+more exactly (Demmel and Veselić, 1992).
 
 The sign of vectors is up to whoever computes them. So that it does not depend on how
 many matrices there are, small ones obey a rule here and where LAPACK computes them
 (``signed_columns``, ``signed_triplets``).
 """
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+import functools
+import operator
+from collections.abc import Sequence
+from itertools import chain, islice
+
+import numpy as np
 
 from covector.core import dtypes
-from covector.core.annotations import Value
+from covector.core.annotations import DType, Value
 from covector.core.convert import scalar
-from covector.core.staging import restage
 from covector.core.types import ArrayType
-from covector.lowering.hlo import HloValue
 from covector.operations.broadcasting import filled
 from covector.operations.casting import BitcastConvertType
-from covector.operations.comparison import eq, ge, gt, is_finite, lt
-from covector.operations.cumulative_loops import counted_loop
-from covector.operations.linear_algebra import lapack
+from covector.operations.comparison import eq, ge, gt, lt
 from covector.operations.linear_algebra.unrolled import (
     Rows,
+    Step,
+    by_rows,
+    columns_of,
     elements,
     matrices,
-    vectors,
 )
 from covector.operations.magnitude import abs_
 from covector.operations.roots import sqrt
 from covector.operations.selection import where
-
-if TYPE_CHECKING:
-    from covector.lowering.module import Lowering
 
 #: sweeps for so many axes, in 32 bits
 _SWEEPS = {1: 1, 2: 2, 3: 5, 4: 6}
@@ -44,60 +43,45 @@ _SWEEPS = {1: 1, 2: 2, 3: 5, 4: 6}
 # -- eigenvalues -----------------------------------------------------------------------
 
 
-def eigh(ctx: "Lowering", a: HloValue, vectors_too: bool) -> list[HloValue]:
-    """V and the ascending w of symmetric matrices by their lower triangles; or w."""
-    (type,) = [t.strong() for t in ctx.in_types]
-    n = type.shape[-1]
-    one = type.with_shape(type.shape[:-2])
-    triangle, whole = n * (n + 1) // 2, n * n if vectors_too else 0
+def eigh(n: int, dtype: DType, vectors_too: bool) -> list[Step]:
+    """V and the ascending w of a symmetric matrix by its lower triangle; or w."""
+    triangle = n * (n + 1) // 2
 
-    def start(a: Value) -> Sequence[Value]:
-        rows = elements(a)
-        values = [rows[i][j] for i in range(n) for j in range(i + 1)]
-        scale = _power_of_two(values)
-        return [x / scale for x in values] + _identity(n, one) * vectors_too
-
-    def sweep(*state: Value) -> Sequence[Value]:
-        rows, columns = _triangle(state, n), _square(state[triangle:], n)
-        for p in range(n - 1):
-            for q in range(p + 1, n):
-                _rotate_symmetric(rows, p, q, columns)
-        values = [x for row in rows for x in row]
-        return values + [x for column in columns for x in column]
-
-    def finish(a: Value, *state: Value) -> Sequence[Value]:
-        rows = _triangle(state, n)
-        w = [rows[i][i] for i in range(n)]
-        columns = _square(state[triangle:], n)
-        groups = _sorted([[x, *c] for x, c in zip(w, columns or [[]] * n, strict=True)])
-        read = [x for i, row in enumerate(elements(a)) for x in row[: i + 1]]
+    def start(*numbers: Value) -> Sequence[Value]:
+        rows = by_rows(numbers, n)
+        read = [x for i, row in enumerate(rows) for x in row[: i + 1]]
         scale = _power_of_two(read)
-        found = [vectors([group[0] * scale for group in groups])]
+        columns = _identity(n, scale.type) if vectors_too else []
+        return [scale, *[x / scale for x in read], *chain(*columns)]
+
+    def split(numbers: Sequence[Value]) -> tuple[Rows, Rows]:
+        given = iter(numbers[:triangle])
+        rows = [list(islice(given, i + 1)) for i in range(n)]
+        return rows, by_rows(numbers[triangle:], n)
+
+    def sweep(scale: Value, *numbers: Value) -> Sequence[Value]:
+        rows, columns = split(numbers)
+        for p, q in _pairs(n):
+            _rotate_symmetric(rows, p, q, columns)
+        return [scale, *chain(*rows), *chain(*columns)]
+
+    def finish(scale: Value, *numbers: Value) -> Sequence[Value]:
+        rows, columns = split(numbers)
+        columns = columns or [[] for _ in rows]
+        pairs = zip(rows, columns, strict=True)
+        groups = _sorted([[row[-1], *column] for row, column in pairs])
+        found = [group[0] * scale for group in groups]
         if vectors_too:
             columns = _signed([group[1:] for group in groups])
-            found = [matrices(_rows(columns)), *found]
-        return _where_finite(read, found)
+            found = [*chain(*columns_of(columns)), *found]
+        return _where_a_number(scale, found)
 
-    state = ctx.inline(restage(start, [type]), [a])
-    state = _swept(ctx, state, [one] * (triangle + whole), sweep, n)
-    types = [type, *[one] * len(state)]
-    return ctx.inline(restage(finish, types), [a, *state])
+    return [start, *[sweep] * _sweeps(n, dtype), finish]
 
 
-def _triangle(values: Sequence[Value], n: int) -> Rows:
-    """The rows of a lower triangle."""
-    given = iter(values)
-    return [[next(given) for _ in range(i + 1)] for i in range(n)]
-
-
-def _square(values: Sequence[Value], n: int) -> Rows:
-    """The columns of matrices, or none where there are no values."""
-    return [list(values[i : i + n]) for i in range(0, len(values), n)]
-
-
-def _identity(n: int, type: ArrayType) -> list[Value]:
+def _identity(n: int, type: ArrayType) -> Rows:
     values = [filled(k, type) for k in (0, 1)]
-    return [values[i == j] for i in range(n) for j in range(n)]
+    return [[values[i == j] for j in range(n)] for i in range(n)]
 
 
 def _rotate_symmetric(rows: Rows, p: int, q: int, columns: Rows) -> None:
@@ -119,17 +103,18 @@ def _rotate_symmetric(rows: Rows, p: int, q: int, columns: Rows) -> None:
 def _rotation(first: Value, second: Value, between: Value) -> tuple[Value, ...]:
     """The tangent and sine of the angle that makes an element zero, and tan(angle / 2).
 
-    The smaller one of the two angles (Rutishauser, 1966).
+    The smaller one of the two angles (Rutishauser, 1966). The largest element is about
+    1, and what is below ``least`` is no more than its rounding, and turns little.
     """
-    zero, one, two = [scalar(k, first.type.dtype) for k in (0, 1, 2)]
-    none = eq(between, zero)
-    ratio = (second - first) / where(none, one, two * between)
-    direction = where(lt(ratio, zero), -one, one)
-    tangent = direction / (abs_(ratio) + sqrt(one + ratio * ratio))
-    tangent = where(none, zero, tangent)
-    cosine = one / sqrt(one + tangent * tangent)
-    sine = tangent * cosine
-    return tangent, sine, sine / (one + cosine)
+    dtype = first.type.dtype
+    zero, one = [scalar(k, dtype) for k in (0, 1)]
+    least = scalar(float(np.sqrt(np.finfo(dtype).tiny)), dtype)
+    gap, twice = second - first, between + between
+    whole = abs_(gap) + sqrt(gap * gap + twice * twice) + least
+    tangent = where(lt(gap, zero), -twice, twice) / whole
+    secant = sqrt(one + tangent * tangent)
+    share = tangent / (secant * (one + secant))
+    return tangent, share * (one + secant), share * secant
 
 
 def _turn(x: Value, y: Value, sine: Value, half: Value) -> tuple[Value, Value]:
@@ -140,60 +125,51 @@ def _turn(x: Value, y: Value, sine: Value, half: Value) -> tuple[Value, Value]:
 def _turn_columns(columns: Rows, p: int, q: int, sine: Value, half: Value) -> None:
     """The same for two columns."""
     pairs = zip(columns[p], columns[q], strict=True)
-    columns[p], columns[q] = _rows([_turn(x, y, sine, half) for x, y in pairs])
+    columns[p], columns[q] = columns_of([_turn(x, y, sine, half) for x, y in pairs])
 
 
 # -- singular values -------------------------------------------------------------------
 
 
 def svd(
-    ctx: "Lowering", a: HloValue, full_matrices: bool, vectors_too: bool
-) -> list[HloValue]:
+    m: int, n: int, dtype: DType, full_matrices: bool, vectors_too: bool
+) -> list[Step]:
     """U, the descending s and Vᵀ; or s alone."""
-    (type,) = [t.strong() for t in ctx.in_types]
-    wide = type.shape[-1] > type.shape[-2]
-    m, n = sorted(type.shape[-2:], reverse=True)
-    one = type.with_shape(type.shape[:-2])
+    wide = n > m
+    k, long = min(m, n), max(m, n)
 
-    def tall(a: Value) -> Rows:
-        """The columns of A, or of Aᵀ where that has fewer."""
-        rows = elements(a)
-        return rows if wide else [list(column) for column in zip(*rows, strict=True)]
+    def start(*numbers: Value) -> Sequence[Value]:
+        scale, rows = _power_of_two(numbers), by_rows(numbers, n)
+        # The columns of A, or of Aᵀ where that has fewer.
+        image = rows if wide else columns_of(rows)
+        right = _identity(k, scale.type) if vectors_too else []
+        return [scale, *[x / scale for x in chain(*image)], *chain(*right)]
 
-    def start(a: Value) -> Sequence[Value]:
-        values = [x for column in tall(a) for x in column]
-        scale = _power_of_two(values)
-        return [x / scale for x in values] + _identity(n, one) * vectors_too
+    def split(numbers: Sequence[Value]) -> tuple[Rows, Rows]:
+        end = k * long
+        return by_rows(numbers[:end], long), by_rows(numbers[end:], k)
 
-    def sweep(*state: Value) -> Sequence[Value]:
-        image, right = _square(state[: m * n], m), _square(state[m * n :], n)
-        for p in range(n - 1):
-            for q in range(p + 1, n):
-                _make_orthogonal(image, right, p, q)
-        # Here and not after the loop, where XLA would compute signs for each result.
-        for k, (x, y) in enumerate(zip(image, right, strict=vectors_too)):
-            sign = _sign(x if wide else y)
-            image[k], right[k] = _scaled(x, sign), _scaled(y, sign)
-        return [x for column in image + right for x in column]
+    def sweep(scale: Value, *numbers: Value) -> Sequence[Value]:
+        image, right = split(numbers)
+        for p, q in _pairs(k):
+            _make_orthogonal(image, right, p, q)
+        return [scale, *chain(*image), *chain(*right)]
 
-    def finish(a: Value, *state: Value) -> Sequence[Value]:
-        image, right = _square(state[: m * n], m), _square(state[m * n :], n)
-        values = [x for column in tall(a) for x in column]
-        scale = _power_of_two(values)
-        found = _sorted_triplets(image, right)
-        s = vectors([norm * scale for norm, _, _ in found])
+    def finish(scale: Value, *numbers: Value) -> Sequence[Value]:
+        found = _sorted_triplets(*split(numbers))
+        s = [norm * scale for norm, _, _ in found]
         if not vectors_too:
-            return _where_finite(values, [s])
+            return _where_a_number(scale, s)
         left = _orthonormal([group[:2] for group in found], full_matrices)
         right = [group[2] for group in found]
-        left[n:] = _signed(left[n:])
+        signs = [_sign(x if wide else y) for x, y in zip(left, right, strict=False)]
+        for columns in (left, right):
+            columns[:k] = map(_scaled, columns[:k], signs)
+        left[k:] = _signed(left[k:])
         left, right = (right, left) if wide else (left, right)
-        return _where_finite(values, [matrices(_rows(left)), s, matrices(right)])
+        return _where_a_number(scale, [*chain(*columns_of(left)), *s, *chain(*right)])
 
-    state = ctx.inline(restage(start, [type]), [a])
-    state = _swept(ctx, state, [one] * len(state), sweep, n)
-    types = [type, *[one] * len(state)]
-    return ctx.inline(restage(finish, types), [a, *state])
+    return [start, *[sweep] * _sweeps(k, dtype), finish]
 
 
 def _make_orthogonal(image: Rows, right: Rows, p: int, q: int) -> None:
@@ -249,7 +225,7 @@ def _orthonormal(
     type = columns[0][0].type
     found = []
     for i in range(m if full else len(rest)):
-        column = _identity(m, type)[i * m : (i + 1) * m]
+        column = _identity(m, type)[i]
         for k in reversed(range(len(reflections))):
             axis, factor = reflections[k]
             column = _reflected(column, axis, factor, k)
@@ -272,23 +248,24 @@ def _reflected(
 
 def signed_columns(v: Value) -> Value:
     """Eigenvectors with signs such that their largest components are positive."""
-    return matrices(_rows(_signed(_rows(elements(v)))))
+    columns = _signed(columns_of(by_rows(elements(v), v.type.shape[-1])))
+    return matrices(chain(*columns_of(columns)), v.type.shape)
 
 
 def signed_triplets(u: Value, s: Value, vh: Value) -> list[Value]:
     """Singular vectors with signs such that those on the right have positive ones."""
-    left, right, count = _rows(elements(u)), elements(vh), s.type.shape[-1]
+    left, right = [by_rows(elements(x), x.type.shape[-1]) for x in (u, vh)]
+    left, count = columns_of(left), s.type.shape[-1]
     signs = [_sign(column) for column in right[:count]]
     for columns in (left, right):
         pairs = zip(columns, signs, strict=False)
         columns[:count] = [_scaled(column, sign) for column, sign in pairs]
         columns[count:] = _signed(columns[count:])
-    return [matrices(_rows(left)), s, matrices(right)]
-
-
-def _rows(columns: Sequence[Sequence[Value]]) -> Rows:
-    """The rows of columns, or the columns of rows."""
-    return [list(row) for row in zip(*columns, strict=True)]
+    return [
+        matrices(chain(*columns_of(left)), u.type.shape),
+        s,
+        matrices(chain(*right), vh.type.shape),
+    ]
 
 
 def _signed(columns: Rows) -> Rows:
@@ -316,25 +293,18 @@ def _sign(column: Sequence[Value]) -> Value:
 # -- what both share -------------------------------------------------------------------
 
 
-def _swept(
-    ctx: "Lowering",
-    state: Sequence[HloValue],
-    types: Sequence[ArrayType],
-    sweep: Callable[..., Sequence[Value]],
-    n: int,
-) -> list[HloValue]:
-    """The state after as many sweeps as make what is left of it a rounding error.
+def _sweeps(n: int, dtype: DType) -> int:
+    """How many sweeps make what is left of a matrix a rounding error.
 
     Convergence is quadratic: random matrices of two axes need 1, of three 4 and of
     four 5 sweeps in 32 bits, and one more in 64.
     """
-    count = _SWEEPS[n] + (types[0].dtype == dtypes.float64)
-    body = restage(sweep, types)
+    return _SWEEPS[n] + (dtype == dtypes.float64)
 
-    def step(inner: "Lowering", i: HloValue, *state: HloValue) -> Sequence[HloValue]:
-        return inner.inline(body, state)
 
-    return list(counted_loop(ctx, count, state, types, step))
+def _pairs(n: int) -> list[tuple[int, int]]:
+    """The pairs of axes p < q, in the order of a sweep."""
+    return [(p, q) for p in range(n - 1) for q in range(p + 1, n)]
 
 
 def _sorted(groups: list[list[Value]]) -> list[list[Value]]:
@@ -357,7 +327,10 @@ def _largest(values: Sequence[Value]) -> Value:
 
 
 def _power_of_two(values: Sequence[Value]) -> Value:
-    """A power of two near the largest magnitude, so that no square leaves the range."""
+    """A power of two near the largest magnitude, so that no square leaves the range.
+
+    NaN where a value is not finite.
+    """
     largest = _largest(values)
     dtype = largest.type.dtype
     exponent, bits = {
@@ -366,18 +339,11 @@ def _power_of_two(values: Sequence[Value]) -> Value:
     }[dtype]
     found = BitcastConvertType(bits)(largest) & scalar(exponent, bits)
     power = BitcastConvertType(dtype)(found)
-    return where(eq(power, scalar(0, dtype)), scalar(1, dtype), power)
+    zero, one = [scalar(k, dtype) for k in (0, 1)]
+    nothing = functools.reduce(operator.add, [x * zero for x in values])
+    return where(eq(power, zero), one, power) + nothing
 
 
-def _where_finite(read: Sequence[Value], found: Sequence[Value]) -> list[Value]:
-    """Results of matrices whose elements are finite, and NaN for others."""
-    finite = is_finite(_total(read))
-    info = where(finite, scalar(0, dtypes.int32), scalar(1, dtypes.int32))
-    return [lapack.where_done(info, x) for x in found]
-
-
-def _total(values: Sequence[Value]) -> Value:
-    """Zero; NaN where a value is not finite."""
-    zero = scalar(0, values[0].type.dtype)
-    terms = [x * zero for x in values]
-    return sum(terms[1:], terms[0])
+def _where_a_number(scale: Value, found: Sequence[Value]) -> list[Value]:
+    """Results where the scale is a number, and NaN elsewhere."""
+    return [where(eq(scale, scale), x, scale) for x in found]

@@ -4,8 +4,6 @@ Each is one operation, whose derivative is a formula of its result and not that 
 factors.
 """
 
-import functools
-import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -94,8 +92,9 @@ class Solve(Primitive):
 
     def lower(self, ctx: "Lowering", a: HloValue, b: HloValue) -> HloResults:
         types = ctx.in_types
-        if all([unrolled.are_many_and_small(t) for t in types]):
-            return ctx.through(lambda a, b: [unrolled.solve(a, b)], a, b)
+        if unrolled.are_many_and_small_systems(*types):
+            steps = unrolled.solve(*types[1].shape[-2:])
+            return unrolled.side_by_side(ctx, steps, [a, b])
         return ctx.through(lambda a, b: [solved(*factored(a), b)], a, b)
 
 
@@ -119,14 +118,15 @@ class _OfSquare(Primitive):
     def batch(self, size: int, args: Values, dims: Sequence[int]) -> Batched:
         return (self(move_axis(args[0], dims[0], 0)),), (0,)
 
-    def unrolled(self, a: Value) -> Value:
-        """The result for many small matrices."""
-        raise self._missing("unrolled", "evaluation", [a.type])
+    def steps(self, n: int) -> Sequence[unrolled.Step]:
+        """How many small matrices are computed, of n rows and columns."""
+        raise self._missing("steps", "evaluation", [])
 
     def lower(self, ctx: "Lowering", a: HloValue) -> HloResults:
-        many = unrolled.are_many_and_small(ctx.in_types[0])
-        found = self.unrolled if many else self.formula
-        return ctx.through(lambda a: [found(a)], a)
+        (type,) = ctx.in_types
+        if unrolled.are_many_and_small(type):
+            return unrolled.side_by_side(ctx, self.steps(type.shape[-1]), [a])
+        return ctx.through(lambda a: [self.formula(a)], a)
 
 
 class Inverse(_OfSquare):
@@ -140,8 +140,8 @@ class Inverse(_OfSquare):
     def formula(self, a: Value) -> Value:
         return solved(*factored(a), identity(a.type.shape, a.type.dtype))
 
-    def unrolled(self, a: Value) -> Value:
-        return unrolled.inverse(a)
+    def steps(self, n: int) -> Sequence[unrolled.Step]:
+        return unrolled.inverse(n)
 
     def differential(self, out: Value, a: Value) -> LinearMaps:
         # A X = 1, so dA X + A dX = 0
@@ -149,32 +149,81 @@ class Inverse(_OfSquare):
 
 
 class Determinant(_OfSquare):
-    """The determinants of square matrices."""
+    """The determinants of square matrices.
+
+    Of up to 3 × 3 they are sums of products, and exact but for a few roundings of the
+    sum of the magnitudes of these; of larger ones, the product of the pivots.
+    """
 
     name = "det"
 
     def out_type(self, a: ArrayType) -> ArrayType:
         return lapack.stack_of(a)
 
+    def lower(self, ctx: "Lowering", a: HloValue) -> HloResults:
+        (type,) = ctx.in_types
+        if _has_formula(type):
+            return ctx.through(lambda a: [_sum_of_products(a)], a)
+        return super().lower(ctx, a)
+
     def formula(self, a: Value) -> Value:
         factors, pivots = lu(a)
         return _product(diagonal(factors)) * _sign(pivots, a.type.dtype)
 
-    def unrolled(self, a: Value) -> Value:
-        pivots, sign = unrolled.pivots(a)
-        return functools.reduce(operator.mul, pivots, sign)
+    def steps(self, n: int) -> Sequence[unrolled.Step]:
+        return unrolled.determinant(n)
 
     def differential(self, out: Value, a: Value) -> LinearMaps:
-        # d det A = tr(adj(A) dA), with adj(A) = det(A) A⁻¹, a polynomial in A: where A
-        # is singular, it is that of a matrix which differs from A by rounding.
-        factors, pivots = lu(a)
-        permutation = LUPivotsToPermutation(a.type.shape[-1])(pivots)
-        regular = factors + as_diagonal(_in_place_of_zeros(a, diagonal(factors)))
-        det = _product(diagonal(regular)) * _sign(pivots, a.type.dtype)
-        inverse = solved(regular, permutation, identity(a.type.shape, a.type.dtype))
-        stack = tuple(range(det.type.ndim))
-        adjugate = inverse * BroadcastInDim(a.type.shape, stack)(det)
+        # d det A = tr(adj(A) dA), with adj(A) = det(A) A⁻¹, a polynomial in A
+        adjugate = (_adjugate if _has_formula(a.type) else _adjugate_by_factors)(a)
         return [lambda da: trace_of_product(adjugate, da)]
+
+
+def _has_formula(a: ArrayType) -> bool:
+    """Whether the determinants of these are few products."""
+    return 1 <= int(a.shape[-1]) <= 3  # a symbolic size is large
+
+
+def _sum_of_products(a: Value) -> Value:
+    """Determinants, expanded along the first row."""
+    n = a.type.shape[-1]
+    x = unrolled.elements(a)
+    if n == 1:
+        return x[0]
+    if n == 2:
+        return x[0] * x[3] - x[1] * x[2]
+    first, second, third = [_cofactor(x, 0, j) for j in range(3)]
+    return x[0] * first + x[1] * second + x[2] * third
+
+
+def _adjugate(a: Value) -> Value:
+    """The transposed cofactors of matrices of up to 3 × 3."""
+    n = a.type.shape[-1]
+    x = unrolled.elements(a)
+    if n == 1:
+        return identity(a.type.shape, a.type.dtype)
+    if n == 2:
+        found = [x[3], -x[1], -x[2], x[0]]
+    else:
+        found = [_cofactor(x, i, j) for j in range(3) for i in range(3)]
+    return unrolled.matrices(found, a.type.shape)
+
+
+def _cofactor(x: Sequence[Value], row: int, column: int) -> Value:
+    """That of an element of 3 × 3; rows and columns in cyclic order need no sign."""
+    (p, q), (r, s) = [((k + 1) % 3, (k + 2) % 3) for k in (row, column)]
+    return x[3 * p + r] * x[3 * q + s] - x[3 * p + s] * x[3 * q + r]
+
+
+def _adjugate_by_factors(a: Value) -> Value:
+    """Where A is singular, that of a matrix which differs from it by rounding."""
+    factors, pivots = lu(a)
+    permutation = LUPivotsToPermutation(a.type.shape[-1])(pivots)
+    regular = factors + as_diagonal(_in_place_of_zeros(a, diagonal(factors)))
+    det = _product(diagonal(regular)) * _sign(pivots, a.type.dtype)
+    inverse = solved(regular, permutation, identity(a.type.shape, a.type.dtype))
+    stack = tuple(range(det.type.ndim))
+    return inverse * BroadcastInDim(a.type.shape, stack)(det)
 
 
 class SignAndLogDeterminant(lapack.OnMatrices):
@@ -204,14 +253,13 @@ class SignAndLogDeterminant(lapack.OnMatrices):
         return found, push
 
     def lower(self, ctx: "Lowering", a: HloValue) -> HloResults:
+        (type,) = ctx.in_types
+        if unrolled.are_many_and_small(type):
+            steps = unrolled.sign_and_log_determinant(type.shape[-1])
+            return unrolled.side_by_side(ctx, steps, [a])
         return ctx.through(self._formula, a)
 
     def _formula(self, a: Value) -> Sequence[Value]:
-        if unrolled.are_many_and_small(a.type):
-            pivots, direction = unrolled.pivots(a)
-            pivot = unrolled.vectors(pivots)
-            directions = _product(sign(pivot)) * direction
-            return directions, ReduceSum((pivot.type.ndim - 1,))(log(abs_(pivot)))
         factors, pivots = lu(a)
         pivot = diagonal(factors)
         directions = _product(sign(pivot)) * _sign(pivots, a.type.dtype)

@@ -108,9 +108,13 @@ class SVD(lapack.OnMatrices):
 
     def kernel(self, ctx: "Lowering", a: HloValue) -> Sequence[HloValue]:
         (type,) = [t.strong() for t in ctx.in_types]
-        small = unrolled.is_small(type)
-        if small and unrolled.are_many_and_small(type) and self._is_determined(type):
-            return jacobi.svd(ctx, a, self.full_matrices, self.vectors)
+        largest = unrolled.LARGEST_TURNED
+        many = unrolled.are_many_and_small(type, largest)
+        if many and self._is_determined(type):
+            m, n = type.shape[-2:]
+            flags = self.full_matrices, self.vectors
+            steps = jacobi.svd(m, n, type.dtype, *flags)
+            return unrolled.side_by_side(ctx, steps, [a])
         u, s, vh = SVD(self.full_matrices and self.vectors).type_rule(type)
         types = [type, s, u, vh, lapack.info_of(type)]
         mode = ("A" if self.full_matrices else "S") if self.vectors else "N"
@@ -121,7 +125,7 @@ class SVD(lapack.OnMatrices):
             _: Value, s: Value, u: Value, vh: Value, info: Value
         ) -> Sequence[Value]:
             wanted = [u, s, vh] if self.vectors else [s]
-            if self.vectors and small:
+            if self.vectors and unrolled.is_small(type, largest):
                 wanted = jacobi.signed_triplets(*wanted)
             return [lapack.where_done(info, x) for x in wanted]
 

@@ -10,7 +10,7 @@ from covector.core.types import ArrayType
 from covector.errors import TypeMismatch
 from covector.lowering.hlo import HloResults, HloValue
 from covector.operations.broadcasting import align, move_axis
-from covector.operations.linear_algebra import lapack
+from covector.operations.linear_algebra import lapack, unrolled
 from covector.operations.linear_algebra.matrices import (
     conjugate,
     lower_triangle,
@@ -95,6 +95,8 @@ class TriangularSolve(Primitive):
         types = [t.strong() for t in ctx.in_types]
         if not types[1].size:
             return b
+        if unrolled.are_many_and_small_systems(*types):
+            return unrolled.side_by_side(ctx, self._steps(*types), [a, b])
         if self.conjugate_a and not self.transpose_a:
             (a,) = lapack.finished(ctx, lambda x: [conjugate(x)], types[:1], [a])
         complex_transpose = self.conjugate_a and dtypes.is_complex(types[0].dtype)
@@ -106,6 +108,31 @@ class TriangularSolve(Primitive):
         }
         trsm = lapack.Routine("trsm", attributes, overwritten={1: 0})
         return lapack.call(ctx, trsm, [a, b], types, types[1:])
+
+    def _steps(self, a: ArrayType, b: ArrayType) -> Sequence[unrolled.Step]:
+        """How many small systems of real numbers are computed: by substitution."""
+        n, width = a.shape[-1], b.shape[-1]
+        # x op(A) = b is op(A)ᵀ xᵀ = bᵀ
+        turned = self.transpose_a == self.left_side
+        forwards = self.lower_triangular != turned
+
+        def substitute(*numbers: Value) -> Sequence[Value]:
+            x = unrolled.by_rows(numbers[: n * n], n)
+            x = unrolled.columns_of(x) if turned else x
+            rows = unrolled.by_rows(numbers[n * n :], width)
+            rows = rows if self.left_side else unrolled.columns_of(rows)
+            done: list[int] = []
+            for k in range(n) if forwards else reversed(range(n)):
+                for i in done:
+                    pairs = zip(rows[k], rows[i], strict=True)
+                    rows[k] = [y - x[k][i] * z for y, z in pairs]
+                if not self.unit_diagonal:
+                    rows[k] = [y / x[k][k] for y in rows[k]]
+                done.append(k)
+            rows = rows if self.left_side else unrolled.columns_of(rows)
+            return [y for row in rows for y in row]
+
+        return [substitute]
 
 
 def solve_together(

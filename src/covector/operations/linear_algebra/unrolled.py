@@ -1,101 +1,246 @@
-"""Many small matrices: elimination written out, element by element, over a whole stack.
+"""Many small matrices: algorithms written out on their elements, over a whole stack.
 
-A call of LAPACK costs more than the arithmetic of a small matrix. Here each element of
-a matrix is an array of its own, with one number for each matrix of the stack, and an
-algorithm is straight-line code on these: XLA makes vector instructions of it, and each
-number is computed from its own matrix alone, whatever the others are.
-
-    rows = elements(x)              x [..., m, n] as m lists of n arrays [...]
-    matrices(rows)                  … and back
+A call of LAPACK costs more than the arithmetic of a small matrix. Here an algorithm is
+straight-line code on numbers, the elements of one matrix by rows, in a few steps.
+``side_by_side`` makes of it a loop over the matrices of a stack: XLA makes vector
+instructions of its body, and nothing that is worked out between leaves the registers
+and the first cache. Each number is computed from its own matrix alone, whatever the
+others are.
 
 Pivots are chosen by comparison and selection; results are those of LAPACK's algorithms,
 to rounding. (Decision 18 has the times.)
 """
 
 import functools
+import math
 import operator
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, compress, islice
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from covector.core import dtypes
 from covector.core.annotations import Value
 from covector.core.convert import scalar
-from covector.core.types import ArrayType
-from covector.operations.barrier import optimization_barrier
+from covector.core.jaxpr import Jaxpr, used_inputs
+from covector.core.staging import restage
+from covector.core.types import ArrayType, Shape
+from covector.lowering.hlo import HloValue
 from covector.operations.broadcasting import filled
 from covector.operations.comparison import eq, gt
 from covector.operations.joining import Concatenate
-from covector.operations.magnitude import abs_
+from covector.operations.magnitude import abs_, sign
 from covector.operations.roots import sqrt
 from covector.operations.selection import where
 from covector.operations.slicing import Slice
+from covector.operations.transcendental import log
 from covector.operations.transposing import Reshape
 
-#: matrices of at most so many rows and columns are small, …
-LARGEST = 4
-#: … and from so many on they are many
+if TYPE_CHECKING:
+    from covector.lowering.module import Lowering
+
+#: matrices of at most so many rows and columns are small for elimination, …
+LARGEST = 8
+#: … for rotations, …
+LARGEST_TURNED = 4
+#: … and from so many on they are many, …
 MANY = 256
+#: … or if they are larger than for rotations, and take longer to compile
+MANY_LARGER = 2048
+#: elements that matrices of equations and right-hand sides have together, if small
+MOST_NUMBERS = 100
+#: Operations that one loop may have. Of more than 2,000 XLA makes functions that call
+#: each other, and compute what they share again for each call.
+LONGEST = 1500
+#: Elements of which each is taken out of the matrices by a kernel of its own, on all
+#: cores. More take long to compile.
+FEW = 16
 
-#: a matrix by its rows, of which each element is an array over the stack
+#: a matrix by its rows, of numbers or of arrays of them
 Rows: TypeAlias = list[list[Value]]
+#: a function of numbers, which gives those that the next one takes
+Step: TypeAlias = Callable[..., Sequence[Value]]
 
 
-def is_small(type: ArrayType) -> bool:
+def is_small(type: ArrayType, largest: int = LARGEST) -> bool:
     """Whether matrices of a type are small and real."""
-    small = max(map(int, type.shape[-2:])) <= LARGEST  # a symbolic size is large
+    small = max(map(int, type.shape[-2:])) <= largest  # a symbolic size is large
     return small and not dtypes.is_complex(type.dtype)
 
 
-def are_many_and_small(type: ArrayType) -> bool:
+def are_many_and_small(type: ArrayType, largest: int = LARGEST) -> bool:
     """Whether matrices of a type are better computed here than by LAPACK."""
     *_, m, n = type.shape
-    return is_small(type) and int(type.size) >= MANY * m * n > 0
+    if not is_small(type, largest):
+        return False
+    many = MANY if max(m, n) <= LARGEST_TURNED else MANY_LARGER
+    return int(type.size) >= many * m * n > 0
 
 
-def elements(x: Value) -> Rows:
-    """The elements of matrices ``[..., m, n]``, each an array ``[...]``."""
+def are_many_and_small_systems(a: ArrayType, b: ArrayType) -> bool:
+    """The same of equations; 8 × 8 with 8 right-hand sides are no faster."""
+    if not (are_many_and_small(a) and are_many_and_small(b)):
+        return False
+    return math.prod(a.shape[-2:]) + math.prod(b.shape[-2:]) <= MOST_NUMBERS
+
+
+# -- loops over a stack ----------------------------------------------------------------
+
+
+def side_by_side(
+    ctx: "Lowering", steps: Sequence[Step], operands: Sequence[HloValue]
+) -> list[HloValue]:
+    """The results of an equation, by steps from the elements of one matrix of each
+    operand to those of one matrix of each result, in row-major order.
+    """
+    types, outs = [t.strong() for t in ctx.in_types], ctx.out_types
+    count = types[0].ndim - 2
+    stack = types[0].with_shape((math.prod(types[0].shape[:count]),))
+    # XLA partitions no loop between devices, but operations on arrays.
+    element = stack if ctx.is_partitioned else stack.with_shape(())
+    sizes = [math.prod(t.shape[count:]) for t in types]
+    programs = list(_programs(steps, sum(sizes), element))
+    columns = _apart(ctx, types, operands, used_inputs(programs[0]), stack)
+
+    def together(*columns: Value) -> Sequence[Value]:
+        given = iter(columns)
+        sizes = [math.prod(t.shape[count:]) for t in outs]
+        return [
+            matrices(islice(given, size), t.shape)
+            for t, size in zip(outs, sizes, strict=True)
+        ]
+
+    if ctx.is_partitioned:
+        for program in programs:
+            columns = ctx.inline(program, columns)
+    else:
+        for group in _groups(programs):
+            columns = _loop(ctx, group, columns, stack)
+    return ctx.inline(restage(together, [stack] * len(columns)), columns)
+
+
+def _apart(
+    ctx: "Lowering",
+    types: Sequence[ArrayType],
+    operands: Sequence[HloValue],
+    used: Sequence[bool],
+    stack: ArrayType,
+) -> list[HloValue]:
+    """The elements of matrices, each a vector over the stack; of those that are not
+    used, others.
+    """
+
+    def apart(*xs: Value) -> Sequence[Value]:
+        flat = [Reshape((*stack.shape, *x.type.shape[-2:]))(x) for x in xs]
+        return list(compress([x for y in flat for x in elements(y)], used))
+
+    program = restage(apart, types)
+    few = sum(used) <= FEW or ctx.is_partitioned
+    found = (ctx.inline if few else ctx.call_kernel)(program, operands)
+    given = iter(found)
+    return [next(given) if u else found[0] for u in used]
+
+
+def _programs(steps: Sequence[Step], count: int, type: ArrayType) -> Iterator[Jaxpr]:
+    """The steps as programs, the first one of so many values of a type."""
+    staged: dict[tuple[Step, int], Jaxpr] = {}
+    for step in steps:
+        key = step, count
+        program = staged[key] = staged.get(key) or restage(step, [type] * count)
+        yield program
+        count = len(program.outputs)
+
+
+def _groups(programs: Iterable[Jaxpr]) -> list[list[Jaxpr]]:
+    """Programs that follow each other, as few loops of no more than ``LONGEST``."""
+    groups: list[list[Jaxpr]] = [[]]
+    length = 0
+    for program in programs:
+        size = len(program.equations)
+        if groups[-1] and length + size > LONGEST:
+            groups.append([])
+            length = 0
+        groups[-1].append(program)
+        length += size
+    return groups
+
+
+def _loop(
+    ctx: "Lowering",
+    programs: Sequence[Jaxpr],
+    columns: Sequence[HloValue],
+    stack: ArrayType,
+) -> list[HloValue]:
+    """What programs of numbers make of each index of vectors, one after the other.
+
+    ``map`` of StableHLO has one result, and XLA:CPU would compute what several results
+    share for each of them. A reduction over windows can have several: here windows hold
+    one element, and the start of the reduction is not read.
+    """
+    used = used_inputs(programs[0])
+    wanted, number = len(programs[-1].outputs), stack.with_shape(())
+    taken = list(compress(columns, used))
+    # There are as many results as operands, and two at least: that of one operand, XLA
+    # may take for the element.
+    count = max(wanted, len(taken), 2)
+    taken += [taken[0]] * (count - len(taken))
+    op = ctx.op(
+        "stablehlo.reduce_window",
+        [*taken, *[ctx.constant(0, number)] * count],
+        [stack] * count,
+        regions=1,
+        window_dimensions=(1,),
+    )
+
+    def body(inner: "Lowering", *arguments: HloValue) -> Sequence[HloValue]:
+        given = iter(arguments[count:])
+        values = [next(given) if u else arguments[0] for u in used]
+        for program in programs:
+            values = inner.inline(program, values)
+        return [*values, *[values[-1]] * (count - wanted)]
+
+    module = ctx.module.module
+    scalars = module.scalars
+    ctx.region(op, 0, [number] * 2 * count, body)
+    module.scalars = scalars  # In a loop over arrays, they are not scalars to XLA.
+    return list(op.results)[:wanted]
+
+
+def by_rows(numbers: Iterable[Value], columns: int) -> Rows:
+    """The rows of so many numbers each."""
+    given = iter(numbers)
+    return [row for row in iter(lambda: list(islice(given, columns)), [])]
+
+
+def elements(x: Value) -> list[Value]:
+    """The elements of matrices ``[..., m, n]`` by rows, each an array ``[...]``."""
     *stack, m, n = x.type.shape
     flat, none = Reshape(tuple(stack)), (0,) * len(stack)
-
-    def element(i: int, j: int) -> Value:
-        return flat(Slice((*none, i, j), (*stack, i + 1, j + 1))(x))
-
-    return [[element(i, j) for j in range(n)] for i in range(m)]
+    indices = [(i, j) for i in range(m) for j in range(n)]
+    cuts = [Slice((*none, i, j), (*stack, i + 1, j + 1)) for i, j in indices]
+    return [flat(cut(x)) for cut in cuts]
 
 
-def matrices(rows: Sequence[Sequence[Value]]) -> Value:
-    """The matrices that have these elements."""
-    return _joined([vectors(row) for row in rows], 2)
+def matrices(values: Iterable[Value], shape: Shape) -> Value:
+    """The matrices ``[..., m, n]`` that have these elements; also vectors, numbers."""
+    columns = [Reshape((*x.type.shape, 1))(x) for x in values]
+    return Reshape(shape)(Concatenate(columns[0].type.ndim - 1)(*columns))
 
 
-def vectors(values: Sequence[Value]) -> Value:
-    """The vectors ``[..., n]`` that have these elements."""
-    return _joined(values, 1)
-
-
-def _joined(values: Sequence[Value], axis: int) -> Value:
-    """Values side by side along a new axis, so many axes from the end."""
-    shape = list(values[0].type.shape)
-    shape.insert(len(shape) - axis + 1, 1)
-    values = [Reshape(tuple(shape))(x) for x in values]
-    return Concatenate(len(shape) - axis)(*values)
-
-
-def computed(rows: Rows) -> Rows:
-    """The same, of which XLA computes each element once, and not for each use of it."""
-    values = iter(optimization_barrier(*[x for row in rows for x in row]))
-    return [[next(values) for _ in row] for row in rows]
+def columns_of(rows: Sequence[Sequence[Value]]) -> Rows:
+    """The columns of rows, or the rows of columns."""
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 # -- Cholesky factors ------------------------------------------------------------------
 
 
-def cholesky(a: Value) -> Value:
+def cholesky(*numbers: Value) -> list[Value]:
     """L of A = L Lᵀ, from the lower triangle of A; NaN where A is not positive."""
-    x, n = elements(a), a.type.shape[-1]
-    zero, no_number = [scalar(k, a.type.dtype) for k in (0, np.nan)]
+    n = math.isqrt(len(numbers))
+    x, type = by_rows(numbers, n), numbers[0].type
+    zero, no_number = [scalar(k, type.dtype) for k in (0, np.nan)]
     found: Rows = []
     for i in range(n):
         row: list[Value] = []
@@ -108,68 +253,108 @@ def cholesky(a: Value) -> Value:
     # Where a pivot is not positive, nothing of the matrix is a number.
     positive = [gt(row[-1], zero) for row in found]
     done = functools.reduce(operator.and_, positive)
-    none = [filled(0, done.type.with_dtype(a.type.dtype))] * n
-    return matrices(
-        [
-            [where(done, x, no_number) for x in [*row, *none[len(row) :]]]
-            for row in found
-        ]
-    )
+    rows = [row + [filled(0, type)] * (n - len(row)) for row in found]
+    return [where(done, x, no_number) for row in rows for x in row]
 
 
 # -- Gaussian elimination --------------------------------------------------------------
 
 
-def solve(a: Value, b: Value) -> Value:
-    """The x with A x = b."""
-    x, y, _ = _eliminated(elements(a), elements(b))
-    return matrices(_substituted(x, y))
+def solve(n: int, sides: int) -> list[Step]:
+    """The x with A x = b, for so many right-hand sides."""
+
+    def start(*numbers: Value) -> Sequence[Value]:
+        a, b = by_rows(numbers[: n * n], n), by_rows(numbers[n * n :], sides)
+        rows = [[*left, *right] for left, right in zip(a, b, strict=True)]
+        return [filled(1, numbers[0].type), *chain(*rows)]
+
+    def finish(_: Value, *numbers: Value) -> Sequence[Value]:
+        return list(chain(*_substituted(by_rows(numbers, n + sides))))
+
+    return [start, *_eliminations(n), finish]
 
 
-def inverse(a: Value) -> Value:
-    """The inverses, by as many right-hand sides."""
-    x, n = elements(a), a.type.shape[-1]
-    values = [filled(k, x[0][0].type) for k in (0, 1)]
-    x, y, _ = _eliminated(x, [[values[i == j] for j in range(n)] for i in range(n)])
-    return matrices(_substituted(x, y))
+def inverse(n: int) -> list[Step]:
+    """The inverse, by as many right-hand sides."""
+
+    def start(*numbers: Value) -> Sequence[Value]:
+        values = [filled(k, numbers[0].type) for k in (0, 1)]
+        return [*numbers, *[values[i == j] for i in range(n) for j in range(n)]]
+
+    return [start, *solve(n, n)]
 
 
-def pivots(a: Value) -> tuple[list[Value], Value]:
-    """The pivots, and the sign of the permutation of the rows: 1 or −1."""
-    x, _, sign = _eliminated(elements(a), [[] for _ in range(a.type.shape[-1])])
-    return [row[k] for k, row in enumerate(x)], sign
+def determinant(n: int) -> list[Step]:
+    """The product of the pivots, with the sign of the permutation."""
+
+    def finish(order: Value, *numbers: Value) -> Sequence[Value]:
+        return [functools.reduce(operator.mul, _pivots(numbers, n), order)]
+
+    return [_with_order, *_eliminations(n), finish]
 
 
-def _eliminated(x: Rows, b: Rows) -> tuple[Rows, Rows, Value]:
-    """U and the right-hand sides, by partial pivoting; the sign of the permutation."""
-    n = len(x)
-    rows = [[*left, *right] for left, right in zip(x, b, strict=True)]
-    zero, one, minus = [scalar(k, x[0][0].type.dtype) for k in (0, 1, -1)]
-    sign = filled(1, x[0][0].type)
-    for k in range(n):
-        for i in range(k + 1, n):
-            better = gt(abs_(rows[i][k]), abs_(rows[k][k]))
-            sign = sign * where(better, minus, one)
-            for j in range(k, len(rows[k])):
-                upper, lower = rows[k][j], rows[i][j]
-                rows[k][j] = where(better, lower, upper)
-                rows[i][j] = where(better, upper, lower)
-        # Below a pivot that is zero, nothing is left to eliminate.
-        pivot = where(eq(rows[k][k], zero), one, rows[k][k])
-        for i in range(k + 1, n):
-            factor = rows[i][k] / pivot
-            for j in range(k + 1, len(rows[k])):
-                rows[i][j] = rows[i][j] - factor * rows[k][j]
-        rows = computed(rows)
-    return [row[:n] for row in rows], [row[n:] for row in rows], sign
+def sign_and_log_determinant(n: int) -> list[Step]:
+    """The sign of the determinant, and the logarithm of its magnitude."""
+
+    def finish(order: Value, *numbers: Value) -> Sequence[Value]:
+        pivots = _pivots(numbers, n)
+        logs = [log(abs_(x)) for x in pivots]
+        direction = functools.reduce(operator.mul, map(sign, pivots), order)
+        return direction, functools.reduce(operator.add, logs)
+
+    return [_with_order, *_eliminations(n), finish]
 
 
-def _substituted(x: Rows, b: Rows) -> Rows:
-    """The solution of an upper triangular system."""
-    n, found = len(x), list(b)
+def _with_order(*numbers: Value) -> Sequence[Value]:
+    return [filled(1, numbers[0].type), *numbers]
+
+
+def _pivots(numbers: Sequence[Value], n: int) -> list[Value]:
+    return [row[k] for k, row in enumerate(by_rows(numbers, n))]
+
+
+def _eliminations(n: int) -> list[Step]:
+    """To U, and beside it the right-hand sides, by partial pivoting.
+
+    In front of the n rows is the sign of their permutation, 1 or −1.
+    """
+
+    def step(k: int) -> Step:
+        def eliminate(order: Value, *numbers: Value) -> Sequence[Value]:
+            return _eliminated(order, by_rows(numbers, len(numbers) // n), k)
+
+        return eliminate
+
+    return [step(k) for k in range(n)]
+
+
+def _eliminated(order: Value, rows: Rows, k: int) -> list[Value]:
+    """The largest of column k as a pivot, and zeros below it, which are not written."""
+    n, width = len(rows), len(rows[0])
+    zero, one, minus = [scalar(x, order.type.dtype) for x in (0, 1, -1)]
+    for i in range(k + 1, n):
+        better = gt(abs_(rows[i][k]), abs_(rows[k][k]))
+        order = order * where(better, minus, one)
+        for j in range(k, width):
+            upper, lower = rows[k][j], rows[i][j]
+            rows[k][j] = where(better, lower, upper)
+            rows[i][j] = where(better, upper, lower)
+    # Below a pivot that is zero, nothing is left to eliminate.
+    pivot = where(eq(rows[k][k], zero), one, rows[k][k])
+    for i in range(k + 1, n):
+        factor = rows[i][k] / pivot
+        for j in range(k + 1, width):
+            rows[i][j] = rows[i][j] - factor * rows[k][j]
+    return [order, *chain(*rows)]
+
+
+def _substituted(rows: Rows) -> Rows:
+    """The solution of an upper triangular system, with the sides beside the matrix."""
+    n = len(rows)
+    found = [row[n:] for row in rows]
     for k in reversed(range(n)):
         for i in range(k + 1, n):
             pairs = zip(found[k], found[i], strict=True)
-            found[k] = [y - x[k][i] * z for y, z in pairs]
-        found[k] = [y / x[k][k] for y in found[k]]
+            found[k] = [y - rows[k][i] * z for y, z in pairs]
+        found[k] = [y / rows[k][k] for y in found[k]]
     return found
