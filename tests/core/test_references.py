@@ -537,6 +537,43 @@ def test_copies_of_a_reference_are_other_references():
     assert [c[...].tolist() for c in copies] == [[0, 1, 2]] * 3
 
 
+def test_a_program_changes_a_large_reference_in_its_memory():
+    ref = cv.new_ref(cnp.zeros(1 << 16))
+    step = cv.jit(lambda r: r.addupdate(1.0))
+    step(ref)
+    address = ref.unsafe_buffer_pointer()
+    for _ in range(3):
+        step(ref)
+    assert ref.unsafe_buffer_pointer() == address
+    _, pull = cv.vjp(cv.jit(lambda x: cnp.sum(x * ref[...])), ref[...])
+    step(ref)
+    step(ref)
+    assert float(pull(1.0)[0][0]) == 4.0 and float(ref[0]) == 6.0
+    with cv.debug_nans(True):
+        step(ref)
+    assert float(ref[0]) == 7.0
+
+
+def test_a_program_that_fails_in_its_midst_leaves_a_reference_as_it_was():
+    ref = cv.new_ref(cnp.zeros(1 << 16))
+
+    def refuse(x):
+        if x > 2:
+            raise KeyError("of the user")
+        return x
+
+    @cv.jit
+    def step(r):
+        like = cv.ShapeDtypeStruct((), "float32")
+        r[...] = r[...] + cv.pure_callback(refuse, like, r[0]) + 1
+
+    step(ref)
+    step(ref)
+    with pytest.raises(KeyError):
+        step(ref)
+    assert float(ref[0]) == 3.0
+
+
 def test_what_was_read_does_not_change():
     ref = cv.new_ref(cnp.zeros(40_000))
     step = cv.jit(lambda r: r.addupdate(1.0))

@@ -47,7 +47,15 @@ class Ref:
     [3.0, 0.0]
     """
 
-    __slots__ = ("__weakref__", "held", "is_argument", "owner", "refusal", "type")
+    __slots__ = (
+        "__weakref__",
+        "held",
+        "is_argument",
+        "owner",
+        "refusal",
+        "shared",
+        "type",
+    )
 
     #: the value, in the trace in which it was made
     held: Any
@@ -62,6 +70,8 @@ class Ref:
         self.owner = current.trace
         self.type = AbstractRef(value.type, memory_space, kind)
         self.held = value
+        #: whether somebody else may have the array that it holds
+        self.shared = True
         #: whether it stands for one that the caller of a function has
         self.is_argument = False
         #: why it cannot be used now
@@ -159,29 +169,30 @@ class Ref:
     @property
     def sharding(self) -> Any:
         """Which device holds which elements now."""
-        return _read(self).sharding
+        return self.lend(False).sharding
 
     @property
     def format(self) -> Any:
         """The sharding, with the layout."""
-        return link.numpy.asarray(_read(self)).format
+        return self.lend(False).format
 
     @property
     def committed(self) -> bool:
         """Whether the user chose where the array is."""
-        return _read(self).committed
+        return self.lend(False).committed
 
     def unsafe_buffer_pointer(self) -> int:
         """The address of the memory that has the values now."""
-        return link.numpy.asarray(_read(self)).unsafe_buffer_pointer()
+        return self.lend(False).unsafe_buffer_pointer()
 
     def block_until_ready(self) -> "Ref":
         """Wait for the value that it holds now."""
-        _read(self).block_until_ready()
+        self.lend(False).block_until_ready()
         return self
 
     def __repr__(self) -> str:
         shown = "" if self.refusal else repr(self.held)
+        self.shared = True
         if current.trace is not self.owner or not shown.startswith("Array("):
             return repr(self.type)
         return "Ref" + shown.removeprefix("Array")
@@ -201,6 +212,17 @@ class Ref:
             f"{who} needs an array, but got a reference, {self.type!r}. Read it first: "
             "ref[...] is the array that it holds now."
         )
+
+    # -- its memory --------------------------------------------------------------------
+
+    def lend(self, give_up: bool) -> Any:
+        """The value, for who keeps nothing of it; to be given up, that is a copy where
+        somebody else may have it.
+        """
+        shared = self.shared
+        value = _read(self)
+        self.shared = shared
+        return value.copy() if give_up and shared else value
 
     # -- its end -----------------------------------------------------------------------
 
@@ -262,6 +284,7 @@ def _read(ref: Ref) -> Any:
     trace: Trace | None = current.trace
     while trace is not None:
         if trace is ref.owner:
+            ref.shared = True
             return ref.held
         if trace.stages:
             return trace.hold(ref).value
@@ -283,7 +306,7 @@ def _write(ref: Ref, value: Any) -> None:
     trace: Trace | None = current.trace
     while trace is not None:
         if trace is ref.owner:
-            ref.held = value
+            ref.held, ref.shared = value, True
             return
         if trace.stages:
             held = trace.hold(ref)

@@ -198,7 +198,7 @@ class PjitFunction(Generic[P, R]):
         for i in donated:
             leaves[i].forget()
         if program.references is not None:
-            results = program.references.write_back(leaves, results)
+            results = program.references.write_back(leaves, results, True)
         return program.out_tree.unflatten(results)
 
     def _compiled(self, program: Program, placement: Placement) -> CompiledProgram:
@@ -225,14 +225,17 @@ class PjitFunction(Generic[P, R]):
         requested, leaves = program.shardings, signature.leaves
         captured: Sequence[Any] = program.captured
         if program.references is not None:
-            captured, leaves = program.references.values(captured, leaves, self.who)
+            given = captured, leaves, self.who
+            captured, leaves = program.references.values(*given, executed=False)
         operands = [*captured, *requested.constrain(leaves, requested.ins)]
         if self.spec.inline:
             outs: Sequence[Any] = run(program.jaxpr, operands)
         else:
             outs = call(program.jaxpr)(*operands)
         outs = requested.constrain(outs, requested.outs)
-        return program.out_tree.unflatten(program.results(signature.leaves, outs))
+        return program.out_tree.unflatten(
+            program.results(signature.leaves, outs, False)
+        )
 
     # -- step by step ------------------------------------------------------------------
 

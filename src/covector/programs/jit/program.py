@@ -42,23 +42,31 @@ class Program(NamedTuple):
     references: References | None = None
 
     def operands(
-        self, leaves: Sequence[Any], in_tree: PyTreeDef | None, who: str
+        self,
+        leaves: Sequence[Any],
+        in_tree: PyTreeDef | None,
+        who: str,
+        executed: bool = True,
     ) -> list[Any]:
-        """The captured values, and the arguments put where in_shardings says."""
+        """The captured values, and the arguments put where in_shardings says; for a
+        program that is ``executed`` with them at once, and not a part of another.
+        """
         captured = self.captured
         if self.references is not None:
-            captured, leaves = self.references.values(captured, leaves, who)
+            captured, leaves = self.references.values(captured, leaves, who, executed)
         if self.shardings.ins:
             leaves = self.shardings.put_inputs(leaves, in_tree, who)
         return [*captured, *leaves]
 
-    def results(self, leaves: Sequence[Any], outs: Sequence[Any]) -> Sequence[Any]:
+    def results(
+        self, leaves: Sequence[Any], outs: Sequence[Any], executed: bool = True
+    ) -> Sequence[Any]:
         """What the user's function gave, where the references among the arguments
         and the captured values hold what it wrote.
         """
         if self.references is None:
             return outs
-        return self.references.write_back(leaves, outs)
+        return self.references.write_back(leaves, outs, executed)
 
     def bind_references(
         self, compiled: CompiledProgram, placements: Sequence[Any], who: str
@@ -98,11 +106,15 @@ class Program(NamedTuple):
         platform: str | None = None,
     ) -> LoweredProgram:
         """The StableHLO for a placement."""
+        donated = [*[False] * len(self.captured), *self.donated]
+        if self.references is not None:
+            for i in self.references.given_up:
+                donated[i] = True
         return LoweredProgram(
             self.jaxpr,
             f"jit_{name}",
             placement,
-            (*[False] * len(self.captured), *self.donated),
+            donated,
             keep_unused,
             self.shardings.results(self.jaxpr.out_types, placement),
             who,
@@ -121,7 +133,10 @@ class Program(NamedTuple):
         if not options.current().checks_values:
             return compiled(operands, committed)
         before = len(self.captured)
-        given = copies(operands, [before + i for i in self.donated_indices])
+        given_up = [before + i for i in self.donated_indices]
+        if self.references is not None:
+            given_up += self.references.given_up
+        given = copies(operands, given_up)
         outs = compiled(given, committed)
         name = functools.partial(input_name, in_tree, before)
         check_results(self.jaxpr, operands, outs, who, name)

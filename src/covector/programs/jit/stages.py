@@ -295,10 +295,12 @@ class Compiled(_OfTraced):
         program = traced.program
         numbers = range(len(leaves))
         arguments = list(map(self._argument, leaves, traced.in_types, numbers))
-        operands = program.operands(arguments, in_tree, traced.who)
-        if current.trace is not base:
+        executed = current.trace is base
+        operands = program.operands(arguments, in_tree, traced.who, executed)
+        if not executed:
             outs = call(traced.jaxpr)(*operands)
-            return traced.out_tree.unflatten(program.results(leaves, outs))
+            results = program.results(leaves, outs, executed)
+            return traced.out_tree.unflatten(results)
         committed = self._check_placement(operands)
         outs = program.run(self._compiled, operands, committed, in_tree, traced.who)
         results = program.shardings.put_outputs(outs)

@@ -2,6 +2,9 @@
 
 A jitted function has references of its own in place of those among its arguments, so
 that one program serves all references of a type. So the same one cannot come in twice.
+
+A program that changes a large reference takes over its memory. Where somebody has read
+the array meanwhile, and so may still have it, the program is given a copy.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,6 +21,9 @@ from covector.core.references import (
 from covector.core.staging import Staged, stage
 from covector.core.types import AbstractRef
 
+#: bytes from which a reference gives up the memory of the value that it had
+DONATED_BYTES = 1 << 16
+
 
 class References(NamedTuple):
     """How references are threaded through a program."""
@@ -27,24 +33,58 @@ class References(NamedTuple):
     #: for each of the last outputs of the program the reference whose new value it is:
     #: one that is captured, or the number of a leaf of the arguments
     changed: Sequence[Ref | int]
+    #: the inputs of the program whose memory is given up
+    given_up: frozenset[int]
 
     def values(
-        self, captured: Sequence[Any], leaves: Sequence[Any], who: str
+        self, captured: Sequence[Any], leaves: Sequence[Any], who: str, executed: bool
     ) -> tuple[list[Any], list[Any]]:
-        """What the references among the operands hold.
+        """What the references among the operands hold, for a program that is staged or
+        ``executed``.
 
         Raises:
           RefError: one is passed twice, or passed and closed over as well.
         """
         check_names([x for x in (*captured, *leaves) if type(x) is Ref], who)
-        return values_of(captured), values_of(leaves)
+        if not executed:
+            return values_of(captured), values_of(leaves)
+        found = [
+            x.lend(i in self.given_up) if type(x) is Ref else x
+            for i, x in enumerate((*captured, *leaves))
+        ]
+        return found[: len(captured)], found[len(captured) :]
 
-    def write_back(self, leaves: Sequence[Any], outs: Sequence[Any]) -> Sequence[Any]:
+    def write_back(
+        self, leaves: Sequence[Any], outs: Sequence[Any], executed: bool
+    ) -> Sequence[Any]:
         """The results of the user's function, without the values that are written."""
         count = len(outs) - len(self.changed)
         refs = [leaves[x] if isinstance(x, int) else x for x in self.changed]
         write_back(refs, outs[count:])
+        for ref in refs:
+            ref.shared = not executed
         return outs[:count]
+
+
+def references_of(
+    jaxpr: Jaxpr,
+    captured: Sequence[Any],
+    arguments: Sequence[int],
+    changed: Sequence[Ref | int],
+) -> References:
+    """How references are threaded through a program.
+
+    One that calls Python, which may fail in its midst, takes over no memory.
+    """
+    inputs = {id(x): i for i, x in enumerate(captured)}
+    given_up: list[int] = []
+    if not jaxpr.effects:
+        for x in changed:
+            i = len(captured) + x if isinstance(x, int) else inputs[id(x)]
+            type_ = jaxpr.inputs[i].type
+            if type_.size * type_.storage.itemsize >= DONATED_BYTES:
+                given_up.append(i)
+    return References(tuple(arguments), changed, frozenset(given_up))
 
 
 def stage_on_values(
@@ -64,4 +104,5 @@ def stage_on_values(
     outs = [*jaxpr.outputs[:first], *[after[i] for i in written]]
     outs += jaxpr.outputs[first + len(numbers) :]
     program = Jaxpr(jaxpr.inputs, jaxpr.equations, outs, jaxpr.name)
-    return Staged(program, captured), References(tuple(numbers), (*written, *changed))
+    references = references_of(program, captured, numbers, (*written, *changed))
+    return Staged(program, captured), references

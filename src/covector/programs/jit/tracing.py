@@ -19,7 +19,11 @@ from covector.programs.jit.arguments import ProgramKey
 from covector.programs.jit.fingerprint import fingerprint_of
 from covector.programs.jit.jit_shardings import NOTHING
 from covector.programs.jit.program import Program
-from covector.programs.jit.threading import References, stage_on_values
+from covector.programs.jit.threading import (
+    References,
+    references_of,
+    stage_on_values,
+)
 from covector.runtime import compilation_cache
 
 
@@ -52,7 +56,7 @@ def find_or_trace(jitted: Any, key: ProgramKey, called: bool = True) -> Program:
                 else:
                     staged, references = stage(*what, references=True), None
                     if Ref in map(type, staged.captured):
-                        references = References((), staged.changed)
+                        references = references_of(*staged[:2], (), staged.changed)
         finally:
             recompiles.depth.now -= 1
         seconds = time.perf_counter() - start

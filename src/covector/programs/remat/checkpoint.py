@@ -198,8 +198,8 @@ def checkpoint(
         signature = traced.signature(args, kwargs)
         program = traced.program(signature)
         operation = program.jaxpr.memo(Checkpoint, kept, prevent_cse)
-        outs = operation(*program.operands(signature.leaves, None, who))
-        results = program.results(signature.leaves, outs)
+        outs = operation(*program.operands(signature.leaves, None, who, False))
+        results = program.results(signature.leaves, outs, False)
         return program.out_tree.unflatten(results)
 
     return checkpointed
