@@ -8,11 +8,9 @@ from covector import tree
 from covector.compat.api_util import (
     argnums_partial,
     debug_info,
-    donation_vector,
     flatten_axes,
     flatten_fun,
     flatten_fun_nokwargs,
-    rebase_donate_argnums,
     shaped_abstractify,
 )
 from covector.compat.linear_util import wrap_init
@@ -49,13 +47,9 @@ def test_arguments_without_these_numbers_are_fixed():
         argnums_partial(wrap_init(f), 0, (1, [], 2))
 
 
-def test_axes_and_donations_are_given_for_each_leaf():
+def test_axes_are_given_for_each_leaf():
     structure = tree.structure((1, (2, 3)))
     assert flatten_axes("axes", structure, (0, None)) == [0, None, None]
-    arguments = tree.structure(((1, (2, 3)), {"a": 1, "b": 2}))
-    mask = donation_vector((1,), ("b",), arguments)
-    assert mask == (False, True, True, False, True)
-    assert rebase_donate_argnums((0, 3), (1,)) == (0, 2)
 
 
 def test_the_type_of_an_argument_is_that_of_its_array():

@@ -7,11 +7,9 @@ import covector.numpy as cnp
 from covector.compat.linear_util import wrap_init
 from covector.compat.partial_evaluation import (
     PartialVal,
-    abstract_eval_fun,
     close_jaxpr,
     convert_constvars_jaxpr,
     dce_jaxpr,
-    dce_jaxpr_consts,
     trace_to_jaxpr_dynamic,
     trace_to_jaxpr_nounits,
 )
@@ -88,7 +86,6 @@ def test_a_function_of_leaves_is_traced_for_types():
     opened = convert_constvars_jaxpr(jaxpr)
     assert opened.constvars == [] and len(opened.invars) == 2
     assert close_jaxpr(opened).consts == []
-    assert abstract_eval_fun(lambda x, n: [x * n], SCALAR, n=2) == [SCALAR.strong()]
 
 
 def test_equations_of_unused_results_go_and_effects_stay():
@@ -104,12 +101,3 @@ def test_equations_of_unused_results_go_and_effects_stay():
     assert names(left) == ["sin"] and used == [True, False]
     assert len(dce_jaxpr(jaxpr, [True, False], instantiate=True)[0].invars) == 2
     assert dce_jaxpr(jaxpr, False)[1] == [False, False]
-
-
-def test_consts_that_nothing_reads_go():
-    one, two = cnp.arange(3.0), cnp.arange(4.0)
-    closed = make_jaxpr(lambda x: (x + one, x + two))(1.0)
-    left, consts, used = dce_jaxpr_consts(closed.jaxpr, [False, True])
-    assert (consts, used) == ([False, True], [True])
-    (out,) = eval_jaxpr(left, [closed.consts[1]], 1.0)
-    assert out.tolist() == [1.0, 2.0, 3.0, 4.0]

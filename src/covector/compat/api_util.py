@@ -1,7 +1,7 @@
 """Functions of trees as functions of leaves: ``flatten_fun`` and its kin."""
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from covector import tree
@@ -21,11 +21,9 @@ __all__ = [
     "argnums_partial",
     "check_callable",
     "debug_info",
-    "donation_vector",
     "flatten_axes",
     "flatten_fun",
     "flatten_fun_nokwargs",
-    "rebase_donate_argnums",
     "safe_map",
     "safe_zip",
     "shaped_abstractify",
@@ -95,9 +93,6 @@ def _with_fixed(fun: Any, fixed: Any, *args: Any, **kwargs: Any) -> Any:
     return fun(*everything, **kwargs)
 
 
-# -- axes and donations ----------------------------------------------------------------
-
-
 def flatten_axes(name: str, treedef: Any, axis_tree: Any, **_: Any) -> list[Any]:
     """The leaf of ``axis_tree``, a prefix of a tree, for each leaf of that; None is a
     leaf.
@@ -105,35 +100,6 @@ def flatten_axes(name: str, treedef: Any, axis_tree: Any, **_: Any) -> list[Any]
     return tree.flatten_prefix(
         axis_tree, treedef, name, of="the tree", is_leaf=lambda x: x is None
     )
-
-
-def donation_vector(
-    donate_argnums: Iterable[int],
-    donate_argnames: Iterable[str],
-    in_tree: Any,
-    kws: bool = True,
-) -> tuple[bool, ...]:
-    """For each leaf of ``(args, kwargs)`` whether its argument is donated."""
-    numbers, names = set(donate_argnums), set(donate_argnames)
-    args, kwargs = in_tree.children() if kws else (in_tree, None)
-    mask = [
-        i in numbers
-        for i, child in enumerate(args.children())
-        for _ in range(child.num_leaves)
-    ]
-    if kwargs is not None:
-        keys = kwargs.node_data()[1]
-        pairs = zip(keys, kwargs.children(), strict=True)
-        mask += [k in names for k, child in pairs for _ in range(child.num_leaves)]
-    return tuple(mask)
-
-
-def rebase_donate_argnums(
-    donate_argnums: Iterable[int], static_argnums: Iterable[int]
-) -> tuple[int, ...]:
-    """The donated arguments counted among those that are not static."""
-    static = sorted(static_argnums)
-    return tuple([n - sum([s < n for s in static]) for n in sorted(donate_argnums)])
 
 
 def check_callable(fun: Any) -> None:

@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from covector.compat.jaxpr_text import show
+from covector.core.jaxpr import Jaxpr as Program
+from covector.core.jaxpr import run
 from covector.core.source import Line, attributes_lines_of_equations, running
 from covector.core.types import ArrayType
 from covector.errors import MalformedProgram
@@ -205,15 +207,17 @@ class ClosedJaxpr:
 
 @attributes_lines_of_equations()
 def eval_jaxpr(
-    jaxpr: Jaxpr,
+    jaxpr: "Jaxpr | Program",
     consts: Sequence[Any],
     *args: Any,
     propagate_source_info: bool = True,
 ) -> list[Any]:
     """The outputs of a program: ``bind`` of each primitive in order, in the meaning of
-    the current trace.
+    the current trace. Programs of covector are run as they are.
     """
     del propagate_source_info
+    if isinstance(jaxpr, Program):
+        return run(jaxpr, [*consts, *args])
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
 
@@ -260,34 +264,3 @@ def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
 def gensym(*_: Any) -> Callable[[Any], Var]:
     """A maker of new variables."""
     return Var
-
-
-def check_jaxpr(jaxpr: Jaxpr) -> None:
-    """Raise MalformedProgram where a program reads what nothing before it defines, or
-    defines a variable twice.
-    """
-    defined: set[Any] = set()
-
-    def define(variables: Sequence[Any], where: str) -> None:
-        for v in variables:
-            if v in defined and type(v) is not DropVar:
-                raise MalformedProgram(
-                    f"{where}: a variable of type {v.aval} is defined a second time."
-                )
-            defined.add(v)
-
-    def require(atoms: Sequence[Any], where: str) -> None:
-        for a in atoms:
-            if not isinstance(a, Literal) and a not in defined:
-                raise MalformedProgram(
-                    f"{where} reads a variable of type {a.aval} that nothing before it "
-                    "defines."
-                )
-
-    define([*jaxpr.constvars, *jaxpr.invars], "the inputs")
-    for eqn in jaxpr.eqns:
-        require(eqn.invars, eqn.primitive.name)
-        define(eqn.outvars, eqn.primitive.name)
-        for nested in jaxprs_in_params(eqn.params):
-            check_jaxpr(nested)
-    require(jaxpr.outvars, "the results")

@@ -128,12 +128,6 @@ def trace_to_jaxpr_dynamic(
     return closed.jaxpr, closed.out_avals, closed.consts
 
 
-def abstract_eval_fun(fun: Any, *avals: ArrayType, **params: Any) -> list[ArrayType]:
-    """The types of the results of a function of leaves, for operands of these types."""
-    wrapped = WrappedFun(lambda *args: fun(*args, **params))
-    return trace_to_jaxpr_dynamic(wrapped, avals)[1]
-
-
 # -- from program to program -----------------------------------------------------------
 
 
@@ -175,22 +169,3 @@ def dce_jaxpr(
     mask = [m or v in read for v, m in zip(jaxpr.invars, stay, strict=True)]
     invars = [v for v, m in zip(jaxpr.invars, mask, strict=True) if m]
     return jaxpr.replace(invars=invars, outvars=kept, eqns=eqns[::-1]), mask
-
-
-def dce_jaxpr_consts(
-    jaxpr: Jaxpr,
-    used_outputs: Sequence[bool],
-    instantiate: bool | Sequence[bool] = False,
-) -> tuple[Jaxpr, list[bool], list[bool]]:
-    """The same, also without constvars that are not read; and their mask, first."""
-    count = len(jaxpr.constvars)
-    stay = (
-        [instantiate] * len(jaxpr.invars)
-        if isinstance(instantiate, bool)
-        else [*instantiate]
-    )
-    inputs = convert_constvars_jaxpr(jaxpr)
-    made, mask = dce_jaxpr(inputs, used_outputs, [*[False] * count, *stay])
-    consts = sum(mask[:count])
-    split = made.replace(constvars=made.invars[:consts], invars=made.invars[consts:])
-    return split, mask[:count], mask[count:]

@@ -19,7 +19,6 @@ from covector.compat.jaxprs import (
     Literal,
     SourceInfo,
     Var,
-    check_jaxpr,
     eval_jaxpr,
     gensym,
     jaxpr_as_fun,
@@ -42,7 +41,6 @@ __all__ = [
     "Literal",
     "SourceInfo",
     "Var",
-    "check_jaxpr",
     "eval_jaxpr",
     "gensym",
     "jaxpr_as_fun",
@@ -83,6 +81,7 @@ def make_jaxpr(
         closed = closed_jaxpr(staged, captured)
         if not return_shape:
             return closed
-        return closed, out_tree.unflatten(list(map(struct, closed.out_avals)))
+        types = closed.out_avals[: out_tree.num_leaves]
+        return closed, out_tree.unflatten(list(map(struct, types)))
 
     return program

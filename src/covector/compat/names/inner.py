@@ -15,8 +15,8 @@ _INTERNALS = "covector.compat.internals"
 API_UTIL = from_module(
     "covector.compat.api_util",
     """
-    _ensure_index argnums_partial check_callable debug_info donation_vector flatten_axes
-    flatten_fun flatten_fun_nokwargs rebase_donate_argnums safe_map shaped_abstractify
+    _ensure_index argnums_partial check_callable debug_info flatten_axes
+    flatten_fun flatten_fun_nokwargs safe_map shaped_abstractify
     """,
 )
 AD = from_module(
@@ -46,8 +46,8 @@ CORE = {
     **from_module(
         "covector.compat.programs",
         """
-        Atom ClosedJaxpr DebugInfo DropVar Jaxpr JaxprEqn Literal Var check_jaxpr
-        eval_jaxpr gensym jaxpr_as_fun jaxprs_in_params new_jaxpr_eqn subjaxprs
+        Atom ClosedJaxpr DebugInfo DropVar Jaxpr JaxprEqn Literal Var eval_jaxpr gensym
+        jaxpr_as_fun jaxprs_in_params new_jaxpr_eqn subjaxprs
         """,
     ),
     **from_module("covector.compat.operations", "call_p closed_call_p"),
@@ -101,8 +101,8 @@ LINEAR_UTIL = from_module(
 PARTIAL_EVALUATION = from_module(
     "covector.compat.partial_evaluation",
     """
-    PartialVal abstract_eval_fun close_jaxpr convert_constvars_jaxpr dce_jaxpr
-    dce_jaxpr_consts trace_to_jaxpr_dynamic trace_to_jaxpr_nounits
+    PartialVal close_jaxpr convert_constvars_jaxpr dce_jaxpr
+    trace_to_jaxpr_dynamic trace_to_jaxpr_nounits
     """,
     JaxprTrace="PartialTrace",
 ) | {
