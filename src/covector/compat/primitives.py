@@ -91,10 +91,11 @@ class Primitive:
         return rule
 
     def impl(self, *args: Any, **params: Any) -> Any:
-        """What it is on arrays."""
-        raise missing(
-            self.name, "evaluation", "{p}.def_impl(rule), with rule(*arrays, **params)."
-        )
+        """What it is on arrays: where nobody says it, it is compiled by itself."""
+        if not mlir.has_rule(self):
+            wanted = "{p}.def_impl(rule), with rule(*arrays, **params)."
+            raise missing(self.name, "evaluation", wanted)
+        return self.apply(*args, **params)
 
     def abstract_eval(self, *avals: Any, **params: Any) -> Any:
         """The types that come out, and the effects."""

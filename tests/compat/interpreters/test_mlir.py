@@ -56,3 +56,22 @@ def test_compiled_code_may_call_python():
     mlir.register_lowering(p, lower)
     x = cnp.arange(3.0)
     np.testing.assert_allclose(cv.jit(p.bind)(x), np.sin(x), rtol=1e-6)
+
+
+def test_an_operation_without_impl_is_compiled_where_it_is_run_by_itself():
+    p = Primitive("cubed")
+    p.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(p, mlir.lower_fun(lambda x: x**3, False))
+    assert p.bind(2.0) == 8
+    with cv.disable_jit():
+        assert cv.jit(p.bind)(3.0) == 27
+
+
+def test_a_function_that_is_compiled_may_name_the_axes_of_shard_map():
+    p = Primitive("total")
+    p.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(p, mlir.lower_fun(lambda x: cv.lax.psum(x, "i"), False))
+    spec = cv.P("i")
+    mesh = cv.make_mesh((2,), ("i",))
+    f = cv.shard_map(p.bind, mesh=mesh, in_specs=spec, out_specs=spec)
+    np.testing.assert_allclose(cv.jit(f)(cnp.arange(4.0)), [2, 4, 2, 4])

@@ -28,6 +28,7 @@ from covector.programs.callbacks.host_functions import (
     HostFunction,
     ResultSpec,
 )
+from covector.programs.spmd.manual import ManualAxes
 
 __all__ = [
     "LoweringRule",
@@ -120,6 +121,11 @@ class LoweringRuleContext:
             lowering.equation = before
 
 
+def has_rule(primitive: Any) -> bool:
+    """Whether there is a rule for some platform."""
+    return any([(k[0] if type(k) is tuple else k) is primitive for k in lowerings])
+
+
 def lower(primitive: Any, lowering: Any, operands: Sequence[Any], params: Any) -> Any:
     """The values that the rule of a primitive gives.
 
@@ -165,10 +171,18 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Rule:
             who = f"lower_fun of {ctx.primitive} (multiple_results={multiple_results})"
             return [as_array(x, who) for x in (out if multiple_results else [out])]
 
-        with ctx.equation(ctx.avals_in, ctx.avals_out) as lowering:
+        types = ctx.avals_in, ctx.avals_out
+        with ctx.equation(*types) as lowering, _named_axes(lowering.module):
             return lowering.through(flat, *values)
 
     return rule
+
+
+def _named_axes(module: Any) -> contextlib.AbstractContextManager[None]:
+    """The axes that a function may name: those of the shard_map that is lowered."""
+    if module.mesh is None:
+        return contextlib.nullcontext()
+    return ManualAxes(module.mesh, module.manual_axes, checked=False).inside()
 
 
 def emit_python_callback(  # noqa: PLR0913, PLR0917  the parameters that it has there
