@@ -73,6 +73,19 @@ def test_variables_of_the_field_set_options_unless_one_of_covector_does():
     config.update("jax_tracer_error_num_traceback_frames", 5)
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("JAX_ENABLE_X64", "one of false, true"),
+        ("JAX_THREAD_GUARD", "one of false, true"),
+        ("JAX_RANDOM_SEED_OFFSET", "a number"),
+    ],
+)
+def test_a_variable_of_the_field_with_an_impossible_value_is_named(name, words):
+    with pytest.raises(SettingError, match=f"{name} must be {words}.*, but is 'maybe'"):
+        from_environment({name: "maybe"})
+
+
 def test_checks_of_programs_are_an_option_of_the_field():
     before = config.jax_enable_checks
     with blocks.enable_checks(not before):

@@ -6,6 +6,7 @@ import sys
 import sysconfig
 import venv
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -82,6 +83,26 @@ def test_a_real_jax_is_not_touched_without_being_asked(tmp_path):
         distribution.enable(tmp_path)
     assert "there is no jax of covector's" in distribution.disable(tmp_path)
     assert info.exists() and not (tmp_path / "jax.py").exists()
+
+
+def test_a_real_jax_is_uninstalled_by_pip_where_that_is_asked_for(
+    tmp_path, monkeypatch
+):
+    info = tmp_path / "jax-0.4.30.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: jax\nVersion: 0.4.30\n"
+    )
+    commands = []
+
+    def pip(command, **_):
+        commands.append(command[1:])
+        return SimpleNamespace(returncode=1, stderr="cannot\n")
+
+    monkeypatch.setattr(subprocess, "run", pip)
+    with pytest.raises(SettingError, match="pip could not uninstall jax: cannot"):
+        distribution.enable(tmp_path, replace=True)
+    assert commands == [["-m", "pip", "uninstall", "--yes", "jax"]]
 
 
 def test_a_folder_that_cannot_be_written_to_is_an_error_in_words(tmp_path):

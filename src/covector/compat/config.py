@@ -8,6 +8,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -130,14 +131,23 @@ def _check_fixed(name: str, value: Any) -> None:
 
 
 def _parsed(name: str, text: str) -> Any:
-    """The value of an option that is given as text."""
-    variable = variables.VARIABLES.get(f"COVECTOR_{name.upper()}")
-    if variable is not None:
-        return variable.read({variable.name: text})
+    """The value of an option that is given as text.
+
+    Raises:
+      SettingError: it is none.
+    """
     default = FIXED[name].value if name in FIXED else IGNORED.get(name)
-    if isinstance(default, bool) or name == "enable_checks":
-        return variables.choice(name, (False, True)).parse(text)
-    return type(default)(text) if isinstance(default, int | float) else text
+    own = variables.VARIABLES.get(f"COVECTOR_{name.upper()}")
+    theirs = f"JAX_{name.upper()}"
+    if own is not None:
+        variable = replace(own, name=theirs)
+    elif isinstance(default, bool) or name == "enable_checks":
+        variable = variables.choice(theirs, (False, True))
+    elif isinstance(default, int | float):
+        variable = variables.Variable(theirs, "a number", type(default))
+    else:
+        return text
+    return variable.read({theirs: text})
 
 
 def from_environment(environ: Mapping[str, str] = os.environ) -> None:
