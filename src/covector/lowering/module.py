@@ -64,6 +64,13 @@ class Lowering:
         return self.module.over is not None and self.module.mesh is None
 
     @property
+    def is_divided(self) -> bool:
+        """Whether XLA partitions what is lowered here, if only along axes that a
+        shard_map around it leaves.
+        """
+        return self.is_partitioned or bool(axes_left(self.module))
+
+    @property
     def on_several_devices(self) -> bool:
         """Whether XLA partitions the program between devices."""
         return self.module.over is not None
@@ -133,8 +140,9 @@ class Lowering:
         first ``free`` axes.
 
         Of what the first device alone has computed, that is its value, sent to all.
+        Inside of a shard_map over some axes it is replicated over the others.
         """
-        if not self.is_partitioned:
+        if not self.is_divided:
             return x
         spec = PartitionSpec(*[UNCONSTRAINED] * free)
         replicated = sharding.sharding_text(spec, type.ndim)

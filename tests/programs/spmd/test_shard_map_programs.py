@@ -467,3 +467,38 @@ def test_python_in_the_middle():
         return wave(w, x) + lax.stop_gradient(2 * x)
 
     agree(with_derivatives(on_devices(f, 4))(W, X), with_derivatives(alone)(W, X))
+
+
+# -- over some axes --------------------------------------------------------------------
+
+
+def test_what_devices_cannot_combine_is_compiled_over_some_axes():
+    """A reduction by xor, and a maximum of complex numbers, over an axis that XLA has
+    divided; and a stack of matrices that it divides stays so.
+    """
+    mesh = cv.make_mesh((2, 2), ("x", "y"))
+    words = np.arange(24, dtype=np.uint8).reshape(4, 6) * 7
+    numbers = (words - 80.0 + 1j * words[::-1]).astype(np.complex64)
+    square = X.T @ X + np.eye(3, dtype=np.float32)
+    stack = np.stack([square * k for k in range(1, 5)])
+
+    def f(words, numbers, stack):
+        rows = P(None, "y")
+        words, numbers = lax.with_sharding_constraint((words, numbers), rows)
+        stack = lax.with_sharding_constraint(stack, P("y"))
+        return lax.reduce_xor(words, (1,)), numbers.max(1), lax.linalg.cholesky(stack)
+
+    over = cv.jit(
+        cv.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})
+    )
+    xors, largest, factors = over(words, numbers, stack)
+    np.testing.assert_array_equal(xors, np.bitwise_xor.reduce(words, 1))
+    np.testing.assert_array_equal(largest, numbers.max(1))
+    np.testing.assert_allclose(factors, np.linalg.cholesky(stack), 1e-5, 1e-6)
+    only = cv.jit(
+        cv.shard_map(
+            lambda stack: f(words, numbers, stack)[2],
+            mesh=mesh, in_specs=P("x"), out_specs=P("x"), axis_names={"x"},
+        )
+    )  # fmt: skip
+    assert "all-gather" not in only.lower(stack).compile().as_text()

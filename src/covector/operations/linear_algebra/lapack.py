@@ -154,7 +154,7 @@ def call(
     pairs = zip(operands, in_types, strict=True)
     operands = [ctx.replicated(x, t, stack) for x, t in pairs]
     partitioning: dict[str, Any] = {}
-    if ctx.is_partitioned:
+    if ctx.is_divided:
         partitioning = _partitioning(in_types, out_types, stack)
     made = ctx.op(
         "stablehlo.custom_call",
