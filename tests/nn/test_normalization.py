@@ -154,6 +154,23 @@ def test_classes_of_one_hot_may_be_a_list():
 # -- infinities, and what does not count -----------------------------------------------
 
 
+def test_infinite_elements_share_the_derivative_of_logsumexp():
+    inf = np.inf
+    x = np.array([[inf, 1, 2], [inf, 0, inf], [-inf] * 3, [-inf, 1, 1]], np.float32)
+    half, third = 1 / 2, 1 / 3
+    wanted = [[1, 0, 0], [half, 0, half], [third] * 3, [0, half, half]]
+    slopes = cv.grad(lambda x: nn.logsumexp(x, 1).sum())
+    np.testing.assert_allclose(slopes(x), wanted, 1e-6)
+    np.testing.assert_allclose(cv.jit(slopes)(x), wanted, 1e-6)
+    pairs = cv.grad(lambda x: cnp.logaddexp(x[:, 0], x[:, 2]).sum())(x)
+    np.testing.assert_allclose(slopes(x[:, ::2]), pairs[:, ::2], 1e-6)
+    values, signs = nn.logsumexp(x, 1, return_sign=True)
+    np.testing.assert_allclose(values, [inf, inf, -inf, 1 + np.log(2)], 1e-6)
+    assert signs.tolist() == [1, 1, 0, 1]
+    counted = cv.grad(lambda x: nn.logsumexp(x[0], where=MASK[0, :3]))(x)
+    assert np.isfinite(counted).all()
+
+
 def test_softmax_of_infinities():
     x = np.array([[np.inf, 0.0], [-np.inf, -np.inf], [-np.inf, 1.0]], np.float32)
     np.testing.assert_array_equal(nn.softmax(cnp.asarray(x[2])), [0.0, 1.0])

@@ -13,6 +13,7 @@ from covector.core.convert import as_array
 from covector.errors import TypeMismatch
 from covector.numpy.promote import inexact
 from covector.operations.windows import wide
+from covector.programs.custom_rules.custom_derivative import custom_jvp
 
 __all__ = [
     "log_softmax",
@@ -97,6 +98,9 @@ def logsumexp(
       return_sign: return the log of the absolute value, and the sign of the sum.
       where: the elements that count.
 
+    The derivative is ``softmax(a)``; where the largest elements are infinite, they
+    share it and the others have none.
+
     >>> round(float(logsumexp(cnp.zeros(4))), 4)
     1.3863
     """
@@ -105,19 +109,42 @@ def logsumexp(
         b = as_array(b, "logsumexp")
         where = b != 0 if where is None else cnp.logical_and(where, b != 0)
     shifted, largest = _shifted(a, axis, where)
+    if b is None and not dtypes.is_complex(a.dtype):
+        top = lax.stop_gradient(
+            cnp.max(a, axis, where=where, initial=-np.inf, keepdims=True)
+        )
+        shifted = cnp.where(cnp.isinf(top), _from_infinity(a, top), shifted)
+        largest = cnp.where(cnp.isinf(top), top, largest)
     powers = cnp.exp(shifted)
     if where is not None:
         powers = cnp.where(where, powers, 0)
     if b is not None:
         powers = powers * b
     total = cnp.sum(powers, axis, keepdims=True)
-    sign = cnp.sign(total)
-    if return_sign:
+    sign = cnp.where(largest == -np.inf, 0, cnp.sign(total)) if return_sign else None
+    if sign is not None:
         total = cnp.abs(total)
     result = (cnp.log(total) if where is None else _log(total)) + largest
+    outs = [x for x in (result, sign) if x is not None]
     if not keepdims:
-        result, sign = cnp.squeeze(result, axis), cnp.squeeze(sign, axis)
-    return (result, sign) if return_sign else result
+        outs = [cnp.squeeze(x, axis) for x in outs]
+    return tuple(outs) if return_sign else outs[0]
+
+
+@custom_jvp
+def _from_infinity(a: Value, top: Value) -> Array:
+    """Elements less the largest, which is infinite: 0 where they are the same,
+    and so low that its exponential is 0 elsewhere.
+
+    They share the derivative of the sum, as equal elements do.
+    """
+    return cnp.where(a == top, 0, cnp.array(cnp.finfo(a.dtype).min, a.dtype))
+
+
+@_from_infinity.defjvp
+def _from_infinity_jvp(primals: Any, tangents: Any) -> Any:
+    a, top = primals
+    return _from_infinity(a, top), cnp.where(a == top, tangents[0], 0)
 
 
 def _log(total: Value) -> Array:

@@ -482,23 +482,24 @@ def test_what_devices_cannot_combine_is_compiled_over_some_axes():
     square = X.T @ X + np.eye(3, dtype=np.float32)
     stack = np.stack([square * k for k in range(1, 5)])
 
-    def f(words, numbers, stack):
-        rows = P(None, "y")
-        words, numbers = lax.with_sharding_constraint((words, numbers), rows)
-        stack = lax.with_sharding_constraint(stack, P("y"))
-        return lax.reduce_xor(words, (1,)), numbers.max(1), lax.linalg.cholesky(stack)
+    def reduced(words, numbers):
+        words, numbers = lax.with_sharding_constraint((words, numbers), P(None, "y"))
+        return lax.reduce_xor(words, (1,)), numbers.max(1)
 
-    over = cv.jit(
-        cv.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})
-    )
-    xors, largest, factors = over(words, numbers, stack)
+    def factored(stack):
+        return lax.linalg.cholesky(lax.with_sharding_constraint(stack, P("y")))
+
+    def over_x(f):
+        mapped = cv.shard_map(
+            f, mesh=mesh, in_specs=P("x"), out_specs=P("x"), axis_names={"x"}
+        )
+        return cv.jit(mapped)
+
+    with cv.set_mesh(mesh):
+        xors, largest = over_x(reduced)(words, numbers)
+        factors = over_x(factored)(stack)
+        text = over_x(factored).lower(stack).compile().as_text()
     np.testing.assert_array_equal(xors, np.bitwise_xor.reduce(words, 1))
     np.testing.assert_array_equal(largest, numbers.max(1))
     np.testing.assert_allclose(factors, np.linalg.cholesky(stack), 1e-5, 1e-6)
-    only = cv.jit(
-        cv.shard_map(
-            lambda stack: f(words, numbers, stack)[2],
-            mesh=mesh, in_specs=P("x"), out_specs=P("x"), axis_names={"x"},
-        )
-    )  # fmt: skip
-    assert "all-gather" not in only.lower(stack).compile().as_text()
+    assert "all-gather" not in text
