@@ -5,7 +5,7 @@ from types import ModuleType
 
 import pytest
 
-from covector.compat import finder
+from covector.compat import finder, load_ipython_extension
 from covector.errors import SettingError
 
 
@@ -21,6 +21,8 @@ def test_to_install_it_after_another_jax_is_an_error_that_says_where_that_is(
         r".*covector run program\.py",
     ):
         finder.install()
+    with pytest.raises(SettingError, match="must come before"):
+        load_ipython_extension(None)
     assert not finder.is_installed() and sys.modules["jax"] is other
 
 

@@ -22,6 +22,13 @@ def add_options(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Become the program: Python starts again, with the door first on its path."""
+    if sys.flags.ignore_environment:
+        print(
+            "covector run tells the program's Python by PYTHONPATH what jax is, and so "
+            "cannot be run by a Python that ignores it: leave out -I and -E",
+            file=sys.stderr,
+        )
+        return 2
     finder.tell_children()
     module = ["-m"] if options.module else []
     flags = subprocess._args_from_interpreter_flags()  # such as -W error  # pyright: ignore
