@@ -38,3 +38,25 @@ def test_a_result_may_leave_vmap_unbatched():
     batching.primitive_batchers[p] = lambda args, dims: (p.bind(*args), None)
     out = cv.vmap(p.bind, out_axes=None)(cnp.array([False, True]))
     assert out.shape == () and bool(out)
+
+
+def test_batch_axes_are_made_and_moved():
+    x = cnp.arange(6.0).reshape(2, 3)
+    assert batching.broadcast(x, 4, 1).shape == (2, 4, 3)
+    assert batching.bdim_at_front(x, 1, 3).shape == (3, 2)
+    assert batching.bdim_at_front(x, None, 5).shape == (5, 2, 3)
+    assert batching.not_mapped is None and not batching.is_vmappable(x)
+
+
+def test_formulas_give_the_rules_of_elementwise_functions_and_reductions():
+    p = Primitive("add")
+    p.def_impl(lambda x, y: x + y)
+    batching.defvectorized(p)
+    x = cnp.arange(6.0).reshape(2, 3)
+    got = cv.vmap(p.bind, in_axes=(1, None))(x, cnp.array([10.0, 20.0]))
+    np.testing.assert_allclose(got, x.T + np.array([10, 20]))
+    total = Primitive("total")
+    total.def_impl(lambda x, *, axes: x.sum(axes))
+    batching.defreducer(total)
+    got = cv.vmap(lambda x: total.bind(x, axes=(0,)), in_axes=1)(x)
+    np.testing.assert_allclose(got, x.sum(0))

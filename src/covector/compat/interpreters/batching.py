@@ -22,6 +22,7 @@ __all__ = [
     "defreducer",
     "defvectorized",
     "fancy_primitive_batchers",
+    "is_vmappable",
     "moveaxis",
     "not_mapped",
     "primitive_batchers",
@@ -49,6 +50,13 @@ def broadcast(x: Any, sz: int, axis: int, mesh_axis: None = None) -> Value:
 def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: None = None) -> Value:
     """``x`` with its batch axis in front; it is repeated where it has none."""
     return batched(size, as_array(x), bdim)
+
+
+def is_vmappable(x: Any) -> bool:
+    """Whether vmap takes ``x`` apart by a rule of its class: there are no such rules
+    here, and what vmap maps over are the leaves of pytrees.
+    """
+    return False
 
 
 def defvectorized(prim: Any) -> None:

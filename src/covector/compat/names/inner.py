@@ -32,7 +32,8 @@ BATCHING = from_module(
     "covector.compat.interpreters.batching",
     """
     AxisData axis_primitive_batchers bdim_at_front broadcast defbroadcasting defreducer
-    defvectorized fancy_primitive_batchers moveaxis not_mapped primitive_batchers
+    defvectorized fancy_primitive_batchers is_vmappable moveaxis not_mapped
+    primitive_batchers
     """,
 )
 BACKEND = from_module(
