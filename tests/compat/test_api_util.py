@@ -1,5 +1,7 @@
 """Functions of trees as functions of leaves."""
 
+import inspect
+
 import pytest
 
 import covector as cv
@@ -11,6 +13,7 @@ from covector.compat.api_util import (
     flatten_axes,
     flatten_fun,
     flatten_fun_nokwargs,
+    infer_argnums_and_argnames,
     shaped_abstractify,
 )
 from covector.compat.linear_util import wrap_init
@@ -50,6 +53,14 @@ def test_arguments_without_these_numbers_are_fixed():
 def test_axes_are_given_for_each_leaf():
     structure = tree.structure((1, (2, 3)))
     assert flatten_axes("axes", structure, (0, None)) == [0, None, None]
+
+
+def test_numbers_and_names_of_the_same_arguments_complete_each_other():
+    signature = inspect.signature(lambda a, b, *, c: None)
+    assert infer_argnums_and_argnames(signature, 1, None) == ((1,), ("b",))
+    assert infer_argnums_and_argnames(signature, None, "a") == ((0,), ("a",))
+    assert infer_argnums_and_argnames(signature, (0,), ["c"]) == ((0,), ("c",))
+    assert infer_argnums_and_argnames(signature, None, None) == ((), ())
 
 
 def test_the_type_of_an_argument_is_that_of_its_array():

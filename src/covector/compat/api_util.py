@@ -1,5 +1,6 @@
 """Functions of trees as functions of leaves: ``flatten_fun`` and its kin."""
 
+import inspect
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from covector.compat.linear_util import (
     transformation_with_aux2,
 )
 from covector.core.convert import type_of
-from covector.core.flat import argument_numbers, function_line, who_of
+from covector.core.flat import argument_names, argument_numbers, function_line, who_of
 from covector.errors import ArgumentError
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "flatten_axes",
     "flatten_fun",
     "flatten_fun_nokwargs",
+    "infer_argnums_and_argnames",
     "safe_map",
     "safe_zip",
     "shaped_abstractify",
@@ -100,6 +102,22 @@ def flatten_axes(name: str, treedef: Any, axis_tree: Any, **_: Any) -> list[Any]
     return tree.flatten_prefix(
         axis_tree, treedef, name, of="the tree", is_leaf=lambda x: x is None
     )
+
+
+def infer_argnums_and_argnames(
+    sig: inspect.Signature, argnums: Any, argnames: Any
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Numbers and names of the same arguments, where one of the two is None."""
+    names = list(sig.parameters)
+    if argnums is None:
+        given = () if argnames is None else argument_names("", "argnames", argnames)
+        return tuple([names.index(n) for n in given if n in names]), given
+    numbers = argument_numbers("", "argnums", argnums)
+    if argnames is None:
+        return numbers, tuple(
+            [names[n] for n in numbers if -len(names) <= n < len(names)]
+        )
+    return numbers, argument_names("", "argnames", argnames)
 
 
 def check_callable(fun: Any) -> None:

@@ -110,7 +110,7 @@ class Trace(core.Trace):
     def process(self, op: Any, args: Sequence[Any]) -> Sequence[Any]:
         tracers = [as_array(a, op.name) for a in args]
         types = [x.type for x in tracers]
-        by_others = expansion(op)
+        by_others = expansion(op, types)
         if by_others is not None:
             return by_others(*tracers)
         primitive = primitive_of(op, types)

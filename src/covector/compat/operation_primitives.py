@@ -219,14 +219,15 @@ PRIMITIVES: dict[str, Primitive] = {}
 #: of an operation and the types of its operands
 _OF_CLASS: dict[type, Any] = {}
 #: for classes of operations that are several of the field: the function that computes
-#: the same by those, of an operation; None where it is one after all
-EXPANSIONS: dict[type, Callable[[Any], Callable[..., Any] | None]] = {}
+#: the same by those, of an operation and the types of its operands; None where it is
+#: one after all
+EXPANSIONS: dict[type, Callable[[Any, Types], Callable[..., Any] | None]] = {}
 
 
-def expansion(op: core.Primitive) -> Callable[..., Any] | None:
+def expansion(op: core.Primitive, types: Types) -> Callable[..., Any] | None:
     """The function that computes the same by other operations, where one does."""
     found = EXPANSIONS.get(type(op))
-    return None if found is None else found(op)
+    return None if found is None else found(op, types)
 
 
 def enter(primitive: Any) -> Any:

@@ -132,7 +132,7 @@ class _View:
         self, equation: jaxpr.Equation, inputs: list[Any], types: list[Any]
     ) -> None:
         op: Any = equation.op
-        by_others = expansion(op)
+        by_others = expansion(op, types)
         if by_others is not None:
             program = restage(by_others, types)
             self.variables.update(zip(program.inputs, inputs, strict=True))

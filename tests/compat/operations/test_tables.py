@@ -357,6 +357,19 @@ def test_a_slice_of_one_index_is_a_slice_and_a_squeeze():
     assert {"dynamic_slice", "squeeze", "dynamic_update_slice"} <= {*names}
 
 
+def test_the_index_of_a_branch_is_an_integer_also_between_two():
+    def f(x):
+        return lax.cond(x > 0, lax.sin, lax.cos, x)
+
+    *_, convert, cond = make_jaxpr(f)(1.0).eqns
+    assert convert.primitive is p.convert_element_type_p
+    assert str(cond.invars[0].aval) == "i32[]"
+    closed = make_jaxpr(f)(1.0)
+    for x in (1.0, -1.0):
+        (out,) = eval_jaxpr(closed.jaxpr, [], x)
+        assert float(out) == float(f(x))
+
+
 def test_functions_of_several_operations_are_primitives_too():
     x = cnp.array([[1.0, 2.0], [3.0, 4.0]])
     assert p.tile_p.bind(x, reps=(2, 1)).shape == (4, 2)

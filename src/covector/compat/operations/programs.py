@@ -6,6 +6,7 @@ from typing import Any
 from covector.compat.jaxprs import eval_jaxpr, jaxpr_as_fun
 from covector.compat.linear_util import WrappedFun, wrap_init
 from covector.compat.operation_primitives import (
+    EXPANSIONS,
     OperationPrimitive,
     Params,
     Types,
@@ -15,8 +16,10 @@ from covector.compat.operation_primitives import (
     primitive,
 )
 from covector.compat.restaging import as_closed, staged
+from covector.core import dtypes
 from covector.core.trace import Trace
 from covector.errors import ArgumentError
+from covector.operations.casting import ConvertElementType
 from covector.programs.callbacks import callback
 from covector.programs.callbacks.foreign_call import ForeignCall
 from covector.programs.control_flow.cond import Cond
@@ -40,6 +43,17 @@ from covector.transforms.transpose import instantiate
 primitive("scan", Scan)
 primitive("while", While, hidden="checkpoints counted settles")
 primitive("cond", Cond)
+
+
+def _convert_then_choose(op: Any, types: Types) -> Any:
+    """In the field the index of a branch is an integer, also between two."""
+    if types[0].dtype is not dtypes.bool_:
+        return None
+    to_integer = ConvertElementType(dtypes.int32)
+    return lambda index, *operands: op(to_integer(index), *operands)
+
+
+EXPANSIONS[Cond] = _convert_then_choose
 primitive("custom_linear_solve", LinearSolve)
 primitive("custom_vmap_call", CustomVmap, call="jaxpr")
 primitive("name", Name, name="label")

@@ -130,14 +130,14 @@ primitive("dynamic_slice", dynamic_slicing.DynamicSlice, hidden="collapsed")
 primitive("dynamic_update_slice", dynamic_slicing.DynamicUpdateSlice, hidden="inserted")
 
 
-def _slice_then_squeeze(op: Any) -> Callable[..., Any] | None:
+def _slice_then_squeeze(op: Any, types: Types) -> Callable[..., Any] | None:
     if not op.collapsed:
         return None
     whole = op.replace(collapsed=())
     return lambda *args: [squeeze(whole(*args), op.collapsed)]
 
 
-def _expand_then_update(op: Any) -> Callable[..., Any] | None:
+def _expand_then_update(op: Any, types: Types) -> Callable[..., Any] | None:
     if not op.inserted:
         return None
 

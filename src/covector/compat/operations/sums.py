@@ -123,11 +123,11 @@ composition("reduce_window", _reduce_window, multiple_results=True)
 # -- several operations of the field ---------------------------------------------------
 
 
-def _sum_of_products(op: Any) -> Callable[..., Any]:
+def _sum_of_products(op: Any, types: Types) -> Callable[..., Any]:
     return lambda a, b, c, d: [add(mul(a, b), mul(c, d))]
 
 
-def _product_then_sum(op: Any) -> Callable[..., Any]:
+def _product_then_sum(op: Any, types: Types) -> Callable[..., Any]:
     return lambda x, y, z: [add(mul(x, y), z)]
 
 
