@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from covector.core import dtypes
-from covector.core.annotations import Value
+from covector.core.annotations import DType, Value
 from covector.core.array import ConcreteArray
 from covector.core.convert import scalar
 from covector.lowering.evaluate import evaluate_compiled
@@ -30,7 +30,9 @@ def number(value: float, x: Value) -> Value:
 
 
 class Composite(WithPartials):
-    """A function of floats, by a formula in other operations, in at least 32 bits."""
+    """A function of floats, by a formula in other operations, in at least 32 bits; as
+    are its derivatives, so that both are rounded once.
+    """
 
     accepts = staticmethod(dtypes.is_floating)
     accepted = "floating-point numbers"
@@ -48,14 +50,25 @@ class Composite(WithPartials):
             return (ConcreteArray(plan.outs[0], out.host(), None, out.placement),)
         return evaluate_compiled(self, plan, operands)
 
+    def slopes(
+        self, active: Sequence[bool], out: Value, *operands: Value
+    ) -> list[Value | None]:
+        dtype = out.type.dtype
+        wide = [convert(x, _at_least_32(dtype)) for x in (out, *operands)]
+        found = super().slopes(active, *wide)
+        return [None if slope is None else convert(slope, dtype) for slope in found]
+
     def lower(self, ctx: "Lowering", *operands: HloValue) -> HloResults:
         return ctx.through(self._computed, *operands)
 
     def _computed(self, *operands: Value) -> Sequence[Any]:
         dtype = operands[0].type.dtype
-        wide = dtypes.float32 if dtype.itemsize < 4 else dtype
-        out = self.formula(*[convert(x, wide) for x in operands])
+        out = self.formula(*[convert(x, _at_least_32(dtype)) for x in operands])
         return [convert(out, dtype)]
+
+
+def _at_least_32(dtype: DType) -> DType:
+    return dtypes.float32 if dtype.itemsize < 4 else dtype
 
 
 class WithEdges(Composite):

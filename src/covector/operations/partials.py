@@ -22,12 +22,16 @@ class WithPartials(Elementwise):
         """For each operand, a function without arguments that computes ∂f/∂xₖ."""
         raise self._missing("partials", "differentiation", [x.type for x in operands])
 
+    def slopes(
+        self, active: Sequence[bool], out: Value, *operands: Value
+    ) -> list[Value | None]:
+        """The partial derivatives by the active operands."""
+        partials = self.partials(out, *operands)
+        return [p() if a else None for p, a in zip(partials, active, strict=True)]
+
     def linearize(self, active: Sequence[bool], *operands: Value) -> Linearized:
         out = self(*operands)
-        known = [
-            partial() if a else None
-            for partial, a in zip(self.partials(out, *operands), active, strict=True)
-        ]
+        known = self.slopes(active, out, *operands)
 
         def push(*tangents: Value | None) -> Sequence[Array]:
             given = [

@@ -412,3 +412,19 @@ def test_factorials_are_not_exact():
 def test_the_dimension_of_multigammaln_is_a_positive_integer(d):
     with pytest.raises(ValueError, match="multigammaln needs a positive integer d"):
         special.multigammaln(2.0, d)
+
+
+def test_bfloat16_is_rounded_once_eagerly_and_compiled():
+    rng = np.random.default_rng(0)
+    a, b = [cnp.asarray(rng.uniform(0.2, 9, 40), "bfloat16") for _ in range(2)]
+
+    def values_and_slopes(a, b):
+        return [
+            y
+            for f in (special.beta, special.betaln)
+            for y in (f(a, b), *cv.grad(lambda a, b, f=f: f(a, b).sum(), (0, 1))(a, b))
+        ]
+
+    compiled = cv.jit(values_and_slopes)(a, b)
+    for eager, other in zip(values_and_slopes(a, b), compiled, strict=True):
+        np.testing.assert_array_equal(eager, other)
