@@ -9,6 +9,7 @@ import covector as cv
 import covector.numpy as cnp
 from covector import errors, lax
 from covector.custom_batching import custom_vmap
+from covector.test_util import check_grads
 
 X = np.array([0.5, 1.0, 2.0], np.float32)
 Y = np.array([1.5, -1.0, 0.7], np.float32)
@@ -283,3 +284,15 @@ def test_check_vjp_of_a_derivative_that_is_given():
 
     with pytest.raises(AssertionError, match="that is for argument 1"):
         cv.test_util.check_vjp(product, off, (X, Y))
+
+
+def test_a_flat_direction_of_large_values_is_judged_by_what_they_are_rounded_by():
+    def steep(x):
+        return 1600 + 0.1 * x.sum()
+
+    for value in range(40):
+        check_grads(steep, (cnp.asarray([0.013 * value]),), order=1, atol=1e-4)
+    wrong = cv.custom_jvp(steep)
+    wrong.defjvp(lambda p, t: (steep(*p), 0.7 * t[0].sum()))
+    with pytest.raises(AssertionError, match="the rule gives"):
+        check_grads(wrong, (cnp.asarray([0.5]),), order=1)

@@ -24,7 +24,15 @@ class Suite:
 
 
 #: what the packages' tests import and the packages do not require
-REQUIREMENTS = ("beartype", "cloudpickle", "dm-tree", "pytest", "scikit-learn", "toolz")
+REQUIREMENTS = (
+    "beartype",
+    "cloudpickle",
+    "dm-tree",
+    "pytest",
+    "pytest-xdist",
+    "scikit-learn",
+    "toolz",
+)
 
 VERSIONS = {
     "equinox": "0.13.8",

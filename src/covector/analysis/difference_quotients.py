@@ -6,7 +6,8 @@ The quotient is the central one of fourth order,
 
 with an error of h⁴ from the formula and of ε/h from rounding, which are alike at
 h ≈ ε^⅕. It is worked out for several steps, each half of the one before. How far two in
-succession are apart says how far they can be trusted; of each element the best is kept.
+succession are apart says how far they can be trusted, and what the values of f are
+rounded by says how far at most; of each element the best is kept.
 """
 
 from collections.abc import Callable, Sequence
@@ -63,16 +64,17 @@ def quotients(
     return [_best(found) for found in zip(*tried, strict=True)]
 
 
-def _best(found: Sequence[np.ndarray | None]) -> Quotient | None:
-    values = [x for x in found if x is not None]
-    if not values:
+def _best(found: Sequence[Quotient | None]) -> Quotient | None:
+    tried = [x for x in found if x is not None]
+    if not tried:
         return None
+    values, rounding = (np.stack(part) for part in zip(*tried, strict=True))
     with np.errstate(all="ignore"):
-        errors = np.abs(np.diff(np.stack(values), axis=0))
+        errors = np.maximum(np.abs(np.diff(values, axis=0)), rounding[1:])
     errors = np.where(np.isfinite(errors), errors, np.inf)
     best = np.argmin(errors, axis=0)[None]
     return Quotient(
-        np.take_along_axis(np.stack(values[1:]), best, 0)[0],
+        np.take_along_axis(values[1:], best, 0)[0],
         np.take_along_axis(errors, best, 0)[0],
     )
 
@@ -82,16 +84,21 @@ def _fourth_order(
     primals: Sequence[Array],
     tangents: Sequence[Array | None],
     h: float,
-) -> list[np.ndarray | None]:
+) -> list[Quotient | None]:
+    """The quotients for one step, and what rounding of the results makes of them."""
     outs = {k: fun(*shifted(primals, tangents, k * h)) for k in (-2, -1, 1, 2)}
-    found: list[np.ndarray | None] = []
+    found: list[Quotient | None] = []
     for i, out in enumerate(outs[1]):
         if not out.type.inexact:
             found.append(None)
             continue
         at = {k: wide(outs[k][i]) for k in outs}
+        eps = finfo(out.dtype).eps
         with np.errstate(all="ignore"):
-            found.append((8 * (at[1] - at[-1]) - (at[2] - at[-2])) / (12 * h))
+            value = (8 * (at[1] - at[-1]) - (at[2] - at[-2])) / (12 * h)
+            # Each value is rounded by half of eps: 8 + 8 + 1 + 1 halves, by 12 h.
+            rounding = 0.75 * eps * np.abs(at[1]) / h
+        found.append(Quotient(value, np.asarray(rounding)))
     return found
 
 
