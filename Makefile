@@ -12,7 +12,7 @@ QUICK_LAW := jit_changes_nothing and not window and not c128 and ($(QUICK_ROWS))
 QUICK_WITHOUT := --ignore=tests/core/test_leaks.py
 QUICK_PEERS := that_of_jax or as_in_the_field or those_of_the_field
 
-.PHONY: demo test quick fuzz mutation check format bench docs clean
+.PHONY: demo test quick fuzz mutation ecosystem check format bench docs clean
 
 demo: .venv/ready        ## train a classifier and write report.html
 	$(BIN)/covector demo
@@ -29,6 +29,9 @@ fuzz: .venv/ready        ## random samples of every public function, and random 
 
 mutation: .venv/ready    ## plant faults, one by one, and see whether tests notice
 	$(BIN)/python -m tests.mutation
+
+ecosystem: .venv/ready   ## suites and programs of packages that import jax: the fast part
+	$(BIN)/python -m tests.ecosystem.run --fast
 
 check: .venv/ready       ## format, lint, types, imports
 	$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/pyright && $(BIN)/lint-imports

@@ -9,14 +9,14 @@ class Suite:
     """Tests of a package, as its source distribution (or a checkout) has them.
 
     Args:
-      folder: where in the unpacked sources the tests are.
+      folder: where in the sources the tests are, if they are not in the wheel.
       environment: settings that the package's own runner makes.
       arguments: of pytest, those that the package's own runner gives.
       quick: parts of the fast run, below ``folder``; none means all.
       minutes: when to give up.
     """
 
-    folder: str
+    folder: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
     quick: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ SOURCELESS = ("equinox",)
 
 SUITES = {
     "equinox": Suite("tests", {"JAX_NUM_CPU_DEVICES": "2"}),
-    "optax": Suite("", quick=_OPTAX),
-    "chex": Suite(""),
+    "optax": Suite(quick=_OPTAX),
+    "chex": Suite(),
     "traceax": Suite("tests"),
 }

@@ -5,7 +5,7 @@ import subprocess
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -56,11 +56,17 @@ def run(name: str, folder: Path, fast: bool, checkout: Path | None) -> Result:
     report, work = folder / f"{name}.xml", folder / "work"
     work.mkdir(exist_ok=True)
     report.unlink(missing_ok=True)
+    settings = work / "pytest.ini"  # or pytest would find those of this project
+    settings.write_text("[pytest]\n")
+    if name in SOURCES and checkout is None:
+        checkout = environment.sources(folder, name)
+    if checkout is not None:
+        settings = checkout / "pyproject.toml"
     command = [environment.python(folder), "-m", "pytest", "-q", "--tb=line"]
-    command += ["-p", "no:cacheprovider", "--continue-on-collection-errors"]
-    command += ["-n", str(os.cpu_count()), "--dist", "loadfile"]
-    command += [f"--junitxml={report}", *suite.arguments]
-    command += _tests(name, folder, fast, checkout)
+    command += ["-c", settings, "-p", "no:cacheprovider", f"--junitxml={report}"]
+    command += ["--continue-on-collection-errors"]
+    command += ["-n", os.cpu_count(), "--dist", "worksteal", *suite.arguments]
+    command += _tests(name, suite.quick if fast else (), checkout)
     subprocess.run(
         [str(part) for part in command],
         cwd=work,
@@ -73,19 +79,14 @@ def run(name: str, folder: Path, fast: bool, checkout: Path | None) -> Result:
     return _read(name, report, time.monotonic() - start)
 
 
-def _tests(
-    name: str, folder: Path, fast: bool, checkout: Path | None
-) -> Iterator[object]:
+def _tests(name: str, parts: Sequence[str], checkout: Path | None) -> Iterator[object]:
     """What pytest is given: the installed package, or a folder of sources."""
-    suite = SUITES[name]
-    quick = suite.quick if fast else ()
-    if checkout is None and name not in SOURCES:
-        package = f"{name}.{suite.folder}" if suite.folder else name
+    if checkout is None:
         yield "--pyargs"
-        yield from [f"{package}.{part}" for part in quick] or [package]
+        yield from [f"{name}.{part}" for part in parts] or [name]
     else:
-        root = (checkout or environment.sources(folder, name)) / suite.folder
-        yield from [root / part for part in quick] or [root]
+        root = checkout / SUITES[name].folder
+        yield from [root / part for part in parts] or [root]
 
 
 def _read(name: str, report: Path, seconds: float) -> Result:
