@@ -28,8 +28,8 @@ from covector.core.types import ArrayType
 from covector.errors import CovectorError
 from covector.lowering.compile import LoweredProgram
 from covector.runtime import client
-from covector.transforms.derivatives import pull_back
 from covector.transforms.linearize import jvp_flat, linearize_flat
+from covector.transforms.pullback import pull_back
 
 #: element types in which a row of float64 operands is tried
 SWEEP = (

@@ -85,12 +85,12 @@ from covector.runtime.client import (
 )
 from covector.transforms.derivatives import grad, jvp, linearize, value_and_grad, vjp
 from covector.transforms.jacobian import hessian, jacfwd, jacobian, jacrev
-from covector.transforms.linear_transpose import linear_transpose
 from covector.transforms.vmap import vmap
 from covector.version import __version__
 
 if TYPE_CHECKING:
     from covector import (
+        ad,
         custom_batching,
         custom_derivatives,
         debug,
@@ -131,6 +131,7 @@ if TYPE_CHECKING:
     from covector.programs.spmd.smap import smap
     from covector.ref import empty_ref, free_ref, freeze, new_ref
     from covector.transforms.compose import compose
+    from covector.transforms.linear_transpose import linear_transpose
 
 link.connect(numpy, device_put)
 install_base(base)
@@ -138,6 +139,7 @@ install_base(base)
 #: modules that are imported on first use
 _MODULES = frozenset(
     {
+        "ad",
         "ad_checkpoint",
         "core",
         "custom_batching",
@@ -178,6 +180,7 @@ _FUNCTIONS = {
     "empty_ref": "ref",
     "free_ref": "ref",
     "freeze": "ref",
+    "linear_transpose": "transforms.linear_transpose",
     "make_array_from_callback": "programs.placement.make_array",
     "make_array_from_process_local_data": "programs.placement.make_array",
     "make_array_from_single_device_arrays": "programs.placement.make_array",
@@ -230,6 +233,7 @@ __all__ = [
     "ShapeDtypeStruct",
     "Shard",
     "__version__",
+    "ad",
     "block_until_ready",
     "check_implicit_sums",
     "check_rule",

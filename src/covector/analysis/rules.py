@@ -20,8 +20,9 @@ from covector.core.source import function_line
 from covector.errors import ArgumentError, MissingRule, NotDifferentiable, WrongRule
 from covector.operations.joining import Stack
 from covector.programs.jit.jit import jit
-from covector.transforms.derivatives import instantiate_tangent, pull_back
+from covector.transforms.derivatives import instantiate_tangent
 from covector.transforms.linearize import jvp_flat, linearize_flat
+from covector.transforms.pullback import pull_back
 from covector.transforms.vmap import vmap
 
 FlatFunction = Callable[..., Sequence[Any]]

@@ -6,7 +6,6 @@ Each is thin: check, flatten, call the flat engine, unflatten.
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from itertools import compress
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from covector import tree
 from covector.core import dtypes
 from covector.core.annotations import PyTree
-from covector.core.convert import scalar
+from covector.core.convert import as_array, scalar
 from covector.core.flat import (
     FlatFunction,
     argument_numbers,
@@ -25,7 +24,7 @@ from covector.core.flat import (
 )
 from covector.core.jaxpr import run
 from covector.core.masks import present, scatter
-from covector.core.primitive import Linear
+from covector.core.references import Ref, has_references
 from covector.core.source import wraps
 from covector.core.trace import current
 from covector.core.types import ArrayType
@@ -37,13 +36,15 @@ from covector.transforms.checks import (
     check_differentiable,
     check_scalar,
     check_sums,
-    check_zero_cotangent,
     check_zero_tangent,
     matching,
 )
-from covector.transforms.linear_functions import FunctionTypes, LinearFunction
-from covector.transforms.linearize import Linearization, jvp_flat, linearize_flat
-from covector.transforms.transpose import backward, instantiate
+from covector.transforms.linear_functions import (
+    FunctionTypes,
+    LinearFunction,
+)
+from covector.transforms.linearize import jvp_flat, linearize_flat
+from covector.transforms.pullback import Pullback, linearize_references, pull_back
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -176,32 +177,6 @@ def choose_arguments(
     return chosen, partial
 
 
-def pull_back(
-    linear: Linearization,
-    types: Sequence[ArrayType],
-    active: Sequence[bool],
-    cotangents: Sequence[Any],
-) -> list[Any]:
-    """Cotangents of primals: zeros where nothing arrives, float0 for integers.
-
-    What belongs to a weak primal is weak: a Python number stays one after a step.
-    """
-    jaxpr, residuals, nonzero = linear
-    n = len(residuals)
-    args = [*residuals, *[Linear(v.type) for v in jaxpr.inputs[n:]]]
-    cts_out = list(compress(cotangents, nonzero))
-    found = iter(backward(jaxpr, args, cts_out)[n:])
-    result: list[Any] = []
-    for i, t in enumerate(types):
-        if active[i]:
-            ct = instantiate(next(found), t)
-            ct = convert(ct, t.dtype, weak=True) if t.weak else ct
-        else:
-            ct = np.zeros(t.shape, dtypes.float0)
-        result.append(ct)
-    return result
-
-
 def vjp(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False) -> Any:
     """The value of ``fun``, and a function from cotangents of it to those of
     ``primals``.
@@ -227,11 +202,16 @@ def _with_linear_part(
     """The value of ``fun``, its linear part as a function of some class, and aux."""
     who = who_of(transform, fun)
     leaves, in_tree = tree.flatten((primals, {}))
-    leaves = arrays(leaves, who)
     flat = FlatFunction(fun, in_tree, who, has_aux)
+    linearized = linearize_flat
+    if made is Pullback and has_references(leaves):
+        linearized = linearize_references
+        leaves = [x if type(x) is Ref else as_array(x, who) for x in leaves]
+    else:
+        leaves = arrays(leaves, who)
     types = tuple([p.type for p in leaves])
     active = [t.inexact for t in types]
-    outs, linear = linearize_flat(flat, leaves, active, who)
+    outs, linear = linearized(flat, leaves, active, who)
     if made is Pullback and current.trace.checked_axes:
         check_sums(outs, leaves, active, who)
     out_types = tuple([o.type for o in outs])
@@ -239,52 +219,6 @@ def _with_linear_part(
     function = made(of, linear.jaxpr, linear.residuals, tuple(linear.nonzero))
     value = flat.out_tree.unflatten(outs)
     return (value, function, flat.aux) if has_aux else (value, function)
-
-
-class Pullback(LinearFunction):
-    """The result of ``vjp``: from a cotangent of the value to those of the primals."""
-
-    __slots__ = ()
-    what = "the pullback"
-
-    def __call__(self, *cotangent: Any) -> Any:
-        who, in_tree, in_types, out_tree, out_types = self.of
-        if len(cotangent) != 1:
-            raise TypeMismatch(
-                f"{self} takes one argument, a cotangent shaped like the value, but "
-                f"got {len(cotangent)}. Put several into one tuple."
-            )
-        cts = cotangents_of(cotangent[0], out_tree, out_types, who)
-        linear = Linearization(self.jaxpr, self.residuals, self.nonzero)
-        active = [t.inexact for t in in_types]
-        (result, _) = in_tree.unflatten(pull_back(linear, in_types, active, cts))
-        return result
-
-
-def cotangents_of(
-    cotangent: Any,
-    out_tree: Any,
-    types: Sequence[ArrayType],
-    who: str,
-    exact: bool = False,
-) -> list[Any]:
-    """The flat cotangents of a value of these types, checked.
-
-    None for integers, which have no tangents; unless also those are wanted, ``exact``.
-    """
-    cts, ct_tree = tree.flatten(cotangent)
-    if ct_tree != out_tree:
-        raise TreeMismatch(
-            f"the pullback of {who} needs a cotangent with the structure of the value, "
-            f"{out_tree}, but got {ct_tree}."
-        )
-    whose = f"the pullback of {who}"
-    return [
-        matching(ct, t, whose, "cotangent")
-        if exact or t.inexact
-        else check_zero_cotangent(ct, t, whose)
-        for ct, t in zip(cts, types, strict=True)
-    ]
 
 
 def jvp(

@@ -20,7 +20,8 @@ class FunctionTypes(NamedTuple):
 
     who: str
     in_tree: PyTreeDef
-    in_types: tuple[ArrayType, ...]
+    #: arrays or, of a pullback, references
+    in_types: tuple[Any, ...]
     out_tree: PyTreeDef
     out_types: tuple[ArrayType, ...]
 

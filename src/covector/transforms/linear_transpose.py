@@ -18,9 +18,9 @@ from covector.core.types import ArrayType, show_types
 from covector.errors import NotDifferentiable
 from covector.lowering.evaluate import base
 from covector.operations.casting import convert
-from covector.transforms.derivatives import cotangents_of
 from covector.transforms.linear_functions import FunctionTypes, LinearFunction
 from covector.transforms.linearity import linear_outputs
+from covector.transforms.pullback import cotangents_of
 from covector.transforms.transpose import backward, instantiate
 
 

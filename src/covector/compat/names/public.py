@@ -4,7 +4,7 @@ from covector.compat.names.inner import CHECKPOINT, HIJAX, RULE_PRIMITIVES
 from covector.compat.names.table import Table, from_module, module, same_paths
 
 _SAME = """
-    custom_batching debug distributed dlpack dtypes
+    ad custom_batching debug distributed dlpack dtypes
     example_libraries.optimizers example_libraries.stax
     experimental experimental.checkify experimental.compilation_cache
     experimental.compilation_cache.compilation_cache experimental.jet
