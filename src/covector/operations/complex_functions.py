@@ -111,6 +111,25 @@ def _product(a: Value, b: Value) -> Value:
     return where(or_(_is(a, 0), _is(b, 0)), signed, mul(a, b))
 
 
+def quotient_of_hyperbolic(
+    z: Value, tangent: Value, decay: Value, cosine: Value, sine: Value
+) -> Value:
+    """The value tanh(x + iy), from tanh|x|, e⁻²ˡˣˡ, cos y and sin y.
+
+    It is (sinh x cosh x + i sin y cos y) / (sinh² x + cos² y): nothing cancels. It is
+    expanded by 4e⁻²ˡˣˡ, with which nothing overflows. On the axes one part vanishes.
+    """
+    x, y = real(z), imag(z)
+    zero = scalar(0, x.type.dtype)
+    total = 1 + decay
+    rise = tangent * total
+    below = rise * rise + 4 * decay * (cosine * cosine)
+    end, lost = is_infinite(x), not_(is_finite(y))
+    u = where(end, scalar(1, x.type.dtype), rise * total / below)
+    v = where(and_(end, lost), zero, 4 * decay * (sine * cosine) / below)
+    return complex_(where(_is(x, 0), x, with_sign(u, x)), where(_is(y, 0), y, v))
+
+
 # -- mends -----------------------------------------------------------------------------
 
 
@@ -164,11 +183,6 @@ def mend_acosh(x: Value, y: Value, u: Value, v: Value) -> Parts:
     """As ``mend_acos``, turned."""
     v, u = mend_acos(x, y, v, u)
     return u, v
-
-
-def mend_tanh(x: Value, y: Value, u: Value, v: Value) -> Parts:
-    """On the axes one part vanishes."""
-    return where(_is(x, 0), x, u), where(_is(y, 0), y, v)
 
 
 # -- on the host ----------------------------------------------------------------------

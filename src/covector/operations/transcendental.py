@@ -30,10 +30,11 @@ from covector.operations.complex_functions import (
     mend_atanh,
     mend_expm1,
     mend_log,
-    mend_tanh,
+    quotient_of_hyperbolic,
     turned,
 )
 from covector.operations.families import widened
+from covector.operations.magnitude import abs_
 from covector.operations.partials import WithPartials
 from covector.operations.roots import rsqrt
 from covector.operations.selection import where
@@ -369,7 +370,12 @@ class Tanh(_WithAccuracy):
 
     hlo = "stablehlo.tanh"
     on_host = staticmethod(np.tanh)
-    odd, mend = True, staticmethod(mend_tanh)
+
+    @staticmethod
+    def of_complex(z: Value) -> Value:
+        size, y = abs_(real(z)), imag(z)
+        decay = exp(-2 * size)
+        return quotient_of_hyperbolic(z, tanh(size), decay, cos(y), sin(y))
 
     def differential(self, out: Value, x: Value) -> LinearMaps:
         slope = 1 - out * out
