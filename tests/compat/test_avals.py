@@ -35,6 +35,7 @@ def test_types_are_changed_and_named_as_in_the_field():
     assert aval.update() is aval
     assert aval.str_short() == "float32[3]" and aval.str_short(True) == "f32[3]"
     assert ShapedArray((), "int32").to_tangent_aval().dtype == float0
+    assert ShapedArray((), "int32").at_least_vspace().dtype == float0
     with pytest.raises(TypeError, match="layout"):
         aval.update(layout=None)
 

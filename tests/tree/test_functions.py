@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from covector import tree, tree_util
+from covector.errors import TreeMismatch
 from tests.tree.examples import TREES, Layer, Point
 
 every_tree = pytest.mark.parametrize("value", TREES.values(), ids=TREES.keys())
@@ -149,6 +150,30 @@ def test_reduce_associative_is_balanced_and_keeps_the_order():
     value = [1, (2, 3), [4, 5], 6, 7]
     assert tree.reduce_associative(join, value) == "((1(23))((45)(67)))"
     assert tree.reduce_associative(join, None, identity="e") == "e"
+
+
+def test_transpose_takes_a_mapping_that_joins_the_mappings_inside_of_it():
+    @tree_util.register_pytree_node_class
+    class Flat:
+        """The leaves of all mappings inside, by their paths."""
+
+        def __init__(self, items):
+            nested = [(k, getattr(v, "items", {"": v})) for k, v in items.items()]
+            self.items = {k + j: x for k, inside in nested for j, x in inside.items()}
+
+        def tree_flatten(self):
+            return list(self.items.values()), tuple(self.items)
+
+        @classmethod
+        def tree_unflatten(cls, names, children):
+            return cls(dict(zip(names, children, strict=True)))
+
+    outer, inner = Flat({"a": 0, "b": 0}), Flat({"x": 0, "y": 0})
+    value = Flat({"a": Flat({"x": 1, "y": 2}), "b": Flat({"x": 3, "y": 4})})
+    found = tree.transpose(tree.structure(outer), tree.structure(inner), value)
+    assert found.items == {"xa": 1, "xb": 3, "ya": 2, "yb": 4}
+    with pytest.raises(TreeMismatch):
+        tree.transpose(tree.structure(outer), tree.structure((0, 0)), value)
 
 
 def test_transpose_finds_the_inner_structure():

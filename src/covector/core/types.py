@@ -226,6 +226,8 @@ class ArrayType:
     def to_tangent_aval(self) -> "ArrayType":
         return self.tangent()
 
+    at_least_vspace = to_tangent_aval  # as older programs have it
+
     def str_short(self, short_dtypes: bool = False) -> str:
         short = str(self)
         return short if short_dtypes else self.dtype.name + short[short.index("[") :]

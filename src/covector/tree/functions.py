@@ -203,6 +203,14 @@ def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
     return not any(not leaf for leaf in leaves(tree, is_leaf))
 
 
+def _as_made(treedef: PyTreeDef, items: list[Any]) -> PyTreeDef:
+    """The structure of a tree that is made of these leaves: that of another one, where
+    a class joins its children with their own, as some mappings do.
+    """
+    made = len(items) == treedef.num_leaves
+    return structure(treedef.unflatten(items)) if made else treedef
+
+
 def transpose(
     outer_treedef: PyTreeDef,
     inner_treedef: PyTreeDef | None,
@@ -232,7 +240,7 @@ def transpose(
         inner = structure(subtrees[0])
     items, treedef = flatten(pytree_to_transpose)
     expected = outer_treedef.compose(inner)
-    if treedef != expected:
+    if treedef != expected and treedef != _as_made(expected, items):
         words = describe_difference(expected, pytree_to_transpose, names)
         raise TreeMismatch(f"{needs}, but {words}.")
     columns = [items[i :: inner.num_leaves] for i in range(inner.num_leaves)]
