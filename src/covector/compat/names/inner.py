@@ -16,7 +16,8 @@ API_UTIL = from_module(
     "covector.compat.api_util",
     """
     _ensure_index argnums_partial check_callable debug_info flatten_axes
-    flatten_fun flatten_fun_nokwargs infer_argnums_and_argnames safe_map shaped_abstractify
+    flatten_fun flatten_fun_nokwargs infer_argnums_and_argnames safe_map
+    shaped_abstractify
     """,
 )
 AD = from_module(
