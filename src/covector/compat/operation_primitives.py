@@ -56,7 +56,9 @@ class Spelling:
     """What else the field has otherwise.
 
     Args:
-      constant: parameters that always have this value, and are not read.
+      constant: parameters that have this value, and no other.
+      ignored: parameters that are shown so, and taken with any value: they have no
+        meaning here.
       derived: parameters that follow from the operation and the types of its operands,
         and are not read either.
       implied: fields that are not shown, as functions of the parameters that are: they
@@ -68,6 +70,7 @@ class Spelling:
     """
 
     constant: Params = field(default_factory=dict)
+    ignored: Params = field(default_factory=dict)
     derived: Mapping[str, Callable[[Any, Types], Any]] = field(default_factory=dict)
     implied: Mapping[str, Callable[[Params], Any]] = field(default_factory=dict)
     hidden: str = ""
@@ -115,18 +118,24 @@ class OperationPrimitive(Primitive):
             if name not in hidden or value != default:
                 shown[name] = parameter.shown(value)
         derived = {name: f(op, types) for name, f in self.spelling.derived.items()}
-        return shown | self.spelling.constant | derived
+        return shown | self.spelling.constant | self.spelling.ignored | derived
 
     def operation(self, params: Params, types: Types = ()) -> core.Primitive:
         """The operation with these parameters, for operands of these types."""
-        unread = {*self.spelling.constant, *self.spelling.derived}
+        constant = self.spelling.constant
+        unread = {*self.spelling.ignored, *self.spelling.derived}
         implied = self.spelling.implied.items()
         given: Params = {name: f(params) for name, f in implied}
         for name, value in params.items():
             if name in self.fields:
                 parameter = self.fields[name]
                 given[parameter.field] = parameter.taken(restaged(value, self.name))
-            elif value is not None and name not in unread:
+            elif name in constant and value not in (None, constant[name]):
+                raise ArgumentError(
+                    f"{self.name} is for {name}={constant[name]!r} alone, but got "
+                    f"{name}={value!r}."
+                )
+            elif value is not None and name not in unread and name not in constant:
                 raise ArgumentError(
                     f"{self.name} has no parameter {name}, but got {name}={value!r}. "
                     f"It takes {', '.join(self.fields) or 'none'}."

@@ -86,7 +86,6 @@ class _View:
         #: by the identity of the array
         self.consts: dict[int, tuple[Var, Any]] = {}
         self.eqns: list[JaxprEqn] = []
-        self.read: set[Any] = set()
 
     def closed(self, program: jaxpr.Jaxpr, captured: Sequence[Any] = ()) -> ClosedJaxpr:
         count = len(captured)

@@ -334,8 +334,12 @@ def test_parameters_that_an_operation_has_not_are_refused_unless_they_are_none()
         p.reshape_p.bind(cnp.ones((2, 3)), new_sizes=(6,), dimensions=(1, 0))
     with pytest.raises(ArgumentError, match="leaves out axes of length 1"):
         p.squeeze_p.bind(cnp.ones((2, 3)), dimensions=(1,))
-    with pytest.raises(ArgumentError, match=r"jax\.random\.key\(seed, impl"):
+    with pytest.raises(
+        ArgumentError, match=r"for impl=.*fry.* alone, but got impl='rbg'"
+    ):
         p.random_seed_p.bind(0, impl="rbg")
+    with pytest.raises(ArgumentError, match="eigh is for lower=True alone"):
+        p.eigh_p.bind(cnp.eye(2), lower=False)
 
 
 def test_the_types_of_results_are_known_without_computing():

@@ -83,10 +83,11 @@ primitive(
     DevicePut,
     devices=_ONE,
     srcs=_ONE._replace(field="source"),
-    constant={"copy_semantics": ()},
+    ignored={"copy_semantics": ()},
 ).multiple_results = True
 primitive(
     "sharding_constraint",
     ShardingConstraint,
-    constant={"layout": None, "context_mesh": None, "unconstrained_dims": frozenset()},
+    constant={"layout": None},
+    ignored={"context_mesh": None, "unconstrained_dims": frozenset()},
 )

@@ -28,7 +28,7 @@ from covector.operations.linear_algebra import (
 primitive("cholesky", cholesky.Cholesky)
 primitive("hessenberg", tridiagonal.Hessenberg)
 primitive("geqrf", qr.HouseholderQR, hidden="pivoting")
-primitive("qr", qr.QR, constant={"use_magma": None})
+primitive("qr", qr.QR, ignored={"use_magma": None})
 # Classes of covector that are on matrices give lists, here of one.
 for _one in [
     primitive("householder_product", householder.HouseholderProduct),
@@ -39,18 +39,15 @@ primitive(
     "eigh",
     eigh.Eigh,
     hidden="vectors",
-    constant={
-        "lower": True,
-        "sort_eigenvalues": True,
-        "subset_by_index": None,
-        "algorithm": None,
-    },
+    constant={"lower": True, "subset_by_index": None},
+    ignored={"sort_eigenvalues": True, "algorithm": None},
 )
 primitive(
     "svd",
     svd.SVD,
     compute_uv="vectors",
-    constant={"subset_by_index": None, "algorithm": None},
+    constant={"subset_by_index": None},
+    ignored={"algorithm": None},
     order=lambda op: (1, 0, 2) if op.vectors else (0,),
 )
 primitive(
@@ -58,7 +55,7 @@ primitive(
     eig.Eig,
     compute_left_eigenvectors="left",
     compute_right_eigenvectors="right",
-    constant={"enable_eigvec_derivs": True, "implementation": None},
+    ignored={"enable_eigvec_derivs": True, "implementation": None},
 )
 primitive(
     "schur",

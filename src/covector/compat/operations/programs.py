@@ -83,7 +83,7 @@ enter(
         "jit",
         Call,
         hidden="separate",
-        constant={
+        ignored={
             "ctx_mesh": None,
             "keep_unused": False,
             "inline": False,
@@ -99,7 +99,7 @@ enter(
         },
     )
 )
-primitive("remat2", Checkpoint, constant={"differentiated": False}, opened="jaxpr")
+primitive("remat2", Checkpoint, ignored={"differentiated": False}, opened="jaxpr")
 
 
 primitive(
@@ -243,7 +243,7 @@ primitive(
     callback.DebugCallback,
     callback="function",
     hidden="token",
-    constant={"partitioned": False},
+    ignored={"partitioned": False},
 )
 primitive(
     "ffi_call",

@@ -3,38 +3,13 @@
 from typing import Any
 
 from covector import lax, random
-from covector.compat.operation_primitives import (
-    OperationPrimitive,
-    Params,
-    Types,
-    composition,
-    enter,
-    primitive,
-)
-from covector.errors import ArgumentError
+from covector.compat.operation_primitives import composition, primitive
 from covector.operations import random as keys
 from covector.operations.platform_random import RngUniform
 
 for _cls in [keys.RandomSplit, keys.RandomFoldIn, keys.RandomUnwrap]:
     primitive(_cls.name, _cls)
-
-
-class _RandomSeed(OperationPrimitive):
-    """``random_seed``, which is an operation for one kind of keys."""
-
-    def operation(self, params: Params, types: Types = ()) -> Any:
-        kind = params.get("impl", keys.THREEFRY)
-        if kind is not keys.THREEFRY:
-            raise ArgumentError(
-                f"random_seed_p makes keys of {keys.THREEFRY}, but was asked for "
-                f"{kind}. jax.random.key(seed, impl=...) makes those."
-            )
-        return super().operation(params, types)
-
-
-enter(
-    _RandomSeed("random_seed", keys.RandomSeed, constant={"impl": keys.THREEFRY}),
-)
+primitive("random_seed", keys.RandomSeed, constant={"impl": keys.THREEFRY})
 primitive("random_wrap", keys.RandomWrap, impl="kind")
 primitive("random_bits", keys.RandomBits, bit_width="width")
 

@@ -48,7 +48,7 @@ primitive(
     broadcast_dimensions="axes",
     constant={"sharding": None},
 )
-primitive("dce_sink", barrier.DceSink, constant={"prevent_mlir_dce": False})
+primitive("dce_sink", barrier.DceSink, ignored={"prevent_mlir_dce": False})
 primitive("iota", creation.Iota, constant={"sharding": None})
 
 
@@ -109,7 +109,8 @@ _reshape = enter(
         "reshape",
         transposing.Reshape,
         {"new_sizes": "shape"},
-        constant={"dimensions": None, "sharding": None},
+        constant={"sharding": None},
+        ignored={"dimensions": None},
     )
 )
 _squeeze = enter(_Squeeze("squeeze", transposing.Reshape))
@@ -181,7 +182,7 @@ for _cls in [
     *[scattering.Scatter, gathering.ScatterAdd, scattering.ScatterMul],
     *[scattering.ScatterMin, scattering.ScatterMax],
 ]:
-    primitive(_cls.name, _cls, constant={"update_jaxpr": None, "update_consts": ()})
+    primitive(_cls.name, _cls, ignored={"update_jaxpr": None, "update_consts": ()})
 
 
 def _scatter_sub(
