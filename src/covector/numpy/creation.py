@@ -190,6 +190,8 @@ def _placed(
     x: Value, device: ShardingLike = None, out_sharding: ShardingLike = None
 ) -> Array:
     """``x`` where the caller wants it."""
+    if device is out_sharding is None:
+        return x
     return with_out_sharding(with_out_sharding(x, device), out_sharding)
 
 
