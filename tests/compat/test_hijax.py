@@ -4,6 +4,7 @@ import pytest
 
 import covector as cv
 from covector.compat import hijax
+from covector.compat.traces import get_aval, get_referent
 from covector.errors import MissingRule
 
 
@@ -31,6 +32,12 @@ def test_an_operation_on_values_of_a_package_runs_outside_of_transformations_onl
         cv.jit(lambda: unbox_p.bind(Box(3), scale=2))()
     with pytest.raises(MissingRule, match="box has no `impl`"):
         hijax.HiPrimitive("box").bind(1)
+
+
+def test_references_are_known_to_the_core_of_the_field():
+    ref = cv.new_ref(1.0)
+    assert isinstance(get_aval(ref), cv.ref.AbstractRef) and get_referent(ref) is ref
+    assert get_aval(2.0).shape == ()
 
 
 def test_types_and_effects_of_a_package_are_noted():

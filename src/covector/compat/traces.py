@@ -14,6 +14,7 @@ from typing import Any
 
 from covector.core import trace as core
 from covector.core.convert import as_array
+from covector.core.references import Ref
 from covector.core.trace import current, was_computed_while_tracing
 from covector.core.types import ArrayType
 from covector.lowering.evaluate import base
@@ -116,6 +117,11 @@ def full_lower(x: Any) -> Any:
     return x.full_lower() if isinstance(x, Tracer) and hasattr(x, "full_lower") else x
 
 
-def get_aval(x: Any) -> ArrayType:
-    """The type of an array, or of what can be made one."""
-    return as_array(x).type
+def get_aval(x: Any) -> Any:
+    """The type of an array, of what can be made one, or of a reference."""
+    return x.type if isinstance(x, Ref) else as_array(x).type
+
+
+def get_referent(x: Any) -> Any:
+    """What counts where something is passed twice: a reference is one object."""
+    return x

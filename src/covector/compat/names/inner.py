@@ -68,7 +68,7 @@ CORE = {
         "covector.compat.traces",
         """
         TraceTag Tracer find_top_trace full_lower get_aval get_opaque_trace_state
-        set_current_trace take_current_trace trace_state_clean
+        get_referent set_current_trace take_current_trace trace_state_clean
         """,
     ),
 }
