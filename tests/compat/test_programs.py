@@ -222,6 +222,18 @@ def test_a_program_edited_in_place_is_not_the_one_it_was():
     assert (float(before[0]), float(after[0])) == (1.0, 2.0)
 
 
+def test_programs_that_are_shared_at_each_of_many_levels_are_looked_at_once():
+    def twice(f):
+        f = cv.jit(f)
+        return lambda x: f(x) + f(x)
+
+    fun = cnp.sin
+    for _ in range(24):
+        fun = twice(fun)
+    closed = make_jaxpr(fun)(1.0)
+    assert closed.origin.is_still(closed)
+
+
 def test_a_program_is_made_of_new_equations():
     x, y, z = Var(X.type), Var(X.type), Var(X.type)
     eqns = [

@@ -30,17 +30,22 @@ class Origin:
 
 
 def _parts(program: ClosedJaxpr | Jaxpr) -> list[Any]:
-    """All that a program is made of, in order."""
-    if isinstance(program, ClosedJaxpr):
-        return [*program.consts, *_parts(program.jaxpr)]
-    found = [*program.constvars, *program.invars, *program.outvars]
-    for eqn in program.eqns:
-        found += [eqn.primitive, *eqn.invars, *eqn.outvars]
-        for key, value in eqn.params.items():
-            found += [key, value]
-            for part in value if type(value) is tuple else [value]:
-                if isinstance(part, ClosedJaxpr | Jaxpr):
-                    found += _parts(part)
+    """All that a program is made of, in order; each program in it once."""
+    found: list[Any] = []
+    queue, seen = [program], {id(program)}
+    while queue:
+        program = queue.pop()
+        if isinstance(program, ClosedJaxpr):
+            found += program.consts
+        found += [*program.constvars, *program.invars, *program.outvars]
+        for eqn in program.eqns:
+            found += [eqn.primitive, *eqn.invars, *eqn.outvars]
+            for key, value in eqn.params.items():
+                found += [key, value]
+                for part in value if type(value) is tuple else [value]:
+                    if isinstance(part, ClosedJaxpr | Jaxpr) and id(part) not in seen:
+                        seen.add(id(part))
+                        queue.append(part)
     return found
 
 
