@@ -232,6 +232,7 @@ def test_programs_that_are_shared_at_each_of_many_levels_are_looked_at_once():
         fun = twice(fun)
     closed = make_jaxpr(fun)(1.0)
     assert closed.origin.is_still(closed)
+    assert str(closed).count("(as above)") == 24
 
 
 def test_a_program_is_made_of_new_equations():

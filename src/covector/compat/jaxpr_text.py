@@ -6,7 +6,7 @@
       in (d,) }
 
 Consts stand before the semicolon, inputs behind it. A program that an equation carries
-stands among its parameters, with names of its own.
+stands among its parameters, with names of its own; where it occurs again, its name.
 """
 
 import itertools
@@ -16,8 +16,8 @@ from typing import Any
 def show(program: Any) -> str:
     """The text of a ``Jaxpr``, a ``ClosedJaxpr`` or an equation."""
     if hasattr(program, "eqns"):
-        return "\n".join(_program(program))
-    return "\n".join(_equation(program, _Names()))
+        return "\n".join(_program(program, set()))
+    return "\n".join(_equation(program, _Names(), set()))
 
 
 class _Names(dict[int, str]):
@@ -41,14 +41,18 @@ class _Names(dict[int, str]):
         return f"{shown}:{a.aval}"
 
 
-def _program(program: Any) -> list[str]:
+def _program(program: Any, shown: set[int]) -> list[str]:
+    """The lines of a program; of one that is shown already, its name."""
     jaxpr, names = getattr(program, "jaxpr", program), _Names()
+    if id(jaxpr) in shown and jaxpr.eqns:
+        return [f"{jaxpr.debug_info.func_name} (as above)"]
+    shown.add(id(jaxpr))
     consts, inputs = [
         "".join(f" {names.binder(v)}" for v in variables)
         for variables in (jaxpr.constvars, jaxpr.invars)
     ]
     head = f"{{ lambda{consts or ' '};{inputs}. let"
-    body = itertools.chain(*[_equation(e, names) for e in jaxpr.eqns])
+    body = itertools.chain(*[_equation(e, names, shown) for e in jaxpr.eqns])
     outs = [names.atom(a) for a in jaxpr.outvars]
     end = f"in ({', '.join(outs)}{',' if len(outs) == 1 else ''}) }}"
     if not jaxpr.eqns:
@@ -56,11 +60,12 @@ def _program(program: Any) -> list[str]:
     return [head, *[f"    {line}" for line in body], f"  {end}"]
 
 
-def _equation(eqn: Any, names: _Names) -> list[str]:
+def _equation(eqn: Any, names: _Names, shown: set[int]) -> list[str]:
     outs = " ".join([names.binder(v) for v in eqn.outvars])
     operands = "".join([f" {names.atom(a)}" for a in eqn.invars])
     start = f"{outs} = {eqn.primitive}" if outs else str(eqn.primitive)
-    parts = [_parameter(key, eqn.params[key]) for key in sorted(eqn.params)]
+    chosen = [k for k in sorted(eqn.params) if not _says_nothing(eqn, k)]
+    parts = [_parameter(key, eqn.params[key], shown) for key in chosen]
     if not parts:
         return [start + operands]
     if all([len(part) == 1 for part in parts]):
@@ -71,16 +76,24 @@ def _equation(eqn: Any, names: _Names) -> list[str]:
     return [f"{start}[", *lines, f"]{operands}"]
 
 
-def _parameter(key: str, value: Any) -> list[str]:
+def _says_nothing(eqn: Any, key: str) -> bool:
+    """Whether a parameter has no meaning here, and no value of note."""
+    values = eqn.params[key]
+    unread = key in getattr(eqn.primitive, "unread", ())
+    each = values if type(values) is tuple else (values,)
+    return unread and all([v is None or v is False for v in each])
+
+
+def _parameter(key: str, value: Any, shown: set[int]) -> list[str]:
     several = type(value) is tuple and any([hasattr(v, "eqns") for v in value])
     if several:
-        lines = [f"  {line}" for v in value for line in _value(v)]
+        lines = [f"  {line}" for v in value for line in _value(v, shown)]
         return [f"{key}=(", *lines, ")"]
-    first, *rest = _value(value)
+    first, *rest = _value(value, shown)
     return [f"{key}={first}", *rest]
 
 
-def _value(value: Any) -> list[str]:
+def _value(value: Any, shown: set[int]) -> list[str]:
     if hasattr(value, "eqns"):
-        return _program(value)
+        return _program(value, shown)
     return [getattr(value, "__name__", None) or str(value)]

@@ -97,6 +97,8 @@ class OperationPrimitive(Primitive):
         self.operation_class = operation_class
         self.multiple_results = operation_class.multiple_results
         self.spelling = Spelling(**spelling)
+        #: the parameters that ``operation`` does not look at
+        self.unread = {*self.spelling.ignored, *self.spelling.derived}
         named = {
             new: p if isinstance(p, Parameter) else Parameter(p)
             for new, p in (renamed or {}).items()
@@ -123,7 +125,6 @@ class OperationPrimitive(Primitive):
     def operation(self, params: Params, types: Types = ()) -> core.Primitive:
         """The operation with these parameters, for operands of these types."""
         constant = self.spelling.constant
-        unread = {*self.spelling.ignored, *self.spelling.derived}
         implied = self.spelling.implied.items()
         given: Params = {name: f(params) for name, f in implied}
         for name, value in params.items():
@@ -135,7 +136,7 @@ class OperationPrimitive(Primitive):
                     f"{self.name} is for {name}={constant[name]!r} alone, but got "
                     f"{name}={value!r}."
                 )
-            elif value is not None and name not in unread and name not in constant:
+            elif value is not None and name not in self.unread and name not in constant:
                 raise ArgumentError(
                     f"{self.name} has no parameter {name}, but got {name}={value!r}. "
                     f"It takes {', '.join(self.fields) or 'none'}."
