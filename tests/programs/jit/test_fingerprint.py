@@ -367,3 +367,19 @@ def test_a_slot_that_is_set_to_something_else_is_noticed():
     for held.scale in (2.0, 3.0):
         found.append(cv.jit(lambda x: x * held.scale)(X)[1].item())
     assert found == [2.0, 3.0]
+
+
+def test_a_reference_counts_by_identity_and_not_by_what_it_holds():
+    ref, other = cv.new_ref(0.0), cv.new_ref(0.0)
+
+    def reading(r):
+        return lambda x: x * r[...]
+
+    before = fingerprint_of(reading(ref))
+    ref[...] = 2.0
+    assert fingerprint_of(reading(ref)) == before != fingerprint_of(reading(other))
+    assert [float(cv.jit(reading(r))(3.0)) for r in (ref, other, ref)] == [
+        6.0,
+        0.0,
+        6.0,
+    ]

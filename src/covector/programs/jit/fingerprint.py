@@ -44,6 +44,7 @@ from covector.core.annotations import HostArray
 from covector.core.array_like import Array
 from covector.core.jaxpr import Jaxpr
 from covector.core.primitive import Primitive, drop_older_half
+from covector.core.references import Ref
 from covector.core.types import ArrayType
 from covector.programs.jit.code_reads import (
     Reads,
@@ -320,6 +321,7 @@ _CONSTANTS = (
     np.ufunc,
     Primitive,
     Jaxpr,
+    Ref,  # what it holds is an operand of programs
     ArrayType,
     np.dtype,
     types.CodeType,
