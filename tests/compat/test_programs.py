@@ -158,6 +158,49 @@ def test_a_program_gives_what_its_function_gives_under_every_transformation():
     np.testing.assert_allclose(both[1], everything(X / 2), rtol=1e-6)
 
 
+def carriers():
+    """Functions that are one operation each, which carries a program or a function."""
+    mesh, spec = cv.make_mesh((1,), ("a",)), cv.sharding.PartitionSpec
+    tripled = cv.custom_batching.custom_vmap(lambda x: x * 3)
+    tripled.def_vmap(lambda size, batched, x: (x * 3, batched[0]))
+    sharding = cv.sharding.NamedSharding(mesh, spec("a"))
+
+    def loop(x):
+        return lax.while_loop(lambda c: c < 9, lambda c: c * x.sum(), 1.0)
+
+    return {
+        "shard_map": cv.shard_map(
+            lambda x: lax.psum(x * 2, "a"),
+            mesh=mesh,
+            in_specs=spec("a"),
+            out_specs=spec(),
+        ),
+        "custom_linear_solve": lambda b: lax.custom_linear_solve(
+            lambda x: 2 * x, b, lambda _, b: b / 2, symmetric=True
+        ),
+        "custom_root": lambda b: lax.custom_root(
+            lambda x: 2 * x - b, b, lambda f, x: b / 2, lambda g, y: y / 2
+        ),
+        "custom_vmap_call": tripled,
+        "pure_callback": lambda x: cv.pure_callback(
+            lambda x: 2 * np.asarray(x), cv.ShapeDtypeStruct((3,), "float32"), x
+        ),
+        "sharding_constraint": lambda x: lax.with_sharding_constraint(x, sharding),
+        "reverse_while": cv.grad(loop),
+        "composite": lax.composite(cnp.sin, "test.sine"),
+        "safe_operands": cv.vmap(lambda x: lax.cond(x > 1, cnp.sin, cnp.cos, x)),
+        "name": lambda x: cv.ad_checkpoint.checkpoint_name(x, "sine"),
+    }
+
+
+def test_operations_that_carry_programs_or_functions_are_their_equations_bound_again():
+    for name, f in carriers().items():
+        closed = make_jaxpr(f)(X)
+        assert name in [e.primitive.name for e in closed.eqns]
+        (out,) = jaxpr_as_fun(closed)(X)
+        np.testing.assert_allclose(out, f(X), rtol=1e-5, err_msg=name)
+
+
 def test_rules_of_users_are_kept_where_their_program_is_replaced():
     def inlined(eqn):
         """The program of the equation with its additions as subtractions."""
