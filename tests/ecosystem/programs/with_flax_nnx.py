@@ -8,7 +8,7 @@ from flax import nnx
 
 class Perceptron(nnx.Module):
     def __init__(self, rngs: nnx.Rngs):
-        self.first = nnx.Linear(2, 8, rngs=rngs)
+        self.first = nnx.Linear(2, 8, use_bias=False, rngs=rngs)
         self.norm = nnx.BatchNorm(8, rngs=rngs)
         self.dropout = nnx.Dropout(0.2, rngs=rngs)
         self.last = nnx.Linear(8, 1, rngs=rngs)
