@@ -7,7 +7,6 @@ recorded/with_optax.json   their numbers on JAX, written by ``--record``
 import json
 import subprocess
 import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +31,8 @@ def run(name: str, folder: Path) -> Result:
     recorded: Outcomes = json.loads((_RECORDED / f"{name}.json").read_text())
     found = {key: _difference(outcomes.get(key, {}), recorded[key]) for key in recorded}
     failures = {key: words for key, words in found.items() if words}
-    counts = Counter(passed=len(recorded) - len(failures), failed=len(failures))
-    return Result(name, counts, failures, time.monotonic() - start)
+    passed = recorded.keys() - failures.keys()
+    return Result(name, passed, failures, 0, time.monotonic() - start)
 
 
 def record(name: str, folder: Path) -> None:

@@ -16,6 +16,8 @@ from pathlib import Path
 from tests.ecosystem.packages import JAX, REQUIREMENTS, SOURCES, VERSIONS
 
 ROOT = Path(__file__).parents[2]
+#: versions of what the packages require, so that tomorrow's run is that of today
+_CONSTRAINTS = Path(__file__).with_name("constraints.txt")
 
 
 def environment(real: bool = False) -> Path:
@@ -24,7 +26,7 @@ def environment(real: bool = False) -> Path:
     pins = [f"{name}=={version}" for name, version in VERSIONS.items()]
     jax = [f"jax=={JAX}", f"jaxlib=={JAX}"] if real else ["-e", str(ROOT)]
     made_of = folder / "made-of"
-    content = "\n".join([*pins, *REQUIREMENTS, *jax])
+    content = "\n".join([*pins, *REQUIREMENTS, *jax, _CONSTRAINTS.read_text()])
     if made_of.exists() and made_of.read_text() == content:
         return folder
     shutil.rmtree(folder, ignore_errors=True)
@@ -33,7 +35,7 @@ def environment(real: bool = False) -> Path:
     _run(*pip, "install", "-q", *jax)
     if not real:
         _run(folder / "bin" / "covector", "dropin", "enable")
-    _run(*pip, "install", "-q", *pins, *REQUIREMENTS)
+    _run(*pip, "install", "-q", "-c", _CONSTRAINTS, *pins, *REQUIREMENTS)
     for name in SOURCES:
         _unpack(name, folder / "sources", pip)
     made_of.write_text(content)

@@ -39,7 +39,7 @@ def main() -> int:
     _CONSOLE.print(_table(results))
     for result in results:
         _print_failures(result)
-    return int(any(result.unexplained() for result in results))
+    return int(any(result.unexplained() or result.outdated() for result in results))
 
 
 def _options() -> argparse.Namespace:
@@ -75,7 +75,8 @@ def _results(options: argparse.Namespace) -> Iterable[Result]:
         else:
             _CONSOLE.print(f"{name}: no tests in its distributions; see --checkout")
             continue
-        _CONSOLE.print(f"{name}: {dict(result.counts)}, {result.seconds:.0f} s")
+        passed, failed = len(result.passed), len(result.failures)
+        _CONSOLE.print(f"{name}: {passed} passed, {failed} failed")
         yield result
 
 
@@ -85,11 +86,11 @@ def _table(results: list[Result]) -> Table:
     for column in ("passed", "failed", "explained", "skipped", "share", "seconds"):
         table.add_column(column, justify="right")
     for result in results:
-        passed, failed = result.counts["passed"], result.counts["failed"]
-        share = passed / max(1, passed + failed)
-        row = (passed, failed, len(result.explained()), result.counts["skipped"])
-        shown = (*map(str, row), f"{share:.1%}", f"{result.seconds:.0f}")
-        table.add_row(result.name, *shown)
+        passed, failed = len(result.passed), len(result.failures)
+        explained = failed - len(result.unexplained())
+        share = f"{passed / (passed + failed):.1%}"
+        counts = map(str, (passed, failed, explained, result.skipped))
+        table.add_row(result.name, *counts, share, f"{result.seconds:.0f}")
     return table
 
 
@@ -97,6 +98,8 @@ def _print_failures(result: Result) -> None:
     for test in result.unexplained():
         words = " ".join(result.failures[test].split())[:300]
         _CONSOLE.print(f"{result.name}: {test}\n    {words}", markup=False)
+    for test in result.outdated():
+        _CONSOLE.print(f"{result.name}: {test} passes: take it from explained.toml")
 
 
 if __name__ == "__main__":

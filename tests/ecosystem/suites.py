@@ -4,8 +4,6 @@ import os
 import subprocess
 import time
 import tomllib
-from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -22,24 +20,30 @@ class Result:
 
     Args:
       name: of the package or of the file.
-      counts: how many passed, failed, were skipped.
+      passed: the names of the tests that passed.
       failures: the words of each failure, by the name of the test.
+      skipped: how many were skipped.
       seconds: how long it took.
     """
 
     name: str
-    counts: Counter[str]
+    passed: set[str]
     failures: dict[str, str]
+    skipped: int
     seconds: float
 
-    def explained(self) -> dict[str, str]:
-        """The reasons of ``explained.toml`` for those failures that have one."""
-        reasons = tomllib.loads(_EXPLAINED.read_text()).get(self.name, {})
-        found = {test: _reason(test, reasons) for test in self.failures}
-        return {test: reason for test, reason in found.items() if reason}
+    @property
+    def reasons(self) -> dict[str, str]:
+        """What ``explained.toml`` says of tests of this name."""
+        return tomllib.loads(_EXPLAINED.read_text()).get(self.name, {})
 
     def unexplained(self) -> list[str]:
-        return [test for test in self.failures if test not in self.explained()]
+        """The failures that ``explained.toml`` does not list."""
+        return [test for test in self.failures if not _reason(test, self.reasons)]
+
+    def outdated(self) -> list[str]:
+        """What ``explained.toml`` lists although it passes."""
+        return [test for test in self.reasons if test in self.passed]
 
 
 def _reason(test: str, reasons: dict[str, str]) -> str | None:
@@ -66,7 +70,9 @@ def run(name: str, folder: Path, fast: bool, checkout: Path | None) -> Result:
     command += ["-c", settings, "-p", "no:cacheprovider", f"--junitxml={report}"]
     command += ["--continue-on-collection-errors"]
     command += ["-n", os.cpu_count(), "--dist", "worksteal", *suite.arguments]
-    command += _tests(name, suite.quick if fast else (), checkout)
+    root = _root(name, folder, checkout)
+    command += ["--rootdir", root]  # names of tests begin below it
+    command += [root / part for part in suite.quick if fast] or [root]
     subprocess.run(
         [str(part) for part in command],
         cwd=work,
@@ -79,25 +85,27 @@ def run(name: str, folder: Path, fast: bool, checkout: Path | None) -> Result:
     return _read(name, report, time.monotonic() - start)
 
 
-def _tests(name: str, parts: Sequence[str], checkout: Path | None) -> Iterator[object]:
-    """What pytest is given: the installed package, or a folder of sources."""
-    if checkout is None:
-        yield "--pyargs"
-        yield from [f"{name}.{part}" for part in parts] or [name]
-    else:
-        root = checkout / SUITES[name].folder
-        yield from [root / part for part in parts] or [root]
+def _root(name: str, folder: Path, checkout: Path | None) -> Path:
+    """Where the tests are: in the installed package, or in sources."""
+    if checkout is not None:
+        return checkout / SUITES[name].folder
+    (root,) = folder.glob(f"lib/python*/site-packages/{name}")
+    return root
 
 
 def _read(name: str, report: Path, seconds: float) -> Result:
-    counts, failures = Counter[str](), dict[str, str]()
+    passed, failures, skipped = set[str](), dict[str, str](), 0
     for case in ElementTree.parse(report).iter("testcase"):
         test = f"{case.get('classname')}.{case.get('name')}"
-        (outcome, words) = _outcome(case)
-        counts[outcome] += 1
+        outcome, words = _outcome(case)
         if outcome == "failed":
             failures[test] = words
-    return Result(name, counts, failures, seconds)
+        elif outcome == "passed":
+            passed.add(test)
+        skipped += outcome == "skipped"
+    if not passed and not failures:
+        failures[name] = f"no test ran; see {report.with_suffix('.log')}"
+    return Result(name, passed - failures.keys(), failures, skipped, seconds)
 
 
 def _outcome(case: ElementTree.Element) -> tuple[str, str]:
