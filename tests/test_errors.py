@@ -413,7 +413,9 @@ def test_names_that_are_no_arguments():
 
 
 def test_shapes_that_do_not_broadcast():
-    with says(errors.TypeMismatch, "add got incompatible shapes", "f32\\[4\\], f32\\[3\\]"):
+    with says(
+        errors.TypeMismatch, "add got incompatible shapes", "f32\\[4\\], f32\\[3\\]"
+    ):
         cnp.asarray(X) + X[:3]
 
 

@@ -294,3 +294,8 @@ def test_upper_halves_of_products_are_those_of_long_integers():
         assert lax.mulhi(x, x).tolist() == wanted
     with pytest.raises(TypeError, match=r"mulhi needs integers .* got f32\[\]"):
         lax.mulhi(1.0, 2.0)
+
+
+def test_the_element_type_of_what_names_one_is_that():
+    for x in (np.dtype("int32"), np.int32, "int32", int, 3, cnp.zeros(2, "int32")):
+        assert lax.dtype(x) == np.dtype("int32")

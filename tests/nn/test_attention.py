@@ -155,10 +155,10 @@ def test_causal_attention_passes_while_infinities_are_looked_for():
 
 
 REFUSED = {
-    r"with heads a multiple of groups.*but got f32\[2,5,3,8\]": {
+    r"heads must be a multiple of groups.*but got f32\[2,5,3,8\]": {
         "query": QUERY[:, :, :3]
     },
-    r"floating point elements, but got .* and i32\[2,6,2,8\]": {
+    r"elements floating-point numbers, but got .* and i32\[2,6,2,8\]": {
         "value": VALUE.astype("i4")
     },
     r"mask of bools .* t, s\], here \(2, 4, 5, 6\), but got bool\[5,5\]": {

@@ -357,3 +357,9 @@ def test_the_slope_of_a_scaled_bessel_function_at_a_subnormal_number_is_one_half
     for x in np.array([0, 1e-40, -1e-40, 1e-30], np.float32):
         for found in slope(x), cv.jit(slope)(x):
             np.testing.assert_allclose(found, 0.5, rtol=1e-6)
+
+
+def test_random_keys_are_close_where_they_are_equal():
+    keys = cv.random.split(cv.random.key(0), 3)
+    assert cnp.isclose(keys, keys[0]).tolist() == [True, False, False]
+    assert cnp.allclose(keys, keys)

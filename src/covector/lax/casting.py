@@ -3,6 +3,8 @@
 import operator
 from typing import Any
 
+import numpy as np
+
 from covector import options
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, DType, DTypeLike
@@ -68,6 +70,8 @@ def dtype(x: Any) -> DType:
     >>> dtype(1.5), dtype(int), dtype("int8")
     (dtype('float32'), dtype('int32'), dtype('int8'))
     """
+    if isinstance(x, type | np.dtype):  # which have a shape as well
+        return _dtype(x)
     if isinstance(x, bool | int | float | complex) or hasattr(x, "shape"):
         return as_array(x, "dtype").dtype
     return _dtype(x)

@@ -97,9 +97,9 @@ def _check(query: Value, key: Value, value: Value) -> None:
     if not good:
         raise TypeMismatch(
             "dot_product_attention needs a query [batch, t, heads, depth] and a key "
-            "and a value [batch, s, groups, depth], with heads a multiple of groups "
-            f"and floating point elements, but got {query.type}, {key.type} and "
-            f"{value.type}."
+            "and a value [batch, s, groups, depth], where heads must be a multiple of "
+            "groups and elements floating-point numbers, but got "
+            f"{query.type}, {key.type} and {value.type}."
         )
 
 
