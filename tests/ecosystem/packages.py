@@ -50,7 +50,10 @@ VERSIONS = {
 }
 
 _OPTAX = (
-    "_src",
+    "_src/combine_test.py",
+    "_src/linesearch_test.py",
+    "_src/transform_test.py",
+    "_src/update_test.py",
     "losses",
     "projections",
     "schedules",
