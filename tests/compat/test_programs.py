@@ -257,12 +257,15 @@ def test_functions_of_ones_own_make_a_custom_jvp_but_not_a_custom_vjp():
 
 
 def test_a_program_edited_in_place_is_not_the_one_it_was():
-    closed = make_jaxpr(cv.jit(lambda x: cnp.sin(x) + 1.0))(1.0)
+    f = cv.jit(lambda x: cnp.sin(x) + 1.0)
+    closed = make_jaxpr(f)(1.0)
     (eqn,) = closed.eqns
     before = jaxpr_as_fun(closed)(0.0)
     eqn.params["jaxpr"].jaxpr.eqns[0].primitive = p.cos_p
     after = jaxpr_as_fun(closed)(0.0)
     assert (float(before[0]), float(after[0])) == (1.0, 2.0)
+    anew = jaxpr_as_fun(make_jaxpr(f)(1.0))(0.0)
+    assert float(anew[0]) == 1.0
 
 
 def test_programs_that_are_shared_at_each_of_many_levels_are_looked_at_once():

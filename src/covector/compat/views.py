@@ -10,7 +10,7 @@
 Where an operation is several of the field, the equations are those.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from covector.compat.jaxprs import (
@@ -28,7 +28,7 @@ from covector.compat.operation_primitives import (
     expansion,
     primitive_of,
 )
-from covector.compat.restaging import Origin
+from covector.compat.restaging import Origin, as_closed
 from covector.core import dtypes, jaxpr
 from covector.core.effects import CALLS
 from covector.core.staging import restage
@@ -37,7 +37,9 @@ from covector.core.trace import was_computed_while_tracing
 
 def closed_jaxpr(program: jaxpr.Jaxpr, captured: Sequence[Any] = ()) -> ClosedJaxpr:
     """A program, and the values of its leading inputs, as a ``ClosedJaxpr``."""
-    return _View(True).closed(program, captured) if captured else program.memo(_closed)
+    return (
+        _View(True).closed(program, captured) if captured else _kept(program, _closed)
+    )
 
 
 def _closed(program: jaxpr.Jaxpr) -> ClosedJaxpr:
@@ -55,8 +57,15 @@ def _shown(value: Any, opened: bool) -> Any:
     if type(value) is tuple:
         return tuple([_shown(v, opened) for v in value])
     if isinstance(value, jaxpr.Jaxpr):
-        return value.memo(_open if opened else _closed)
+        return _kept(value, _open if opened else _closed)
     return value
+
+
+def _kept(program: jaxpr.Jaxpr, make: Callable[..., Any]) -> Any:
+    """The view of a program that is kept, unless somebody has changed it in place."""
+    made = program.memo(make)
+    closed = as_closed(made)
+    return made if closed.origin.is_still(closed) else make(program)
 
 
 def params_of(primitive: Any, op: Any, types: Sequence[Any]) -> dict[str, Any]:
