@@ -100,6 +100,7 @@ if TYPE_CHECKING:
         example_libraries,
         experimental,
         export,
+        extend,
         ffi,
         image,
         lax,
