@@ -14,10 +14,11 @@ from typing import Any
 from covector import tree
 from covector.core.array_like import Array
 from covector.core.convert import SEQUENCES, as_array
-from covector.core.references import Ref
-from covector.core.source import function_line
+from covector.core.references import Ref, has_references
+from covector.core.source import function_line, wraps
 from covector.core.trace import current
 from covector.errors import ArgumentError, CovectorError, RefError, TypeMismatch
+from covector.tree.nodes import register_pytree_node
 
 
 class FlatFunction:
@@ -211,3 +212,43 @@ def who_of(transform: str, fun: Any) -> str:
 def arrays(leaves: Sequence[Any], who: str) -> list[Any]:
     """Leaves as arrays and tracers."""
     return [x if isinstance(x, Array) else as_array(x, who) for x in leaves]
+
+
+# -- references among arguments --------------------------------------------------------
+
+
+class _Hidden:
+    """A reference in a tree of arguments, where it is no leaf."""
+
+    def __init__(self, ref: Ref) -> None:
+        self.ref = ref
+
+
+def _hidden(x: Any) -> Any:
+    return _Hidden(x) if type(x) is Ref else x
+
+
+def _shown(x: Any) -> Any:
+    return x.ref if type(x) is _Hidden else x
+
+
+register_pytree_node(
+    _Hidden, lambda hidden: ((), hidden.ref), lambda ref, _: _Hidden(ref)
+)
+
+
+def hide(args: Any, *functions: Any) -> tuple[Any, Sequence[Any]]:
+    """Arguments in which references are no leaves, and functions of such arguments,
+    which are called with the very same references. None is for no function.
+    """
+    if not has_references(tree.leaves(args)):
+        return args, functions
+    return tree.map(_hidden, args), [f and _on_hidden(f) for f in functions]
+
+
+def _on_hidden(fun: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(fun)
+    def on_hidden(*args: Any) -> Any:
+        return fun(*tree.map(_shown, args, is_leaf=lambda x: type(x) is _Hidden))
+
+    return on_hidden

@@ -14,11 +14,10 @@ a program with references is the program that one would have written without the
 every transformation of programs holds for it.
 """
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from covector import options, tree
+from covector import options
 from covector.core.dtypes import short_name
 from covector.core.operators import link
 from covector.core.promotion import promote
@@ -26,7 +25,6 @@ from covector.core.trace import Trace, current
 from covector.core.types import AbstractRef
 from covector.core.varying import pvary_like
 from covector.errors import DTypeError, RefError, TypeMismatch
-from covector.tree.nodes import register_pytree_node
 
 if TYPE_CHECKING:
     from covector.core.annotations import ArrayLike, Index
@@ -353,46 +351,9 @@ def on_values(
     return run
 
 
-class _Hidden:
-    """A reference in a tree of arguments, where it is no leaf."""
-
-    def __init__(self, ref: Ref) -> None:
-        self.ref = ref
-
-
-def _hidden(x: Any) -> Any:
-    return _Hidden(x) if type(x) is Ref else x
-
-
-def _shown(x: Any) -> Any:
-    return x.ref if type(x) is _Hidden else x
-
-
-register_pytree_node(
-    _Hidden, lambda hidden: ((), hidden.ref), lambda ref, _: _Hidden(ref)
-)
-
-
 def has_references(leaves: Iterable[Any]) -> bool:
     """Whether one of the leaves of a tree is a reference."""
     return Ref in map(type, leaves)
-
-
-def hide(args: Any, *functions: Any) -> tuple[Any, Sequence[Any]]:
-    """Arguments in which references are no leaves, and functions of such arguments,
-    which are called with the very same references. None is for no function.
-    """
-    if not has_references(tree.leaves(args)):
-        return args, functions
-    return tree.map(_hidden, args), [f and _on_hidden(f) for f in functions]
-
-
-def _on_hidden(fun: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(fun)
-    def on_hidden(*args: Any) -> Any:
-        return fun(*tree.map(_shown, args, is_leaf=lambda x: type(x) is _Hidden))
-
-    return on_hidden
 
 
 _TWO_NAMES = (

@@ -13,8 +13,8 @@ from covector.core.annotations import ArrayLike, PyTree, Value
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
 from covector.core.convert import as_array, scalar
-from covector.core.flat import arrays, describe
-from covector.core.references import hide, values_of
+from covector.core.flat import arrays, describe, hide
+from covector.core.references import values_of
 from covector.core.source import function_line, function_name, user_line
 from covector.errors import TypeMismatch
 from covector.lax.loop_arguments import (

@@ -139,12 +139,24 @@ def dims(values: tuple[int, ...]) -> ir.Attribute:
     return ir.DenseI64ArrayAttr.get(list(values), _context)
 
 
+def as_attribute(value: Any) -> Any:
+    """An attribute from its MLIR spelling, or from a tuple of numbers; others stay."""
+    if isinstance(value, str):
+        return attribute(value)
+    return dims(value) if isinstance(value, tuple) else value
+
+
 def layouts(orders: Iterable[Sequence[int]]) -> str:
     """The layouts of tensors in MLIR's spelling; of each its axes, from the one that
     changes fastest.
     """
     spelled = [f"dense<{[*axes]}> : tensor<{len(axes)}xindex>" for axes in orders]
     return f"[{', '.join(spelled)}]"
+
+
+def row_major(ranks: Iterable[int]) -> str:
+    """The layouts of tensors of these ranks whose last axis changes fastest."""
+    return layouts([range(n)[::-1] for n in ranks])
 
 
 def aliases(overwritten: Mapping[int, int], count: int) -> str:

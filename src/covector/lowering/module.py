@@ -96,7 +96,7 @@ class Lowering:
         module.dtypes.update(map(hlo.storage_of, types))
         module.scalars += bool(types) and not types[0].shape
         for key, value in attributes.items():
-            attributes[key] = _attribute(value)
+            attributes[key] = hlo.as_attribute(value)
         made = hlo.operation(
             name,
             list(map(hlo.tensor_type, types)),
@@ -200,8 +200,8 @@ class Lowering:
             "api_version": "4 : i32",
             "has_side_effect": str(kept).lower(),
             "backend_config": f"{{index = {number} : ui64}}",
-            "operand_layouts": _row_major(self.in_types),
-            "result_layouts": _row_major(types),
+            "operand_layouts": hlo.row_major([t.ndim for t in self.in_types]),
+            "result_layouts": hlo.row_major([t.ndim for t in types]),
         }
         if kept and self.is_partitioned:
             first = module.first_device()
@@ -269,7 +269,9 @@ class Lowering:
             ]
             self.equation = equation
             self.location = hlo.location(equation.op.name, equation.line)
-            if equation.op.by_halves and _gives_wide_keys(equation):
+            if equation.op.by_halves and any(
+                [dtypes.is_wide_key(v.type.dtype) for v in equation.outputs]
+            ):
                 outs = self._by_halves(equation, values)
             else:
                 outs = hlo.results(equation.op.lower(self, *values))
@@ -315,23 +317,6 @@ class Lowering:
             value = self.constant(array.host(), array.type.strong())
             found = self._literals[id(array)] = (array, value)
         return found[1]
-
-
-def _gives_wide_keys(equation: Equation) -> bool:
-    return any([dtypes.is_wide_key(v.type.dtype) for v in equation.outputs])
-
-
-def _row_major(types: Sequence[ArrayType]) -> str:
-    """The layouts of arrays whose last axis changes fastest."""
-    return hlo.layouts([range(t.ndim)[::-1] for t in types])
-
-
-def _attribute(value: Any) -> Any:
-    if isinstance(value, str):
-        return hlo.attribute(value)
-    if isinstance(value, tuple):
-        return hlo.dims(value)
-    return value
 
 
 class ModuleLowering:

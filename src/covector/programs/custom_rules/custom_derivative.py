@@ -17,11 +17,11 @@ from covector.core.flat import (
     arrays,
     bind_arguments,
     describe,
+    hide,
     who_of,
     with_fixed,
 )
 from covector.core.masks import merge, present, scatter, select
-from covector.core.references import hide
 from covector.core.source import take_names
 from covector.core.trace import current
 from covector.core.types import ArrayType
