@@ -160,13 +160,17 @@ def test_a_key_type_is_one_object_per_implementation():
         ("threefry2x32", "key<fry>"),
         ("rbg", "key<rbg>"),
         ("unsafe_rbg", "key<urbg>"),
-        ("mine", "key<mine>"),
     ],
 )
 def test_a_key_type_is_named_for_its_implementation(implementation, name):
     key = KeyType(implementation)
     assert (key.name, repr(key), str(key)) == (name, name, name)
     assert key.implementation == implementation
+
+
+def test_keys_of_a_generator_that_nobody_defined_are_refused_in_words():
+    with pytest.raises(DTypeError, match=r"no random keys of 'mine', only of threefry"):
+        KeyType("mine")
 
 
 def test_a_key_is_stored_as_one_uint64():

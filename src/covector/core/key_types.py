@@ -15,6 +15,8 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from covector.errors import DTypeError
+
 
 class extended(np.generic):
     """Abstract class of the element types that NumPy does not know."""
@@ -76,6 +78,12 @@ class KeyType:
         known = _key_types.get(implementation)
         if known is not None:
             return known
+        if implementation not in IMPLEMENTATIONS:
+            raise DTypeError(
+                f"there are no random keys of {implementation!r}, only of "
+                f"{', '.join(IMPLEMENTATIONS)}. covector.random.define_generator adds "
+                "a generator, in each process that uses its keys."
+            )
         tag, words = IMPLEMENTATIONS[implementation]
         self = object.__new__(cls)
         fields = {
