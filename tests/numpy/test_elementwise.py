@@ -183,7 +183,7 @@ def test_shapes_broadcast_as_in_numpy(s, t):
     try:
         wanted = x * y
     except ValueError:
-        with pytest.raises(ValueError, match="multiply cannot broadcast"):
+        with pytest.raises(ValueError, match="multiply got incompatible shapes"):
             cnp.multiply(x, y)
         return
     check(cnp.asarray(x) * cnp.asarray(y), wanted)

@@ -145,7 +145,7 @@ def test_counts_and_platforms():
     assert cv.local_devices() == cv.devices()
     assert (cv.process_index(), cv.process_count()) == (0, 1)
     assert cv.default_backend() == cv.devices()[0].platform
-    with pytest.raises(errors.DeviceError, match="Unknown backend 'abacus': there are only cpu"):
+    with pytest.raises(errors.DeviceError, match="Unknown backend 'abacus'"):
         cv.devices("abacus")
 
 
