@@ -412,3 +412,18 @@ def test_the_older_form_has_an_operand_for_each_branch():
 
     assert [float(f(5.0, pred)) for pred in (True, False)] == [6, 10]
     assert [float(cv.jit(cv.grad(f))(5.0, pred)) for pred in (True, False)] == [1, 2]
+
+
+def test_a_function_that_is_several_branches_is_traced_once():
+    traced = []
+
+    def branch(x):
+        traced.append(x)
+        return 2 * x
+
+    def f(x, k):
+        chosen = switch(k, [branch, lambda x: -x, branch], x)
+        return chosen + cond(x > 0, branch, branch, x)
+
+    assert [float(cv.jit(f)(3.0, k)) for k in (0, 1, 2)] == [12, 3, 12]
+    assert len(traced) == 2

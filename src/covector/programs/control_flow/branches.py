@@ -59,13 +59,16 @@ def stage_branches(
     ``funs`` are by name of the caller's argument, for messages. The predicate may be
     ``varying`` over axes of a mesh.
     """
-    flats = [FlatFunction(f, in_tree, f"{n} of {who}") for n, f in funs.items()]
-    staged = [
-        stage(flat, types, function_name(f, n), references=True)
-        for flat, (n, f) in zip(flats, funs.items(), strict=True)
-    ]
+    # A function that is several branches is traced once.
+    traced: dict[int, tuple[Staged, PyTreeDef]] = {}
+    for name, f in funs.items():
+        if id(f) not in traced:
+            flat = FlatFunction(f, in_tree, f"{name} of {who}")
+            made = stage(flat, types, function_name(f, name), references=True)
+            traced[id(f)] = made, flat.out_tree
+    staged, trees = zip(*[traced[id(f)] for f in funs.values()], strict=True)
     names = list(funs)
-    out_tree = _common_tree(who, names, [flat.out_tree for flat in flats])
+    out_tree = _common_tree(who, names, trees)
     jaxprs = [s.jaxpr for s in staged]
     out_types = [
         _common_type(who, names, jaxprs, k, out_tree)
