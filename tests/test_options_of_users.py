@@ -50,6 +50,9 @@ WITH = {
     "debug_infs": {"numpy.isinf", "random.categorical"},
 }
 
+#: functions whose examples change the process for good, and run once in it
+ONCE = {"random.define_generator"}
+
 
 def functions():
     """Each public function with an example, by name."""
@@ -61,7 +64,7 @@ def functions():
             has_example = callable(value) and ">>>" in (value.__doc__ or "")
             if has_example:
                 found[f"{name.removeprefix('covector.')}.{key}"] = value
-    return found
+    return {name: value for name, value in found.items() if name not in ONCE}
 
 
 def failure(function):

@@ -34,6 +34,9 @@ def test_one_that_fails_ends_all_and_its_last_lines_are_shown():
     assert last == [f"  [1] line {k}" for k in range(10, 20)]
 
 
+# A peer that was used in this process warns of the fork that runs preexec_fn.
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_all(number):
     started = subprocess.Popen(

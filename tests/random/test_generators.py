@@ -277,6 +277,24 @@ def test_a_generator_of_the_user_makes_and_batches_keys():
     assert random.gamma(random.key(9, dtype=kind), cnp.ones(0)).shape == (0,)
 
 
+def test_a_generator_may_be_defined_again_by_functions_that_say_the_same():
+    def define(step):
+        return random.define_generator(
+            name="stepping",
+            key_shape=(1,),
+            seed=lambda n: n.astype("uint32")[None],
+            split=lambda key, shape: cnp.zeros((*shape, 1), "uint32"),
+            random_bits=lambda key, width, shape: cnp.full(
+                shape, key[0] + step, key.dtype
+            ),
+            fold_in=lambda key, number: key + number,
+        )
+
+    assert define(1) is define(1)
+    with pytest.raises(errors.ArgumentError, match="'stepping' already"):
+        define(2)
+
+
 def test_a_generator_of_the_user_is_checked():
     def split(key, shape):
         return key

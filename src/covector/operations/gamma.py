@@ -207,7 +207,7 @@ def _derivative(k: int, a: Value, x: Value) -> Value:
     by_integral = where(gt(x, a), neg(by_integral), by_integral)
     factor = of_exponential(_slopes(a + 1, log(x) - digamma(a + 1)))
     by_series = of_product(
-        (k,), factor, lambda order: _series(order[0], a, x) + (not order[0])
+        (k,), factor, lambda order: _series(order[0], a, x) + float(not order[0])
     )
     return where(le(x, number(1, x)), exp(x) / a * by_series, by_integral)
 

@@ -29,6 +29,7 @@ from covector.operations.counter_streams import PhiloxBlocks, integers_of
 from covector.operations.joining import Concatenate
 from covector.operations.random import THREEFRY, RandomWrap, random_unwrap
 from covector.operations.transposing import Reshape
+from covector.programs.jit.fingerprint import fingerprint_of
 from covector.transforms.vmap import vmap
 
 __all__ = ["define_generator"]
@@ -179,8 +180,9 @@ def define_generator(
     [7, 7]
     """
     functions = (tuple(key_shape), seed, split, random_bits, fold_in)
+    said = functions[0], *[fingerprint_of(f)[0] or f for f in functions[1:]]
     if name in IMPLEMENTATIONS:
-        if _functions.get(name) == functions:
+        if _defined.get(name) == said:
             return KeyType(name)
         raise ArgumentError(
             f"define_generator: there is a generator {name!r} already. Programs with "
@@ -194,12 +196,13 @@ def define_generator(
         )
     IMPLEMENTATIONS[name] = Implementation(tag or name, count)
     kind = KeyType(name)
-    _functions[name] = functions
+    _defined[name] = said
     _generators[kind] = _of_user(kind, *functions)
     return kind
 
 
-_functions: dict[str, tuple[Any, ...]] = {}
+#: what the functions of each generator say, for one that is defined again
+_defined: dict[str, tuple[Any, ...]] = {}
 
 
 def _of_user(
