@@ -116,8 +116,9 @@ def quotient_of_hyperbolic(
 ) -> Value:
     """The value tanh(x + iy), from tanh|x|, e⁻²ˡˣˡ, cos y and sin y.
 
-    It is (sinh x cosh x + i sin y cos y) / (sinh² x + cos² y): nothing cancels. It is
-    expanded by 4e⁻²ˡˣˡ, with which nothing overflows. On the axes one part vanishes.
+    It is (s c + i sin y cos y) / (s² + cos² y), with s = (eˣ − e⁻ˣ) / 2 and c = (eˣ +
+    e⁻ˣ) / 2: nothing cancels. It is expanded by 4e⁻²ˡˣˡ, with which nothing overflows. On
+    the axes one part vanishes.
     """
     x, y = real(z), imag(z)
     zero = scalar(0, x.type.dtype)

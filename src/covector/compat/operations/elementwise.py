@@ -1,6 +1,13 @@
-"""Elementwise operations, which have the same parameters in the field."""
+"""Elementwise operations, which have the same names and parameters in the field.
+
+They are collected from their rooms: one that is added is entered by itself.
+"""
+
+from types import ModuleType
+from typing import Any
 
 from covector.compat.operation_primitives import primitive
+from covector.core.primitive import Primitive
 from covector.operations import (
     arithmetic,
     bessel,
@@ -24,33 +31,34 @@ from covector.operations.casting import (
     ReducePrecision,
 )
 
-_SAME = [
-    *[arithmetic.Neg, arithmetic.Add, arithmetic.Sub, arithmetic.Mul],
-    *[arithmetic.Div, arithmetic.Rem],
-    *[bitwise.And, bitwise.Or, bitwise.Xor, bitwise.Not, bitwise.ShiftLeft],
-    *[bitwise.ShiftRightLogical, bitwise.ShiftRightArithmetic],
-    *[bitwise.PopulationCount, bitwise.Clz],
-    *[comparison.Eq, comparison.Ne, comparison.Lt, comparison.Le, comparison.Gt],
-    *[comparison.Ge, comparison.EqTo, comparison.LtTo, comparison.LeTo],
-    *[comparison.IsFinite, selection.SelectN, extrema.Max, extrema.Min, extrema.Clamp],
-    *[complex.Real, complex.Imag, complex.Complex],
-    *[magnitude.Abs, magnitude.Sign, rounding.Floor, rounding.Ceil, rounding.Round],
-    *[rounding.Nextafter, roots.Sqrt, roots.Rsqrt, roots.Cbrt],
-    *[powers.Pow, powers.IntegerPow, powers.Square],
-    *[transcendental.Exp, transcendental.Exp2, transcendental.Expm1],
-    *[transcendental.Log, transcendental.Log1p, transcendental.Logistic],
-    *[transcendental.Sin, transcendental.Cos, transcendental.Tan],
-    *[transcendental.Asin, transcendental.Acos, transcendental.Atan],
-    *[transcendental.Atan2, transcendental.Sinh, transcendental.Cosh],
-    *[transcendental.Tanh, transcendental.Asinh, transcendental.Acosh],
-    transcendental.Atanh,
-    *[special.Erf, special.Erfc, special.ErfInv, special.Lgamma, special.Digamma],
-    *[special.Polygamma, special.Zeta, bessel.BesselI0e, bessel.BesselI1e],
-    *[gamma.Igamma, gamma.Igammac, gamma.RandomGammaGrad],
-    incomplete_beta.RegularizedIncompleteBeta,
-]
-for _cls in _SAME:
-    primitive(_cls.name, _cls)
+_ROOMS = (
+    *[arithmetic, bessel, bitwise, comparison, complex, extrema, gamma],
+    *[incomplete_beta, magnitude, powers, roots, rounding, selection, special],
+    transcendental,
+)
+#: those with a spelling of their own, and those that the field has not (``ours.py``)
+_OTHERWISE = {
+    *[arithmetic.SumOfProducts, complex.Conj, gamma.IgammaDerivative],
+    *[gamma.GammaDensity, incomplete_beta.BetaDensity],
+    *[incomplete_beta.BetaincDerivative, special.Gamma, transcendental.Log2],
+}
+
+
+def _is_operation(x: Any, room: ModuleType) -> bool:
+    """Whether an attribute of a room is an operation of it, and no family of them."""
+    return (
+        isinstance(x, type)
+        and issubclass(x, Primitive)
+        and x.__module__ == room.__name__
+        and not x.__subclasses__()
+        and not x.__name__.startswith("_")
+    )
+
+
+for _room in _ROOMS:
+    for _cls in vars(_room).values():
+        if _is_operation(_cls, _room) and _cls not in _OTHERWISE:
+            primitive(_cls.name, _cls)
 
 primitive("igamma_grad_a", gamma.IgammaDerivative)
 primitive(
