@@ -117,8 +117,8 @@ def quotient_of_hyperbolic(
     """The value tanh(x + iy), from tanh|x|, e⁻²ˡˣˡ, cos y and sin y.
 
     It is (s c + i sin y cos y) / (s² + cos² y), with s = (eˣ − e⁻ˣ) / 2 and c = (eˣ +
-    e⁻ˣ) / 2: nothing cancels. It is expanded by 4e⁻²ˡˣˡ, with which nothing overflows. On
-    the axes one part vanishes.
+    e⁻ˣ) / 2: nothing cancels. It is expanded by 4e⁻²ˡˣˡ, with which nothing overflows.
+    On the axes one part vanishes.
     """
     x, y = real(z), imag(z)
     zero = scalar(0, x.type.dtype)
