@@ -12,10 +12,11 @@ from covector.compat import finder
 from covector.runtime import executable
 
 _MODULE = "jax._src.compiler"
+NAME = "backend_compile_and_load"
 _compile = executable._compile
 
 
-def backend_compile_and_load(backend: Any, *args: Any) -> Any:
+def _backend_compile_and_load(backend: Any, *args: Any) -> Any:
     """Compile a module for devices of this client."""
     del backend  # the devices say it
     return _compile(*args)
@@ -23,8 +24,12 @@ def backend_compile_and_load(backend: Any, *args: Any) -> Any:
 
 def _compile_as_packages_say(module: Any, devices: Any, *rest: Any) -> Any:
     there = sys.modules.get(_MODULE) if finder.is_installed() else None
-    found = getattr(there, backend_compile_and_load.__name__, backend_compile_and_load)
+    found = getattr(there, NAME, _backend_compile_and_load)
     return found(devices[0].client, module, devices, *rest)
 
 
-executable._compile = _compile_as_packages_say
+def __getattr__(name: str) -> Any:
+    if name != NAME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    executable._compile = _compile_as_packages_say
+    return _backend_compile_and_load
