@@ -613,3 +613,15 @@ def test_a_list_is_taken_for_a_promised_tuple_and_a_tuple_for_a_list(wrapper):
         assert cv.tree.structure(out) == cv.tree.structure(promised)
     with pytest.raises(errors.TreeMismatch):  # of another name
         promises({"a": F3}, lambda x: {"b": x})(X)
+
+
+def test_a_promise_of_64_bits_holds_where_the_program_is_run_without_x64():
+    with cv.enable_x64(True):
+        x = cnp.asarray(0.5)
+        f = cv.jit(
+            lambda x: cv.pure_callback(np.tanh, cv.ShapeDtypeStruct((), x.dtype), x)
+        )
+        compiled = f.lower(x).compile()
+    found = compiled(x)
+    assert found.dtype == np.float64
+    assert float(found) == np.tanh(0.5)
