@@ -149,10 +149,10 @@ class HostFunction:
         if _fits(x, wanted):
             return np.asarray(x, wanted.storage)
         given: Any = x if isinstance(x, ConcreteArray) else np.asanyarray(x)
-        if type(given) is np.ndarray and not dtypes.is_key(wanted.dtype):
-            # As promised, whatever options are in force where the program is run.
-            if (given.shape, given.dtype) == (wanted.shape, wanted.storage):
-                return np.array(given, order="C")
+        promised = wanted.shape, wanted.dtype  # a random key is of no NumPy dtype
+        if type(given) is np.ndarray and (given.shape, given.dtype) == promised:
+            # Whatever options are in force where the program is run.
+            return np.array(given, order="C")
         if isinstance(x, ConcreteArray) or given.dtype.kind not in "OUSMm":
             array: Any = as_array(given, self.who)  # a copy of what is NumPy's
             found = array.type
