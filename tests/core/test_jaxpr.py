@@ -241,6 +241,15 @@ def test_what_makes_known_values_is_not_needed():
     assert needed_equations(jaxpr.equations, jaxpr.outputs, jaxpr.outputs) == []
 
 
+def test_a_needed_equation_does_not_define_a_known_result_again():
+    x, first, second = Var(F32), Var(F32), Var(F32)
+    both = Equation(sin, (x,), (first, second), None)
+    (needed,) = needed_equations([both], (first, second), known=(first,))
+    assert needed.outputs[1] is second
+    assert needed.outputs[0] is not first
+    assert needed.outputs[0].type is first.type
+
+
 def test_a_program_reads_only_its_inputs_its_results_and_arrays():
     large = array(np.ones(2048, np.float32))
     wide = ArrayType((2048,), dtypes.float32)

@@ -200,15 +200,22 @@ def read(env: dict[Var, Any], atoms: Iterable[Atom]) -> list[Any]:
 def needed_equations(
     equations: Sequence[Equation], outputs: Iterable[Atom], known: Iterable[Var] = ()
 ) -> list[Equation]:
-    """The equations that the outputs depend on, given the known variables."""
+    """The equations that the outputs depend on, given the known variables.
+
+    An equation that is needed for another of its results does not define a known
+    variable again.
+    """
     given = set(known)
     wanted = {a for a in outputs if type(a) is Var} - given
     kept: list[Any] = []
-    for equation in reversed(equations):
-        if equation.op.pure and wanted.isdisjoint(equation.outputs):
+    for e in reversed(equations):
+        if e.op.pure and wanted.isdisjoint(e.outputs):
             continue
-        kept.append(equation)
-        wanted.update([a for a in equation.inputs if type(a) is Var and a not in given])
+        wanted.update([a for a in e.inputs if type(a) is Var and a not in given])
+        if not given.isdisjoint(e.outputs):
+            outs = [Var(v.type) if v in given else v for v in e.outputs]
+            e = Equation(e.op, e.inputs, outs, e.line)
+        kept.append(e)
     return kept[::-1]
 
 

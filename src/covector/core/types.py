@@ -8,6 +8,7 @@ so equality is identity, and a tuple of types is a dictionary key that costs not
 hash. They are held weakly: a type lives as long as what has it.
 """
 
+import atexit
 import operator
 import threading
 import weakref
@@ -50,6 +51,9 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 INVARIANT: frozenset[Any] = frozenset()
 
 _interned: dict[tuple[Any, ...], "_Reference"] = {}
+# Types that are dropped while the interpreter ends are looked for among no others, whose
+# sizes may be of classes that are gone.
+atexit.register(_interned.clear)
 #: Types of values on the way, which would be made again in every call: the last ones
 #: made are not dropped.
 _recent: deque["ArrayType"] = deque(maxlen=1024)

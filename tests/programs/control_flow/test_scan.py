@@ -349,6 +349,22 @@ def test_residuals_that_stay_the_same_are_not_stacked():
 # -- a jitted loop is one loop ---------------------------------------------------------
 
 
+def test_a_residual_beside_a_result_that_each_step_needs_is_defined_once():
+    def step(carry, x):
+        count, moved = lax.while_loop(
+            lambda c: c[0] > 0, lambda c: (c[0] - 1, cnp.tanh(c[1])), (3, x)
+        )
+        return cnp.sin(carry + cnp.cos(moved)) + count
+
+    def looped(x):
+        return scan(lambda carry, _: (step(carry, x), None), 0.5, length=2)[0]
+
+    x = cnp.array(0.3)
+    value, slope = cv.jvp(cv.jit(looped), (x,), (cnp.array(1.0),))
+    one_by_one = cv.jvp(lambda x: step(step(0.5, x), x), (x,), (cnp.array(1.0),))
+    np.testing.assert_allclose((value, slope), one_by_one, rtol=1e-6)
+
+
 def test_zero_stands_for_loops_that_are_not_unrolled_or_batched():
     xs = np.arange(3, dtype="f")
     carry, ys = scan(lambda c, x: (c + x, c), 0.0, xs, unroll=0)
