@@ -212,10 +212,9 @@ def needed_equations(
         if e.op.pure and wanted.isdisjoint(e.outputs):
             continue
         wanted.update([a for a in e.inputs if type(a) is Var and a not in given])
-        if not given.isdisjoint(e.outputs):
-            outs = [Var(v.type) if v in given else v for v in e.outputs]
-            e = Equation(e.op, e.inputs, outs, e.line)
-        kept.append(e)
+        outs = [Var(v.type) if v in given else v for v in e.outputs]
+        again = not given.isdisjoint(e.outputs)
+        kept.append(Equation(e.op, e.inputs, outs, e.line) if again else e)
     return kept[::-1]
 
 

@@ -51,7 +51,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 INVARIANT: frozenset[Any] = frozenset()
 
 _interned: dict[tuple[Any, ...], "_Reference"] = {}
-# Types that are dropped while the interpreter ends are looked for among no others, whose
+# What is dropped while the interpreter ends is not compared with other types, whose
 # sizes may be of classes that are gone.
 atexit.register(_interned.clear)
 #: Types of values on the way, which would be made again in every call: the last ones
