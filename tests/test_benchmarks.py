@@ -161,3 +161,16 @@ def test_a_missed_goal_comes_with_its_reason():
 )
 def test_a_duration_has_three_digits_and_a_unit(seconds, words):
     assert duration(seconds) == words
+
+
+def test_the_front_page_shows_times_that_were_measured():
+    """Name, covector's time and JAX's are the first cells of a row in both tables."""
+    page = (ROOT / "docs" / "index.md").read_text("utf-8")
+    results = (ROOT / "benchmarks" / "results.md").read_text("utf-8").splitlines()
+    table = page.split("| measure |")[1].split("\n\n")[0].splitlines()
+    shown, measured = (
+        {tuple(cell.strip() for cell in row.split("|")[1:4]) for row in rows}
+        for rows in (table[2:], results)
+    )
+    assert shown
+    assert shown <= measured
