@@ -230,3 +230,8 @@ class Exported(Array):
         last = len(shown) - shown.rfind("\n") + len(named) + 2
         space = " " if last <= np.get_printoptions()["linewidth"] else "\n      "
         return f"Array({shown},{space}{named})"
+
+    def _repr_html_(self) -> str:
+        from covector.core.html.arrays import array_html  # noqa: PLC0415  notebooks
+
+        return array_html(self, self._only_described)

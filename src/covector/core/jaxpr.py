@@ -167,6 +167,11 @@ class Jaxpr:
     def __repr__(self) -> str:
         return show_jaxpr(self)
 
+    def _repr_html_(self) -> str:
+        from covector.core.html.programs import program_html  # noqa: PLC0415  notebooks
+
+        return program_html(self)
+
 
 @lru_cache(4096)
 def identity(type: ArrayType, name: str) -> Jaxpr:

@@ -29,13 +29,23 @@ from covector.core.key_types import KeyType
 if TYPE_CHECKING:
     from covector.core.jaxpr import Equation, Jaxpr
     from covector.core.primitive import Primitive
+    from covector.core.source import Line
 
 _STEP = "    "
 
 
 def show_jaxpr(jaxpr: "Jaxpr", lines: bool = False) -> str:
     """The text of a program; with ``lines``, where its equations were asked for."""
-    return "\n".join(_Printer(lines).program(jaxpr, ""))
+    if not lines:
+        return "\n".join([text for text, _ in show_lines(jaxpr)])
+    return "\n".join([text + _origin(line) for text, line in show_lines(jaxpr)])
+
+
+def show_lines(jaxpr: "Jaxpr") -> "Iterator[tuple[str, Line | None]]":
+    """The lines of the text of a program, each with that of the user's program that
+    asked for its equation.
+    """
+    return _Printer().program(jaxpr, "")
 
 
 def show_operation(op: "Primitive") -> str:
@@ -59,8 +69,7 @@ def _program_name(program: Any) -> str:
 class _Printer:
     """The names given so far in one text."""
 
-    def __init__(self, lines: bool) -> None:
-        self.lines = lines
+    def __init__(self) -> None:
         self.names: dict[Any, str] = {}
         self.shown: set[Any] = set()
 
@@ -75,32 +84,37 @@ class _Printer:
             self.names[program] = known
         return known
 
-    def program(self, jaxpr: "Jaxpr", indent: str) -> Iterator[str]:
+    def program(
+        self, jaxpr: "Jaxpr", indent: str
+    ) -> "Iterator[tuple[str, Line | None]]":
         self.shown.add(jaxpr)
         names = _names(jaxpr)
         inputs = "".join(f" {names[id(v)]}:{v.type}" for v in jaxpr.inputs)
         title = f" {self.name(jaxpr)} " if jaxpr.name else ""
-        yield f"{indent}{{{title}{inputs} ."
+        yield f"{indent}{{{title}{inputs} .", None
         inner = indent + _STEP
         for equation in jaxpr.equations:
-            yield inner + self.equation(equation, names)
+            yield inner + self.equation(equation, names), equation.line
             for nested in nested_programs(equation.op):
                 if nested not in self.shown:
                     yield from self.program(nested, inner + _STEP)
         outputs = "".join(" " + _atom(a, names) for a in jaxpr.outputs)
-        yield f"{inner}return{outputs} }}"
+        yield f"{inner}return{outputs} }}", None
 
     def equation(self, equation: "Equation", names: dict[int, str]) -> str:
         outputs = " ".join([f"{names[id(v)]}:{v.type}" for v in equation.outputs])
         operands = [_atom(a, names) for a in equation.inputs]
         operation = _operation(equation.op, self.name)
-        text = " ".join([*([f"{outputs} ="] if outputs else []), operation, *operands])
-        line = equation.line if self.lines else None
-        if line is None:
-            return text
-        scope = f" in {line.scope}" if line.scope else ""
-        location = f"{os.path.basename(line.file)}:{line.number}"
-        return f"{text}  # {location} ({line.function}){scope}"
+        return " ".join([*([f"{outputs} ="] if outputs else []), operation, *operands])
+
+
+def _origin(line: "Line | None") -> str:
+    """The comment that says where an equation was asked for."""
+    if line is None:
+        return ""
+    scope = f" in {line.scope}" if line.scope else ""
+    location = f"{os.path.basename(line.file)}:{line.number}"
+    return f"  # {location} ({line.function}){scope}"
 
 
 def _names(jaxpr: "Jaxpr") -> dict[int, str]:

@@ -158,6 +158,11 @@ class Tracer(Array):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.type})"
 
+    def _repr_html_(self) -> str:
+        from covector.core.html.arrays import tracer_html  # noqa: PLC0415  notebooks
+
+        return tracer_html(self)
+
     def _unknown(self, use: str) -> str:
         return (
             f"{use}, but here it is a traced value of type {self.type}, which stands "

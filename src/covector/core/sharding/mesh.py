@@ -320,6 +320,13 @@ class Mesh(Axes):
     def __repr__(self) -> str:
         return self._shown()
 
+    def _repr_html_(self) -> str:
+        from covector.core.html.shardings import (  # noqa: PLC0415  notebooks only
+            mesh_html,
+        )
+
+        return mesh_html(self)
+
 
 def _unpickled(platform: Any, ids: Any, names: Any, types: Any) -> Mesh:
     if platform is None:

@@ -162,6 +162,13 @@ class Sharding:
         """The same in another kind of memory."""
         raise NotImplementedError
 
+    def _repr_html_(self) -> str:
+        from covector.core.html.shardings import (  # noqa: PLC0415  notebooks only
+            sharding_html,
+        )
+
+        return sharding_html(self)
+
     def __copy__(self) -> "Sharding":
         return self
 
