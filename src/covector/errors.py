@@ -45,6 +45,7 @@
     ├── DLPackError             a tensor that other libraries cannot share
     ├── ExportError             a program that cannot be exported, or called elsewhere
     ├── ProfilerError           a recording that cannot begin, or end
+    ├── MissingLibrary          a library that only one function needs is not installed
     ├── SettingError            a setting with a value that it cannot have
     │   └── UnknownOption       … or that there is none of
     ├── SparseEfficiencyError   a form of a sparse array that takes more memory
@@ -262,6 +263,10 @@ class ExportError(CovectorError, ValueError):
 
 class ProfilerError(CovectorError, RuntimeError, ValueError):
     """A recording or a server of the profiler cannot be started, or stopped."""
+
+
+class MissingLibrary(CovectorError, ModuleNotFoundError):
+    """A library that only one function needs, and an extra brings, is not installed."""
 
 
 class SettingError(CovectorError, ValueError):

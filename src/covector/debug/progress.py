@@ -1,4 +1,4 @@
-"""``progress``: a progress bar for a loop inside a compiled program.
+"""``progress``: a progress bar of tqdm for a loop inside a compiled program.
 
 A step tells how far it is only now and then: a hundredth of the steps, and at most one
 in twenty. The count of steps is an integer of its own in the carry. So it has no
@@ -9,24 +9,22 @@ pass.
 import math
 import sys
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from covector import lax, tree
 from covector.core.array_like import Array
 from covector.core.flat import who_of
 from covector.debug.callback import call_with_values
-from covector.errors import ArgumentError
+from covector.errors import ArgumentError, MissingLibrary
 from covector.numpy import arange, concatenate, reshape
 from covector.transforms.vmap import vmap
 
 #: reports of a loop, at most; and steps between two of them, at least
 _REPORTS, _STEPS = 100, 20
-#: seconds between two drawings of a bar, and its width
+#: seconds between two drawings of a bar
 _SECONDS = 0.1
-_WIDTH = 40
 
 
 def progress(
@@ -35,8 +33,8 @@ def progress(
     """``loop``, with a bar that shows how far it is while it runs.
 
     It takes what the loop takes and gives what the loop gives, also under jit, vmap
-    (one bar) and grad (the bar of the forward pass). It is drawn on the standard error;
-    where that is no terminal, once, when the loop is over.
+    (one bar) and grad (the bar of the forward pass). ``tqdm`` draws it, in notebooks or
+    on the standard error; where that is no terminal, only at its beginning and end.
 
     Args:
       loop: ``lax.scan``, ``lax.map`` or ``lax.fori_loop``.
@@ -48,6 +46,7 @@ def progress(
     Raises:
       ArgumentError: another loop, or a number of steps that is known only when the
         program runs.
+      MissingLibrary: tqdm is not installed; the extra ``progress`` brings it.
 
     >>> import covector as cv
     >>> total = cv.progress(cv.lax.fori_loop, desc="sum")(0, 5, lambda i, c: c + i, 0)
@@ -62,6 +61,7 @@ def progress(
         )
     if every is not None and every < 1:
         raise ArgumentError(f"progress needs every ≥ 1, but got {every}.")
+    _tqdm()  # missing, it is missed here and not in the midst of a program
     return loops[loop](_Reporter(desc, every))
 
 
@@ -184,47 +184,41 @@ class _Bar:
     total: int
 
     def __call__(self, done: Any) -> None:
-        run, now = int(done), time.monotonic()
+        now = int(done)
         with _lock:
             drawn = _running.get(self)
-            if drawn is None or run <= drawn.done:  # a new run, or one after a failure
-                drawn = _Drawn(run, now)
-            is_over, late = run >= self.total, now - drawn.last > _SECONDS
-            if is_over or (late and sys.stderr.isatty()):
-                sys.stderr.write(self.line(run, now - drawn.start, drawn.first))
-                sys.stderr.write("\n" if is_over else "")
-                sys.stderr.flush()
-                drawn = drawn._replace(last=now)
-            _running[self] = drawn._replace(done=run)
-            if is_over:
-                del _running[self]
+            if drawn is not None and now <= drawn.n:  # that run has failed
+                drawn = drawn.close()
+            if drawn is None:
+                drawn = _running[self] = self.drawn(now)
+            drawn.update(now - drawn.n)
+            if now >= self.total:
+                _running.pop(self).close()
 
-    def line(self, done: int, seconds: float, first: int) -> str:
-        """``train ━━━━━━╌╌╌╌ 600/1000 0:12 < 0:08``: time so far, and time to go."""
-        filled = _WIDTH * done // self.total
-        bar = "━" * filled + "╌" * (_WIDTH - filled)
-        rest = seconds / max(done - first, 1) * (self.total - done)
-        times = f"{_clock(seconds)} < {_clock(rest)}" if rest else _clock(seconds)
-        start = f"\r{self.desc} " if self.desc else "\r"
-        return f"{start}{bar} {done}/{self.total} {times}\x1b[K"
-
-
-def _clock(seconds: float) -> str:
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+    def drawn(self, done: int) -> Any:
+        """A bar on the screen, which begins at the first report."""
+        # Elsewhere each drawing would be text that stays.
+        live = sys.stderr.isatty() or "ipykernel" in sys.modules
+        return _tqdm()(
+            desc=self.desc or None,
+            total=self.total,
+            initial=done,
+            file=sys.stderr,
+            mininterval=_SECONDS if live else math.inf,
+        )
 
 
-class _Drawn(NamedTuple):
-    """A bar as it is: steps at the first report and since when, steps now, and when it
-    was last drawn.
-    """
+def _tqdm() -> Any:
+    """The bar of tqdm, for a terminal or a notebook."""
+    try:
+        from tqdm.auto import tqdm  # noqa: PLC0415  an extra of the package
+    except ImportError as error:
+        raise MissingLibrary(
+            "progress draws with tqdm, which is not installed. Install it with: "
+            "pip install 'covector[progress]'"
+        ) from error
+    return tqdm
 
-    first: int
-    start: float
-    done: int = 0
-    last: float = -math.inf
 
-
-_running: dict[_Bar, _Drawn] = {}
+_running: dict[_Bar, Any] = {}
 _lock = threading.Lock()
