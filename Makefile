@@ -1,4 +1,5 @@
-# Every target builds .venv when it is missing or older than pyproject.toml.
+# Every target installs into .venv the extra of pyproject.toml that it needs, where that is
+# missing or older than pyproject.toml. That of the demo is part of that of the tests.
 PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
@@ -14,29 +15,29 @@ QUICK_PEERS := that_of_jax or as_in_the_field or those_of_the_field
 
 .PHONY: demo test quick fuzz mutation ecosystem check format bench docs clean
 
-demo: .venv/ready        ## train a classifier and write report.html
+demo: .venv/ready-demo   ## train a classifier and write report.html
 	$(BIN)/covector demo
 
-test: .venv/ready        ## every test, warnings are errors
+test: .venv/ready-dev    ## every test, warnings are errors
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal
 
-quick: .venv/ready       ## the core, transformations, trees, budgets, one law in float32
+quick: .venv/ready-dev   ## the core, transformations, trees, budgets, one law in float32
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal $(QUICK) $(QUICK_WITHOUT) \
 		-k '(not test_laws or $(QUICK_LAW)) and not ($(QUICK_PEERS))'
 
-fuzz: .venv/ready        ## random samples of every public function, and random programs, MINUTES long
+fuzz: .venv/ready-dev    ## random samples of every public function, and random programs, MINUTES long
 	$(BIN)/python -m tests.public --minutes $(MINUTES)
 
-mutation: .venv/ready    ## plant faults, one by one, and see whether tests notice
+mutation: .venv/ready-dev ## plant faults, one by one, and see whether tests notice
 	$(BIN)/python -m tests.mutation
 
-ecosystem: .venv/ready   ## suites and programs of packages that import jax: the fast part
+ecosystem: .venv/ready-dev ## suites and programs of packages that import jax: the fast part
 	$(BIN)/python -m tests.ecosystem.run --fast
 
-check: .venv/ready       ## format, lint, types, imports
+check: .venv/ready-dev   ## format, lint, types, imports
 	$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/pyright && $(BIN)/lint-imports
 
-format: .venv/ready      ## rewrite the code in the house format
+format: .venv/ready-dev  ## rewrite the code in the house format
 	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
 bench: .venv/ready-bench ## covector beside its peers; writes benchmarks/results.md
@@ -48,8 +49,8 @@ docs: .venv/ready-docs   ## the documentation as a site in dist/site
 clean:                   ## forget everything that was built
 	rm -rf .venv dist report.html .hypothesis .pytest_cache .ruff_cache .import_linter_cache
 
-.venv/ready: pyproject.toml
-	$(PYTHON) -m venv .venv && $(BIN)/pip install -q -e '.[dev,demo]' && touch $@
-
-.venv/ready-%: .venv/ready
+.venv/ready-%: pyproject.toml | .venv/pyvenv.cfg
 	$(BIN)/pip install -q -e '.[$*]' && touch $@
+
+.venv/pyvenv.cfg:
+	$(PYTHON) -m venv .venv
