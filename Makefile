@@ -9,8 +9,9 @@ QUICK := tests/core tests/transforms tests/tree tests/budgets.py tests/operation
 QUICK_ROWS := arithmetic or broadcasting or contraction or reductions or selection \
 	or slicing or transcendental or transposing
 QUICK_LAW := jit_changes_nothing and not window and not c128 and ($(QUICK_ROWS))
-# Not what starts a process that searches all of its objects, nor what imports a peer.
-QUICK_WITHOUT := --ignore=tests/core/test_leaks.py
+# Not what starts a process that searches all of its objects, or a notebook, nor what
+# imports a peer.
+QUICK_WITHOUT := --ignore=tests/core/test_leaks.py --ignore=tests/core/html/test_notebooks.py
 QUICK_PEERS := that_of_jax or as_in_the_field or those_of_the_field
 
 .PHONY: demo test quick fuzz mutation ecosystem check format bench docs clean
