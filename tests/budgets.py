@@ -148,12 +148,16 @@ def test_a_warm_jitted_call_costs_one_call_per_further_result():
 
 def test_a_warm_jitted_call_with_numpy_arguments():
     values = np.ones(4, np.float32)
-    within(32, python_calls(lambda: add_one(values)))
+    within(12, python_calls(lambda: add_one(values)))
+
+
+def test_a_warm_jitted_call_with_a_number():
+    within(11, python_calls(lambda: add_one(2.0)))
 
 
 def test_a_warm_jitted_call_with_a_static_argument():
     scaled = cv.jit(lambda x, n: x * n, static_argnums=1)
-    within(33, python_calls(lambda: scaled(X, 3)))
+    within(9, python_calls(lambda: scaled(X, 3)))
 
 
 def test_a_warm_checkpointed_gradient_traces_nothing():

@@ -30,6 +30,8 @@ LARGEST_FLOAT_BITS = 1023
 PYTHON_NUMBERS: tuple[type, ...] = (bool, int, float, complex)
 _EXACT = frozenset(PYTHON_NUMBERS)
 _OF_NUMPY: tuple[type, ...] = (np.ndarray, np.generic)
+#: the classes themselves: a subclass may hold more than values, as masks
+_ARRAYS_OF_NUMPY = frozenset({np.ndarray, *[d.type for d in dtypes.NUMBERS]})
 #: sequences of Python, which are not converted
 SEQUENCES: tuple[type, ...] = (list, tuple)
 
@@ -205,6 +207,37 @@ def to_be_cast(x: Any, who: str) -> Array:
             check_implicit(x, who)
         return from_numpy(x, wide=True)
     return as_array(x, who)
+
+
+@lru_cache(1024)
+def _number_on(
+    device: Any, kind: type, text: str, value: Any, x64: bool
+) -> tuple[ArrayType, Any, Any]:
+    dtype, weak = python_scalar_type(value, x64)
+    type_, host = _scalar(kind, text, value, dtype, weak)
+    return type_, host, buffers.put(host, device)
+
+
+def operand_on(x: object, device: Any) -> Array:
+    """``x`` as an array for a program on a device: as by ``as_array``, but quickly for
+    numbers that were passed before, whose buffers are kept, and for NumPy arrays.
+
+    It must not be donated, and nobody but the program may see it.
+    """
+    if type(x) is ConcreteArray:
+        return x
+    kind = type(x)
+    if kind in _EXACT:
+        text = repr(x) if not x or kind is complex else ""
+        x64 = options.current().enable_x64
+        return ConcreteArray(*_number_on(device, kind, text, x, x64))
+    if kind in _ARRAYS_OF_NUMPY:
+        values = np.asarray(x)
+        dtype = _KEPT.get(values.dtype)
+        if dtype is values.dtype and values.flags.c_contiguous:
+            type_ = ArrayType(values.shape, dtype)
+            return ConcreteArray(type_, None, buffers.put(values, device))
+    return as_array(x)
 
 
 def _from_tensor(x: Any) -> ConcreteArray:

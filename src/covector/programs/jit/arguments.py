@@ -120,6 +120,42 @@ def input_name(in_tree: PyTreeDef, captured: int, i: int) -> str:
 Keys = tuple[int | str, ...]
 
 
+@functools.lru_cache(1024)
+def _call_layout(
+    static: Keys, count: int, names: tuple[str, ...]
+) -> tuple[tuple[int, ...], tuple[str, ...], Keys]:
+    """Of ``count`` positional arguments and these keywords: the positions and names
+    that are traced, and what is static.
+    """
+    found = in_call(static, count)
+    given = [*range(count), *sorted(names)]
+    return (
+        tuple([i for i in range(count) if i not in found]),
+        tuple([k for k in names if k not in found]),
+        tuple([k for k in given if k in found]),
+    )
+
+
+def check_statics(statics: tuple, who: str) -> None:
+    """Raise where a static argument is traced or cannot be looked up."""
+    for name, _, value in statics:
+        if isinstance(value, Tracer):
+            raise StaticArgumentError(
+                f"{who}: the static argument {name!r} must be known, but it is a "
+                f"traced value of type {value.type}. {value.origin()} Make it "
+                "static there as well, or do not make it static here."
+            )
+        try:
+            hash(value)
+        except TypeError:
+            raise StaticArgumentError(
+                f"{who}: the static argument {name!r} must be hashable, since the "
+                f"compiled program is found by its value, but got {value!r} of "
+                f"type {type(value).__name__}. Use a tuple for a list, a frozen "
+                "dataclass for a mapping; or do not make it static."
+            ) from None
+
+
 class JitSpec(NamedTuple):
     """The options of ``jit``."""
 
@@ -131,32 +167,20 @@ class JitSpec(NamedTuple):
     shardings: Any = None
 
     def split_static(
-        self, args: Sequence[Any], kwargs: dict[str, Any], who: str
+        self, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[tuple, dict[str, Any], tuple]:
-        """Arguments without the static ones, and the static ones by index or name."""
-        static = in_call(self.static, len(args))
-        given = [*enumerate(args), *sorted(kwargs.items())]
-        statics = [(name, value) for name, value in given if name in static]
-        for name, value in statics:
-            if isinstance(value, Tracer):
-                raise StaticArgumentError(
-                    f"{who}: the static argument {name!r} must be known, but it is a "
-                    f"traced value of type {value.type}. {value.origin()} Make it "
-                    "static there as well, or do not make it static here."
-                )
-            try:
-                hash(value)
-            except TypeError:
-                raise StaticArgumentError(
-                    f"{who}: the static argument {name!r} must be hashable, since the "
-                    f"compiled program is found by its value, but got {value!r} of "
-                    f"type {type(value).__name__}. Use a tuple for a list, a frozen "
-                    "dataclass for a mapping; or do not make it static."
-                ) from None
-        dynamic = tuple([a for i, a in enumerate(args) if i not in static])
-        named = {k: v for k, v in kwargs.items() if k not in static}
-        keyed = tuple([(name, _kind(value), value) for name, value in statics])
-        return dynamic, named, keyed
+        """Arguments without the static ones, and the static ones by index or name.
+
+        The latter are not looked at: ``check_statics`` says whether they may be static.
+        """
+        positions, names, static = _call_layout(self.static, len(args), tuple(kwargs))
+        dynamic = tuple([args[i] for i in positions])
+        named = {k: kwargs[k] for k in names} if names else {}
+        keyed = []
+        for k in static:
+            value = kwargs[k] if isinstance(k, str) else args[k]
+            keyed.append((k, _kind(value), value))
+        return dynamic, named, tuple(keyed)
 
     def with_statics(
         self, fun: Callable[..., Any], statics: tuple

@@ -11,7 +11,6 @@ which may have been traced before (``program_cache``).
 
 import functools
 import inspect
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import (
     Any,
@@ -26,9 +25,11 @@ from typing import (
 from covector import options, tree
 from covector.core.annotations import PyTree
 from covector.core.array_like import Array
+from covector.core.convert import as_array, operand_on
 from covector.core.flat import who_of
 from covector.core.jaxpr import run, type_of
 from covector.core.references import values_of
+from covector.core.sharding.transfer import guard
 from covector.core.source import function_name, take_names
 from covector.core.trace import context, current
 from covector.lowering.compile import (
@@ -45,6 +46,7 @@ from covector.programs.jit.arguments import (
     Signature,
     as_argument,
     check_disjoint,
+    check_statics,
     complete_argnums,
 )
 from covector.programs.jit.fingerprint import fingerprint_of
@@ -54,6 +56,7 @@ from covector.programs.jit.jit_shardings import (
 )
 from covector.programs.jit.program import Program
 from covector.programs.jit.tracing import find_or_trace
+from covector.runtime import client
 from covector.tree.failures import recover
 from covector.tree.registry import registry
 
@@ -62,33 +65,6 @@ R = TypeVar("R")
 
 #: straight to C++: on the way of every call
 flatten = registry.flatten
-
-
-class Caches:
-    """The state of a function under one set of jit options."""
-
-    def __init__(self) -> None:
-        self.programs: dict[ProgramKey, Program] = {}
-        #: outside of all transformations, where options and placement are the whole
-        #: context: from (tree, types, options, placements) straight to the call
-        self.fast_path: dict[tuple, Callable[[list[Any]], Any]] = {}
-        #: key and fast path of the call before
-        self.last_call: tuple[Any, Any, Any, Any] = (None, None, None, None)
-
-
-#: by function, so that jitting the same function twice compiles it once
-_caches: weakref.WeakKeyDictionary[Any, dict[JitSpec, Caches]] = (
-    weakref.WeakKeyDictionary()
-)
-
-
-def _caches_of(fun: Callable[..., Any], spec: JitSpec) -> Caches:
-    if type(fun).__hash__ is not object.__hash__:
-        return Caches()  # what is equal to it, as a bound method, may have changed
-    try:
-        return _caches.setdefault(fun, {}).setdefault(spec, Caches())
-    except TypeError:  # neither hashed nor weakly referenced: no sharing
-        return Caches()
 
 
 class _SignatureOfFunction:
@@ -119,35 +95,38 @@ class PjitFunction(Generic[P, R]):
         self.who = who
         self.__name__ = function_name(fun)
         self._simple = not spec.static
-        self._caches = _caches_of(fun, spec)
+        self._caches = program_cache.caches_of(fun, spec)
         self.programs = self._caches.programs
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if current.trace is not base:
             return self._call_inside(args, kwargs)
-        given = (args, kwargs) if kwargs else args
+        given: Any = ()
+        form: Any = bool(kwargs)
         try:
+            if self._simple:
+                given = (args, kwargs) if kwargs else args
+            else:
+                given, form = self._traced_arguments(args, kwargs)
             leaves, in_tree = flatten(given)
-        except Exception:  # noqa: BLE001  a node of the user, which the slow path names
+        except Exception:  # noqa: BLE001  the slow path says what is wrong with it
             recover(given)
             return self._call_first(args, kwargs)
         try:
-            types = tuple(map(type_of, leaves))
+            try:
+                types = tuple(map(type_of, leaves))
+            except AttributeError:
+                leaves = self._as_operands(leaves)
+                types = tuple(map(type_of, leaves))
+            placements = None
             if any(map(placement_of, leaves)):
                 placements = tuple(map(placement_of, leaves))
-                key = in_tree, types, options.current(), placements
+            key = in_tree, form, types, options.current(), placements
+            # Most calls are like the one before: comparing is cheaper than hashing.
+            last_key, fast_path = self._caches.last_call
+            if key != last_key:
                 fast_path = self._caches.fast_path[key]
-            else:
-                # Most calls are like the one before: comparing is cheaper than hashing.
-                last_tree, last_types, last_options, fast_path = self._caches.last_call
-                if (
-                    types != last_types
-                    or in_tree != last_tree
-                    or options.current() is not last_options
-                ):
-                    key = in_tree, types, options.current()
-                    fast_path = self._caches.fast_path[(*key, None)]
-                    self._caches.last_call = (*key, fast_path)
+                self._caches.last_call = key, fast_path
         except Exception:  # noqa: BLE001  objects that are asked may raise anything
             fast_path = None  # a new key, or no arrays, which the slow path explains
         if fast_path is not None:
@@ -156,6 +135,26 @@ class PjitFunction(Generic[P, R]):
             except ArgumentsElsewhere:
                 pass  # the program has not run: the slow path moves them
         return self._call_first(args, kwargs)
+
+    def _traced_arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, Any]:
+        """What is traced of the arguments, and the form of the call."""
+        form: Any = bool(kwargs)
+        if not self._simple:
+            args, kwargs, statics = self.spec.split_static(args, kwargs)
+            # An object may have changed since it was looked up, and its hash with it.
+            form = bool(kwargs), hash(statics), statics
+        return ((args, kwargs) if kwargs else args), form
+
+    def _as_operands(self, leaves: list[Any]) -> list[Any]:
+        """Arguments as arrays where some are numbers, or arrays of NumPy."""
+        if guard.on:
+            raise ArgumentsElsewhere  # the slow path asks for each of them
+        if self.spec.donated or self.spec.shardings is not None:
+            return [as_array(x, self.who) for x in leaves]
+        device = options.current().default_device or client.default_device()
+        return [operand_on(x, device) for x in leaves]
 
     def _call_first(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PyTree:
         """A call that was not seen before, or needs a closer look.
@@ -178,11 +177,12 @@ class PjitFunction(Generic[P, R]):
         compiled = self._compiled(program, placement)
         outs = program.run(compiled, operands, committed, in_tree, self.who)
         results = program.shardings.put_outputs(outs)
-        if self._simple and not now.checks_values:
-            fast_tree = flatten((args, kwargs) if kwargs else args)[1]
+        if not now.checks_values:
+            given, form = self._traced_arguments(args, kwargs)
+            fast_tree = flatten(given)[1]
             placements = tuple(map(placement_of, leaves))
             chosen = placements if any(placements) else None
-            fast_key = fast_tree, signature.key.types, now, chosen
+            fast_key = fast_tree, form, signature.key.types, now, chosen
             if fast_key not in self._caches.fast_path:
                 out_tree = program.out_tree
                 if results is not outs:
@@ -265,7 +265,8 @@ class PjitFunction(Generic[P, R]):
         """The flat arguments of a call, and its static ones separately."""
         statics: tuple[Any, ...] = ()
         if not self._simple:
-            args, kwargs, statics = self.spec.split_static(args, kwargs, self.who)
+            args, kwargs, statics = self.spec.split_static(args, kwargs)
+            check_statics(statics, self.who)
         leaves, in_tree = tree.flatten((args, kwargs))
         for i, leaf in enumerate(leaves):
             if not isinstance(leaf, Array):
@@ -283,8 +284,7 @@ class PjitFunction(Generic[P, R]):
         fingerprint, _ = fingerprint_of(self.fun)
         program_cache.evict(fingerprint, self.spec)
         self.programs.clear()
-        self._caches.fast_path.clear()
-        self._caches.last_call = (None, None, None, None)
+        self._caches.forget_calls()
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)

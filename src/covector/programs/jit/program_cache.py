@@ -1,4 +1,4 @@
-"""The cache of traced programs that functions with equal fingerprints share.
+"""The caches of ``jit``: of each function, and of functions with equal fingerprints.
 
 A jitted function has its own programs, as long as it lives. Here they are found again
 by the fingerprint that the function had when it was traced, so that
@@ -9,6 +9,7 @@ weakly: a program whose arrays are gone cannot be used again.
 import contextlib
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from covector.core.primitive import forget_plans
@@ -17,6 +18,45 @@ from covector.programs.jit.arguments import JitSpec, ProgramKey
 from covector.programs.jit.fingerprint_value import Fingerprint
 from covector.programs.jit.program import Program
 from covector.runtime import compilation_cache
+
+#: no key equals it, and there is nothing to call
+_NO_CALL = (None, None)
+
+
+class Caches:
+    """The state of a function under one set of jit options."""
+
+    def __init__(self) -> None:
+        self.programs: dict[ProgramKey, Program] = {}
+        #: outside of all transformations, where options and placement are the whole
+        #: context: from (tree, form, types, options, placements) straight to the call,
+        #: where the form of a call is what its tree does not tell: whether there are
+        #: keywords, and the static arguments
+        self.fast_path: dict[tuple, Callable[[list[Any]], Any]] = {}
+        #: key and fast path of the call before
+        self.last_call: tuple[Any, Any] = _NO_CALL
+
+    def forget_calls(self) -> None:
+        """Let the next call look for its program."""
+        self.fast_path.clear()
+        self.last_call = _NO_CALL
+
+
+#: by function, so that jitting the same function twice compiles it once
+_caches: weakref.WeakKeyDictionary[Any, dict[JitSpec, Caches]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def caches_of(fun: Callable[..., Any], spec: JitSpec) -> Caches:
+    """The caches of a function, which others that jit it in the same way have too."""
+    if type(fun).__hash__ is not object.__hash__:
+        return Caches()  # what is equal to it, as a bound method, may have changed
+    try:
+        return _caches.setdefault(fun, {}).setdefault(spec, Caches())
+    except TypeError:  # neither hashed nor weakly referenced: no sharing
+        return Caches()
+
 
 #: programs that are remembered, the most recently used ones
 _CAPACITY = 1024

@@ -30,6 +30,7 @@ from covector.operations.transposing import Reshape
 from covector.programs.jit.arguments import (
     JitSpec,
     check_disjoint,
+    check_statics,
     complete_argnums,
     in_call,
 )
@@ -234,7 +235,8 @@ class Mapped:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[FlatFunction, list[Any], list[int | None], int]:
         """The flat function and its arguments, their mapped axes, and the size."""
-        args, kwargs, statics = self.spec.split_static(args, kwargs, self.who)
+        args, kwargs, statics = self.spec.split_static(args, kwargs)
+        check_statics(statics, self.who)
         fun = self.spec.with_statics(self.fun, statics)
         leaves, in_tree = tree.flatten((args, kwargs))
         leaves = arrays(leaves, self.who)
