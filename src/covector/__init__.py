@@ -91,6 +91,7 @@ from covector.version import __version__
 if TYPE_CHECKING:
     from covector import (
         ad,
+        ad_checkpoint,
         custom_batching,
         custom_derivatives,
         debug,
@@ -102,6 +103,7 @@ if TYPE_CHECKING:
         export,
         extend,
         ffi,
+        flatten_util,
         image,
         lax,
         monitoring,
@@ -110,9 +112,11 @@ if TYPE_CHECKING:
         profiler,
         random,
         ref,
+        scipy,
         sharding,
         stages,
         test_util,
+        typing,
     )
     from covector.analysis.rules import check_rule
     from covector.core.sharding.context_mesh import set_mesh
@@ -235,6 +239,7 @@ __all__ = [
     "Shard",
     "__version__",
     "ad",
+    "ad_checkpoint",
     "block_until_ready",
     "check_implicit_sums",
     "check_rule",
@@ -283,6 +288,7 @@ __all__ = [
     "export",
     "extend",
     "ffi",
+    "flatten_util",
     "float0",
     "free_ref",
     "freeze",
@@ -329,6 +335,7 @@ __all__ = [
     "ref",
     "remat",
     "reshard",
+    "scipy",
     "set_mesh",
     "shard_map",
     "sharding",
@@ -343,6 +350,7 @@ __all__ = [
     "tree",
     "tree_util",
     "typeof",
+    "typing",
     "value_and_grad",
     "vjp",
     "vmap",

@@ -1,5 +1,6 @@
 """Names and policies for ``checkpoint``, and what a derivative keeps."""
 
+from covector import namespaces
 from covector.programs.remat.checkpoint import checkpoint
 from covector.programs.remat.policies import (
     Offloadable,
@@ -20,3 +21,4 @@ __all__ = [
     "print_saved_residuals",
     "saved_residuals",
 ]
+__dir__ = namespaces.completions(globals())

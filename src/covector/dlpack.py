@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from covector import namespaces
 from covector.core import dtypes
 from covector.core.array_like import Array
 from covector.core.sharding.as_sharding import ShardingLike
@@ -9,6 +10,7 @@ from covector.numpy import files
 from covector.runtime import dlpack
 
 __all__ = ["from_dlpack", "is_supported_dtype"]
+__dir__ = namespaces.completions(globals())
 
 
 def from_dlpack(

@@ -9,7 +9,7 @@ from typing import Any
 
 from ml_dtypes import bfloat16
 
-from covector import options
+from covector import namespaces, options
 from covector.core.dtypes import (
     KeyType,
     as_dtype,
@@ -41,6 +41,7 @@ __all__ = [
     "result_type",
     "scalar_type_of",
 ]
+__dir__ = namespaces.completions(globals())
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:

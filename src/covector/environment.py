@@ -11,9 +11,12 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import TypeAlias
 
-from covector import options
+from covector import namespaces, options
 from covector.runtime import client, compilation_cache, memory, plugins
 from covector.version import __version__
+
+__all__ = ["as_text", "describe", "print_environment_info"]
+__dir__ = namespaces.completions(globals())
 
 Table: TypeAlias = dict[str, str]
 

@@ -57,13 +57,18 @@ Each class also derives from the builtin exception that a caller would expect. M
 say who, what was wanted, what came (types written like ``f32[4]``), and the way out.
 """
 
-from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from covector import namespaces
 
-def did_you_mean(name: object, known: Iterable[object]) -> str:
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def did_you_mean(name: object, known: "Iterable[object]") -> str:
     """`` Did you mean 'batch'?``, for a name that is near a known one; else nothing."""
     near = get_close_matches(str(name), [str(k) for k in known], 1)
     return f" Did you mean {near[0]!r}?" if near else ""
@@ -306,3 +311,7 @@ JAXIndexError = InvalidIndex
 JAXTypeError = TracedValueError
 JaxRuntimeError = DeviceError
 JaxprTypeError = MalformedProgram
+
+if not TYPE_CHECKING:  # checkers take what is defined here
+    __all__ = [n for n, x in sorted(globals().items()) if isinstance(x, type)]
+    __dir__ = namespaces.completions(globals())

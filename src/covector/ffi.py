@@ -13,6 +13,7 @@ The kernels of jaxlib have names too: those of LAPACK begin with ``lapack_``.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from covector import namespaces
 from covector.core.annotations import ArrayLike, with_parameters_of
 from covector.core.convert import as_array, type_of
 from covector.core.sharding.as_sharding import Layout
@@ -42,6 +43,7 @@ __all__ = [
     "register_ffi_type",
     "register_ffi_type_id",
 ]
+__dir__ = namespaces.completions(globals())
 
 #: the axes of an array in memory, the slowest first; None for row-major
 LayoutLike = Layout | Sequence[int] | None

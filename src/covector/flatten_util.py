@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import covector.numpy as cnp
-from covector import tree
+from covector import namespaces, tree
 from covector.core.convert import as_array
 from covector.errors import TypeMismatch
 
@@ -51,3 +51,4 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 __all__ = ["ravel_pytree"]
+__dir__ = namespaces.completions(globals())

@@ -23,6 +23,7 @@ knows them (``runtime/compilation_cache.py``).
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
+from covector import namespaces
 from covector.errors import ArgumentError
 from covector.runtime import compilation_cache
 
@@ -41,6 +42,7 @@ __all__ = [
     "unregister_event_time_span_listener",
     "unregister_scalar_listener",
 ]
+__dir__ = namespaces.completions(globals())
 
 
 class EventListener(Protocol):

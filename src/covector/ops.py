@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from covector import namespaces
 from covector import numpy as cnp
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, with_parameters_of
@@ -39,6 +40,7 @@ from covector.programs.jit.debug_nans import as_one
 from covector.transforms.derivatives import jvp
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
+__dir__ = namespaces.completions(globals())
 
 
 def segment_sum(

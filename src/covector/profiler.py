@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
+from covector import namespaces
 from covector.core.source import wraps
 from covector.errors import ProfilerError
 from covector.runtime import client, profiling
@@ -46,6 +47,7 @@ __all__ = [
     "stop_trace",
     "trace",
 ]
+__dir__ = namespaces.completions(globals())
 
 P = ParamSpec("P")
 R = TypeVar("R")

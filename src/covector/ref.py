@@ -14,6 +14,7 @@ How they go through transformations: ``docs/mutable-references.md``.
 
 from typing import Any
 
+from covector import namespaces
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Index
 from covector.core.array_like import Array
@@ -37,6 +38,7 @@ __all__ = [
     "set",
     "swap",
 ]
+__dir__ = namespaces.completions(globals())
 
 
 def new_ref(

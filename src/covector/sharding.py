@@ -10,6 +10,7 @@
 
 from typing import Any
 
+from covector import namespaces
 from covector.core.sharding.context_mesh import (
     get_abstract_mesh,
     get_mesh,
@@ -56,3 +57,4 @@ __all__ = [
     "use_abstract_mesh",
     "use_mesh",
 ]
+__dir__ = namespaces.completions(globals())

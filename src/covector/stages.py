@@ -2,6 +2,7 @@
 
 from typing import TypeAlias
 
+from covector import namespaces
 from covector.programs.jit.jit import PjitFunction as Wrapped
 from covector.programs.jit.stages import ArgInfo, Compiled, Lowered, Traced
 
@@ -13,6 +14,7 @@ __all__ = [
     "Traced",
     "Wrapped",
 ]
+__dir__ = namespaces.completions(globals())
 
 #: options of XLA by name, for ``compile(compiler_options=…)``
 CompilerOptions: TypeAlias = dict[str, str | bool]

@@ -6,7 +6,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from covector import tree
+from covector import namespaces, tree
 from covector.analysis.comparisons import Limits, Point, forward, reverse
 from covector.analysis.rules import COMPARED, compare, derivative, refuse
 from covector.core.flat import arrays
@@ -15,6 +15,7 @@ from covector.errors import ArgumentError
 from covector.transforms.derivatives import instantiate_tangent
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
+__dir__ = namespaces.completions(globals())
 
 
 def check_grads(  # noqa: PLR0913, PLR0917  the signature is known

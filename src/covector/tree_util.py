@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from covector import tree
+from covector import namespaces, tree
 from covector.errors import TreeMismatch
 from covector.tree.difference import short
 from covector.tree.keys import keystr
@@ -77,6 +77,7 @@ __all__ = [
     "treedef_is_leaf",
     "treedef_tuple",
 ]
+__dir__ = namespaces.completions(globals())
 
 
 tree_all = tree.all

@@ -4,7 +4,7 @@
 what it does is written there. The others differ from a function in what they take.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from covector.core.operators import link
 
@@ -46,20 +46,29 @@ class Methods:
 
     # -- reductions --------------------------------------------------------------------
 
-    sum, prod = cnp.sum, cnp.prod
-    max, min, ptp = cnp.max, cnp.min, cnp.ptp
-    mean, var, std = cnp.mean, cnp.var, cnp.std
-    all, any = cnp.all, cnp.any
-    argmax, argmin = cnp.argmax, cnp.argmin
-    cumsum, cumprod = cnp.cumsum, cnp.cumprod
-    trace = cnp.trace
+    sum: Final = cnp.sum
+    prod: Final = cnp.prod
+    max: Final = cnp.max
+    min: Final = cnp.min
+    ptp: Final = cnp.ptp
+    mean: Final = cnp.mean
+    var: Final = cnp.var
+    std: Final = cnp.std
+    all: Final = cnp.all
+    any: Final = cnp.any
+    argmax: Final = cnp.argmax
+    argmin: Final = cnp.argmin
+    cumsum: Final = cnp.cumsum
+    cumprod: Final = cnp.cumprod
+    trace: Final = cnp.trace
 
     # -- order -------------------------------------------------------------------------
 
-    sort, argsort = cnp.sort, cnp.argsort
-    argpartition = cnp.argpartition
-    searchsorted = cnp.searchsorted
-    nonzero = cnp.nonzero
+    sort: Final = cnp.sort
+    argsort: Final = cnp.argsort
+    argpartition: Final = cnp.argpartition
+    searchsorted: Final = cnp.searchsorted
+    nonzero: Final = cnp.nonzero
 
     # -- shape -------------------------------------------------------------------------
 
@@ -80,7 +89,8 @@ class Methods:
         axes = args[0] if len(args) == 1 else args or None
         return link.numpy.transpose(self, axes)
 
-    ravel, flatten = cnp.ravel, cnp.ravel
+    ravel: Final = cnp.ravel
+    flatten: Final = cnp.ravel
 
     @property
     def flat(self) -> "Array":
@@ -97,9 +107,10 @@ class Methods:
         """The last two axes exchanged."""
         return link.numpy.matrix_transpose(self)
 
-    squeeze, swapaxes = cnp.squeeze, cnp.swapaxes
-    diagonal = cnp.diagonal
-    repeat = cnp.repeat
+    squeeze: Final = cnp.squeeze
+    swapaxes: Final = cnp.swapaxes
+    diagonal: Final = cnp.diagonal
+    repeat: Final = cnp.repeat
 
     # -- elements ----------------------------------------------------------------------
 
@@ -118,7 +129,9 @@ class Methods:
         """The same values on a device, or where a sharding says."""
         return link.device_put(self, device)
 
-    copy = cnp.copy
+    def copy(self) -> "Array":
+        """The same values in memory of their own."""
+        return link.numpy.copy(self)
 
     def view(self, dtype: "DTypeLike | None" = None, type: None = None) -> "Array":
         """The bits as elements of another type."""
@@ -143,10 +156,13 @@ class Methods:
         """``x.at[index].set(values)`` and the like: a changed copy."""
         return link.numpy.updating.at(self)
 
-    conj, conjugate = cnp.conj, cnp.conjugate
-    clip, round = cnp.clip, cnp.round
-    take, choose = cnp.take, cnp.choose
-    dot = cnp.dot
+    conj: Final = cnp.conj
+    conjugate: Final = cnp.conjugate
+    clip: Final = cnp.clip
+    round: Final = cnp.round
+    take: Final = cnp.take
+    choose: Final = cnp.choose
+    dot: Final = cnp.dot
 
     def compress(
         self,

@@ -270,9 +270,9 @@ class AbstractRef:
     def __init__(
         self, inner_aval: ArrayType, memory_space: Any = None, kind: Any = None
     ) -> None:
-        self.inner_aval = inner_aval
-        self.memory_space = memory_space
-        self.kind = kind
+        self.inner_aval: ArrayType = inner_aval
+        self.memory_space: Any = memory_space
+        self.kind: Any = kind
 
     def __getattr__(self, name: str) -> Any:
         """What the type of the array says, as ``shape`` and ``dtype``."""

@@ -12,8 +12,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from covector import namespaces, tree
 from covector import numpy as cnp
-from covector import tree
 from covector.core.annotations import ArrayLike, PyTree
 from covector.core.array_like import Array
 from covector.core.flat import describe
@@ -55,6 +55,7 @@ __all__ = [
     "sm3",
     "unpack_optimizer_state",
 ]
+__dir__ = namespaces.completions(globals())
 
 
 class OptimizerState(NamedTuple):

@@ -15,7 +15,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from covector import nn, random
+from covector import namespaces, nn, random
 from covector import numpy as cnp
 from covector.errors import ArgumentError
 from covector.example_libraries.windows import (
@@ -73,6 +73,7 @@ __all__ = [
     "softmax",
     "zeros",
 ]
+__dir__ = namespaces.completions(globals())
 
 # The names by which the field's programs know these.
 glorot, randn, logsoftmax = glorot_normal, normal, log_softmax

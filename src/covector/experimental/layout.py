@@ -1,6 +1,6 @@
 """Layouts: the order of the elements of an array in memory."""
 
-from covector import tree
+from covector import namespaces, tree
 from covector.core.annotations import PyTree
 from covector.core.convert import as_array
 from covector.core.sharding.as_sharding import Format, Layout
@@ -8,6 +8,7 @@ from covector.errors import ArgumentError
 from covector.operations.identities import LayoutConstraint
 
 __all__ = ["Format", "Layout", "with_layout_constraint"]
+__dir__ = namespaces.completions(globals())
 
 
 def with_layout_constraint(x: PyTree, layouts: PyTree) -> PyTree:

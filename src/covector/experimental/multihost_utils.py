@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from covector import tree
+from covector import namespaces, tree
 from covector.core.array import ConcreteArray
 from covector.core.sharding.mesh import Mesh
 from covector.core.sharding.shardings import NamedSharding
@@ -35,6 +35,7 @@ __all__ = [
     "process_allgather",
     "sync_global_devices",
 ]
+__dir__ = namespaces.completions(globals())
 
 PROCESSES = "processes"
 

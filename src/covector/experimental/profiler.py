@@ -1,8 +1,10 @@
 """What a trace tells of single instructions, for profile-guided compilation."""
 
+from covector import namespaces
 from covector.runtime import profiling
 
 __all__ = ["get_profiled_instructions_proto"]
+__dir__ = namespaces.completions(globals())
 
 
 def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:

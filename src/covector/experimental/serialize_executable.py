@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from covector import tree
+from covector import namespaces, tree
 from covector.core.annotations import PyTree
 from covector.core.array import ConcreteArray
 from covector.core.array_like import Array
@@ -33,6 +33,7 @@ from covector.runtime import client, executable
 from covector.tree.registry import PyTreeDef
 
 __all__ = ["Loaded", "deserialize_and_load", "serialize"]
+__dir__ = namespaces.completions(globals())
 
 
 def serialize(compiled: Compiled) -> tuple[bytes, PyTreeDef, PyTreeDef]:

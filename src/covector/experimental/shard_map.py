@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from covector import namespaces
 from covector.errors import ArgumentError
 from covector.programs.spmd import shard_map_api
 
 __all__ = ["shard_map"]
+__dir__ = namespaces.completions(globals())
 
 
 def shard_map(  # noqa: PLR0913, PLR0917  as it was

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 import covector.numpy as cnp
-from covector import random
+from covector import namespaces, random
 from covector.core import dtypes
 from covector.core.annotations import (
     ArrayLike,
@@ -52,6 +52,7 @@ __all__ = [
     "xavier_uniform",
     "zeros",
 ]
+__dir__ = namespaces.completions(globals())
 
 Axes = int | Sequence[int]
 Mode = Literal["fan_in", "fan_out", "fan_avg", "fan_geo_avg"]

@@ -187,7 +187,9 @@ def _check_order(who: str, order: str | None) -> None:
 
 
 def _placed(
-    x: Value, device: ShardingLike = None, out_sharding: ShardingLike = None
+    x: Value,
+    device: ShardingLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """``x`` where the caller wants it."""
     if device is out_sharding is None:
@@ -337,7 +339,10 @@ def full_like(
 
 
 def _placed_like(
-    x: Value, like: Any, device: ShardingLike = None, out_sharding: ShardingLike = None
+    x: Value,
+    like: Any,
+    device: ShardingLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """``x`` where the caller wants it, or else where the user put ``like``: with
     another shape whole on each device, for it may not be divisible as that is.

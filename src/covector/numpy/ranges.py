@@ -325,7 +325,7 @@ def _finish(
     computed: DType,
     dtype: DTypeLike | None,
     axis: int,
-    device: ShardingLike,
+    device: ShardingLike | None,
 ) -> Array:
     to = computed if dtype is None else asked_dtype(dtype)
     if dtypes.is_integer(to) and who == "linspace":

@@ -16,7 +16,7 @@ and large ones, which use all cores either way, gain nothing.
 import functools
 import os
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jaxlib import _jax, utils
 from jaxlib import xla_client as xc
@@ -26,8 +26,36 @@ from covector.errors import DeviceError, SettingError
 from covector.runtime import endings, memory, multi_process, plugins
 from covector.runtime.multi_process import ProgramDigest
 
+if TYPE_CHECKING:  # jaxlib has no types, and editors show these
+
+    class Memory:
+        """A memory of a device, such as that of the host which a GPU can read."""
+
+        kind: str
+        platform: str
+        process_index: int
+
+        def addressable_by_devices(self) -> list["Device"]: ...
+
+    class Device:
+        """A device that runs programs: a CPU, or one GPU."""
+
+        id: int
+        platform: str
+        device_kind: str
+        process_index: int
+        local_hardware_id: int
+        client: Any
+
+        def default_memory(self) -> Memory: ...
+        def addressable_memories(self) -> list[Memory]: ...
+        def memory(self, kind: str) -> Memory: ...
+        def memory_stats(self) -> dict[str, int] | None: ...
+
+else:
+    Device = xc.Device
+
 Client = xc.Client
-Device = xc.Device
 
 _SYNONYMS = {"cuda": "gpu", "host": "cpu"}
 

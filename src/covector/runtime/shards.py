@@ -7,7 +7,7 @@ its *local* devices only.
 
 import functools
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from jaxlib import xla_client as xc
@@ -25,8 +25,8 @@ class ShardLayout(NamedTuple):
     """The partition of arrays of some rank over devices."""
 
     devices: Devices
-    #: the same for jaxlib
-    sharding: xc.GSPMDSharding
+    #: the same for jaxlib, which has no types
+    sharding: Any
     #: whether there are several shards, and several devices with the same one
     partly_replicated: bool
     #: the devices of this process

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from covector import namespaces
 from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
 from covector.core.convert import as_array
@@ -23,6 +24,7 @@ from covector.numpy.searching import searchsorted
 from covector.numpy.selection import where
 
 __all__ = ["RegularGridInterpolator"]
+__dir__ = namespaces.completions(globals())
 
 
 class RegularGridInterpolator:

@@ -5,6 +5,7 @@ import itertools
 import operator
 from collections.abc import Callable, Sequence
 
+from covector import namespaces
 from covector.core import dtypes
 from covector.core.annotations import ArrayLike, Value
 from covector.core.array_like import Array
@@ -17,6 +18,7 @@ from covector.numpy.selection import where
 from covector.operations.casting import convert
 
 __all__ = ["map_coordinates"]
+__dir__ = namespaces.completions(globals())
 
 
 def map_coordinates(

@@ -82,7 +82,7 @@ def format_of(ndim: int, sharding: Sharding) -> Format:
 ShardingLike: TypeAlias = client.Device | Sharding | PartitionSpec | Format
 
 
-def as_sharding(target: ShardingLike, who: str) -> Sharding:
+def as_sharding(target: object, who: str) -> Sharding:
     """The sharding that ``target`` stands for; a spec is one for the mesh in force.
 
     Raises:

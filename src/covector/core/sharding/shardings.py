@@ -204,7 +204,7 @@ class SingleDeviceSharding(Sharding):
     def __new__(
         cls, device: client.Device, *, memory_kind: str | None = None
     ) -> "SingleDeviceSharding":
-        if not isinstance(device, client.Device):
+        if not isinstance(device, client.Device):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ShardingError(
                 "SingleDeviceSharding needs a device, such as covector.devices()[0], "
                 f"but got {device!r}."

@@ -1,8 +1,10 @@
 """The cache of compiled programs, under the names that older programs use."""
 
+from covector import namespaces
 from covector.runtime import compilation_cache as _cache
 
 __all__ = ["reset_cache", "set_cache_dir"]
+__dir__ = namespaces.completions(globals())
 
 
 def set_cache_dir(path: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from covector import lax
+from covector import lax, namespaces
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike, HostArray, Value
 from covector.core.array_like import Array
@@ -22,6 +22,7 @@ from covector.operations.identities import stop_gradient
 from covector.programs.callbacks.callback import pure_callback
 
 __all__ = ["lobpcg_standard", "spsolve"]
+__dir__ = namespaces.completions(globals())
 
 #: the orders in which SuperLU eliminates columns, for each value of ``reorder``
 _ORDERS = ("NATURAL", "COLAMD", "MMD_AT_PLUS_A", "MMD_ATA")

@@ -1,5 +1,6 @@
 """Vector quantization: points, and the nearest of some centres."""
 
+from covector import namespaces
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.core.types import show_types
@@ -10,6 +11,7 @@ from covector.numpy.reductions import min
 from covector.numpy.searching import argmin
 
 __all__ = ["vq"]
+__dir__ = namespaces.completions(globals())
 
 
 def vq(

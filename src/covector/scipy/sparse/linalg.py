@@ -12,8 +12,8 @@ method, and do not depend on how many steps the first solution took.
 from collections.abc import Callable
 from typing import Any
 
+from covector import namespaces, tree
 from covector import numpy as cnp
-from covector import tree
 from covector.core.annotations import PyTree, Value, with_parameters_of
 from covector.core.array_like import Array
 from covector.core.convert import as_array
@@ -26,6 +26,7 @@ from covector.scipy.sparse import krylov
 from covector.transforms.linear_transpose import linear_transpose
 
 __all__ = ["bicgstab", "cg", "gmres"]
+__dir__ = namespaces.completions(globals())
 
 Operator = Callable[[Any], Any]
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from covector import namespaces
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
@@ -13,6 +14,7 @@ from covector.scipy.stats.log_densities import log_beta_density
 from covector.scipy.stats.tails import log_betainc
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+__dir__ = namespaces.completions(globals())
 
 
 def _between(z: Array, below: float, above: float, formula: Any) -> Array:

@@ -1,5 +1,6 @@
 """The beta-binomial distribution: ``binom`` with a p of the beta distribution."""
 
+from covector import namespaces
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
@@ -7,6 +8,7 @@ from covector.scipy.special import betaln
 from covector.scipy.stats.arguments import counted, positive, shifted, statistic, whole
 
 __all__ = ["logpmf", "pmf"]
+__dir__ = namespaces.completions(globals())
 
 
 @statistic

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from covector import namespaces
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
@@ -16,6 +17,7 @@ from covector.scipy.stats.arguments import (
 )
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+__dir__ = namespaces.completions(globals())
 
 
 def _lower(z: Any) -> Array:

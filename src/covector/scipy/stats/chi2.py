@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from covector import namespaces
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
@@ -11,6 +12,7 @@ from covector.scipy.stats.log_densities import log_gamma_density
 from covector.scipy.stats.tails import log_gammainc, log_gammaincc
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+__dir__ = namespaces.completions(globals())
 
 
 @statistic

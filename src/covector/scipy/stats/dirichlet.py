@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from covector import namespaces
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
@@ -11,6 +12,7 @@ from covector.scipy.special import gammaln, xlogy
 from covector.scipy.stats.arguments import positive
 
 __all__ = ["logpdf", "pdf"]
+__dir__ = namespaces.completions(globals())
 
 
 @standard_promotion

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from covector import namespaces
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
@@ -11,6 +12,7 @@ from covector.scipy.special import gammaincc, gammaln
 from covector.scipy.stats.arguments import outside, positive, statistic
 
 __all__ = ["cdf", "logpdf", "pdf"]
+__dir__ = namespaces.completions(globals())
 
 
 def _power(x: Any, b: Any) -> Array:

@@ -1,5 +1,6 @@
 """The geometric distribution, of the number of trials up to the first success."""
 
+from covector import namespaces
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
@@ -13,6 +14,7 @@ from covector.scipy.stats.arguments import (
 )
 
 __all__ = ["logpmf", "pmf"]
+__dir__ = namespaces.completions(globals())
 
 
 @statistic

@@ -1,5 +1,6 @@
 """The Gumbel distribution of minima: that of −x, where x is one of ``gumbel_r``."""
 
+from covector import namespaces
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
@@ -13,6 +14,7 @@ from covector.scipy.stats.arguments import (
 )
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+__dir__ = namespaces.completions(globals())
 
 
 @statistic

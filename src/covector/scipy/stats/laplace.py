@@ -1,11 +1,13 @@
 """The Laplace distribution: density exp(−|x|) / 2 of the standard one."""
 
+from covector import namespaces
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.scipy.stats.arguments import positive, standard, statistic
 
 __all__ = ["cdf", "logpdf", "pdf"]
+__dir__ = namespaces.completions(globals())
 
 
 @statistic

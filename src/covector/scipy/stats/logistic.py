@@ -1,5 +1,6 @@
 """The logistic distribution, whose distribution function is 1 / (1 + e⁻ˣ)."""
 
+from covector import namespaces
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
@@ -7,6 +8,7 @@ from covector.scipy.special import expit, logit
 from covector.scipy.stats.arguments import located, positive, standard, statistic
 
 __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
+__dir__ = namespaces.completions(globals())
 
 
 @statistic

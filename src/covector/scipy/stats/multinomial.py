@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from covector import namespaces
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
@@ -10,6 +11,7 @@ from covector.scipy.special import gammaln, xlogy
 from covector.scipy.stats.arguments import probability, whole
 
 __all__ = ["logpmf", "pmf"]
+__dir__ = namespaces.completions(globals())
 
 
 @standard_promotion

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from covector import namespaces
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
@@ -11,6 +12,7 @@ from covector.numpy.promote import promote_dtypes_inexact, standard_promotion
 from covector.scipy.stats.arguments import HALF_LOG_TAU
 
 __all__ = ["logpdf", "pdf"]
+__dir__ = namespaces.completions(globals())
 
 
 @standard_promotion

@@ -1,5 +1,6 @@
 """The negative binomial distribution: failures before the ``n``-th success."""
 
+from covector import namespaces
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
@@ -13,6 +14,7 @@ from covector.scipy.stats.arguments import (
 from covector.scipy.stats.log_densities import log_binomial
 
 __all__ = ["logpmf", "pmf"]
+__dir__ = namespaces.completions(globals())
 
 
 @statistic

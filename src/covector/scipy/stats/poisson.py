@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from covector import namespaces
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
@@ -12,6 +13,7 @@ from covector.scipy.stats.arguments import counted, nonnegative, shifted, statis
 from covector.scipy.stats.log_densities import log_poisson
 
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
+__dir__ = namespaces.completions(globals())
 
 
 #: means from which on the entropy is that of its series, and counts that others have

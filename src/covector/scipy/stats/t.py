@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from covector import namespaces
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
@@ -9,6 +10,7 @@ from covector.operations.densities import stirling_error
 from covector.scipy.stats.arguments import HALF_LOG_TAU, positive, standard, statistic
 
 __all__ = ["logpdf", "pdf"]
+__dir__ = namespaces.completions(globals())
 
 
 @statistic

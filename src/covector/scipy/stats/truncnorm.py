@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from covector import namespaces
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
@@ -22,6 +23,7 @@ from covector.scipy.stats.arguments import (
 )
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+__dir__ = namespaces.completions(globals())
 
 
 def _bounds(a: Any, b: Any) -> tuple[Array, Array]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from covector import namespaces
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
@@ -14,6 +15,7 @@ from covector.scipy.stats.arguments import (
 )
 
 __all__ = ["cdf", "logpdf", "pdf", "ppf"]
+__dir__ = namespaces.completions(globals())
 
 
 @statistic

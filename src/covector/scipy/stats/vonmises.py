@@ -1,5 +1,6 @@
 """The von Mises distribution of angles: density exp(κ cos x) / (2π I₀(κ))."""
 
+from covector import namespaces
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
@@ -7,6 +8,7 @@ from covector.lax import bessel_i0e
 from covector.scipy.stats.arguments import HALF_LOG_TAU, nonnegative, statistic
 
 __all__ = ["logpdf", "pdf"]
+__dir__ = namespaces.completions(globals())
 
 
 @statistic

@@ -2,12 +2,14 @@
 
 import numpy as np
 
+from covector import namespaces
 from covector import numpy as cnp
 from covector.core.annotations import ArrayLike
 from covector.core.array_like import Array
 from covector.scipy.stats.arguments import HALF_LOG_TAU, outside, statistic
 
 __all__ = ["logpdf", "pdf"]
+__dir__ = namespaces.completions(globals())
 
 
 @statistic
