@@ -101,13 +101,12 @@ class PjitFunction(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if current.trace is not base:
             return self._call_inside(args, kwargs)
-        given: Any = ()
         form: Any = bool(kwargs)
+        given: Any = (args, kwargs) if kwargs else args
         try:
-            if self._simple:
-                given = (args, kwargs) if kwargs else args
-            else:
-                given, form = self._traced_arguments(args, kwargs)
+            if not self._simple:
+                given = ()
+                given, form = self._without_statics(args, kwargs)
             leaves, in_tree = flatten(given)
         except Exception:  # noqa: BLE001  the slow path says what is wrong with it
             recover(given)
@@ -136,15 +135,13 @@ class PjitFunction(Generic[P, R]):
                 pass  # the program has not run: the slow path moves them
         return self._call_first(args, kwargs)
 
-    def _traced_arguments(
+    def _without_statics(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, Any]:
         """What is traced of the arguments, and the form of the call."""
-        form: Any = bool(kwargs)
-        if not self._simple:
-            args, kwargs, statics = self.spec.split_static(args, kwargs)
-            # An object may have changed since it was looked up, and its hash with it.
-            form = bool(kwargs), hash(statics), statics
+        args, kwargs, statics = self.spec.split_static(args, kwargs)
+        # An object may have changed since it was looked up, and its hash with it.
+        form = bool(kwargs), hash(statics), statics
         return ((args, kwargs) if kwargs else args), form
 
     def _as_operands(self, leaves: list[Any]) -> list[Any]:
@@ -178,7 +175,10 @@ class PjitFunction(Generic[P, R]):
         outs = program.run(compiled, operands, committed, in_tree, self.who)
         results = program.shardings.put_outputs(outs)
         if not now.checks_values:
-            given, form = self._traced_arguments(args, kwargs)
+            form: Any = bool(kwargs)
+            given: Any = (args, kwargs) if kwargs else args
+            if not self._simple:
+                given, form = self._without_statics(args, kwargs)
             fast_tree = flatten(given)[1]
             placements = tuple(map(placement_of, leaves))
             chosen = placements if any(placements) else None
